@@ -1,0 +1,216 @@
+/* brim/base.h: runtime, status and errors, random numbers, JSON text, atomic files.
+ *
+ * Rules that hold for every brim header
+ *  - Functions return a brim_status (int): BRIM_OK is 0. A brim_error* may be NULL; it is written only on failure.
+ *  - Everything that allocates or runs threads takes a brim_runtime. No function prints, exits or keeps global state.
+ *  - `x_free(NULL)` is allowed. An out-pointer is set to NULL on failure.
+ *  - Text is UTF-8 with an explicit length; it may hold NUL bytes.
+ *  - Unless said otherwise an object may be used by one thread at a time, and different objects by different threads.
+ */
+#ifndef BRIM_BASE_H
+#define BRIM_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#if defined(__GNUC__)
+#define BRIM_API __attribute__((visibility("default")))
+#define BRIM_CHECK __attribute__((warn_unused_result))
+#define BRIM_PRINTF(a, b) __attribute__((format(printf, a, b)))
+#else
+#define BRIM_API
+#define BRIM_CHECK
+#define BRIM_PRINTF(a, b)
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- version ---------------------------------------------------------------------------------------------- */
+
+/* "MAJOR.MINOR.PATCH"; static storage. */
+BRIM_API const char *brim_version(void);
+
+/* ---- status and error ------------------------------------------------------------------------------------- */
+
+typedef enum brim_status {
+  BRIM_OK = 0,
+  BRIM_END = 1,           /* a stream has no further item: not a failure, brim_error is untouched */
+  BRIM_E_USAGE = 2,       /* an argument or option makes no sense; the caller must change the call */
+  BRIM_E_MEMORY = 3,      /* an allocation failed */
+  BRIM_E_IO = 4,          /* the system refused to open, read, write, sync or rename */
+  BRIM_E_FORMAT = 5,      /* input is malformed: see file, line, byte */
+  BRIM_E_UNSUPPORTED = 6, /* input is well-formed but asks for something brim does not have; the message names it */
+  BRIM_E_MISMATCH = 7,    /* two inputs do not belong together (state and data, checkpoint and model, labels and head) */
+  BRIM_E_CANCELLED = 8,   /* brim_runtime_cancel was called */
+  BRIM_E_DIVERGED = 9,    /* a loss or gradient became non-finite */
+  BRIM_E_INTERNAL = 10    /* a bug in brim */
+} brim_status;
+
+/* One failure, owned by the caller. `message` is one line: what is wrong and what to do, without the place. */
+typedef struct brim_error {
+  int code;           /* brim_status */
+  int64_t line;       /* 1-based, 0 if there is none */
+  int64_t byte;       /* 0-based offset into the (uncompressed) file, -1 if there is none */
+  char file[256];     /* "" if there is none; long paths keep their end */
+  char message[768];
+} brim_error;
+
+/* Fills *err (which may be NULL) and returns `code`. No line end in the text; it is cut when too long. */
+BRIM_API int brim_error_set(brim_error *err, int code, const char *format, ...) BRIM_PRINTF(3, 4);
+/* The same, with a place. `file` may be NULL; `line` 0 and `byte` -1 mean none. */
+BRIM_API int brim_error_at(brim_error *err, int code, const char *file, int64_t line, int64_t byte, const char *format, ...)
+    BRIM_PRINTF(6, 7);
+/* Writes "file: line 3, byte 17: message" (the parts that exist) to buffer; returns the length it needed, like snprintf. */
+BRIM_API size_t brim_error_text(const brim_error *err, char *buffer, size_t size);
+
+/* ---- runtime ---------------------------------------------------------------------------------------------- */
+
+/* Allocation hook. `allocate` returns memory aligned to at least 16 bytes or NULL; `resize` behaves like realloc (p may be NULL);
+ * `release` accepts NULL. All three are called from any thread. */
+typedef struct brim_allocator {
+  void *(*allocate)(void *context, size_t size);
+  void *(*resize)(void *context, void *pointer, size_t size);
+  void (*release)(void *context, void *pointer);
+  void *context;
+} brim_allocator;
+
+typedef enum brim_log_level { BRIM_LOG_DEBUG = 0, BRIM_LOG_INFO = 1, BRIM_LOG_WARNING = 2 } brim_log_level;
+/* Called from the thread that called brim, never from a pool thread. `text` is one line without its end. */
+typedef void (*brim_log_fn)(void *context, brim_log_level level, const char *text);
+
+typedef enum brim_cpu_level { BRIM_CPU_PLAIN = 0, BRIM_CPU_AVX2 = 1, BRIM_CPU_AVX512 = 2 } brim_cpu_level;
+
+typedef struct brim_runtime_options {
+  int threads;                     /* 0: the number of cores this process may use */
+  const brim_allocator *allocator; /* NULL: malloc, realloc, free */
+  brim_log_fn log;                 /* NULL: nothing is logged */
+  void *log_context;
+  const char *cpu;                 /* NULL or "auto": the best the machine has (the environment's BRIM_CPU lowers it);
+                                      "plain", "avx2", "avx512": that one, an error if the machine lacks it */
+} brim_runtime_options;
+
+/* Thread pool, allocator, CPU level and log callback. Must outlive everything made from it. */
+typedef struct brim_runtime brim_runtime;
+
+BRIM_API int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_runtime_free(brim_runtime *runtime);
+BRIM_API int brim_runtime_threads(const brim_runtime *runtime);
+BRIM_API brim_cpu_level brim_runtime_cpu(const brim_runtime *runtime);
+BRIM_API const char *brim_cpu_name(brim_cpu_level level); /* "plain", "avx2", "avx512" */
+/* Asks every long call on this runtime to stop soon with BRIM_E_CANCELLED. Safe in a signal handler and from any thread. */
+BRIM_API void brim_runtime_cancel(brim_runtime *runtime);
+BRIM_API bool brim_runtime_cancelled(const brim_runtime *runtime);
+
+/* ---- random numbers --------------------------------------------------------------------------------------- */
+
+/* Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a pure function. */
+BRIM_API void brim_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
+
+/* What a random number is for: part of every key, so that no two uses ever share a stream. Values are stable: they are part of
+ * what makes a run reproducible between versions. */
+typedef enum brim_purpose {
+  BRIM_PURPOSE_SHUFFLE = 1,  /* order of rows in an epoch */
+  BRIM_PURPOSE_TIES = 2,     /* order among equal lengths */
+  BRIM_PURPOSE_CUT = 3,      /* first cut, place of the short batch */
+  BRIM_PURPOSE_BATCHES = 4,  /* order of batches */
+  BRIM_PURPOSE_UNIFORM = 5,  /* choice of runs in uniform batching */
+  BRIM_PURPOSE_DROPOUT = 6,
+  BRIM_PURPOSE_INIT = 7,     /* new weights */
+  BRIM_PURPOSE_FOLDS = 8,
+  BRIM_PURPOSE_SHARDS = 9,   /* order of shards */
+  BRIM_PURPOSE_WINDOW = 10,  /* shuffle window */
+  BRIM_PURPOSE_MIX = 11,     /* choice among sources */
+  BRIM_PURPOSE_SAMPLE = 12   /* samples shown in reports, calibration, tests */
+} brim_purpose;
+
+/* A stream of random numbers keyed by (seed, epoch, purpose); element `index` is a pure function of the four. */
+typedef struct brim_random {
+  uint32_t key[2];
+  uint32_t epoch;
+  uint32_t purpose;
+} brim_random;
+
+BRIM_API brim_random brim_random_make(uint64_t seed, uint64_t epoch, brim_purpose purpose);
+/* 64 random bits for (stream, index). */
+BRIM_API uint64_t brim_random_u64(const brim_random *random, uint64_t index);
+/* Unbiased integer in [0, bound) for (stream, index); bound > 0 (rejection continues on further words of the same index). */
+BRIM_API uint64_t brim_random_below(const brim_random *random, uint64_t index, uint64_t bound);
+/* In [0, 1), 53 bits. */
+BRIM_API double brim_random_unit(const brim_random *random, uint64_t index);
+/* Standard normal (Box-Muller on the two 64-bit halves of the index's block). */
+BRIM_API double brim_random_normal(const brim_random *random, uint64_t index);
+
+/* ---- events ----------------------------------------------------------------------------------------------- */
+
+/* One value of an event or a table cell. Strings are borrowed for the duration of the callback. */
+typedef enum brim_value_kind { BRIM_VALUE_INT, BRIM_VALUE_REAL, BRIM_VALUE_TEXT, BRIM_VALUE_BOOL, BRIM_VALUE_JSON } brim_value_kind;
+typedef struct brim_field {
+  const char *name;
+  brim_value_kind kind;
+  int64_t integer;   /* INT, BOOL */
+  double real;       /* REAL */
+  const char *text;  /* TEXT (UTF-8, NUL-terminated), JSON (a complete JSON value, written as it is) */
+} brim_field;
+/* An event: a kind ("start", "step", "eval", "epoch", "checkpoint", "end", "progress", ...) and its fields. */
+typedef struct brim_event {
+  const char *kind;
+  const brim_field *fields;
+  int field_count;
+} brim_event;
+/* Called from the thread that called brim. A non-zero return stops the run with that status. */
+typedef int (*brim_event_fn)(void *context, const brim_event *event);
+
+BRIM_API const brim_field *brim_event_field(const brim_event *event, const char *name); /* NULL if absent */
+
+/* ---- growing text and JSON output ------------------------------------------------------------------------- */
+
+/* A growing byte string, always NUL-terminated once non-empty. The first failed allocation makes it `failed`; later appends do
+ * nothing and brim_text_status tells. */
+typedef struct brim_text {
+  brim_runtime *runtime;
+  char *data;
+  size_t length, capacity;
+  bool failed;
+} brim_text;
+BRIM_API void brim_text_init(brim_text *text, brim_runtime *runtime);
+BRIM_API void brim_text_free(brim_text *text);
+BRIM_API void brim_text_clear(brim_text *text); /* keeps the memory */
+BRIM_API void brim_text_append(brim_text *text, const void *bytes, size_t length);
+BRIM_API void brim_text_string(brim_text *text, const char *string);
+BRIM_API void brim_text_printf(brim_text *text, const char *format, ...) BRIM_PRINTF(2, 3);
+BRIM_API void brim_text_integer(brim_text *text, int64_t value);
+/* A JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
+BRIM_API void brim_text_json_string(brim_text *text, const char *bytes, size_t length);
+/* A JSON number: the shortest of %.9g/%.17g that reads back the same double; non-finite values become null. */
+BRIM_API void brim_text_json_number(brim_text *text, double value);
+/* {"event":"kind","name":value,...} without a line end. */
+BRIM_API void brim_text_json_event(brim_text *text, const brim_event *event);
+BRIM_API int brim_text_status(const brim_text *text, brim_error *err);
+
+/* ---- files ------------------------------------------------------------------------------------------------ */
+
+/* A file that is complete or absent: bytes go to a temporary name beside `path`; commit syncs and renames; free without commit
+ * removes the temporary. `path` "-" is standard output: written through, commit flushes. */
+typedef struct brim_file brim_file;
+BRIM_API int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_file_commit(brim_file *file, brim_error *err) BRIM_CHECK; /* the file must still be freed */
+BRIM_API void brim_file_free(brim_file *file);
+/* create + write + commit. */
+BRIM_API int brim_file_write_all(brim_runtime *runtime, const char *path, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
+/* Whole file into fresh memory (NUL-terminated, NUL not counted), released with brim_runtime_release. Refuses more than `limit`
+ * bytes (0: no limit). */
+BRIM_API int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length, brim_error *err)
+    BRIM_CHECK;
+/* Makes a folder and its parents; fine if it is there. */
+BRIM_API int brim_make_folder(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_runtime_release(brim_runtime *runtime, void *pointer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,13 @@
+/* brim/brim.h: everything. */
+#ifndef BRIM_BRIM_H
+#define BRIM_BRIM_H
+#include "brim/base.h"
+#include "brim/batch.h"
+#include "brim/data.h"
+#include "brim/dist.h"
+#include "brim/model.h"
+#include "brim/report.h"
+#include "brim/study.h"
+#include "brim/text.h"
+#include "brim/train.h"
+#endif

@@ -1,0 +1,110 @@
+/* brim/model.h: encoders. Config and weights in Hugging Face layout, forward, loss and gradients on ragged batches. */
+#ifndef BRIM_MODEL_H
+#define BRIM_MODEL_H
+#include "brim/batch.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct brim_model brim_model;
+
+typedef enum brim_device { BRIM_DEVICE_CPU = 0, BRIM_DEVICE_CUDA = 1, BRIM_DEVICE_REFERENCE = 2 } brim_device;
+
+typedef struct brim_model_options {
+  const brim_labels *labels;  /* training: task, classes, names; NULL: as the folder's config.json says */
+  uint64_t seed;              /* of a head that has to be initialised */
+  brim_device device;
+  const char *kernels;        /* NULL: by CPU level; else the name that brim_model_kernels gave (resume) */
+} brim_model_options;
+
+/* Loads config.json and model.safetensors from a folder. Accepts weights with or without the encoder's prefix ("bert."), the old
+ * names LayerNorm.gamma/beta, and a missing head or pooler, which is initialised (normal 0, initializer_range; biases 0). */
+BRIM_API int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_model **out,
+                             brim_error *err) BRIM_CHECK;
+BRIM_API void brim_model_free(brim_model *model);
+/* Tensors of the file that the model does not use, and tensors of the model that were not in the file. */
+BRIM_API int brim_model_unused_count(const brim_model *model);
+BRIM_API const char *brim_model_unused_name(const brim_model *model, int index);
+BRIM_API int brim_model_initialized_count(const brim_model *model);
+BRIM_API const char *brim_model_initialized_name(const brim_model *model, int index);
+
+/* Writes config.json (with task, id2label, label2id) and model.safetensors; the rest of config.json is kept as it was read. */
+BRIM_API int brim_model_save(const brim_model *model, const char *folder, brim_error *err) BRIM_CHECK;
+
+BRIM_API int32_t brim_model_max_length(const brim_model *model);  /* positions that fit a text */
+BRIM_API int32_t brim_model_outputs(const brim_model *model);     /* logits per row */
+BRIM_API brim_task brim_model_task(const brim_model *model);
+BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
+BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
+BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
+BRIM_API const char *brim_model_type(const brim_model *model);    /* "bert", ... */
+BRIM_API const char *brim_model_kernels(const brim_model *model); /* recorded in checkpoints */
+
+/* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16. */
+typedef struct brim_parameter {
+  const char *name;      /* Hugging Face name */
+  int32_t rank; int64_t shape[2];
+  int64_t offset, count; /* elements */
+  bool decay;            /* weight decay applies (not to biases and layer norms) */
+  bool sparse_rows;      /* an embedding: only rows that occur in the batch have a gradient */
+} brim_parameter;
+BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
+BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
+BRIM_API int64_t brim_model_flat_size(const brim_model *model);   /* elements of the flat buffers, padding included */
+BRIM_API float *brim_model_values(brim_model *model);
+BRIM_API float *brim_model_gradients(brim_model *model);          /* NULL before brim_model_prepare with training */
+
+typedef struct brim_model_limits {
+  int64_t max_slots;      /* of one part */
+  int32_t max_sequences;
+  int32_t max_length;     /* longest sequence or width */
+  bool training;
+} brim_model_limits;
+/* Bytes that prepare will take for these limits (activations, gradients and working memory; values are held already). */
+BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
+/* Allocates everything for batches within the limits; later calls within them allocate nothing. May be called again. */
+BRIM_API int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) BRIM_CHECK;
+
+typedef struct brim_pass {
+  bool training;          /* keep activations for backward */
+  bool dropout;           /* as config.json says, keyed by (seed, batch.step or step below, place, site, token, column) */
+  bool all_tokens;        /* compute the last layer for every token (inspect); else only for the rows that feed the head */
+  uint64_t seed;
+  uint64_t optimizer_step; /* keys dropout: counts over the whole run */
+} brim_pass;
+
+/* Loss and gradient are sums over the batch's rows divided by batch->step_rows. `loss` gets this batch's part of the loss.
+ * logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. */
+BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
+                                brim_error *err) BRIM_CHECK;
+/* After a training forward of the same batch: adds this batch's gradient to the gradient buffer. */
+BRIM_API int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) BRIM_CHECK;
+/* Hidden states of the last layer after a forward with all_tokens: real tokens only, [tokens, hidden]. */
+BRIM_API int brim_model_hidden(const brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) BRIM_CHECK;
+/* Zeroes the gradient buffer, touching only what the last backwards touched. */
+BRIM_API void brim_model_zero_gradients(brim_model *model);
+
+typedef struct brim_adamw {
+  double lr, beta1, beta2, eps, weight_decay;
+  double clip;            /* largest gradient norm; 0: no clipping */
+  uint64_t step;          /* from 1: bias correction */
+} brim_adamw;
+/* Moments are two flat buffers like the values, owned by the model after prepare(training), saved in checkpoints. */
+BRIM_API float *brim_model_moment1(brim_model *model);
+BRIM_API float *brim_model_moment2(brim_model *model);
+/* L2 norm of the gradient, then one AdamW update; norm (before clipping) to *norm. A non-finite norm changes nothing and returns
+ * BRIM_E_DIVERGED. */
+BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) BRIM_CHECK;
+
+/* Multiply-adds x2 of a full forward and backward over real tokens: 6*N*s + 12*L*H*s^2 (notes: "useful FLOPs"). */
+BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
+
+/* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */
+typedef struct brim_tensor { const char *name; int32_t rank; int64_t shape[2]; const float *data; } brim_tensor;
+BRIM_API int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count, brim_error *err)
+    BRIM_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,74 @@
+/* brim/text.h: tokenizers. Exact ids of Hugging Face tokenizers 0.23.3 (profile "hf-0.23").
+ *
+ * A tokenizer is immutable after load and may be shared by any number of threads; each thread brings its own scratch. */
+#ifndef BRIM_TEXT_H
+#define BRIM_TEXT_H
+#include "brim/base.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct brim_tokenizer brim_tokenizer;
+typedef struct brim_scratch brim_scratch;
+
+/* Loads from a file (tokenizer.json, vocab.txt, or vocab.json with merges.txt beside it) or a folder (tokenizer.json if present,
+ * else the older files, with tokenizer_config.json's do_lower_case, strip_accents, tokenize_chinese_chars and special tokens). The
+ * file's own padding and truncation settings are ignored. Anything unknown in it is BRIM_E_UNSUPPORTED naming it. */
+BRIM_API int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer **out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_tokenizer_free(brim_tokenizer *tokenizer);
+
+/* One more than the highest id, added tokens included. */
+BRIM_API int32_t brim_tokenizer_vocab_size(const brim_tokenizer *tokenizer);
+/* "wordpiece", "bpe", "unigram". */
+BRIM_API const char *brim_tokenizer_family(const brim_tokenizer *tokenizer);
+/* Id of the padding token, or -1. */
+BRIM_API int32_t brim_tokenizer_pad_id(const brim_tokenizer *tokenizer);
+/* Id of a token's text, or -1. */
+BRIM_API int32_t brim_tokenizer_token_id(const brim_tokenizer *tokenizer, const char *token, size_t length);
+/* The token of an id (NULL if there is none); borrowed, *length bytes. */
+BRIM_API const char *brim_tokenizer_token(const brim_tokenizer *tokenizer, int32_t id, size_t *length);
+/* Special tokens that the template adds to a single text (pair = false) or a pair. */
+BRIM_API int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair);
+/* 64-bit hash of everything that decides ids: part of cache keys and saved state. */
+BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
+/* Writes the tokenizer files of a run folder: every tokenizer file found at load, copied byte for byte, and a tokenizer.json made
+ * where only older files were. */
+BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, brim_error *err) BRIM_CHECK;
+
+/* Per-thread working memory (caches included; they never change a result). */
+BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_scratch_free(brim_scratch *scratch);
+
+typedef enum brim_truncation { BRIM_LONGEST_FIRST = 0, BRIM_ONLY_FIRST = 1, BRIM_ONLY_SECOND = 2 } brim_truncation;
+typedef struct brim_encode_options {
+  int32_t max_length;          /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
+  bool no_special_tokens;
+  brim_truncation truncation;
+  bool truncate_left;
+} brim_encode_options;
+
+/* Checks options against the tokenizer once, before a run. `pair`: pairs will come. */
+BRIM_API int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair, brim_error *err)
+    BRIM_CHECK;
+
+/* The result of one text or pair; arrays grow as needed and are reused. Zero-initialise once, free at the end. */
+typedef struct brim_encoding {
+  int32_t *ids;       /* [length] */
+  uint8_t *type_ids;  /* [length] */
+  size_t length;
+  size_t capacity;
+  size_t lost;        /* tokens cut by truncation */
+  brim_runtime *runtime; /* set by the first encode */
+} brim_encoding;
+BRIM_API void brim_encoding_free(brim_encoding *encoding);
+
+/* Encodes a text, or a pair if `pair` is not NULL. Invalid UTF-8 is read as U+FFFD per maximal invalid run, as Python's
+ * errors="replace" does. */
+BRIM_API int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
+                                   const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
+                                   brim_error *err) BRIM_CHECK;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,182 @@
+/* ops.h: layer-sized operations on ragged tensors: the only door to a device.
+ *
+ * Letters: R rows (slots) of a tensor, H hidden, F feed-forward, A heads, D = H / A, n sequences, C outputs. Matrices are row-major;
+ * a weight is [out, in] as in PyTorch. `real` is float in the product and double in the finite-difference build (BRIM_REAL_DOUBLE),
+ * which has the reference table only.
+ *
+ * Every operation gives the same bits for any number of threads: work is tiled by shape, and sums are taken in a fixed order.
+ * No operation allocates: working memory is sized once by `reserve`.
+ *
+ * Rows of padding (padded modes) are computed like any other row; only attention looks at `lengths`, to leave padded keys out. */
+#ifndef BRIM_OPS_H
+#define BRIM_OPS_H
+#include "brim/base.h"
+
+#ifdef BRIM_REAL_DOUBLE
+typedef double real;
+#else
+typedef float real;
+#endif
+
+typedef struct brim_layout {
+  int32_t n;               /* sequences */
+  int32_t slots;           /* rows of a full tensor: real tokens when ragged, n * width otherwise */
+  int32_t tokens;          /* real tokens */
+  int32_t max_length;      /* longest key length */
+  const int32_t *offsets;  /* [n+1] first slot of each sequence; offsets[n] == slots */
+  const int32_t *lengths;  /* [n] real tokens: the key length */
+  const uint32_t *places;  /* [n] place of each sequence in its planned optimizer step: keys dropout */
+  const int32_t *sequence; /* [slots] sequence of each slot */
+} brim_layout;
+
+/* Dropout of one site. The keep-mask of an element is a pure function of (key, place, site, token, column): Philox4x32-10 with
+ * counter = (place, site, token, column / 4), word column % 4, dropped when word < threshold; kept values are scaled by 1/(1-p).
+ * For hidden tensors token is the index in the sequence and column the feature; for attention token is the query, column the key,
+ * and the head is added to the site (sites are numbered so that this does not collide). */
+typedef struct brim_dropout {
+  bool on;               /* false: identity */
+  uint32_t threshold;    /* floor(p * 2^32) */
+  real scale;            /* 1 / (1 - p) */
+  uint32_t key[2];       /* from (seed, optimizer step): brim_dropout_key */
+  uint32_t site;
+} brim_dropout;
+void brim_dropout_key(uint64_t seed, uint64_t optimizer_step, uint32_t key[2]);
+brim_dropout brim_dropout_make(double p, const uint32_t key[2], uint32_t site); /* p <= 0: off */
+
+typedef enum brim_activation { BRIM_ACT_NONE = 0, BRIM_ACT_GELU, BRIM_ACT_GELU_NEW, BRIM_ACT_RELU, BRIM_ACT_TANH } brim_activation;
+
+/* Which rows a gathered tensor [n, ..] came from: NULL rows means "all slots". */
+typedef struct brim_rows {
+  int32_t count;             /* rows of the tensor at hand */
+  const int32_t *slot;       /* [count] slot of each row, or NULL: row i is slot i */
+} brim_rows;
+
+typedef struct brim_embed {
+  const brim_layout *layout;
+  const int32_t *ids;        /* [R] */
+  const uint8_t *type_ids;   /* [R], NULL: no type table */
+  const int32_t *positions;  /* [R] rows of the position table */
+  const real *word, *position, *type; /* tables [.., H]; type may be NULL */
+  const real *gamma, *beta; real eps;
+  int32_t hidden;
+  brim_dropout dropout;      /* after the norm */
+} brim_embed;
+
+typedef struct brim_attention {
+  const brim_layout *layout;
+  int32_t heads, head_size;
+  real scale;
+  bool first_only;           /* queries only for the first token of each sequence: q, out, dq have n rows */
+  brim_dropout dropout;      /* on the probabilities, after softmax */
+  const real *q, *k, *v;     /* row r, head a: x + r * stride + a * head_size */
+  int64_t q_stride, kv_stride;
+  real *out; int64_t out_stride;   /* context: [R or n, A*D] */
+  real *lse;                 /* [A, R or n]: log-sum-exp of each query's scores */
+  /* backward */
+  const real *dout;          /* same shape as out */
+  real *dq, *dk, *dv;        /* written (not added to); dk and dv of padded keys are 0; strides as q and kv */
+} brim_attention;
+
+typedef struct brim_loss {
+  int32_t n, outputs;
+  bool regression;           /* mean squared error on logits [n,1]; else cross entropy */
+  const real *logits; const float *labels;
+  double divisor;            /* rows of the whole optimizer step */
+  double *loss;              /* out: sum over rows / divisor */
+  real *dlogits;             /* out, [n, C], may be NULL */
+} brim_loss;
+
+typedef struct brim_update_range {  /* a tensor of the flat buffers */
+  int64_t offset, count;
+  bool decay;
+  int64_t row_size;               /* > 0: an embedding table with rows of this size, see `touched` */
+  const uint8_t *touched;         /* [count / row_size]: rows whose gradient may be non-zero; NULL: all */
+  uint8_t *alive;                 /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
+} brim_update_range;
+
+typedef struct brim_update {
+  real *values, *gradients, *moment1, *moment2;
+  const brim_update_range *ranges; int32_t range_count;
+  double lr, beta1, beta2, eps, weight_decay, clip;
+  double correction1, correction2; /* 1 - beta1^t, 1 - beta2^t */
+  double norm;                     /* from gradient_norm */
+} brim_update;
+
+typedef struct brim_ops_stats {    /* what promise 1 is checked with */
+  int64_t gemm_max_rows;           /* most activation rows that any matrix product of this kind had */
+  double gemm_flops;               /* 2 * m * n * k summed */
+  double attention_flops;
+} brim_ops_stats;
+
+typedef struct brim_ops_limits { int64_t max_slots; int32_t max_sequences, max_length, hidden, intermediate, heads; } brim_ops_limits;
+
+/* Context: runtime, working memory, statistics. One per model. */
+typedef struct brim_ops_context {
+  brim_runtime *runtime;
+  void *workspace; size_t workspace_size;
+  brim_ops_stats stats;
+} brim_ops_context;
+
+typedef struct brim_ops {
+  const char *name;     /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
+  /* bytes of working memory for these limits */
+  size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
+
+  /* sum[r] = word[id] + position[pos] + type[t]; out = dropout(norm(sum)); stats: mean, rstd [R] */
+  void (*embed_forward)(brim_ops_context *c, const brim_embed *e, real *sum, real *mean, real *rstd, real *out);
+  /* From dout: adds to dword, dposition, dtype (may be NULL), dgamma, dbeta. `dsum` is scratch [R, H]. Rows of padding must have
+   * dout = 0. Order of addition within a table row is slot order. */
+  void (*embed_backward)(brim_ops_context *c, const brim_embed *e, const real *sum, const real *mean, const real *rstd,
+                         const real *dout, real *dsum, real *dword, real *dposition, real *dtype, real *dgamma, real *dbeta);
+
+  /* y[rows, out] = x[rows, in] w^T + b (b may be NULL). x has row stride x_stride, y row stride y_stride. */
+  void (*linear_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride, const real *w,
+                         const real *b, real *y, int64_t y_stride);
+  /* pre = x w^T + b; y = act(pre). pre may be NULL when it need not be kept (prediction). Contiguous rows. */
+  void (*linear_act_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, const real *w, const real *b,
+                             brim_activation act, real *pre, real *y);
+  /* sum = residual + dropout(x w^T + b); y = norm(sum). `at` says which slot each row is (dropout key). sum may equal residual's
+   * memory. mean, rstd: [rows]. */
+  void (*linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t in, int32_t out,
+                                       const real *x, const real *w, const real *b, const brim_dropout *dropout, const real *residual,
+                                       const real *gamma, const real *beta, real eps, real *sum, real *mean, real *rstd, real *y);
+  /* dx (NULL: not needed; `add` adds instead of writing) = dy w; dw += dy^T x; db += column sums of dy (dw, db NULL: frozen). */
+  void (*linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride, const real *w,
+                          const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw, real *db);
+  /* dpre = dy * act'(pre) (for TANH `pre` holds the output y). In place allowed (dpre == dy). */
+  void (*act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);
+  /* Backward of y = norm(sum), sum = residual + dropout(branch): dsum written (gradient of the residual), dbranch = dropout
+   * backward of dsum (may equal dsum when dropout is off; may be NULL); dgamma, dbeta += (NULL: frozen). */
+  void (*norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
+                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy, real *dsum,
+                        real *dbranch, real *dgamma, real *dbeta);
+
+  void (*attention_forward)(brim_ops_context *c, const brim_attention *a);
+  void (*attention_backward)(brim_ops_context *c, const brim_attention *a);
+
+  /* y[i] = x[slot[i]]; and dx (zeroed by the caller) [slot[i]] += dy[i] */
+  void (*gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y);
+  void (*scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *dy, real *dx, int64_t dx_stride);
+  /* y = dropout(x), [rows, width]; backward is the same call on the gradient. In place allowed. */
+  void (*dropout)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const brim_dropout *dropout,
+                  const real *x, real *y);
+  void (*loss)(brim_ops_context *c, const brim_loss *l);
+  void (*add)(brim_ops_context *c, int64_t count, const real *x, real *y); /* y += x */
+  void (*zero)(brim_ops_context *c, int64_t count, real *x);
+
+  /* Sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges. */
+  double (*gradient_square)(brim_ops_context *c, const brim_update *u);
+  /* Clip (factor min(1, clip / (norm + 1e-6)) when clip > 0), AdamW: decay before the update, eps outside the root. Rows of an
+   * embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the gradient it used. */
+  void (*adamw)(brim_ops_context *c, const brim_update *u);
+} brim_ops;
+
+/* The reference: plain loops, in order, float or double. */
+const brim_ops *brim_ops_ref(void);
+#ifndef BRIM_REAL_DOUBLE
+/* The CPU's table for a level. BRIM_CPU_PLAIN has plain C kernels and BLAS-free matrix products. */
+const brim_ops *brim_ops_cpu(brim_cpu_level level);
+/* By the name recorded in a checkpoint; NULL if this build or machine lacks it. */
+const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name);
+#endif
+#endif
