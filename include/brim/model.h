@@ -60,9 +60,11 @@ typedef struct brim_model_limits {
   int32_t max_length;     /* longest sequence or width */
   bool training;
 } brim_model_limits;
-/* Bytes that prepare will take for these limits (activations, gradients and working memory; values are held already). */
+/* Bytes that prepare will take for these limits (activations, working memory and, with training, gradients and moments; values are
+ * held already). */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
-/* Allocates everything for batches within the limits; later calls within them allocate nothing. May be called again. */
+/* Allocates everything for batches within the limits; later calls within them allocate nothing. May be called again: moments, once
+ * there, are kept, and a call for prediction does not take training's buffers away. */
 BRIM_API int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) BRIM_CHECK;
 
 typedef struct brim_pass {
@@ -92,6 +94,11 @@ typedef struct brim_adamw {
 /* Moments are two flat buffers like the values, owned by the model after prepare(training), saved in checkpoints. */
 BRIM_API float *brim_model_moment1(brim_model *model);
 BRIM_API float *brim_model_moment2(brim_model *model);
+/* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
+BRIM_API void brim_model_gradients_written(brim_model *model);
+/* To be called after values or moments were written from outside (resume, a fresh start): rows of an embedding whose moments are not
+ * all zero take part in updates again; anything derived from the values is made anew. */
+BRIM_API void brim_model_state_written(brim_model *model);
 /* L2 norm of the gradient, then one AdamW update; norm (before clipping) to *norm. A non-finite norm changes nothing and returns
  * BRIM_E_DIVERGED. */
 BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) BRIM_CHECK;
