@@ -1,0 +1,28 @@
+/* folder.h: folders that are complete or absent, and small helpers for paths. Public file functions are in brim/base.h. */
+#ifndef BRIM_BASE_FOLDER_H
+#define BRIM_BASE_FOLDER_H
+#include "brim/base.h"
+
+/* A folder is written aside (PATH.tmp-XXXXXX) and renamed by commit; free without commit removes it. An existing folder of that name
+ * is replaced: it is there, whole, until the new one is. Files in it should be written with brim_file_*, which syncs them. */
+typedef struct brim_folder brim_folder;
+int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **out, brim_error *err) BRIM_CHECK;
+const char *brim_folder_path(const brim_folder *folder); /* where to write now */
+int brim_folder_commit(brim_folder *folder, brim_error *err) BRIM_CHECK; /* the folder must still be freed */
+void brim_folder_free(brim_folder *folder);
+
+/* Removes a file or a folder with all it holds (links are not followed); fine if it is absent. */
+int brim_remove_tree(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;
+/* Copies the bytes of a file; `to` is complete or as it was. */
+int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim_error *err) BRIM_CHECK;
+/* Names in a folder, sorted by byte, without "." and "..". Freed with brim_names_free. */
+int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, size_t *count, brim_error *err) BRIM_CHECK;
+void brim_names_free(brim_runtime *runtime, char **names, size_t count);
+
+/* "folder/name" in fresh memory, or NULL. */
+char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name);
+const char *brim_path_name(const char *path); /* behind the last slash */
+bool brim_path_exists(const char *path);
+bool brim_path_is_folder(const char *path);
+
+#endif
