@@ -14,6 +14,9 @@
 
 #ifdef BRIM_REAL_DOUBLE
 typedef double real;
+#define brim_ops_ref brim_ops_ref64
+#define brim_dropout_key brim_dropout_key64
+#define brim_dropout_make brim_dropout_make64
 #else
 typedef float real;
 #endif

@@ -1,0 +1,29 @@
+/* dropout.c: the dropout of one site. Shared by every table, so that masks are the same wherever they are computed. */
+#include "ops/ops.h"
+
+#include <math.h>
+
+/* 128 bits of (seed, step) become a 64-bit key through the generator itself. */
+void brim_dropout_key(uint64_t seed, uint64_t optimizer_step, uint32_t key[2]) {
+  const uint32_t counter[4] = {(uint32_t)optimizer_step, (uint32_t)(optimizer_step >> 32), BRIM_PURPOSE_DROPOUT, 0};
+  const uint32_t seed_key[2] = {(uint32_t)seed, (uint32_t)(seed >> 32)};
+  uint32_t out[4];
+  brim_philox4x32(counter, seed_key, out);
+  key[0] = out[0];
+  key[1] = out[1];
+}
+
+brim_dropout brim_dropout_make(double p, const uint32_t key[2], uint32_t site) {
+  brim_dropout d = {.on = false, .threshold = 0, .scale = 1, .key = {key[0], key[1]}, .site = site};
+  if (!(p > 0))
+    return d;
+  d.on = true;
+  if (p >= 1) { /* everything is dropped; 2^32 - 1 is the nearest threshold, and a zero scale covers the last word */
+    d.threshold = UINT32_MAX;
+    d.scale = 0;
+    return d;
+  }
+  d.threshold = (uint32_t)floor(p * 4294967296.0);
+  d.scale = (real)(1.0 / (1.0 - p));
+  return d;
+}

@@ -1,0 +1,137 @@
+/* attention.c: softmax(scale q k^T) v per sequence and head; the keys are the real tokens only. The backward pass recomputes the
+ * probabilities from the log-sum-exp. Working memory: three rows of scores. */
+#include "ops/ref/ref.h"
+
+#include <math.h>
+#include <string.h>
+
+/* One query of one head. */
+typedef struct query {
+  int32_t keys; /* real tokens of the sequence */
+  uint32_t site, place, token;
+  int64_t index;         /* row of q and out */
+  const real *q, *k, *v; /* the query's row, and the first key's and value's */
+} query;
+
+static query query_of(const brim_attention *a, int32_t s, int32_t head, int32_t token) {
+  const brim_layout *layout = a->layout;
+  const int64_t first = layout->offsets[s], shift = (int64_t)head * a->head_size;
+  query x = {.keys = layout->lengths[s], .token = (uint32_t)token};
+  x.site = a->dropout.site + (uint32_t)head;
+  x.place = a->dropout.on ? layout->places[s] : 0;
+  x.index = a->first_only ? s : first + token;
+  x.q = a->q + x.index * a->q_stride + shift;
+  x.k = a->k + first * a->kv_stride + shift;
+  x.v = a->v + first * a->kv_stride + shift;
+  return x;
+}
+
+static int32_t query_count(const brim_attention *a, int32_t s) {
+  const int32_t slots = a->layout->offsets[s + 1] - a->layout->offsets[s];
+  return a->first_only && slots > 1 ? 1 : slots;
+}
+
+static double dot(int32_t n, const real *x, const real *y) {
+  double sum = 0;
+  for (int32_t i = 0; i < n; i++)
+    sum += (double)x[i] * (double)y[i];
+  return sum;
+}
+
+static void scores(const brim_attention *a, const query *x, real *p) {
+  for (int32_t j = 0; j < x->keys; j++)
+    p[j] = (real)((double)a->scale * dot(a->head_size, x->q, x->k + j * a->kv_stride));
+}
+
+/* p becomes exp(p - max) / sum; returns the log-sum-exp. */
+static double softmax(int32_t n, real *p) {
+  double top = -INFINITY, sum = 0;
+  for (int32_t j = 0; j < n; j++)
+    top = fmax(top, (double)p[j]);
+  for (int32_t j = 0; j < n; j++)
+    sum += exp((double)p[j] - top);
+  const double lse = top + log(sum);
+  for (int32_t j = 0; j < n; j++)
+    p[j] = (real)exp((double)p[j] - lse);
+  return lse;
+}
+
+static void forward_query(const brim_attention *a, const query *x, int64_t rows, int32_t head, real *p) {
+  real *out = a->out + x->index * a->out_stride + (int64_t)head * a->head_size;
+  scores(a, x, p);
+  a->lse[head * rows + x->index] = (real)softmax(x->keys, p);
+  REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->keys, p, p);
+  for (int32_t i = 0; i < a->head_size; i++) {
+    double sum = 0;
+    for (int32_t j = 0; j < x->keys; j++)
+      sum += (double)p[j] * (double)x->v[j * a->kv_stride + i];
+    out[i] = (real)sum;
+  }
+}
+
+void REF(attention_forward)(brim_ops_context *c, const brim_attention *a) {
+  const int64_t rows = a->first_only ? a->layout->n : a->layout->slots;
+  for (int32_t s = 0; s < a->layout->n; s++) {
+    const int32_t queries = query_count(a, s);
+    c->stats.attention_flops += 4.0 * queries * a->layout->lengths[s] * a->head_size * a->heads;
+    for (int32_t head = 0; head < a->heads; head++) {
+      for (int32_t t = 0; t < queries; t++) {
+        const query x = query_of(a, s, head, t);
+        forward_query(a, &x, rows, head, c->workspace);
+      }
+    }
+  }
+}
+
+/* dv += (dropped p) dout; dp = dropout(dout v^T); ds = p * (dp - sum(p * dp)); dq = scale ds k; dk += scale ds q. */
+static void backward_query(const brim_attention *a, const query *x, int64_t rows, int32_t head, real *p) {
+  const int32_t size = a->head_size;
+  const int64_t shift = (int64_t)head * size, kv = x->k - a->k;
+  const real *dout = a->dout + x->index * a->out_stride + shift;
+  real *dropped = p + a->layout->max_length, *dp = dropped + a->layout->max_length;
+  real *dq = a->dq + x->index * a->q_stride + shift, *dk = a->dk + kv, *dv = a->dv + kv;
+  const double lse = (double)a->lse[head * rows + x->index];
+  double delta = 0;
+  scores(a, x, p);
+  for (int32_t j = 0; j < x->keys; j++) {
+    p[j] = (real)exp((double)p[j] - lse);
+    dp[j] = (real)dot(size, dout, x->v + j * a->kv_stride);
+  }
+  REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->keys, p, dropped);
+  REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->keys, dp, dp);
+  for (int32_t j = 0; j < x->keys; j++)
+    delta += (double)p[j] * (double)dp[j];
+  for (int32_t j = 0; j < x->keys; j++) {
+    const double ds = (double)a->scale * (double)p[j] * ((double)dp[j] - delta);
+    for (int32_t i = 0; i < size; i++) {
+      dv[j * a->kv_stride + i] += dropped[j] * dout[i];
+      dk[j * a->kv_stride + i] += (real)(ds * (double)x->q[i]);
+    }
+    dp[j] = (real)ds;
+  }
+  for (int32_t i = 0; i < size; i++) {
+    double sum = 0;
+    for (int32_t j = 0; j < x->keys; j++)
+      sum += (double)dp[j] * (double)x->k[j * a->kv_stride + i];
+    dq[i] = (real)sum;
+  }
+}
+
+void REF(attention_backward)(brim_ops_context *c, const brim_attention *a) {
+  const int64_t rows = a->first_only ? a->layout->n : a->layout->slots;
+  const size_t width = (size_t)a->heads * (size_t)a->head_size;
+  for (int64_t r = 0; r < a->layout->slots; r++) {
+    memset(a->dk + r * a->kv_stride, 0, width * sizeof(real));
+    memset(a->dv + r * a->kv_stride, 0, width * sizeof(real));
+  }
+  for (int32_t s = 0; s < a->layout->n; s++) {
+    const int32_t queries = query_count(a, s);
+    c->stats.attention_flops += 10.0 * queries * a->layout->lengths[s] * a->head_size * a->heads;
+    for (int32_t head = 0; head < a->heads; head++) {
+      for (int32_t t = 0; t < queries; t++) {
+        const query x = query_of(a, s, head, t);
+        backward_query(a, &x, rows, head, c->workspace);
+      }
+    }
+  }
+}

@@ -1,0 +1,50 @@
+/* norm.c: layer norm. y = (x - mean) * rstd * gamma + beta with the biased variance, as in PyTorch. */
+#include "ops/ref/ref.h"
+
+#include <math.h>
+
+void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y) {
+  double sum = 0, squares = 0;
+  for (int32_t i = 0; i < width; i++)
+    sum += (double)x[i];
+  const double m = sum / width;
+  for (int32_t i = 0; i < width; i++)
+    squares += ((double)x[i] - m) * ((double)x[i] - m);
+  const double r = 1 / sqrt(squares / width + (double)eps);
+  for (int32_t i = 0; i < width; i++)
+    y[i] = (real)(((double)x[i] - m) * r * (double)gamma[i] + (double)beta[i]);
+  *mean = (real)m;
+  *rstd = (real)r;
+}
+
+/* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)). dx may be dy. */
+void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
+                            real *dgamma, real *dbeta) {
+  const double m = (double)mean, r = (double)rstd;
+  double g_sum = 0, gn_sum = 0;
+  for (int32_t i = 0; i < width; i++) {
+    const double n = ((double)x[i] - m) * r, g = (double)dy[i] * (double)gamma[i];
+    g_sum += g;
+    gn_sum += g * n;
+  }
+  for (int32_t i = 0; i < width; i++) {
+    const double n = ((double)x[i] - m) * r, d = (double)dy[i];
+    if (dgamma)
+      dgamma[i] += (real)(d * n);
+    if (dbeta)
+      dbeta[i] += (real)d;
+    dx[i] = (real)(r * (d * (double)gamma[i] - g_sum / width - n * gn_sum / width));
+  }
+}
+
+void REF(norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
+                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
+                        real *dsum, real *dbranch, real *dgamma, real *dbeta) {
+  (void)c;
+  for (int32_t r = 0; r < at->count; r++) {
+    const int64_t first = (int64_t)r * width;
+    REF(norm_row_backward)(width, sum + first, mean[r], rstd[r], gamma, dy + first, dsum + first, dgamma, dbeta);
+    if (dbranch)
+      REF(dropout_slot)(dropout, layout, at, r, width, dsum + first, dbranch + first);
+  }
+}

@@ -1,0 +1,61 @@
+/* rows.c: whole rows: dropout, gather, scatter, add, zero. */
+#include "ops/ref/ref.h"
+
+#include <string.h>
+
+void REF(dropout_row)(const brim_dropout *d, uint32_t site, uint32_t place, uint32_t token, int32_t width, const real *x,
+                      real *y) {
+  if (!d->on) {
+    if (y != x)
+      memcpy(y, x, (size_t)width * sizeof *y);
+    return;
+  }
+  uint32_t words[4] = {0};
+  for (int32_t i = 0; i < width; i++) {
+    if (i % 4 == 0)
+      brim_philox4x32((const uint32_t[4]){place, site, token, (uint32_t)i / 4}, d->key, words);
+    y[i] = words[i % 4] < d->threshold ? 0 : x[i] * d->scale;
+  }
+}
+
+void REF(dropout_slot)(const brim_dropout *d, const brim_layout *layout, const brim_rows *at, int32_t r, int32_t width,
+                       const real *x, real *y) {
+  const int32_t slot = at->slot ? at->slot[r] : r, s = d->on ? layout->sequence[slot] : 0;
+  const uint32_t token = d->on ? (uint32_t)(slot - layout->offsets[s]) : 0;
+  REF(dropout_row)(d, d->site, d->on ? layout->places[s] : 0, token, width, x, y);
+}
+
+void REF(gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y) {
+  (void)c;
+  for (int32_t r = 0; r < at->count; r++) {
+    const int64_t slot = at->slot ? at->slot[r] : r;
+    memcpy(y + (int64_t)r * width, x + slot * x_stride, (size_t)width * sizeof *y);
+  }
+}
+
+void REF(scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *dy, real *dx, int64_t dx_stride) {
+  (void)c;
+  for (int32_t r = 0; r < at->count; r++) {
+    const int64_t slot = at->slot ? at->slot[r] : r;
+    for (int32_t i = 0; i < width; i++)
+      dx[slot * dx_stride + i] += dy[(int64_t)r * width + i];
+  }
+}
+
+void REF(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const brim_dropout *dropout,
+                  const real *x, real *y) {
+  (void)c;
+  for (int32_t r = 0; r < at->count; r++)
+    REF(dropout_slot)(dropout, layout, at, r, width, x + (int64_t)r * width, y + (int64_t)r * width);
+}
+
+void REF(add)(brim_ops_context *c, int64_t count, const real *x, real *y) {
+  (void)c;
+  for (int64_t i = 0; i < count; i++)
+    y[i] += x[i];
+}
+
+void REF(zero)(brim_ops_context *c, int64_t count, real *x) {
+  (void)c;
+  memset(x, 0, (size_t)count * sizeof *x);
+}
