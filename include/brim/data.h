@@ -1,4 +1,9 @@
-/* brim/data.h: from files to encoded rows. */
+/* brim/data.h: from files to encoded rows.
+ *
+ *   files -> brim_reader (records of text) -> brim_encoder (ids, in parallel, in order) -> brim_dataset (all rows in memory)
+ *
+ * Bad input never passes silently: text that is not UTF-8, a quote that is not closed, a ragged line, a missing value or a label
+ * that does not fit is an error that names file, line and byte. */
 #ifndef BRIM_DATA_H
 #define BRIM_DATA_H
 #include "brim/text.h"
@@ -6,32 +11,69 @@
 extern "C" {
 #endif
 
-typedef enum brim_format { BRIM_FORMAT_AUTO = 0, BRIM_FORMAT_CSV, BRIM_FORMAT_TSV, BRIM_FORMAT_JSONL, BRIM_FORMAT_TXT } brim_format;
+/* ---- sources ---------------------------------------------------------------------------------------------- */
+
+/* csv    RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
+ *        A quote inside an unquoted field is text. Blank lines are skipped.
+ * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Blank
+ *        lines are skipped.
+ * jsonl  One object a line. Text is a string; a label a string, a number or a boolean; null is a missing value. Blank lines are
+ *        skipped.
+ * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
+ * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
+typedef enum brim_format {
+  BRIM_FORMAT_AUTO = 0, BRIM_FORMAT_CSV, BRIM_FORMAT_TSV, BRIM_FORMAT_JSONL, BRIM_FORMAT_TXT
+} brim_format;
 typedef enum brim_quote { BRIM_QUOTE_AUTO = 0, BRIM_QUOTE_CSV, BRIM_QUOTE_NONE } brim_quote;
 
+/* A row is read only if the value of `column` is `value`, byte for byte (JSON numbers and booleans by their text). */
+typedef struct brim_where {
+  const char *column, *value;
+} brim_where;
+
+/* All zero is a good default. Strings are copied by brim_reader_open. */
 typedef struct brim_source_options {
   brim_format format;        /* AUTO: from the name (.csv .tsv .jsonl .txt, then .gz or .zst); TXT for standard input */
   brim_quote quote;          /* AUTO: csv is quoted, tsv is not */
-  bool no_header;            /* columns are then named by number, from 0 */
+  bool no_header;            /* csv, tsv: columns are named by number, from 0 */
   const char *text_column;   /* NULL: "text" ("0" without a header) */
   const char *pair_column;   /* NULL: "text_pair" if there is such a column */
   const char *label_column;  /* NULL: "label" if there is such a column */
   bool need_label;           /* a missing label column or value is an error */
+  int64_t min_chars;         /* rows whose text has fewer characters after stripping blanks at both ends are excluded; 0: none */
+  const brim_where *where;   /* [where_count]: rows for which one of them does not hold are excluded */
+  int where_count;
+  int64_t max_record;        /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
 } brim_source_options;
 
-/* One record; pointers are borrowed until the next call. */
+/* One record; pointers are borrowed until the next call on the reader, `file` until close. */
 typedef struct brim_record {
   const char *text; size_t text_length;
   const char *pair; size_t pair_length;    /* pair NULL: a single text */
-  const char *label; size_t label_length;  /* label NULL: none. JSON numbers and booleans come as their text */
+  const char *label; size_t label_length;  /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   bool label_is_string;                    /* JSON: it was a string. csv, tsv: always true */
-  uint64_t row;                            /* 0-based over all files of the source */
+  uint64_t row;                            /* 0-based over all files of the source, excluded rows counted too */
   int64_t line;                            /* 1-based line where the record begins in its file */
   int64_t byte;                            /* offset where it begins, uncompressed */
   const char *file;
 } brim_record;
 
-/* Reads records in file order. `paths` may be files, globs, or "-". */
+/* A row that min_chars or where left out, and why: one line such as "fewer than 3 characters". */
+typedef struct brim_exclusion {
+  uint64_t row; int64_t line;
+  const char *file, *reason;
+} brim_exclusion;
+
+/* Where a reader stands: what a saved state holds. */
+typedef struct brim_place {
+  int64_t file;       /* index into the files, in reading order */
+  int64_t byte, line; /* of the next record; byte 0 is the beginning of the file, header included */
+  uint64_t row;       /* of the next record */
+} brim_place;
+
+/* Reads records in file order. `paths` may be files, globs (*, ?, [..]; matches sorted by byte, none is an error), folders (their
+ * data files, sorted) or "-". The same file twice is BRIM_E_USAGE. Each csv or tsv file has its own header; columns are found by
+ * name in each, and a column that the first file has must be in all of them. All files are looked for before anything is read. */
 typedef struct brim_reader brim_reader;
 BRIM_API int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                               brim_reader **out, brim_error *err) BRIM_CHECK;
@@ -39,41 +81,82 @@ BRIM_API int brim_reader_next(brim_reader *reader, brim_record *record, brim_err
 BRIM_API void brim_reader_close(brim_reader *reader);
 /* Bytes of input consumed and in total (compressed size; total 0 if unknown): for progress. */
 BRIM_API void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total);
+/* The rows left out so far, in order; borrowed until the next call on the reader. */
+BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
+/* tell gives the place of the next record; seek goes to a place that tell gave on the same files (gz and zst are read up to it).
+ * Seek forgets the exclusions. Standard input cannot go backwards. */
+BRIM_API void brim_reader_tell(const brim_reader *reader, brim_place *place);
+BRIM_API int brim_reader_seek(brim_reader *reader, const brim_place *place, brim_error *err) BRIM_CHECK;
+BRIM_API int64_t brim_reader_file_count(const brim_reader *reader);
+BRIM_API const char *brim_reader_file(const brim_reader *reader, int64_t index); /* its path */
 
-/* Encodes a reader's records in parallel blocks and yields them in input order: the same for any thread count. Takes the reader. */
+/* ---- encoding --------------------------------------------------------------------------------------------- */
+
+/* Encodes a reader's records in parallel blocks and yields them in input order: rows, and the first error, are the same for any
+ * thread count. Takes the reader, also when it fails. */
 typedef struct brim_encoder brim_encoder;
-typedef struct brim_encoded {      /* borrowed until the next call */
+typedef struct brim_encoded {      /* borrowed until the next call; `file` until close */
   const int32_t *ids; const uint8_t *type_ids; size_t length; size_t lost;
-  uint64_t row; int64_t line; const char *file;
+  uint64_t row; int64_t line, byte; const char *file;
+  bool pair;
   const char *label; size_t label_length; bool label_is_string;
 } brim_encoded;
 BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
                               const brim_encode_options *options, brim_encoder **out, brim_error *err) BRIM_CHECK;
-BRIM_API int brim_encoder_next(brim_encoder *encoder, brim_encoded *row, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_encoder_next(brim_encoder *encoder, brim_encoded *row, brim_error *err) BRIM_CHECK; /* or BRIM_END */
 BRIM_API void brim_encoder_close(brim_encoder *encoder);
+/* As brim_reader_progress, up to the row that next gave last (in steps of a block). */
+BRIM_API void brim_encoder_progress(const brim_encoder *encoder, uint64_t *consumed, uint64_t *total);
+/* As brim_reader_excluded; count is 0 until next has returned BRIM_END. */
+BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder, uint64_t *count);
+
+/* ---- labels ----------------------------------------------------------------------------------------------- */
 
 typedef enum brim_task { BRIM_TASK_AUTO = 0, BRIM_TASK_CLASSIFICATION, BRIM_TASK_REGRESSION } brim_task;
 
-/* How label texts become numbers: ids in order of first use of the sorted names (strings), or the integers themselves. */
+/* How label texts become numbers.
+ *
+ * What a label is, is read from its text, so that csv and JSON agree ("1" is the integer 1 in both; JSON true is the string
+ * "true"): an integer (a sign and digits), a decimal (with a point or an exponent) or a string (all else). Blanks around numbers
+ * are ignored. Without a task, the first label decides: integers and strings classify, decimals regress, and a label of another
+ * kind is an error that names its line. With a task, classification takes every text as a class, and regression needs finite
+ * numbers.
+ *
+ * Classes are numbered in order of their names: numbers by value, strings by byte. Integers 0..count-1 thus stay as they are;
+ * other integers (-1 and 1, 1..5, gaps) keep their text as name, so that predictions print what the file said. */
 typedef struct brim_labels {
-  brim_task task;
+  brim_task task;      /* CLASSIFICATION or REGRESSION */
   int32_t count;       /* classes; 1 for regression */
-  char **names;        /* [count]: id2label; NULL for regression */
-  bool integers;       /* the labels in the file are the integers 0..count-1 */
+  char **names;        /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
+  bool integers;       /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
   brim_runtime *runtime;
 } brim_labels;
-BRIM_API void brim_labels_free(brim_labels *labels);
+/* A mapping from names in the order of their ids (a model's id2label); copies. Regression: names NULL, count 1. Two equal names,
+ * or no class, are BRIM_E_FORMAT. */
+BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
+                              brim_error *err) BRIM_CHECK;
+BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;
+/* The class of a label's text, or -1: the class of that name; else, for an integer, the class whose name is that integer or,
+ * where all names are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1. Searches
+ * all names. */
+BRIM_API int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length);
+BRIM_API void brim_labels_free(brim_labels *labels); /* what it holds, not the struct */
+
+/* ---- datasets --------------------------------------------------------------------------------------------- */
 
 typedef struct brim_dataset_options {
-  brim_source_options source;
+  brim_source_options source;   /* without need_label, labels are not looked at and the dataset has none */
   brim_encode_options encode;
   brim_task task;               /* AUTO: integers and strings classify, decimals regress, a mixture is refused */
-  const brim_labels *labels;    /* not NULL: use this mapping (evaluation); an unknown label is an error with its place */
-  brim_event_fn progress;       /* NULL: none. Kind "progress": phase, done, total, rows, tokens, seconds */
+  const brim_labels *labels;    /* not NULL: use this mapping and its task (evaluation); an unknown label is an error that
+                                   gives its place and the known labels */
+  brim_event_fn progress;       /* NULL: none. Kind "progress": phase "encode", done and total (bytes), unit, rows, tokens,
+                                   seconds */
   void *progress_context;
 } brim_dataset_options;
 
-/* All rows of a source, encoded once, in compact memory. Immutable after load: shareable between threads. */
+/* All rows of a source, encoded once, in compact memory: 4 bytes a token, 1 more in rows whose type_ids are not all 0, and about
+ * 16 a row. Immutable after load: shareable between threads. No rows at all is BRIM_E_FORMAT, a row without any token too. */
 typedef struct brim_dataset brim_dataset;
 BRIM_API int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                                const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
@@ -83,22 +166,33 @@ BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);      /* afte
 BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);   /* rows that were cut */
 BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);        /* tokens that were cut */
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] */
-BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);
-BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there were no labels */
-BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset); /* of ids, types and labels */
+BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);      /* the largest of them */
+BRIM_API int32_t brim_dataset_highest_id(const brim_dataset *dataset);   /* to check against a model's vocabulary */
+BRIM_API int32_t brim_dataset_highest_type(const brim_dataset *dataset); /* to check against a model's token types */
+BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);       /* from_samples: some type_id is not 0 */
+BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);      /* every row has one */
+BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
+BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset); /* of ids, type_ids and labels in order */
+/* The row's number in its source (brim_record.row): differs from `row` only behind an excluded one. */
+BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
+/* The rows that options.source left out, in order; borrowed for the life of the dataset. */
+BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);
 
 /* One row; pointers are borrowed for the life of the dataset. type_ids is NULL when all are 0. */
 typedef struct brim_sample {
   const int32_t *ids; const uint8_t *type_ids; int32_t length;
   float label;      /* class id or value; NaN if there is none */
-  uint64_t row;
+  uint64_t row;     /* index in the dataset */
 } brim_sample;
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
 
-/* A dataset from rows that the caller has: copies. Used for JSON batches and by embedding programs. labels may be NULL. */
-BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count, const brim_labels *labels,
-                                       brim_dataset **out, brim_error *err) BRIM_CHECK;
-/* Reads [{"ids":[..],"type_ids":[..],"label":..},...]. */
+/* A dataset from rows that the caller has: copies. Used by embedding programs. `row` is not read. labels may be NULL: the labels
+ * are then class ids or values as the model takes them. A negative id, an empty row or a label outside the mapping is
+ * BRIM_E_USAGE. */
+BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count,
+                                       const brim_labels *labels, brim_dataset **out, brim_error *err) BRIM_CHECK;
+/* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Errors have the byte. There is no
+ * mapping: labels are class ids or values as the model takes them. */
 BRIM_API int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
