@@ -10,28 +10,30 @@ extern "C" {
 typedef struct brim_train_options {
   /* step */
   brim_plan_options plan;      /* batching, padding, batch_size, max_tokens, ... */
-  double epochs;               /* ignored when max_steps > 0 */
+  double epochs;               /* ignored when max_steps > 0; a fraction of an epoch is its first batches */
   uint64_t max_steps;
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
   uint64_t warmup_steps;
   double warmup_ratio;         /* share of all steps, used when warmup_steps is 0 */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
-  uint64_t log_every, eval_every, save_every;
+  uint64_t log_every, eval_every, save_every; /* epoch ends and the last step evaluate and save in any case */
   int32_t keep_checkpoints;    /* newest kept besides the best; 0: all */
-  const char *best_metric;     /* NULL: accuracy or rmse */
+  const char *best_metric;     /* NULL: accuracy or rmse; or loss, f1, matthews, pearson, spearman */
   bool resume;                 /* go on from the newest checkpoint of `output` if there is one */
-  bool overwrite;              /* a run folder that holds something else is refused unless this is set */
-  uint64_t seed;
+  bool overwrite;              /* a folder that holds a run or anything else is refused unless this is set: an old run is replaced,
+                                  other files stay */
+  uint64_t seed;               /* of dropout; the plan's order has its own in plan.seed */
   const char *output;          /* RUN folder; NULL: nothing is written */
-  const char *options_json;    /* what the caller wants recorded in the `start` event; NULL: nothing */
+  const char *options_json;    /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
   brim_event_fn event;
   void *event_context;
   brim_group group;            /* zero: single */
 } brim_train_options;
 
-/* Defaults of training (design, section 6). */
+/* Defaults of training (design, section 6): batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42. */
 BRIM_API void brim_train_options_init(brim_train_options *options);
+/* BRIM_E_USAGE with the option's name and what to give instead. */
 BRIM_API int brim_train_options_check(const brim_train_options *options, brim_error *err) BRIM_CHECK;
 
 typedef struct brim_named_dataset { const char *name; const brim_dataset *dataset; } brim_named_dataset;
@@ -44,12 +46,32 @@ typedef struct brim_train_result {
   bool resumed, interrupted;
 } brim_train_result;
 
-/* Trains `model` on `train`, evaluating on each of `evals`. Writes output/log.jsonl, output/checkpoints/step-N, and at the end the
- * final model (the last weights) in output/. The tokenizer's files are saved with it (NULL: none). On cancellation a checkpoint is
- * written first and BRIM_E_CANCELLED returned. */
+/* Trains `model` on `train`, evaluating on each of `evals` (best_metric is looked at on the first).
+ *
+ *   output/log.jsonl                one event a line: start, step, eval, epoch, checkpoint, end
+ *   output/checkpoints/step-N/      weights, config, tokenizer files (a model in itself), optimizer.safetensors, state.json
+ *   output/checkpoints/best         link to the best of them, once there was an evaluation
+ *   output/                         at the end the final model (the last weights), with the tokenizer's files (NULL: none)
+ *
+ * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for its
+ * seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the checkpoint
+ * are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned. A loss or gradient
+ * that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs into one
+ * folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the same options. */
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;
+
+/* The newest complete checkpoint of a run folder, for those who must know before they load the model. */
+typedef struct brim_checkpoint_info {
+  char *folder;            /* output/checkpoints/step-N */
+  uint64_t step;
+  char *kernels;           /* for brim_model_options.kernels: results are bit-identical with the same kernels only */
+  brim_runtime *runtime;
+} brim_checkpoint_info;
+/* No checkpoint (or no folder): BRIM_OK, and folder is NULL. */
+BRIM_API int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpoint_info *out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_checkpoint_info_free(brim_checkpoint_info *info);
 
 /* Learning rate of optimizer step k (from 1): linear warm-up from 0, then linear decay to 0 at `total` (Hugging Face's schedule,
  * lr(k) = lr * lambda(k-1)). */
@@ -64,15 +86,19 @@ typedef struct brim_metrics {
 } brim_metrics;
 
 typedef struct brim_eval_options {
-  int64_t batch_size;      /* rows computed at once; 0: 32 */
-  int64_t max_tokens;      /* 0: none */
-  brim_batching batching;  /* default sorted */
+  brim_batching batching;
   brim_padding padding;
-  brim_event_fn event;     /* "progress" */
+  int64_t batch_size;      /* rows computed at once; 0: 32 */
+  int64_t max_tokens;      /* slots computed at once; 0: no limit */
+  int32_t max_length;      /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
+  brim_event_fn event;     /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;
 } brim_eval_options;
 
-/* logits [rows, outputs] in input order, whatever the batching. */
+/* Sorted, ragged, 32 rows at once: fast, and the order of the results is the input's anyway. */
+BRIM_API void brim_eval_options_init(brim_eval_options *options);
+
+/* logits [rows, outputs] in input order, whatever the batching. `options` NULL: the defaults. Rows must fit the model (length, ids). */
 BRIM_API int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                           float *logits, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,

@@ -1,0 +1,31 @@
+/* group.c: the group of one process. */
+#include "dist/group.h"
+
+static int single_sum(void *context, float *values, int64_t count, brim_error *err) {
+  (void)context, (void)values, (void)count, (void)err;
+  return BRIM_OK;
+}
+
+static int single_sum_double(void *context, double *values, int64_t count, brim_error *err) {
+  (void)context, (void)values, (void)count, (void)err;
+  return BRIM_OK;
+}
+
+brim_group brim_group_single(void) {
+  return (brim_group){.rank = 0, .world_size = 1, .sum = single_sum, .sum_double = single_sum_double};
+}
+
+int brim_group_agree(const brim_group *group, int status, brim_error *err) {
+  if (group->world_size <= 1)
+    return status;
+  double failed = status ? 1.0 : 0.0;
+  brim_error ignored;
+  int summed = group->sum_double(group->context, &failed, 1, status ? &ignored : err);
+  if (status)
+    return status;
+  if (summed)
+    return summed;
+  if (failed > 0.0)
+    return brim_error_set(err, BRIM_E_IO, "another rank failed; its message says why");
+  return BRIM_OK;
+}

@@ -1,0 +1,211 @@
+/* evaluate.c: outputs of every row, computed in whatever order is fast and handed back in the order of the input. */
+#include "train/evaluate.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "dist/group.h"
+#include "train/clock.h"
+
+void brim_eval_options_init(brim_eval_options *options) {
+  *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
+}
+
+void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t rank, const int32_t *lengths) {
+  for (uint64_t i = 0, parts = brim_plan_parts(plan); i < parts; i++) {
+    brim_planned part;
+    brim_plan_part(plan, rank, i, &part);
+    if (part.slots > limits->max_slots)
+      limits->max_slots = part.slots;
+    if ((int64_t)part.count > limits->max_sequences)
+      limits->max_sequences = (int32_t)part.count;
+    if (part.width > limits->max_length)
+      limits->max_length = part.width;
+    for (uint32_t r = 0; r < part.count; r++)
+      if (lengths[part.rows[r]] > limits->max_length)
+        limits->max_length = lengths[part.rows[r]];
+  }
+}
+
+static int dataset_row_fits(const brim_model *model, const brim_sample *sample, bool labels, const char *name, brim_error *err) {
+  unsigned long long row = (unsigned long long)sample->row;
+  int32_t words = brim_model_vocab_size(model), outputs = brim_model_outputs(model);
+  if (sample->length > brim_model_max_length(model))
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "%s: row %llu has %d tokens, but the model has %d positions: encode with max_length %d", name, row,
+                          (int)sample->length, (int)brim_model_max_length(model), (int)brim_model_max_length(model));
+  for (int32_t i = 0; i < sample->length; i++)
+    if (sample->ids[i] < 0 || sample->ids[i] >= words)
+      return brim_error_set(err, BRIM_E_MISMATCH,
+                            "%s: row %llu has token id %d, but the model has %d words: use the model's own tokenizer", name, row,
+                            (int)sample->ids[i], (int)words);
+  if (!labels)
+    return BRIM_OK;
+  if (isnan(sample->label))
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has no label", name, row);
+  if (!isfinite(sample->label))
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has an infinite label", name, row);
+  if (brim_model_task(model) != BRIM_TASK_REGRESSION && !(sample->label >= 0.0f && sample->label < (float)outputs))
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has label %g, but the model knows %d classes", name, row,
+                          (double)sample->label, (int)outputs);
+  return BRIM_OK;
+}
+
+int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, bool labels, const char *name, brim_error *err) {
+  uint64_t rows = brim_dataset_rows(dataset);
+  if (rows == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
+  for (uint64_t row = 0; row < rows; row++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    sample.row = row;
+    BRIM_TRY(dataset_row_fits(model, &sample, labels, name, err));
+  }
+  return BRIM_OK;
+}
+
+/* ---- one pass --------------------------------------------------------------------------------------------- */
+
+static int prediction_progress(const brim_prediction *p, uint64_t done, uint64_t tokens, double seconds) {
+  if (!p->event)
+    return BRIM_OK;
+  const brim_field fields[] = {
+      {.name = "phase", .kind = BRIM_VALUE_TEXT, .text = "evaluate"},
+      {.name = "done", .kind = BRIM_VALUE_INT, .integer = (int64_t)done},
+      {.name = "total", .kind = BRIM_VALUE_INT, .integer = (int64_t)brim_dataset_rows(p->dataset)},
+      {.name = "rate", .kind = BRIM_VALUE_REAL, .real = seconds > 0.0 ? (double)tokens / seconds : 0.0},
+      {.name = "unit", .kind = BRIM_VALUE_TEXT, .text = "tokens/s"},
+  };
+  const brim_event event = {"progress", fields, sizeof fields / sizeof *fields};
+  return p->event(p->event_context, &event);
+}
+
+static int prediction_part(const brim_prediction *p, const brim_planned *part, float *logits, brim_error *err) {
+  size_t outputs = (size_t)brim_model_outputs(p->model);
+  const brim_pass pass = {0};
+  BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
+  BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->part_logits, err));
+  for (uint32_t r = 0; r < part->count; r++)
+    memcpy(logits + (size_t)part->rows[r] * outputs, p->part_logits + r * outputs, outputs * sizeof *logits);
+  return BRIM_OK;
+}
+
+static int prediction_parts(const brim_prediction *p, float *logits, brim_error *err) {
+  double start = brim_seconds_now();
+  uint64_t done = 0, tokens = 0;
+  for (uint64_t i = 0, parts = brim_plan_parts(p->plan); i < parts; i++) {
+    BRIM_TRY(brim_check_cancel(p->runtime, err));
+    for (int32_t rank = 0; rank < p->group->world_size; rank++) {
+      brim_planned part;
+      brim_plan_part(p->plan, rank, i, &part);
+      done += part.count, tokens += (uint64_t)part.tokens;
+      if (rank == p->group->rank && part.count > 0)
+        BRIM_TRY(prediction_part(p, &part, logits, err));
+    }
+    BRIM_TRY(prediction_progress(p, done, tokens, brim_seconds_now() - start));
+  }
+  return BRIM_OK;
+}
+
+int brim_prediction_run(const brim_prediction *p, float *logits, brim_error *err) {
+  size_t count = (size_t)brim_dataset_rows(p->dataset) * (size_t)brim_model_outputs(p->model);
+  memset(logits, 0, count * sizeof *logits);
+  int status = prediction_parts(p, logits, err);
+  BRIM_TRY(brim_group_agree(p->group, status, err));
+  return p->group->sum(p->group->context, logits, (int64_t)count, err); /* x + 0 is x: every rank's rows reach all */
+}
+
+/* ---- a data set from scratch ------------------------------------------------------------------------------ */
+
+static int32_t evaluate_longest(const brim_dataset *dataset) {
+  const int32_t *lengths = brim_dataset_lengths(dataset);
+  int32_t longest = 1;
+  for (uint64_t r = 0, rows = brim_dataset_rows(dataset); r < rows; r++)
+    if (lengths[r] > longest)
+      longest = lengths[r];
+  return longest;
+}
+
+static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, const brim_eval_options *options, brim_plan **plan,
+                         brim_error *err) {
+  const brim_plan_options plan_options = {
+      .batching = options->batching,
+      .padding = options->padding,
+      .batch_size = options->batch_size > 0 ? options->batch_size : 32,
+      .max_tokens = options->max_tokens,
+      .max_length =
+          options->max_length > 0 || options->padding != BRIM_PAD_MAX_LENGTH ? options->max_length : evaluate_longest(dataset),
+      .oversize = BRIM_OVERSIZE_ALONE,
+      .world_size = 1,
+  };
+  return brim_plan_new(runtime, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), &plan_options, 0, plan, err);
+}
+
+static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits, float *logits, brim_error *err) {
+  brim_batch batch = {0};
+  p->batch = &batch;
+  p->part_logits =
+      brim_alloc_array(p->runtime, (size_t)limits->max_sequences, (size_t)brim_model_outputs(p->model) * sizeof *p->part_logits);
+  int status = p->part_logits ? brim_model_prepare(p->model, limits, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = brim_prediction_run(p, logits, err);
+  brim_release(p->runtime, p->part_logits);
+  brim_batch_free(&batch);
+  return status;
+}
+
+/* Predicts, and counts what was computed into *out. */
+static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
+                        float *logits, brim_metrics *out, brim_error *err) {
+  brim_eval_options options;
+  brim_eval_options_init(&options);
+  if (given)
+    options = *given;
+  double start = brim_seconds_now();
+  brim_plan *plan;
+  BRIM_TRY(evaluate_plan(runtime, dataset, &options, &plan, err));
+  brim_model_limits limits = {0};
+  brim_limits_widen(&limits, plan, 0, brim_dataset_lengths(dataset));
+  brim_group group = brim_group_single();
+  brim_prediction p = {.runtime = runtime,
+                       .model = model,
+                       .dataset = dataset,
+                       .plan = plan,
+                       .group = &group,
+                       .event = options.event,
+                       .event_context = options.event_context};
+  int status = evaluate_prepared(&p, &limits, logits, err);
+  brim_ledger ledger;
+  brim_plan_ledger(plan, &ledger);
+  out->tokens = ledger.tokens, out->slots = ledger.slots;
+  out->seconds = brim_seconds_now() - start;
+  brim_plan_free(plan);
+  return status;
+}
+
+int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
+                 float *logits, brim_error *err) {
+  brim_metrics ignored;
+  BRIM_TRY(brim_dataset_fits(model, dataset, false, "data", err));
+  return evaluate_run(runtime, model, dataset, options, logits, &ignored, err);
+}
+
+int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
+                  brim_metrics *out, brim_error *err) {
+  BRIM_TRY(brim_dataset_fits(model, dataset, true, "data", err));
+  float *logits =
+      brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset), (size_t)brim_model_outputs(model) * sizeof *logits);
+  if (!logits)
+    return BRIM_NOMEM(err);
+  brim_metrics counts = {0};
+  int status = evaluate_run(runtime, model, dataset, options, logits, &counts, err);
+  if (!status)
+    status = brim_metrics_compute(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset, out, err);
+  if (!status)
+    out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
+  brim_release(runtime, logits);
+  return status;
+}

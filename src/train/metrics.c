@@ -1,0 +1,223 @@
+/* metrics.c: what a set of outputs is worth, in double precision. */
+#include <math.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "brim/train.h"
+
+void brim_softmax(const float *logits, int32_t count, double *probabilities) {
+  double top = -HUGE_VAL, sum = 0.0;
+  for (int32_t c = 0; c < count; c++)
+    top = fmax(top, (double)logits[c]);
+  for (int32_t c = 0; c < count; c++)
+    sum += probabilities[c] = exp((double)logits[c] - top);
+  for (int32_t c = 0; c < count; c++)
+    probabilities[c] /= sum;
+}
+
+static int metrics_row_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) {
+  for (int32_t c = 0; c < outputs; c++)
+    if (!isfinite(logits[c]))
+      return brim_error_set(err, BRIM_E_DIVERGED, "row %llu: the model's output is not a finite number; its weights are damaged",
+                            (unsigned long long)row);
+  return BRIM_OK;
+}
+
+static int metrics_no_label(uint64_t row, brim_error *err) {
+  return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has no label: metrics need one for every row", (unsigned long long)row);
+}
+
+/* ---- classification --------------------------------------------------------------------------------------- */
+
+/* Rows of each class: in the labels, in the predictions, and in both at once. */
+typedef struct class_counts {
+  uint64_t *truth, *predicted, *hit;
+} class_counts;
+
+/* Cross entropy of one row, -log softmax(logits)[label], with the largest logit subtracted. */
+static double metrics_cross_entropy(const float *logits, int32_t outputs, int32_t label, int32_t *best) {
+  *best = 0;
+  for (int32_t c = 1; c < outputs; c++)
+    if (logits[c] > logits[*best])
+      *best = c;
+  double top = (double)logits[*best], sum = 0.0;
+  for (int32_t c = 0; c < outputs; c++)
+    sum += exp((double)logits[c] - top);
+  return log(sum) + top - (double)logits[label];
+}
+
+static double metrics_f1_of(const class_counts *counts, int32_t c) {
+  return 2.0 * (double)counts->hit[c] / (double)(counts->truth[c] + counts->predicted[c]);
+}
+
+/* Of class 1 for two classes; else the mean over the classes that occur among labels or predictions. */
+static double metrics_f1(const class_counts *counts, int32_t outputs) {
+  if (outputs == 2)
+    return counts->truth[1] + counts->predicted[1] ? metrics_f1_of(counts, 1) : (double)NAN;
+  double sum = 0.0;
+  int32_t present = 0;
+  for (int32_t c = 0; c < outputs; c++)
+    if (counts->truth[c] + counts->predicted[c])
+      sum += metrics_f1_of(counts, c), present++;
+  return sum / (double)present;
+}
+
+/* Matthews' correlation for any number of classes (Gorodkin 2004): with s rows, c of them right, t_k true and p_k predicted of
+ * class k: (c s - sum p_k t_k) / sqrt((s^2 - sum p_k^2) (s^2 - sum t_k^2)). */
+static double metrics_matthews(const class_counts *counts, int32_t outputs, double rows, double right) {
+  double cross = 0.0, truth = 0.0, predicted = 0.0;
+  for (int32_t c = 0; c < outputs; c++) {
+    double t = (double)counts->truth[c], p = (double)counts->predicted[c];
+    cross += t * p, truth += t * t, predicted += p * p;
+  }
+  double below = (rows * rows - predicted) * (rows * rows - truth);
+  return below > 0.0 ? (right * rows - cross) / sqrt(below) : (double)NAN;
+}
+
+static int metrics_classes(const class_counts *counts, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                           brim_metrics *out, brim_error *err) {
+  double loss = 0.0, right = 0.0;
+  for (uint64_t r = 0; r < out->rows; r++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, r, &sample);
+    if (isnan(sample.label))
+      return metrics_no_label(r, err);
+    if (!(sample.label >= 0.0f && sample.label < (float)outputs))
+      return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has label %g, but the model knows %d classes", (unsigned long long)r,
+                            (double)sample.label, (int)outputs);
+    const float *row = logits + (size_t)r * (size_t)outputs;
+    BRIM_TRY(metrics_row_finite(row, outputs, r, err));
+    int32_t label = (int32_t)sample.label, best;
+    loss += metrics_cross_entropy(row, outputs, label, &best);
+    counts->truth[label]++;
+    counts->predicted[best]++;
+    if (best == label)
+      counts->hit[label]++, right += 1.0;
+  }
+  double rows = (double)out->rows;
+  out->loss = loss / rows;
+  out->accuracy = right / rows;
+  out->f1 = metrics_f1(counts, outputs);
+  out->matthews = metrics_matthews(counts, outputs, rows, right);
+  return BRIM_OK;
+}
+
+static int metrics_classification(brim_runtime *runtime, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                                  brim_metrics *out, brim_error *err) {
+  size_t classes = (size_t)outputs;
+  uint64_t *memory = brim_alloc_array_zero(runtime, 3 * classes, sizeof *memory);
+  if (!memory)
+    return BRIM_NOMEM(err);
+  class_counts counts = {memory, memory + classes, memory + 2 * classes};
+  int status = metrics_classes(&counts, outputs, logits, dataset, out, err);
+  brim_release(runtime, memory);
+  return status;
+}
+
+/* ---- regression ------------------------------------------------------------------------------------------- */
+
+/* Two-pass: the means first, so that large values do not cancel. NaN when one side is constant. */
+static double metrics_pearson(const double *x, const double *y, uint64_t count) {
+  double mean_x = 0.0, mean_y = 0.0, xx = 0.0, yy = 0.0, xy = 0.0;
+  for (uint64_t i = 0; i < count; i++)
+    mean_x += x[i], mean_y += y[i];
+  mean_x /= (double)count, mean_y /= (double)count;
+  for (uint64_t i = 0; i < count; i++) {
+    double dx = x[i] - mean_x, dy = y[i] - mean_y;
+    xx += dx * dx, yy += dy * dy, xy += dx * dy;
+  }
+  return xx > 0.0 && yy > 0.0 ? xy / (sqrt(xx) * sqrt(yy)) : (double)NAN;
+}
+
+static void order_sift(uint64_t *order, const double *values, uint64_t root, uint64_t count) {
+  for (uint64_t child; (child = 2 * root + 1) < count; root = child) {
+    if (child + 1 < count && values[order[child]] < values[order[child + 1]])
+      child++;
+    if (values[order[root]] >= values[order[child]])
+      return;
+    uint64_t swap = order[root];
+    order[root] = order[child], order[child] = swap;
+  }
+}
+
+/* Heap sort: positions of the values in rising order. Ties may come in any order, since they share a rank. */
+static void order_by_value(uint64_t *order, const double *values, uint64_t count) {
+  for (uint64_t i = 0; i < count; i++)
+    order[i] = i;
+  for (uint64_t i = count / 2; i-- > 0;)
+    order_sift(order, values, i, count);
+  for (uint64_t end = count; end-- > 1;) {
+    uint64_t swap = order[0];
+    order[0] = order[end], order[end] = swap;
+    order_sift(order, values, 0, end);
+  }
+}
+
+/* Replaces values by their ranks from 1; equal values share the mean of theirs. */
+static void ranks_of(double *values, uint64_t *order, double *ranks, uint64_t count) {
+  order_by_value(order, values, count);
+  for (uint64_t first = 0, last; first < count; first = last) {
+    for (last = first + 1; last < count && values[order[last]] == values[order[first]];)
+      last++;
+    for (uint64_t i = first; i < last; i++)
+      ranks[order[i]] = ((double)first + (double)last + 1.0) / 2.0;
+  }
+  for (uint64_t i = 0; i < count; i++)
+    values[i] = ranks[i];
+}
+
+static int metrics_read_regression(const float *logits, const brim_dataset *dataset, double *x, double *y, uint64_t rows,
+                                   brim_error *err) {
+  for (uint64_t r = 0; r < rows; r++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, r, &sample);
+    if (isnan(sample.label))
+      return metrics_no_label(r, err);
+    BRIM_TRY(metrics_row_finite(logits + r, 1, r, err));
+    x[r] = (double)logits[r];
+    y[r] = (double)sample.label;
+  }
+  return BRIM_OK;
+}
+
+static int metrics_regression(brim_runtime *runtime, const float *logits, const brim_dataset *dataset, brim_metrics *out,
+                              brim_error *err) {
+  uint64_t rows = out->rows;
+  double *x = brim_alloc_array(runtime, (size_t)rows, 3 * sizeof *x);
+  uint64_t *order = brim_alloc_array(runtime, (size_t)rows, sizeof *order);
+  int status = x && order ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status)
+    status = metrics_read_regression(logits, dataset, x, x + rows, rows, err);
+  if (!status) {
+    double *y = x + rows, *ranks = y + rows, square = 0.0;
+    for (uint64_t r = 0; r < rows; r++)
+      square += (x[r] - y[r]) * (x[r] - y[r]);
+    out->loss = square / (double)rows;
+    out->rmse = sqrt(out->loss);
+    out->pearson = metrics_pearson(x, y, rows);
+    ranks_of(x, order, ranks, rows);
+    ranks_of(y, order, ranks, rows);
+    out->spearman = metrics_pearson(x, y, rows);
+  }
+  brim_release(runtime, x);
+  brim_release(runtime, order);
+  return status;
+}
+
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                         brim_metrics *out, brim_error *err) {
+  double none = (double)NAN;
+  *out = (brim_metrics){
+      .loss = none, .accuracy = none, .f1 = none, .matthews = none, .rmse = none, .pearson = none, .spearman = none};
+  out->rows = brim_dataset_rows(dataset);
+  out->tokens = brim_dataset_tokens(dataset);
+  if (out->rows == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
+  if (task == BRIM_TASK_REGRESSION) {
+    if (outputs != 1)
+      return brim_error_set(err, BRIM_E_UNSUPPORTED, "regression with %d outputs: only one value a row can be evaluated",
+                            (int)outputs);
+    return metrics_regression(runtime, logits, dataset, out, err);
+  }
+  return metrics_classification(runtime, outputs, logits, dataset, out, err);
+}

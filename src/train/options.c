@@ -1,0 +1,77 @@
+/* options.c: the defaults of training and the one place that judges options. Messages name the option and say what to do. */
+#include "brim/train.h"
+
+#include <math.h>
+
+void brim_train_options_init(brim_train_options *options) {
+  *options = (brim_train_options){
+      .plan = {.batching = BRIM_RANDOM, .padding = BRIM_PAD_NONE, .batch_size = 16, .seed = 42, .world_size = 1},
+      .epochs = 1.0,
+      .lr = 5e-5,
+      .beta1 = 0.9,
+      .beta2 = 0.999,
+      .eps = 1e-8,
+      .clip = 1.0,
+      .log_every = 1,
+      .keep_checkpoints = 1,
+      .seed = 42,
+      .group = brim_group_single(),
+  };
+}
+
+/* A number that must lie in [low, high] (or [low, high) when `open`). NaN lies nowhere. */
+typedef struct option_range {
+  const char *name;
+  double value, low, high;
+  bool open;
+  const char *advice;
+} option_range;
+
+static int option_check(const option_range *o, brim_error *err) {
+  if (o->value >= o->low && (o->open ? o->value < o->high : o->value <= o->high))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE, "%s is %g: %s", o->name, o->value, o->advice);
+}
+
+static int options_check_metric(const char *metric, brim_error *err) {
+  static const char *const known[] = {"loss", "accuracy", "f1", "matthews", "rmse", "pearson", "spearman"};
+  if (!metric)
+    return BRIM_OK;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    const char *a = known[i], *b = metric;
+    while (*a && *a == *b)
+      a++, b++;
+    if (*a == *b)
+      return BRIM_OK;
+  }
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "best_metric is \"%.40s\": take one of loss, accuracy, f1, matthews, rmse, pearson, spearman", metric);
+}
+
+int brim_train_options_check(const brim_train_options *options, brim_error *err) {
+  const brim_train_options *o = options;
+  const option_range ranges[] = {
+      {"lr", o->lr, 0.0, 1e6, false, "the learning rate must be a number of at least 0, such as 5e-5"},
+      {"beta1", o->beta1, 0.0, 1.0, true, "it must be at least 0 and below 1 (usually 0.9)"},
+      {"beta2", o->beta2, 0.0, 1.0, true, "it must be at least 0 and below 1 (usually 0.999)"},
+      {"eps", o->eps, 1e-30, 1.0, false, "it must be a small number above 0 (usually 1e-8)"},
+      {"weight_decay", o->weight_decay, 0.0, 1e6, false, "it must be a number of at least 0, such as 0.01"},
+      {"clip", o->clip, 0.0, HUGE_VAL, false, "the largest gradient norm must be at least 0 (0: no clipping)"},
+      {"warmup_ratio", o->warmup_ratio, 0.0, 1.0, false, "the share of warm-up steps must lie between 0 and 1"},
+      {"keep_checkpoints", (double)o->keep_checkpoints, 0.0, 1e9, false, "it must be at least 0 (0: keep all)"},
+  };
+  for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
+    int status = option_check(&ranges[i], err);
+    if (status)
+      return status;
+  }
+  if (o->max_steps == 0 && !(o->epochs > 0.0 && o->epochs <= 1e9))
+    return brim_error_set(err, BRIM_E_USAGE, "epochs is %g: give a number above 0 (a fraction is fine), or max_steps", o->epochs);
+  int32_t world = o->group.world_size > 0 ? o->group.world_size : 1;
+  if (o->group.rank < 0 || o->group.rank >= world)
+    return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
+  if (o->plan.batch_size == 0 && o->plan.max_tokens == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "batch_size is 0 and there is no max_tokens: give the rows of a step (usually 16)");
+  int status = options_check_metric(o->best_metric, err);
+  return status ? status : brim_plan_options_check(&o->plan, err);
+}

@@ -1,0 +1,385 @@
+/* state.c: state.json of a checkpoint. Members stand in tables, so that what is written is what is read and compared.
+ *
+ *   {"version":1,"brim":"0.1.0","model":{..},"data":{..},"options":{..},"state":{..},"hashes":{..}}
+ *
+ * Hashes are hexadecimal text, seeds are signed 64-bit numbers of the same bits. */
+#include "train/state.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+#define STATE_VERSION 1
+#define STATE_LIMIT   (1u << 20) /* bytes of a state.json, far more than one has */
+
+typedef enum member_kind {
+  MEMBER_REAL,
+  MEMBER_I64,
+  MEMBER_I32,
+  MEMBER_BOOL,
+  MEMBER_BATCHING,
+  MEMBER_PADDING,
+  MEMBER_TEXT
+} member_kind;
+
+/* A member of a struct, as a named value. */
+typedef struct member {
+  const char *name;
+  member_kind kind;
+  size_t offset;
+} member;
+
+static brim_field member_field(const member *m, const void *object) {
+  const char *at = (const char *)object + m->offset;
+  brim_field field = {.name = m->name, .kind = BRIM_VALUE_INT};
+  switch (m->kind) {
+  case MEMBER_REAL:
+    field.kind = BRIM_VALUE_REAL;
+    memcpy(&field.real, at, sizeof field.real);
+    break;
+  case MEMBER_I64:
+    memcpy(&field.integer, at, sizeof field.integer);
+    break;
+  case MEMBER_I32:
+    field.integer = *(const int32_t *)(const void *)at;
+    break;
+  case MEMBER_BOOL:
+    field.kind = BRIM_VALUE_BOOL;
+    field.integer = *(const bool *)at;
+    break;
+  case MEMBER_TEXT:
+    field.kind = BRIM_VALUE_TEXT;
+    field.text = *(const char *const *)(const void *)at;
+    if (!field.text)
+      field.text = "";
+    break;
+  case MEMBER_BATCHING:
+  case MEMBER_PADDING:
+    field.kind = BRIM_VALUE_TEXT;
+    field.text = m->kind == MEMBER_BATCHING ? brim_batching_name(*(const brim_batching *)(const void *)at)
+                                            : brim_padding_name(*(const brim_padding *)(const void *)at);
+    break;
+  }
+  return field;
+}
+
+/* ---- the tables ------------------------------------------------------------------------------------------- */
+
+#define OPTION(name, kind)                                                                                                       \
+  { #name, kind, offsetof(brim_train_options, name) }
+#define PLAN(name, kind)                                                                                                         \
+  { #name, kind, offsetof(brim_train_options, plan.name) }
+static const member option_members[] = {
+    PLAN(batching, MEMBER_BATCHING),
+    PLAN(padding, MEMBER_PADDING),
+    PLAN(batch_size, MEMBER_I64),
+    PLAN(max_tokens, MEMBER_I64),
+    PLAN(max_rows, MEMBER_I64),
+    PLAN(accumulate, MEMBER_I64),
+    PLAN(max_length, MEMBER_I32),
+    PLAN(pad_to_multiple_of, MEMBER_I32),
+    PLAN(read_ahead, MEMBER_I64),
+    PLAN(required_batch_size_multiple, MEMBER_I64),
+    PLAN(drop_last, MEMBER_BOOL),
+    PLAN(oversize, MEMBER_I32),
+    {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
+    OPTION(epochs, MEMBER_REAL),
+    OPTION(max_steps, MEMBER_I64),
+    OPTION(lr, MEMBER_REAL),
+    OPTION(beta1, MEMBER_REAL),
+    OPTION(beta2, MEMBER_REAL),
+    OPTION(eps, MEMBER_REAL),
+    OPTION(weight_decay, MEMBER_REAL),
+    OPTION(clip, MEMBER_REAL),
+    OPTION(warmup_steps, MEMBER_I64),
+    OPTION(warmup_ratio, MEMBER_REAL),
+    OPTION(seed, MEMBER_I64),
+    OPTION(best_metric, MEMBER_TEXT),
+};
+_Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTION_FIELDS, "the header's count is wrong");
+_Static_assert(sizeof(brim_oversize) == sizeof(int32_t), "an enumeration is read as int32");
+
+#define STATE(name, kind)                                                                                                        \
+  { #name, kind, offsetof(brim_train_state, name) }
+#define TALLY(prefix, tally)                                                                                                     \
+  {prefix "_loss", MEMBER_REAL, offsetof(brim_train_state, tally.loss)},                                                         \
+      {prefix "_rows", MEMBER_I64, offsetof(brim_train_state, tally.rows)},                                                      \
+      {prefix "_tokens", MEMBER_I64, offsetof(brim_train_state, tally.tokens)}, {                                                \
+    prefix "_slots", MEMBER_I64, offsetof(brim_train_state, tally.slots)                                                         \
+  }
+static const member state_members[] = {
+    STATE(step, MEMBER_I64),  STATE(epoch, MEMBER_I64),     STATE(epoch_step, MEMBER_I64), STATE(pending, MEMBER_BOOL),
+    TALLY("run", run),        TALLY("epoch", since_epoch),  TALLY("log", since_log),       STATE(last_loss, MEMBER_REAL),
+    STATE(best, MEMBER_REAL), STATE(best_step, MEMBER_I64), STATE(seconds, MEMBER_REAL),   STATE(log_bytes, MEMBER_I64),
+};
+enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
+
+int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]) {
+  for (int i = 0; i < BRIM_TRAIN_OPTION_FIELDS; i++)
+    fields[i] = member_field(&option_members[i], options);
+  return BRIM_TRAIN_OPTION_FIELDS;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------- */
+
+static void field_text(brim_text *out, const brim_field *field) {
+  switch (field->kind) {
+  case BRIM_VALUE_INT:
+    brim_text_integer(out, field->integer);
+    break;
+  case BRIM_VALUE_REAL:
+    brim_text_json_number(out, field->real);
+    break;
+  case BRIM_VALUE_TEXT:
+    brim_text_json_string(out, field->text, strlen(field->text));
+    break;
+  case BRIM_VALUE_BOOL:
+    brim_text_string(out, field->integer ? "true" : "false");
+    break;
+  case BRIM_VALUE_JSON:
+    brim_text_string(out, field->text);
+    break;
+  }
+}
+
+void brim_fields_text(brim_text *out, const brim_field *fields, int count) {
+  brim_text_string(out, "{");
+  for (int i = 0; i < count; i++) {
+    if (i > 0)
+      brim_text_string(out, ",");
+    brim_text_json_string(out, fields[i].name, strlen(fields[i].name));
+    brim_text_string(out, ":");
+    field_text(out, &fields[i]);
+  }
+  brim_text_string(out, "}");
+}
+
+/* Hashes travel as text: they use all 64 bits, which few JSON readers keep. */
+typedef struct hash_text {
+  char hex[17];
+} hash_text;
+
+static hash_text hash_hex(uint64_t hash) {
+  hash_text text;
+  snprintf(text.hex, sizeof text.hex, "%016" PRIx64, hash);
+  return text;
+}
+
+static void state_identity_text(brim_text *out, const brim_train_identity *identity) {
+  hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint);
+  const brim_field model[] = {
+      {.name = "type", .kind = BRIM_VALUE_TEXT, .text = identity->model_type},
+      {.name = "kernels", .kind = BRIM_VALUE_TEXT, .text = identity->kernels},
+      {.name = "initial_weights", .kind = BRIM_VALUE_TEXT, .text = weights.hex},
+  };
+  const brim_field dataset[] = {
+      {.name = "rows", .kind = BRIM_VALUE_INT, .integer = (int64_t)identity->data_rows},
+      {.name = "fingerprint", .kind = BRIM_VALUE_TEXT, .text = data.hex},
+  };
+  brim_field options[BRIM_TRAIN_OPTION_FIELDS];
+  brim_train_option_fields(identity->options, options);
+  brim_text_string(out, ",\n\"model\":");
+  brim_fields_text(out, model, 3);
+  brim_text_string(out, ",\n\"data\":");
+  brim_fields_text(out, dataset, 2);
+  brim_text_string(out, ",\n\"options\":");
+  brim_fields_text(out, options, BRIM_TRAIN_OPTION_FIELDS);
+}
+
+static void state_text(brim_text *out, const brim_train_state *state, const brim_train_identity *identity,
+                       const brim_train_hashes *hashes) {
+  brim_text_printf(out, "{\"version\":%d,\"brim\":\"%s\",\"world_size\":%d", STATE_VERSION, brim_version(),
+                   (int)identity->options->group.world_size);
+  state_identity_text(out, identity);
+  brim_field fields[STATE_MEMBERS];
+  for (int i = 0; i < STATE_MEMBERS; i++)
+    fields[i] = member_field(&state_members[i], state);
+  brim_text_string(out, ",\n\"state\":");
+  brim_fields_text(out, fields, STATE_MEMBERS);
+  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\"}}\n", hash_hex(hashes->values).hex,
+                   hash_hex(hashes->moments).hex);
+}
+
+int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_train_state *state,
+                           const brim_train_identity *identity, const brim_train_hashes *hashes, brim_error *err) {
+  brim_text text;
+  brim_text_init(&text, runtime);
+  state_text(&text, state, identity, hashes);
+  int status = brim_text_status(&text, err);
+  if (!status)
+    status = brim_file_write_all(runtime, path, text.data, text.length, err);
+  brim_text_free(&text);
+  return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+static int member_read(const brim_json_document *document, const brim_json_value *object, const member *m, void *target,
+                       brim_error *err) {
+  void *at = (char *)target + m->offset;
+  if (m->kind == MEMBER_REAL)
+    return brim_json_read_real(document, object, m->name, at, err);
+  if (m->kind == MEMBER_BOOL)
+    return brim_json_read_bool(document, object, m->name, at, err);
+  return brim_json_read_int(document, object, m->name, INT64_MIN, INT64_MAX, at, err);
+}
+
+static int hash_read(const brim_json_document *document, const brim_json_value *object, const char *key, uint64_t *out,
+                     brim_error *err) {
+  const char *text = NULL;
+  size_t length = 0;
+  BRIM_TRY(brim_json_read_string(document, object, key, &text, &length, err));
+  *out = 0;
+  for (size_t i = 0; i < length; i++) {
+    const char *digits = "0123456789abcdef", *digit = memchr(digits, text[i], 16);
+    if (length != 16 || !digit)
+      return brim_json_error(document, object, err, BRIM_E_FORMAT, "\"%s\" is not a hash", key);
+    *out = *out << 4 | (uint64_t)(digit - digits);
+  }
+  if (length == 0)
+    return brim_json_error(document, object, err, BRIM_E_FORMAT, "\"%s\" is missing", key);
+  return BRIM_OK;
+}
+
+static bool field_equals(const brim_json_value *value, const brim_field *field) {
+  switch (field->kind) {
+  case BRIM_VALUE_TEXT:
+    return brim_json_is_string(value, field->text);
+  case BRIM_VALUE_INT:
+    return value->kind == BRIM_JSON_INT && value->as.integer == field->integer;
+  case BRIM_VALUE_BOOL:
+    return value->kind == BRIM_JSON_BOOL && (value->as.integer != 0) == (field->integer != 0);
+  default:
+    return (value->kind == BRIM_JSON_INT || value->kind == BRIM_JSON_REAL) && brim_json_number(value) == field->real;
+  }
+}
+
+static void value_text(char buffer[40], const brim_json_value *value) {
+  switch (value->kind) {
+  case BRIM_JSON_STRING:
+    snprintf(buffer, 40, "%.*s", (int)(value->length < 32 ? value->length : 32), value->as.text);
+    break;
+  case BRIM_JSON_INT:
+    snprintf(buffer, 40, "%" PRId64, value->as.integer);
+    break;
+  case BRIM_JSON_REAL:
+    snprintf(buffer, 40, "%.9g", value->as.real);
+    break;
+  case BRIM_JSON_BOOL:
+    snprintf(buffer, 40, "%s", value->as.integer ? "true" : "false");
+    break;
+  default:
+    snprintf(buffer, 40, "something else");
+  }
+}
+
+static int state_compare_options(const brim_json_document *document, const brim_train_options *options, brim_error *err) {
+  const brim_json_value *stored = brim_json_get(brim_json_root(document), "options");
+  brim_field fields[BRIM_TRAIN_OPTION_FIELDS];
+  brim_train_option_fields(options, fields);
+  for (int i = 0; i < BRIM_TRAIN_OPTION_FIELDS; i++) {
+    const brim_json_value *value = brim_json_get(stored, fields[i].name);
+    if (!value)
+      return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing", fields[i].name);
+    if (field_equals(value, &fields[i]))
+      continue;
+    char before[40];
+    value_text(before, value);
+    return brim_json_error(
+        document, value, err, BRIM_E_MISMATCH,
+        "the run was begun with %s %s, which differs now: give the same value to go on, or another output folder", fields[i].name,
+        before);
+  }
+  return BRIM_OK;
+}
+
+static int state_compare_model(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
+  const brim_json_value *model = brim_json_get(brim_json_root(document), "model");
+  const char *kernels = "";
+  size_t length = 0;
+  uint64_t weights;
+  if (!brim_json_is_string(brim_json_get(model, "type"), identity->model_type))
+    return brim_json_error(document, model, err, BRIM_E_MISMATCH, "the checkpoint is of another kind of model, not \"%s\"",
+                           identity->model_type);
+  BRIM_TRY(brim_json_read_string(document, model, "kernels", &kernels, &length, err));
+  if (length != strlen(identity->kernels) || memcmp(kernels, identity->kernels, length) != 0)
+    return brim_json_error(document, model, err, BRIM_E_MISMATCH,
+                           "the run was begun with the kernels %.*s, this model was loaded with %s: load it with the former",
+                           (int)length, kernels, identity->kernels);
+  BRIM_TRY(hash_read(document, model, "initial_weights", &weights, err));
+  if (weights == identity->initial_weights)
+    return BRIM_OK;
+  return brim_json_error(document, model, err, BRIM_E_MISMATCH,
+                         "the run was begun from other weights: give the model and the seed that it began with");
+}
+
+static int state_compare_data(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {
+  const brim_json_value *data = brim_json_get(brim_json_root(document), "data");
+  int64_t rows = 0;
+  uint64_t fingerprint;
+  BRIM_TRY(brim_json_read_int(document, data, "rows", 0, INT64_MAX, &rows, err));
+  BRIM_TRY(hash_read(document, data, "fingerprint", &fingerprint, err));
+  if ((uint64_t)rows == identity->data_rows && fingerprint == identity->data_fingerprint)
+    return BRIM_OK;
+  return brim_json_error(document, data, err, BRIM_E_MISMATCH,
+                         "the run was begun on other training data (%" PRId64 " rows, now %" PRIu64
+                         "%s): give the same file and max_length to go on, or another output folder",
+                         rows, identity->data_rows, (uint64_t)rows == identity->data_rows ? " with other contents" : "");
+}
+
+static int state_load(brim_runtime *runtime, const char *path, brim_json_document **document, brim_error *err) {
+  BRIM_TRY(brim_json_load(runtime, path, STATE_LIMIT, document, err));
+  int64_t version = 0;
+  int status = brim_json_read_int(*document, brim_json_root(*document), "version", 0, INT64_MAX, &version, err);
+  if (!status && version != STATE_VERSION)
+    status =
+        brim_json_error(*document, NULL, err, BRIM_E_UNSUPPORTED,
+                        "this checkpoint has version %" PRId64 ", this brim reads version %d: go on with the brim that wrote it",
+                        version, STATE_VERSION);
+  if (!status)
+    return BRIM_OK;
+  brim_json_free(*document);
+  *document = NULL;
+  return status;
+}
+
+static int state_parse(const brim_json_document *document, const brim_train_identity *identity, brim_train_state *state,
+                       brim_train_hashes *hashes, brim_error *err) {
+  BRIM_TRY(state_compare_data(document, identity, err));
+  BRIM_TRY(state_compare_options(document, identity->options, err));
+  BRIM_TRY(state_compare_model(document, identity, err));
+  const brim_json_value *root = brim_json_root(document);
+  const brim_json_value *sums = brim_json_get(root, "state"), *stored = brim_json_get(root, "hashes");
+  *state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN};
+  for (int i = 0; i < STATE_MEMBERS; i++)
+    BRIM_TRY(member_read(document, sums, &state_members[i], state, err));
+  BRIM_TRY(hash_read(document, stored, "weights", &hashes->values, err));
+  return hash_read(document, stored, "moments", &hashes->moments, err);
+}
+
+int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,
+                          brim_train_hashes *hashes, brim_error *err) {
+  brim_json_document *document;
+  BRIM_TRY(state_load(runtime, path, &document, err));
+  int status = state_parse(document, identity, state, hashes, err);
+  brim_json_free(document);
+  return status;
+}
+
+int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, brim_error *err) {
+  brim_json_document *document;
+  *kernels = NULL;
+  BRIM_TRY(state_load(runtime, path, &document, err));
+  const char *text = "";
+  size_t length = 0;
+  int status = brim_json_read_string(document, brim_json_get(brim_json_root(document), "model"), "kernels", &text, &length, err);
+  if (!status && !(*kernels = brim_copy_string(runtime, text, length)))
+    status = BRIM_NOMEM(err);
+  brim_json_free(document);
+  return status;
+}

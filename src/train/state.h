@@ -1,0 +1,50 @@
+/* state.h: where a run stands between two optimizer steps, and how that is written and compared. */
+#ifndef BRIM_TRAIN_STATE_H
+#define BRIM_TRAIN_STATE_H
+#include "brim/train.h"
+
+/* Sums over rows since some moment. */
+typedef struct brim_tally {
+  double loss; /* summed over rows */
+  uint64_t rows, tokens, slots;
+} brim_tally;
+
+/* Independent of the number of ranks and threads. */
+typedef struct brim_train_state {
+  uint64_t step;             /* optimizer steps done */
+  uint64_t epoch, epoch_step;/* epoch of the next step, and its steps done */
+  bool pending;              /* what follows step `step` (evaluation, checkpoint, end of epoch) has not been done yet */
+  brim_tally run, since_epoch, since_log;
+  double last_loss;          /* mean over the rows of the last finished epoch */
+  double best; uint64_t best_step;
+  double seconds;            /* spent until here, earlier parts of the run included */
+  uint64_t log_bytes;        /* length of log.jsonl that belongs to this state */
+} brim_train_state;
+
+/* What a checkpoint must share with the run that goes on from it. */
+typedef struct brim_train_identity {
+  const brim_train_options *options;
+  const char *model_type, *kernels;
+  uint64_t initial_weights;  /* hash of the weights that the run began with */
+  uint64_t data_rows, data_fingerprint;
+} brim_train_identity;
+
+/* Hashes that tell a damaged checkpoint. */
+typedef struct brim_train_hashes { uint64_t values, moments; } brim_train_hashes;
+
+/* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. Returns their number. */
+enum { BRIM_TRAIN_OPTION_FIELDS = 25 };
+int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
+
+/* {"name":value,...} */
+void brim_fields_text(brim_text *out, const brim_field *fields, int count);
+
+int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_train_state *state,
+                           const brim_train_identity *identity, const brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;
+/* BRIM_E_MISMATCH when the state is another run's, with the first thing that differs. */
+int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,
+                          brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;
+/* Only the kernels' name, in fresh memory. */
+int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, brim_error *err) BRIM_CHECK;
+
+#endif
