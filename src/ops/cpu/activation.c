@@ -1,0 +1,72 @@
+/* activation.c: GELU in both forms, ReLU, tanh. */
+#include "ops/cpu/cpu.h"
+#include "ops/cpu/vecmath.h"
+
+enum { CHUNK = 1 << 14 };
+
+#define EACH(value)                                                                                                              \
+  for (int64_t i = 0; i < n; i += VEC) {                                                                                         \
+    const vec v = vload_n(x + i, n - i);                                                                                         \
+    vstore_n(y + i, (value), n - i);                                                                                             \
+  }                                                                                                                              \
+  break
+
+void CPU(activate)(brim_activation act, int64_t n, const real *x, real *y) {
+  switch (act) {
+  case BRIM_ACT_GELU:
+    EACH(v * vphi(v));
+  case BRIM_ACT_GELU_NEW:
+    EACH(v * vgelu_new_gate(v));
+  case BRIM_ACT_RELU:
+    EACH(vmax(v, vzero()));
+  case BRIM_ACT_TANH: /* the pooler: a row a sequence, not worth a vector */
+    for (int64_t i = 0; i < n; i++)
+      y[i] = tanhf(x[i]);
+    break;
+  case BRIM_ACT_NONE:
+    EACH(v);
+  }
+}
+
+#define EACH_SLOPE(value)                                                                                                        \
+  for (int64_t i = 0; i < n; i += VEC) {                                                                                         \
+    const vec v = vload_n(pre + i, n - i), d = vload_n(dy + i, n - i);                                                           \
+    vstore_n(dpre + i, (value), n - i);                                                                                          \
+  }                                                                                                                              \
+  break
+
+void CPU(activate_backward)(brim_activation act, int64_t n, const real *pre, const real *dy, real *dpre) {
+  switch (act) {
+  case BRIM_ACT_GELU:
+    EACH_SLOPE(d * vgelu_slope(v));
+  case BRIM_ACT_GELU_NEW:
+    EACH_SLOPE(d * vgelu_new_slope(v));
+  case BRIM_ACT_RELU:
+    for (int64_t i = 0; i < n; i++)
+      dpre[i] = pre[i] > 0 ? dy[i] : 0;
+    break;
+  case BRIM_ACT_TANH:
+    EACH_SLOPE(d * vnmadd(v, v, vset(1)));
+  case BRIM_ACT_NONE:
+    EACH_SLOPE(((void)v, d));
+  }
+}
+
+typedef struct slopes {
+  brim_activation act;
+  int64_t count;
+  const float *pre, *dy;
+  float *dpre;
+} slopes;
+
+static void slope_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const slopes *s = context;
+  const int64_t at = task * CHUNK, n = s->count - at < CHUNK ? s->count - at : CHUNK;
+  CPU(activate_backward)(s->act, n, s->pre + at, s->dy + at, s->dpre + at);
+}
+
+void CPU(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre) {
+  slopes s = {.act = act, .count = count, .pre = pre, .dy = dy, .dpre = dpre};
+  brim_pool_run(c->runtime, (count + CHUNK - 1) / CHUNK, slope_task, &s);
+}

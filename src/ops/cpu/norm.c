@@ -1,0 +1,136 @@
+/* norm.c: layer norm. */
+#include "ops/cpu/cpu.h"
+#include "ops/cpu/philox.h"
+
+void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y) {
+  const float scale = 1.0f / (float)width;
+  vec total = vzero(), squares = vzero();
+  for (int64_t i = 0; i < width; i += VEC)
+    total += vload_n(x + i, width - i);
+  const float m = vsum(total) * scale;
+  const vec center = vset(m);
+  for (int64_t i = 0; i < width; i += VEC) { /* lanes beyond the row hold the mean, so that they add 0 */
+    const vec d = vfirst_n(vload_n(x + i, width - i), width - i, center) - center;
+    squares = vmadd(d, d, squares);
+  }
+  const float r = 1.0f / sqrtf(vsum(squares) * scale + eps);
+  const vec factor = vset(r);
+  for (int64_t i = 0; i < width; i += VEC) {
+    const vec n = (vload_n(x + i, width - i) - center) * factor;
+    vstore_n(y + i, vmadd(n, vload_n(gamma + i, width - i), vload_n(beta + i, width - i)), width - i);
+  }
+  *mean = m;
+  *rstd = r;
+}
+
+/* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)). */
+void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
+                            real *dgamma, real *dbeta) {
+  const vec center = vset(mean), factor = vset(rstd);
+  vec g_total = vzero(), gn_total = vzero();
+  for (int64_t i = 0; i < width; i += VEC) { /* beyond the row gamma and dy are 0 */
+    const vec n = (vload_n(x + i, width - i) - center) * factor, d = vload_n(dy + i, width - i);
+    const vec g = d * vload_n(gamma + i, width - i);
+    g_total += g;
+    gn_total = vmadd(g, n, gn_total);
+    if (dgamma) {
+      vstore_n(dgamma + i, vmadd(d, n, vload_n(dgamma + i, width - i)), width - i);
+      vstore_n(dbeta + i, vload_n(dbeta + i, width - i) + d, width - i);
+    }
+  }
+  const vec g_mean = vset(vsum(g_total) / (float)width), gn_mean = vset(vsum(gn_total) / (float)width);
+  for (int64_t i = 0; i < width; i += VEC) {
+    const vec n = (vload_n(x + i, width - i) - center) * factor, g = vload_n(dy + i, width - i) * vload_n(gamma + i, width - i);
+    vstore_n(dx + i, factor * (g - vmadd(n, gn_mean, g_mean)), width - i);
+  }
+}
+
+/* ---- column sums */
+
+int64_t CPU(norm_blocks)(int64_t rows) {
+  const int64_t blocks = (rows + 15) / 16;
+  return blocks < NORM_BLOCK_LIMIT ? blocks : NORM_BLOCK_LIMIT;
+}
+
+typedef struct line_sums {
+  int64_t blocks, width;
+  const float *lines;
+  float *dgamma, *dbeta;
+} line_sums;
+
+enum { COLUMNS_PER_TASK = 256 };
+
+static void line_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const line_sums *s = context;
+  const int64_t from = task * COLUMNS_PER_TASK, end = from + COLUMNS_PER_TASK < s->width ? from + COLUMNS_PER_TASK : s->width;
+  for (int64_t i = from; i < end; i += VEC) {
+    vec gamma = vzero(), beta = vzero();
+    for (int64_t b = 0; b < s->blocks; b++) {
+      gamma += vload_n(s->lines + 2 * b * s->width + i, end - i);
+      beta += vload_n(s->lines + (2 * b + 1) * s->width + i, end - i);
+    }
+    if (s->dgamma)
+      vstore_n(s->dgamma + i, vload_n(s->dgamma + i, end - i) + gamma, end - i);
+    if (s->dbeta)
+      vstore_n(s->dbeta + i, vload_n(s->dbeta + i, end - i) + beta, end - i);
+  }
+}
+
+void CPU(norm_sum_blocks)(brim_ops_context *c, int64_t blocks, int64_t width, const real *lines, real *dgamma, real *dbeta) {
+  line_sums s = {.blocks = blocks, .width = width, .lines = lines, .dgamma = dgamma, .dbeta = dbeta};
+  brim_pool_run(c->runtime, (width + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, line_task, &s);
+}
+
+size_t CPU(norm_workspace)(const brim_ops_limits *limits) {
+  return 2 * NORM_BLOCK_LIMIT * (size_t)limits->hidden * sizeof(float);
+}
+
+/* ---- backward */
+
+typedef struct norm_gradient {
+  const brim_layout *layout;
+  const brim_rows *at;
+  const brim_dropout *dropout;
+  int64_t width, blocks;
+  const float *sum, *mean, *rstd, *gamma, *dy;
+  float *dsum, *dbranch, *lines; /* lines NULL: dgamma and dbeta are not wanted */
+} norm_gradient;
+
+static void norm_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const norm_gradient *g = context;
+  const int64_t width = g->width, first = g->at->count * task / g->blocks, end = g->at->count * (task + 1) / g->blocks;
+  float *line = g->lines ? g->lines + 2 * task * width : NULL;
+  if (line)
+    memset(line, 0, 2 * (size_t)width * sizeof *line);
+  for (int64_t r = first; r < end; r++) {
+    const int64_t i = r * width;
+    CPU(norm_row_backward)
+    (width, g->sum + i, g->mean[r], g->rstd[r], g->gamma, g->dy + i, g->dsum + i, line, line ? line + width : NULL);
+    if (g->dbranch)
+      CPU(dropout_slot)(g->dropout, g->layout, g->at, r, width, g->dsum + i, g->dbranch + i);
+  }
+}
+
+void CPU(norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
+                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
+                        real *dsum, real *dbranch, real *dgamma, real *dbeta) {
+  const bool wanted = dgamma || dbeta;
+  norm_gradient g = {.layout = layout,
+                     .at = at,
+                     .dropout = dropout,
+                     .width = width,
+                     .blocks = CPU(norm_blocks)(at->count),
+                     .sum = sum,
+                     .mean = mean,
+                     .rstd = rstd,
+                     .gamma = gamma,
+                     .dy = dy,
+                     .dsum = dsum,
+                     .dbranch = dbranch,
+                     .lines = wanted ? c->workspace : NULL};
+  brim_pool_run(c->runtime, g.blocks, norm_task, &g);
+  if (wanted)
+    CPU(norm_sum_blocks)(c, g.blocks, width, g.lines, dgamma, dbeta);
+}

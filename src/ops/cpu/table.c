@@ -1,0 +1,46 @@
+/* table.c: the table of one level. */
+#include "ops/cpu/cpu.h"
+#include "ops/ref/ref.h"
+
+static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
+  const int threads = brim_runtime_threads(c->runtime);
+  const size_t needs[] = {CPU(linear_workspace)(threads, limits), CPU(linear_backward_workspace)(threads, limits),
+                          CPU(norm_workspace)(limits), CPU(attention_workspace)(threads, limits), CPU(update_workspace)()};
+  size_t most = 0;
+  for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+    most = needs[i] > most ? needs[i] : most;
+  return most;
+}
+
+static const brim_ops table = {
+#if BRIM_LEVEL == 2
+    .name = "cpu-avx512",
+#elif BRIM_LEVEL == 1
+    .name = "cpu-avx2",
+#else
+    .name = "cpu-plain",
+#endif
+    .workspace = workspace,
+    .embed_forward = CPU(embed_forward),
+    .embed_backward = CPU(embed_backward),
+    .linear_forward = CPU(linear_forward),
+    .linear_act_forward = CPU(linear_act_forward),
+    .linear_residual_norm_forward = CPU(linear_residual_norm_forward),
+    .linear_backward = CPU(linear_backward),
+    .act_backward = CPU(act_backward),
+    .norm_backward = CPU(norm_backward),
+    .attention_forward = CPU(attention_forward),
+    .attention_backward = CPU(attention_backward),
+    .gather_rows = CPU(gather_rows),
+    .scatter_rows = CPU(scatter_rows),
+    .dropout = CPU(dropout),
+    .loss = REF(loss), /* a row a sequence: the reference serves */
+    .add = CPU(add),
+    .zero = CPU(zero),
+    .gradient_square = CPU(gradient_square),
+    .adamw = CPU(adamw),
+};
+
+const brim_ops *CPU(table)(void) {
+  return &table;
+}

@@ -1,0 +1,173 @@
+/* tile.c: the micro-kernel and the packing of its right-hand side. */
+#include "ops/cpu/tile.h"
+
+/* `rows` is a constant wherever this is called, so that the accumulators live in registers. */
+BRIM_INLINE void run(const int rows, const tile *t) {
+  const int64_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step;
+  const float *a = t->a, *b = t->b;
+  vec c0[TILE_ROWS], c1[TILE_ROWS];
+  const vec start0 = t->start ? vload(t->start) : vzero(), start1 = t->start ? vload(t->start + VEC) : vzero();
+  BRIM_UNROLL(14)
+  for (int i = 0; i < rows; i++) {
+    c0[i] = start0;
+    c1[i] = start1;
+  }
+  for (int64_t k = t->depth; k > 0; k--) {
+    const vec b0 = vload(b), b1 = vload(b + VEC);
+    BRIM_UNROLL(14)
+    for (int i = 0; i < rows; i++) {
+      const vec x = vset(a[i * a_row]);
+      c0[i] = vmadd(x, b0, c0[i]);
+      c1[i] = vmadd(x, b1, c1[i]);
+    }
+    a += a_step;
+    b += b_step;
+  }
+  float *c = t->c;
+  BRIM_UNROLL(14)
+  for (int i = 0; i < rows; i++) {
+    if (t->add) {
+      c0[i] += vload(c);
+      c1[i] += vload(c + VEC);
+    }
+    vstore(c, c0[i]);
+    vstore(c + VEC, c1[i]);
+    c += t->c_row;
+  }
+}
+
+#define RUN(n)                                                                                                                   \
+  case n:                                                                                                                        \
+    run(n, t);                                                                                                                   \
+    break;
+
+void CPU(tile_run)(int64_t rows, const tile *t) {
+  switch (rows) {
+    RUN(1)
+    RUN(2)
+    RUN(3) RUN(4) RUN(5) RUN(6)
+#if BRIM_LEVEL == 2
+        RUN(7) RUN(8) RUN(9) RUN(10) RUN(11) RUN(12) RUN(13) RUN(14)
+#endif
+            default : break;
+  }
+}
+
+void CPU(tile_run_part)(int64_t rows, int64_t columns, const tile *t) {
+  if (columns == TILE_COLUMNS) {
+    CPU(tile_run)(rows, t);
+    return;
+  }
+  float full[TILE_ROWS * TILE_COLUMNS], start[TILE_COLUMNS] = {0};
+  tile whole = *t;
+  whole.c = full;
+  whole.c_row = TILE_COLUMNS;
+  whole.add = false;
+  if (t->start) {
+    memcpy(start, t->start, (size_t)columns * sizeof *start);
+    whole.start = start;
+  }
+  CPU(tile_run)(rows, &whole);
+  for (int64_t i = 0; i < rows; i++) {
+    for (int64_t j = 0; j < columns; j += VEC) {
+      float *c = t->c + i * t->c_row + j;
+      const vec x = vload(full + i * TILE_COLUMNS + j), old = t->add ? vload_n(c, columns - j) : vzero();
+      vstore_n(c, old + x, columns - j);
+    }
+  }
+}
+
+void CPU(tile_rows)(int64_t rows, int64_t columns, const tile *t) {
+  const int64_t count = (rows + TILE_ROWS - 1) / TILE_ROWS;
+  tile next = *t;
+  for (int64_t i = 0; i < count; i++) {
+    const int64_t first = rows * i / count, height = rows * (i + 1) / count - first;
+    next.a = t->a + first * t->a_row;
+    next.c = t->c + first * t->c_row;
+    CPU(tile_run_part)(height, columns, &next);
+  }
+}
+
+void CPU(pack_rows)(int64_t depth, int64_t columns, const float *x, int64_t stride, float *panel) {
+  for (int64_t k = 0; k < depth; k++, x += stride, panel += TILE_COLUMNS) {
+    vstore(panel, vload_n(x, columns));
+    vstore(panel + VEC, columns > VEC ? vload_n(x + VEC, columns - VEC) : vzero());
+  }
+}
+
+#if BRIM_LEVEL == 2
+/* The transpose of 16 rows of 16. */
+BRIM_INLINE void transpose(const float *x, int64_t stride, float *y, int64_t y_stride) {
+  __m512 r[16], s[16];
+  BRIM_UNROLL(16)
+  for (int i = 0; i < 16; i++)
+    r[i] = _mm512_loadu_ps(x + i * stride);
+  BRIM_UNROLL(8)
+  for (int i = 0; i < 16; i += 2) { /* pairs */
+    s[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
+    s[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
+  }
+  BRIM_UNROLL(4)
+  for (int i = 0; i < 16; i += 4) { /* fours: r[i + q] has column 4 lane + q of rows i .. i + 3 */
+    r[i] = _mm512_shuffle_ps(s[i], s[i + 2], 0x44);
+    r[i + 1] = _mm512_shuffle_ps(s[i], s[i + 2], 0xEE);
+    r[i + 2] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0x44);
+    r[i + 3] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0xEE);
+  }
+  BRIM_UNROLL(4)
+  for (int q = 0; q < 4; q++) {
+    const __m512 low01 = _mm512_shuffle_f32x4(r[q], r[q + 4], 0x88), high01 = _mm512_shuffle_f32x4(r[q], r[q + 4], 0xDD);
+    const __m512 low23 = _mm512_shuffle_f32x4(r[q + 8], r[q + 12], 0x88),
+                 high23 = _mm512_shuffle_f32x4(r[q + 8], r[q + 12], 0xDD);
+    _mm512_storeu_ps(y + q * y_stride, _mm512_shuffle_f32x4(low01, low23, 0x88));
+    _mm512_storeu_ps(y + (8 + q) * y_stride, _mm512_shuffle_f32x4(low01, low23, 0xDD));
+    _mm512_storeu_ps(y + (4 + q) * y_stride, _mm512_shuffle_f32x4(high01, high23, 0x88));
+    _mm512_storeu_ps(y + (12 + q) * y_stride, _mm512_shuffle_f32x4(high01, high23, 0xDD));
+  }
+}
+#elif BRIM_LEVEL == 1
+/* The transpose of 8 rows of 8. */
+BRIM_INLINE void transpose(const float *x, int64_t stride, float *y, int64_t y_stride) {
+  __m256 r[8], s[8];
+  BRIM_UNROLL(8)
+  for (int i = 0; i < 8; i++)
+    r[i] = _mm256_loadu_ps(x + i * stride);
+  BRIM_UNROLL(4)
+  for (int i = 0; i < 8; i += 2) {
+    s[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+    s[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+  }
+  BRIM_UNROLL(2)
+  for (int i = 0; i < 8; i += 4) {
+    r[i] = _mm256_shuffle_ps(s[i], s[i + 2], 0x44);
+    r[i + 1] = _mm256_shuffle_ps(s[i], s[i + 2], 0xEE);
+    r[i + 2] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0x44);
+    r[i + 3] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0xEE);
+  }
+  BRIM_UNROLL(4)
+  for (int q = 0; q < 4; q++) {
+    _mm256_storeu_ps(y + q * y_stride, _mm256_permute2f128_ps(r[q], r[q + 4], 0x20));
+    _mm256_storeu_ps(y + (4 + q) * y_stride, _mm256_permute2f128_ps(r[q], r[q + 4], 0x31));
+  }
+}
+#else
+BRIM_INLINE void transpose(const float *x, int64_t stride, float *y, int64_t y_stride) {
+  for (int i = 0; i < VEC; i++)
+    for (int j = 0; j < VEC; j++)
+      y[j * y_stride + i] = x[i * stride + j];
+}
+#endif
+
+void CPU(pack_columns)(int64_t depth, int64_t columns, const float *x, int64_t stride, float *panel) {
+  const int64_t whole_depth = depth / VEC * VEC, whole_columns = columns / VEC * VEC;
+  for (int64_t k = 0; k < whole_depth; k += VEC)
+    for (int64_t j = 0; j < whole_columns; j += VEC)
+      transpose(x + j * stride + k, stride, panel + k * TILE_COLUMNS + j, TILE_COLUMNS);
+  for (int64_t k = 0; k < depth; k++) {
+    const int64_t done = k < whole_depth ? whole_columns : 0;
+    for (int64_t j = done; j < columns; j++)
+      panel[k * TILE_COLUMNS + j] = x[j * stride + k];
+    for (int64_t j = columns; j < TILE_COLUMNS; j++)
+      panel[k * TILE_COLUMNS + j] = 0;
+  }
+}

@@ -1,0 +1,198 @@
+/* vec.h: the vector of a level. The kernels are written once against these few names and compiled once a level, with BRIM_LEVEL 2
+ * (AVX-512: F, BW, DQ, VL), 1 (AVX2 and FMA) or 0 (plain C on four lanes, which any machine has). CPU(x) is the name of x there.
+ * The operators + - * / come from the compilers' vector types. */
+#ifndef BRIM_OPS_CPU_VEC_H
+#define BRIM_OPS_CPU_VEC_H
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define BRIM_INLINE      static inline __attribute__((always_inline))
+#define BRIM_PASTE(a, b) a##b
+#if defined(__clang__)
+#define BRIM_UNROLL(n) _Pragma("unroll")
+#else
+#define BRIM_UNROLL(n) BRIM_PRAGMA(GCC unroll n)
+#define BRIM_PRAGMA(x) _Pragma(#x)
+#endif
+
+#if BRIM_LEVEL == 2
+#include <immintrin.h>
+#define CPU(name) brim_avx512_##name
+enum { VEC = 16 };
+typedef __m512 vec;
+typedef int32_t ivec __attribute__((vector_size(64)));
+
+BRIM_INLINE vec vset(float x) {
+  return _mm512_set1_ps(x);
+}
+BRIM_INLINE vec vload(const float *p) {
+  return _mm512_loadu_ps(p);
+}
+BRIM_INLINE void vstore(float *p, vec x) {
+  _mm512_storeu_ps(p, x);
+}
+BRIM_INLINE __mmask16 vec_lanes(int64_t n) {
+  return (__mmask16)((1u << n) - 1);
+}
+/* The first n of VEC values (n may exceed VEC); the others are 0. */
+BRIM_INLINE vec vload_n(const float *p, int64_t n) {
+  return n >= VEC ? _mm512_loadu_ps(p) : _mm512_maskz_loadu_ps(vec_lanes(n), p);
+}
+BRIM_INLINE void vstore_n(float *p, vec x, int64_t n) {
+  if (n >= VEC)
+    _mm512_storeu_ps(p, x);
+  else
+    _mm512_mask_storeu_ps(p, vec_lanes(n), x);
+}
+/* x with the lanes from n on replaced by y's. */
+BRIM_INLINE vec vfirst_n(vec x, int64_t n, vec y) {
+  return n >= VEC ? x : _mm512_mask_mov_ps(y, vec_lanes(n), x);
+}
+/* a * b + c and c - a * b */
+BRIM_INLINE vec vmadd(vec a, vec b, vec c) {
+  return _mm512_fmadd_ps(a, b, c);
+}
+BRIM_INLINE vec vnmadd(vec a, vec b, vec c) {
+  return _mm512_fnmadd_ps(a, b, c);
+}
+BRIM_INLINE vec vmax(vec a, vec b) {
+  return _mm512_max_ps(a, b);
+}
+BRIM_INLINE vec vmin(vec a, vec b) {
+  return _mm512_min_ps(a, b);
+}
+BRIM_INLINE vec vsqrt(vec a) {
+  return _mm512_sqrt_ps(a);
+}
+
+#elif BRIM_LEVEL == 1
+#include <immintrin.h>
+#define CPU(name) brim_avx2_##name
+enum { VEC = 8 };
+typedef __m256 vec;
+typedef int32_t ivec __attribute__((vector_size(32)));
+
+BRIM_INLINE vec vset(float x) {
+  return _mm256_set1_ps(x);
+}
+BRIM_INLINE vec vload(const float *p) {
+  return _mm256_loadu_ps(p);
+}
+BRIM_INLINE void vstore(float *p, vec x) {
+  _mm256_storeu_ps(p, x);
+}
+BRIM_INLINE __m256i vec_lanes(int64_t n) {
+  return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n), _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+BRIM_INLINE vec vload_n(const float *p, int64_t n) {
+  return n >= VEC ? _mm256_loadu_ps(p) : _mm256_maskload_ps(p, vec_lanes(n));
+}
+BRIM_INLINE void vstore_n(float *p, vec x, int64_t n) {
+  if (n >= VEC)
+    _mm256_storeu_ps(p, x);
+  else
+    _mm256_maskstore_ps(p, vec_lanes(n), x);
+}
+BRIM_INLINE vec vfirst_n(vec x, int64_t n, vec y) {
+  return n >= VEC ? x : _mm256_blendv_ps(y, x, _mm256_castsi256_ps(vec_lanes(n)));
+}
+BRIM_INLINE vec vmadd(vec a, vec b, vec c) {
+  return _mm256_fmadd_ps(a, b, c);
+}
+BRIM_INLINE vec vnmadd(vec a, vec b, vec c) {
+  return _mm256_fnmadd_ps(a, b, c);
+}
+BRIM_INLINE vec vmax(vec a, vec b) {
+  return _mm256_max_ps(a, b);
+}
+BRIM_INLINE vec vmin(vec a, vec b) {
+  return _mm256_min_ps(a, b);
+}
+BRIM_INLINE vec vsqrt(vec a) {
+  return _mm256_sqrt_ps(a);
+}
+
+#else
+#define CPU(name) brim_plain_##name
+enum { VEC = 4 };
+typedef float vec __attribute__((vector_size(16)));
+typedef int32_t ivec __attribute__((vector_size(16)));
+
+BRIM_INLINE vec vset(float x) {
+  return (vec){x, x, x, x};
+}
+BRIM_INLINE vec vload(const float *p) {
+  vec x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
+BRIM_INLINE void vstore(float *p, vec x) {
+  memcpy(p, &x, sizeof x);
+}
+BRIM_INLINE vec vload_n(const float *p, int64_t n) {
+  if (n >= VEC)
+    return vload(p);
+  vec x = {0};
+  for (int i = 0; i < n; i++)
+    x[i] = p[i];
+  return x;
+}
+BRIM_INLINE void vstore_n(float *p, vec x, int64_t n) {
+  for (int i = 0; i < VEC && i < n; i++)
+    p[i] = x[i];
+}
+BRIM_INLINE vec vfirst_n(vec x, int64_t n, vec y) {
+  for (int i = 0; i < VEC; i++)
+    x[i] = i < n ? x[i] : y[i];
+  return x;
+}
+BRIM_INLINE vec vmadd(vec a, vec b, vec c) {
+  return a * b + c;
+}
+BRIM_INLINE vec vnmadd(vec a, vec b, vec c) {
+  return c - a * b;
+}
+BRIM_INLINE vec vmax(vec a, vec b) {
+  for (int i = 0; i < VEC; i++)
+    a[i] = a[i] > b[i] ? a[i] : b[i];
+  return a;
+}
+BRIM_INLINE vec vmin(vec a, vec b) {
+  for (int i = 0; i < VEC; i++)
+    a[i] = a[i] < b[i] ? a[i] : b[i];
+  return a;
+}
+BRIM_INLINE vec vsqrt(vec a) {
+  for (int i = 0; i < VEC; i++)
+    a[i] = sqrtf(a[i]);
+  return a;
+}
+#endif
+
+BRIM_INLINE vec vzero(void) {
+  return vset(0);
+}
+/* Sum and maximum of the lanes: halves are folded, always in this order. */
+BRIM_INLINE float vsum(vec x) {
+  float lanes[VEC];
+  vstore(lanes, x);
+  for (int half = VEC / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++)
+      lanes[i] += lanes[i + half];
+  return lanes[0];
+}
+BRIM_INLINE float vtop(vec x) {
+  float lanes[VEC];
+  vstore(lanes, x);
+  for (int half = VEC / 2; half > 0; half /= 2)
+    for (int i = 0; i < half; i++)
+      lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
+  return lanes[0];
+}
+
+BRIM_INLINE int64_t round_up(int64_t n, int64_t step) {
+  return (n + step - 1) / step * step;
+}
+#endif

@@ -1,0 +1,86 @@
+/* ops_attention.c: attention of every table, forward and backward: lengths, padding, odd heads, dropout, first tokens only. */
+#include "ops_case.h"
+
+typedef struct setting {
+  int n, heads, size, width; /* width 0: ragged */
+  bool first_only, dropout;
+  int lengths[6];
+} setting;
+
+static void attention(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {21};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t hidden = (int64_t)s->heads * s->size, rows = s->first_only ? s->n : layout.slots, kv = 3 * hidden,
+                slots = layout.slots;
+  const int64_t q_stride = s->first_only ? hidden : kv;
+  const uint32_t key[2] = {77, 88};
+  real *qkv = case_values(&m, &in, slots * kv, 1.5), *dqkv = case_fill(&m, slots * kv, 7);
+  real *first_q = case_values(&m, &in, rows * hidden, 1.5), *first_dq = case_fill(&m, rows * hidden, 7);
+  real *dout = case_values(&m, &in, rows * hidden, 1), *context = case_fill(&m, rows * hidden, 7),
+       *lse = case_fill(&m, rows * s->heads, 7);
+  brim_attention a = {.layout = &layout,
+                      .heads = s->heads,
+                      .head_size = s->size,
+                      .scale = (real)(1 / sqrt(s->size)),
+                      .first_only = s->first_only,
+                      .dropout = brim_dropout_make(s->dropout ? 0.1 : 0, key, 100),
+                      .q = s->first_only ? first_q : qkv,
+                      .k = qkv + hidden,
+                      .v = qkv + 2 * hidden,
+                      .q_stride = q_stride,
+                      .kv_stride = kv,
+                      .out = context,
+                      .out_stride = hidden,
+                      .lse = lse,
+                      .dout = dout,
+                      .dq = s->first_only ? first_dq : dqkv,
+                      .dk = dqkv + hidden,
+                      .dv = dqkv + 2 * hidden};
+  ops->attention_forward(c, &a);
+  emit(out, "context", context, rows * hidden);
+  emit(out, "lse", lse, rows * s->heads);
+  ops->attention_backward(c, &a);
+  emit(out, "dqkv", dqkv, slots * kv);
+  emit(out, "first dq", first_dq, rows * hidden);
+  case_free(&m);
+}
+
+static void check(const setting *s) {
+  char name[128];
+  int longest = 0;
+  for (int i = 0; i < s->n; i++)
+    longest = s->lengths[i] > longest ? s->lengths[i] : longest;
+  snprintf(name, sizeof name, "%d heads of %d, %d texts up to %d, %s%s%s", s->heads, s->size, s->n, longest,
+           s->width ? "padded" : "ragged", s->dropout ? ", dropout" : "", s->first_only ? ", first only" : "");
+  const brim_ops_limits limits = {.max_slots = 4096,
+                                  .max_sequences = s->n,
+                                  .max_length = longest,
+                                  .hidden = s->heads * s->size,
+                                  .intermediate = s->heads * s->size,
+                                  .heads = s->heads};
+  check_case(name, &limits, attention, s, 4e-6);
+}
+
+int main(void) {
+  static const setting settings[] = {
+      {1, 1, 8, 0, false, false, {1}},
+      {4, 3, 12, 0, false, false, {1, 2, 64, 7}},
+      {3, 2, 10, 0, false, false, {31, 33, 32}},
+      {2, 2, 32, 0, false, false, {65, 27}},
+      {5, 2, 64, 0, false, false, {13, 14, 15, 130, 57}},
+      {1, 1, 32, 0, false, false, {512}},
+      {3, 2, 32, 40, false, false, {1, 40, 17}},
+      {2, 1, 36, 70, false, false, {69, 2}},
+  };
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    for (int variant = 0; variant < 4; variant++) {
+      setting s = settings[i];
+      s.first_only = variant & 1;
+      s.dropout = variant & 2;
+      check(&s);
+    }
+  }
+  return tap_done();
+}

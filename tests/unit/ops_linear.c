@@ -1,0 +1,153 @@
+/* ops_linear.c: matrix products of every table, forward and backward, on even and odd shapes. */
+#include "ops_case.h"
+
+typedef struct shape {
+  int rows, in, out, extra; /* extra: columns between rows of x and y that belong to somebody else */
+  bool bias, dx, add, weights;
+} shape;
+
+static brim_ops_limits limits_of(const shape *s) {
+  const int32_t most = s->in > s->out ? s->in : s->out;
+  return (brim_ops_limits){.max_slots = s->rows,
+                           .max_sequences = 4,
+                           .max_length = 64,
+                           .hidden = s->in < s->out ? s->in : s->out,
+                           .intermediate = most,
+                           .heads = 1};
+}
+
+static void forward(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const shape *s = parameters;
+  case_memory m = {0};
+  inputs in = {11};
+  const int64_t x_stride = s->in + s->extra, y_stride = s->out + s->extra;
+  const real *x = case_values(&m, &in, s->rows * x_stride, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 0.1);
+  const real *b = s->bias ? case_values(&m, &in, s->out, 1) : NULL;
+  real *y = case_values(&m, &in, s->rows * y_stride, 1);
+  ops->linear_forward(c, s->rows, s->in, s->out, x, x_stride, w, b, y, y_stride);
+  emit(out, "y", y, s->rows * y_stride);
+  case_free(&m);
+}
+
+static void backward(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const shape *s = parameters;
+  case_memory m = {0};
+  inputs in = {12};
+  const int64_t x_stride = s->in + s->extra, y_stride = s->out + s->extra;
+  const real *x = case_values(&m, &in, s->rows * x_stride, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 0.1);
+  const real *dy = case_values(&m, &in, s->rows * y_stride, 1);
+  real *dx = case_values(&m, &in, s->rows * x_stride, 1), *dw = case_values(&m, &in, (int64_t)s->in * s->out, 1);
+  real *db = case_values(&m, &in, s->out, 1);
+  ops->linear_backward(c, s->rows, s->in, s->out, x, x_stride, w, dy, y_stride, s->dx ? dx : NULL, x_stride, s->add,
+                       s->weights ? dw : NULL, s->bias ? db : NULL);
+  emit(out, "dx", dx, s->rows * x_stride);
+  emit(out, "dw", dw, (int64_t)s->in * s->out);
+  emit(out, "db", db, s->out);
+  case_free(&m);
+}
+
+typedef struct act_shape {
+  shape s;
+  brim_activation act;
+  bool keep;
+} act_shape;
+
+static void activation(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const act_shape *p = parameters;
+  const shape *s = &p->s;
+  case_memory m = {0};
+  inputs in = {13};
+  const int64_t count = (int64_t)s->rows * s->out;
+  const real *x = case_values(&m, &in, (int64_t)s->rows * s->in, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 1);
+  const real *b = case_values(&m, &in, s->out, 1), *dy = case_values(&m, &in, count, 1);
+  real *pre = case_fill(&m, count, 0), *y = case_fill(&m, count, 0), *dpre = case_fill(&m, count, 0);
+  ops->linear_act_forward(c, s->rows, s->in, s->out, x, w, b, p->act, p->keep ? pre : NULL, y);
+  emit(out, "pre", pre, count);
+  emit(out, "y", y, count);
+  ops->act_backward(c, count, p->act, p->act == BRIM_ACT_TANH ? y : pre, dy, dpre);
+  emit(out, "dpre", dpre, count);
+  case_free(&m);
+}
+
+static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const shape *s = parameters;
+  case_memory m = {0};
+  inputs in = {14};
+  const int64_t count = (int64_t)s->rows * s->out;
+  const int lengths[] = {s->rows / 3 + 1, s->rows - s->rows / 3};
+  const brim_layout layout = case_layout(&m, 2, lengths, 0);
+  int32_t *slot = case_alloc(&m, (size_t)s->rows * sizeof *slot);
+  for (int r = 0; r < s->rows; r++)
+    slot[r] = r + 1;
+  const brim_rows at = {.count = s->rows, .slot = s->extra ? slot : NULL};
+  const uint32_t key[2] = {5, 6};
+  const brim_dropout d = brim_dropout_make(s->add ? 0.1 : 0, key, 9);
+  const real *x = case_values(&m, &in, (int64_t)s->rows * s->in, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 0.1);
+  const real *b = case_values(&m, &in, s->out, 1), *residual = case_values(&m, &in, count, 2);
+  const real *gamma = case_values(&m, &in, s->out, 1), *beta = case_values(&m, &in, s->out, 1),
+             *dy = case_values(&m, &in, count, 1);
+  real *sum = case_fill(&m, count, 0), *y = case_fill(&m, count, 0), *mean = case_fill(&m, s->rows, 0);
+  real *rstd = case_fill(&m, s->rows, 0), *dsum = case_fill(&m, count, 0), *dbranch = case_fill(&m, count, 0);
+  real *dgamma = case_fill(&m, s->out, 1), *dbeta = case_fill(&m, s->out, 1);
+  ops->linear_residual_norm_forward(c, &layout, &at, s->in, s->out, x, w, b, &d, residual, gamma, beta, (real)1e-12, sum, mean,
+                                    rstd, y);
+  emit(out, "sum", sum, count);
+  emit(out, "mean", mean, s->rows);
+  emit(out, "rstd", rstd, s->rows);
+  emit(out, "y", y, count);
+  ops->norm_backward(c, &layout, &at, s->out, sum, mean, rstd, gamma, &d, dy, dsum, s->dx ? dbranch : NULL,
+                     s->weights ? dgamma : NULL, s->weights ? dbeta : NULL);
+  emit(out, "dsum", dsum, count);
+  emit(out, "dbranch", dbranch, count);
+  emit(out, "dgamma", dgamma, s->out);
+  emit(out, "dbeta", dbeta, s->out);
+  memcpy(sum, residual, (size_t)count * sizeof *sum); /* sum may be the residual's memory */
+  ops->linear_residual_norm_forward(c, &layout, &at, s->in, s->out, x, w, b, &d, sum, gamma, beta, (real)1e-12, sum, mean, rstd,
+                                    y);
+  emit(out, "in place", sum, count);
+  case_free(&m);
+}
+
+/* A classifier with more outputs than the working memory was made for. */
+static void wide_classifier(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  forward(ops, c, parameters, out);
+  backward(ops, c, parameters, out);
+}
+
+int main(void) {
+  static const shape shapes[] = {
+      {1, 1, 1, 0, true, true, false, true},       {5, 36, 50, 0, true, true, false, true},
+      {29, 36, 108, 3, true, true, true, true},    {64, 64, 32, 0, false, true, false, true},
+      {113, 50, 36, 5, true, true, false, true},   {57, 96, 384, 0, true, true, true, true},
+      {700, 40, 72, 0, true, true, false, true},   {1100, 33, 17, 1, true, true, true, true},
+      {16, 384, 2, 0, true, true, false, true},    {61, 32, 448, 0, true, false, false, true},
+      {61, 448, 32, 0, false, true, false, false}, {40, 64, 64, 0, true, true, false, false},
+  };
+  char name[128];
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const shape *s = &shapes[i];
+    const brim_ops_limits limits = limits_of(s);
+    snprintf(name, sizeof name, "linear %d x %d -> %d", s->rows, s->in, s->out);
+    check_case(name, &limits, forward, s, 3e-6);
+    snprintf(name, sizeof name, "gradient of linear %d x %d -> %d", s->rows, s->in, s->out);
+    check_case(name, &limits, backward, s, 3e-6);
+    snprintf(name, sizeof name, "linear, residual, norm %d x %d -> %d", s->rows, s->in, s->out);
+    if (s->out > 8)
+      check_case(name, &limits, residual_norm, s, 2e-5);
+  }
+  static const brim_activation acts[] = {BRIM_ACT_NONE, BRIM_ACT_GELU, BRIM_ACT_GELU_NEW, BRIM_ACT_RELU, BRIM_ACT_TANH};
+  for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
+    for (int keep = 0; keep < 2; keep++) {
+      const act_shape p = {{70, 36, 50, 0, true, true, false, true}, acts[i], keep};
+      const brim_ops_limits limits = limits_of(&p.s);
+      snprintf(name, sizeof name, "activation %d, %s", (int)acts[i], keep ? "kept" : "not kept");
+      if (keep || acts[i] == BRIM_ACT_TANH)
+        check_case(name, &limits, activation, &p, 3e-6);
+    }
+  }
+  const shape wide = {9, 40, 1000, 0, true, true, false, true};
+  const brim_ops_limits small = {
+      .max_slots = 9, .max_sequences = 1, .max_length = 9, .hidden = 40, .intermediate = 80, .heads = 1};
+  check_case("classifier of 1000 outputs", &small, wide_classifier, &wide, 3e-6);
+  return tap_done();
+}

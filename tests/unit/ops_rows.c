@@ -1,0 +1,171 @@
+/* ops_rows.c: embeddings, dropout, gather, scatter, add, zero and the loss of every table; statistics of dropout. */
+#include "ops_case.h"
+
+typedef struct setting {
+  int n, hidden, width;
+  bool types, dropout, frozen;
+  int lengths[5];
+} setting;
+
+enum { WORDS = 23, POSITIONS = 70 };
+
+static void embedding(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {31};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t rows = layout.slots, count = rows * s->hidden;
+  const uint32_t key[2] = {1, 2};
+  int32_t *ids = case_alloc(&m, (size_t)rows * sizeof *ids), *positions = case_alloc(&m, (size_t)rows * sizeof *positions);
+  uint8_t *types = case_alloc(&m, (size_t)rows);
+  for (int64_t r = 0; r < rows; r++) {
+    ids[r] = (int32_t)(next_unit(&in) * WORDS);
+    positions[r] = (int32_t)(r - layout.offsets[layout.sequence[r]]);
+    types[r] = r % 3 == 0;
+  }
+  const brim_embed e = {.layout = &layout,
+                        .ids = ids,
+                        .type_ids = types,
+                        .positions = positions,
+                        .word = case_values(&m, &in, WORDS * s->hidden, 1),
+                        .position = case_values(&m, &in, POSITIONS * s->hidden, 1),
+                        .type = s->types ? case_values(&m, &in, 2 * s->hidden, 1) : NULL,
+                        .gamma = case_values(&m, &in, s->hidden, 1),
+                        .beta = case_values(&m, &in, s->hidden, 1),
+                        .eps = (real)1e-12,
+                        .hidden = s->hidden,
+                        .dropout = brim_dropout_make(s->dropout ? 0.1 : 0, key, 1)};
+  const real *dout = case_values(&m, &in, count, 1);
+  real *sum = case_fill(&m, count, 7), *y = case_fill(&m, count, 7), *mean = case_fill(&m, rows, 7),
+       *rstd = case_fill(&m, rows, 7);
+  real *dsum = case_fill(&m, count, 7), *dword = case_values(&m, &in, WORDS * s->hidden, 1),
+       *dtype = case_fill(&m, 2 * s->hidden, 1);
+  real *dposition = case_fill(&m, POSITIONS * s->hidden, 1), *dgamma = case_fill(&m, s->hidden, 1),
+       *dbeta = case_fill(&m, s->hidden, 1);
+  ops->embed_forward(c, &e, sum, mean, rstd, y);
+  emit(out, "sum", sum, count);
+  emit(out, "mean", mean, rows);
+  emit(out, "rstd", rstd, rows);
+  emit(out, "y", y, count);
+  ops->embed_backward(c, &e, sum, mean, rstd, dout, dsum, s->frozen ? NULL : dword, dposition, s->types ? dtype : NULL,
+                      s->frozen ? NULL : dgamma, s->frozen ? NULL : dbeta);
+  emit(out, "dword", dword, WORDS * s->hidden);
+  emit(out, "dposition", dposition, POSITIONS * s->hidden);
+  emit(out, "dtype", dtype, 2 * s->hidden);
+  emit(out, "dgamma", dgamma, s->hidden);
+  emit(out, "dbeta", dbeta, s->hidden);
+  case_free(&m);
+}
+
+static void whole_rows(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {32};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t stride = s->hidden + 3, count = layout.slots * stride, few = s->n * s->hidden;
+  const brim_rows at = {.count = s->n, .slot = layout.offsets}, all = {.count = layout.slots};
+  const uint32_t key[2] = {1, 2};
+  const brim_dropout d = brim_dropout_make(s->dropout ? 0.5 : 0, key, 1);
+  const real *x = case_values(&m, &in, count, 1);
+  real *y = case_fill(&m, few, 7), *dropped = case_fill(&m, few, 7), *dx = case_values(&m, &in, count, 1);
+  real *wide = case_values(&m, &in, (int64_t)layout.slots * s->hidden, 1);
+  ops->gather_rows(c, &at, s->hidden, x, stride, y);
+  emit(out, "gather", y, few);
+  ops->scatter_rows(c, &at, s->hidden, y, dx, stride);
+  emit(out, "scatter", dx, count);
+  ops->dropout(c, &layout, &at, s->hidden, &d, y, dropped);
+  emit(out, "dropout", dropped, few);
+  ops->dropout(c, &layout, &all, s->hidden, &d, wide, wide);
+  emit(out, "dropout in place", wide, (int64_t)layout.slots * s->hidden);
+  ops->add(c, count, x, dx);
+  emit(out, "add", dx, count);
+  ops->zero(c, count, dx);
+  emit(out, "zero", dx, count);
+  case_free(&m);
+}
+
+static void losses(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {33};
+  double loss = 0;
+  float labels[5] = {2, 0, 1, 1, 2};
+  brim_loss l = {.n = 5,
+                 .outputs = 3,
+                 .regression = s->types,
+                 .logits = case_values(&m, &in, 15, 40),
+                 .labels = labels,
+                 .divisor = 8,
+                 .loss = &loss,
+                 .dlogits = case_fill(&m, 15, 0)};
+  if (l.regression)
+    l.outputs = 1;
+  ops->loss(c, &l);
+  const real value = (real)loss;
+  emit(out, "loss", &value, 1);
+  emit(out, "dlogits", l.dlogits, 5 * l.outputs);
+  case_free(&m);
+}
+
+/* Of many elements the right share is dropped, the rest scaled; masks differ between sites, tokens, places and steps. */
+static void check_dropout_statistics(void) {
+  enum { ROWS = 500, WIDTH = 384 };
+  static const double rates[] = {0.1, 0.5, 0.9};
+  case_memory m = {0};
+  const int lengths[] = {300, 200};
+  const brim_layout layout = case_layout(&m, 2, lengths, 0);
+  const brim_rows all = {.count = ROWS};
+  real *x = case_fill(&m, ROWS * WIDTH, 1), *y = case_fill(&m, ROWS * WIDTH, 0), *z = case_fill(&m, ROWS * WIDTH, 0);
+  brim_ops_context c = {0};
+  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
+    uint32_t key[2];
+    brim_dropout_key(42, 7, key);
+    const brim_dropout d = brim_dropout_make(rates[i], key, 3), other = brim_dropout_make(rates[i], key, 4);
+    int64_t dropped = 0, equal = 0, bad = 0;
+    brim_ops_ref()->dropout(&c, &layout, &all, WIDTH, &d, x, y);
+    brim_ops_ref()->dropout(&c, &layout, &all, WIDTH, &other, x, z);
+    for (int64_t k = 0; k < ROWS * WIDTH; k++) {
+      dropped += y[k] == 0;
+      equal += y[k] == z[k];
+      bad += y[k] != 0 && fabs((double)y[k] - 1 / (1 - rates[i])) > 1e-6;
+    }
+    const double n = ROWS * WIDTH, spread = 5 / sqrt(n), both = rates[i] * rates[i] + (1 - rates[i]) * (1 - rates[i]);
+    ok(fabs((double)dropped / n - rates[i]) < spread && bad == 0, "dropout %.1f drops %.4f, the rest is scaled", rates[i],
+       (double)dropped / n);
+    ok(fabs((double)equal / n - both) < spread, "dropout %.1f: two sites agree as often as chance has it", rates[i]);
+  }
+  uint32_t a[2], b[2], again[2];
+  brim_dropout_key(42, 7, a);
+  brim_dropout_key(42, 8, b);
+  brim_dropout_key(42, 7, again);
+  ok(memcmp(a, b, sizeof a) != 0 && memcmp(a, again, sizeof a) == 0, "the key follows the step");
+  case_free(&m);
+}
+
+int main(void) {
+  static const setting settings[] = {
+      {1, 8, 0, true, false, false, {1}},
+      {3, 36, 0, true, false, false, {5, 17, 2}},
+      {4, 384, 20, true, false, false, {20, 3, 11, 1}},
+      {2, 100, 0, false, false, true, {64, 60}},
+      {2, 768, 0, true, false, false, {40, 64}},
+  };
+  char name[128];
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    for (int dropout = 0; dropout < 2; dropout++) {
+      setting s = settings[i];
+      s.dropout = dropout;
+      const brim_ops_limits limits = {
+          .max_slots = 400, .max_sequences = s.n, .max_length = 64, .hidden = s.hidden, .intermediate = s.hidden, .heads = 1};
+      snprintf(name, sizeof name, "embedding, width %d%s", s.hidden, dropout ? ", dropout" : "");
+      check_case(name, &limits, embedding, &s, 1e-5);
+      snprintf(name, sizeof name, "rows, width %d%s", s.hidden, dropout ? ", dropout" : "");
+      check_case(name, &limits, whole_rows, &s, 1e-6);
+      snprintf(name, sizeof name, "loss, %s", s.types ? "regression" : "classes");
+      if (i >= 3)
+        check_case(name, &limits, losses, &s, 1e-6);
+    }
+  }
+  check_dropout_statistics();
+  return tap_done();
+}
