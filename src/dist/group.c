@@ -1,6 +1,8 @@
 /* group.c: the group of one process. */
 #include "dist/group.h"
 
+#include "base/status.h"
+
 static int single_sum(void *context, float *values, int64_t count, brim_error *err) {
   (void)context, (void)values, (void)count, (void)err;
   return BRIM_OK;
@@ -18,14 +20,16 @@ brim_group brim_group_single(void) {
 int brim_group_agree(const brim_group *group, int status, brim_error *err) {
   if (group->world_size <= 1)
     return status;
-  double failed = status ? 1.0 : 0.0;
+  double sums[2] = {status != BRIM_OK, status == BRIM_E_CANCELLED};
   brim_error ignored;
-  int summed = group->sum_double(group->context, &failed, 1, status ? &ignored : err);
+  int summed = group->sum_double(group->context, sums, 2, status ? &ignored : err);
   if (status)
     return status;
   if (summed)
     return summed;
-  if (failed > 0.0)
+  if (sums[1] > 0.0)
+    return brim_error_cancelled(err);
+  if (sums[0] > 0.0)
     return brim_error_set(err, BRIM_E_IO, "another rank failed; its message says why");
   return BRIM_OK;
 }

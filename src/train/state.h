@@ -9,11 +9,16 @@ typedef struct brim_tally {
   uint64_t rows, tokens, slots;
 } brim_tally;
 
-/* Independent of the number of ranks and threads. */
+/* Independent of the number of ranks and threads.
+ *
+ *   step k -> pending -> evaluation, end of epoch -> not pending -> checkpoint (scheduled) -> step k + 1
+ *
+ * An interrupted run may have to write its checkpoint at any of these arrows. */
 typedef struct brim_train_state {
   uint64_t step;             /* optimizer steps done */
   uint64_t epoch, epoch_step;/* epoch of the next step, and its steps done */
-  bool pending;              /* what follows step `step` (evaluation, checkpoint, end of epoch) has not been done yet */
+  bool pending;              /* what follows step `step` has not been done yet */
+  bool scheduled;            /* this checkpoint is one that an uninterrupted run writes too */
   brim_tally run, since_epoch, since_log;
   double last_loss;          /* mean over the rows of the last finished epoch */
   double best; uint64_t best_step;

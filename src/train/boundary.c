@@ -1,0 +1,149 @@
+/* boundary.c: what happens between two optimizer steps. */
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "dist/group.h"
+#include "train/clock.h"
+#include "train/evaluate.h"
+#include "train/trainer.h"
+
+/* ---- evaluation ------------------------------------------------------------------------------------------- */
+
+static double metric_of(const brim_metrics *m, const char *name) {
+  const struct {
+    const char *name;
+    double value;
+  } all[] = {{"loss", m->loss},       {"accuracy", m->accuracy}, {"f1", m->f1}, {"matthews", m->matthews}, {"rmse", m->rmse},
+             {"pearson", m->pearson}, {"spearman", m->spearman}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (strcmp(all[i].name, name) == 0)
+      return all[i].value;
+  return (double)NAN;
+}
+
+/* An undefined value (NaN) is never better. */
+static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
+  const char *name = t->options.best_metric;
+  bool small = strcmp(name, "loss") == 0 || strcmp(name, "rmse") == 0;
+  double value = metric_of(metrics, name);
+  bool first = t->state.best_step == 0 && !isnan(value);
+  if (!first && !(small ? value < t->state.best : value > t->state.best))
+    return;
+  t->state.best = value;
+  t->state.best_step = t->state.step;
+}
+
+static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, brim_metrics *metrics, brim_error *err) {
+  bool speaks = t->options.group.rank == 0;
+  double start = brim_seconds_now();
+  const brim_prediction prediction = {.runtime = t->runtime,
+                                      .model = t->model,
+                                      .dataset = set->dataset,
+                                      .plan = set->plan,
+                                      .group = &t->options.group,
+                                      .batch = &t->batch,
+                                      .part_logits = t->part_logits,
+                                      .event = speaks ? t->options.event : NULL,
+                                      .event_context = t->options.event_context};
+  BRIM_TRY(brim_prediction_run(&prediction, t->logits, err));
+  BRIM_TRY(brim_metrics_compute(t->runtime, brim_model_task(t->model), brim_model_outputs(t->model), t->logits, set->dataset,
+                                metrics, err));
+  brim_ledger ledger;
+  brim_plan_ledger(set->plan, &ledger);
+  metrics->tokens = ledger.tokens, metrics->slots = ledger.slots;
+  metrics->seconds = brim_seconds_now() - start;
+  return brim_trainer_emit_eval(t, set->name, metrics, err);
+}
+
+static int boundary_evaluate(brim_trainer *t, brim_error *err) {
+  for (int i = 0; i < t->eval_count; i++) {
+    brim_metrics metrics;
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], &metrics, err));
+    if (i == 0)
+      boundary_note_best(t, &metrics);
+  }
+  return BRIM_OK;
+}
+
+/* ---- checkpoint ------------------------------------------------------------------------------------------- */
+
+static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
+  t->state.seconds = brim_trainer_seconds(t);
+  BRIM_TRY(brim_log_sync(&t->folder.log, err));
+  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, &t->identity, err));
+  if (t->state.best_step == t->state.step)
+    BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));
+  BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
+  return BRIM_OK;
+}
+
+static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err) {
+  if (!t->folder.output)
+    return BRIM_OK;
+  t->state.scheduled = scheduled;
+  int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
+  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
+  t->saved_step = t->state.step;
+  BRIM_TRY(brim_trainer_emit_checkpoint(t, err));
+  t->state.scheduled = false;
+  return BRIM_OK;
+}
+
+/* ---- in order --------------------------------------------------------------------------------------------- */
+
+static int boundary_end_epoch(brim_trainer *t, bool whole, brim_error *err) {
+  BRIM_TRY(brim_trainer_emit_epoch(t, err));
+  t->state.last_loss = t->state.since_epoch.loss / (double)t->state.since_epoch.rows;
+  t->state.since_epoch = (brim_tally){0};
+  if (!whole)
+    return BRIM_OK;
+  t->state.epoch++;
+  t->state.epoch_step = 0;
+  return BRIM_OK;
+}
+
+static void boundary_mark_safe(brim_trainer *t) {
+  t->state.log_bytes = t->folder.log.bytes;
+  t->safe = t->state;
+}
+
+static bool boundary_due(const brim_trainer *t, uint64_t every) {
+  return every > 0 && t->state.step % every == 0;
+}
+
+int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
+  bool whole = t->state.epoch_step == t->epoch_steps, end = whole || t->state.step == t->survey.total_steps;
+  bool save = end || boundary_due(t, t->options.save_every);
+  if (end || boundary_due(t, t->options.eval_every))
+    BRIM_TRY(boundary_evaluate(t, err));
+  if (end)
+    BRIM_TRY(boundary_end_epoch(t, whole, err));
+  t->state.pending = false;
+  boundary_mark_safe(t);
+  if (!save && t->state.best_step != t->state.step)
+    return BRIM_OK;
+  BRIM_TRY(boundary_checkpoint(t, true, err));
+  boundary_mark_safe(t);
+  return BRIM_OK;
+}
+
+int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
+  t->state = t->safe;
+  if (!t->folder.output || t->state.step == 0)
+    return BRIM_OK;
+  int status = brim_log_cut(&t->folder.log, t->state.log_bytes, err);
+  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
+  return t->saved_step == t->state.step ? BRIM_OK : boundary_checkpoint(t, false, err);
+}
+
+static int boundary_write_model(brim_trainer *t, brim_error *err) {
+  if (t->tokenizer)
+    BRIM_TRY(brim_tokenizer_save(t->tokenizer, t->folder.output, err));
+  return brim_model_save(t->model, t->folder.output, err);
+}
+
+int brim_trainer_finish(brim_trainer *t, brim_error *err) {
+  bool writes = t->folder.output && t->options.group.rank == 0;
+  return brim_group_agree(&t->options.group, writes ? boundary_write_model(t, err) : BRIM_OK, err);
+}

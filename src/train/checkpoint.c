@@ -1,0 +1,170 @@
+/* checkpoint.c: saving and loading a training state. */
+#include "train/checkpoint.h"
+
+#include <string.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "train/moments.h"
+
+uint64_t brim_model_weights_hash(brim_model *model) {
+  return brim_flat_hash(model, brim_model_values(model), 0);
+}
+
+static uint64_t moments_hash(brim_model *model) {
+  return brim_flat_hash(model, brim_model_moment2(model), brim_flat_hash(model, brim_model_moment1(model), 1));
+}
+
+/* ---- saving ----------------------------------------------------------------------------------------------- */
+
+static int checkpoint_write_moments(brim_runtime *runtime, brim_model *model, const char *folder, brim_error *err) {
+  char *path = brim_path_join(runtime, folder, "optimizer.safetensors");
+  int status = path ? brim_moments_write(runtime, model, path, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, const char *folder, const brim_train_state *state,
+                                  const brim_train_identity *identity, brim_error *err) {
+  const brim_train_hashes hashes = {.values = brim_model_weights_hash(model), .moments = moments_hash(model)};
+  char *path = brim_path_join(runtime, folder, "state.json");
+  int status = path ? brim_train_state_write(runtime, path, state, identity, &hashes, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
+                           const brim_train_state *state, const brim_train_identity *identity, brim_error *err) {
+  const char *path = brim_folder_path(aside);
+  BRIM_TRY(brim_model_save(model, path, err));
+  if (tokenizer)
+    BRIM_TRY(brim_tokenizer_save(tokenizer, path, err));
+  BRIM_TRY(checkpoint_write_moments(runtime, model, path, err));
+  BRIM_TRY(checkpoint_write_state(runtime, model, path, state, identity, err));
+  return brim_folder_commit(aside, err);
+}
+
+int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
+                         const brim_train_state *state, const brim_train_identity *identity, brim_error *err) {
+  brim_runtime *runtime = folder->runtime;
+  BRIM_TRY(brim_make_folder(runtime, folder->checkpoints, err));
+  char *path = brim_checkpoint_path(runtime, folder->checkpoints, state->step);
+  if (!path)
+    return BRIM_NOMEM(err);
+  brim_folder *aside;
+  int status = brim_folder_create(runtime, path, &aside, err);
+  if (!status) {
+    status = checkpoint_fill(aside, runtime, model, tokenizer, state, identity, err);
+    brim_folder_free(aside);
+  }
+  brim_release(runtime, path);
+  return status;
+}
+
+/* ---- loading ---------------------------------------------------------------------------------------------- */
+
+static int checkpoint_damaged(const char *path, const char *what, brim_error *err) {
+  return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1,
+                       "the %s of this checkpoint are damaged: remove its folder to go on from an older one", what);
+}
+
+static bool checkpoint_same_tables(const brim_model *a, const brim_model *b) {
+  int32_t count = brim_model_parameter_count(a);
+  if (count != brim_model_parameter_count(b) || brim_model_flat_size(a) != brim_model_flat_size(b))
+    return false;
+  for (int32_t i = 0; i < count; i++) {
+    const brim_parameter *p = brim_model_parameter(a, i), *q = brim_model_parameter(b, i);
+    if (strcmp(p->name, q->name) != 0 || p->offset != q->offset || p->count != q->count)
+      return false;
+  }
+  return true;
+}
+
+/* The checkpoint is a model folder: it is loaded as one, and its weights are taken over. */
+static int checkpoint_read_weights(brim_runtime *runtime, const char *path, const brim_train_hashes *hashes, brim_model *model,
+                                   brim_error *err) {
+  const brim_model_options options = {.kernels = brim_model_kernels(model)};
+  brim_model *stored;
+  BRIM_TRY(brim_model_load(runtime, path, &options, &stored, err));
+  int status = BRIM_OK;
+  if (!checkpoint_same_tables(model, stored))
+    status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "the checkpoint is of a model of another shape");
+  else if (brim_model_initialized_count(stored) > 0 || brim_model_weights_hash(stored) != hashes->values)
+    status = checkpoint_damaged(path, "weights", err);
+  else
+    memcpy(brim_model_values(model), brim_model_values(stored), (size_t)brim_model_flat_size(model) * sizeof(float));
+  brim_model_free(stored);
+  return status;
+}
+
+static int checkpoint_read_moments(brim_runtime *runtime, const char *path, const brim_train_hashes *hashes, brim_model *model,
+                                   brim_error *err) {
+  char *file = brim_path_join(runtime, path, "optimizer.safetensors");
+  int status = file ? brim_moments_read(runtime, model, file, err) : BRIM_NOMEM(err);
+  brim_release(runtime, file);
+  BRIM_TRY(status);
+  return moments_hash(model) == hashes->moments ? BRIM_OK : checkpoint_damaged(path, "moments", err);
+}
+
+static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *model, const brim_train_identity *identity,
+                           brim_train_state *state, brim_error *err) {
+  brim_train_hashes hashes;
+  char *file = brim_path_join(runtime, path, "state.json");
+  int status = file ? brim_train_state_read(runtime, file, identity, state, &hashes, err) : BRIM_NOMEM(err);
+  brim_release(runtime, file);
+  BRIM_TRY(status);
+  BRIM_TRY(checkpoint_read_weights(runtime, path, &hashes, model, err));
+  BRIM_TRY(checkpoint_read_moments(runtime, path, &hashes, model, err));
+  brim_model_state_written(model);
+  return BRIM_OK;
+}
+
+int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,
+                         brim_train_state *state, brim_error *err) {
+  char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
+  if (!path)
+    return BRIM_NOMEM(err);
+  int status = checkpoint_read(folder->runtime, path, model, identity, state, err);
+  if (!status && state->step != step)
+    status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "this checkpoint is of step %llu: its folder was renamed",
+                           (unsigned long long)state->step);
+  brim_release(folder->runtime, path);
+  return status;
+}
+
+/* ---- looking ahead ---------------------------------------------------------------------------------------- */
+
+static int checkpoint_inspect(brim_runtime *runtime, const char *checkpoints, brim_checkpoint_info *out, brim_error *err) {
+  uint64_t *steps;
+  size_t count;
+  BRIM_TRY(brim_checkpoint_steps(runtime, checkpoints, &steps, &count, err));
+  uint64_t newest = count > 0 ? steps[count - 1] : 0;
+  brim_release(runtime, steps);
+  if (count == 0)
+    return BRIM_OK;
+  out->step = newest;
+  out->folder = brim_checkpoint_path(runtime, checkpoints, newest);
+  char *state = out->folder ? brim_path_join(runtime, out->folder, "state.json") : NULL;
+  int status = state ? brim_train_state_kernels(runtime, state, &out->kernels, err) : BRIM_NOMEM(err);
+  brim_release(runtime, state);
+  return status;
+}
+
+int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpoint_info *out, brim_error *err) {
+  *out = (brim_checkpoint_info){.runtime = runtime};
+  char *checkpoints = brim_path_join(runtime, output, "checkpoints");
+  int status = checkpoints ? checkpoint_inspect(runtime, checkpoints, out, err) : BRIM_NOMEM(err);
+  brim_release(runtime, checkpoints);
+  if (status)
+    brim_checkpoint_info_free(out);
+  return status;
+}
+
+void brim_checkpoint_info_free(brim_checkpoint_info *info) {
+  if (!info->runtime)
+    return;
+  brim_release(info->runtime, info->folder);
+  brim_release(info->runtime, info->kernels);
+  *info = (brim_checkpoint_info){0};
+}

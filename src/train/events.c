@@ -1,0 +1,174 @@
+/* events.c: what a run says. Fields of an event are the same in the log and for the callback. */
+#include <math.h>
+
+#include "base/status.h"
+#include "dist/group.h"
+#include "train/clock.h"
+#include "train/fields.h"
+#include "train/trainer.h"
+
+double brim_trainer_seconds(const brim_trainer *t) {
+  return t->earlier + (brim_seconds_now() - t->start);
+}
+
+double brim_trainer_epochs_done(const brim_trainer *t) {
+  double part = t->epoch_steps > 0 ? (double)t->state.epoch_step / (double)t->epoch_steps : 0.0;
+  return (double)t->state.epoch + part;
+}
+
+static double tally_mean(const brim_tally *tally) {
+  return tally->rows > 0 ? tally->loss / (double)tally->rows : (double)NAN;
+}
+
+static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim_error *err) {
+  if (t->options.group.rank != 0)
+    return BRIM_OK;
+  if (logged)
+    BRIM_TRY(brim_log_append(&t->folder.log, event, err));
+  if (!t->options.event)
+    return BRIM_OK;
+  int status = t->options.event(t->options.event_context, event);
+  return status ? brim_error_set(err, status, "the run was stopped by the program that started it") : BRIM_OK;
+}
+
+/* To the log (if `logged`) and the callback, on rank 0. All ranks call it, and all learn when it failed. */
+static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field *fields, int count, brim_error *err) {
+  const brim_event event = {kind, fields, count};
+  return brim_group_agree(&t->options.group, emit_here(t, logged, &event, err), err);
+}
+
+static int64_t count_parameters(const brim_model *model) {
+  int64_t sum = 0;
+  for (int32_t i = 0; i < brim_model_parameter_count(model); i++)
+    sum += brim_model_parameter(model, i)->count;
+  return sum;
+}
+
+int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
+  brim_field options[BRIM_TRAIN_OPTION_FIELDS];
+  brim_text text;
+  brim_text_init(&text, t->runtime);
+  brim_fields_text(&text, options, brim_train_option_fields(&t->options, options));
+  int status = brim_text_status(&text, err);
+  uint64_t memory = (uint64_t)brim_model_flat_size(t->model) * sizeof(float) + brim_model_memory(t->model, &t->survey.limits);
+  const brim_field fields[] = {
+      BRIM_FIELD_TEXT("version", brim_version()),
+      BRIM_FIELD_TEXT("model", brim_model_type(t->model)),
+      BRIM_FIELD_TEXT("kernels", brim_model_kernels(t->model)),
+      BRIM_FIELD_INT("parameters", count_parameters(t->model)),
+      BRIM_FIELD_INT("rows", brim_dataset_rows(t->dataset)),
+      BRIM_FIELD_INT("tokens", brim_dataset_tokens(t->dataset)),
+      BRIM_FIELD_INT("truncated", brim_dataset_truncated(t->dataset)),
+      BRIM_FIELD_INT("total_steps", t->survey.total_steps),
+      BRIM_FIELD_INT("warmup_steps", t->warmup),
+      BRIM_FIELD_INT("memory_planned", memory),
+      BRIM_FIELD_INT("threads", brim_runtime_threads(t->runtime)),
+      BRIM_FIELD_INT("world_size", t->options.group.world_size),
+      BRIM_FIELD_JSON("options", text.data),
+      BRIM_FIELD_JSON("given", t->options.options_json ? t->options.options_json : "null"),
+  };
+  if (!status)
+    status = emit(t, t->state.step == 0, "start", fields, BRIM_FIELD_COUNT(fields), err);
+  brim_text_free(&text);
+  return status;
+}
+
+int brim_trainer_emit_resume(brim_trainer *t, brim_error *err) {
+  const brim_field fields[] = {
+      BRIM_FIELD_INT("step", t->state.step),
+      BRIM_FIELD_INT("total_steps", t->survey.total_steps),
+      BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
+  };
+  return emit(t, false, "resume", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+static int emit_progress(brim_trainer *t, double loss, brim_error *err) {
+  double seconds = brim_seconds_now() - t->start;
+  const brim_field fields[] = {
+      BRIM_FIELD_TEXT("phase", "train"),
+      BRIM_FIELD_INT("done", t->state.step),
+      BRIM_FIELD_INT("total", t->survey.total_steps),
+      BRIM_FIELD_REAL("rate", seconds > 0.0 ? (double)t->tokens_here / seconds : 0.0),
+      BRIM_FIELD_TEXT("unit", "tokens/s"),
+      BRIM_FIELD_REAL("loss", loss),
+  };
+  return emit(t, false, "progress", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm, brim_error *err) {
+  uint64_t every = t->options.log_every > 0 ? t->options.log_every : 1;
+  brim_tally *since = &t->state.since_log;
+  if (t->state.step % every == 0 || t->state.step == t->survey.total_steps) {
+    const brim_field fields[] = {
+        BRIM_FIELD_INT("step", t->state.step),
+        BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
+        BRIM_FIELD_REAL("loss", tally_mean(since)),
+        BRIM_FIELD_REAL("lr", lr),
+        BRIM_FIELD_REAL("grad_norm", norm),
+        BRIM_FIELD_INT("rows", since->rows),
+        BRIM_FIELD_INT("tokens", since->tokens),
+        BRIM_FIELD_INT("slots", since->slots),
+        BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
+    };
+    BRIM_TRY(emit(t, true, "step", fields, BRIM_FIELD_COUNT(fields), err));
+    *since = (brim_tally){0};
+  }
+  return emit_progress(t, loss, err);
+}
+
+int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, brim_error *err) {
+  bool regression = brim_model_task(t->model) == BRIM_TASK_REGRESSION;
+  const brim_field fields[] = {
+      BRIM_FIELD_INT("step", t->state.step),
+      BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
+      BRIM_FIELD_TEXT("name", name),
+      BRIM_FIELD_INT("rows", m->rows),
+      BRIM_FIELD_REAL("loss", m->loss),
+      regression ? BRIM_FIELD_REAL("rmse", m->rmse) : BRIM_FIELD_REAL("accuracy", m->accuracy),
+      regression ? BRIM_FIELD_REAL("pearson", m->pearson) : BRIM_FIELD_REAL("f1", m->f1),
+      regression ? BRIM_FIELD_REAL("spearman", m->spearman) : BRIM_FIELD_REAL("matthews", m->matthews),
+      BRIM_FIELD_INT("tokens", m->tokens),
+      BRIM_FIELD_INT("slots", m->slots),
+      BRIM_FIELD_REAL("seconds", m->seconds),
+  };
+  return emit(t, true, "eval", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+int brim_trainer_emit_epoch(brim_trainer *t, brim_error *err) {
+  const brim_tally *since = &t->state.since_epoch;
+  const brim_field fields[] = {
+      BRIM_FIELD_INT("step", t->state.step),
+      BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
+      BRIM_FIELD_REAL("loss", tally_mean(since)),
+      BRIM_FIELD_INT("rows", since->rows),
+      BRIM_FIELD_INT("tokens", since->tokens),
+      BRIM_FIELD_INT("slots", since->slots),
+      BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
+  };
+  return emit(t, true, "epoch", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+int brim_trainer_emit_checkpoint(brim_trainer *t, brim_error *err) {
+  const brim_field fields[] = {
+      BRIM_FIELD_INT("step", t->state.step),
+      BRIM_FIELD_BOOL("best", t->state.best_step == t->state.step && t->state.step > 0),
+      BRIM_FIELD_BOOL("interrupted", !t->state.scheduled),
+  };
+  return emit(t, true, "checkpoint", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+int brim_trainer_emit_end(brim_trainer *t, const char *failure, brim_error *err) {
+  const brim_field fields[] = {
+      BRIM_FIELD_INT("step", t->state.step),
+      BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
+      BRIM_FIELD_REAL("loss", t->state.since_epoch.rows ? tally_mean(&t->state.since_epoch) : t->state.last_loss),
+      BRIM_FIELD_INT("rows", t->state.run.rows),
+      BRIM_FIELD_INT("tokens", t->state.run.tokens),
+      BRIM_FIELD_INT("slots", t->state.run.slots),
+      BRIM_FIELD_REAL("best_metric", t->state.best),
+      BRIM_FIELD_INT("best_step", t->state.best_step),
+      BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
+      failure ? BRIM_FIELD_TEXT("failure", failure) : BRIM_FIELD_JSON("failure", "null"),
+  };
+  return emit(t, true, "end", fields, BRIM_FIELD_COUNT(fields), err);
+}

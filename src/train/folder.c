@@ -1,0 +1,244 @@
+/* folder.c: the run folder. Nothing is removed from it but checkpoints, and the model of a run that is being replaced. */
+#include "train/folder.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/status.h"
+
+#define LOG_NAME    "log.jsonl"
+#define STEP_PREFIX "step-"
+
+/* ---- what lies there -------------------------------------------------------------------------------------- */
+
+/* A name in a folder that is no run's, or NULL: beside a log or checkpoints anything may lie. */
+static int folder_stranger(brim_runtime *runtime, const char *output, char **stranger, brim_error *err) {
+  char **names;
+  size_t count;
+  *stranger = NULL;
+  if (!brim_path_exists(output))
+    return BRIM_OK;
+  if (!brim_path_is_folder(output))
+    return brim_error_at(err, BRIM_E_USAGE, output, 0, -1, "the output is a file: name a folder");
+  BRIM_TRY(brim_list_folder(runtime, output, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count; i++)
+    if (strcmp(names[i], LOG_NAME) == 0 || strcmp(names[i], "checkpoints") == 0)
+      goto done;
+  if (count > 0 && !(*stranger = brim_copy_string(runtime, names[0], strlen(names[0]))))
+    status = BRIM_NOMEM(err);
+done:
+  brim_names_free(runtime, names, count);
+  return status;
+}
+
+static int folder_refuse_strangers(brim_runtime *runtime, const char *output, brim_error *err) {
+  char *stranger;
+  BRIM_TRY(folder_stranger(runtime, output, &stranger, err));
+  if (!stranger)
+    return BRIM_OK;
+  int status = brim_error_at(err, BRIM_E_USAGE, output, 0, -1,
+                             "the folder holds something that is not a run (\"%.60s\"): name another, or allow it with overwrite",
+                             stranger);
+  brim_release(runtime, stranger);
+  return status;
+}
+
+static int folder_remove(const brim_run_folder *folder, const char *parent, const char *name, brim_error *err) {
+  char *path = brim_path_join(folder->runtime, parent, name);
+  if (!path)
+    return BRIM_NOMEM(err);
+  int status = brim_remove_tree(folder->runtime, path, err);
+  brim_release(folder->runtime, path);
+  return status;
+}
+
+/* Half-written checkpoints of a process that was killed: "step-12.tmp-XXXXXX". With `all`, whole ones and the link too. */
+static int folder_clean_checkpoints(const brim_run_folder *folder, bool all, brim_error *err) {
+  char **names;
+  size_t count;
+  if (!brim_path_is_folder(folder->checkpoints))
+    return BRIM_OK;
+  BRIM_TRY(brim_list_folder(folder->runtime, folder->checkpoints, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    bool ours = strncmp(names[i], STEP_PREFIX, strlen(STEP_PREFIX)) == 0, best = strncmp(names[i], "best", 4) == 0;
+    bool half = (ours || best) && strstr(names[i], ".tmp");
+    if (half || (all && (ours || strcmp(names[i], "best") == 0)))
+      status = folder_remove(folder, folder->checkpoints, names[i], err);
+  }
+  brim_names_free(folder->runtime, names, count);
+  return status;
+}
+
+static int folder_replace_run(brim_run_folder *folder, brim_error *err) {
+  BRIM_TRY(brim_log_cut(&folder->log, 0, err));
+  BRIM_TRY(folder_clean_checkpoints(folder, true, err));
+  BRIM_TRY(folder_remove(folder, folder->output, "model.safetensors", err));
+  return folder_remove(folder, folder->output, "config.json", err);
+}
+
+/* With the lock in hand. An empty log without checkpoints is a run that never began. */
+static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, brim_error *err) {
+  uint64_t *steps;
+  size_t count;
+  BRIM_TRY(brim_checkpoint_steps(folder->runtime, folder->checkpoints, &steps, &count, err));
+  brim_release(folder->runtime, steps);
+  if (resume || (folder->log.bytes == 0 && count == 0))
+    return folder_clean_checkpoints(folder, false, err);
+  if (overwrite)
+    return folder_replace_run(folder, err);
+  return brim_error_at(err, BRIM_E_USAGE, folder->output, 0, -1,
+                       "the folder holds a run already: go on with it (resume), replace it (overwrite), or name another");
+}
+
+int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) {
+  *out = (brim_run_folder){.runtime = runtime, .log = {.runtime = runtime, .file = -1}};
+  if (!output)
+    return BRIM_OK;
+  out->output = brim_copy_string(runtime, output, strlen(output));
+  out->checkpoints = brim_path_join(runtime, output, "checkpoints");
+  if (out->output && out->checkpoints)
+    return BRIM_OK;
+  brim_run_folder_close(out);
+  return BRIM_NOMEM(err);
+}
+
+int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume, bool overwrite, brim_run_folder *out,
+                         brim_error *err) {
+  BRIM_TRY(brim_run_folder_watch(runtime, output, out, err));
+  if (!output)
+    return BRIM_OK;
+  char *log = brim_path_join(runtime, output, LOG_NAME);
+  int status = log ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && !overwrite)
+    status = folder_refuse_strangers(runtime, output, err);
+  if (!status)
+    status = brim_make_folder(runtime, output, err);
+  if (!status)
+    status = brim_log_open(runtime, log, &out->log, err);
+  if (!status)
+    status = folder_judge(out, resume, overwrite, err);
+  brim_release(runtime, log);
+  if (status)
+    brim_run_folder_close(out);
+  return status;
+}
+
+void brim_run_folder_close(brim_run_folder *folder) {
+  if (!folder->runtime)
+    return;
+  brim_log_close(&folder->log);
+  brim_release(folder->runtime, folder->output);
+  brim_release(folder->runtime, folder->checkpoints);
+  *folder = (brim_run_folder){.log = {.file = -1}};
+}
+
+/* ---- checkpoints in it ------------------------------------------------------------------------------------ */
+
+/* "step-12" -> 12. Anything behind the digits makes it something else. */
+static bool checkpoint_step_of(const char *name, uint64_t *step) {
+  size_t prefix = strlen(STEP_PREFIX);
+  int64_t value;
+  if (strncmp(name, STEP_PREFIX, prefix) != 0 || name[prefix] < '0' || name[prefix] > '9')
+    return false;
+  if (!brim_number_integer(name + prefix, strlen(name + prefix), &value))
+    return false;
+  *step = (uint64_t)value;
+  return true;
+}
+
+static void checkpoint_insert(uint64_t *steps, size_t count, uint64_t step) {
+  for (; count > 0 && steps[count - 1] > step; count--)
+    steps[count] = steps[count - 1];
+  steps[count] = step;
+}
+
+int brim_checkpoint_steps(brim_runtime *runtime, const char *checkpoints, uint64_t **steps, size_t *count, brim_error *err) {
+  char **names;
+  size_t name_count;
+  *steps = NULL;
+  *count = 0;
+  if (!brim_path_is_folder(checkpoints))
+    return BRIM_OK;
+  BRIM_TRY(brim_list_folder(runtime, checkpoints, &names, &name_count, err));
+  *steps = brim_alloc_array(runtime, name_count, sizeof **steps);
+  int status = *steps ? BRIM_OK : BRIM_NOMEM(err);
+  uint64_t step;
+  for (size_t i = 0; i < name_count && !status; i++)
+    if (checkpoint_step_of(names[i], &step))
+      checkpoint_insert(*steps, (*count)++, step);
+  brim_names_free(runtime, names, name_count);
+  return status;
+}
+
+char *brim_checkpoint_path(brim_runtime *runtime, const char *checkpoints, uint64_t step) {
+  char name[40];
+  snprintf(name, sizeof name, STEP_PREFIX "%llu", (unsigned long long)step);
+  return brim_path_join(runtime, checkpoints, name);
+}
+
+static int checkpoint_link(const char *target, const char *aside, const char *path, brim_error *err) {
+  if (unlink(aside) != 0 && errno != ENOENT)
+    return brim_error_system(err, aside, "remove", errno);
+  if (symlink(target, aside) != 0) {
+    /* Some file systems have no links. The best step stands in state.json and in the log as well. */
+    if (errno == EPERM || errno == ENOTSUP || errno == ENOSYS)
+      return BRIM_OK;
+    return brim_error_system(err, aside, "make a link at", errno);
+  }
+  if (rename(aside, path) == 0)
+    return BRIM_OK;
+  int status = brim_error_system(err, path, "rename to", errno);
+  unlink(aside);
+  return status;
+}
+
+int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim_error *err) {
+  if (!folder->output || step == 0)
+    return BRIM_OK;
+  char target[40];
+  snprintf(target, sizeof target, STEP_PREFIX "%llu", (unsigned long long)step);
+  char *aside = brim_path_join(folder->runtime, folder->checkpoints, "best.tmp");
+  char *path = brim_path_join(folder->runtime, folder->checkpoints, "best");
+  int status = aside && path ? checkpoint_link(target, aside, path, err) : BRIM_NOMEM(err);
+  brim_release(folder->runtime, aside);
+  brim_release(folder->runtime, path);
+  return status;
+}
+
+/* Renamed first: what is half removed must not look like a checkpoint. */
+static int checkpoint_remove(const brim_run_folder *folder, uint64_t step, brim_error *err) {
+  char name[48];
+  snprintf(name, sizeof name, STEP_PREFIX "%llu.tmp-old", (unsigned long long)step);
+  char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
+  char *aside = brim_path_join(folder->runtime, folder->checkpoints, name);
+  int status = path && aside ? brim_remove_tree(folder->runtime, aside, err) : BRIM_NOMEM(err);
+  if (!status && rename(path, aside) != 0)
+    status = brim_error_system(err, path, "rename", errno);
+  if (!status)
+    status = brim_remove_tree(folder->runtime, aside, err);
+  brim_release(folder->runtime, path);
+  brim_release(folder->runtime, aside);
+  return status;
+}
+
+int brim_checkpoint_prune(const brim_run_folder *folder, int32_t keep, uint64_t best, brim_error *err) {
+  uint64_t *steps;
+  size_t count;
+  if (!folder->output || keep <= 0)
+    return BRIM_OK;
+  BRIM_TRY(brim_checkpoint_steps(folder->runtime, folder->checkpoints, &steps, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i + (size_t)keep < count && !status; i++) {
+    if (steps[i] != best)
+      status = checkpoint_remove(folder, steps[i], err);
+  }
+  brim_release(folder->runtime, steps);
+  return status;
+}

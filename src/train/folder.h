@@ -1,0 +1,31 @@
+/* folder.h: the run folder: who may write there, and its checkpoints. */
+#ifndef BRIM_TRAIN_FOLDER_H
+#define BRIM_TRAIN_FOLDER_H
+#include "brim/train.h"
+#include "train/log.h"
+
+typedef struct brim_run_folder {
+  brim_runtime *runtime;
+  char *output;      /* NULL: nothing is written */
+  char *checkpoints; /* output/checkpoints */
+  brim_log_file log;
+} brim_run_folder;
+
+/* Makes the folder, takes its lock, and judges what lies there: a run is gone on with (`resume`) or replaced (`overwrite`), anything
+ * else is refused unless `overwrite`. `output` NULL: everything below does nothing. */
+int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume, bool overwrite, brim_run_folder *out,
+                         brim_error *err) BRIM_CHECK;
+/* The same folder for a rank that writes nothing: no lock, no log. */
+int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) BRIM_CHECK;
+void brim_run_folder_close(brim_run_folder *folder);
+
+/* Steps of the complete checkpoints in `checkpoints`, rising. Freed with brim_release. A missing folder has none. */
+int brim_checkpoint_steps(brim_runtime *runtime, const char *checkpoints, uint64_t **steps, size_t *count, brim_error *err) BRIM_CHECK;
+/* "checkpoints/step-N" in fresh memory, or NULL. */
+char *brim_checkpoint_path(brim_runtime *runtime, const char *checkpoints, uint64_t step);
+/* Makes checkpoints/best point at step-N (0: leaves it). */
+int brim_checkpoint_link_best(const brim_run_folder *folder, uint64_t step, brim_error *err) BRIM_CHECK;
+/* Removes all but the `keep` newest (0: keeps all) and `best` (0: none). */
+int brim_checkpoint_prune(const brim_run_folder *folder, int32_t keep, uint64_t best, brim_error *err) BRIM_CHECK;
+
+#endif

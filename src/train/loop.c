@@ -1,0 +1,89 @@
+/* loop.c: brim_train. */
+#include <math.h>
+
+#include "base/status.h"
+#include "dist/group.h"
+#include "train/trainer.h"
+
+static int train_announce(brim_trainer *t, brim_error *err) {
+  BRIM_TRY(brim_trainer_open_epoch(t, err));
+  BRIM_TRY(brim_trainer_emit_start(t, err));
+  if (t->saved_step == BRIM_NO_STEP)
+    return BRIM_OK;
+  BRIM_TRY(brim_trainer_emit_resume(t, err));
+  /* The log was cut to what it was when this checkpoint was about to be written. */
+  if (t->state.scheduled)
+    BRIM_TRY(brim_trainer_emit_checkpoint(t, err));
+  t->state.scheduled = false;
+  t->state.log_bytes = t->folder.log.bytes;
+  t->safe = t->state;
+  return BRIM_OK;
+}
+
+static int train_steps(brim_trainer *t, brim_error *err) {
+  while (t->state.pending || t->state.step < t->survey.total_steps) {
+    BRIM_TRY(brim_trainer_open_epoch(t, err));
+    if (!t->state.pending)
+      BRIM_TRY(brim_trainer_step(t, err));
+    BRIM_TRY(brim_trainer_boundary(t, err));
+  }
+  return BRIM_OK;
+}
+
+/* A failed run says why as the last line of its log; resuming cuts that line away. Its own failure would hide the first one. */
+static void train_note_failure(brim_trainer *t, const brim_error *failure) {
+  brim_error ignored;
+  if (brim_trainer_emit_end(t, failure ? failure->message : "failed", &ignored))
+    return;
+}
+
+static int train_interrupted(brim_trainer *t, brim_train_result *result, brim_error *err) {
+  result->interrupted = true;
+  BRIM_TRY(brim_trainer_interrupt(t, err));
+  BRIM_TRY(brim_trainer_emit_end(t, "interrupted", err));
+  return brim_error_cancelled(err);
+}
+
+static int train_run(brim_trainer *t, brim_train_result *result, brim_error *err) {
+  int status = train_announce(t, err);
+  if (!status)
+    status = train_steps(t, err);
+  if (status == BRIM_E_CANCELLED)
+    return train_interrupted(t, result, err);
+  if (!status)
+    status = brim_trainer_finish(t, err);
+  if (!status)
+    return brim_trainer_emit_end(t, NULL, err);
+  train_note_failure(t, err);
+  return status;
+}
+
+static void train_result(const brim_trainer *t, brim_train_result *result) {
+  const brim_tally *now = &t->state.since_epoch;
+  result->steps = t->state.step;
+  result->rows = t->state.run.rows;
+  result->tokens = t->state.run.tokens;
+  result->slots = t->state.run.slots;
+  result->loss = now->rows > 0 ? now->loss / (double)now->rows : t->state.last_loss;
+  result->seconds = brim_trainer_seconds(t);
+  result->best_metric = t->state.best;
+  result->best_step = t->state.best_step;
+}
+
+int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
+               const brim_named_dataset *evals, int eval_count, const brim_train_options *options, brim_train_result *result,
+               brim_error *err) {
+  brim_trainer trainer = {.runtime = runtime, .model = model, .tokenizer = tokenizer, .dataset = train, .options = *options};
+  brim_train_result ignored;
+  if (!result)
+    result = &ignored;
+  *result = (brim_train_result){.loss = (double)NAN, .best_metric = (double)NAN};
+  int status = brim_group_agree(&trainer.options.group, brim_trainer_open(&trainer, evals, eval_count, err), err);
+  if (!status) {
+    result->resumed = trainer.saved_step != BRIM_NO_STEP;
+    status = train_run(&trainer, result, err);
+    train_result(&trainer, result);
+  }
+  brim_trainer_close(&trainer);
+  return status;
+}

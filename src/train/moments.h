@@ -1,0 +1,13 @@
+/* moments.h: AdamW's moments as optimizer.safetensors: "moment1.NAME" and "moment2.NAME" for every parameter NAME. */
+#ifndef BRIM_TRAIN_MOMENTS_H
+#define BRIM_TRAIN_MOMENTS_H
+#include "brim/model.h"
+
+int brim_moments_write(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) BRIM_CHECK;
+/* Into the model's moments. BRIM_E_FORMAT when a tensor is missing or has another size. */
+int brim_moments_read(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) BRIM_CHECK;
+
+/* Over the parameters of a flat buffer, without the gaps between them. */
+uint64_t brim_flat_hash(const brim_model *model, const float *flat, uint64_t seed);
+
+#endif

@@ -1,0 +1,74 @@
+/* trainer.h: one training run, between its parts. */
+#ifndef BRIM_TRAIN_TRAINER_H
+#define BRIM_TRAIN_TRAINER_H
+#include "train/checkpoint.h"
+#include "train/schedule.h"
+
+typedef struct brim_eval_set {
+  const char *name;
+  const brim_dataset *dataset;
+  brim_plan *plan; /* made once: the same parts at every evaluation */
+} brim_eval_set;
+
+typedef struct brim_trainer {
+  brim_runtime *runtime;
+  brim_model *model;
+  const brim_tokenizer *tokenizer;
+  const brim_dataset *dataset;
+  brim_train_options options; /* a copy, with everything that was left open filled in */
+  brim_survey survey;
+  uint64_t warmup;
+  brim_eval_set *evals;
+  int eval_count;
+  brim_run_folder folder;
+  brim_train_identity identity;
+
+  brim_train_state state;
+  brim_train_state safe; /* the last moment that a checkpoint may be made of */
+  uint64_t saved_step;   /* of the newest checkpoint; NO_STEP: none */
+
+  brim_plan *plan; /* of plan_epoch, or NULL */
+  uint64_t plan_epoch;
+  uint64_t epoch_steps;
+  uint64_t part; /* first part of the next step */
+  brim_batch batch;
+  float *logits, *part_logits; /* of evaluation */
+
+  double start;         /* when this process began to train */
+  double earlier;       /* seconds that the run had taken before */
+  uint64_t tokens_here; /* trained since `start` */
+} brim_trainer;
+
+#define BRIM_NO_STEP UINT64_MAX
+
+/* start.c: checks everything, plans, takes all memory, opens the run folder and finds the place to begin at. */
+int brim_trainer_open(brim_trainer *trainer, const brim_named_dataset *evals, int eval_count, brim_error *err) BRIM_CHECK;
+void brim_trainer_close(brim_trainer *trainer);
+/* The plan of state.epoch, and the part that the next step begins with. */
+int brim_trainer_open_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+
+/* step.c: one optimizer step. Leaves the state pending; weights are as before when it fails. BRIM_E_CANCELLED when the runtime was
+ * cancelled, with the step done (pending) or not begun. */
+int brim_trainer_step(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+
+/* boundary.c: what follows a step: evaluation, end of epoch, checkpoint. */
+int brim_trainer_boundary(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+/* Goes back to the last safe moment and writes a checkpoint of it, if there is none yet. */
+int brim_trainer_interrupt(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+/* The final model, into the run folder itself. */
+int brim_trainer_finish(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+
+/* events.c: every rank calls these; rank 0 writes. */
+double brim_trainer_seconds(const brim_trainer *trainer);
+/* Epochs done, as a fraction. */
+double brim_trainer_epochs_done(const brim_trainer *trainer);
+int brim_trainer_emit_start(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+int brim_trainer_emit_resume(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+int brim_trainer_emit_step(brim_trainer *trainer, double loss, double lr, double norm, brim_error *err) BRIM_CHECK;
+int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, brim_error *err) BRIM_CHECK;
+int brim_trainer_emit_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+int brim_trainer_emit_checkpoint(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+/* `failure` NULL: the run reached its end. */
+int brim_trainer_emit_end(brim_trainer *trainer, const char *failure, brim_error *err) BRIM_CHECK;
+
+#endif
