@@ -68,5 +68,5 @@ static void slope_task(void *context, int64_t task, int worker) {
 
 void CPU(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre) {
   slopes s = {.act = act, .count = count, .pre = pre, .dy = dy, .dpre = dpre};
-  brim_pool_run(c->runtime, (count + CHUNK - 1) / CHUNK, slope_task, &s);
+  CPU(run)(c, (count + CHUNK - 1) / CHUNK, slope_task, &s);
 }

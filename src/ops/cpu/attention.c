@@ -163,7 +163,7 @@ double CPU(attention_flops)(const brim_attention *a, double products) {
 void CPU(attention_forward)(brim_ops_context *c, const brim_attention *a) {
   attention_work w = CPU(attention_work)(c, a, CPU(attention_forward_scratch)(a->layout->max_length, a->head_size));
   c->stats.attention_flops += CPU(attention_flops)(a, 2);
-  brim_pool_run(c->runtime, (int64_t)a->layout->n * a->heads, forward_task, &w);
+  CPU(run)(c, (int64_t)a->layout->n * a->heads, forward_task, &w);
 }
 
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {

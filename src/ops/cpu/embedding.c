@@ -35,7 +35,7 @@ static void forward_task(void *context, int64_t task, int worker) {
 
 void CPU(embed_forward)(brim_ops_context *c, const brim_embed *e, real *sum, real *mean, real *rstd, real *out) {
   embedding m = {.e = e, .all = {.count = e->layout->slots}, .sum = sum, .mean = mean, .rstd = rstd, .out = out};
-  brim_pool_run(c->runtime, (m.all.count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &m);
+  CPU(run)(c, (m.all.count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &m);
 }
 
 /* The gradient of the sum, and the norm's lines. */
@@ -93,9 +93,9 @@ void CPU(embed_backward)(brim_ops_context *c, const brim_embed *e, const real *s
                  .dposition = dposition,
                  .dtype = e->type ? dtype : NULL};
   m.blocks = CPU(norm_blocks)(m.all.count);
-  brim_pool_run(c->runtime, m.blocks, norm_task, &m);
+  CPU(run)(c, m.blocks, norm_task, &m);
   if (wanted)
     CPU(norm_sum_blocks)(c, m.blocks, e->hidden, m.lines, dgamma, dbeta);
   if (m.dword || m.dposition || m.dtype)
-    brim_pool_run(c->runtime, (e->hidden + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, table_task, &m);
+    CPU(run)(c, (e->hidden + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, table_task, &m);
 }

@@ -80,8 +80,8 @@ static void run_chunks(brim_ops_context *c, product *p, brim_task_fn task) {
     p->chunk = p->out - p->first_out < room ? p->out - p->first_out : room;
     const int64_t panels = (p->chunk + TILE_COLUMNS - 1) / TILE_COLUMNS;
     p->groups = (panels + PANELS_PER_TASK - 1) / PANELS_PER_TASK;
-    brim_pool_run(c->runtime, panels, pack_task, p);
-    brim_pool_run(c->runtime, p->row_blocks * p->groups, task, p);
+    CPU(run)(c, panels, pack_task, p);
+    CPU(run)(c, p->row_blocks * p->groups, task, p);
   }
 }
 
@@ -154,13 +154,12 @@ void CPU(linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *l
   p.panels = c->workspace;
   p.row_blocks = (p.rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
   count_product(c, &p);
-  brim_pool_run(c->runtime, (p.out + TILE_COLUMNS - 1) / TILE_COLUMNS, pack_task, &p);
-  brim_pool_run(c->runtime, p.row_blocks, residual_norm_task, &p);
+  CPU(run)(c, (p.out + TILE_COLUMNS - 1) / TILE_COLUMNS, pack_task, &p);
+  CPU(run)(c, p.row_blocks, residual_norm_task, &p);
 }
 
 /* The largest packed weight of a layer: [3 H, H], [F, H] or [H, F]. */
-size_t CPU(linear_workspace)(int threads, const brim_ops_limits *limits) {
-  (void)threads;
+size_t CPU(linear_workspace)(const brim_ops_limits *limits) {
   const int64_t h = limits->hidden, f = limits->intermediate;
   const int64_t qkv = h * round_up(3 * h, TILE_COLUMNS), up = h * round_up(f, TILE_COLUMNS), down = f * round_up(h, TILE_COLUMNS);
   const int64_t most = qkv > up ? qkv : up;

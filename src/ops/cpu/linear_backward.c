@@ -1,16 +1,17 @@
 /* linear_backward.c: dx = dy w, dw += dy^T x, db += column sums of dy.
  *
- * dx runs over w as it lies in memory; only a last, narrow panel is packed. dw is cut into blocks of outputs; each walks the rows
- * in blocks of DEPTH, packs its columns of dy (summing them for db) and adds the block's product. */
+ * dx: the weight is copied into panels of inputs, then tasks of some rows by some panels run over it. dw: the rows are walked in
+ * blocks of DEPTH; of each block dy is packed as left sides of tiles (and summed for db) and x into panels, then tasks of some
+ * outputs by some panels add the block's product. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/tile.h"
 
 enum {
   ROWS_PER_TASK = 4 * TILE_ROWS,
   PANELS_PER_TASK = 12,
-  DEPTH = 512,
-  LEFT_STEP = (TILE_ROWS + VEC - 1) / VEC * VEC, /* row of a packed tile of dy^T */
-  TILES_PER_TASK = 4
+  TILES_PER_TASK = 4,
+  DEPTH = 256,
+  LEFT_STEP = (TILE_ROWS + VEC - 1) / VEC * VEC /* row of a packed tile of dy^T */
 };
 
 typedef struct gradient {
@@ -19,110 +20,162 @@ typedef struct gradient {
   int64_t x_stride, dy_stride, dx_stride;
   float *dx, *dw, *db;
   bool add;
-  float *narrow;              /* dx: the packed last panel of w */
-  float *scratch;             /* dw: SCRATCH values a worker */
-  int64_t row_blocks, groups; /* dx: tasks */
-  int64_t out_blocks;         /* dw: tasks out_blocks * groups */
+  int64_t first, depth;   /* dx: the packed inputs (first, count); dw: the packed rows */
+  int64_t panels, tiles;  /* panels of inputs; tiles of outputs */
+  float *right, *left;    /* panels of [depth, TILE_COLUMNS]; tiles of [DEPTH, LEFT_STEP] */
+  int64_t blocks, groups; /* tasks */
 } gradient;
-
-enum { LEFT_SIZE = TILES_PER_TASK * DEPTH * LEFT_STEP, SCRATCH = LEFT_SIZE + DEPTH * TILE_COLUMNS };
 
 static int64_t least(int64_t a, int64_t b) {
   return a < b ? a : b;
 }
 
+static int64_t divided(int64_t n, int64_t by) {
+  return (n + by - 1) / by;
+}
+
 /* ---- dx */
+
+static void pack_weight_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const gradient *g = context;
+  const int64_t at = task * TILE_COLUMNS;
+  CPU(pack_rows)(g->out, least(TILE_COLUMNS, g->depth - at), g->w + g->first + at, g->in, g->right + at * g->out);
+}
 
 static void dx_task(void *context, int64_t task, int worker) {
   (void)worker;
   const gradient *g = context;
   const int64_t block = task / g->groups, group = task % g->groups;
-  const int64_t first = g->rows * block / g->row_blocks, rows = g->rows * (block + 1) / g->row_blocks - first;
-  const int64_t panels = (g->in + TILE_COLUMNS - 1) / TILE_COLUMNS;
-  const int64_t from = panels * group / g->groups, to = panels * (group + 1) / g->groups;
-  for (int64_t panel = from; panel < to; panel++) {
-    const int64_t i = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, g->in - i);
-    const bool whole = columns == TILE_COLUMNS;
+  const int64_t first = g->rows * block / g->blocks, rows = g->rows * (block + 1) / g->blocks - first;
+  for (int64_t panel = g->panels * group / g->groups; panel < g->panels * (group + 1) / g->groups; panel++) {
+    const int64_t at = panel * TILE_COLUMNS;
     const tile t = {.depth = g->out,
                     .a = g->dy + first * g->dy_stride,
                     .a_row = g->dy_stride,
                     .a_step = 1,
-                    .b = whole ? g->w + i : g->narrow,
-                    .b_step = whole ? g->in : TILE_COLUMNS,
-                    .c = g->dx + first * g->dx_stride + i,
+                    .b = g->right + at * g->out,
+                    .b_step = TILE_COLUMNS,
+                    .c = g->dx + first * g->dx_stride + g->first + at,
                     .c_row = g->dx_stride,
                     .add = g->add};
-    CPU(tile_rows)(rows, columns, &t);
+    CPU(tile_rows)(rows, least(TILE_COLUMNS, g->depth - at), &t);
   }
 }
 
+/* In chunks of inputs whose panels fit into the working memory: one, but for a huge classifier. */
 static void run_dx(brim_ops_context *c, gradient *g) {
-  const int64_t narrow = g->in % TILE_COLUMNS, panels = (g->in + TILE_COLUMNS - 1) / TILE_COLUMNS;
-  g->narrow = c->workspace;
-  if (narrow)
-    CPU(pack_rows)(g->out, narrow, g->w + g->in - narrow, g->in, g->narrow);
-  g->row_blocks = (g->rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK;
-  g->groups = (panels + PANELS_PER_TASK - 1) / PANELS_PER_TASK;
-  brim_pool_run(c->runtime, g->row_blocks * g->groups, dx_task, g);
+  const int64_t room = (int64_t)(c->workspace_size / sizeof(float)) / (g->out * TILE_COLUMNS) * TILE_COLUMNS;
+  g->right = c->workspace;
+  g->blocks = divided(g->rows, ROWS_PER_TASK);
+  for (g->first = 0; g->first < g->in; g->first += g->depth) {
+    g->depth = least(g->in - g->first, room);
+    g->panels = divided(g->depth, TILE_COLUMNS);
+    g->groups = divided(g->panels, PANELS_PER_TASK);
+    CPU(run)(c, g->panels, pack_weight_task, g);
+    CPU(run)(c, g->blocks * g->groups, dx_task, g);
+  }
 }
 
 /* ---- dw, db */
 
-/* Columns o .. o + height - 1 of dy for `depth` rows, as a tile's left side; their sums are added to db unless it is NULL. */
-static void pack_left(const gradient *g, int64_t row, int64_t depth, int64_t o, int64_t height, float *left, float *db) {
-  const float *dy = g->dy + row * g->dy_stride + o;
+/* Outputs of tile i: `height` from o on. */
+static int64_t tile_start(const gradient *g, int64_t i, int64_t *height) {
+  const int64_t o = g->out * i / g->tiles;
+  *height = g->out * (i + 1) / g->tiles - o;
+  return o;
+}
+
+/* One tile's columns of dy; their sums are added to db. */
+static void pack_left(const gradient *g, int64_t i) {
+  int64_t height;
+  const int64_t o = tile_start(g, i, &height);
+  const float *dy = g->dy + g->first * g->dy_stride + o;
+  float *left = g->left + i * DEPTH * LEFT_STEP;
   for (int64_t j = 0; j < height; j += VEC) {
     vec sum = vzero();
-    for (int64_t k = 0; k < depth; k++) {
+    for (int64_t k = 0; k < g->depth; k++) {
       const vec x = vload_n(dy + k * g->dy_stride + j, height - j);
-      vstore(left + k * LEFT_STEP + j, x);
+      if (g->dw)
+        vstore(left + k * LEFT_STEP + j, x);
       sum += x;
     }
-    if (db)
-      vstore_n(db + o + j, vload_n(db + o + j, height - j) + sum, height - j);
+    if (g->db)
+      vstore_n(g->db + o + j, vload_n(g->db + o + j, height - j) + sum, height - j);
+  }
+}
+
+/* Tasks 0 .. groups-1 pack panels of x, the others tiles of dy. */
+static void pack_block_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const gradient *g = context;
+  if (task >= g->groups) {
+    const int64_t first = (task - g->groups) * TILES_PER_TASK;
+    for (int64_t i = first; i < least(first + TILES_PER_TASK, g->tiles); i++)
+      pack_left(g, i);
+    return;
+  }
+  for (int64_t panel = g->panels * task / g->groups; panel < g->panels * (task + 1) / g->groups; panel++) {
+    const int64_t at = panel * TILE_COLUMNS;
+    CPU(pack_rows)
+    (g->depth, least(TILE_COLUMNS, g->in - at), g->x + g->first * g->x_stride + at, g->x_stride, g->right + at * g->depth);
   }
 }
 
 static void dw_task(void *context, int64_t task, int worker) {
+  (void)worker;
   const gradient *g = context;
   const int64_t block = task / g->groups, group = task % g->groups;
-  const int64_t tiles = (g->out + TILE_ROWS - 1) / TILE_ROWS, panels = (g->in + TILE_COLUMNS - 1) / TILE_COLUMNS;
-  const int64_t first = tiles * block / g->out_blocks, end = tiles * (block + 1) / g->out_blocks;
-  float *left = g->scratch + (int64_t)worker * SCRATCH, *right = left + LEFT_SIZE;
-  for (int64_t row = 0; row < g->rows; row += DEPTH) {
-    const int64_t depth = least(DEPTH, g->rows - row);
-    for (int64_t i = first; i < end; i++) {
-      const int64_t o = g->out * i / tiles, height = g->out * (i + 1) / tiles - o;
-      pack_left(g, row, depth, o, height, left + (i - first) * DEPTH * LEFT_STEP, group == 0 ? g->db : NULL);
-    }
-    for (int64_t panel = panels * group / g->groups; g->dw && panel < panels * (group + 1) / g->groups; panel++) {
-      const int64_t at = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, g->in - at);
-      const bool whole = columns == TILE_COLUMNS;
-      if (!whole)
-        CPU(pack_rows)(depth, columns, g->x + row * g->x_stride + at, g->x_stride, right);
-      for (int64_t i = first; i < end; i++) {
-        const int64_t o = g->out * i / tiles, height = g->out * (i + 1) / tiles - o;
-        const tile t = {.depth = depth,
-                        .a = left + (i - first) * DEPTH * LEFT_STEP,
-                        .a_row = 1,
-                        .a_step = LEFT_STEP,
-                        .b = whole ? g->x + row * g->x_stride + at : right,
-                        .b_step = whole ? g->x_stride : TILE_COLUMNS,
-                        .c = g->dw + o * g->in + at,
-                        .c_row = g->in,
-                        .add = true};
-        CPU(tile_run_part)(height, columns, &t);
-      }
+  for (int64_t panel = g->panels * group / g->groups; panel < g->panels * (group + 1) / g->groups; panel++) {
+    for (int64_t i = g->tiles * block / g->blocks; i < g->tiles * (block + 1) / g->blocks; i++) {
+      int64_t height;
+      const int64_t o = tile_start(g, i, &height), at = panel * TILE_COLUMNS;
+      const tile t = {.depth = g->depth,
+                      .a = g->left + i * DEPTH * LEFT_STEP,
+                      .a_row = 1,
+                      .a_step = LEFT_STEP,
+                      .b = g->right + at * g->depth,
+                      .b_step = TILE_COLUMNS,
+                      .c = g->dw + o * g->in + at,
+                      .c_row = g->in,
+                      .add = true};
+      CPU(tile_run_part)(height, least(TILE_COLUMNS, g->in - at), &t);
     }
   }
 }
 
 static void run_dw(brim_ops_context *c, gradient *g) {
-  const int64_t tiles = (g->out + TILE_ROWS - 1) / TILE_ROWS, panels = (g->in + TILE_COLUMNS - 1) / TILE_COLUMNS;
-  g->scratch = c->workspace;
-  g->out_blocks = (tiles + TILES_PER_TASK - 1) / TILES_PER_TASK;
-  g->groups = g->dw ? (panels + PANELS_PER_TASK - 1) / PANELS_PER_TASK : 1;
-  brim_pool_run(c->runtime, g->out_blocks * g->groups, dw_task, g);
+  g->tiles = divided(g->out, TILE_ROWS);
+  g->panels = divided(g->in, TILE_COLUMNS);
+  g->groups = g->dw ? divided(g->panels, PANELS_PER_TASK) : 0;
+  g->blocks = divided(g->tiles, TILES_PER_TASK);
+  for (g->first = 0; g->first < g->rows; g->first += DEPTH) {
+    g->depth = least(DEPTH, g->rows - g->first);
+    CPU(run)(c, g->groups + g->blocks, pack_block_task, g);
+    CPU(run)(c, g->groups * g->blocks, dw_task, g);
+  }
+}
+
+/* Values of working memory: panels of x, and a tile of dy. */
+static int64_t right_size(int64_t in) {
+  return round_up(in, TILE_COLUMNS) * DEPTH;
+}
+enum { LEFT_SIZE = DEPTH * LEFT_STEP };
+
+/* In chunks of outputs whose tiles fit into the working memory. */
+static void run_dw_chunks(brim_ops_context *c, const gradient *whole) {
+  const int64_t room = (int64_t)(c->workspace_size / sizeof(float)) - right_size(whole->in);
+  const int64_t chunk = room / LEFT_SIZE * TILE_ROWS;
+  for (int64_t o = 0; o < whole->out; o += chunk) {
+    gradient g = *whole;
+    g.out = least(chunk, whole->out - o);
+    g.dy += o;
+    g.db = whole->db ? whole->db + o : NULL;
+    g.dw = whole->dw ? whole->dw + o * whole->in : NULL;
+    g.right = c->workspace;
+    g.left = g.right + right_size(g.in);
+    run_dw(c, &g);
+  }
 }
 
 void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
@@ -147,11 +200,15 @@ void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
   if (dx)
     run_dx(c, &g);
   if (dw || db)
-    run_dw(c, &g);
+    run_dw_chunks(c, &g);
 }
 
-size_t CPU(linear_backward_workspace)(int threads, const brim_ops_limits *limits) {
-  const int64_t h = limits->hidden, f = limits->intermediate, narrow = (3 * h > f ? 3 * h : f) * TILE_COLUMNS;
-  const int64_t scratch = (int64_t)threads * SCRATCH;
-  return (size_t)(narrow > scratch ? narrow : scratch) * sizeof(float);
+/* The weights of a layer are [3 H, H], [H, H], [F, H] and [H, F]. */
+size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits) {
+  const int64_t h = limits->hidden, f = limits->intermediate, widest = 3 * h > f ? 3 * h : f, deepest = h > f ? h : f;
+  const int64_t dx = round_up(h, TILE_COLUMNS) * widest, dx_down = h * round_up(f, TILE_COLUMNS);
+  const int64_t dw = right_size(deepest) + divided(widest, TILE_ROWS) * LEFT_SIZE;
+  int64_t most = dx > dx_down ? dx : dx_down;
+  most = most > dw ? most : dw;
+  return (size_t)most * sizeof(float);
 }

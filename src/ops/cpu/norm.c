@@ -79,7 +79,7 @@ static void line_task(void *context, int64_t task, int worker) {
 
 void CPU(norm_sum_blocks)(brim_ops_context *c, int64_t blocks, int64_t width, const real *lines, real *dgamma, real *dbeta) {
   line_sums s = {.blocks = blocks, .width = width, .lines = lines, .dgamma = dgamma, .dbeta = dbeta};
-  brim_pool_run(c->runtime, (width + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, line_task, &s);
+  CPU(run)(c, (width + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, line_task, &s);
 }
 
 size_t CPU(norm_workspace)(const brim_ops_limits *limits) {
@@ -130,7 +130,7 @@ void CPU(norm_backward)(brim_ops_context *c, const brim_layout *layout, const br
                      .dsum = dsum,
                      .dbranch = dbranch,
                      .lines = wanted ? c->workspace : NULL};
-  brim_pool_run(c->runtime, g.blocks, norm_task, &g);
+  CPU(run)(c, g.blocks, norm_task, &g);
   if (wanted)
     CPU(norm_sum_blocks)(c, g.blocks, width, g.lines, dgamma, dbeta);
 }

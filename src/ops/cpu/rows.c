@@ -37,7 +37,7 @@ void CPU(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_row
   if (!dropout->on && x == y)
     return;
   rows_work w = {.layout = layout, .at = at, .dropout = dropout, .width = width, .x = x, .y = y};
-  brim_pool_run(c->runtime, (at->count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, dropout_task, &w);
+  CPU(run)(c, (at->count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, dropout_task, &w);
 }
 
 void CPU(gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y) {
@@ -69,7 +69,7 @@ static void add_task(void *context, int64_t task, int worker) {
 
 void CPU(add)(brim_ops_context *c, int64_t count, const real *x, real *y) {
   rows_work w = {.count = count, .x = x, .y = y};
-  brim_pool_run(c->runtime, (count + CHUNK - 1) / CHUNK, add_task, &w);
+  CPU(run)(c, (count + CHUNK - 1) / CHUNK, add_task, &w);
 }
 
 static void zero_task(void *context, int64_t task, int worker) {
@@ -81,5 +81,5 @@ static void zero_task(void *context, int64_t task, int worker) {
 
 void CPU(zero)(brim_ops_context *c, int64_t count, real *x) {
   rows_work w = {.count = count, .y = x};
-  brim_pool_run(c->runtime, (count + CHUNK - 1) / CHUNK, zero_task, &w);
+  CPU(run)(c, (count + CHUNK - 1) / CHUNK, zero_task, &w);
 }

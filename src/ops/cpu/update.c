@@ -49,11 +49,16 @@ typedef struct square_work {
 } square_work;
 
 static double square(const float *x, int64_t n) {
-  double lanes[8] = {0};
-  for (int64_t i = 0; i < n; i += 8)
-    for (int64_t k = 0; k < 8 && k < n - i; k++)
+  double lanes[16] = {0}, sum = 0;
+  int64_t i = 0;
+  for (; i + 16 <= n; i += 16)
+    for (int k = 0; k < 16; k++)
       lanes[k] += (double)x[i + k] * (double)x[i + k];
-  return ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+  for (; i < n; i++)
+    sum += (double)x[i] * (double)x[i];
+  for (int k = 0; k < 16; k++)
+    sum += lanes[k];
+  return sum;
 }
 
 static double square_piece(const brim_update *u, const piece *p) {
@@ -82,7 +87,7 @@ static void square_task(void *context, int64_t task, int worker) {
 double CPU(gradient_square)(brim_ops_context *c, const brim_update *u) {
   square_work w = {.u = u, .pieces = piece_count(u), .sums = c->workspace};
   w.tasks = w.pieces < SQUARE_TASKS ? w.pieces : SQUARE_TASKS;
-  brim_pool_run(c->runtime, w.tasks, square_task, &w);
+  CPU(run)(c, w.tasks, square_task, &w);
   double sum = 0;
   for (int64_t i = 0; i < w.tasks; i++)
     sum += w.sums[i];
@@ -158,5 +163,5 @@ void CPU(adamw)(brim_ops_context *c, const brim_update *u) {
             .eps = (float)u->eps};
   if (u->clip > 0)
     s.clip = (float)fmin(1, u->clip / (u->norm + 1e-6));
-  brim_pool_run(c->runtime, piece_count(u), adamw_task, &s);
+  CPU(run)(c, piece_count(u), adamw_task, &s);
 }

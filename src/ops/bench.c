@@ -1,0 +1,232 @@
+/* bench.c: speed of the operations on the shapes of real encoders. Not part of the product: `ninja src/ops/bench_ops`, then
+ * `bench_ops [threads] [level]`. Each figure is the best of some repetitions. */
+#include "base/runtime.h"
+#include "ops/ops.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { REPEATS = 15 };
+
+typedef struct bench {
+  const brim_ops *ops;
+  brim_ops_context c;
+  float *x, *w, *y, *z, *dw, *b;
+} bench;
+
+typedef struct work {
+  int64_t rows;
+  int32_t in, out;
+  const brim_layout *layout;
+  brim_attention attention;
+  brim_dropout dropout;
+  brim_update update;
+} work;
+
+typedef void (*work_fn)(bench *, const work *);
+
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double best_time(bench *b, work_fn fn, const work *w) {
+  double best = 1e30;
+  for (int i = 0; i < REPEATS; i++) {
+    const double start = seconds();
+    fn(b, w);
+    best = fmin(best, seconds() - start);
+  }
+  return best;
+}
+
+static void forward(bench *b, const work *w) {
+  b->ops->linear_forward(&b->c, w->rows, w->in, w->out, b->x, w->in, b->w, b->b, b->y, w->out);
+}
+static void forward_act(bench *b, const work *w) {
+  b->ops->linear_act_forward(&b->c, w->rows, w->in, w->out, b->x, b->w, b->b, BRIM_ACT_GELU, b->y, b->z);
+}
+static void forward_norm(bench *b, const work *w) {
+  const brim_rows all = {.count = (int32_t)w->rows};
+  b->ops->linear_residual_norm_forward(&b->c, w->layout, &all, w->in, w->out, b->x, b->w, b->b, &w->dropout, b->z, b->b, b->b,
+                                       1e-12f, b->z, b->dw, b->dw + w->rows, b->y);
+}
+static void input_gradient(bench *b, const work *w) {
+  b->ops->linear_backward(&b->c, w->rows, w->in, w->out, b->x, w->in, b->w, b->y, w->out, b->z, w->in, false, NULL, NULL);
+}
+static void weight_gradient(bench *b, const work *w) {
+  b->ops->linear_backward(&b->c, w->rows, w->in, w->out, b->x, w->in, b->w, b->y, w->out, NULL, 0, false, b->dw, b->b);
+}
+static void act_gradient(bench *b, const work *w) {
+  b->ops->act_backward(&b->c, w->rows * w->out, BRIM_ACT_GELU, b->y, b->z, b->z);
+}
+static void norm_gradient(bench *b, const work *w) {
+  const brim_rows all = {.count = (int32_t)w->rows};
+  b->ops->norm_backward(&b->c, w->layout, &all, w->out, b->y, b->dw, b->dw + w->rows, b->b, &w->dropout, b->z, b->z, b->x,
+                        b->dw + 100000, b->dw + 200000);
+}
+static void attend(bench *b, const work *w) {
+  b->ops->attention_forward(&b->c, &w->attention);
+}
+static void attend_back(bench *b, const work *w) {
+  b->ops->attention_backward(&b->c, &w->attention);
+}
+static void update(bench *b, const work *w) {
+  b->ops->adamw(&b->c, &w->update);
+}
+static void square(bench *b, const work *w) {
+  if (b->ops->gradient_square(&b->c, &w->update) < 0)
+    abort();
+}
+
+/* n texts of nearly `length` tokens. */
+static brim_layout make_layout(int32_t n, int32_t length) {
+  int32_t *offsets = malloc(sizeof *offsets * (size_t)(n + 1)), *lengths = malloc(sizeof *lengths * (size_t)n);
+  uint32_t *places = malloc(sizeof *places * (size_t)n);
+  if (!offsets || !lengths || !places)
+    abort();
+  brim_layout l = {.n = n, .offsets = offsets, .lengths = lengths, .places = places};
+  offsets[0] = 0;
+  for (int32_t s = 0; s < n; s++) {
+    lengths[s] = length - length / 3 + 2 * (length / 3) * s / n;
+    places[s] = (uint32_t)s;
+    offsets[s + 1] = offsets[s] + lengths[s];
+    if (lengths[s] > l.max_length)
+      l.max_length = lengths[s];
+  }
+  l.slots = l.tokens = offsets[n];
+  int32_t *sequence = malloc(sizeof *sequence * (size_t)l.slots);
+  if (!sequence)
+    abort();
+  for (int32_t s = 0; s < n; s++)
+    for (int32_t r = offsets[s]; r < offsets[s + 1]; r++)
+      sequence[r] = s;
+  l.sequence = sequence;
+  return l;
+}
+
+static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed, int32_t heads, int32_t n, int32_t length) {
+  const brim_layout layout = make_layout(n, length);
+  const uint32_t key[2] = {1, 2};
+  const int64_t rows = layout.slots;
+  const brim_ops_limits limits = {.max_slots = rows,
+                                  .max_sequences = n,
+                                  .max_length = layout.max_length,
+                                  .hidden = hidden,
+                                  .intermediate = feed,
+                                  .heads = heads};
+  b->c.workspace_size = b->ops->workspace(&b->c, &limits);
+  b->c.workspace = aligned_alloc(64, (b->c.workspace_size + 63) / 64 * 64);
+  if (!b->c.workspace)
+    abort();
+  const struct {
+    const char *name;
+    int32_t in, out;
+  } shapes[] = {{"qkv", hidden, 3 * hidden}, {"projection", hidden, hidden}, {"up", hidden, feed}, {"down", feed, hidden}};
+  printf("%s, %lld tokens in %d texts, %d threads, %s, workspace %.1f MB\n", name, (long long)rows, n,
+         brim_runtime_threads(b->c.runtime), b->ops->name, (double)b->c.workspace_size / 1e6);
+  double total = 0, total_flops = 0;
+  for (int i = 0; i < 4; i++) {
+    work w = {
+        .rows = rows, .in = shapes[i].in, .out = shapes[i].out, .layout = &layout, .dropout = brim_dropout_make(0.1, key, 1)};
+    const double flops = 2e-9 * (double)rows * w.in * w.out;
+    const double plain = best_time(b, forward, &w),
+                 fused = i == 0 ? plain : best_time(b, i == 2 ? forward_act : forward_norm, &w);
+    const double dx = best_time(b, input_gradient, &w), dw = best_time(b, weight_gradient, &w);
+    printf("  %-10s %4d -> %4d  forward %5.0f  fused %5.0f  dx %5.0f  dw %5.0f GFLOP/s\n", shapes[i].name, w.in, w.out,
+           flops / plain, flops / fused, flops / dx, flops / dw);
+    total += fused + dx + dw;
+    total_flops += 3 * flops;
+    if (i == 1 || i == 2) {
+      const double t = best_time(b, i == 2 ? act_gradient : norm_gradient, &w);
+      printf("  %-10s gradient %.3f ms%s\n", i == 2 ? "gelu" : "norm", 1e3 * t, i == 2 ? "" : " (twice a layer)");
+      total += i == 2 ? t : 2 * t;
+    }
+  }
+  for (int dropout = 0; dropout < 2; dropout++) {
+    work w = {.attention = {.layout = &layout,
+                            .heads = heads,
+                            .head_size = hidden / heads,
+                            .scale = 0.1f,
+                            .dropout = brim_dropout_make(dropout ? 0.1 : 0, key, 1),
+                            .q = b->x,
+                            .k = b->x + hidden,
+                            .v = b->x + 2 * hidden,
+                            .q_stride = 3 * hidden,
+                            .kv_stride = 3 * hidden,
+                            .out = b->y,
+                            .out_stride = hidden,
+                            .lse = b->dw,
+                            .dout = b->y,
+                            .dq = b->z,
+                            .dk = b->z + hidden,
+                            .dv = b->z + 2 * hidden}};
+    double pairs = 0;
+    for (int32_t s = 0; s < n; s++)
+      pairs += (double)layout.lengths[s] * layout.lengths[s];
+    const double f = best_time(b, attend, &w), g = best_time(b, attend_back, &w), product = 2e-9 * pairs * hidden;
+    printf("  attention%s  forward %.3f ms %5.0f  backward %.3f ms %5.0f GFLOP/s\n", dropout ? " with dropout" : "", 1e3 * f,
+           2 * product / f, 1e3 * g, 5 * product / g);
+    if (dropout) {
+      total += f + g;
+      total_flops += 6 * product;
+    }
+  }
+  printf("  layer %.3f ms, %.0f useful GFLOP/s\n", 1e3 * total, total_flops / total);
+  free(b->c.workspace);
+}
+
+static void bench_update(bench *b, int64_t count) {
+  const brim_update_range range = {.offset = 0, .count = count};
+  work w = {.update = {.values = b->w,
+                       .gradients = b->z,
+                       .moment1 = b->x,
+                       .moment2 = b->y,
+                       .ranges = &range,
+                       .range_count = 1,
+                       .lr = 1e-5,
+                       .beta1 = 0.9,
+                       .beta2 = 0.999,
+                       .eps = 1e-8,
+                       .clip = 1,
+                       .correction1 = 0.1,
+                       .correction2 = 0.1,
+                       .norm = 1}};
+  double sums[1024];
+  b->c.workspace = sums;
+  b->c.workspace_size = sizeof sums;
+  memset(b->y, 0, (size_t)count * sizeof *b->y);
+  const double t = best_time(b, update, &w), s = best_time(b, square, &w);
+  printf("update of %lld values: adamw %.2f ms, %.1f GB/s; norm %.2f ms, %.1f GB/s\n", (long long)count, 1e3 * t,
+         32e-9 * (double)count / t, 1e3 * s, 4e-9 * (double)count / s);
+}
+
+int main(int argc, char **argv) {
+  const brim_runtime_options options = {.threads = argc > 1 ? atoi(argv[1]) : 0, .cpu = argc > 2 ? argv[2] : NULL};
+  const size_t room = (size_t)8192 * 3072 * sizeof(float);
+  bench b = {0};
+  if (brim_runtime_new(&options, &b.c.runtime, NULL))
+    return 1;
+  b.ops = brim_ops_cpu(argc > 2 ? (brim_cpu_level)(strcmp(argv[2], "avx512") == 0 ? 2 : strcmp(argv[2], "avx2") == 0)
+                                : brim_runtime_cpu(b.c.runtime));
+  float **const buffers[] = {&b.x, &b.w, &b.y, &b.z, &b.dw, &b.b};
+  for (int i = 0; i < 6; i++) {
+    float *p = *buffers[i] = aligned_alloc(64, room);
+    if (!p)
+      return 1;
+    for (size_t k = 0; k < room / sizeof *p; k++)
+      p[k] = (float)((k * 2654435761u) & 0xffff) / 65536.0f - 0.5f;
+  }
+  bench_layer(&b, "MiniLM", 384, 1536, 12, 16, 27);
+  bench_layer(&b, "MiniLM", 384, 1536, 12, 16, 260);
+  bench_layer(&b, "BERT-base", 768, 3072, 12, 16, 27);
+  bench_layer(&b, "BERT-base", 768, 3072, 12, 16, 260);
+  bench_update(&b, 10600000);
+  for (int i = 0; i < 6; i++)
+    free(*buffers[i]);
+  brim_runtime_free(b.c.runtime);
+  return 0;
+}
