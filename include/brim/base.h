@@ -191,6 +191,15 @@ BRIM_API void brim_text_json_number(brim_text *text, double value);
 BRIM_API void brim_text_json_event(brim_text *text, const brim_event *event);
 BRIM_API int brim_text_status(const brim_text *text, brim_error *err);
 
+/* ---- settings --------------------------------------------------------------------------------------------- */
+
+/* One setting: a string, a number as it is written, or "true" or "false"; a list comes item by item under its name. `value` is
+ * borrowed, `length` bytes and a NUL. What the function says is wrong gets its place in the file. */
+typedef int (*brim_setting_fn)(void *context, const char *name, const char *value, size_t length, brim_error *err);
+/* Reads a JSON file that is one object of settings, {"name": value, ...}, in order; null members are passed over. */
+BRIM_API int brim_settings_read(brim_runtime *runtime, const char *path, brim_setting_fn setting, void *context, brim_error *err)
+    BRIM_CHECK;
+
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
 /* A file that is complete or absent: bytes go to a temporary name beside `path`; commit syncs and renames; free without commit

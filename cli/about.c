@@ -1,0 +1,108 @@
+/* brim help, version and completion. */
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "help.h"
+#include "shared.h"
+
+static const cli_option no_options[] = {FLAG("help", help, .letter = 'h', .help = "this text"), {0}};
+
+/* ---- help ------------------------------------------------------------------------------------------------- */
+
+static const cli_option help_options[] = {
+    FLAG("man", manual, .help = "as a manual page, for man -l"),
+    FLAG("markdown", markdown, .help = "all commands as one Markdown page"),
+    FLAG("help", help, .letter = 'h', .help = "this text"),
+    {0},
+};
+
+/* The command of one or two words, "inspect gradients" or "inspect-gradients". */
+static const cli_command *named_command(const cli_arguments *arguments) {
+  char name[64];
+  snprintf(name, sizeof name, "%s%s%s", arguments->operands[0], arguments->operand_count > 1 ? " " : "",
+           arguments->operand_count > 1 ? arguments->operands[1] : "");
+  for (char *c = name; *c; c++)
+    if (*c == '-')
+      *c = ' ';
+  for (int i = 0; cli_commands[i]; i++)
+    if (strcmp(cli_commands[i]->name, name) == 0)
+      return cli_commands[i];
+  return NULL;
+}
+
+static int run_help(cli_call *cli) {
+  const cli_arguments *a = &cli->arguments;
+  const cli_command *command = a->operand_count ? named_command(a) : NULL;
+  if (a->operand_count && !command)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "there is no command \"%s\"; `brim help` lists them", a->operands[0]);
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  if (cli->values->markdown)
+    cli_help_markdown(&out);
+  else if (!command)
+    cli_help_overview(&out);
+  else if (cli->values->manual)
+    cli_help_manual(command, &out);
+  else
+    cli_help_command(command, &out);
+  int status = cli_write(cli, NULL, &out);
+  brim_text_free(&out);
+  return status;
+}
+
+const cli_command cli_help = {
+    .name = "help",
+    .summary = "explain a command",
+    .operands = "[COMMAND]",
+    .most_operands = 2,
+    .description = "Without a command, lists them all.",
+    .options = help_options,
+    .example = "brim help train",
+    .run = run_help,
+};
+
+/* ---- version ---------------------------------------------------------------------------------------------- */
+
+static int run_version(cli_call *cli) {
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  brim_text_printf(&out, "brim %s\n", brim_version());
+  int status = cli_write(cli, NULL, &out);
+  brim_text_free(&out);
+  return status;
+}
+
+const cli_command cli_version = {
+    .name = "version",
+    .summary = "print the version",
+    .operands = "",
+    .description = "The same as brim --version. `brim doctor` says more.",
+    .options = no_options,
+    .example = "brim version",
+    .run = run_version,
+};
+
+/* ---- completion ------------------------------------------------------------------------------------------- */
+
+static int run_completion(cli_call *cli) {
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  int status = cli_help_completion(cli->arguments.operands[0], &out, &cli->error);
+  if (!status)
+    status = cli_write(cli, NULL, &out);
+  brim_text_free(&out);
+  return status;
+}
+
+const cli_command cli_completion = {
+    .name = "completion",
+    .summary = "print a completion script for bash, zsh or fish",
+    .operands = "SHELL",
+    .least_operands = 1,
+    .most_operands = 1,
+    .description = "Load it in the shell's start file.",
+    .options = no_options,
+    .example = "eval \"$(brim completion bash)\"",
+    .run = run_completion,
+};

@@ -1,0 +1,171 @@
+/* brim analyze: what the lengths of a data set mean for padding. */
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "shared.h"
+
+static const cli_option options[] = {
+    HEADING("What to look at"),
+    CLI_OPTION_TOKENIZER(true),
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .fallback = "512",
+            .help = "rows are cut to N tokens, special tokens included"),
+    CLI_OPTION_BATCH_SIZE,
+    CLI_OPTION_SEED,
+    FLAG("json", json, .help = "one JSON object instead of tables"),
+    CLI_OPTIONS_TRUNCATION,
+    CLI_OPTIONS_COLUMNS,
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+/* ---- tables ----------------------------------------------------------------------------------------------- */
+
+static void put_count(brim_text *out, uint64_t value) {
+  char text[32];
+  brim_count_text((int64_t)value, text, sizeof text);
+  brim_text_string(out, text);
+}
+
+static void put_lengths(brim_text *out, const brim_study *study, int32_t max_length) {
+  put_count(out, study->rows);
+  brim_text_string(out, " rows, ");
+  put_count(out, study->tokens);
+  brim_text_printf(out, " tokens; %d to %d a row, mean %.1f, median %.0f, 90 %% up to %d\n", (int)study->shortest,
+                   (int)study->longest, study->mean, study->median, (int)study->percentiles[90]);
+  if (study->truncated) {
+    put_count(out, study->truncated);
+    brim_text_printf(out, " rows (%.1f %%) were cut at %d tokens, ", 100.0 * (double)study->truncated / (double)study->rows,
+                     (int)max_length);
+    put_count(out, study->lost);
+    brim_text_string(out, " tokens lost\n");
+  }
+  brim_text_string(out, "\nlength in tokens\n");
+  brim_histogram_text(out, study->histogram, (int64_t)study->longest + 1, 16, 60);
+}
+
+enum { STRATEGY_COLUMNS = 7, MOST_STRATEGIES = 32 };
+
+static void put_strategies(brim_text *out, const brim_study *study) {
+  static const brim_column columns[STRATEGY_COLUMNS] = {{"batching", false}, {"padding", false}, {"batches", true},
+                                                        {"slots", true},     {"tokens", true},   {"padded", true},
+                                                        {"of fixed", true}};
+  char text[MOST_STRATEGIES][5][32];
+  const char *cells[MOST_STRATEGIES * STRATEGY_COLUMNS];
+  int count = study->strategy_count < MOST_STRATEGIES ? study->strategy_count : MOST_STRATEGIES;
+  double fixed = 0;
+  for (int i = 0; i < count; i++)
+    if (study->strategies[i].padding == BRIM_PAD_MAX_LENGTH)
+      fixed = (double)study->strategies[i].ledger.slots;
+  for (int i = 0; i < count; i++) {
+    const brim_strategy_study *s = &study->strategies[i];
+    brim_count_text((int64_t)s->ledger.batches, text[i][0], sizeof text[i][0]);
+    brim_count_text((int64_t)s->ledger.slots, text[i][1], sizeof text[i][1]);
+    brim_count_text((int64_t)s->ledger.tokens, text[i][2], sizeof text[i][2]);
+    snprintf(text[i][3], sizeof text[i][3], "%.2f %%", 100.0 * s->padding_share);
+    snprintf(text[i][4], sizeof text[i][4], fixed > 0 ? "%.1f %%" : "-",
+             fixed > 0 ? 100.0 * (double)s->ledger.slots / fixed : 0.0);
+    const char **row = cells + i * STRATEGY_COLUMNS;
+    row[0] = brim_batching_name(s->batching), row[1] = brim_padding_name(s->padding);
+    for (int j = 0; j < 5; j++)
+      row[2 + j] = text[i][j];
+  }
+  brim_text_string(out, "\n");
+  brim_table_text(out, columns, STRATEGY_COLUMNS, cells, count);
+}
+
+/* ---- JSON ------------------------------------------------------------------------------------------------- */
+
+static void put_strategy_json(brim_text *out, const brim_strategy_study *s) {
+  const brim_ledger *l = &s->ledger;
+  brim_text_printf(out,
+                   "{\"batching\":\"%s\",\"padding\":\"%s\",\"batches\":%llu,\"steps\":%llu,\"rows\":%llu,\"tokens\":%llu,"
+                   "\"slots\":%llu,\"share\":",
+                   brim_batching_name(s->batching), brim_padding_name(s->padding), (unsigned long long)l->batches,
+                   (unsigned long long)l->steps, (unsigned long long)l->rows_planned, (unsigned long long)l->tokens,
+                   (unsigned long long)l->slots);
+  brim_text_json_number(out, s->padding_share);
+  brim_text_printf(out, ",\"dropped\":%llu}", (unsigned long long)l->dropped);
+}
+
+static void put_json(brim_text *out, const brim_study *study, const cli_values *v) {
+  brim_text_printf(out,
+                   "{\"rows\":%llu,\"tokens\":%llu,\"max_length\":%lld,\"batch_size\":%lld,\"truncated\":%llu,\"lost\":%llu,",
+                   (unsigned long long)study->rows, (unsigned long long)study->tokens, (long long)v->max_length,
+                   (long long)v->batch_size, (unsigned long long)study->truncated, (unsigned long long)study->lost);
+  brim_text_printf(out, "\"length\":{\"shortest\":%d,\"longest\":%d,\"mean\":", (int)study->shortest, (int)study->longest);
+  brim_text_json_number(out, study->mean);
+  brim_text_string(out, ",\"median\":");
+  brim_text_json_number(out, study->median);
+  brim_text_string(out, ",\"percentiles\":[");
+  for (int i = 0; i <= 100; i++)
+    brim_text_printf(out, "%s%d", i ? "," : "", (int)study->percentiles[i]);
+  brim_text_string(out, "]},\"histogram\":[");
+  for (int32_t i = 0; i <= study->longest; i++)
+    brim_text_printf(out, "%s%llu", i ? "," : "", (unsigned long long)study->histogram[i]);
+  brim_text_string(out, "],\"strategies\":[");
+  for (int i = 0; i < study->strategy_count; i++) {
+    if (i)
+      brim_text_string(out, ",");
+    put_strategy_json(out, &study->strategies[i]);
+  }
+  brim_text_string(out, "]}\n");
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------ */
+
+static int show(cli_call *cli, const brim_dataset *dataset) {
+  brim_plan_options how;
+  brim_study study = {0};
+  int status = cli_plan_options(cli, &how);
+  if (!status)
+    status = brim_study_dataset(cli->runtime, dataset, &how, &study, &cli->error);
+  if (status)
+    return status;
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  if (cli->values->json) {
+    put_json(&out, &study, cli->values);
+  } else {
+    put_lengths(&out, &study, (int32_t)cli->values->max_length);
+    put_strategies(&out, &study);
+  }
+  status = cli_write(cli, NULL, &out);
+  brim_text_free(&out);
+  brim_study_free(&study);
+  return status;
+}
+
+static int run(cli_call *cli) {
+  brim_tokenizer *tokenizer = NULL;
+  brim_dataset *dataset = NULL;
+  int status = cli_load_tokenizer(cli, &tokenizer);
+  if (!status) {
+    cli_dataset_request request = {.paths = cli->arguments.operands,
+                                   .path_count = cli->arguments.operand_count,
+                                   .tokenizer = tokenizer,
+                                   .max_length = (int32_t)cli->values->max_length,
+                                   .silent = true};
+    status = cli_load_dataset(cli, &request, &dataset);
+  }
+  if (!status)
+    status = show(cli, dataset);
+  brim_dataset_free(dataset);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}
+
+const cli_command cli_analyze = {
+    .name = "analyze",
+    .summary = "lengths, truncation, and the padding of every strategy side by side",
+    .operands = "DATA...",
+    .least_operands = 1,
+    .most_operands = 1000,
+    .description =
+        "Tokenizes the data once and plans an epoch with every strategy. `slots` is what is computed, `tokens` is what "
+        "carries text, `padded` is the share between them that is waste, `of fixed` compares with padding every row to "
+        "--max-length.",
+    .options = options,
+    .example = "brim analyze -t MiniLM --max-length 400 --batch-size 16 reviews.csv",
+    .run = run,
+};

@@ -1,0 +1,54 @@
+/* cli.h: what every command works with. Public brim headers only. */
+#ifndef BRIM_CLI_CLI_H
+#define BRIM_CLI_CLI_H
+
+#include "brim/brim.h"
+#include "options.h"
+
+/* One call of the program. A command returns a brim_status and leaves the reason in `error`; main.c prints it. */
+typedef struct cli_call {
+  const cli_command *command;
+  cli_arguments arguments;
+  const cli_values *values; /* of arguments */
+  brim_runtime *runtime;
+  brim_progress *progress;
+  brim_error error;
+} cli_call;
+
+/* A line on standard error, "brim: ...", unless --quiet. */
+void cli_note(const cli_call *cli, const char *format, ...) BRIM_PRINTF(2, 3);
+/* Writes text to a file (complete or absent), or to standard output when path is NULL. */
+int cli_write(cli_call *cli, const char *path, const brim_text *text);
+
+/* The library's options from the command's values. */
+brim_source_options cli_source_options(const cli_values *values, bool need_label);
+brim_encode_options cli_encode_options(const cli_values *values);
+int cli_plan_options(cli_call *cli, brim_plan_options *out);
+
+/* --tokenizer, or the files in the model's folder when it is not given. */
+int cli_load_tokenizer(cli_call *cli, brim_tokenizer **out);
+
+/* A tokenizer must not give ids that the model has no embedding for. */
+int cli_check_vocabulary(cli_call *cli, const brim_tokenizer *tokenizer, int32_t vocab_size);
+
+typedef struct cli_dataset_request {
+  const char *const *paths;
+  int path_count;
+  const brim_tokenizer *tokenizer;
+  int32_t max_length; /* 0: no limit */
+  bool need_label;    /* labels must be there; otherwise they are not looked at */
+  bool silent;        /* the caller says itself how many rows were cut */
+  brim_task task;
+  const brim_labels *labels; /* NULL: made from the data */
+} cli_dataset_request;
+/* Reads and encodes all rows, with progress, and says how many were cut. */
+int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out);
+
+/* Forwards to the progress display; the context is the cli. */
+int cli_progress(void *context, const brim_event *event);
+
+/* Handlers for Ctrl-C and the end of the process: the first asks the runtime to stop, the second ends at once (signals.c). */
+void cli_catch_signals(brim_runtime *runtime);
+void cli_release_signals(void);
+
+#endif

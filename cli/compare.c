@@ -1,0 +1,178 @@
+/* brim compare: the same job under several kinds of batches and padding. */
+#include <math.h>
+#include <string.h>
+
+#include "commands.h"
+#include "job.h"
+
+static const cli_option options[] = {
+    HEADING("What to compare"),
+    CLI_OPTIONS_JOB_INPUT,
+    TEXT("modes", compared, "LIST", .fallback = "fixed,dynamic,uniform,brim",
+         .help = "what is compared, parted by commas: fixed (random+max_length), dynamic (random+longest), uniform "
+                 "(uniform+longest), brim (random+none), or any BATCHING+PADDING"),
+    CLI_OPTIONS_JOB_TASK,
+    CLI_OPTION_LABEL,
+    HEADING("How long"),
+    CLI_OPTIONS_JOB_LENGTH,
+    HEADING("Batches"),
+    CLI_OPTION_BATCH_SIZE,
+    CLI_OPTION_MAX_TOKENS,
+    CLI_OPTION_SEED,
+    CLI_OPTIONS_OPTIMIZER,
+    CLI_OPTIONS_MACHINE,
+    CLI_OPTIONS_COLUMNS,
+    HEADING("Output"),
+    FLAG("json", json, .help = "one JSON object instead of a table"),
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+enum { MOST_MODES = 16, COLUMNS = 8 };
+
+typedef struct mode_list {
+  brim_mode modes[MOST_MODES];
+  char names[MOST_MODES][48];
+  int count;
+} mode_list;
+
+static const brim_mode known_modes[] = {{"fixed", BRIM_RANDOM, BRIM_PAD_MAX_LENGTH},
+                                        {"dynamic", BRIM_RANDOM, BRIM_PAD_LONGEST},
+                                        {"uniform", BRIM_UNIFORM, BRIM_PAD_LONGEST},
+                                        {"brim", BRIM_RANDOM, BRIM_PAD_NONE}};
+
+/* A known name, or "uniform+none". */
+static bool parse_mode(char *word, brim_mode *mode) {
+  for (size_t i = 0; i < sizeof known_modes / sizeof *known_modes; i++)
+    if (strcmp(word, known_modes[i].name) == 0) {
+      *mode = known_modes[i];
+      return true;
+    }
+  char *plus = strchr(word, '+');
+  if (!plus)
+    return false;
+  *plus = 0;
+  bool known = brim_batching_parse(word, &mode->batching) && brim_padding_parse(plus + 1, &mode->padding);
+  *plus = '+';
+  return known;
+}
+
+static int parse_modes(cli_call *cli, mode_list *list) {
+  for (const char *at = cli->values->compared; *at;) {
+    size_t length = strcspn(at, ",");
+    if (list->count == MOST_MODES)
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--modes: at most %d", MOST_MODES);
+    char *name = list->names[list->count];
+    snprintf(name, sizeof list->names[0], "%.*s", (int)length, at);
+    if (!parse_mode(name, &list->modes[list->count]))
+      return brim_error_set(&cli->error, BRIM_E_USAGE,
+                            "--modes: \"%s\" is none of fixed, dynamic, uniform, brim, BATCHING+PADDING", name);
+    list->modes[list->count++].name = name;
+    at += length + (at[length] == ',');
+  }
+  return list->count ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_USAGE, "--modes is empty");
+}
+
+/* ---- output ----------------------------------------------------------------------------------------------- */
+
+static bool is_regression(const brim_model *model) {
+  return brim_model_task(model) == BRIM_TASK_REGRESSION;
+}
+
+static void put_table(brim_text *out, const brim_mode_result *results, int count, bool regression) {
+  const brim_column columns[COLUMNS] = {
+      {"method", false}, {"seconds", true}, {"tokens/s", true}, {"slots", true},
+      {"padding", true}, {"speed", true},   {"loss", true},     {regression ? "rmse" : "accuracy", true}};
+  char text[MOST_MODES][COLUMNS][32];
+  const char *cells[MOST_MODES * COLUMNS];
+  for (int i = 0; i < count; i++) {
+    const brim_mode_result *r = &results[i];
+    double score = regression ? r->metrics.rmse : r->metrics.accuracy;
+    snprintf(text[i][1], sizeof text[i][1], "%.1f", r->seconds);
+    brim_count_text((int64_t)r->tokens_per_second, text[i][2], sizeof text[i][2]);
+    brim_count_text((int64_t)r->slots, text[i][3], sizeof text[i][3]);
+    snprintf(text[i][4], sizeof text[i][4], "%.1f %%", 100.0 * r->padding_share);
+    snprintf(text[i][5], sizeof text[i][5], "%.2f x", r->seconds > 0 ? results[0].seconds / r->seconds : 0.0);
+    snprintf(text[i][6], sizeof text[i][6], "%.4f", r->loss);
+    snprintf(text[i][7], sizeof text[i][7], r->evaluated ? "%.4f" : "-", score);
+    cells[i * COLUMNS] = r->mode.name;
+    for (int j = 1; j < COLUMNS; j++)
+      cells[i * COLUMNS + j] = text[i][j];
+  }
+  brim_table_text(out, columns, COLUMNS, cells, count);
+}
+
+static void put_mode_json(brim_text *out, const brim_mode_result *r, bool regression) {
+  brim_text_string(out, "{\"method\":");
+  brim_text_json_string(out, r->mode.name, strlen(r->mode.name));
+  brim_text_printf(out, ",\"batching\":\"%s\",\"padding\":\"%s\",\"steps\":%llu,\"rows\":%llu,\"tokens\":%llu,\"slots\":%llu",
+                   brim_batching_name(r->mode.batching), brim_padding_name(r->mode.padding), (unsigned long long)r->steps,
+                   (unsigned long long)r->rows, (unsigned long long)r->tokens, (unsigned long long)r->slots);
+  const struct {
+    const char *name;
+    double value;
+  } numbers[] = {
+      {"seconds", r->seconds}, {"tokens_per_second", r->tokens_per_second}, {"share", r->padding_share}, {"loss", r->loss}};
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    brim_text_printf(out, ",\"%s\":", numbers[i].name);
+    brim_text_json_number(out, numbers[i].value);
+  }
+  if (r->evaluated) {
+    brim_text_printf(out, ",\"%s\":", regression ? "rmse" : "accuracy");
+    brim_text_json_number(out, regression ? r->metrics.rmse : r->metrics.accuracy);
+    brim_text_string(out, ",\"eval_loss\":");
+    brim_text_json_number(out, r->metrics.loss);
+  }
+  brim_text_string(out, "}");
+}
+
+static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
+  brim_mode_result results[MOST_MODES] = {0};
+  const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
+  bool regression = is_regression(job->model);
+  int status =
+      brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->modes, list->count, results, &cli->error);
+  if (status)
+    return status;
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  if (cli->values->json) {
+    for (int i = 0; i < list->count; i++) {
+      brim_text_string(&out, i ? "," : "{\"modes\":[");
+      put_mode_json(&out, &results[i], regression);
+    }
+    brim_text_string(&out, "]}\n");
+  } else {
+    put_table(&out, results, list->count, regression);
+  }
+  status = cli_write(cli, NULL, &out);
+  brim_text_free(&out);
+  return status;
+}
+
+static int run(cli_call *cli) {
+  static cli_job job;
+  static mode_list list;
+  int status = parse_modes(cli, &list);
+  if (!status && cli->values->eval.count > 1)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");
+  if (!status) {
+    status = cli_job_open(cli, &job);
+    if (!status)
+      status = compare(cli, &job, &list);
+    cli_job_close(&job);
+  }
+  return status;
+}
+
+const cli_command cli_compare = {
+    .name = "compare",
+    .summary = "train the same job with several kinds of batches and padding, and compare",
+    .operands = "",
+    .description =
+        "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the share of it "
+        "that carried no text, `tokens/s` counts real tokens only, `speed` is against the first mode. Nothing is kept.",
+    .options = options,
+    .example = "brim compare --model MiniLM --train reviews.csv --max-length 400 --max-steps 20",
+    .run = run,
+};

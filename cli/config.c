@@ -1,0 +1,97 @@
+/* config.c: --config FILE, and what a run records of its options. */
+#include "options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct config {
+  const cli_command *command;
+  cli_arguments *arguments;
+  bool flagged[128]; /* given on the command line: wins over the file */
+} config;
+
+/* The option of a name as the file has it: underscores do as well as dashes, as in Python. */
+static const cli_option *find_key(const cli_command *command, const char *name, char *spelled, size_t size) {
+  snprintf(spelled, size, "%s", name);
+  for (char *c = spelled; *c; c++)
+    if (*c == '_')
+      *c = '-';
+  return cli_find_option(command->options, spelled, strlen(spelled));
+}
+
+/* A copy that lives as long as the arguments, or NULL. */
+static const char *keep(cli_arguments *arguments, const char *text, size_t length, brim_error *err) {
+  const int limit = (int)(sizeof arguments->kept / sizeof *arguments->kept);
+  if (memchr(text, 0, length)) {
+    brim_error_set(err, BRIM_E_USAGE, "a value must not hold a NUL character");
+    return NULL;
+  }
+  char *copy = arguments->kept_count < limit ? malloc(length + 1) : NULL;
+  if (!copy) {
+    brim_error_set(err, BRIM_E_MEMORY, "too many or too large values");
+    return NULL;
+  }
+  memcpy(copy, text, length);
+  copy[length] = 0;
+  arguments->kept[arguments->kept_count++] = copy;
+  return copy;
+}
+
+/* One member of the file, or one item of a member that is an array. Errors get their place from the reader. */
+static int take_member(void *context, const char *name, const char *value, size_t length, brim_error *err) {
+  config *c = context;
+  char spelled[64];
+  const cli_option *option = find_key(c->command, name, spelled, sizeof spelled);
+  if (!option || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0) {
+    char hint[96];
+    cli_suggest_option(c->command->options, spelled, strlen(spelled), hint, sizeof hint);
+    return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is no option of `brim %s`%s", name, c->command->name, hint);
+  }
+  if (option->kind == CLI_REFUSED)
+    return cli_store(option, NULL, NULL, err);
+  if (c->flagged[option - c->command->options])
+    return BRIM_OK;
+  const char *text = keep(c->arguments, value, length, err);
+  if (!text)
+    return BRIM_E_USAGE;
+  c->arguments->given[option - c->command->options] = true;
+  return cli_store(option, text, &c->arguments->values, err);
+}
+
+int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_arguments *arguments, brim_error *err) {
+  config c = {.command = command, .arguments = arguments};
+  memcpy(c.flagged, arguments->given, sizeof c.flagged);
+  return brim_settings_read(runtime, arguments->values.config, take_member, &c, err);
+}
+
+void cli_options_json(const cli_command *command, const cli_arguments *arguments, brim_text *out) {
+  const char *separator = "{";
+  for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
+    if (option->kind == CLI_GROUP || option->kind == CLI_REFUSED || strcmp(option->name, "help") == 0)
+      continue;
+    if (!arguments->given[option - command->options] && !option->fallback)
+      continue;
+    const void *field = (const char *)&arguments->values + option->offset;
+    brim_text_printf(out, "%s\"%s\":", separator, option->name);
+    separator = ",";
+    if (option->kind == CLI_FLAG) {
+      brim_text_string(out, *(const bool *)field ? "true" : "false");
+    } else if (option->kind == CLI_INTEGER) {
+      brim_text_integer(out, *(const int64_t *)field);
+    } else if (option->kind == CLI_REAL) {
+      brim_text_json_number(out, *(const double *)field);
+    } else if (option->kind == CLI_LIST) {
+      const cli_list *list = field;
+      for (int i = 0; i < list->count; i++) {
+        brim_text_string(out, i ? "," : "[");
+        brim_text_json_string(out, list->items[i], strlen(list->items[i]));
+      }
+      brim_text_string(out, list->count ? "]" : "[]");
+    } else {
+      const char *text = *(const char *const *)field;
+      brim_text_json_string(out, text, strlen(text));
+    }
+  }
+  brim_text_string(out, separator[0] == '{' ? "{}" : "}");
+}

@@ -1,0 +1,134 @@
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+void cli_note(const cli_call *cli, const char *format, ...) {
+  if (cli->values->quiet)
+    return;
+  char text[1024];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  if (cli->progress)
+    brim_progress_clear(cli->progress);
+  fprintf(stderr, "brim: %s\n", text);
+}
+
+int cli_write(cli_call *cli, const char *path, const brim_text *text) {
+  int status = brim_text_status(text, &cli->error);
+  if (status)
+    return status;
+  if (cli->progress)
+    brim_progress_clear(cli->progress);
+  return brim_file_write_all(cli->runtime, path ? path : "-", text->data, text->length, &cli->error);
+}
+
+int cli_progress(void *context, const brim_event *event) {
+  const cli_call *cli = context;
+  return brim_progress_event(cli->progress, event);
+}
+
+/* ---- options ---------------------------------------------------------------------------------------------- */
+
+static brim_format format_of(const char *name) {
+  if (!name)
+    return BRIM_FORMAT_AUTO;
+  if (strcmp(name, "csv") == 0)
+    return BRIM_FORMAT_CSV;
+  if (strcmp(name, "tsv") == 0)
+    return BRIM_FORMAT_TSV;
+  return strcmp(name, "jsonl") == 0 ? BRIM_FORMAT_JSONL : BRIM_FORMAT_TXT;
+}
+
+brim_source_options cli_source_options(const cli_values *values, bool need_label) {
+  brim_quote quote = !values->quote ? BRIM_QUOTE_AUTO : strcmp(values->quote, "csv") == 0 ? BRIM_QUOTE_CSV : BRIM_QUOTE_NONE;
+  return (brim_source_options){.format = format_of(values->format),
+                               .quote = quote,
+                               .no_header = values->no_header,
+                               .text_column = values->text_column,
+                               .pair_column = values->pair_column,
+                               .label_column = values->label_column,
+                               .need_label = need_label};
+}
+
+brim_encode_options cli_encode_options(const cli_values *values) {
+  brim_encode_options options = {.max_length = (int32_t)values->max_length, .no_special_tokens = values->no_special_tokens};
+  if (values->truncation && strcmp(values->truncation, "only_first") == 0)
+    options.truncation = BRIM_ONLY_FIRST;
+  if (values->truncation && strcmp(values->truncation, "only_second") == 0)
+    options.truncation = BRIM_ONLY_SECOND;
+  options.truncate_left = values->truncation_side && strcmp(values->truncation_side, "left") == 0;
+  return options;
+}
+
+int cli_plan_options(cli_call *cli, brim_plan_options *out) {
+  const cli_values *v = cli->values;
+  *out = (brim_plan_options){.batch_size = v->batch_size,
+                             .max_tokens = v->max_tokens,
+                             .max_rows = v->max_rows,
+                             .accumulate = v->accumulate,
+                             .max_length = (int32_t)v->max_length,
+                             .pad_to_multiple_of = (int32_t)v->pad_to_multiple_of,
+                             .read_ahead = v->read_ahead,
+                             .required_batch_size_multiple = v->required_multiple,
+                             .drop_last = v->drop_last,
+                             .seed = (uint64_t)v->seed,
+                             .world_size = (int32_t)v->world_size};
+  bool known = (!v->batching || brim_batching_parse(v->batching, &out->batching)) &&
+               (!v->padding || brim_padding_parse(v->padding, &out->padding)) &&
+               (!v->oversize || brim_oversize_parse(v->oversize, &out->oversize)) &&
+               (!v->tail || brim_tail_parse(v->tail, &out->tail));
+  if (!known)
+    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "an option's table allows a word that the library does not know");
+  /* A token budget alone makes batches of its own size: the default of rows would cut them again. */
+  if (v->max_tokens > 0 && !cli_given(cli->command, &cli->arguments, "batch-size"))
+    out->batch_size = 0;
+  return BRIM_OK;
+}
+
+/* ---- loading ---------------------------------------------------------------------------------------------- */
+
+int cli_load_tokenizer(cli_call *cli, brim_tokenizer **out) {
+  const char *path = cli->values->tokenizer ? cli->values->tokenizer : cli->values->model;
+  return brim_tokenizer_load(cli->runtime, path, out, &cli->error);
+}
+
+int cli_check_vocabulary(cli_call *cli, const brim_tokenizer *tokenizer, int32_t vocab_size) {
+  int32_t highest = brim_tokenizer_vocab_size(tokenizer) - 1;
+  if (highest < vocab_size)
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_MISMATCH,
+                        "the tokenizer has ids up to %d, the model embeds only %d tokens: they do not belong together",
+                        (int)highest, (int)vocab_size);
+}
+
+static void note_truncation(const cli_call *cli, const brim_dataset *dataset, const char *path, int32_t max_length) {
+  uint64_t cut = brim_dataset_truncated(dataset), rows = brim_dataset_rows(dataset);
+  if (!cut)
+    return;
+  char cut_text[32], rows_text[32], lost_text[32];
+  brim_count_text((int64_t)cut, cut_text, sizeof cut_text);
+  brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
+  brim_count_text((int64_t)brim_dataset_lost(dataset), lost_text, sizeof lost_text);
+  cli_note(cli, "%s: %s of %s rows (%.1f %%) were cut at %d tokens, %s tokens lost; --max-length changes it", path, cut_text,
+           rows_text, 100.0 * (double)cut / (double)rows, (int)max_length, lost_text);
+}
+
+int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
+  brim_dataset_options options = {.source = cli_source_options(cli->values, request->need_label),
+                                  .encode = cli_encode_options(cli->values),
+                                  .task = request->task,
+                                  .labels = request->labels,
+                                  .progress = cli_progress,
+                                  .progress_context = cli};
+  options.encode.max_length = request->max_length;
+  int status =
+      brim_dataset_load(cli->runtime, request->paths, request->path_count, request->tokenizer, &options, out, &cli->error);
+  if (status)
+    return status;
+  if (!request->silent)
+    note_truncation(cli, *out, request->paths[0], request->max_length);
+  return BRIM_OK;
+}

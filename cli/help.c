@@ -1,0 +1,92 @@
+#include "help.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PAGE_WIDTH = 100, OPTION_INDENT = 2, TEXT_INDENT = 30 };
+
+/* Appends `text` wrapped at words, every line but the first indented; `column` is where the first one stands. */
+static void wrap(brim_text *out, const char *text, int column, int indent) {
+  while (*text) {
+    size_t word = strcspn(text, " \n");
+    if (column > indent && column + (int)word > PAGE_WIDTH) {
+      brim_text_printf(out, "\n%*s", indent, "");
+      column = indent;
+    }
+    brim_text_append(out, text, word);
+    column += (int)word;
+    text += word;
+    if (*text == '\n') {
+      brim_text_printf(out, "\n%*s", indent, "");
+      column = indent;
+      text++;
+    } else if (*text == ' ') {
+      text += strspn(text, " ");
+      if (column + 1 + (int)strcspn(text, " \n") <= PAGE_WIDTH)
+        brim_text_string(out, " "), column++;
+      else
+        brim_text_printf(out, "\n%*s", indent, ""), column = indent;
+    }
+  }
+  brim_text_string(out, "\n");
+}
+
+void cli_help_default(const cli_option *option, char *buffer, size_t size) {
+  const char *value = option->shown ? option->shown : option->fallback;
+  buffer[0] = 0;
+  if (option->required)
+    snprintf(buffer, size, "(required)");
+  else if (value)
+    snprintf(buffer, size, "(default: %s)", value);
+}
+
+void cli_help_signature(const cli_option *option, char *buffer, size_t size) {
+  char letter[8] = "";
+  if (option->letter)
+    snprintf(letter, sizeof letter, "-%c, ", option->letter);
+  snprintf(buffer, size, "%s--%s%s%s", letter, option->name, option->value ? " " : "", option->value ? option->value : "");
+}
+
+static void help_option(const cli_option *option, brim_text *out) {
+  char signature[160], value[96], text[1024];
+  cli_help_signature(option, signature, sizeof signature);
+  cli_help_default(option, value, sizeof value);
+  int used = snprintf(text, sizeof text, "%s%s%s", option->help, value[0] ? " " : "", value);
+  if (option->aliases && used > 0 && (size_t)used < sizeof text)
+    snprintf(text + used, sizeof text - (size_t)used, "; also --%s", option->aliases);
+  brim_text_printf(out, "%*s%s", OPTION_INDENT, "", signature);
+  int column = OPTION_INDENT + (int)strlen(signature);
+  if (column + 2 > TEXT_INDENT)
+    brim_text_string(out, "\n"), column = 0;
+  brim_text_printf(out, "%*s", TEXT_INDENT - column, "");
+  wrap(out, text, TEXT_INDENT, TEXT_INDENT);
+}
+
+void cli_help_command(const cli_command *command, brim_text *out) {
+  brim_text_printf(out, "brim %s: %s\n\nUsage: brim %s [options]", command->name, command->summary, command->name);
+  for (const cli_option *option = command->options; option->kind != CLI_END; option++)
+    if (option->required)
+      brim_text_printf(out, " --%s %s", option->name, option->value);
+  brim_text_printf(out, "%s%s\n\n", command->operands[0] ? " " : "", command->operands);
+  wrap(out, command->description, 0, 0);
+  for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
+    if (option->kind == CLI_GROUP)
+      brim_text_printf(out, "\n%s\n", option->name);
+    else if (option->kind != CLI_REFUSED)
+      help_option(option, out);
+  }
+  brim_text_printf(out, "\nExample\n  %s\n", command->example);
+}
+
+void cli_help_overview(brim_text *out) {
+  brim_text_printf(out, "brim %s: fine-tunes text encoders and never computes on padding\n\nUsage: brim COMMAND [options]\n\n",
+                   brim_version());
+  for (int i = 0; cli_commands[i]; i++)
+    if (!cli_commands[i]->hidden)
+      brim_text_printf(out, "  %-20s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+  brim_text_string(out, "\n`brim COMMAND --help` explains a command; `man brim-COMMAND` is the same as a page.\n"
+                        "\nData is .csv, .tsv, .jsonl or .txt, plain or .gz; several files, globs, or - for standard input.\n"
+                        "Results go to standard output, progress to standard error.\n"
+                        "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first).\n"
+                        "\nExample\n  brim train --model MiniLM --train reviews.csv --output run\n");
+}

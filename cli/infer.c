@@ -1,0 +1,55 @@
+#include "infer.h"
+
+/* A folder without a trained head gets random weights: fine to train from, useless to predict with. */
+static int check_trained(cli_call *cli, const brim_model *model) {
+  if (brim_model_initialized_count(model) == 0)
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_MISMATCH, "%s has no %s: it is not fine-tuned yet; see `brim train --help`",
+                        cli->values->model, brim_model_initialized_name(model, 0));
+}
+
+static int pick_max_length(cli_call *cli, const brim_model *model, int32_t *out) {
+  int64_t wanted = cli->values->max_length, most = brim_model_max_length(model);
+  *out = (int32_t)(wanted ? wanted : most);
+  if (wanted <= most)
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %lld is more than the model's %lld positions", (long long)wanted,
+                        (long long)most);
+}
+
+int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
+  const cli_values *v = cli->values;
+  int32_t max_length = 0;
+  in->options = (brim_eval_options){.batch_size = v->batch_size,
+                                    .max_tokens = v->max_tokens,
+                                    .batching = BRIM_SORTED,
+                                    .event = cli_progress,
+                                    .event_context = cli};
+  if (!brim_padding_parse(v->padding, &in->options.padding))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", v->padding);
+  int status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &in->model, &cli->error);
+  if (!status)
+    status = check_trained(cli, in->model);
+  if (!status)
+    status = pick_max_length(cli, in->model, &max_length);
+  if (!status)
+    status = cli_load_tokenizer(cli, &in->tokenizer);
+  if (!status)
+    status = cli_check_vocabulary(cli, in->tokenizer, brim_model_vocab_size(in->model));
+  if (status)
+    return status;
+  cli_dataset_request request = {.paths = cli->arguments.operands,
+                                 .path_count = cli->arguments.operand_count,
+                                 .tokenizer = in->tokenizer,
+                                 .max_length = max_length,
+                                 .need_label = need_label,
+                                 .task = brim_model_task(in->model),
+                                 .labels = need_label ? brim_model_labels(in->model) : NULL};
+  return cli_load_dataset(cli, &request, &in->dataset);
+}
+
+void cli_inference_close(cli_inference *in) {
+  brim_dataset_free(in->dataset);
+  brim_model_free(in->model);
+  brim_tokenizer_free(in->tokenizer);
+}

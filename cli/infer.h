@@ -1,0 +1,28 @@
+/* infer.h: a trained model and rows to run it on: what `brim evaluate` and `brim predict` share. */
+#ifndef BRIM_CLI_INFER_H
+#define BRIM_CLI_INFER_H
+
+#include "cli.h"
+#include "shared.h"
+
+typedef struct cli_inference {
+  brim_tokenizer *tokenizer;
+  brim_model *model;
+  brim_dataset *dataset;
+  brim_eval_options options;
+} cli_inference;
+
+/* Loads model, tokenizer and the operands' rows. Zero *in first; close it in any case. */
+int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label);
+void cli_inference_close(cli_inference *in);
+
+#define CLI_OPTIONS_INFER                                                                                                        \
+  TEXT("model", model, "RUN", .letter = 'm', .required = true,                                                                   \
+       .help = "folder that `brim train` or Hugging Face transformers wrote"),                                                   \
+      CLI_OPTION_TOKENIZER(false),                                                                                               \
+      INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",                                                 \
+              .help = "rows are cut to N tokens, special tokens included"),                                                      \
+      INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .help = "rows computed at once"),          \
+      CLI_OPTION_MAX_TOKENS, CLI_OPTION_PADDING
+
+#endif

@@ -1,0 +1,110 @@
+/* brim inspect: numbers from inside a step, to compare with other programs. */
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "shared.h"
+
+#define INSPECT_OPTIONS                                                                                                          \
+  TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),         \
+      TEXT("batch", batch, "FILE", .required = true,                                                                             \
+           .help = "rows as JSON: [{\"ids\":[..],\"type_ids\":[..],\"label\":..},...]"),                                         \
+      TEXT("output", output, "FILE", .letter = 'o', .required = true, .help = "safetensors file to write"), CLI_OPTION_PADDING
+
+static const cli_option gradient_options[] = {HEADING("What to compute"), INSPECT_OPTIONS, CLI_OPTIONS_GENERAL, {0}};
+
+static const cli_option trajectory_options[] = {
+    HEADING("What to compute"),
+    INSPECT_OPTIONS,
+    TEXT("hyperparameters", hyperparameters, "FILE", .required = true,
+         .help = "JSON with \"hyperparameters\": lr, beta1, beta2, eps, weight_decay, max_grad_norm, total_steps, warmup_steps, "
+                 "step_rows"),
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+/* Loads model and rows, then calls `use`. */
+static int with_batch(cli_call *cli,
+                      int (*use)(struct cli_call *cli, brim_model *model, const brim_dataset *rows, brim_padding padding)) {
+  brim_padding padding;
+  brim_model *model = NULL;
+  brim_dataset *rows = NULL;
+  if (!brim_padding_parse(cli->values->padding, &padding))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", cli->values->padding);
+  int status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){0}, &model, &cli->error);
+  if (!status)
+    status = brim_dataset_read_json(cli->runtime, cli->values->batch, &rows, &cli->error);
+  if (!status)
+    status = use(cli, model, rows, padding);
+  brim_dataset_free(rows);
+  brim_model_free(model);
+  return status;
+}
+
+static int gradients(cli_call *cli, brim_model *model, const brim_dataset *rows, brim_padding padding) {
+  return brim_inspect_gradients(cli->runtime, model, rows, padding, cli->values->output, &cli->error);
+}
+
+static int run_gradients(cli_call *cli) {
+  return with_batch(cli, gradients);
+}
+
+static void put_number(brim_text *out, const char *name, const brim_field *field) {
+  brim_text_printf(out, "\"%s\":", name);
+  if (field && field->kind == BRIM_VALUE_REAL)
+    brim_text_json_number(out, field->real);
+  else
+    brim_text_integer(out, field ? field->integer : 0);
+}
+
+/* {"step":1,"lr":..,"loss":..,"grad_norm":..} for each step, as it is done. */
+static int print_step(void *context, const brim_event *event) {
+  static const char *const names[] = {"step", "lr", "loss", "grad_norm"};
+  cli_call *cli = context;
+  if (strcmp(event->kind, "step") != 0)
+    return BRIM_OK;
+  brim_text line;
+  brim_text_init(&line, cli->runtime);
+  for (int i = 0; i < 4; i++) {
+    brim_text_string(&line, i ? "," : "{");
+    put_number(&line, names[i], brim_event_field(event, names[i]));
+  }
+  brim_text_string(&line, "}\n");
+  int status = cli_write(cli, NULL, &line);
+  brim_text_free(&line);
+  return status;
+}
+
+static int trajectory(cli_call *cli, brim_model *model, const brim_dataset *rows, brim_padding padding) {
+  return brim_inspect_trajectory(cli->runtime, model, rows, cli->values->hyperparameters, padding, cli->values->output,
+                                 print_step, cli, &cli->error);
+}
+
+static int run_trajectory(cli_call *cli) {
+  return with_batch(cli, trajectory);
+}
+
+const cli_command cli_inspect_gradients = {
+    .name = "inspect gradients",
+    .summary = "write hidden states, logits, loss and gradients of one batch",
+    .operands = "",
+    .description =
+        "One forward and backward pass without dropout. The file holds hidden (last layer, every token), logits, loss, "
+        "grad.NAME for each weight, and grad_norm.",
+    .options = gradient_options,
+    .example = "brim inspect gradients --model MiniLM --batch batch.json -o gradients.safetensors",
+    .run = run_gradients,
+};
+
+const cli_command cli_inspect_trajectory = {
+    .name = "inspect trajectory",
+    .summary = "train some steps exactly as a file says, and write the weights",
+    .operands = "",
+    .description =
+        "Trains without dropout on the rows that the file names for each step. Prints step, lr, loss and grad_norm (before "
+        "clipping) as a JSON line a step, and writes the weights after the last one.",
+    .options = trajectory_options,
+    .example =
+        "brim inspect trajectory --model MiniLM --batch batch.json --hyperparameters trajectory.json -o weights.safetensors",
+    .run = run_trajectory,
+};

@@ -1,0 +1,150 @@
+#include "job.h"
+
+#include <string.h>
+#include <unistd.h>
+
+/* ---- checks before anything is read ----------------------------------------------------------------------- */
+
+static int check_machine(cli_call *cli) {
+  const cli_values *v = cli->values;
+  if (strcmp(v->precision, "fp32") != 0)
+    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--precision %s: this version computes in fp32 only", v->precision);
+  if (strcmp(v->device, "cpu") != 0)
+    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device %s: this build computes on the CPU only", v->device);
+  return BRIM_OK;
+}
+
+static brim_task task_of(const char *name) {
+  if (!name)
+    return BRIM_TASK_AUTO;
+  return strcmp(name, "regression") == 0 ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
+}
+
+/* The longest row that is trained on: --max-length, at most what the model has positions for. */
+static int pick_max_length(cli_call *cli, const brim_model_info *info, int32_t *out) {
+  int64_t wanted = cli->values->max_length;
+  *out = wanted ? (int32_t)wanted : info->max_length;
+  if (wanted > info->max_length)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %lld is more than the model's %d positions", (long long)wanted,
+                          (int)info->max_length);
+  return BRIM_OK;
+}
+
+/* ---- data ------------------------------------------------------------------------------------------------- */
+
+/* "matched=FILE" names the set; a file whose own name holds = is taken as it is. */
+static const char *split_name(const char *item, int index, int count, char *name, size_t size) {
+  const char *equals = strchr(item, '=');
+  if (equals && equals > item && (size_t)(equals - item) < size && access(item, F_OK) != 0) {
+    snprintf(name, size, "%.*s", (int)(equals - item), item);
+    return equals + 1;
+  }
+  if (count == 1)
+    snprintf(name, size, "eval");
+  else
+    snprintf(name, size, "eval%d", index + 1);
+  return item;
+}
+
+static int load_data(cli_call *cli, cli_job *job, int32_t max_length) {
+  const cli_values *v = cli->values;
+  cli_dataset_request request = {.paths = v->train.items,
+                                 .path_count = v->train.count,
+                                 .tokenizer = job->tokenizer,
+                                 .max_length = max_length,
+                                 .need_label = true,
+                                 .task = task_of(v->task)};
+  int status = cli_load_dataset(cli, &request, &job->train);
+  for (int i = 0; !status && i < v->eval.count; i++) {
+    brim_dataset *dataset = NULL;
+    const char *path = split_name(v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
+    request.paths = &path, request.path_count = 1, request.labels = brim_dataset_labels(job->train);
+    status = cli_load_dataset(cli, &request, &dataset);
+    if (!status)
+      job->evals[job->eval_count++] = (brim_named_dataset){.name = job->eval_names[i], .dataset = dataset};
+  }
+  return status;
+}
+
+/* ---- model ------------------------------------------------------------------------------------------------ */
+
+/* "3 tensors: a, b, c" with at most three names. */
+static void note_names(const cli_call *cli, const char *what, int count, const char *(*name)(const brim_model *, int),
+                       const brim_model *model) {
+  char names[512];
+  size_t used = 0;
+  for (int i = 0; i < count && i < 3 && used < sizeof names; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "", name(model, i));
+  if (count)
+    cli_note(cli, "%d %s: %s%s", count, what, names, count > 3 ? ", ..." : "");
+}
+
+static int load_model(cli_call *cli, cli_job *job) {
+  brim_model_options options = {.labels = brim_dataset_labels(job->train), .seed = (uint64_t)cli->values->seed};
+  int status = brim_model_load(cli->runtime, cli->values->model, &options, &job->model, &cli->error);
+  if (status)
+    return status;
+  note_names(cli, "tensors of the file are not used", brim_model_unused_count(job->model), brim_model_unused_name, job->model);
+  note_names(cli, "tensors are new", brim_model_initialized_count(job->model), brim_model_initialized_name, job->model);
+  return BRIM_OK;
+}
+
+static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
+  const cli_values *v = cli->values;
+  brim_train_options *o = &job->options;
+  brim_train_options_init(o);
+  int status = cli_plan_options(cli, &o->plan);
+  if (status)
+    return status;
+  o->plan.max_length = max_length;
+  o->epochs = v->epochs, o->max_steps = (uint64_t)v->max_steps;
+  o->lr = v->lr, o->beta1 = v->beta1, o->beta2 = v->beta2, o->eps = v->eps;
+  o->weight_decay = v->weight_decay, o->clip = v->clip;
+  o->warmup_steps = (uint64_t)v->warmup_steps, o->warmup_ratio = v->warmup_ratio;
+  if (v->log_every)
+    o->log_every = (uint64_t)v->log_every;
+  o->eval_every = (uint64_t)v->eval_every, o->save_every = (uint64_t)v->save_every;
+  if (cli_given(cli->command, &cli->arguments, "keep-checkpoints"))
+    o->keep_checkpoints = (int32_t)v->keep_checkpoints;
+  o->best_metric = v->best_metric;
+  o->resume = v->resume, o->overwrite = v->overwrite;
+  o->seed = (uint64_t)v->seed;
+  o->output = v->output;
+  o->options_json = job->options_json.data;
+  o->event = cli_progress, o->event_context = cli;
+  return brim_train_options_check(o, &cli->error);
+}
+
+int cli_job_open(cli_call *cli, cli_job *job) {
+  brim_model_info info;
+  int32_t max_length = 0;
+  brim_text_init(&job->options_json, cli->runtime);
+  cli_options_json(cli->command, &cli->arguments, &job->options_json);
+  int status = brim_text_status(&job->options_json, &cli->error);
+  if (!status)
+    status = check_machine(cli);
+  if (!status)
+    status = brim_model_describe(cli->runtime, cli->values->model, &info, &cli->error);
+  if (!status)
+    status = pick_max_length(cli, &info, &max_length);
+  if (!status)
+    status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
+  if (!status)
+    status = cli_load_tokenizer(cli, &job->tokenizer);
+  if (!status)
+    status = cli_check_vocabulary(cli, job->tokenizer, info.vocab_size);
+  if (!status)
+    status = load_data(cli, job, max_length);
+  if (!status)
+    status = load_model(cli, job);
+  return status;
+}
+
+void cli_job_close(cli_job *job) {
+  brim_model_free(job->model);
+  for (int i = 0; i < job->eval_count; i++)
+    brim_dataset_free((brim_dataset *)job->evals[i].dataset);
+  brim_dataset_free(job->train);
+  brim_tokenizer_free(job->tokenizer);
+  brim_text_free(&job->options_json);
+}

@@ -1,0 +1,60 @@
+/* job.h: a training job from options: what `brim train` and `brim compare` share. */
+#ifndef BRIM_CLI_JOB_H
+#define BRIM_CLI_JOB_H
+
+#include "cli.h"
+#include "shared.h"
+
+typedef struct cli_job {
+  brim_tokenizer *tokenizer;
+  brim_dataset *train;
+  brim_model *model;
+  brim_named_dataset evals[CLI_LIST_LIMIT];
+  char eval_names[CLI_LIST_LIMIT][64];
+  int eval_count;
+  brim_text options_json; /* backs options.options_json */
+  brim_train_options options;
+} cli_job;
+
+/* Checks the options, loads tokenizer, data and model, and says what is odd about them. Zero *job first; close it in any case. */
+int cli_job_open(cli_call *cli, cli_job *job);
+void cli_job_close(cli_job *job);
+
+#define CLI_OPTIONS_JOB_INPUT                                                                                                    \
+  TEXT("model", model, "DIR", .letter = 'm', .required = true,                                                                   \
+       .help = "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it"),                        \
+      LIST("train", train, "DATA", .required = true, .help = "rows to train on; may be given several times"),                    \
+      LIST("eval", eval, "[NAME=]DATA", .help = "rows to evaluate on; may be given several times")
+
+#define CLI_OPTIONS_JOB_TASK                                                                                                     \
+  CHOICE("task", task, "classification|regression", .shown = "by the labels",                                                    \
+         .help = "integers and words classify, decimals regress"),                                                               \
+      INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",                                                 \
+              .help = "rows are cut to N tokens, special tokens included"),                                                      \
+      CLI_OPTION_TOKENIZER(false)
+
+#define CLI_OPTIONS_JOB_LENGTH                                                                                                   \
+  REAL("epochs", epochs, "E", 0, 1e6, .letter = 'e', .fallback = "1", .help = "passes over the data; may be a fraction"),        \
+      INTEGER("max-steps", max_steps, "N", 1, CLI_MANY, .shown = "by --epochs", .help = "optimizer steps, instead of --epochs")
+
+#define CLI_OPTIONS_OPTIMIZER                                                                                                    \
+  HEADING("Optimizer"),                                                                                                          \
+      REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .help = "largest learning rate"),              \
+      INTEGER("warmup-steps", warmup_steps, "N", 0, CLI_MANY, .fallback = "0",                                                   \
+              .help = "steps of linear warm-up, before the linear decay to 0"),                                                  \
+      REAL("warmup-ratio", warmup_ratio, "X", 0, 1, .fallback = "0", .help = "the same as a share of all steps"),                \
+      REAL("weight-decay", weight_decay, "X", 0, 1e3, .fallback = "0",                                                           \
+           .help = "decoupled; biases and layer norms are left out"),                                                            \
+      REAL("clip", clip, "X", 0, 1e9, .aliases = "max-grad-norm", .fallback = "1",                                               \
+           .help = "largest norm of the gradient; 0: no limit"),                                                                 \
+      REAL("beta1", beta1, "X", 0, 1, .fallback = "0.9", .help = "AdamW's first decay rate"),                                    \
+      REAL("beta2", beta2, "X", 0, 1, .fallback = "0.999", .help = "AdamW's second decay rate"),                                 \
+      REAL("eps", eps, "X", 0, 1, .fallback = "1e-8", .help = "AdamW's epsilon, outside the root")
+
+#define CLI_OPTIONS_MACHINE                                                                                                      \
+  HEADING("Machine"), CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),                       \
+      CHOICE("precision", precision, "fp32|bf16|fp16", .fallback = "fp32", .help = "arithmetic; this version has fp32"),         \
+      REFUSED("gradient-checkpointing", .aliases = "checkpoint-activations",                                                     \
+              .help = "this version keeps all activations; lower the memory with --max-tokens, which changes no result")
+
+#endif

@@ -1,0 +1,142 @@
+/* main.c: finds the command, reads its options, runs it, and turns its status into a line and an exit code. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "help.h"
+
+const cli_command *const cli_commands[] = {&cli_train,
+                                           &cli_evaluate,
+                                           &cli_predict,
+                                           &cli_compare,
+                                           &cli_analyze,
+                                           &cli_plan,
+                                           &cli_tokenize,
+                                           &cli_doctor,
+                                           &cli_inspect_gradients,
+                                           &cli_inspect_trajectory,
+                                           &cli_completion,
+                                           &cli_help,
+                                           &cli_version,
+                                           NULL};
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_INTERRUPTED = 130 };
+
+static int exit_code(int status) {
+  switch (status) {
+  case BRIM_OK:
+    return EXIT_DONE;
+  case BRIM_E_USAGE:
+    return EXIT_USAGE;
+  case BRIM_E_CANCELLED:
+    return EXIT_INTERRUPTED;
+  default:
+    return EXIT_FAILED;
+  }
+}
+
+static int fail(const brim_error *err, int status) {
+  char text[1200];
+  brim_error_text(err, text, sizeof text);
+  if (text[0])
+    fprintf(stderr, "brim: %s\n", text);
+  else
+    fprintf(stderr, "brim: %s\n", status == BRIM_E_CANCELLED ? "interrupted" : "failed without a reason");
+  return exit_code(status);
+}
+
+/* The command whose name is the first one or two words; *used says how many. */
+static const cli_command *find_command(int count, char **words, int *used) {
+  for (int i = 0; cli_commands[i]; i++) {
+    const char *name = cli_commands[i]->name, *blank = strchr(name, ' ');
+    size_t first = blank ? (size_t)(blank - name) : strlen(name);
+    if (strlen(words[0]) != first || memcmp(words[0], name, first) != 0)
+      continue;
+    if (blank && (count < 2 || strcmp(words[1], blank + 1) != 0))
+      continue;
+    *used = blank ? 2 : 1;
+    return cli_commands[i];
+  }
+  return NULL;
+}
+
+static int unknown_command(int count, char **words, brim_error *err) {
+  if (strcmp(words[0], "inspect") == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "inspect what? `brim inspect gradients` or `brim inspect trajectory`%s%s",
+                          count > 1 ? ", not " : "", count > 1 ? words[1] : "");
+  const char *names[32];
+  int known = 0;
+  for (int i = 0; cli_commands[i]; i++)
+    names[known++] = cli_commands[i]->name;
+  names[known] = NULL;
+  const char *nearest = cli_nearest(words[0], strlen(words[0]), names);
+  if (nearest)
+    return brim_error_set(err, BRIM_E_USAGE, "unknown command \"%s\"; did you mean %s?", words[0], nearest);
+  return brim_error_set(err, BRIM_E_USAGE, "unknown command \"%s\"; `brim help` lists them", words[0]);
+}
+
+static int print_help(cli_call *cli) {
+  brim_text text;
+  brim_text_init(&text, cli->runtime);
+  cli_help_command(cli->command, &text);
+  int status = cli_write(cli, NULL, &text);
+  brim_text_free(&text);
+  return status;
+}
+
+/* Runs the command with a runtime of the wanted number of threads. */
+static int run_command(cli_call *cli) {
+  brim_runtime_options options = {.threads = (int)cli->values->threads, .cpu = cli->values->cpu};
+  int status = brim_runtime_new(&options, &cli->runtime, &cli->error);
+  if (status)
+    return status;
+  status = brim_progress_new(cli->runtime, stderr, cli->values->quiet, &cli->progress, &cli->error);
+  if (status == BRIM_OK) {
+    cli_catch_signals(cli->runtime);
+    status = cli->command->run(cli);
+    cli_release_signals();
+    brim_progress_clear(cli->progress);
+  }
+  brim_progress_free(cli->progress);
+  brim_runtime_free(cli->runtime);
+  cli->runtime = NULL;
+  return status;
+}
+
+/* Options and help need little: a runtime of one thread, before the real one is known. */
+static int parse_and_help(cli_call *cli, int count, char **words) {
+  brim_runtime_options options = {.threads = 1};
+  int status = brim_runtime_new(&options, &cli->runtime, &cli->error);
+  if (status)
+    return status;
+  status = cli_parse(cli->runtime, cli->command, count, words, &cli->arguments, &cli->error);
+  if (status == BRIM_OK && cli->values->help)
+    status = print_help(cli);
+  brim_runtime_free(cli->runtime);
+  cli->runtime = NULL;
+  return status;
+}
+
+int main(int argc, char **argv) {
+  static cli_call cli; /* large: too much for a small stack */
+  char *help[] = {(char *)"help"}, *version[] = {(char *)"version"};
+  char **words = argv + 1;
+  int count = argc - 1, used = 0;
+  /* A reader that goes away (| head) ends the program quietly, whatever the parent had set. */
+  signal(SIGPIPE, SIG_DFL);
+  if (count == 0 || strcmp(words[0], "--help") == 0 || strcmp(words[0], "-h") == 0)
+    words = help, count = 1;
+  if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0)
+    words = version, count = 1;
+  cli.command = find_command(count, words, &used);
+  if (!cli.command)
+    return fail(&cli.error, unknown_command(count, words, &cli.error));
+  cli.values = &cli.arguments.values;
+  int status = parse_and_help(&cli, count - used, words + used);
+  if (status == BRIM_OK && !cli.values->help)
+    status = run_command(&cli);
+  cli_arguments_free(&cli.arguments);
+  return status ? fail(&cli.error, status) : EXIT_DONE;
+}

@@ -1,0 +1,272 @@
+#include "options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- finding ---------------------------------------------------------------------------------------------- */
+
+/* Whether `word` is one of the words of `list`, which are parted by `separator`. */
+static bool has_word(const char *list, char separator, const char *word, size_t length) {
+  while (list && *list) {
+    const char *end = strchr(list, separator);
+    size_t size = end ? (size_t)(end - list) : strlen(list);
+    if (size == length && memcmp(list, word, length) == 0)
+      return true;
+    list = end ? end + 1 : NULL;
+  }
+  return false;
+}
+
+const cli_option *cli_find_option(const cli_option *options, const char *name, size_t length) {
+  for (const cli_option *option = options; option->kind != CLI_END; option++) {
+    if (option->kind == CLI_GROUP)
+      continue;
+    if (strlen(option->name) == length && memcmp(option->name, name, length) == 0)
+      return option;
+    if (has_word(option->aliases, ' ', name, length))
+      return option;
+  }
+  return NULL;
+}
+
+static const cli_option *find_letter(const cli_option *options, char letter) {
+  for (const cli_option *option = options; option->kind != CLI_END; option++)
+    if (option->letter == letter)
+      return option;
+  return NULL;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that turn one word into the other (optimal string alignment). */
+static int edit_distance(const char *a, size_t a_length, const char *b, size_t b_length) {
+  int rows[3][64];
+  if (a_length >= 64 || b_length >= 64)
+    return 64;
+  int *before = rows[0], *above = rows[1], *row = rows[2];
+  for (size_t j = 0; j <= b_length; j++)
+    above[j] = (int)j;
+  for (size_t i = 1; i <= a_length; i++) {
+    row[0] = (int)i;
+    for (size_t j = 1; j <= b_length; j++) {
+      int best = above[j - 1] + (a[i - 1] != b[j - 1]);
+      if (above[j] + 1 < best)
+        best = above[j] + 1;
+      if (row[j - 1] + 1 < best)
+        best = row[j - 1] + 1;
+      bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped && before[j - 2] + 1 < best)
+        best = before[j - 2] + 1;
+      row[j] = best;
+    }
+    int *oldest = before;
+    before = above, above = row, row = oldest;
+  }
+  return above[b_length];
+}
+
+const char *cli_nearest(const char *word, size_t length, const char *const *candidates) {
+  const char *nearest = NULL;
+  int least = length < 5 ? 2 : 4; /* more edits than this is another word */
+  for (; *candidates; candidates++) {
+    int distance = edit_distance(word, length, *candidates, strlen(*candidates));
+    if (distance < least)
+      least = distance, nearest = *candidates;
+  }
+  return nearest;
+}
+
+void cli_suggest_option(const cli_option *options, const char *name, size_t length, char *buffer, size_t size) {
+  const char *names[128];
+  int count = 0;
+  for (const cli_option *option = options; option->kind != CLI_END && count < 127; option++)
+    if (option->kind != CLI_GROUP && option->kind != CLI_REFUSED)
+      names[count++] = option->name;
+  names[count] = NULL;
+  const char *nearest = cli_nearest(name, length, names);
+  buffer[0] = 0;
+  if (nearest)
+    snprintf(buffer, size, "; did you mean --%s?", nearest);
+}
+
+bool cli_given(const cli_command *command, const cli_arguments *arguments, const char *name) {
+  const cli_option *option = cli_find_option(command->options, name, strlen(name));
+  return option && arguments->given[option - command->options];
+}
+
+/* ---- storing ---------------------------------------------------------------------------------------------- */
+
+static int store_number(const cli_option *option, const char *text, void *field, brim_error *err) {
+  char *end = NULL;
+  double value;
+  errno = 0;
+  if (option->kind == CLI_INTEGER) {
+    long long integer = strtoll(text, &end, 10);
+    if (end == text || *end || text[0] == ' ' || errno)
+      return brim_error_set(err, BRIM_E_USAGE, "--%s: \"%s\" is not a whole number", option->name, text);
+    *(int64_t *)field = integer;
+    value = (double)integer;
+  } else {
+    value = strtod(text, &end);
+    /* strtod also reads "nan", "inf" and hexadecimal, which are never meant here. */
+    if (end == text || *end || text[strspn(text, "+-.0123456789eE")] || errno)
+      return brim_error_set(err, BRIM_E_USAGE, "--%s: \"%s\" is not a number", option->name, text);
+    *(double *)field = value;
+  }
+  if (option->least < option->most && (value < option->least || value > option->most)) {
+    if (option->most >= 1e15)
+      return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is too small; the least is %.15g", option->name, text, option->least);
+    return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is outside %.15g to %.15g", option->name, text, option->least,
+                          option->most);
+  }
+  return BRIM_OK;
+}
+
+int cli_store(const cli_option *option, const char *text, cli_values *values, brim_error *err) {
+  void *field = (char *)values + option->offset;
+  switch (option->kind) {
+  case CLI_FLAG:
+    if (strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+      return brim_error_set(err, BRIM_E_USAGE, "--%s is a switch: true or false, not \"%s\"", option->name, text);
+    *(bool *)field = text[0] == 't';
+    return BRIM_OK;
+  case CLI_INTEGER:
+  case CLI_REAL:
+    return store_number(option, text, field, err);
+  case CLI_CHOICE:
+    if (!has_word(option->value, '|', text, strlen(text)))
+      return brim_error_set(err, BRIM_E_USAGE, "--%s: \"%s\" is not one of %s", option->name, text, option->value);
+    *(const char **)field = text;
+    return BRIM_OK;
+  case CLI_TEXT:
+    *(const char **)field = text;
+    return BRIM_OK;
+  case CLI_LIST: {
+    cli_list *list = field;
+    if (list->count == CLI_LIST_LIMIT)
+      return brim_error_set(err, BRIM_E_USAGE, "--%s is given more than %d times", option->name, CLI_LIST_LIMIT);
+    list->items[list->count++] = text;
+    return BRIM_OK;
+  }
+  case CLI_REFUSED:
+    return brim_error_set(err, BRIM_E_USAGE, "--%s: %s", option->name, option->help);
+  default:
+    return brim_error_set(err, BRIM_E_INTERNAL, "--%s has no kind", option->name);
+  }
+}
+
+/* ---- the command line ------------------------------------------------------------------------------------- */
+
+typedef struct parser {
+  const cli_command *command;
+  cli_arguments *arguments;
+  int count, at;
+  char **argv;
+} parser;
+
+static int store_given(parser *p, const cli_option *option, const char *text, brim_error *err) {
+  p->arguments->given[option - p->command->options] = true;
+  return cli_store(option, text, &p->arguments->values, err);
+}
+
+/* The value of an option: what is attached to it, or the next word. */
+static int take_value(parser *p, const cli_option *option, const char *attached, brim_error *err) {
+  if (option->kind == CLI_REFUSED)
+    return cli_store(option, NULL, NULL, err);
+  if (option->kind == CLI_FLAG) {
+    if (attached)
+      return brim_error_set(err, BRIM_E_USAGE, "--%s takes no value", option->name);
+    return store_given(p, option, "true", err);
+  }
+  if (attached)
+    return store_given(p, option, attached, err);
+  if (p->at == p->count)
+    return brim_error_set(err, BRIM_E_USAGE, "--%s needs a value (%s)", option->name, option->value);
+  return store_given(p, option, p->argv[p->at++], err);
+}
+
+static int parse_long(parser *p, const char *word, brim_error *err) {
+  size_t length = strcspn(word, "=");
+  const cli_option *option = cli_find_option(p->command->options, word, length);
+  if (option)
+    return take_value(p, option, word[length] ? word + length + 1 : NULL, err);
+  char hint[96];
+  cli_suggest_option(p->command->options, word, length, hint, sizeof hint);
+  if (!hint[0])
+    snprintf(hint, sizeof hint, "; `brim %s --help` lists them", p->command->name);
+  return brim_error_set(err, BRIM_E_USAGE, "unknown option --%.*s%s", (int)length, word, hint);
+}
+
+/* -q, -o FILE, -oFILE, -qo FILE. */
+static int parse_letters(parser *p, const char *letters, brim_error *err) {
+  while (*letters) {
+    const cli_option *option = find_letter(p->command->options, *letters);
+    if (!option)
+      return brim_error_set(err, BRIM_E_USAGE, "unknown option -%c; `brim %s --help` lists them", *letters, p->command->name);
+    letters++;
+    bool attached = option->kind != CLI_FLAG && *letters;
+    int status = take_value(p, option, attached ? letters : NULL, err);
+    if (status || attached)
+      return status;
+  }
+  return BRIM_OK;
+}
+
+static int parse_words(parser *p, brim_error *err) {
+  bool only_operands = false;
+  while (p->at < p->count) {
+    const char *word = p->argv[p->at++];
+    int status = BRIM_OK;
+    if (!only_operands && strcmp(word, "--") == 0)
+      only_operands = true;
+    else if (!only_operands && strncmp(word, "--", 2) == 0)
+      status = parse_long(p, word + 2, err);
+    else if (!only_operands && word[0] == '-' && word[1])
+      status = parse_letters(p, word + 1, err);
+    else if (p->arguments->operand_count == (int)(sizeof p->arguments->operands / sizeof *p->arguments->operands))
+      status = brim_error_set(err, BRIM_E_USAGE, "too many operands; give a glob in quotes instead");
+    else
+      p->arguments->operands[p->arguments->operand_count++] = word;
+    if (status)
+      return status;
+  }
+  return BRIM_OK;
+}
+
+static int check_complete(const cli_command *command, const cli_arguments *arguments, brim_error *err) {
+  for (const cli_option *option = command->options; option->kind != CLI_END; option++)
+    if (option->required && !arguments->given[option - command->options])
+      return brim_error_set(err, BRIM_E_USAGE, "--%s %s is missing; `brim %s --help` explains it", option->name, option->value,
+                            command->name);
+  if (arguments->operand_count < command->least_operands)
+    return brim_error_set(err, BRIM_E_USAGE, "%s is missing; usage: brim %s [options] %s", command->operands, command->name,
+                          command->operands);
+  if (arguments->operand_count > command->most_operands)
+    return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is one operand too many; usage: brim %s [options] %s",
+                          arguments->operands[command->most_operands], command->name, command->operands);
+  return BRIM_OK;
+}
+
+int cli_parse(brim_runtime *runtime, const cli_command *command, int count, char **argv, cli_arguments *arguments,
+              brim_error *err) {
+  memset(arguments, 0, sizeof *arguments);
+  for (const cli_option *option = command->options; option->kind != CLI_END; option++)
+    if (option->fallback) {
+      int status = cli_store(option, option->fallback, &arguments->values, err);
+      if (status)
+        return status;
+    }
+  parser p = {.command = command, .arguments = arguments, .count = count, .argv = argv};
+  int status = parse_words(&p, err);
+  if (status || arguments->values.help)
+    return status;
+  if (arguments->values.config)
+    status = cli_read_config(runtime, command, arguments, err);
+  return status ? status : check_complete(command, arguments, err);
+}
+
+void cli_arguments_free(cli_arguments *arguments) {
+  for (int i = 0; i < arguments->kept_count; i++)
+    free(arguments->kept[i]);
+  arguments->kept_count = 0;
+}

@@ -1,0 +1,120 @@
+/* options.h: one table of options per command drives parsing, --config, --help, the manual pages and shell completion.
+ *
+ * A table is an array of cli_option closed by {0}. A value is stored in cli_values at `offset`; commands share that one struct,
+ * so that options shared by several commands (data, batching, ...) are written once as a macro in shared.h. */
+#ifndef BRIM_CLI_OPTIONS_H
+#define BRIM_CLI_OPTIONS_H
+
+#include "brim/base.h"
+
+typedef enum cli_kind {
+  CLI_END = 0, /* closes a table */
+  CLI_GROUP,   /* a heading in the help; `name` is its text */
+  CLI_FLAG,    /* bool, no value */
+  CLI_INTEGER, /* int64_t */
+  CLI_REAL,    /* double */
+  CLI_TEXT,    /* const char * */
+  CLI_CHOICE,  /* const char *, one of the words of `value`, which are parted by | */
+  CLI_LIST,    /* cli_list: may be given several times */
+  CLI_REFUSED  /* known from other programs, not available here: `help` says why and what to do instead */
+} cli_kind;
+
+typedef struct cli_option {
+  cli_kind kind;
+  const char *name;     /* without dashes */
+  char letter;          /* 0: none */
+  const char *aliases;  /* other long names, parted by blanks; NULL: none */
+  const char *value;    /* what the help calls the value */
+  const char *fallback; /* the default, parsed like a given value; NULL: 0, false or NULL */
+  const char *shown;    /* the default as the help says it, where it is not a constant */
+  double least, most;   /* INTEGER, REAL: allowed range when least < most */
+  bool required;
+  size_t offset; /* of the field in cli_values */
+  const char *help;
+} cli_option;
+
+#define CLI_LIST_LIMIT 64
+typedef struct cli_list {
+  const char *items[CLI_LIST_LIMIT];
+  int count;
+} cli_list;
+
+/* Every option of every command. A command sees the fields that its table names; the others stay zero. */
+typedef struct cli_values {
+  /* general */
+  bool help, quiet, json, jsonl, overwrite;
+  const char *config, *output, *cpu;
+  int64_t threads;
+  /* data */
+  const char *text_column, *pair_column, *label_column, *format, *quote;
+  bool no_header;
+  cli_list train, eval;
+  /* text */
+  const char *tokenizer, *truncation, *truncation_side;
+  bool no_special_tokens;
+  int64_t max_length;
+  /* batches */
+  const char *batching, *padding, *oversize, *tail, *lengths;
+  int64_t batch_size, max_tokens, max_rows, accumulate, read_ahead, pad_to_multiple_of, required_multiple;
+  bool drop_last;
+  int64_t seed, epoch, rank, world_size;
+  /* training */
+  const char *model, *task, *precision, *device, *best_metric;
+  double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio;
+  int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size;
+  bool resume;
+  const char *compared;
+  /* inspect */
+  const char *batch, *hyperparameters;
+  /* help */
+  bool manual, markdown;
+} cli_values;
+
+#define CLI_FIELD(field) .offset = offsetof(cli_values, field)
+
+struct cli_call;
+typedef struct cli_command {
+  const char *name;     /* may be two words: "inspect gradients" */
+  const char *summary;  /* one line, no full stop */
+  const char *operands; /* as the usage line shows them, "" for none */
+  int least_operands, most_operands;
+  const char *description; /* paragraphs parted by a line end */
+  const cli_option *options;
+  const char *example; /* one command line */
+  int (*run)(struct cli_call *cli);
+  bool hidden; /* not listed in `brim help` */
+} cli_command;
+
+/* What the command line and the config file said. */
+typedef struct cli_arguments {
+  cli_values values;
+  bool given[128]; /* option i of the table was given (command line or config file) */
+  const char *operands[1024];
+  int operand_count;
+  char *kept[256]; /* copies of the texts that came from --config */
+  int kept_count;
+} cli_arguments;
+
+/* Fills *arguments from argv[0..count) (the words after the command's name): the command line first, then --config for what it
+ * left open, then defaults; then ranges, required options and the number of operands are checked. With --help nothing is
+ * required. */
+int cli_parse(brim_runtime *runtime, const cli_command *command, int count, char **argv, cli_arguments *arguments,
+              brim_error *err);
+void cli_arguments_free(cli_arguments *arguments);
+
+/* Whether the option was given rather than defaulted. */
+bool cli_given(const cli_command *command, const cli_arguments *arguments, const char *name);
+/* The option of that name or alias, or NULL. */
+const cli_option *cli_find_option(const cli_option *options, const char *name, size_t length);
+/* "; did you mean --batch-size?" or "" in buffer. */
+void cli_suggest_option(const cli_option *options, const char *name, size_t length, char *buffer, size_t size);
+/* The name closest to `word` among `candidates` (NULL-terminated), or NULL when none is near. */
+const char *cli_nearest(const char *word, size_t length, const char *const *candidates);
+/* Stores one value (FLAG: "true" or "false"). `text` is kept by pointer. What is wrong with it goes to err without a place. */
+int cli_store(const cli_option *option, const char *text, cli_values *values, brim_error *err);
+/* Reads a JSON object of option names into what was not given (config.c). */
+int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_arguments *arguments, brim_error *err);
+/* The values of all options as a JSON object: what a run records of how it was started. */
+void cli_options_json(const cli_command *command, const cli_arguments *arguments, brim_text *out);
+
+#endif

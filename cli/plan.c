@@ -1,0 +1,235 @@
+/* brim plan: which rows go together, step by step, from texts or from lengths alone. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "shared.h"
+
+static const cli_option options[] = {
+    HEADING("What to plan"),
+    TEXT("lengths", lengths, "FILE", .help = "lengths in tokens, one a line, instead of DATA and a tokenizer"),
+    TEXT("tokenizer", tokenizer, "PATH", .letter = 't',
+         .help = "tokenizer.json, vocab.txt, or a folder that holds one; needed with DATA"),
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit",
+            .help = "rows are cut to N tokens, special tokens included"),
+    INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "which epoch, from 0: each has its own order"),
+    HEADING("Batches"),
+    CLI_OPTIONS_PLAN,
+    HEADING("Ranks"),
+    INTEGER("world-size", world_size, "N", 1, 65536, .fallback = "1", .help = "how many processes share each step"),
+    INTEGER("rank", rank, "N", 0, 65535, .shown = "all", .help = "print only this rank's part"),
+    HEADING("Output"),
+    FLAG("jsonl", jsonl, .help = "every batch as a JSON line, then a summary; else a short table"),
+    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
+         .help = "where it goes; the file is complete or absent"),
+    CLI_OPTIONS_TRUNCATION,
+    CLI_OPTIONS_COLUMNS,
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+/* ---- lengths ---------------------------------------------------------------------------------------------- */
+
+typedef struct length_list {
+  int32_t *values;
+  uint64_t count;
+} length_list;
+
+/* One whole number a line; a last line without its end counts. */
+static int parse_lengths(cli_call *cli, const char *path, const char *bytes, size_t size, length_list *out) {
+  size_t capacity = 1;
+  for (size_t i = 0; i < size; i++)
+    capacity += bytes[i] == '\n';
+  out->values = malloc(capacity * sizeof *out->values);
+  if (!out->values)
+    return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for %zu lengths", capacity);
+  for (size_t at = 0; at < size;) {
+    const char *line = bytes + at, *end = memchr(line, '\n', size - at);
+    size_t length = end ? (size_t)(end - line) : size - at;
+    size_t digits = length && line[length - 1] == '\r' ? length - 1 : length;
+    int64_t value = 0;
+    for (size_t i = 0; i < digits; i++) {
+      value = line[i] >= '0' && line[i] <= '9' ? value * 10 + (line[i] - '0') : INT64_MAX;
+      if (value > INT32_MAX)
+        break;
+    }
+    if (digits == 0 || value < 1 || value > INT32_MAX)
+      return brim_error_at(&cli->error, BRIM_E_FORMAT, path, (int64_t)out->count + 1, (int64_t)at,
+                           "a length is due here: a whole number from 1");
+    out->values[out->count++] = (int32_t)value;
+    at += length + 1;
+  }
+  if (out->count == 0)
+    return brim_error_at(&cli->error, BRIM_E_FORMAT, path, 0, -1, "there are no lengths in it");
+  return BRIM_OK;
+}
+
+static int read_lengths(cli_call *cli, length_list *out) {
+  char *bytes = NULL;
+  size_t size = 0;
+  int status = brim_file_read_all(cli->runtime, cli->values->lengths, 0, &bytes, &size, &cli->error);
+  if (!status)
+    status = parse_lengths(cli, cli->values->lengths, bytes, size, out);
+  brim_runtime_release(cli->runtime, bytes);
+  return status;
+}
+
+/* ---- output ----------------------------------------------------------------------------------------------- */
+
+/* What the printed parts hold together: the whole plan, or one rank's share. */
+typedef struct totals {
+  uint64_t batches, rows;
+  int64_t tokens, slots;
+} totals;
+
+static double padding_share(int64_t tokens, int64_t slots) {
+  return slots > 0 ? 1.0 - (double)tokens / (double)slots : 0.0;
+}
+
+static void put_part(brim_text *out, uint64_t index, const brim_planned *part) {
+  brim_text_printf(out, "{\"batch\":%llu,\"step\":%llu,\"rank\":%d,\"rows\":[", (unsigned long long)index,
+                   (unsigned long long)part->step, (int)part->rank);
+  for (uint32_t i = 0; i < part->count; i++) {
+    if (i)
+      brim_text_append(out, ",", 1);
+    brim_text_integer(out, (int64_t)part->rows[i]);
+  }
+  brim_text_printf(out, "],\"width\":%d,\"tokens\":%lld,\"slots\":%lld}\n", (int)part->width, (long long)part->tokens,
+                   (long long)part->slots);
+}
+
+static void put_summary_json(brim_text *out, const totals *t, const brim_ledger *ledger) {
+  brim_text_printf(out, "{\"summary\":{\"batches\":%llu,\"rows\":%llu,\"tokens\":%lld,\"slots\":%lld,\"padding\":",
+                   (unsigned long long)t->batches, (unsigned long long)t->rows, (long long)t->tokens, (long long)t->slots);
+  brim_text_json_number(out, padding_share(t->tokens, t->slots));
+  brim_text_string(out, ",\"dropped\":[");
+  for (uint64_t i = 0; i < ledger->dropped; i++) {
+    if (i)
+      brim_text_append(out, ",", 1);
+    brim_text_integer(out, (int64_t)ledger->drops[i].row);
+  }
+  brim_text_printf(out, "],\"hash\":\"%016llx\"}}\n", (unsigned long long)ledger->hash);
+}
+
+static void put_summary_table(brim_text *out, const totals *t, const brim_ledger *ledger) {
+  char cells[8][40];
+  const int64_t counts[] = {(int64_t)ledger->steps,  (int64_t)t->batches, (int64_t)t->rows, t->tokens, t->slots,
+                            (int64_t)ledger->dropped};
+  for (int i = 0; i < 6; i++)
+    brim_count_text(counts[i], cells[i], sizeof cells[i]);
+  snprintf(cells[6], sizeof cells[6], "%.2f %%", 100.0 * padding_share(t->tokens, t->slots));
+  snprintf(cells[7], sizeof cells[7], "%016llx", (unsigned long long)ledger->hash);
+  const brim_column columns[] = {{"steps", true}, {"batches", true}, {"rows", true},    {"tokens", true},
+                                 {"slots", true}, {"padding", true}, {"dropped", true}, {"hash", false}};
+  const char *row[] = {cells[0], cells[1], cells[2], cells[3], cells[4], cells[6], cells[5], cells[7]};
+  brim_table_text(out, columns, 8, row, 1);
+}
+
+/* The wanted ranks' parts, in order, in pieces: a plan may have more parts than one text should hold. */
+static int write_plan(cli_call *cli, const brim_plan *plan, brim_file *file) {
+  const cli_values *v = cli->values;
+  bool one_rank = cli_given(cli->command, &cli->arguments, "rank");
+  int32_t first = one_rank ? (int32_t)v->rank : 0, last = one_rank ? first : (int32_t)v->world_size - 1;
+  totals t = {0};
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  int status = BRIM_OK;
+  for (uint64_t i = 0; !status && i < brim_plan_parts(plan); i++) {
+    for (int32_t rank = first; rank <= last; rank++) {
+      brim_planned part;
+      brim_plan_part(plan, rank, i, &part);
+      t.batches++, t.rows += part.count, t.tokens += part.tokens, t.slots += part.slots;
+      if (v->jsonl)
+        put_part(&out, i, &part);
+    }
+    if (out.length < 1 << 20)
+      continue;
+    status = brim_text_status(&out, &cli->error);
+    if (!status)
+      status = brim_file_write(file, out.data, out.length, &cli->error);
+    brim_text_clear(&out);
+  }
+  brim_ledger ledger;
+  brim_plan_ledger(plan, &ledger);
+  (v->jsonl ? put_summary_json : put_summary_table)(&out, &t, &ledger);
+  if (!status)
+    status = brim_text_status(&out, &cli->error);
+  if (!status)
+    status = brim_file_write(file, out.data, out.length, &cli->error);
+  brim_text_free(&out);
+  return status;
+}
+
+static int plan_lengths(cli_call *cli, const int32_t *lengths, uint64_t count) {
+  brim_plan_options how;
+  brim_plan *plan = NULL;
+  brim_file *file = NULL;
+  int status = cli_plan_options(cli, &how);
+  if (!status)
+    status = brim_plan_new(cli->runtime, lengths, count, &how, (uint64_t)cli->values->epoch, &plan, &cli->error);
+  if (!status)
+    status = brim_file_create(cli->runtime, cli->values->output ? cli->values->output : "-", &file, &cli->error);
+  if (!status)
+    status = write_plan(cli, plan, file);
+  if (!status)
+    status = brim_file_commit(file, &cli->error);
+  brim_file_free(file);
+  brim_plan_free(plan);
+  return status;
+}
+
+/* ---- the command ------------------------------------------------------------------------------------------ */
+
+static int plan_data(cli_call *cli) {
+  brim_tokenizer *tokenizer = NULL;
+  brim_dataset *dataset = NULL;
+  int status = cli_load_tokenizer(cli, &tokenizer);
+  if (!status) {
+    cli_dataset_request request = {.paths = cli->arguments.operands,
+                                   .path_count = cli->arguments.operand_count,
+                                   .tokenizer = tokenizer,
+                                   .max_length = (int32_t)cli->values->max_length};
+    status = cli_load_dataset(cli, &request, &dataset);
+  }
+  if (!status)
+    status = plan_lengths(cli, brim_dataset_lengths(dataset), brim_dataset_rows(dataset));
+  brim_dataset_free(dataset);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}
+
+static int run(cli_call *cli) {
+  const cli_values *v = cli->values;
+  bool data = cli->arguments.operand_count > 0;
+  if (v->rank >= v->world_size)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--rank %lld: with --world-size %lld ranks go from 0 to %lld",
+                          (long long)v->rank, (long long)v->world_size, (long long)v->world_size - 1);
+  if (data == (v->lengths != NULL))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "give either DATA with --tokenizer, or --lengths FILE");
+  if (data && !v->tokenizer)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
+  if (data)
+    return plan_data(cli);
+  length_list lengths = {0};
+  int status = read_lengths(cli, &lengths);
+  if (!status)
+    status = plan_lengths(cli, lengths.values, lengths.count);
+  free(lengths.values);
+  return status;
+}
+
+const cli_command cli_plan = {
+    .name = "plan",
+    .summary = "print which rows go together in each step, without training",
+    .operands = "[DATA...]",
+    .most_operands = 1000,
+    .description = "The batches of one epoch: a pure function of the lengths, the options, the seed and the epoch. With --jsonl "
+                   "each batch is "
+                   "{\"batch\":0,\"step\":0,\"rank\":0,\"rows\":[..],\"width\":W,\"tokens\":T,\"slots\":S}, and the last line is "
+                   "a summary with "
+                   "the share of padding (1 - tokens/slots), the rows left out and a hash over the whole plan.",
+    .options = options,
+    .example = "brim plan --lengths lengths.txt --max-length 400 --batching uniform --padding longest --batch-size 16 --jsonl",
+    .run = run,
+};

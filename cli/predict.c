@@ -1,0 +1,88 @@
+/* brim predict: labels and scores, in input order. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "infer.h"
+
+static const cli_option options[] = {
+    HEADING("What to predict"),
+    CLI_OPTIONS_INFER,
+    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
+         .help = "where the lines go; the file is complete or absent"),
+    CLI_OPTIONS_COLUMNS,
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+/* "label": the class's name, or its number where the data's labels are numbers. */
+static void put_label(brim_text *out, const brim_labels *labels, int32_t class) {
+  if (labels && labels->names && !labels->integers)
+    brim_text_json_string(out, labels->names[class], strlen(labels->names[class]));
+  else
+    brim_text_integer(out, class);
+}
+
+static void put_row(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
+  int32_t count = brim_model_outputs(model), best = 0;
+  brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
+  if (brim_model_task(model) == BRIM_TASK_REGRESSION) {
+    scores[0] = (double)logits[0];
+    brim_text_json_number(out, scores[0]);
+  } else {
+    brim_softmax(logits, count, scores);
+    for (int32_t i = 1; i < count; i++)
+      if (logits[i] > logits[best])
+        best = i;
+    put_label(out, brim_model_labels(model), best);
+  }
+  for (int32_t i = 0; i < count; i++) {
+    brim_text_string(out, i ? "," : ",\"scores\":[");
+    brim_text_json_number(out, scores[i]);
+  }
+  brim_text_string(out, "]}\n");
+}
+
+static int predict(cli_call *cli, cli_inference *in) {
+  uint64_t rows = brim_dataset_rows(in->dataset);
+  size_t outputs = (size_t)brim_model_outputs(in->model);
+  float *logits = calloc(rows * outputs, sizeof *logits);
+  double *scores = calloc(outputs, sizeof *scores);
+  int status = logits && scores ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the predictions");
+  if (!status)
+    status = brim_predict(cli->runtime, in->model, in->dataset, &in->options, logits, &cli->error);
+  if (!status) {
+    brim_text out;
+    brim_text_init(&out, cli->runtime);
+    for (uint64_t i = 0; i < rows; i++)
+      put_row(&out, in->model, i, logits + i * outputs, scores);
+    status = cli_write(cli, cli->values->output, &out);
+    brim_text_free(&out);
+  }
+  free(logits);
+  free(scores);
+  return status;
+}
+
+static int run(cli_call *cli) {
+  cli_inference in = {0};
+  int status = cli_inference_open(cli, &in, false);
+  if (!status)
+    status = predict(cli, &in);
+  cli_inference_close(&in);
+  return status;
+}
+
+const cli_command cli_predict = {
+    .name = "predict",
+    .summary = "label texts with a fine-tuned model, in input order",
+    .operands = "DATA...",
+    .least_operands = 1,
+    .most_operands = 1000,
+    .description =
+        "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record: the probability of each class, or the value "
+        "itself for a regression. No label column is needed.",
+    .options = options,
+    .example = "brim predict --model run new.csv -o predictions.jsonl",
+    .run = run,
+};

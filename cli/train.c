@@ -1,0 +1,133 @@
+/* brim train: fine-tune. */
+#include <math.h>
+#include <signal.h>
+#include <string.h>
+
+#include "commands.h"
+#include "job.h"
+
+static const cli_option options[] = {
+    HEADING("What to train"),
+    CLI_OPTIONS_JOB_INPUT,
+    TEXT("output", output, "RUN", .letter = 'o', .required = true,
+         .help = "folder of the run: log.jsonl, checkpoints, and the model at the end"),
+    CLI_OPTIONS_JOB_TASK,
+    CLI_OPTION_LABEL,
+    HEADING("How long"),
+    CLI_OPTIONS_JOB_LENGTH,
+    FLAG("resume", resume, .help = "go on from the newest checkpoint in --output, if there is one"),
+    FLAG("overwrite", overwrite, .help = "replace what is in --output"),
+    HEADING("Batches"),
+    CLI_OPTIONS_PLAN,
+    CLI_OPTIONS_OPTIMIZER,
+    HEADING("Rhythm, in optimizer steps"),
+    INTEGER("log-every", log_every, "N", 1, CLI_MANY, .fallback = "1", .help = "a line in log.jsonl"),
+    INTEGER("eval-every", eval_every, "N", 1, CLI_MANY, .shown = "at the end of each epoch", .help = "evaluate on --eval"),
+    INTEGER("save-every", save_every, "N", 1, CLI_MANY, .shown = "at the end of each epoch", .help = "write a checkpoint"),
+    INTEGER("keep-checkpoints", keep_checkpoints, "N", 0, 1e6, .aliases = "save-total-limit", .shown = "the newest and the best",
+            .help = "newest checkpoints kept besides the best; 0: all"),
+    TEXT("best-metric", best_metric, "NAME", .shown = "accuracy or rmse", .help = "what decides which checkpoint is the best"),
+    CLI_OPTIONS_MACHINE,
+    CLI_OPTIONS_COLUMNS,
+    HEADING("Output"),
+    FLAG("json", json, .help = "the result as one JSON object"),
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+/* ---- events ----------------------------------------------------------------------------------------------- */
+
+/* "step 427, test: loss 0.412, accuracy 0.829" above the bar. */
+static void note_eval(const cli_call *cli, const brim_event *event) {
+  char line[512];
+  size_t used = 0;
+  const brim_field *step = brim_event_field(event, "step"), *name = brim_event_field(event, "name");
+  line[0] = 0;
+  for (int i = 0; i < event->field_count && used < sizeof line; i++) {
+    const brim_field *f = &event->fields[i];
+    bool shown =
+        f->kind == BRIM_VALUE_REAL && isfinite(f->real) && strcmp(f->name, "seconds") != 0 && strcmp(f->name, "epoch") != 0;
+    if (shown)
+      used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.4f", used ? ", " : "", f->name, f->real);
+  }
+  cli_note(cli, "step %lld, %s: %s", step ? (long long)step->integer : 0LL, name && name->text ? name->text : "eval", line);
+}
+
+static int on_event(void *context, const brim_event *event) {
+  const cli_call *cli = context;
+  if (strcmp(event->kind, "eval") == 0)
+    note_eval(cli, event);
+  return brim_progress_event(cli->progress, event);
+}
+
+/* ---- result ----------------------------------------------------------------------------------------------- */
+
+static double rate(const brim_train_result *r) {
+  return r->seconds > 0 ? (double)r->tokens / r->seconds : 0;
+}
+
+static void put_result(brim_text *out, const brim_train_result *r, const char *run) {
+  char counts[4][32], duration[32];
+  const double values[] = {(double)r->steps, (double)r->rows, (double)r->tokens, rate(r)};
+  for (int i = 0; i < 4; i++)
+    brim_count_text((int64_t)values[i], counts[i], sizeof counts[i]);
+  brim_duration_text(r->seconds, duration, sizeof duration);
+  brim_text_printf(out, "%s steps, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], counts[1], counts[2],
+                   duration, counts[3], r->loss);
+  if (isfinite(r->best_metric))
+    brim_text_printf(out, "best evaluation %.4f after step %llu\n", r->best_metric, (unsigned long long)r->best_step);
+  brim_text_printf(out, "the model is in %s\n", run);
+}
+
+static void put_result_json(brim_text *out, const brim_train_result *r, const char *run) {
+  brim_text_printf(out, "{\"steps\":%llu,\"rows\":%llu,\"tokens\":%llu,\"slots\":%llu,\"seconds\":", (unsigned long long)r->steps,
+                   (unsigned long long)r->rows, (unsigned long long)r->tokens, (unsigned long long)r->slots);
+  brim_text_json_number(out, r->seconds);
+  brim_text_string(out, ",\"tokens_per_second\":");
+  brim_text_json_number(out, rate(r));
+  brim_text_string(out, ",\"loss\":");
+  brim_text_json_number(out, r->loss);
+  brim_text_string(out, ",\"best_metric\":");
+  brim_text_json_number(out, r->best_metric);
+  brim_text_printf(out, ",\"best_step\":%llu,\"resumed\":%s,\"output\":", (unsigned long long)r->best_step,
+                   r->resumed ? "true" : "false");
+  brim_text_json_string(out, run, strlen(run));
+  brim_text_string(out, "}\n");
+}
+
+static int train(cli_call *cli, cli_job *job) {
+  brim_train_result result;
+  job->options.event = on_event;
+  int status = brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count, &job->options,
+                          &result, &cli->error);
+  if (status)
+    return status;
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  (cli->values->json ? put_result_json : put_result)(&out, &result, cli->values->output);
+  status = cli_write(cli, NULL, &out);
+  brim_text_free(&out);
+  return status;
+}
+
+static int run(cli_call *cli) {
+  static cli_job job;
+  signal(SIGPIPE, SIG_IGN); /* a closed progress pipe is no reason to lose a run */
+  int status = cli_job_open(cli, &job);
+  if (!status)
+    status = train(cli, &job);
+  cli_job_close(&job);
+  return status;
+}
+
+const cli_command cli_train = {
+    .name = "train",
+    .summary = "fine-tune an encoder on labelled texts",
+    .operands = "",
+    .description = "Fine-tunes a pretrained encoder for classification or regression and writes a folder that Hugging Face "
+                   "transformers opens. By default batches are random and nothing is padded. Ctrl-C writes a checkpoint first; "
+                   "--resume goes on from it.",
+    .options = options,
+    .example = "brim train --model MiniLM --train train.csv --eval test.csv --output run --epochs 2 --lr 5e-5",
+    .run = run,
+};
