@@ -17,6 +17,15 @@ typedef struct brim_model_options {
   const char *kernels;        /* NULL: by CPU level; else the name that brim_model_kernels gave (resume) */
 } brim_model_options;
 
+/* What config.json alone says: known before weights and labels are. */
+typedef struct brim_model_info {
+  char type[32];         /* "bert", ... */
+  int32_t max_length;    /* positions that fit a text */
+  int32_t vocab_size;
+  int32_t type_count;    /* token types that are embedded */
+} brim_model_info;
+BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
+
 /* Loads config.json and model.safetensors from a folder. Accepts weights with or without the encoder's prefix ("bert."), the old
  * names LayerNorm.gamma/beta, and a missing head or pooler, which is initialised (normal 0, initializer_range; biases 0). */
 BRIM_API int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_model **out,
