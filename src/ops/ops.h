@@ -146,6 +146,11 @@ typedef struct brim_ops {
   /* dx (NULL: not needed; `add` adds instead of writing) = dy w; dw += dy^T x; db += column sums of dy (dw, db NULL: frozen). */
   void (*linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride, const real *w,
                           const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw, real *db);
+  /* y = act(pre), count values. In place allowed. Backward makes anew what forward did not keep. */
+  void (*act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y);
+  /* y = (sum - mean) * rstd * gamma + beta, [rows, width], from what a forward kept: the same bits as its y. */
+  void (*norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
+                       const real *gamma, const real *beta, real *y);
   /* dpre = dy * act'(pre) (for TANH `pre` holds the output y). In place allowed (dpre == dy). */
   void (*act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);
   /* Backward of y = norm(sum), sum = residual + dropout(branch): dsum written (gradient of the residual), dbranch = dropout

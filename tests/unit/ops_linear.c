@@ -66,6 +66,11 @@ static void activation(const brim_ops *ops, brim_ops_context *c, const void *par
   emit(out, "y", y, count);
   ops->act_backward(c, count, p->act, p->act == BRIM_ACT_TANH ? y : pre, dy, dpre);
   emit(out, "dpre", dpre, count);
+  if (p->keep) {
+    memset(y, 0, (size_t)count * sizeof *y);
+    ops->act_forward(c, count, p->act, pre, y);
+    emit(out, "y made anew", y, count);
+  }
   case_free(&m);
 }
 
@@ -95,6 +100,11 @@ static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *
   emit(out, "mean", mean, s->rows);
   emit(out, "rstd", rstd, s->rows);
   emit(out, "y", y, count);
+  real *again = case_fill(&m, count, 0);
+  ops->norm_forward(c, s->rows, s->out, sum, mean, rstd, gamma, beta, again);
+  if (memcmp(again, y, (size_t)count * sizeof *y) != 0)
+    again[0] = (real)NAN; /* the same bits are promised */
+  emit(out, "y made anew", again, count);
   ops->norm_backward(c, &layout, &at, s->out, sum, mean, rstd, gamma, &d, dy, dsum, s->dx ? dbranch : NULL,
                      s->weights ? dgamma : NULL, s->weights ? dbeta : NULL);
   emit(out, "dsum", dsum, count);

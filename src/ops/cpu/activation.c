@@ -52,21 +52,30 @@ void CPU(activate_backward)(brim_activation act, int64_t n, const real *pre, con
   }
 }
 
-typedef struct slopes {
+/* dy NULL: forward, to `out`; else backward. */
+typedef struct chunks {
   brim_activation act;
   int64_t count;
   const float *pre, *dy;
-  float *dpre;
-} slopes;
+  float *out;
+} chunks;
 
-static void slope_task(void *context, int64_t task, int worker) {
+static void chunk_task(void *context, int64_t task, int worker) {
   (void)worker;
-  const slopes *s = context;
+  const chunks *s = context;
   const int64_t at = task * CHUNK, n = s->count - at < CHUNK ? s->count - at : CHUNK;
-  CPU(activate_backward)(s->act, n, s->pre + at, s->dy + at, s->dpre + at);
+  if (s->dy)
+    CPU(activate_backward)(s->act, n, s->pre + at, s->dy + at, s->out + at);
+  else
+    CPU(activate)(s->act, n, s->pre + at, s->out + at);
+}
+
+void CPU(act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y) {
+  chunks s = {.act = act, .count = count, .pre = pre, .out = y};
+  CPU(run)(c, (count + CHUNK - 1) / CHUNK, chunk_task, &s);
 }
 
 void CPU(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre) {
-  slopes s = {.act = act, .count = count, .pre = pre, .dy = dy, .dpre = dpre};
-  CPU(run)(c, (count + CHUNK - 1) / CHUNK, slope_task, &s);
+  chunks s = {.act = act, .count = count, .pre = pre, .dy = dy, .out = dpre};
+  CPU(run)(c, (count + CHUNK - 1) / CHUNK, chunk_task, &s);
 }

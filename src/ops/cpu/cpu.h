@@ -34,6 +34,7 @@ size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits);
 /* ---- activation.c: n values of one activation */
 void CPU(activate)(brim_activation act, int64_t n, const real *x, real *y);
 void CPU(activate_backward)(brim_activation act, int64_t n, const real *pre, const real *dy, real *dpre);
+void CPU(act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y);
 void CPU(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);
 
 /* ---- norm.c */
@@ -41,6 +42,8 @@ void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *
 /* dx of one row; adds the row's part of dgamma and dbeta (both NULL or neither). dx may be dy. */
 void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
                             real *dgamma, real *dbeta);
+void CPU(norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
+                       const real *gamma, const real *beta, real *y);
 void CPU(norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
                         const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
                         real *dsum, real *dbranch, real *dgamma, real *dbeta);

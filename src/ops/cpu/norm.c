@@ -2,6 +2,14 @@
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/philox.h"
 
+static void apply_row(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *beta, real *y) {
+  const vec center = vset(mean), factor = vset(rstd);
+  for (int64_t i = 0; i < width; i += VEC) {
+    const vec n = (vload_n(x + i, width - i) - center) * factor;
+    vstore_n(y + i, vmadd(n, vload_n(gamma + i, width - i), vload_n(beta + i, width - i)), width - i);
+  }
+}
+
 void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y) {
   const float scale = 1.0f / (float)width;
   vec total = vzero(), squares = vzero();
@@ -13,14 +21,32 @@ void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *
     const vec d = vfirst_n(vload_n(x + i, width - i), width - i, center) - center;
     squares = vmadd(d, d, squares);
   }
-  const float r = 1.0f / sqrtf(vsum(squares) * scale + eps);
-  const vec factor = vset(r);
-  for (int64_t i = 0; i < width; i += VEC) {
-    const vec n = (vload_n(x + i, width - i) - center) * factor;
-    vstore_n(y + i, vmadd(n, vload_n(gamma + i, width - i), vload_n(beta + i, width - i)), width - i);
-  }
   *mean = m;
-  *rstd = r;
+  *rstd = 1.0f / sqrtf(vsum(squares) * scale + eps);
+  apply_row(width, x, *mean, *rstd, gamma, beta, y);
+}
+
+typedef struct norm_rows {
+  int64_t rows, width;
+  const float *sum, *mean, *rstd, *gamma, *beta;
+  float *y;
+} norm_rows;
+
+enum { ROWS_PER_TASK = 16 };
+
+static void forward_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const norm_rows *n = context;
+  const int64_t first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
+  for (int64_t r = first; r < last && r < n->rows; r++)
+    apply_row(n->width, n->sum + r * n->width, n->mean[r], n->rstd[r], n->gamma, n->beta, n->y + r * n->width);
+}
+
+void CPU(norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
+                       const real *gamma, const real *beta, real *y) {
+  norm_rows n = {
+      .rows = rows, .width = width, .sum = sum, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = beta, .y = y};
+  CPU(run)(c, (rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &n);
 }
 
 /* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)). */

@@ -3,6 +3,12 @@
 
 #include <math.h>
 
+static void apply_row(int32_t width, const real *x, double mean, double rstd, const real *gamma, const real *beta, real *y) {
+  for (int32_t i = 0; i < width; i++)
+    y[i] = (real)(((double)x[i] - mean) * rstd * (double)gamma[i] + (double)beta[i]);
+}
+
+/* Mean and deviation are rounded before they are used, so that norm_forward gives the same bits. */
 void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y) {
   double sum = 0, squares = 0;
   for (int32_t i = 0; i < width; i++)
@@ -11,10 +17,16 @@ void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *
   for (int32_t i = 0; i < width; i++)
     squares += ((double)x[i] - m) * ((double)x[i] - m);
   const double r = 1 / sqrt(squares / width + (double)eps);
-  for (int32_t i = 0; i < width; i++)
-    y[i] = (real)(((double)x[i] - m) * r * (double)gamma[i] + (double)beta[i]);
   *mean = (real)m;
   *rstd = (real)r;
+  apply_row(width, x, (double)*mean, (double)*rstd, gamma, beta, y);
+}
+
+void REF(norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
+                       const real *gamma, const real *beta, real *y) {
+  (void)c;
+  for (int64_t r = 0; r < rows; r++)
+    apply_row(width, sum + r * width, (double)mean[r], (double)rstd[r], gamma, beta, y + r * width);
 }
 
 /* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)). dx may be dy. */

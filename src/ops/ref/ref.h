@@ -30,12 +30,15 @@ void REF(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
 
 /* ---- activation.c */
 double REF(activate)(brim_activation act, double x);
+void REF(act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y);
 void REF(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);
 
 /* ---- norm.c */
 void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y);
 void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
                             real *dgamma, real *dbeta);
+void REF(norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
+                       const real *gamma, const real *beta, real *y);
 void REF(norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
                         const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
                         real *dsum, real *dbranch, real *dgamma, real *dbeta);
