@@ -30,39 +30,51 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
   }
 }
 
-static int dataset_row_fits(const brim_model *model, const brim_sample *sample, bool labels, const char *name, brim_error *err) {
-  unsigned long long row = (unsigned long long)sample->row;
-  int32_t words = brim_model_vocab_size(model), outputs = brim_model_outputs(model);
-  if (sample->length > brim_model_max_length(model))
-    return brim_error_set(err, BRIM_E_MISMATCH,
-                          "%s: row %llu has %d tokens, but the model has %d positions: encode with max_length %d", name, row,
-                          (int)sample->length, (int)brim_model_max_length(model), (int)brim_model_max_length(model));
+/* ---- what fits -------------------------------------------------------------------------------------------- */
+
+/* A row as a message names it: the data set's name and the row's number in its source. */
+typedef struct row_place {
+  const char *name;
+  unsigned long long row;
+} row_place;
+
+static int fits_text(const brim_model *model, const brim_sample *sample, int32_t cut, row_place at, brim_error *err) {
+  int32_t words = brim_model_vocab_size(model), most = brim_model_max_length(model);
+  if (sample->length > most && (cut == 0 || cut > most))
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has %d tokens, but the model has %d positions: use max_length %d",
+                          at.name, at.row, (int)sample->length, (int)most, (int)most);
   for (int32_t i = 0; i < sample->length; i++)
-    if (sample->ids[i] < 0 || sample->ids[i] >= words)
+    if (sample->ids[i] >= words)
       return brim_error_set(err, BRIM_E_MISMATCH,
-                            "%s: row %llu has token id %d, but the model has %d words: use the model's own tokenizer", name, row,
+                            "%s: row %llu has token id %d, but the model has %d words: use its own tokenizer", at.name, at.row,
                             (int)sample->ids[i], (int)words);
-  if (!labels)
-    return BRIM_OK;
-  if (isnan(sample->label))
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has no label", name, row);
-  if (!isfinite(sample->label))
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has an infinite label", name, row);
-  if (brim_model_task(model) != BRIM_TASK_REGRESSION && !(sample->label >= 0.0f && sample->label < (float)outputs))
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has label %g, but the model knows %d classes", name, row,
-                          (double)sample->label, (int)outputs);
   return BRIM_OK;
 }
 
-int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, bool labels, const char *name, brim_error *err) {
+static int fits_label(const brim_model *model, float label, row_place at, brim_error *err) {
+  if (isnan(label))
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has no label", at.name, at.row);
+  if (!isfinite(label))
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has an infinite label", at.name, at.row);
+  int32_t classes = brim_model_outputs(model);
+  if (brim_model_task(model) == BRIM_TASK_REGRESSION || (label >= 0.0f && label < (float)classes && label == truncf(label)))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has label %g, but the model's classes are 0 to %d", at.name, at.row,
+                        (double)label, (int)classes - 1);
+}
+
+int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
+                      brim_error *err) {
   uint64_t rows = brim_dataset_rows(dataset);
   if (rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "%s: there are no rows", name);
   for (uint64_t row = 0; row < rows; row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
-    sample.row = row;
-    BRIM_TRY(dataset_row_fits(model, &sample, labels, name, err));
+    row_place at = {name, (unsigned long long)brim_dataset_origin(dataset, row)};
+    BRIM_TRY(fits_text(model, &sample, cut, at, err));
+    if (labels)
+      BRIM_TRY(fits_label(model, sample.label, at, err));
   }
   return BRIM_OK;
 }
@@ -120,24 +132,15 @@ int brim_prediction_run(const brim_prediction *p, float *logits, brim_error *err
 
 /* ---- a data set from scratch ------------------------------------------------------------------------------ */
 
-static int32_t evaluate_longest(const brim_dataset *dataset) {
-  const int32_t *lengths = brim_dataset_lengths(dataset);
-  int32_t longest = 1;
-  for (uint64_t r = 0, rows = brim_dataset_rows(dataset); r < rows; r++)
-    if (lengths[r] > longest)
-      longest = lengths[r];
-  return longest;
-}
-
 static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, const brim_eval_options *options, brim_plan **plan,
                          brim_error *err) {
+  bool wide = options->padding == BRIM_PAD_MAX_LENGTH && options->max_length <= 0;
   const brim_plan_options plan_options = {
       .batching = options->batching,
       .padding = options->padding,
       .batch_size = options->batch_size > 0 ? options->batch_size : 32,
       .max_tokens = options->max_tokens,
-      .max_length =
-          options->max_length > 0 || options->padding != BRIM_PAD_MAX_LENGTH ? options->max_length : evaluate_longest(dataset),
+      .max_length = wide ? brim_dataset_longest(dataset) : options->max_length,
       .oversize = BRIM_OVERSIZE_ALONE,
       .world_size = 1,
   };
@@ -189,13 +192,13 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
 int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                  float *logits, brim_error *err) {
   brim_metrics ignored;
-  BRIM_TRY(brim_dataset_fits(model, dataset, false, "data", err));
+  BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, false, "data", err));
   return evaluate_run(runtime, model, dataset, options, logits, &ignored, err);
 }
 
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                   brim_metrics *out, brim_error *err) {
-  BRIM_TRY(brim_dataset_fits(model, dataset, true, "data", err));
+  BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
   float *logits =
       brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset), (size_t)brim_model_outputs(model) * sizeof *logits);
   if (!logits)

@@ -6,8 +6,9 @@
 /* Widens `limits` to the largest part that `rank` computes in a plan over rows of these lengths. */
 void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t rank, const int32_t *lengths);
 
-/* Every row of the data set fits the model: length, ids and, with `labels`, labels. */
-int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, bool labels, const char *name, brim_error *err);
+/* Every row of the data set fits the model: length (rows are cut to `cut`; 0: not), ids and, with `labels`, labels. */
+int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
+                      brim_error *err) BRIM_CHECK;
 
 /* One pass over a plan of a data set. Borrowed throughout; nothing is allocated once `batch` has grown. */
 typedef struct brim_prediction {

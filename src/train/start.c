@@ -37,27 +37,21 @@ static int start_options(brim_trainer *t, brim_error *err) {
 
 /* ---- evaluation sets -------------------------------------------------------------------------------------- */
 
-static int64_t start_longest(const brim_dataset *dataset) {
-  const int32_t *lengths = brim_dataset_lengths(dataset);
-  int64_t longest = 1;
-  for (uint64_t r = 0, rows = brim_dataset_rows(dataset); r < rows; r++)
-    if (lengths[r] > longest)
-      longest = lengths[r];
-  return longest;
-}
-
 /* Evaluation computes at once what training computes at once: it needs no memory of its own. */
 static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err) {
-  brim_plan_options plan = t->options.plan;
-  int64_t longest = start_longest(set->dataset);
-  plan.batching = BRIM_SORTED;
-  plan.batch_size = 0;
-  plan.max_tokens = t->survey.limits.max_slots > longest ? t->survey.limits.max_slots : longest;
-  plan.max_rows = 4 * (int64_t)t->survey.limits.max_sequences;
-  plan.accumulate = t->options.group.world_size;
-  plan.required_batch_size_multiple = 0;
-  plan.drop_last = false;
-  plan.oversize = BRIM_OVERSIZE_ALONE;
+  int64_t longest = brim_dataset_longest(set->dataset), most = t->survey.limits.max_slots;
+  const brim_plan_options plan = {
+      .batching = BRIM_SORTED,
+      .padding = t->options.plan.padding,
+      .max_tokens = most > longest ? most : longest,
+      .max_rows = 4 * (int64_t)t->survey.limits.max_sequences,
+      .accumulate = t->options.group.world_size,
+      .max_length = t->options.plan.max_length,
+      .pad_to_multiple_of = t->options.plan.pad_to_multiple_of,
+      .oversize = BRIM_OVERSIZE_ALONE,
+      .seed = t->options.plan.seed,
+      .world_size = t->options.group.world_size,
+  };
   return brim_plan_new(t->runtime, brim_dataset_lengths(set->dataset), brim_dataset_rows(set->dataset), &plan, 0, &set->plan,
                        err);
 }
@@ -73,7 +67,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
     *set = (brim_eval_set){.name = evals[t->eval_count].name, .dataset = evals[t->eval_count].dataset};
-    BRIM_TRY(brim_dataset_fits(t->model, set->dataset, true, set->name, err));
+    BRIM_TRY(brim_dataset_fits(t->model, set->dataset, t->options.plan.max_length, true, set->name, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.rank, brim_dataset_lengths(set->dataset));
     if (brim_dataset_rows(set->dataset) > most)
@@ -127,7 +121,7 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
   BRIM_TRY(start_options(t, err));
-  BRIM_TRY(brim_dataset_fits(t->model, t->dataset, true, "training data", err));
+  BRIM_TRY(brim_dataset_fits(t->model, t->dataset, t->options.plan.max_length, true, "training data", err));
   BRIM_TRY(
       brim_survey_run(t->runtime, brim_dataset_lengths(t->dataset), brim_dataset_rows(t->dataset), &t->options, &t->survey, err));
   t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);

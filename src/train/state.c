@@ -13,6 +13,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "train/fields.h"
 
 #define STATE_VERSION 1
 #define STATE_LIMIT   (1u << 20) /* bytes of a state.json, far more than one has */
@@ -22,9 +23,11 @@ typedef enum member_kind {
   MEMBER_I64,
   MEMBER_I32,
   MEMBER_BOOL,
+  MEMBER_TEXT,
   MEMBER_BATCHING,
   MEMBER_PADDING,
-  MEMBER_TEXT
+  MEMBER_OVERSIZE,
+  MEMBER_TAIL
 } member_kind;
 
 /* A member of a struct, as a named value. */
@@ -34,38 +37,38 @@ typedef struct member {
   size_t offset;
 } member;
 
+/* The name of an enumeration's value. */
+static const char *member_name(member_kind kind, const void *at) {
+  switch (kind) {
+  case MEMBER_BATCHING:
+    return brim_batching_name(*(const brim_batching *)at);
+  case MEMBER_PADDING:
+    return brim_padding_name(*(const brim_padding *)at);
+  case MEMBER_OVERSIZE:
+    return brim_oversize_name(*(const brim_oversize *)at);
+  default:
+    return brim_tail_name(*(const brim_tail *)at);
+  }
+}
+
 static brim_field member_field(const member *m, const void *object) {
-  const char *at = (const char *)object + m->offset;
-  brim_field field = {.name = m->name, .kind = BRIM_VALUE_INT};
+  const void *at = (const char *)object + m->offset;
+  const char *text;
   switch (m->kind) {
   case MEMBER_REAL:
-    field.kind = BRIM_VALUE_REAL;
-    memcpy(&field.real, at, sizeof field.real);
-    break;
+    return BRIM_FIELD_REAL(m->name, *(const double *)at);
   case MEMBER_I64:
-    memcpy(&field.integer, at, sizeof field.integer);
-    break;
+    return BRIM_FIELD_INT(m->name, *(const int64_t *)at);
   case MEMBER_I32:
-    field.integer = *(const int32_t *)(const void *)at;
-    break;
+    return BRIM_FIELD_INT(m->name, *(const int32_t *)at);
   case MEMBER_BOOL:
-    field.kind = BRIM_VALUE_BOOL;
-    field.integer = *(const bool *)at;
-    break;
+    return BRIM_FIELD_BOOL(m->name, *(const bool *)at);
   case MEMBER_TEXT:
-    field.kind = BRIM_VALUE_TEXT;
-    field.text = *(const char *const *)(const void *)at;
-    if (!field.text)
-      field.text = "";
-    break;
-  case MEMBER_BATCHING:
-  case MEMBER_PADDING:
-    field.kind = BRIM_VALUE_TEXT;
-    field.text = m->kind == MEMBER_BATCHING ? brim_batching_name(*(const brim_batching *)(const void *)at)
-                                            : brim_padding_name(*(const brim_padding *)(const void *)at);
-    break;
+    text = *(const char *const *)at;
+    return BRIM_FIELD_TEXT(m->name, text ? text : "");
+  default:
+    return BRIM_FIELD_TEXT(m->name, member_name(m->kind, at));
   }
-  return field;
 }
 
 /* ---- the tables ------------------------------------------------------------------------------------------- */
@@ -75,34 +78,22 @@ static brim_field member_field(const member *m, const void *object) {
 #define PLAN(name, kind)                                                                                                         \
   { #name, kind, offsetof(brim_train_options, plan.name) }
 static const member option_members[] = {
-    PLAN(batching, MEMBER_BATCHING),
-    PLAN(padding, MEMBER_PADDING),
-    PLAN(batch_size, MEMBER_I64),
-    PLAN(max_tokens, MEMBER_I64),
-    PLAN(max_rows, MEMBER_I64),
-    PLAN(accumulate, MEMBER_I64),
-    PLAN(max_length, MEMBER_I32),
-    PLAN(pad_to_multiple_of, MEMBER_I32),
-    PLAN(read_ahead, MEMBER_I64),
-    PLAN(required_batch_size_multiple, MEMBER_I64),
-    PLAN(drop_last, MEMBER_BOOL),
-    PLAN(oversize, MEMBER_I32),
-    {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
-    OPTION(epochs, MEMBER_REAL),
-    OPTION(max_steps, MEMBER_I64),
-    OPTION(lr, MEMBER_REAL),
-    OPTION(beta1, MEMBER_REAL),
-    OPTION(beta2, MEMBER_REAL),
-    OPTION(eps, MEMBER_REAL),
-    OPTION(weight_decay, MEMBER_REAL),
-    OPTION(clip, MEMBER_REAL),
-    OPTION(warmup_steps, MEMBER_I64),
-    OPTION(warmup_ratio, MEMBER_REAL),
-    OPTION(seed, MEMBER_I64),
-    OPTION(best_metric, MEMBER_TEXT),
+    PLAN(batching, MEMBER_BATCHING),   PLAN(padding, MEMBER_PADDING),
+    PLAN(batch_size, MEMBER_I64),      PLAN(max_tokens, MEMBER_I64),
+    PLAN(max_rows, MEMBER_I64),        PLAN(accumulate, MEMBER_I64),
+    PLAN(max_length, MEMBER_I32),      PLAN(pad_to_multiple_of, MEMBER_I32),
+    PLAN(read_ahead, MEMBER_I64),      PLAN(required_batch_size_multiple, MEMBER_I64),
+    PLAN(drop_last, MEMBER_BOOL),      PLAN(oversize, MEMBER_OVERSIZE),
+    PLAN(tail, MEMBER_TAIL),           PLAN(cost_linear, MEMBER_REAL),
+    PLAN(cost_square, MEMBER_REAL),    {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
+    OPTION(epochs, MEMBER_REAL),       OPTION(max_steps, MEMBER_I64),
+    OPTION(lr, MEMBER_REAL),           OPTION(beta1, MEMBER_REAL),
+    OPTION(beta2, MEMBER_REAL),        OPTION(eps, MEMBER_REAL),
+    OPTION(weight_decay, MEMBER_REAL), OPTION(clip, MEMBER_REAL),
+    OPTION(warmup_steps, MEMBER_I64),  OPTION(warmup_ratio, MEMBER_REAL),
+    OPTION(seed, MEMBER_I64),          OPTION(best_metric, MEMBER_TEXT),
 };
 _Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTION_FIELDS, "the header's count is wrong");
-_Static_assert(sizeof(brim_oversize) == sizeof(int32_t), "an enumeration is read as int32");
 
 #define STATE(name, kind)                                                                                                        \
   { #name, kind, offsetof(brim_train_state, name) }
@@ -172,15 +163,9 @@ static hash_text hash_hex(uint64_t hash) {
 
 static void state_identity_text(brim_text *out, const brim_train_identity *identity) {
   hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint);
-  const brim_field model[] = {
-      {.name = "type", .kind = BRIM_VALUE_TEXT, .text = identity->model_type},
-      {.name = "kernels", .kind = BRIM_VALUE_TEXT, .text = identity->kernels},
-      {.name = "initial_weights", .kind = BRIM_VALUE_TEXT, .text = weights.hex},
-  };
-  const brim_field dataset[] = {
-      {.name = "rows", .kind = BRIM_VALUE_INT, .integer = (int64_t)identity->data_rows},
-      {.name = "fingerprint", .kind = BRIM_VALUE_TEXT, .text = data.hex},
-  };
+  const brim_field model[] = {BRIM_FIELD_TEXT("type", identity->model_type), BRIM_FIELD_TEXT("kernels", identity->kernels),
+                              BRIM_FIELD_TEXT("initial_weights", weights.hex)};
+  const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex)};
   brim_field options[BRIM_TRAIN_OPTION_FIELDS];
   brim_train_option_fields(identity->options, options);
   brim_text_string(out, ",\n\"model\":");

@@ -45,11 +45,12 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Appends the rows of a part, at most eight of them. */
-static size_t rows_text(char *text, size_t size, size_t used, const brim_planned *part, uint32_t *listed) {
+/* Appends the rows of a part by their numbers in the source, at most eight in all. */
+static size_t rows_text(const brim_trainer *t, char *text, size_t size, size_t used, const brim_planned *part, uint32_t *listed) {
   for (uint32_t i = 0; i < part->count && used < size; i++, ++*listed)
     if (*listed < 8)
-      used += (size_t)snprintf(text + used, size - used, *listed ? ", %llu" : "%llu", (unsigned long long)part->rows[i]);
+      used += (size_t)snprintf(text + used, size - used, *listed ? ", %llu" : "%llu",
+                               (unsigned long long)brim_dataset_origin(t->dataset, part->rows[i]));
   return used;
 }
 
@@ -59,11 +60,11 @@ static int step_diverged(brim_trainer *t, const char *what, const step_sums *sum
   uint32_t listed = 0;
   size_t used = 0;
   if (sums->bad.count > 0)
-    rows_text(rows, sizeof rows, 0, &sums->bad, &listed);
+    rows_text(t, rows, sizeof rows, 0, &sums->bad, &listed);
   for (uint64_t i = t->part; i < sums->end && sums->bad.count == 0; i++) {
     brim_planned part;
     brim_plan_part(t->plan, t->options.group.rank, i, &part);
-    used = rows_text(rows, sizeof rows, used, &part, &listed);
+    used = rows_text(t, rows, sizeof rows, used, &part, &listed);
   }
   if (listed > 8)
     snprintf(more, sizeof more, " and %u more", (unsigned)(listed - 8));

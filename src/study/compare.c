@@ -1,0 +1,140 @@
+/* compare.c: the same job under several kinds of batches and padding, from the same weights. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "brim/study.h"
+#include "train/evaluate.h"
+#include "train/fields.h"
+#include "train/schedule.h"
+
+typedef struct compare_job {
+  brim_runtime *runtime;
+  brim_model *model;
+  const brim_dataset *train, *eval;
+  const brim_train_options *options;
+  float *weights; /* every mode starts from these */
+} compare_job;
+
+static size_t compare_bytes(const brim_model *model) {
+  return (size_t)brim_model_flat_size(model) * sizeof(float);
+}
+
+/* Training itself begins with moments of zero. */
+static void compare_restore(const compare_job *job) {
+  memcpy(brim_model_values(job->model), job->weights, compare_bytes(job->model));
+}
+
+static brim_train_options compare_options(const compare_job *job, const brim_mode *mode) {
+  brim_train_options options = *job->options;
+  options.plan.batching = mode->batching;
+  options.plan.padding = mode->padding;
+  if (mode->padding == BRIM_PAD_MAX_LENGTH && options.plan.max_length == 0)
+    options.plan.max_length = brim_dataset_longest(job->train);
+  options.output = NULL;
+  options.resume = options.overwrite = false;
+  return options;
+}
+
+static int compare_announce(const compare_job *job, const brim_mode *mode, int index, int count, brim_error *err) {
+  const brim_field fields[] = {BRIM_FIELD_TEXT("name", mode->name),
+                               BRIM_FIELD_TEXT("batching", brim_batching_name(mode->batching)),
+                               BRIM_FIELD_TEXT("padding", brim_padding_name(mode->padding)), BRIM_FIELD_INT("index", index),
+                               BRIM_FIELD_INT("count", count)};
+  const brim_event event = {"mode", fields, BRIM_FIELD_COUNT(fields)};
+  int status = job->options->event ? job->options->event(job->options->event_context, &event) : BRIM_OK;
+  return status ? brim_error_set(err, status, "the comparison was stopped by the program that started it") : BRIM_OK;
+}
+
+/* ---- before the clock runs -------------------------------------------------------------------------------- */
+
+/* Takes the memory of all modes at once and finds the mode that uses the most of it. */
+static int compare_prepare(const compare_job *job, const brim_mode *modes, int count, int *largest, brim_error *err) {
+  brim_model_limits limits = {.training = true};
+  *largest = 0;
+  for (int i = 0; i < count; i++) {
+    brim_train_options options = compare_options(job, &modes[i]);
+    brim_survey survey;
+    BRIM_TRY(brim_train_options_check(&options, err));
+    BRIM_TRY(
+        brim_survey_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &survey, err));
+    if (survey.limits.max_slots > limits.max_slots) {
+      limits.max_slots = survey.limits.max_slots;
+      *largest = i;
+    }
+    if (survey.limits.max_sequences > limits.max_sequences)
+      limits.max_sequences = survey.limits.max_sequences;
+    if (survey.limits.max_length > limits.max_length)
+      limits.max_length = survey.limits.max_length;
+  }
+  return brim_model_prepare(job->model, &limits, err);
+}
+
+/* One step that is forgotten: whoever comes first would otherwise pay for fresh pages and a cold processor. */
+static int compare_warm_up(const compare_job *job, const brim_mode *mode, brim_error *err) {
+  brim_train_options options = compare_options(job, mode);
+  brim_train_result ignored;
+  options.max_steps = 1;
+  options.event = NULL;
+  int status = brim_train(job->runtime, job->model, NULL, job->train, NULL, 0, &options, &ignored, err);
+  compare_restore(job);
+  return status;
+}
+
+/* ---- the modes -------------------------------------------------------------------------------------------- */
+
+static int compare_mode(const compare_job *job, const brim_mode *mode, brim_mode_result *result, brim_error *err) {
+  brim_train_options options = compare_options(job, mode);
+  brim_train_result run;
+  compare_restore(job);
+  BRIM_TRY(brim_train(job->runtime, job->model, NULL, job->train, NULL, 0, &options, &run, err));
+  *result = (brim_mode_result){.mode = *mode,
+                               .steps = run.steps,
+                               .rows = run.rows,
+                               .tokens = run.tokens,
+                               .slots = run.slots,
+                               .seconds = run.seconds,
+                               .tokens_per_second = run.seconds > 0.0 ? (double)run.tokens / run.seconds : 0.0,
+                               .padding_share = 1.0 - (double)run.tokens / (double)run.slots,
+                               .loss = run.loss};
+  if (!job->eval)
+    return BRIM_OK;
+  brim_eval_options evaluation;
+  brim_eval_options_init(&evaluation);
+  evaluation.max_length = job->options->plan.max_length;
+  evaluation.event = job->options->event;
+  evaluation.event_context = job->options->event_context;
+  result->evaluated = true;
+  return brim_evaluate(job->runtime, job->model, job->eval, &evaluation, &result->metrics, err);
+}
+
+static int compare_run(const compare_job *job, const brim_mode *modes, int count, brim_mode_result *results, brim_error *err) {
+  int largest;
+  BRIM_TRY(brim_dataset_fits(job->model, job->train, job->options->plan.max_length, true, "training data", err));
+  if (job->eval)
+    BRIM_TRY(brim_dataset_fits(job->model, job->eval, job->options->plan.max_length, true, "evaluation data", err));
+  BRIM_TRY(compare_prepare(job, modes, count, &largest, err));
+  BRIM_TRY(compare_warm_up(job, &modes[largest], err));
+  for (int i = 0; i < count; i++) {
+    BRIM_TRY(compare_announce(job, &modes[i], i, count, err));
+    BRIM_TRY(compare_mode(job, &modes[i], &results[i], err));
+  }
+  return BRIM_OK;
+}
+
+int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *train, const brim_dataset *eval,
+                 const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
+                 brim_error *err) {
+  compare_job job = {.runtime = runtime, .model = model, .train = train, .eval = eval, .options = options};
+  if (mode_count <= 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there is no mode to compare");
+  job.weights = brim_alloc(runtime, compare_bytes(model));
+  if (!job.weights)
+    return BRIM_NOMEM(err);
+  memcpy(job.weights, brim_model_values(model), compare_bytes(model));
+  int status = compare_run(&job, modes, mode_count, results, err);
+  compare_restore(&job);
+  brim_model_state_written(model);
+  brim_release(runtime, job.weights);
+  return status;
+}
