@@ -1,0 +1,230 @@
+#include "data/dataset.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/hashmap.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+#define FIRST_CHUNK ((size_t)64 << 10)
+#define LAST_CHUNK  ((size_t)16 << 20)
+
+/* ---- making ----------------------------------------------------------------------------------------------- */
+
+brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
+  brim_dataset *dataset = brim_alloc_zero(runtime, sizeof *dataset);
+  if (!dataset) {
+    brim_error_memory(err);
+    return NULL;
+  }
+  dataset->runtime = dataset->excluded.runtime = runtime;
+  dataset->highest_id = -1;
+  return dataset;
+}
+
+static void free_chunks(brim_runtime *runtime, brim_chunk *chunk) {
+  while (chunk) {
+    brim_chunk *before = chunk->before;
+    brim_release(runtime, chunk);
+    chunk = before;
+  }
+}
+
+void brim_dataset_free(brim_dataset *dataset) {
+  if (!dataset)
+    return;
+  brim_runtime *runtime = dataset->runtime;
+  free_chunks(runtime, dataset->tokens);
+  free_chunks(runtime, dataset->types);
+  brim_release(runtime, dataset->ids);
+  brim_release(runtime, dataset->lengths);
+  brim_release(runtime, dataset->type_ids);
+  brim_release(runtime, dataset->values);
+  brim_release(runtime, dataset->origins);
+  brim_labels_free(&dataset->labels);
+  brim_exclusions_free(&dataset->excluded);
+  brim_release(runtime, dataset);
+}
+
+/* A copy of some bytes in the newest chunk, or in a new one. */
+static void *keep(brim_runtime *runtime, brim_chunk **newest, const void *bytes, size_t length) {
+  brim_chunk *chunk = *newest;
+  if (!chunk || chunk->size - chunk->used < length) {
+    size_t size = !chunk ? FIRST_CHUNK : chunk->size < LAST_CHUNK ? 2 * chunk->size : LAST_CHUNK;
+    if (size < length)
+      size = length;
+    chunk = brim_alloc(runtime, sizeof *chunk + size);
+    if (!chunk)
+      return NULL;
+    *chunk = (brim_chunk){.before = *newest, .size = size};
+    *newest = chunk;
+  }
+  void *place = chunk->bytes + chunk->used;
+  memcpy(place, bytes, length);
+  chunk->used += length;
+  return place;
+}
+
+static uint8_t highest_type(const brim_sample *sample) {
+  uint8_t highest = 0;
+  for (int32_t i = 0; sample->type_ids && i < sample->length; i++)
+    if (sample->type_ids[i] > highest)
+      highest = sample->type_ids[i];
+  return highest;
+}
+
+static int32_t highest_id(const brim_sample *sample, int32_t highest) {
+  for (int32_t i = 0; i < sample->length; i++)
+    if (sample->ids[i] > highest)
+      highest = sample->ids[i];
+  return highest;
+}
+
+/* Room for one more row in every array that is in use; `needed` types and origins begin with the rows so far filled in. */
+static int make_room(brim_dataset *d, bool types, bool origin, bool labelled, brim_error *err) {
+  size_t rows = (size_t)d->rows, more = rows + 1;
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->ids, &d->ids_room, more, sizeof *d->ids, err));
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->lengths, &d->lengths_room, more, sizeof *d->lengths, err));
+  if (labelled)
+    BRIM_TRY(brim_grow(d->runtime, (void **)&d->values, &d->values_room, more, sizeof *d->values, err));
+  if (types || d->type_ids) {
+    bool first = !d->type_ids;
+    BRIM_TRY(brim_grow(d->runtime, (void **)&d->type_ids, &d->types_room, more, sizeof *d->type_ids, err));
+    for (size_t i = 0; first && i < rows; i++)
+      d->type_ids[i] = NULL;
+  }
+  if (origin || d->origins) {
+    bool first = !d->origins;
+    BRIM_TRY(brim_grow(d->runtime, (void **)&d->origins, &d->origins_room, more, sizeof *d->origins, err));
+    for (size_t i = 0; first && i < rows; i++)
+      d->origins[i] = i;
+  }
+  return BRIM_OK;
+}
+
+int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) {
+  uint8_t type = highest_type(sample);
+  size_t length = (size_t)sample->length;
+  BRIM_TRY(make_room(d, type > 0, sample->row != d->rows, labelled, err));
+  const int32_t *ids = keep(d->runtime, &d->tokens, sample->ids, length * sizeof *ids);
+  const uint8_t *types = type > 0 ? keep(d->runtime, &d->types, sample->type_ids, length) : NULL;
+  if (!ids || (type > 0 && !types))
+    return BRIM_NOMEM(err);
+  d->ids[d->rows] = ids;
+  d->lengths[d->rows] = sample->length;
+  if (d->type_ids)
+    d->type_ids[d->rows] = types;
+  if (d->origins)
+    d->origins[d->rows] = sample->row;
+  if (labelled)
+    d->values[d->rows] = isnan(sample->label) ? NAN : sample->label; /* one NaN, for the fingerprint */
+  d->rows++;
+  d->token_count += length;
+  d->truncated += lost > 0;
+  d->lost += lost;
+  d->highest_id = highest_id(sample, d->highest_id);
+  if (sample->length > d->longest)
+    d->longest = sample->length;
+  if (type > d->highest_type)
+    d->highest_type = type;
+  return BRIM_OK;
+}
+
+/* Lengths, ids, types and labels, row by row; rows whose types are all 0 hash alike whether types were given or not. */
+static uint64_t fingerprint(const brim_dataset *d) {
+  uint64_t hash = brim_hash64(&d->rows, sizeof d->rows, 0);
+  for (uint64_t i = 0; i < d->rows; i++) {
+    size_t length = (size_t)d->lengths[i];
+    const uint8_t *types = d->type_ids ? d->type_ids[i] : NULL;
+    hash = brim_hash64(d->ids[i], length * sizeof *d->ids[i], hash);
+    if (types)
+      hash = brim_hash64(types, length, hash);
+  }
+  return d->values ? brim_hash64(d->values, (size_t)d->rows * sizeof *d->values, hash) : hash;
+}
+
+/* Shrinking may fail, which leaves the larger block. */
+static void *shrink(brim_runtime *runtime, void *items, uint64_t count, size_t size) {
+  void *smaller = items ? brim_resize_array(runtime, items, (size_t)count, size) : NULL;
+  return smaller ? smaller : items;
+}
+
+void brim_dataset_seal(brim_dataset *d) {
+  d->ids = shrink(d->runtime, d->ids, d->rows, sizeof *d->ids);
+  d->lengths = shrink(d->runtime, d->lengths, d->rows, sizeof *d->lengths);
+  d->type_ids = shrink(d->runtime, d->type_ids, d->rows, sizeof *d->type_ids);
+  d->values = shrink(d->runtime, d->values, d->rows, sizeof *d->values);
+  d->origins = shrink(d->runtime, d->origins, d->rows, sizeof *d->origins);
+  d->labelled = d->values != NULL;
+  for (uint64_t i = 0; i < d->rows && d->labelled; i++)
+    d->labelled = !isnan(d->values[i]);
+  d->fingerprint = fingerprint(d);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+uint64_t brim_dataset_rows(const brim_dataset *dataset) {
+  return dataset->rows;
+}
+
+uint64_t brim_dataset_tokens(const brim_dataset *dataset) {
+  return dataset->token_count;
+}
+
+uint64_t brim_dataset_truncated(const brim_dataset *dataset) {
+  return dataset->truncated;
+}
+
+uint64_t brim_dataset_lost(const brim_dataset *dataset) {
+  return dataset->lost;
+}
+
+const int32_t *brim_dataset_lengths(const brim_dataset *dataset) {
+  return dataset->lengths;
+}
+
+int32_t brim_dataset_longest(const brim_dataset *dataset) {
+  return dataset->longest;
+}
+
+int32_t brim_dataset_highest_id(const brim_dataset *dataset) {
+  return dataset->highest_id;
+}
+
+int32_t brim_dataset_highest_type(const brim_dataset *dataset) {
+  return dataset->highest_type;
+}
+
+bool brim_dataset_has_pairs(const brim_dataset *dataset) {
+  return dataset->pairs;
+}
+
+bool brim_dataset_has_labels(const brim_dataset *dataset) {
+  return dataset->labelled;
+}
+
+const brim_labels *brim_dataset_labels(const brim_dataset *dataset) {
+  return dataset->mapped ? &dataset->labels : NULL;
+}
+
+uint64_t brim_dataset_fingerprint(const brim_dataset *dataset) {
+  return dataset->fingerprint;
+}
+
+uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row) {
+  return dataset->origins ? dataset->origins[row] : row;
+}
+
+const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count) {
+  *count = dataset->excluded.count;
+  return dataset->excluded.items;
+}
+
+void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out) {
+  *out = (brim_sample){.ids = dataset->ids[row],
+                       .type_ids = dataset->type_ids ? dataset->type_ids[row] : NULL,
+                       .length = dataset->lengths[row],
+                       .label = dataset->values ? dataset->values[row] : NAN,
+                       .row = row};
+}

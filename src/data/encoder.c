@@ -1,0 +1,337 @@
+/* encoder.c: records -> blocks -> ids. The reader fills blocks one after another, any thread encodes a block, and the caller
+ * takes their rows in order:
+ *
+ *   fill_block (one at a time) -> encode_block (in parallel) -> brim_encoder_next
+ *
+ * A block holds whole records and the failure that comes behind them, if any, so what the caller sees does not depend on threads.
+ */
+#include "data/encoder.h"
+
+#include <pthread.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/ordered.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "data/reader.h"
+
+#define BLOCK_BYTES  ((size_t)256 << 10) /* text of a block; a longer record has one for itself */
+#define BLOCK_ROWS   ((size_t)4096)
+#define BLOCK_TOKENS ((size_t)BLOCK_BYTES / 4) /* a first guess */
+#define NONE         SIZE_MAX
+
+/* A record with its strings as ranges of the block's bytes, then the range of its tokens. */
+typedef struct block_row {
+  size_t text, text_length, pair, pair_length, label, label_length; /* pair, label: NONE if there is none */
+  bool label_is_string;
+  uint64_t row;
+  int64_t line, byte;
+  const char *file;
+  size_t ids, length, lost;
+} block_row;
+
+typedef struct block {
+  struct block *next; /* in the list of spare blocks */
+  char *bytes;
+  size_t byte_count, byte_capacity;
+  block_row *rows;
+  size_t row_count, row_capacity;
+  int32_t *ids;
+  uint8_t *type_ids;
+  size_t token_count, id_capacity, type_capacity;
+  uint64_t consumed;
+  size_t encoded; /* rows that are ready: all, unless encoding failed */
+  int failed;     /* behind those rows */
+  brim_error failure;
+} block;
+
+typedef struct worker {
+  brim_scratch *scratch;
+  brim_encoding encoding;
+} worker;
+
+struct brim_encoder {
+  brim_runtime *runtime;
+  brim_reader *reader;
+  const brim_tokenizer *tokenizer;
+  brim_encode_options options;
+  worker *workers;
+  int worker_count;
+  brim_ordered *map;
+  pthread_mutex_t lock; /* of the spare blocks */
+  block *spare;
+  bool read_all; /* the producing side: the reader has ended, or failed in a block already made */
+
+  block *present; /* the consuming side */
+  size_t at;
+  bool ended;
+  uint64_t consumed, total;
+};
+
+/* ---- blocks ----------------------------------------------------------------------------------------------- */
+
+static void free_block(brim_runtime *runtime, block *b) {
+  if (!b)
+    return;
+  brim_release(runtime, b->bytes);
+  brim_release(runtime, b->rows);
+  brim_release(runtime, b->ids);
+  brim_release(runtime, b->type_ids);
+  brim_release(runtime, b);
+}
+
+static block *take_block(brim_encoder *encoder) {
+  pthread_mutex_lock(&encoder->lock);
+  block *b = encoder->spare;
+  if (b)
+    encoder->spare = b->next;
+  pthread_mutex_unlock(&encoder->lock);
+  if (!b)
+    b = brim_alloc_zero(encoder->runtime, sizeof *b);
+  if (b) {
+    b->byte_count = b->row_count = b->token_count = b->encoded = 0;
+    b->failed = BRIM_OK;
+  }
+  return b;
+}
+
+/* A discarded or used-up block waits for its next use. */
+static void spare_block(void *context, void *used) {
+  brim_encoder *encoder = context;
+  block *b = used;
+  if (!b)
+    return;
+  pthread_mutex_lock(&encoder->lock);
+  b->next = encoder->spare;
+  encoder->spare = b;
+  pthread_mutex_unlock(&encoder->lock);
+}
+
+/* ---- filling ---------------------------------------------------------------------------------------------- */
+
+static size_t append(block *b, const char *bytes, size_t length) {
+  size_t at = b->byte_count;
+  if (!bytes)
+    return NONE;
+  if (length)
+    memcpy(b->bytes + at, bytes, length);
+  b->byte_count += length;
+  return at;
+}
+
+static int add_record(brim_encoder *encoder, block *b, const brim_record *record, brim_error *err) {
+  size_t needed = b->byte_count + record->text_length + record->pair_length + record->label_length;
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->rows, &b->row_capacity, b->row_count + 1, sizeof *b->rows, err));
+  BRIM_TRY(
+      brim_grow(encoder->runtime, (void **)&b->bytes, &b->byte_capacity, needed < BLOCK_BYTES ? BLOCK_BYTES : needed, 1, err));
+  block_row *row = &b->rows[b->row_count++];
+  *row = (block_row){.text_length = record->text_length,
+                     .pair_length = record->pair_length,
+                     .label_length = record->label_length,
+                     .label_is_string = record->label_is_string,
+                     .row = record->row,
+                     .line = record->line,
+                     .byte = record->byte,
+                     .file = record->file};
+  row->text = append(b, record->text, record->text_length);
+  row->pair = append(b, record->pair, record->pair_length);
+  row->label = append(b, record->label, record->label_length);
+  return BRIM_OK;
+}
+
+/* Records until the block is full. A failure behind some records stays in the block, so that they come first. */
+static int fill_block(void *context, void **out, brim_error *err) {
+  brim_encoder *encoder = context;
+  if (encoder->read_all)
+    return BRIM_END;
+  block *b = take_block(encoder);
+  if (!b)
+    return BRIM_NOMEM(err);
+  int status = BRIM_OK;
+  while (status == BRIM_OK && b->byte_count < BLOCK_BYTES && b->row_count < BLOCK_ROWS) {
+    brim_record record;
+    status = brim_reader_next(encoder->reader, &record, &b->failure);
+    if (status == BRIM_OK)
+      status = add_record(encoder, b, &record, &b->failure);
+  }
+  encoder->read_all = status != BRIM_OK;
+  b->failed = status == BRIM_END ? BRIM_OK : status;
+  if (b->row_count == 0 && b->failed == BRIM_OK) {
+    spare_block(encoder, b);
+    return BRIM_END;
+  }
+  uint64_t total;
+  brim_reader_progress(encoder->reader, &b->consumed, &total);
+  *out = b;
+  return BRIM_OK;
+}
+
+static void interrupt_reader(void *context) {
+  brim_encoder *encoder = context;
+  brim_reader_interrupt(encoder->reader);
+}
+
+/* ---- encoding --------------------------------------------------------------------------------------------- */
+
+static int encode_row(brim_encoder *encoder, worker *w, block *b, block_row *row, brim_error *err) {
+  const char *pair = row->pair == NONE ? NULL : b->bytes + row->pair;
+  BRIM_TRY(brim_tokenizer_encode(encoder->tokenizer, w->scratch, b->bytes + row->text, row->text_length, pair, row->pair_length,
+                                 &encoder->options, &w->encoding, err));
+  size_t length = w->encoding.length, needed = b->token_count + length;
+  size_t room = needed < BLOCK_TOKENS ? BLOCK_TOKENS : needed;
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->ids, &b->id_capacity, room, sizeof *b->ids, err));
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->type_ids, &b->type_capacity, room, 1, err));
+  if (length) {
+    memcpy(b->ids + b->token_count, w->encoding.ids, length * sizeof *b->ids);
+    memcpy(b->type_ids + b->token_count, w->encoding.type_ids, length);
+  }
+  row->ids = b->token_count;
+  row->length = length;
+  row->lost = w->encoding.lost;
+  b->token_count = needed;
+  return BRIM_OK;
+}
+
+/* A failure stays in the block, behind the rows before it. */
+static int encode_block(void *context, void *data, int number, brim_error *err) {
+  brim_encoder *encoder = context;
+  block *b = data;
+  (void)err;
+  for (; b->encoded < b->row_count; b->encoded++) {
+    block_row *row = &b->rows[b->encoded];
+    brim_error failure = {0};
+    int status = encode_row(encoder, &encoder->workers[number], b, row, &failure);
+    if (status == BRIM_OK)
+      continue;
+    b->failed = brim_error_at(&b->failure, status, row->file, row->line, row->byte, "%s", failure.message);
+    break;
+  }
+  return BRIM_OK;
+}
+
+/* ---- the encoder ------------------------------------------------------------------------------------------ */
+
+static int open_encoder(brim_encoder *encoder, brim_error *err) {
+  int threads = brim_runtime_threads(encoder->runtime);
+  BRIM_TRY(brim_encode_options_check(encoder->tokenizer, &encoder->options, false, err));
+  encoder->workers = brim_alloc_array_zero(encoder->runtime, (size_t)threads, sizeof *encoder->workers);
+  if (!encoder->workers)
+    return BRIM_NOMEM(err);
+  for (; encoder->worker_count < threads; encoder->worker_count++)
+    BRIM_TRY(brim_scratch_new(encoder->runtime, encoder->tokenizer, &encoder->workers[encoder->worker_count].scratch, err));
+  uint64_t consumed;
+  brim_reader_progress(encoder->reader, &consumed, &encoder->total);
+  return brim_ordered_new(encoder->runtime,
+                          &(brim_ordered_options){.threads = threads > 1 ? threads : 0,
+                                                  .produce = fill_block,
+                                                  .work = encode_block,
+                                                  .discard = spare_block,
+                                                  .interrupt = interrupt_reader,
+                                                  .context = encoder},
+                          &encoder->map, err);
+}
+
+int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
+                     const brim_encode_options *options, brim_encoder **out, brim_error *err) {
+  *out = NULL;
+  brim_encoder *encoder = brim_alloc_zero(runtime, sizeof *encoder);
+  if (!encoder) {
+    brim_reader_close(reader);
+    return BRIM_NOMEM(err);
+  }
+  encoder->runtime = runtime;
+  encoder->reader = reader;
+  encoder->tokenizer = tokenizer;
+  encoder->options = *options;
+  pthread_mutex_init(&encoder->lock, NULL);
+  int status = open_encoder(encoder, err);
+  if (status != BRIM_OK) {
+    brim_encoder_close(encoder);
+    return status;
+  }
+  *out = encoder;
+  return BRIM_OK;
+}
+
+void brim_encoder_close(brim_encoder *encoder) {
+  if (!encoder)
+    return;
+  brim_runtime *runtime = encoder->runtime;
+  brim_ordered_free(encoder->map);
+  spare_block(encoder, encoder->present);
+  while (encoder->spare) {
+    block *b = encoder->spare;
+    encoder->spare = b->next;
+    free_block(runtime, b);
+  }
+  for (int i = 0; i < encoder->worker_count; i++) {
+    brim_scratch_free(encoder->workers[i].scratch);
+    brim_encoding_free(&encoder->workers[i].encoding);
+  }
+  brim_release(runtime, encoder->workers);
+  brim_reader_close(encoder->reader);
+  pthread_mutex_destroy(&encoder->lock);
+  brim_release(runtime, encoder);
+}
+
+/* Makes `present` a block with a row that was not handed out. */
+static int find_row(brim_encoder *encoder, brim_error *err) {
+  while (!encoder->present || encoder->at == encoder->present->encoded) {
+    block *b = encoder->present;
+    if (b && b->failed != BRIM_OK) {
+      if (err)
+        *err = b->failure;
+      return b->failed;
+    }
+    spare_block(encoder, b);
+    encoder->present = NULL;
+    encoder->at = 0;
+    void *next = NULL;
+    int status = brim_ordered_next(encoder->map, &next, err);
+    if (status == BRIM_END)
+      encoder->ended = true;
+    if (status != BRIM_OK)
+      return status;
+    encoder->present = next;
+    encoder->consumed = encoder->present->consumed;
+  }
+  return BRIM_OK;
+}
+
+int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err) {
+  if (encoder->ended)
+    return BRIM_END;
+  BRIM_TRY(find_row(encoder, err));
+  const block *b = encoder->present;
+  const block_row *row = &b->rows[encoder->at++];
+  *out = (brim_encoded){.ids = b->ids + row->ids,
+                        .type_ids = b->type_ids + row->ids,
+                        .length = row->length,
+                        .lost = row->lost,
+                        .row = row->row,
+                        .line = row->line,
+                        .byte = row->byte,
+                        .file = row->file,
+                        .pair = row->pair != NONE,
+                        .label = row->label == NONE ? NULL : b->bytes + row->label,
+                        .label_length = row->label_length,
+                        .label_is_string = row->label_is_string};
+  return BRIM_OK;
+}
+
+void brim_encoder_progress(const brim_encoder *encoder, uint64_t *consumed, uint64_t *total) {
+  *consumed = encoder->consumed;
+  *total = encoder->total;
+}
+
+const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder, uint64_t *count) {
+  *count = 0;
+  return encoder->ended ? brim_reader_excluded(encoder->reader, count) : NULL;
+}
+
+void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out) {
+  brim_exclusions *list = &encoder->reader->selection.excluded;
+  *out = *list;
+  *list = (brim_exclusions){.runtime = encoder->runtime};
+}

@@ -1,0 +1,330 @@
+#include "data/labels.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "base/utf8.h"
+
+/* ---- mappings --------------------------------------------------------------------------------------------- */
+
+void brim_labels_free(brim_labels *labels) {
+  if (!labels || !labels->runtime)
+    return;
+  for (int32_t i = 0; labels->names && i < labels->count; i++)
+    brim_release(labels->runtime, labels->names[i]);
+  brim_release(labels->runtime, labels->names);
+  *labels = (brim_labels){0};
+}
+
+static bool is_number_name(const char *name, const char *prefix, int32_t number) {
+  char expected[32];
+  brim_number_format(expected, sizeof expected, "%s%d", prefix, (int)number);
+  return strcmp(name, expected) == 0;
+}
+
+/* Are the names prefix0, prefix1, ..? */
+static bool all_numbered(const brim_labels *labels, const char *prefix) {
+  for (int32_t i = 0; i < labels->count; i++)
+    if (!is_number_name(labels->names[i], prefix, i))
+      return false;
+  return labels->names != NULL;
+}
+
+static int refuse_equal_names(brim_runtime *runtime, const char *const *names, int32_t count, brim_error *err) {
+  brim_hashmap seen;
+  brim_hashmap_init(&seen, runtime);
+  int status = BRIM_OK;
+  for (int32_t i = 0; i < count && status == BRIM_OK; i++) {
+    bool existed = false;
+    status = brim_hashmap_put(&seen, names[i], strlen(names[i]), i, &existed, NULL, err);
+    if (status == BRIM_OK && existed)
+      status = brim_error_set(err, BRIM_E_FORMAT, "two classes are named \"%s\"", names[i]);
+  }
+  brim_hashmap_free(&seen);
+  return status;
+}
+
+int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
+                     brim_error *err) {
+  *out = (brim_labels){0};
+  if (task == BRIM_TASK_REGRESSION) {
+    *out = (brim_labels){.task = task, .count = 1, .runtime = runtime};
+    return BRIM_OK;
+  }
+  if (task != BRIM_TASK_CLASSIFICATION)
+    return brim_error_set(err, BRIM_E_USAGE, "a mapping of labels needs a task");
+  if (count < 1 || count > BRIM_MAX_CLASSES)
+    return brim_error_set(err, BRIM_E_FORMAT, "%d classes: from 1 to %d are possible", (int)count, BRIM_MAX_CLASSES);
+  BRIM_TRY(refuse_equal_names(runtime, names, count, err));
+  brim_labels labels = {.task = task, .runtime = runtime};
+  labels.names = brim_alloc_array_zero(runtime, (size_t)count, sizeof *labels.names);
+  for (; labels.names && labels.count < count; labels.count++) {
+    const char *name = names[labels.count];
+    labels.names[labels.count] = brim_copy_string(runtime, name, strlen(name));
+    if (!labels.names[labels.count])
+      break;
+  }
+  if (labels.count < count) {
+    brim_labels_free(&labels);
+    return BRIM_NOMEM(err);
+  }
+  labels.integers = all_numbered(&labels, "");
+  *out = labels;
+  return BRIM_OK;
+}
+
+int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) {
+  return brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err);
+}
+
+/* ---- what a label is -------------------------------------------------------------------------------------- */
+
+/* A label's text, read: for numbers without the blanks around them. */
+typedef struct label_text {
+  brim_label_kind kind;
+  const char *text;
+  size_t length;
+  int64_t integer;
+  double real;
+} label_text;
+
+static label_text read_label(const char *text, size_t length) {
+  const char *trimmed = text;
+  size_t left = length;
+  for (; left && (*trimmed == ' ' || *trimmed == '\t'); left--)
+    trimmed++;
+  while (left && (trimmed[left - 1] == ' ' || trimmed[left - 1] == '\t'))
+    left--;
+  label_text label = {.kind = BRIM_LABEL_INTEGER, .text = trimmed, .length = left};
+  if (brim_number_integer(trimmed, left, &label.integer)) {
+    label.real = (double)label.integer;
+    return label;
+  }
+  bool pointed = memchr(trimmed, '.', left) || memchr(trimmed, 'e', left) || memchr(trimmed, 'E', left);
+  if (pointed && brim_number_real(trimmed, left, &label.real)) {
+    label.kind = BRIM_LABEL_DECIMAL;
+    return label;
+  }
+  return (label_text){.kind = BRIM_LABEL_STRING, .text = text, .length = length};
+}
+
+static int32_t find_name(const brim_labels *labels, const char *name, size_t length) {
+  for (int32_t i = 0; i < labels->count; i++)
+    if (strlen(labels->names[i]) == length && memcmp(labels->names[i], name, length) == 0)
+      return i;
+  return -1;
+}
+
+int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length) {
+  if (!labels->names)
+    return -1;
+  int32_t id = find_name(labels, text, length);
+  label_text label = read_label(text, length);
+  if (id >= 0 || label.kind != BRIM_LABEL_INTEGER)
+    return id;
+  char digits[32];
+  int size = brim_number_format(digits, sizeof digits, "%lld", (long long)label.integer);
+  id = find_name(labels, digits, (size_t)size);
+  if (id < 0 && label.integer >= 0 && label.integer < labels->count && all_numbered(labels, "LABEL_"))
+    id = (int32_t)label.integer;
+  return id;
+}
+
+/* ---- messages --------------------------------------------------------------------------------------------- */
+
+/* Bytes of a label that a message shows: few, and no half character. */
+static int shown(const char *text, size_t length, size_t most) {
+  if (length > most)
+    length = brim_utf8_valid(text, most);
+  return (int)length;
+}
+
+static const char *kind_name(brim_label_kind kind) {
+  return kind == BRIM_LABEL_INTEGER ? "an integer" : kind == BRIM_LABEL_DECIMAL ? "a decimal number" : "not a number";
+}
+
+static int refuse_mixture(const brim_label_taker *taker, const label_text *label, const char *file, int64_t line,
+                          brim_error *err) {
+  return brim_error_at(
+      err, BRIM_E_FORMAT, file, line, -1,
+      "label \"%.*s\" is %s, but the first label, \"%s\" (%s line %lld), is %s: choose the task, classification or "
+      "regression, or correct the labels",
+      shown(label->text, label->length, 60), label->text, kind_name(label->kind), taker->first_text, taker->first_file,
+      (long long)taker->first_line, kind_name(taker->first_kind));
+}
+
+static int refuse_unknown(const brim_labels *known, const char *text, size_t length, const char *file, int64_t line,
+                          brim_error *err) {
+  char names[256];
+  size_t used = 0;
+  names[0] = 0;
+  for (int32_t i = 0; i < known->count; i++) {
+    size_t name = strlen(known->names[i]);
+    if (used + name + 16 > sizeof names) {
+      used += (size_t)brim_number_format(names + used, sizeof names - used, "%s..", i ? ", " : "");
+      break;
+    }
+    used += (size_t)brim_number_format(names + used, sizeof names - used, "%s%s", i ? ", " : "", known->names[i]);
+  }
+  return brim_error_at(err, BRIM_E_MISMATCH, file, line, -1, "label \"%.*s\" is not among the %d known labels: %s",
+                       shown(text, length, 60), text, (int)known->count, names);
+}
+
+/* ---- taking labels ---------------------------------------------------------------------------------------- */
+
+void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known) {
+  *taker = (brim_label_taker){.runtime = runtime, .known = known, .task = known ? known->task : task};
+  taker->task_given = taker->task != BRIM_TASK_AUTO;
+  brim_hashmap_init(&taker->ids, runtime);
+}
+
+static void free_classes(brim_label_taker *taker) {
+  for (size_t i = 0; i < taker->class_count; i++)
+    brim_release(taker->runtime, taker->classes[i].name);
+  brim_release(taker->runtime, taker->classes);
+}
+
+void brim_label_taker_free(brim_label_taker *taker) {
+  if (!taker->runtime)
+    return;
+  free_classes(taker);
+  brim_hashmap_free(&taker->ids);
+  brim_release(taker->runtime, taker->values);
+  *taker = (brim_label_taker){0};
+}
+
+static int add_value(brim_label_taker *taker, float value, brim_error *err) {
+  BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->values, &taker->capacity, taker->count + 1, sizeof *taker->values, err));
+  taker->values[taker->count++] = value;
+  return BRIM_OK;
+}
+
+static int add_number(brim_label_taker *taker, const label_text *label, const char *file, int64_t line, brim_error *err) {
+  if (label->kind != BRIM_LABEL_STRING && isfinite((float)label->real))
+    return add_value(taker, (float)label->real, err);
+  return brim_error_at(err, BRIM_E_FORMAT, file, line, -1, "label \"%.*s\" is not a finite number, and regression needs one",
+                       shown(label->text, label->length, 60), label->text);
+}
+
+static int add_class(brim_label_taker *taker, const label_text *label, const char *name, size_t length, brim_error *err) {
+  if (taker->class_count == BRIM_MAX_CLASSES)
+    return brim_error_set(err, BRIM_E_FORMAT, "more than %d different labels", BRIM_MAX_CLASSES);
+  BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->classes, &taker->class_capacity, taker->class_count + 1,
+                     sizeof *taker->classes, err));
+  brim_label_class added = {
+      .kind = label->kind, .integer = label->integer, .real = label->real, .first = (int32_t)taker->class_count};
+  added.name = brim_copy_string(taker->runtime, name, length);
+  if (!added.name)
+    return BRIM_NOMEM(err);
+  taker->classes[taker->class_count++] = added;
+  return brim_hashmap_put(&taker->ids, name, length, added.first, NULL, NULL, err);
+}
+
+/* A class of a mapping that is being made: integers by their shortest text, so that 1, +1 and 01 are one class. */
+static int take_class(brim_label_taker *taker, const label_text *label, const char *file, int64_t line, brim_error *err) {
+  char digits[32];
+  const char *name = label->text;
+  size_t length = label->length;
+  if (label->kind == BRIM_LABEL_INTEGER) {
+    length = (size_t)brim_number_format(digits, sizeof digits, "%lld", (long long)label->integer);
+    name = digits;
+  }
+  int32_t id = brim_hashmap_get(&taker->ids, name, length, -1);
+  if (id < 0) {
+    if (memchr(name, 0, length))
+      return brim_error_at(err, BRIM_E_FORMAT, file, line, -1, "the label holds a NUL byte");
+    id = (int32_t)taker->class_count;
+    BRIM_TRY(add_class(taker, label, name, length, err));
+  }
+  return add_value(taker, (float)id, err);
+}
+
+/* A class of a known mapping; what was found once is remembered. */
+static int take_known(brim_label_taker *taker, const char *text, size_t length, const char *file, int64_t line, brim_error *err) {
+  int32_t id = brim_hashmap_get(&taker->ids, text, length, -1);
+  if (id < 0) {
+    id = brim_labels_find(taker->known, text, length);
+    if (id < 0)
+      return refuse_unknown(taker->known, text, length, file, line, err);
+    BRIM_TRY(brim_hashmap_put(&taker->ids, text, length, id, NULL, NULL, err));
+  }
+  return add_value(taker, (float)id, err);
+}
+
+static void note_first(brim_label_taker *taker, const label_text *label, const char *file, int64_t line) {
+  brim_number_format(taker->first_text, sizeof taker->first_text, "%.*s", shown(label->text, label->length, 60), label->text);
+  size_t skip = strlen(file) < sizeof taker->first_file ? 0 : strlen(file) - sizeof taker->first_file + 1;
+  brim_number_format(taker->first_file, sizeof taker->first_file, "%s", file + skip);
+  taker->first_line = line;
+  taker->first_kind = label->kind;
+  if (!taker->task_given)
+    taker->task = label->kind == BRIM_LABEL_DECIMAL ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
+}
+
+int brim_label_taker_add(brim_label_taker *taker, const char *text, size_t length, const char *file, int64_t line,
+                         brim_error *err) {
+  if (taker->known && taker->known->task == BRIM_TASK_CLASSIFICATION)
+    return take_known(taker, text, length, file, line, err);
+  label_text label = read_label(text, length);
+  if (taker->count == 0)
+    note_first(taker, &label, file, line);
+  if (!taker->task_given && label.kind != taker->first_kind)
+    return refuse_mixture(taker, &label, file, line, err);
+  return taker->task == BRIM_TASK_REGRESSION ? add_number(taker, &label, file, line, err)
+                                             : take_class(taker, &label, file, line, err);
+}
+
+/* ---- the finished mapping --------------------------------------------------------------------------------- */
+
+static int by_value(const void *a, const void *b) {
+  const brim_label_class *x = a, *y = b;
+  if (x->kind == BRIM_LABEL_INTEGER && y->kind == BRIM_LABEL_INTEGER)
+    return (x->integer > y->integer) - (x->integer < y->integer);
+  if (x->real != y->real)
+    return x->real < y->real ? -1 : 1;
+  return strcmp(x->name, y->name);
+}
+
+static int by_name(const void *a, const void *b) {
+  return strcmp(((const brim_label_class *)a)->name, ((const brim_label_class *)b)->name);
+}
+
+/* Sorts the classes, renumbers the values and makes the mapping. */
+static int make_mapping(brim_label_taker *taker, int32_t *rank, const char **names, brim_labels *labels, brim_error *err) {
+  bool numbers = true;
+  for (size_t i = 0; i < taker->class_count; i++)
+    numbers &= taker->classes[i].kind != BRIM_LABEL_STRING;
+  qsort(taker->classes, taker->class_count, sizeof *taker->classes, numbers ? by_value : by_name);
+  for (size_t i = 0; i < taker->class_count; i++) {
+    rank[taker->classes[i].first] = (int32_t)i;
+    names[i] = taker->classes[i].name;
+  }
+  BRIM_TRY(brim_labels_make(taker->runtime, BRIM_TASK_CLASSIFICATION, names, (int32_t)taker->class_count, labels, err));
+  for (size_t i = 0; i < taker->count; i++)
+    taker->values[i] = (float)rank[(int32_t)taker->values[i]];
+  return BRIM_OK;
+}
+
+int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float **values, brim_error *err) {
+  int status;
+  if (taker->known) {
+    status = brim_labels_copy(taker->runtime, taker->known, labels, err);
+  } else if (taker->task == BRIM_TASK_REGRESSION) {
+    status = brim_labels_make(taker->runtime, BRIM_TASK_REGRESSION, NULL, 1, labels, err);
+  } else {
+    int32_t *rank = brim_alloc_array(taker->runtime, taker->class_count, sizeof *rank);
+    const char **names = brim_alloc_array(taker->runtime, taker->class_count, sizeof *names);
+    status = rank && names ? make_mapping(taker, rank, names, labels, err) : BRIM_NOMEM(err);
+    brim_release(taker->runtime, names);
+    brim_release(taker->runtime, rank);
+  }
+  if (status != BRIM_OK)
+    return status;
+  *values = taker->values;
+  taker->values = NULL;
+  return BRIM_OK;
+}

@@ -1,0 +1,43 @@
+/* labels.h: turns the labels of a source, one after another, into numbers. The rules are in brim/data.h. */
+#ifndef BRIM_DATA_LABELS_H
+#define BRIM_DATA_LABELS_H
+#include "base/hashmap.h"
+#include "brim/data.h"
+
+#define BRIM_MAX_CLASSES (1 << 24) /* class ids are kept as floats, which are exact up to here */
+
+typedef enum brim_label_kind { BRIM_LABEL_INTEGER, BRIM_LABEL_DECIMAL, BRIM_LABEL_STRING } brim_label_kind;
+
+/* A class in the order of first appearance. */
+typedef struct brim_label_class {
+  char *name;
+  brim_label_kind kind;
+  int64_t integer; /* INTEGER */
+  double real;     /* INTEGER, DECIMAL */
+  int32_t first;   /* place in the order of appearance */
+} brim_label_class;
+
+typedef struct brim_label_taker {
+  brim_runtime *runtime;
+  const brim_labels *known; /* NULL: the mapping is made here */
+  brim_task task;           /* AUTO until the first label */
+  bool task_given;
+  brim_hashmap ids; /* label text -> class by appearance, or id in `known` */
+  brim_label_class *classes;
+  size_t class_count, class_capacity;
+  float *values; /* [count] class or value */
+  size_t count, capacity;
+  brim_label_kind first_kind;
+  char first_text[64], first_file[256];
+  int64_t first_line;
+} brim_label_taker;
+
+void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known);
+void brim_label_taker_free(brim_label_taker *taker);
+/* The next row's label; its place is for messages. */
+int brim_label_taker_add(brim_label_taker *taker, const char *text, size_t length, const char *file, int64_t line,
+                         brim_error *err) BRIM_CHECK;
+/* The mapping and the numbers, which are the caller's now. */
+int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float **values, brim_error *err) BRIM_CHECK;
+
+#endif

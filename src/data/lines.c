@@ -1,0 +1,156 @@
+/* lines.c: JSON lines and plain text, one record a line. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/reader.h"
+
+/* The next line without its end. */
+static int next_line(brim_reader *reader, const char **line, size_t *length, brim_error *err) {
+  reader->record_byte = brim_stream_offset(reader->stream);
+  reader->record_line = reader->next_line;
+  BRIM_TRY(brim_stream_line(reader->stream, reader->max_record, line, length, err));
+  reader->next_line++;
+  if (*length > 0 && (*line)[*length - 1] == '\r')
+    --*length;
+  return BRIM_OK;
+}
+
+/* ---- txt -------------------------------------------------------------------------------------------------- */
+
+static int begin_txt(brim_reader *reader, brim_error *err) {
+  for (int i = BRIM_SLOT_PAIR; i < reader->slot_count; i++)
+    if (reader->slots[i].required)
+      return brim_error_at(err, BRIM_E_USAGE, brim_reader_file_name(reader), 0, -1,
+                           "there is no column \"%s\": a text file has one text a line and no columns (csv, tsv and jsonl have)",
+                           reader->slots[i].name);
+  return BRIM_OK;
+}
+
+static int next_txt(brim_reader *reader, brim_error *err) {
+  brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
+  BRIM_TRY(next_line(reader, &text->bytes, &text->length, err));
+  for (int i = 0; i < reader->slot_count; i++)
+    reader->slots[i].present = i == BRIM_SLOT_TEXT;
+  text->is_string = true;
+  return brim_reader_check_text(reader, text->bytes, text->bytes, text->length, err);
+}
+
+const brim_format_ops brim_txt_format = {.begin = begin_txt, .next = next_txt, .missing = NULL};
+
+/* ---- jsonl ------------------------------------------------------------------------------------------------ */
+
+static int begin_jsonl(brim_reader *reader, brim_error *err) {
+  reader->json.name = brim_reader_file_name(reader);
+  if (!reader->no_header)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_USAGE, reader->json.name, 0, -1,
+                       "JSON lines name their columns: no_header is for csv and tsv");
+}
+
+static bool is_blank(const char *line, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (line[i] != ' ' && line[i] != '\t' && line[i] != '\r')
+      return false;
+  return true;
+}
+
+/* Sets the slots of a column to the value that the token begins. */
+static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_token *token, brim_error *err) {
+  bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR];
+  bool number = token->kind == BRIM_JSON_INT || token->kind == BRIM_JSON_REAL;
+  slot->present = token->kind != BRIM_JSON_NULL;
+  slot->is_string = token->kind == BRIM_JSON_STRING;
+  if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
+    return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is due", slot->name,
+                                  brim_json_kind_name(token->kind), is_text ? "a string" : "a string, a number or a boolean");
+  if (slot->is_string || number) {
+    slot->bytes = token->text;
+    slot->length = token->length;
+  } else {
+    slot->bytes = !slot->present ? "" : token->integer ? "true" : "false";
+    slot->length = strlen(slot->bytes);
+  }
+  return BRIM_OK;
+}
+
+/* Behind a key: takes its value into the slots that want it. A key that comes twice counts the second time, as in Python. */
+static int take_member(brim_reader *reader, const brim_json_token *key, brim_error *err) {
+  brim_json_token value = {.kind = BRIM_JSON_END};
+  for (int i = 0; i < reader->slot_count; i++) {
+    brim_slot *slot = &reader->slots[i];
+    if (!slot->name || strlen(slot->name) != key->length || memcmp(slot->name, key->text, key->length) != 0)
+      continue;
+    if (value.kind == BRIM_JSON_END)
+      BRIM_TRY(brim_json_next(&reader->json, &value, err));
+    BRIM_TRY(take_value(reader, slot, &value, err));
+  }
+  return value.kind == BRIM_JSON_END ? brim_json_skip(&reader->json, err) : BRIM_OK;
+}
+
+static int read_object(brim_reader *reader, brim_error *err) {
+  brim_json_token token;
+  BRIM_TRY(brim_json_next(&reader->json, &token, err));
+  if (token.kind != BRIM_JSON_OBJECT)
+    return brim_json_reader_error(&reader->json, token.byte, err, BRIM_E_FORMAT,
+                                  "%s where an object is due: each line is {\"text\": ..}", brim_json_kind_name(token.kind));
+  for (;;) {
+    BRIM_TRY(brim_json_next(&reader->json, &token, err));
+    if (token.kind == BRIM_JSON_OBJECT_END)
+      break;
+    BRIM_TRY(take_member(reader, &token, err));
+  }
+  return brim_json_next(&reader->json, &token, err); /* END, or what stands behind the object */
+}
+
+/* The keys of the present line, for a message. */
+static int list_keys(brim_reader *reader, brim_text *out, brim_error *err) {
+  const size_t enough = 300;
+  brim_json_token token;
+  brim_json_reader_start(&reader->json, reader->line, reader->line_length, reader->record_byte, reader->record_line);
+  BRIM_TRY(brim_json_next(&reader->json, &token, err));
+  for (;;) {
+    BRIM_TRY(brim_json_next(&reader->json, &token, err));
+    if (token.kind != BRIM_JSON_KEY)
+      return brim_text_status(out, err);
+    if (out->length + token.length < enough) {
+      brim_text_string(out, out->length ? ", \"" : "\"");
+      brim_text_append(out, token.text, token.length);
+      brim_text_string(out, "\"");
+    }
+    BRIM_TRY(brim_json_skip(&reader->json, err));
+  }
+}
+
+static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
+  if (slot->bytes)
+    return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is null or empty", slot->name);
+  brim_text keys;
+  brim_text_init(&keys, reader->runtime);
+  int status = list_keys(reader, &keys, err);
+  if (status == BRIM_OK)
+    status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this line; it has %s", slot->name,
+                               keys.length ? keys.data : "nothing");
+  brim_text_free(&keys);
+  return status;
+}
+
+static int next_jsonl(brim_reader *reader, brim_error *err) {
+  do
+    BRIM_TRY(next_line(reader, &reader->line, &reader->line_length, err));
+  while (is_blank(reader->line, reader->line_length));
+  for (int i = 0; i < reader->slot_count; i++) {
+    reader->slots[i].present = false;
+    reader->slots[i].bytes = NULL;
+  }
+  brim_json_reader_start(&reader->json, reader->line, reader->line_length, reader->record_byte, reader->record_line);
+  int status = read_object(reader, err);
+  if (status == BRIM_E_FORMAT) /* the message about UTF-8 that says what to do */
+    BRIM_TRY(brim_reader_check_text(reader, reader->line, reader->line, reader->line_length, err));
+  for (int i = BRIM_SLOT_WHERE; i < reader->slot_count && status == BRIM_OK; i++)
+    if (!reader->slots[i].bytes)
+      status = no_such_value(reader, &reader->slots[i], err);
+  return status;
+}
+
+const brim_format_ops brim_jsonl_format = {.begin = begin_jsonl, .next = next_jsonl, .missing = no_such_value};

@@ -1,0 +1,132 @@
+/* load.c: a source into a dataset. */
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/encoder.h"
+#include "data/labels.h"
+
+#define EVENT_SECONDS 0.1
+
+typedef struct loader {
+  brim_runtime *runtime;
+  const brim_dataset_options *options;
+  brim_dataset *dataset;
+  brim_encoder *encoder;
+  brim_label_taker taker;
+  double started, reported; /* seconds */
+  uint64_t consumed;        /* when it was last looked at */
+} loader;
+
+/* ---- progress --------------------------------------------------------------------------------------------- */
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int report(loader *l, uint64_t done, uint64_t total, brim_error *err) {
+  double seconds = now() - l->started;
+  l->reported = seconds;
+  const brim_field fields[] = {
+      {.name = "phase", .kind = BRIM_VALUE_TEXT, .text = "encode"},
+      {.name = "done", .kind = BRIM_VALUE_INT, .integer = (int64_t)done},
+      {.name = "total", .kind = BRIM_VALUE_INT, .integer = (int64_t)total},
+      {.name = "rate", .kind = BRIM_VALUE_REAL, .real = seconds > 0 ? (double)l->dataset->token_count / seconds : 0},
+      {.name = "unit", .kind = BRIM_VALUE_TEXT, .text = "tokens/s"},
+      {.name = "rows", .kind = BRIM_VALUE_INT, .integer = (int64_t)l->dataset->rows},
+      {.name = "tokens", .kind = BRIM_VALUE_INT, .integer = (int64_t)l->dataset->token_count},
+      {.name = "seconds", .kind = BRIM_VALUE_REAL, .real = seconds}};
+  const brim_event event = {.kind = "progress", .fields = fields, .field_count = sizeof fields / sizeof *fields};
+  int status = l->options->progress(l->options->progress_context, &event);
+  return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
+}
+
+/* An event now and then, when a block has come, and one at the end. */
+static int progress(loader *l, bool finished, brim_error *err) {
+  uint64_t consumed, total;
+  if (!l->options->progress)
+    return BRIM_OK;
+  brim_encoder_progress(l->encoder, &consumed, &total);
+  if (finished)
+    return report(l, total ? total : consumed, total ? total : consumed, err);
+  if (consumed == l->consumed)
+    return BRIM_OK;
+  l->consumed = consumed;
+  return now() - l->started - l->reported < EVENT_SECONDS ? BRIM_OK : report(l, consumed, total, err);
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------- */
+
+static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
+  if (row->length == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
+                         "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
+  const brim_sample sample = {.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = row->row};
+  BRIM_TRY(brim_dataset_add(l->dataset, &sample, row->lost, false, err));
+  l->dataset->pairs |= row->pair;
+  if (!l->options->source.need_label)
+    return BRIM_OK;
+  return brim_label_taker_add(&l->taker, row->label, row->label_length, row->file, row->line, err);
+}
+
+static int no_rows(const loader *l, const char *path, brim_error *err) {
+  if (l->dataset->excluded.count == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "there are no rows");
+  return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "no rows are left: %zu were excluded, the first because of: %s",
+                       l->dataset->excluded.count, l->dataset->excluded.items[0].reason);
+}
+
+static int read_rows(loader *l, brim_error *err) {
+  brim_encoded row;
+  int status;
+  while ((status = brim_encoder_next(l->encoder, &row, err)) == BRIM_OK) {
+    BRIM_TRY(add_row(l, &row, err));
+    BRIM_TRY(progress(l, false, err));
+  }
+  return status == BRIM_END ? BRIM_OK : status;
+}
+
+static int finish(loader *l, brim_error *err) {
+  brim_dataset *dataset = l->dataset;
+  BRIM_TRY(progress(l, true, err));
+  if (l->options->source.need_label) {
+    BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &dataset->values, err));
+    dataset->mapped = true;
+  }
+  brim_dataset_seal(dataset);
+  return BRIM_OK;
+}
+
+static int load(loader *l, const char *const *paths, int path_count, const brim_tokenizer *tokenizer, brim_error *err) {
+  brim_reader *reader;
+  BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &l->options->source, &reader, err));
+  BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));
+  l->dataset = brim_dataset_new(l->runtime, err);
+  if (!l->dataset)
+    return BRIM_E_MEMORY;
+  BRIM_TRY(read_rows(l, err));
+  brim_encoder_take_excluded(l->encoder, &l->dataset->excluded);
+  if (l->dataset->rows == 0)
+    return no_rows(l, paths[0], err);
+  return finish(l, err);
+}
+
+int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
+                      const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
+  *out = NULL;
+  loader l = {.runtime = runtime, .options = options, .started = now()};
+  brim_label_taker_init(&l.taker, runtime, options->task, options->labels);
+  int status = load(&l, paths, path_count, tokenizer, err);
+  brim_encoder_close(l.encoder);
+  brim_label_taker_free(&l.taker);
+  if (status != BRIM_OK) {
+    brim_dataset_free(l.dataset);
+    return status;
+  }
+  *out = l.dataset;
+  return BRIM_OK;
+}

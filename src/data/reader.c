@@ -1,0 +1,324 @@
+#include "data/reader.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "base/utf8.h"
+
+#define DEFAULT_MAX_RECORD ((int64_t)1 << 30)
+
+/* ---- errors ----------------------------------------------------------------------------------------------- */
+
+const char *brim_reader_file_name(const brim_reader *reader) {
+  return brim_source_name(&reader->source.files[reader->file]);
+}
+
+int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *record, size_t at, const char *format, ...) {
+  char message[512];
+  va_list args;
+  va_start(args, format);
+  brim_number_vformat(message, sizeof message, format, args);
+  va_end(args);
+  return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line + brim_count_lines(record, at),
+                       reader->record_byte + (int64_t)at, "%s", message);
+}
+
+int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length, brim_error *err) {
+  size_t valid = brim_utf8_valid(bytes, length);
+  if (valid == length)
+    return BRIM_OK;
+  return brim_reader_fault(reader, err, record, (size_t)(bytes - record) + valid,
+                           "byte 0x%02X is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8",
+                           (unsigned char)bytes[valid]);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------ */
+
+static void set_stream(brim_reader *reader, brim_stream *stream) {
+  pthread_mutex_lock(&reader->lock);
+  brim_stream *old = reader->stream;
+  reader->stream = stream;
+  if (stream && reader->interrupted)
+    brim_stream_interrupt(stream);
+  pthread_mutex_unlock(&reader->lock);
+  if (old)
+    reader->consumed += (uint64_t)brim_stream_consumed(old);
+  brim_stream_free(old);
+}
+
+void brim_reader_interrupt(brim_reader *reader) {
+  pthread_mutex_lock(&reader->lock);
+  reader->interrupted = true;
+  if (reader->stream)
+    brim_stream_interrupt(reader->stream);
+  pthread_mutex_unlock(&reader->lock);
+}
+
+static const brim_format_ops *format_ops(brim_format format) {
+  return format == BRIM_FORMAT_JSONL ? &brim_jsonl_format : format == BRIM_FORMAT_TXT ? &brim_txt_format : &brim_table_format;
+}
+
+/* Passes over a byte order mark; refuses UTF-16 and files without a byte. */
+static int check_beginning(brim_reader *reader, brim_error *err) {
+  const char *bytes, *name = brim_reader_file_name(reader);
+  size_t length;
+  BRIM_TRY(brim_stream_peek(reader->stream, 3, &bytes, &length, err));
+  if (length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
+    return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-16: convert it first with iconv -f utf-16 -t utf-8");
+  bool mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
+  if (length == (mark ? 3u : 0u)) {
+    BRIM_TRY(brim_stream_peek(reader->stream, 4, &bytes, &length, err));
+    if (length == (mark ? 3u : 0u))
+      return brim_error_at(err, BRIM_E_FORMAT, name, 0, -1, "is empty");
+  }
+  if (mark)
+    brim_stream_consume(reader->stream, 3);
+  return BRIM_OK;
+}
+
+/* Opens file number `file` and reads what comes before its first record. */
+static int begin_file(brim_reader *reader, size_t file, brim_error *err) {
+  brim_stream *stream = NULL;
+  const char *path = reader->source.files[file].path;
+  reader->file = file;
+  if (strcmp(path, "-") == 0) {
+    if (reader->input_read)
+      return brim_error_set(err, BRIM_E_USAGE, "standard input cannot be read a second time");
+    reader->input_read = true;
+  }
+  BRIM_TRY(brim_stream_open(reader->runtime, path, &stream, err));
+  set_stream(reader, stream);
+  reader->format = format_ops(reader->source.files[file].format);
+  reader->record_line = reader->next_line = 1;
+  BRIM_TRY(check_beginning(reader, err));
+  reader->record_byte = brim_stream_offset(stream);
+  return reader->format->begin(reader, err);
+}
+
+/* ---- open ------------------------------------------------------------------------------------------------- */
+
+static int name_slot(brim_reader *reader, int index, const char *name, const char *default_name, bool required, brim_error *err) {
+  brim_slot *slot = &reader->slots[index];
+  slot->given = name != NULL;
+  slot->required = slot->given || required;
+  if (!name)
+    name = default_name;
+  if (!name)
+    return BRIM_OK;
+  slot->name = brim_copy_string(reader->runtime, name, strlen(name));
+  return slot->name ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
+  bool names = !options->no_header;
+  reader->slots =
+      brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count, sizeof(brim_slot));
+  if (!reader->slots)
+    return BRIM_NOMEM(err);
+  reader->slot_count = BRIM_SLOT_WHERE + options->where_count;
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, names ? "text" : "0", true, err));
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, names ? "text_pair" : NULL, false, err));
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, names ? "label" : NULL, options->need_label, err));
+  for (int i = 0; i < options->where_count; i++)
+    BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));
+  if (options->need_label && !reader->slots[BRIM_SLOT_LABEL].name)
+    return brim_error_set(err, BRIM_E_USAGE, "without a header the label column must be given, by its number (the first is 0)");
+  return BRIM_OK;
+}
+
+static int open_reader(brim_reader *reader, const char *const *paths, int path_count, const brim_source_options *options,
+                       brim_error *err) {
+  if (options->max_record < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "max_record cannot be negative");
+  reader->max_record = (size_t)(options->max_record ? options->max_record : DEFAULT_MAX_RECORD);
+  reader->no_header = options->no_header;
+  reader->need_label = options->need_label;
+  BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
+  BRIM_TRY(name_slots(reader, options, err));
+  BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err));
+  return begin_file(reader, 0, err);
+}
+
+int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                     brim_reader **out, brim_error *err) {
+  *out = NULL;
+  brim_reader *reader = brim_alloc_zero(runtime, sizeof *reader);
+  if (!reader)
+    return BRIM_NOMEM(err);
+  reader->runtime = reader->source.runtime = reader->split.runtime = runtime;
+  pthread_mutex_init(&reader->lock, NULL);
+  brim_json_reader_init(&reader->json, runtime, NULL);
+  int status = open_reader(reader, paths, path_count, options, err);
+  if (status != BRIM_OK) {
+    brim_reader_close(reader);
+    return status;
+  }
+  *out = reader;
+  return BRIM_OK;
+}
+
+void brim_reader_close(brim_reader *reader) {
+  if (!reader)
+    return;
+  brim_runtime *runtime = reader->runtime;
+  brim_stream_free(reader->stream);
+  for (int i = 0; i < reader->slot_count; i++)
+    brim_release(runtime, reader->slots[i].name);
+  brim_release(runtime, reader->slots);
+  brim_release(runtime, reader->decoded);
+  brim_split_free(&reader->split);
+  brim_json_reader_free(&reader->json);
+  brim_selection_free(&reader->selection);
+  brim_source_free(&reader->source);
+  pthread_mutex_destroy(&reader->lock);
+  brim_release(runtime, reader);
+}
+
+/* ---- records ---------------------------------------------------------------------------------------------- */
+
+/* The reason to leave the record out, or -1. */
+static int reason_to_exclude(const brim_reader *reader) {
+  const brim_selection *selection = &reader->selection;
+  for (int i = 0; i < selection->where_count; i++) {
+    const brim_slot *slot = &reader->slots[BRIM_SLOT_WHERE + i];
+    if (!brim_selection_holds(selection, i, slot->present ? slot->bytes : NULL, slot->length))
+      return 1 + i;
+  }
+  const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
+  return text->present && !brim_selection_long_enough(selection, text->bytes, text->length) ? 0 : -1;
+}
+
+/* A record from the slots. An empty label is none; an empty text is a text. */
+static int make_record(brim_reader *reader, brim_record *record, brim_error *err) {
+  const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *pair = &reader->slots[BRIM_SLOT_PAIR];
+  const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
+  bool labelled = label->present && label->length > 0;
+  if (!text->present)
+    return reader->format->missing(reader, text, err);
+  if (!pair->present && pair->required)
+    return reader->format->missing(reader, pair, err);
+  if (!labelled && reader->need_label)
+    return reader->format->missing(reader, label, err);
+  *record = (brim_record){.text = text->bytes,
+                          .text_length = text->length,
+                          .pair = pair->present ? pair->bytes : NULL,
+                          .pair_length = pair->present ? pair->length : 0,
+                          .label = labelled ? label->bytes : NULL,
+                          .label_length = labelled ? label->length : 0,
+                          .label_is_string = labelled && label->is_string,
+                          .row = reader->row,
+                          .line = reader->record_line,
+                          .byte = reader->record_byte,
+                          .file = brim_reader_file_name(reader)};
+  return BRIM_OK;
+}
+
+/* Fills the slots from the next record of any file. */
+static int next_values(brim_reader *reader, brim_error *err) {
+  while (reader->file < reader->source.count) {
+    BRIM_TRY(brim_check_cancel(reader->runtime, err));
+    reader->record_byte = brim_stream_offset(reader->stream);
+    reader->record_line = reader->next_line;
+    int status = reader->format->next(reader, err);
+    if (status != BRIM_END)
+      return status;
+    set_stream(reader, NULL);
+    if (reader->file + 1 < reader->source.count)
+      BRIM_TRY(begin_file(reader, reader->file + 1, err));
+    else
+      reader->file++;
+  }
+  return BRIM_END;
+}
+
+static int next_record(brim_reader *reader, brim_record *record, brim_error *err) {
+  for (;; reader->row++) {
+    BRIM_TRY(next_values(reader, err));
+    int reason = reason_to_exclude(reader);
+    if (reason < 0)
+      break;
+    BRIM_TRY(
+        brim_selection_exclude(&reader->selection, reason, reader->row, reader->record_line, brim_reader_file_name(reader), err));
+  }
+  BRIM_TRY(make_record(reader, record, err));
+  reader->row++;
+  return BRIM_OK;
+}
+
+int brim_reader_next(brim_reader *reader, brim_record *record, brim_error *err) {
+  if (reader->failed == BRIM_OK) {
+    int status = next_record(reader, record, &reader->failure);
+    if (status == BRIM_OK || status == BRIM_END)
+      return status;
+    reader->failed = status;
+  }
+  if (err)
+    *err = reader->failure;
+  return reader->failed;
+}
+
+/* ---- places ----------------------------------------------------------------------------------------------- */
+
+void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total) {
+  *consumed = reader->consumed + (reader->stream ? (uint64_t)brim_stream_consumed(reader->stream) : 0);
+  *total = 0;
+  for (size_t i = 0; i < reader->source.count; i++) {
+    if (reader->source.files[i].size < 0) {
+      *total = 0;
+      return;
+    }
+    *total += (uint64_t)reader->source.files[i].size;
+  }
+}
+
+const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count) {
+  *count = reader->selection.excluded.count;
+  return reader->selection.excluded.items;
+}
+
+void brim_reader_tell(const brim_reader *reader, brim_place *place) {
+  *place = (brim_place){.file = (int64_t)reader->file, .row = reader->row};
+  if (reader->stream) {
+    place->byte = brim_stream_offset(reader->stream);
+    place->line = reader->next_line;
+  }
+}
+
+static int seek_place(brim_reader *reader, const brim_place *place, brim_error *err) {
+  if (place->file < 0 || (uint64_t)place->file > reader->source.count || place->byte < 0)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the place to go on from does not belong to these files");
+  brim_selection_restart(&reader->selection);
+  set_stream(reader, NULL);
+  reader->consumed = 0;
+  for (int64_t i = 0; i < place->file; i++)
+    reader->consumed += reader->source.files[i].size > 0 ? (uint64_t)reader->source.files[i].size : 0;
+  reader->file = (size_t)place->file;
+  reader->row = place->row;
+  if (reader->file == reader->source.count)
+    return BRIM_OK;
+  BRIM_TRY(begin_file(reader, reader->file, err));
+  if (place->byte <= brim_stream_offset(reader->stream))
+    return BRIM_OK;
+  BRIM_TRY(brim_stream_seek(reader->stream, place->byte, err));
+  reader->next_line = place->line;
+  return BRIM_OK;
+}
+
+int brim_reader_seek(brim_reader *reader, const brim_place *place, brim_error *err) {
+  int status = seek_place(reader, place, &reader->failure);
+  reader->failed = status;
+  if (status != BRIM_OK && err)
+    *err = reader->failure;
+  return status;
+}
+
+int64_t brim_reader_file_count(const brim_reader *reader) {
+  return (int64_t)reader->source.count;
+}
+
+const char *brim_reader_file(const brim_reader *reader, int64_t index) {
+  return reader->source.files[index].path;
+}

@@ -1,0 +1,88 @@
+/* reader.h: the inside of brim_reader. A format turns bytes into the values of the columns that are wanted; what is the same for
+ * all formats (files, row numbers, selection, what a record must have) is in reader.c. */
+#ifndef BRIM_DATA_READER_H
+#define BRIM_DATA_READER_H
+#include "base/json.h"
+#include "base/stream.h"
+#include "brim/data.h"
+#include "data/select.h"
+#include "data/source.h"
+#include "data/split.h"
+#include <pthread.h>
+
+/* A wanted column, and its value in the present record. */
+typedef struct brim_slot {
+  char *name;     /* NULL: not wanted */
+  bool given;     /* the caller named it */
+  bool required;  /* every file must have it, and every record but for the label */
+  int64_t column; /* csv, tsv: its number in the present file, -1 if the file lacks it */
+  const char *bytes;
+  size_t length;
+  bool present; /* the record has a value here (null is none) */
+  bool is_string;
+} brim_slot;
+
+enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE /* and on: one for each condition */ };
+
+/* One kind of file. */
+typedef struct brim_format_ops {
+  /* At the beginning of a file, behind any byte order mark: reads a header, finds columns. */
+  int (*begin)(brim_reader *reader, brim_error *err);
+  /* Passes over the next record, counts its lines into reader->next_line, and sets the slots' values. BRIM_END at the file's end.
+   * reader->record_byte and record_line say where the record begins, which blank lines before it move. */
+  int (*next)(brim_reader *reader, brim_error *err);
+  /* The error that a value which the present record must have is not there. */
+  int (*missing)(brim_reader *reader, const brim_slot *slot, brim_error *err);
+} brim_format_ops;
+
+extern const brim_format_ops brim_table_format; /* csv and tsv */
+extern const brim_format_ops brim_jsonl_format;
+extern const brim_format_ops brim_txt_format;
+
+struct brim_reader {
+  brim_runtime *runtime;
+  brim_source source;
+  brim_slot *slots;
+  int slot_count;
+  bool no_header, need_label;
+  size_t max_record;
+  brim_selection selection;
+
+  /* The present file. The lock is for brim_reader_interrupt alone, which may come from another thread. */
+  size_t file; /* source.count behind the last */
+  const brim_format_ops *format;
+  brim_stream *stream;
+  pthread_mutex_t lock;
+  bool interrupted;
+  uint64_t consumed; /* by the files before this one */
+  bool input_read;   /* standard input was opened */
+  int failed;        /* a failure is final: next gives it again */
+  brim_error failure;
+
+  /* The record that next is reading, and the one behind it. */
+  int64_t record_byte, record_line, next_line;
+  uint64_t row; /* of the next record */
+
+  /* What formats keep. */
+  const char *line; /* jsonl: of the present record */
+  size_t line_length;
+  brim_split split;
+  char *decoded;
+  size_t decoded_capacity;
+  int64_t columns;   /* of the present table */
+  const char *model; /* the first table's name: its columns are what the others must have */
+  bool model_has[BRIM_SLOT_WHERE];
+  brim_json_reader json;
+};
+
+const char *brim_reader_file_name(const brim_reader *reader);
+/* An error at byte `at` of the record's bytes. */
+int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *record, size_t at, const char *format, ...)
+    BRIM_PRINTF(5, 6);
+/* Refuses text that is not UTF-8: bytes[0, length) lies inside the record. */
+int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length,
+                           brim_error *err) BRIM_CHECK;
+/* From any thread: a call that waits for a pipe fails with BRIM_E_CANCELLED, as do all later ones. */
+void brim_reader_interrupt(brim_reader *reader);
+
+#endif

@@ -1,0 +1,176 @@
+/* samples.c: datasets from rows that are encoded already: the caller's, or those of a JSON batch. */
+#include <math.h>
+#include <string.h>
+
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/dataset.h"
+
+#define MAX_FILE ((size_t)1 << 30)
+
+/* ---- from the caller -------------------------------------------------------------------------------------- */
+
+static int check_label(float label, const brim_labels *labels, uint64_t row, brim_error *err) {
+  if (!labels || isnan(label) || labels->task == BRIM_TASK_REGRESSION)
+    return BRIM_OK;
+  if (label >= 0 && label < (float)labels->count && label == floorf(label))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE, "row %llu: label %g is not a class from 0 to %d", (unsigned long long)row,
+                        (double)label, (int)labels->count - 1);
+}
+
+static int check_sample(const brim_sample *sample, uint64_t row, brim_error *err) {
+  if (sample->length <= 0 || !sample->ids)
+    return brim_error_set(err, BRIM_E_USAGE, "row %llu has no tokens", (unsigned long long)row);
+  for (int32_t i = 0; i < sample->length; i++)
+    if (sample->ids[i] < 0)
+      return brim_error_set(err, BRIM_E_USAGE, "row %llu: token %d has the negative id %d", (unsigned long long)row, (int)i,
+                            (int)sample->ids[i]);
+  return BRIM_OK;
+}
+
+static int add_samples(brim_dataset *dataset, const brim_sample *samples, uint64_t count, const brim_labels *labels,
+                       brim_error *err) {
+  bool labelled = false;
+  for (uint64_t i = 0; i < count; i++)
+    labelled |= !isnan(samples[i].label);
+  for (uint64_t i = 0; i < count; i++) {
+    brim_sample sample = samples[i];
+    sample.row = i;
+    BRIM_TRY(check_sample(&sample, i, err));
+    BRIM_TRY(check_label(sample.label, labels, i, err));
+    BRIM_TRY(brim_dataset_add(dataset, &sample, 0, labelled, err));
+  }
+  if (labels) {
+    BRIM_TRY(brim_labels_copy(dataset->runtime, labels, &dataset->labels, err));
+    dataset->mapped = true;
+  }
+  dataset->pairs = dataset->highest_type > 0;
+  brim_dataset_seal(dataset);
+  return BRIM_OK;
+}
+
+int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count, const brim_labels *labels,
+                              brim_dataset **out, brim_error *err) {
+  *out = NULL;
+  if (count == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
+  brim_dataset *dataset = brim_dataset_new(runtime, err);
+  if (!dataset)
+    return BRIM_E_MEMORY;
+  int status = add_samples(dataset, samples, count, labels, err);
+  if (status != BRIM_OK) {
+    brim_dataset_free(dataset);
+    return status;
+  }
+  *out = dataset;
+  return BRIM_OK;
+}
+
+/* ---- from JSON -------------------------------------------------------------------------------------------- */
+
+/* One row's arrays, reused from row to row. */
+typedef struct json_row {
+  int32_t *ids;
+  uint8_t *types;
+  size_t id_room, type_room;
+} json_row;
+
+typedef struct json_batch {
+  const brim_json_document *document;
+  brim_dataset *dataset;
+  json_row row;
+} json_batch;
+
+static int bad(const json_batch *batch, const brim_json_value *value, brim_error *err, const char *what) {
+  return brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "%s, not %s", what, brim_json_kind_name(value->kind));
+}
+
+static int read_ids(json_batch *batch, const brim_json_value *list, brim_error *err) {
+  if (list->kind != BRIM_JSON_ARRAY)
+    return bad(batch, list, err, "\"ids\" is an array of token ids");
+  if (list->length == 0 || list->length > INT32_MAX)
+    return brim_json_error(batch->document, list, err, BRIM_E_FORMAT, "a row has at least one token");
+  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&batch->row.ids, &batch->row.id_room, list->length, sizeof(int32_t), err));
+  size_t at = 0;
+  for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v)) {
+    if (v->kind != BRIM_JSON_INT || v->as.integer < 0 || v->as.integer >= INT32_MAX)
+      return brim_json_error(batch->document, v, err, BRIM_E_FORMAT, "a token id is an integer from 0 up");
+    batch->row.ids[at++] = (int32_t)v->as.integer;
+  }
+  return BRIM_OK;
+}
+
+static int read_types(json_batch *batch, const brim_json_value *list, uint32_t length, brim_error *err) {
+  if (list->kind != BRIM_JSON_ARRAY)
+    return bad(batch, list, err, "\"type_ids\" is an array of integers");
+  if (list->length != length)
+    return brim_json_error(batch->document, list, err, BRIM_E_FORMAT, "%u type_ids for %u ids", (unsigned)list->length,
+                           (unsigned)length);
+  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&batch->row.types, &batch->row.type_room, length, 1, err));
+  size_t at = 0;
+  for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v)) {
+    if (v->kind != BRIM_JSON_INT || v->as.integer < 0 || v->as.integer > 255)
+      return brim_json_error(batch->document, v, err, BRIM_E_FORMAT, "a type id is an integer from 0 to 255");
+    batch->row.types[at++] = (uint8_t)v->as.integer;
+  }
+  return BRIM_OK;
+}
+
+static int read_label(const json_batch *batch, const brim_json_value *value, float *label, brim_error *err) {
+  *label = NAN;
+  if (!value || value->kind == BRIM_JSON_NULL)
+    return BRIM_OK;
+  if (value->kind != BRIM_JSON_INT && value->kind != BRIM_JSON_REAL)
+    return bad(batch, value, err, "\"label\" is a class id or a number");
+  *label = (float)brim_json_number(value);
+  return isfinite(*label) ? BRIM_OK : brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "the label is too large");
+}
+
+static int read_row(json_batch *batch, const brim_json_value *value, brim_error *err) {
+  if (value->kind != BRIM_JSON_OBJECT)
+    return bad(batch, value, err, "a row is an object {\"ids\": [..]}");
+  const brim_json_value *ids = brim_json_get(value, "ids"), *types = brim_json_get(value, "type_ids");
+  if (!ids)
+    return brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "the row has no \"ids\"");
+  brim_sample sample = {.length = (int32_t)ids->length, .row = batch->dataset->rows};
+  BRIM_TRY(read_ids(batch, ids, err));
+  if (types && types->kind != BRIM_JSON_NULL) {
+    BRIM_TRY(read_types(batch, types, ids->length, err));
+    sample.type_ids = batch->row.types;
+  }
+  BRIM_TRY(read_label(batch, brim_json_get(value, "label"), &sample.label, err));
+  sample.ids = batch->row.ids;
+  return brim_dataset_add(batch->dataset, &sample, 0, true, err);
+}
+
+static int read_batch(json_batch *batch, brim_error *err) {
+  const brim_json_value *root = brim_json_root(batch->document);
+  if (root->kind != BRIM_JSON_ARRAY)
+    return bad(batch, root, err, "a batch is an array of rows");
+  if (root->length == 0)
+    return brim_json_error(batch->document, root, err, BRIM_E_FORMAT, "the batch has no rows");
+  for (const brim_json_value *v = brim_json_first(root); v; v = brim_json_after(root, v))
+    BRIM_TRY(read_row(batch, v, err));
+  batch->dataset->pairs = batch->dataset->highest_type > 0;
+  brim_dataset_seal(batch->dataset);
+  return BRIM_OK;
+}
+
+int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) {
+  brim_json_document *document = NULL;
+  *out = NULL;
+  BRIM_TRY(brim_json_load(runtime, path, MAX_FILE, &document, err));
+  json_batch batch = {.document = document, .dataset = brim_dataset_new(runtime, err)};
+  int status = batch.dataset ? read_batch(&batch, err) : BRIM_E_MEMORY;
+  brim_release(runtime, batch.row.ids);
+  brim_release(runtime, batch.row.types);
+  brim_json_free(document);
+  if (status != BRIM_OK) {
+    brim_dataset_free(batch.dataset);
+    return status;
+  }
+  *out = batch.dataset;
+  return BRIM_OK;
+}

@@ -1,0 +1,40 @@
+/* select.h: which rows are read, and the list of those that are not. */
+#ifndef BRIM_DATA_SELECT_H
+#define BRIM_DATA_SELECT_H
+#include "brim/data.h"
+
+/* Excluded rows, and the strings that they point to. */
+typedef struct brim_exclusions {
+  brim_runtime *runtime;
+  brim_exclusion *items;
+  size_t count, capacity;
+  char **reasons; /* [reason_count] */
+  int reason_count;
+  char **files; /* [file_count] names, each once as long as files come one after another */
+  size_t file_count, file_capacity;
+} brim_exclusions;
+
+void brim_exclusions_free(brim_exclusions *exclusions);
+
+typedef struct brim_selection {
+  int64_t min_chars;
+  char **values; /* [where_count] what each condition asks for */
+  int where_count;
+  brim_exclusions excluded; /* its reasons: 0 too few characters, 1 + i condition i does not hold */
+} brim_selection;
+
+int brim_selection_init(brim_selection *selection, brim_runtime *runtime, const brim_source_options *options,
+                        brim_error *err) BRIM_CHECK;
+void brim_selection_free(brim_selection *selection);
+/* Does condition `index` hold for the value? NULL is no value. */
+bool brim_selection_holds(const brim_selection *selection, int index, const char *value, size_t length);
+bool brim_selection_long_enough(const brim_selection *selection, const char *text, size_t length);
+int brim_selection_exclude(brim_selection *selection, int reason, uint64_t row, int64_t line, const char *file,
+                           brim_error *err) BRIM_CHECK;
+/* Forgets the exclusions so far. */
+void brim_selection_restart(brim_selection *selection);
+
+/* Characters left after blanks (those of Python's str.strip) are taken off both ends. The text is UTF-8. */
+int64_t brim_count_chars(const char *text, size_t length);
+
+#endif

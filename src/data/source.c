@@ -1,0 +1,253 @@
+#include "data/source.h"
+
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
+
+static const struct {
+  const char *extension;
+  brim_format format;
+} known_names[] = {{".csv", BRIM_FORMAT_CSV},
+                   {".tsv", BRIM_FORMAT_TSV},
+                   {".jsonl", BRIM_FORMAT_JSONL},
+                   {".ndjson", BRIM_FORMAT_JSONL},
+                   {".txt", BRIM_FORMAT_TXT}};
+
+/* What people have on their disks that brim cannot read, and what they can do about it. */
+static const struct {
+  const char *extension, *advice;
+} foreign_names[] = {
+    {".xz", "xz is not read: unpack it with xz -d, or recompress it as .gz or .zst"},
+    {".bz2", "bzip2 is not read: unpack it with bunzip2, or recompress it as .gz or .zst"},
+    {".zip", "zip is not read: unpack it first"},
+    {".json", "a JSON document is not read: make it JSON lines (one object a line), or give the format jsonl if it is"},
+    {".parquet", "Parquet is not read: convert it to JSON lines or csv"},
+    {".arrow", "Arrow is not read: convert it to JSON lines or csv"},
+    {".xlsx", "spreadsheets are not read: save it as csv"}};
+
+const char *brim_source_name(const brim_source_file *file) {
+  return strcmp(file->path, "-") == 0 ? "standard input" : file->path;
+}
+
+/* ---- formats ---------------------------------------------------------------------------------------------- */
+
+static bool ends_with(const char *name, size_t length, const char *extension) {
+  size_t n = strlen(extension);
+  return length > n && strncasecmp(name + length - n, extension, n) == 0;
+}
+
+/* The format that a name tells, or AUTO. */
+static brim_format format_of_name(const char *name) {
+  size_t length = strlen(name);
+  if (ends_with(name, length, ".gz"))
+    length -= 3;
+  else if (ends_with(name, length, ".zst"))
+    length -= 4;
+  for (size_t i = 0; i < sizeof known_names / sizeof *known_names; i++)
+    if (ends_with(name, length, known_names[i].extension))
+      return known_names[i].format;
+  return BRIM_FORMAT_AUTO;
+}
+
+static int format_unknown(const char *path, brim_error *err) {
+  size_t length = strlen(path);
+  for (size_t i = 0; i < sizeof foreign_names / sizeof *foreign_names; i++)
+    if (ends_with(path, length, foreign_names[i].extension))
+      return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "%s", foreign_names[i].advice);
+  return brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
+                       "the name does not tell the format: give it as csv, tsv, jsonl or txt, or let the name end in .csv, .tsv, "
+                       ".jsonl or .txt (then .gz or .zst)");
+}
+
+static int choose_format(brim_source_file *file, const brim_source_options *options, brim_error *err) {
+  file->format = options->format;
+  if (file->format == BRIM_FORMAT_AUTO)
+    file->format = strcmp(file->path, "-") ? format_of_name(file->path) : BRIM_FORMAT_TXT;
+  if (file->format == BRIM_FORMAT_AUTO)
+    return format_unknown(file->path, err);
+  file->delimiter = file->format == BRIM_FORMAT_CSV ? ',' : '\t';
+  file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote == BRIM_QUOTE_CSV;
+  return BRIM_OK;
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------ */
+
+static int add_file(brim_source *source, const char *path, const brim_source_options *options, brim_error *err) {
+  struct stat about = {0};
+  bool input = strcmp(path, "-") == 0;
+  if ((input ? fstat(0, &about) : stat(path, &about)) != 0)
+    return brim_error_system(err, path, "open", errno);
+  if (!input && S_ISDIR(about.st_mode))
+    return brim_error_at(err, BRIM_E_IO, path, 0, -1, "is a folder, not a file");
+  BRIM_TRY(brim_grow(source->runtime, (void **)&source->files, &source->capacity, source->count + 1, sizeof *source->files, err));
+  brim_source_file *file = &source->files[source->count];
+  *file = (brim_source_file){.size = S_ISREG(about.st_mode) ? (int64_t)about.st_size : -1,
+                             .device = (uint64_t)about.st_dev,
+                             .inode = (uint64_t)about.st_ino};
+  file->path = brim_copy_string(source->runtime, path, strlen(path));
+  if (!file->path)
+    return BRIM_NOMEM(err);
+  source->count++;
+  return choose_format(file, options, err);
+}
+
+/* The data files of a folder, by the names that say so. */
+static int add_folder(brim_source *source, const char *path, const brim_source_options *options, brim_error *err) {
+  char **names = NULL;
+  size_t count = 0, before = source->count;
+  int status = brim_list_folder(source->runtime, path, &names, &count, err);
+  for (size_t i = 0; i < count && status == BRIM_OK; i++) {
+    if (names[i][0] == '.' || format_of_name(names[i]) == BRIM_FORMAT_AUTO)
+      continue;
+    char *file = brim_path_join(source->runtime, path, names[i]);
+    if (!file)
+      status = BRIM_NOMEM(err);
+    else if (!brim_path_is_folder(file))
+      status = add_file(source, file, options, err);
+    brim_release(source->runtime, file);
+  }
+  brim_names_free(source->runtime, names, count);
+  if (status == BRIM_OK && source->count == before)
+    status = brim_error_at(err, BRIM_E_IO, path, 0, -1,
+                           "the folder holds no data files (.csv, .tsv, .jsonl, .txt, plain, .gz or .zst)");
+  return status;
+}
+
+static int add_path(brim_source *source, const char *path, const brim_source_options *options, brim_error *err) {
+  return strcmp(path, "-") && brim_path_is_folder(path) ? add_folder(source, path, options, err)
+                                                        : add_file(source, path, options, err);
+}
+
+/* ---- globs ------------------------------------------------------------------------------------------------ */
+
+static bool has_magic(const char *text, size_t length) {
+  for (size_t i = 0; i < length; i++)
+    if (strchr("*?[", text[i]))
+      return true;
+  return false;
+}
+
+/* folder + part, with the slash that joins them; fresh memory or NULL. An empty folder is the present one. */
+static char *join(brim_runtime *runtime, const char *folder, const char *part, size_t length) {
+  size_t head = strlen(folder), slash = head && folder[head - 1] != '/';
+  char *path = brim_alloc(runtime, head + slash + length + 1);
+  if (!path)
+    return NULL;
+  memcpy(path, folder, head);
+  if (slash)
+    path[head] = '/';
+  memcpy(path + head + slash, part, length);
+  path[head + slash + length] = 0;
+  return path;
+}
+
+static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
+                     brim_error *err);
+
+/* Goes on behind one component that is now known to be `part`. */
+static int glob_into(brim_source *source, const char *folder, const char *part, size_t length, const char *rest,
+                     const brim_source_options *options, brim_error *err) {
+  char *path = join(source->runtime, folder, part, length);
+  if (!path)
+    return BRIM_NOMEM(err);
+  int status = BRIM_OK;
+  if (*rest)
+    status = brim_path_is_folder(path) ? glob_from(source, path, rest, options, err) : BRIM_OK;
+  else if (brim_path_exists(path))
+    status = add_path(source, path, options, err);
+  brim_release(source->runtime, path);
+  return status;
+}
+
+/* Matches the first component of `rest` among the names in `folder`. A leading dot must be written. */
+static int glob_names(brim_source *source, const char *folder, const char *pattern, const char *rest,
+                      const brim_source_options *options, brim_error *err) {
+  char **names = NULL;
+  size_t count = 0;
+  int status = brim_list_folder(source->runtime, *folder ? folder : ".", &names, &count, err);
+  for (size_t i = 0; i < count && status == BRIM_OK; i++)
+    if (fnmatch(pattern, names[i], FNM_PERIOD) == 0)
+      status = glob_into(source, folder, names[i], strlen(names[i]), rest, options, err);
+  brim_names_free(source->runtime, names, count);
+  return status;
+}
+
+static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
+                     brim_error *err) {
+  size_t length = strcspn(rest, "/");
+  const char *behind = rest + length + strspn(rest + length, "/");
+  if (!has_magic(rest, length))
+    return glob_into(source, folder, rest, length, behind, options, err);
+  char *pattern = brim_copy_string(source->runtime, rest, length);
+  if (!pattern)
+    return BRIM_NOMEM(err);
+  int status = glob_names(source, folder, pattern, behind, options, err);
+  brim_release(source->runtime, pattern);
+  return status;
+}
+
+static int add_glob(brim_source *source, const char *pattern, const brim_source_options *options, brim_error *err) {
+  size_t before = source->count, root = strspn(pattern, "/");
+  BRIM_TRY(glob_from(source, root ? "/" : "", pattern + root, options, err));
+  if (source->count == before)
+    return brim_error_at(err, BRIM_E_IO, pattern, 0, -1, "no file matches");
+  return BRIM_OK;
+}
+
+/* ---- all together ----------------------------------------------------------------------------------------- */
+
+static int by_identity(const void *a, const void *b) {
+  const brim_source_file *x = *(const brim_source_file *const *)a, *y = *(const brim_source_file *const *)b;
+  if (x->device != y->device)
+    return x->device < y->device ? -1 : 1;
+  if (x->inode != y->inode)
+    return x->inode < y->inode ? -1 : 1;
+  return (x > y) - (x < y);
+}
+
+static int refuse_doubles(const brim_source *source, brim_error *err) {
+  const brim_source_file **order = brim_alloc_array(source->runtime, source->count, sizeof *order);
+  if (!order)
+    return BRIM_NOMEM(err);
+  for (size_t i = 0; i < source->count; i++)
+    order[i] = &source->files[i];
+  qsort(order, source->count, sizeof *order, by_identity);
+  int status = BRIM_OK;
+  for (size_t i = 1; i < source->count && status == BRIM_OK; i++) {
+    const brim_source_file *a = order[i - 1], *b = order[i];
+    if (a->device == b->device && a->inode == b->inode)
+      status = brim_error_at(err, BRIM_E_USAGE, brim_source_name(b), 0, -1, "the same file is given twice (also as %s)",
+                             brim_source_name(a));
+  }
+  brim_release(source->runtime, order);
+  return status;
+}
+
+int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                     brim_source *source, brim_error *err) {
+  *source = (brim_source){.runtime = runtime};
+  int status = path_count > 0 ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "no data files are given");
+  for (int i = 0; i < path_count && status == BRIM_OK; i++) {
+    bool literal = strcmp(paths[i], "-") == 0 || brim_path_exists(paths[i]) || !has_magic(paths[i], strlen(paths[i]));
+    status = literal ? add_path(source, paths[i], options, err) : add_glob(source, paths[i], options, err);
+  }
+  if (status == BRIM_OK)
+    status = refuse_doubles(source, err);
+  if (status != BRIM_OK)
+    brim_source_free(source);
+  return status;
+}
+
+void brim_source_free(brim_source *source) {
+  for (size_t i = 0; i < source->count; i++)
+    brim_release(source->runtime, source->files[i].path);
+  brim_release(source->runtime, source->files);
+  *source = (brim_source){0};
+}

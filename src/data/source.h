@@ -1,0 +1,29 @@
+/* source.h: from the paths that a caller gives to the list of files to read. */
+#ifndef BRIM_DATA_SOURCE_H
+#define BRIM_DATA_SOURCE_H
+#include "brim/data.h"
+
+typedef struct brim_source_file {
+  char *path; /* "-" is standard input */
+  brim_format format;
+  bool quoted;
+  char delimiter;
+  int64_t size; /* on disk; -1 for pipes and terminals */
+  uint64_t device, inode;
+} brim_source_file;
+
+typedef struct brim_source {
+  brim_runtime *runtime;
+  brim_source_file *files;
+  size_t count, capacity;
+} brim_source;
+
+/* Expands globs and folders, looks every file up, tells formats and refuses doubles. Fails with *source freed. */
+int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                     brim_source *source, brim_error *err) BRIM_CHECK;
+void brim_source_free(brim_source *source);
+
+/* The path as messages show it. */
+const char *brim_source_name(const brim_source_file *file);
+
+#endif

@@ -1,0 +1,159 @@
+#include "data/split.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+
+void brim_split_free(brim_split *split) {
+  brim_release(split->runtime, split->spans);
+  *split = (brim_split){0};
+}
+
+bool brim_split_blank(const brim_split *split) {
+  return split->count == 1 && split->spans[0].length == 0 && !split->spans[0].quoted;
+}
+
+int64_t brim_count_lines(const char *bytes, size_t length) {
+  int64_t lines = 0;
+  for (size_t i = 0; i < length; i++)
+    lines += bytes[i] == '\n';
+  return lines;
+}
+
+size_t brim_span_decode(const brim_span *span, const char *bytes, char *out) {
+  const char *from = bytes + span->start, *end = from + span->length;
+  char *to = out;
+  if (!span->doubled) {
+    memcpy(out, from, span->length);
+    return span->length;
+  }
+  while (from < end) {
+    const char *quote = memchr(from, '"', (size_t)(end - from));
+    size_t piece = (size_t)((quote ? quote + 1 : end) - from);
+    memcpy(to, from, piece);
+    to += piece;
+    from += piece + (quote != NULL); /* the second quote of the pair */
+  }
+  return (size_t)(to - out);
+}
+
+static bool add_span(brim_split *split, brim_span span) {
+  if (brim_grow(split->runtime, (void **)&split->spans, &split->capacity, split->count + 1, sizeof span, NULL))
+    return false;
+  split->spans[split->count++] = span;
+  return true;
+}
+
+/* ---- quoted ----------------------------------------------------------------------------------------------- */
+
+/* High bits mark the bytes of `word` that are zero. Above the lowest marked byte there may be false marks, so only the lowest one
+ * counts: on little-endian machines that is the first. */
+static inline uint64_t zero_bytes(uint64_t word) {
+  return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
+}
+
+/* The first delimiter, CR or LF at or behind `at`, or `length`. Eight bytes at a time. */
+static size_t find_end(const char *bytes, size_t at, size_t length, char delimiter) {
+#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+  const uint64_t ones = 0x0101010101010101u;
+  uint64_t d = ones * (unsigned char)delimiter, r = ones * '\r', n = ones * '\n';
+  for (; length - at >= 8; at += 8) {
+    uint64_t word;
+    memcpy(&word, bytes + at, 8);
+    uint64_t hits = zero_bytes(word ^ d) | zero_bytes(word ^ r) | zero_bytes(word ^ n);
+    if (hits)
+      return at + (size_t)__builtin_ctzll(hits) / 8;
+  }
+#endif
+  while (at < length && bytes[at] != delimiter && bytes[at] != '\r' && bytes[at] != '\n')
+    at++;
+  return at;
+}
+
+/* Passes over a quoted field whose opening quote is at *at; *at gets the byte behind its closing quote. */
+static brim_split_status quoted_field(brim_split *split, const char *bytes, size_t length, bool final, size_t *at,
+                                      brim_span *span) {
+  size_t start = *at + 1, from = start;
+  bool doubled = false;
+  for (;;) {
+    const char *quote = memchr(bytes + from, '"', length - from);
+    if (!quote)
+      break;
+    size_t q = (size_t)(quote - bytes);
+    if (q + 1 < length && bytes[q + 1] == '"') {
+      doubled = true;
+      from = q + 2;
+    } else if (q + 1 == length && !final) {
+      break; /* the next byte tells whether it is a doubled quote */
+    } else {
+      *span = (brim_span){.start = start, .length = q - start, .quoted = true, .doubled = doubled};
+      *at = q + 1;
+      return BRIM_SPLIT_DONE;
+    }
+  }
+  if (!final)
+    return BRIM_SPLIT_MORE;
+  split->fault = *at;
+  return BRIM_SPLIT_OPEN;
+}
+
+brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t length, bool final, char delimiter) {
+  size_t at = 0;
+  split->count = 0;
+  split->lines = 1;
+  for (;;) {
+    brim_span span = {.start = at};
+    if (at < length && bytes[at] == '"') {
+      brim_split_status status = quoted_field(split, bytes, length, final, &at, &span);
+      if (status != BRIM_SPLIT_DONE)
+        return status;
+      split->lines += brim_count_lines(bytes + span.start, span.length);
+    } else {
+      at = find_end(bytes, at, length, delimiter);
+      span.length = at - span.start;
+    }
+    if (at == length && !final)
+      return BRIM_SPLIT_MORE;
+    if (!add_span(split, span))
+      return BRIM_SPLIT_MEMORY;
+    if (at == length)
+      break;
+    char end = bytes[at];
+    if (end == '\r' && at + 1 == length && !final)
+      return BRIM_SPLIT_MORE; /* an LF may follow */
+    if (end != delimiter && end != '\r' && end != '\n') {
+      split->fault = at;
+      return BRIM_SPLIT_STRAY;
+    }
+    at++;
+    if (end == '\r' && at < length && bytes[at] == '\n')
+      at++;
+    if (end != delimiter)
+      break;
+  }
+  split->used = at;
+  return BRIM_SPLIT_DONE;
+}
+
+/* ---- plain ------------------------------------------------------------------------------------------------ */
+
+brim_split_status brim_split_plain(brim_split *split, const char *bytes, size_t length, bool final, char delimiter) {
+  const char *feed = memchr(bytes, '\n', length);
+  if (!feed && !final)
+    return BRIM_SPLIT_MORE;
+  size_t end = feed ? (size_t)(feed - bytes) : length;
+  split->used = feed ? end + 1 : length;
+  split->lines = 1;
+  split->count = 0;
+  if (end > 0 && bytes[end - 1] == '\r')
+    end--;
+  for (size_t at = 0;; at++) {
+    const char *tab = memchr(bytes + at, delimiter, end - at);
+    size_t stop = tab ? (size_t)(tab - bytes) : end;
+    if (!add_span(split, (brim_span){.start = at, .length = stop - at}))
+      return BRIM_SPLIT_MEMORY;
+    if (!tab)
+      return BRIM_SPLIT_DONE;
+    at = stop;
+  }
+}

@@ -1,0 +1,220 @@
+/* table.c: csv and tsv. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "data/reader.h"
+
+/* ---- records ---------------------------------------------------------------------------------------------- */
+
+static int split_failed(const brim_reader *reader, brim_split_status status, const char *record, brim_error *err) {
+  if (status == BRIM_SPLIT_MEMORY)
+    return BRIM_NOMEM(err);
+  if (status == BRIM_SPLIT_OPEN)
+    return brim_reader_fault(reader, err, record, reader->split.fault, "the quote that opens here is never closed");
+  return brim_reader_fault(reader, err, record, reader->split.fault,
+                           "text behind a closing quote: a quote inside a quoted field is written twice (\"\")");
+}
+
+/* Splits the record at the front of the stream, without passing over it. BRIM_END at the end of the file. */
+static int split_record(brim_reader *reader, const char **record, brim_error *err) {
+  const brim_source_file *file = &reader->source.files[reader->file];
+  size_t least = 1, length;
+  for (;;) {
+    BRIM_TRY(brim_stream_peek(reader->stream, least, record, &length, err));
+    if (length == 0)
+      return BRIM_END;
+    bool final = length < least;
+    brim_split_status status = file->quoted ? brim_split_quoted(&reader->split, *record, length, final, file->delimiter)
+                                            : brim_split_plain(&reader->split, *record, length, final, file->delimiter);
+    if (status == BRIM_SPLIT_DONE)
+      return BRIM_OK;
+    if (status != BRIM_SPLIT_MORE)
+      return split_failed(reader, status, *record, err);
+    if (length >= reader->max_record)
+      return brim_reader_fault(reader, err, *record, 0, "a record of more than %zu bytes begins here%s", reader->max_record,
+                               file->quoted ? ": is a quote never closed?" : "");
+    least = length < reader->max_record / 2 ? 2 * length : reader->max_record + 1;
+  }
+}
+
+static void pass_record(brim_reader *reader) {
+  brim_stream_consume(reader->stream, reader->split.used);
+  reader->next_line += reader->split.lines;
+}
+
+/* The same for the first record that is not a blank line; blank lines are passed over. */
+static int find_record(brim_reader *reader, const char **record, brim_error *err) {
+  for (;;) {
+    reader->record_byte = brim_stream_offset(reader->stream);
+    reader->record_line = reader->next_line;
+    BRIM_TRY(split_record(reader, record, err));
+    if (!brim_split_blank(&reader->split))
+      return BRIM_OK;
+    pass_record(reader);
+  }
+}
+
+/* ---- columns ---------------------------------------------------------------------------------------------- */
+
+/* Rewrites the header's spans to lie, decoded, in reader->decoded. */
+static int decode_header(brim_reader *reader, const char *record, brim_error *err) {
+  brim_split *split = &reader->split;
+  BRIM_TRY(brim_reader_check_text(reader, record, record, split->used, err));
+  BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, split->used, 1, err));
+  size_t at = 0;
+  for (size_t i = 0; i < split->count; i++) {
+    size_t length = brim_span_decode(&split->spans[i], record, reader->decoded + at);
+    split->spans[i] = (brim_span){.start = at, .length = length};
+    at += length;
+  }
+  return BRIM_OK;
+}
+
+/* The columns there are, for a message. */
+static void list_columns(const brim_reader *reader, brim_text *out) {
+  const size_t enough = 300;
+  for (size_t i = 0; i < reader->split.count; i++) {
+    const brim_span *name = &reader->split.spans[i];
+    if (out->length + name->length > enough) {
+      brim_text_printf(out, "%s.. (%zu in all)", i ? ", " : "", reader->split.count);
+      return;
+    }
+    brim_text_printf(out, "%s\"", i ? ", " : "");
+    brim_text_append(out, reader->decoded + name->start, name->length);
+    brim_text_string(out, "\"");
+  }
+}
+
+static int no_such_column(const brim_reader *reader, const char *name, brim_error *err) {
+  const char *file = brim_reader_file_name(reader);
+  if (reader->no_header)
+    return brim_error_at(err, BRIM_E_USAGE, file, 0, -1,
+                         "there is no column %s: without a header columns are numbers, here 0 to %lld", name,
+                         (long long)reader->columns - 1);
+  brim_text columns;
+  brim_text_init(&columns, reader->runtime);
+  list_columns(reader, &columns);
+  int status = brim_text_status(&columns, err);
+  if (status == BRIM_OK)
+    status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s", name, columns.data);
+  brim_text_free(&columns);
+  return status;
+}
+
+static bool named(const brim_reader *reader, size_t column, const char *name) {
+  const brim_span *span = &reader->split.spans[column];
+  return span->length == strlen(name) && memcmp(reader->decoded + span->start, name, span->length) == 0;
+}
+
+/* The number of the column that a slot wants, -1 if there is none. */
+static int find_column(const brim_reader *reader, const char *name, int64_t *column, brim_error *err) {
+  int64_t number;
+  *column = -1;
+  if (reader->no_header) {
+    if (brim_number_integer(name, strlen(name), &number) && number >= 0 && number < reader->columns)
+      *column = number;
+    return BRIM_OK;
+  }
+  for (size_t i = 0; i < reader->split.count; i++) {
+    if (!named(reader, i, name))
+      continue;
+    if (*column >= 0)
+      return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1, "two columns are named \"%s\"", name);
+    *column = (int64_t)i;
+  }
+  return BRIM_OK;
+}
+
+/* A column that the first table has and is not required must be in the others as well, and the other way round. */
+static int compare_with_model(brim_reader *reader, brim_error *err) {
+  const char *file = brim_reader_file_name(reader);
+  for (int i = 0; i < BRIM_SLOT_WHERE; i++) {
+    bool has = reader->slots[i].column >= 0;
+    if (!reader->model)
+      reader->model_has[i] = has;
+    if (has != reader->model_has[i])
+      return brim_error_at(err, BRIM_E_MISMATCH, file, 0, -1,
+                           "there is %s column \"%s\", but %s in %s: files that are read together need the same columns",
+                           has ? "a" : "no", reader->slots[i].name, has ? "none" : "one", reader->model);
+  }
+  if (!reader->model)
+    reader->model = file;
+  return BRIM_OK;
+}
+
+static int find_columns(brim_reader *reader, brim_error *err) {
+  for (int i = 0; i < reader->slot_count; i++) {
+    brim_slot *slot = &reader->slots[i];
+    slot->column = -1;
+    if (slot->name)
+      BRIM_TRY(find_column(reader, slot->name, &slot->column, err));
+    if (slot->column < 0 && slot->required)
+      return no_such_column(reader, slot->name, err);
+  }
+  return compare_with_model(reader, err);
+}
+
+static int begin_table(brim_reader *reader, brim_error *err) {
+  const char *record;
+  int status = find_record(reader, &record, err);
+  if (status == BRIM_END)
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1, "holds only blank lines");
+  BRIM_TRY(status);
+  reader->columns = (int64_t)reader->split.count;
+  if (!reader->no_header) {
+    BRIM_TRY(decode_header(reader, record, err));
+    pass_record(reader);
+  }
+  return find_columns(reader, err);
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------- */
+
+/* Room for the decoded text of all wanted fields that hold doubled quotes. */
+static int reserve_decoded(brim_reader *reader, brim_error *err) {
+  size_t room = 0;
+  for (int i = 0; i < reader->slot_count; i++) {
+    const brim_slot *slot = &reader->slots[i];
+    if (slot->column >= 0 && reader->split.spans[slot->column].doubled)
+      room += reader->split.spans[slot->column].length;
+  }
+  return brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, room, 1, err);
+}
+
+static int next_row(brim_reader *reader, brim_error *err) {
+  const char *record;
+  BRIM_TRY(find_record(reader, &record, err));
+  if ((int64_t)reader->split.count != reader->columns)
+    return brim_reader_fault(
+        reader, err, record, 0, "%zu column%s where the %s has %lld%s", reader->split.count, reader->split.count == 1 ? "" : "s",
+        reader->no_header ? "first row" : "header", (long long)reader->columns,
+        reader->source.files[reader->file].quoted ? ": a delimiter inside a text needs quotes around the text" : "");
+  BRIM_TRY(reserve_decoded(reader, err));
+  size_t used = 0;
+  for (int i = 0; i < reader->slot_count; i++) {
+    brim_slot *slot = &reader->slots[i];
+    slot->present = slot->is_string = slot->column >= 0;
+    if (!slot->present)
+      continue;
+    const brim_span *span = &reader->split.spans[slot->column];
+    BRIM_TRY(brim_reader_check_text(reader, record, record + span->start, span->length, err));
+    slot->bytes = record + span->start;
+    slot->length = span->length;
+    if (!span->doubled)
+      continue;
+    slot->bytes = reader->decoded + used;
+    slot->length = brim_span_decode(span, record, reader->decoded + used);
+    used += slot->length;
+  }
+  pass_record(reader);
+  return BRIM_OK;
+}
+
+static int no_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
+  return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                       "the value of column \"%s\" is missing", slot->name);
+}
+
+const brim_format_ops brim_table_format = {.begin = begin_table, .next = next_row, .missing = no_value};
