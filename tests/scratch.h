@@ -1,0 +1,68 @@
+/* scratch.h: a folder for the files of one test program, removed at the end. */
+#ifndef BRIM_TESTS_SCRATCH_H
+#define BRIM_TESTS_SCRATCH_H
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char scratch_path[256];
+
+__attribute__((unused)) static int scratch_remove_one(const char *path, const struct stat *about, int flag, struct FTW *ftw) {
+  (void)about, (void)flag, (void)ftw;
+  return remove(path);
+}
+
+static void scratch_remove(void) {
+  nftw(scratch_path, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+/* The folder, made by the first call. */
+__attribute__((unused)) static const char *scratch_folder(void) {
+  if (!*scratch_path) {
+    const char *base = getenv("TMPDIR");
+    snprintf(scratch_path, sizeof scratch_path, "%s/brim-test-XXXXXX", base && *base ? base : "/tmp");
+    if (!mkdtemp(scratch_path)) {
+      perror(scratch_path);
+      exit(99);
+    }
+    atexit(scratch_remove);
+  }
+  return scratch_path;
+}
+
+/* The path of a file in the folder; eight of them are good at a time. */
+__attribute__((unused)) static const char *scratch_file(const char *name) {
+  static char paths[8][512];
+  static int next;
+  char *path = paths[next++ % 8];
+  snprintf(path, sizeof paths[0], "%s/%s", scratch_folder(), name);
+  return path;
+}
+
+__attribute__((unused)) static const char *scratch_write_bytes(const char *name, const void *bytes, size_t length) {
+  const char *path = scratch_file(name);
+  FILE *f = fopen(path, "wb");
+  if (!f || fwrite(bytes, 1, length, f) != length || fclose(f) != 0) {
+    perror(path);
+    exit(99);
+  }
+  return path;
+}
+
+__attribute__((unused)) static const char *scratch_write(const char *name, const char *text) {
+  return scratch_write_bytes(name, text, strlen(text));
+}
+
+__attribute__((unused)) static const char *scratch_make_folder(const char *name) {
+  const char *path = scratch_file(name);
+  if (mkdir(path, 0777) != 0) {
+    perror(path);
+    exit(99);
+  }
+  return path;
+}
+
+#endif

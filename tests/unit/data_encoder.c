@@ -1,0 +1,188 @@
+/* The encoder: the same rows and the same first error for any number of threads. */
+#include "base/hashmap.h"
+#include "data_tokenizer.h"
+
+static uint64_t row_hash(const brim_encoded *row, uint64_t hash) {
+  hash = brim_hash64(row->ids, row->length * sizeof *row->ids, hash);
+  hash = brim_hash64(row->type_ids, row->length, hash);
+  if (row->label)
+    hash = brim_hash64(row->label, row->label_length, hash);
+  uint64_t rest[] = {row->length, row->lost, row->row, (uint64_t)row->line, (uint64_t)row->byte, row->pair};
+  return brim_hash64(rest, sizeof rest, hash);
+}
+
+/* Rows, a hash over them, and how it ended. */
+static const char *encode(const char *path, int threads, int32_t max_length, uint64_t stop_after) {
+  static char out[1400];
+  brim_runtime *one = data_runtime;
+  data_start(threads);
+  brim_tokenizer *tokenizer = data_tokenizer();
+  brim_source_options source = {0};
+  brim_encode_options options = {.max_length = max_length};
+  brim_reader *reader;
+  brim_encoder *encoder = NULL;
+  brim_encoded row;
+  brim_error err;
+  uint64_t rows = 0, hash = 0, consumed = 0, total = 0;
+  int status = brim_reader_open(data_runtime, &path, 1, &source, &reader, &err);
+  if (status == BRIM_OK)
+    status = brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, &err);
+  while (status == BRIM_OK && rows < stop_after && (status = brim_encoder_next(encoder, &row, &err)) == BRIM_OK) {
+    rows++;
+    hash = row_hash(&row, hash);
+  }
+  if (encoder)
+    brim_encoder_progress(encoder, &consumed, &total);
+  int at = snprintf(out, sizeof out, "%llu rows %016llx%s", (unsigned long long)rows, (unsigned long long)hash,
+                    status == BRIM_END && consumed == total ? " all" : "");
+  if (status != BRIM_OK && status != BRIM_END) {
+    brim_error again;
+    ok(brim_encoder_next(encoder, &row, &again) == status && strcmp(again.message, err.message) == 0, "a failure is final");
+    snprintf(out + at, sizeof out - (size_t)at, " !%d line %lld byte %lld %s", status, (long long)err.line, (long long)err.byte,
+             err.message);
+  }
+  brim_encoder_close(encoder);
+  brim_tokenizer_free(tokenizer);
+  brim_runtime_free(data_runtime);
+  data_runtime = one;
+  return out;
+}
+
+/* A table of several blocks: short and long texts, pairs, labels; one row `bad` is not UTF-8. */
+static const char *make_table(const char *name, int rows, int bad) {
+  brim_random random = brim_random_make(3, 0, BRIM_PURPOSE_SAMPLE);
+  brim_text csv;
+  brim_text_init(&csv, data_runtime);
+  brim_text_string(&csv, "text,label,text_pair\n");
+  for (int row = 0; row < rows; row++) {
+    uint64_t words = brim_random_below(&random, (uint64_t)row, row % 100 ? 40 : 4000);
+    for (uint64_t i = 0; i < words; i++)
+      brim_text_printf(&csv, "%c%c ", (int)('a' + (i * 7 + (uint64_t)row) % 26), (int)('a' + i % 26));
+    brim_text_printf(&csv, "%s,%d,b%c c\n", row == bad ? "\xE9" : "", row % 3, 'a' + row % 26);
+  }
+  const char *path = scratch_write_bytes(name, csv.data, csv.length);
+  brim_text_free(&csv);
+  return path;
+}
+
+static void exact_rows(void) {
+  const char *path =
+      scratch_write("a.jsonl", "{\"text\":\"ab c\",\"label\":1}\n{\"text\":\"abcd\",\"text_pair\":\"x\"}\n{\"text\":\"\"}\n");
+  brim_tokenizer *tokenizer = data_tokenizer();
+  brim_source_options source = {0};
+  brim_encode_options options = {.max_length = 6};
+  brim_reader *reader;
+  brim_encoder *encoder;
+  brim_encoded row;
+  ok_int(brim_reader_open(data_runtime, &path, 1, &source, &reader, NULL), BRIM_OK, "open");
+  ok_int(brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, NULL), BRIM_OK, "encoder");
+  ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_OK, "a row");
+  ok(row.length == 5 && !memcmp(row.ids, (int32_t[]){2, 5, 32, 7, 3}, 20) && !memcmp(row.type_ids, "\0\0\0\0\0", 5), "its ids");
+  ok(row.label_length == 1 && *row.label == '1' && !row.label_is_string && !row.pair && row.lost == 0, "its label");
+  ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_OK, "a pair");
+  ok(row.length == 6 && !memcmp(row.ids, (int32_t[]){2, 5, 32, 3, 28, 3}, 24) && !memcmp(row.type_ids, "\0\0\0\0\1\1", 6),
+     "its ids");
+  ok(row.pair && row.lost == 2 && !row.label && row.row == 1 && row.line == 2 && row.byte == 27, "what is known of it");
+  ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_OK, "an empty text");
+  ok(row.length == 2 && !memcmp(row.ids, (int32_t[]){2, 3}, 8), "its ids");
+  ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_END, "the end");
+  ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_END, "the end again");
+  brim_encoder_close(encoder);
+
+  options.max_length = 1;
+  brim_error err;
+  ok_int(brim_reader_open(data_runtime, &path, 1, &source, &reader, NULL), BRIM_OK, "open");
+  ok_int(brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, &err), BRIM_E_USAGE,
+         "no room for the special tokens");
+  ok(encoder == NULL, "no encoder then");
+  options.max_length = 2;
+  ok_int(brim_reader_open(data_runtime, &path, 1, &source, &reader, NULL), BRIM_OK, "open");
+  ok_int(brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, &err), BRIM_OK, "room for those of a single text");
+  ok_int(brim_encoder_next(encoder, &row, &err), BRIM_OK, "the single text");
+  ok_int(brim_encoder_next(encoder, &row, &err), BRIM_E_USAGE, "no room for those of a pair");
+  ok(err.line == 2 && err.byte == 27 && strstr(err.file, "a.jsonl"), "with its place");
+  brim_encoder_close(encoder);
+  brim_tokenizer_free(tokenizer);
+}
+
+static void any_threads(void) {
+  static const int threads[] = {2, 3, 8};
+  char want[4][1400];
+  const char *whole = make_table("whole.csv", 20000, -1);
+  snprintf(want[0], sizeof want[0], "%s", encode(whole, 1, 50, UINT64_MAX));
+  ok(strstr(want[0], "20000 rows ") == want[0] && strstr(want[0], " all"), "all rows: %s", want[0]);
+  snprintf(want[1], sizeof want[1], "%s", encode(whole, 1, 50, 7777));
+  const char *bad = make_table("bad.csv", 20000, 12345);
+  snprintf(want[2], sizeof want[2], "%s", encode(bad, 1, 0, UINT64_MAX));
+  ok(strstr(want[2], "12345 rows ") == want[2] && strstr(want[2], "!5 line 12347 "), "up to a bad row: %s", want[2]);
+  snprintf(want[3], sizeof want[3], "%s", encode(whole, 1, 2, UINT64_MAX));
+  ok(strstr(want[3], "0 rows ") == want[3] && strstr(want[3], "!2 line 2 "), "an error of encoding: %s", want[3]);
+  for (size_t i = 0; i < sizeof threads / sizeof *threads; i++) {
+    ok_string(encode(whole, threads[i], 50, UINT64_MAX), want[0], "the same rows");
+    ok_string(encode(whole, threads[i], 50, 7777), want[1], "closed in the middle");
+    ok_string(encode(bad, threads[i], 0, UINT64_MAX), want[2], "the same error of reading");
+    ok_string(encode(whole, threads[i], 2, UINT64_MAX), want[3], "the same error of encoding");
+  }
+}
+
+static void cancelled(void) {
+  const char *path = make_table("whole.csv", 5000, -1);
+  brim_runtime *one = data_runtime;
+  data_start(2);
+  brim_tokenizer *tokenizer = data_tokenizer();
+  brim_source_options source = {0};
+  brim_encode_options options = {0};
+  brim_reader *reader;
+  brim_encoder *encoder;
+  brim_encoded row;
+  brim_error err;
+  ok_int(brim_reader_open(data_runtime, &path, 1, &source, &reader, NULL), BRIM_OK, "open");
+  ok_int(brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, NULL), BRIM_OK, "encoder");
+  ok_int(brim_encoder_next(encoder, &row, NULL), BRIM_OK, "a row");
+  brim_runtime_cancel(data_runtime);
+  int status;
+  while ((status = brim_encoder_next(encoder, &row, &err)) == BRIM_OK)
+    ;
+  ok_int(status, BRIM_E_CANCELLED, "cancelled");
+  brim_encoder_close(encoder);
+  brim_tokenizer_free(tokenizer);
+  brim_runtime_free(data_runtime);
+  data_runtime = one;
+}
+
+/* A reader that waits for a pipe does not keep close from returning. */
+static void waiting(void) {
+  int ends[2];
+  ok(pipe(ends) == 0, "a pipe");
+  brim_runtime *one = data_runtime;
+  data_start(2);
+  brim_tokenizer *tokenizer = data_tokenizer();
+  char path[64];
+  snprintf(path, sizeof path, "/dev/fd/%d", ends[0]);
+  const char *paths[] = {path};
+  brim_source_options source = {.format = BRIM_FORMAT_TXT};
+  brim_encode_options options = {0};
+  brim_reader *reader;
+  brim_encoder *encoder;
+  ok_int(write(ends[1], "first\nsec", 9), 9, "some text");
+  ok_int(brim_reader_open(data_runtime, paths, 1, &source, &reader, NULL), BRIM_OK, "open");
+  ok_int(brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, NULL), BRIM_OK, "encoder");
+  usleep(20000);
+  brim_encoder_close(encoder);
+  ok(true, "closed while a thread waits for the pipe");
+  close(ends[0]);
+  close(ends[1]);
+  brim_tokenizer_free(tokenizer);
+  brim_runtime_free(data_runtime);
+  data_runtime = one;
+}
+
+int main(void) {
+  data_start(1);
+  exact_rows();
+  any_threads();
+  cancelled();
+  waiting();
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}

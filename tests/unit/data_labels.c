@@ -1,0 +1,158 @@
+/* Labels: what they are, how classes are numbered, and mappings that exist already. */
+#include "data/labels.h"
+
+#include "base/memory.h"
+#include "data_case.h"
+
+/* "task count integers [names] values" or "!code message" of some labels, one a line of the file "f". */
+static const char *take(const char *const *labels, int count, brim_task task, const brim_labels *known) {
+  static char out[2048];
+  brim_label_taker taker;
+  brim_labels made = {0};
+  float *values = NULL;
+  brim_error err;
+  int status = BRIM_OK;
+  brim_label_taker_init(&taker, data_runtime, task, known);
+  for (int i = 0; i < count && status == BRIM_OK; i++)
+    status = brim_label_taker_add(&taker, labels[i], strlen(labels[i]), "f", i + 1, &err);
+  if (status == BRIM_OK)
+    status = brim_label_taker_finish(&taker, &made, &values, &err);
+  if (status == BRIM_OK) {
+    int at = snprintf(out, sizeof out, "%s%s", made.task == BRIM_TASK_REGRESSION ? "regression" : "classes",
+                      made.integers ? " integers" : "");
+    for (int32_t i = 0; made.names && i < made.count; i++)
+      at += snprintf(out + at, sizeof out - (size_t)at, " %s", made.names[i]);
+    at += snprintf(out + at, sizeof out - (size_t)at, ":");
+    for (int i = 0; i < count; i++)
+      at += snprintf(out + at, sizeof out - (size_t)at, " %g", (double)values[i]);
+  } else {
+    char words[1200];
+    brim_error_text(&err, words, sizeof words);
+    snprintf(out, sizeof out, "!%d %s", status, words);
+  }
+  brim_labels_free(&made);
+  brim_release(data_runtime, values);
+  brim_label_taker_free(&taker);
+  return out;
+}
+
+#define TAKE(task, known, ...)                                                                                                   \
+  take((const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)), task, known)
+#define AUTO     BRIM_TASK_AUTO
+#define CLASSIFY BRIM_TASK_CLASSIFICATION
+#define REGRESS  BRIM_TASK_REGRESSION
+
+static void inference(void) {
+  ok_string(TAKE(AUTO, NULL, "1", "0", "1"), "classes integers 0 1: 1 0 1", "integers from 0 stay as they are");
+  ok_string(TAKE(AUTO, NULL, "0", "10", "9", "8", "7", "6", "5", "4", "3", "2", "1"),
+            "classes integers 0 1 2 3 4 5 6 7 8 9 10: 0 10 9 8 7 6 5 4 3 2 1", "by value, not by text");
+  ok_string(TAKE(AUTO, NULL, "1", "-1", "+1", " -1 "), "classes -1 1: 1 0 1 0", "-1 and 1");
+  ok_string(TAKE(AUTO, NULL, "5", "1", "3"), "classes 1 3 5: 2 0 1", "gaps");
+  ok_string(TAKE(AUTO, NULL, "01", "1", "00"), "classes integers 0 1: 1 1 0", "leading zeros");
+  ok_string(TAKE(AUTO, NULL, "9223372036854775807", "-9223372036854775808", "9223372036854775806"),
+            "classes -9223372036854775808 9223372036854775806 9223372036854775807: 2 0 1", "large integers");
+  ok_string(TAKE(AUTO, NULL, "7", "7"), "classes 7: 0 0", "one class");
+  ok_string(TAKE(AUTO, NULL, "pos", "neg", "neutral", "neg"), "classes neg neutral pos: 2 0 1 0", "strings, sorted");
+  ok_string(TAKE(AUTO, NULL, "b", "B", " a", "\xC3\xA9", "a"), "classes  a B a b \xC3\xA9: 3 1 0 4 2",
+            "strings by byte, blanks kept");
+  ok_string(TAKE(AUTO, NULL, "true", "false"), "classes false true: 1 0", "booleans are strings");
+  ok_string(TAKE(AUTO, NULL, "0.5", "-1e-3", "2.0", ".25"), "regression: 0.5 -0.001 2 0.25", "decimals");
+  ok_string(TAKE(AUTO, NULL, "1e3", "2.5"), "regression: 1000 2.5", "an exponent is a decimal");
+  ok_string(TAKE(AUTO, NULL, "nan", "inf", "1.2.3", "1e999"), "classes 1.2.3 1e999 inf nan: 3 2 0 1",
+            "what is no number is a string");
+}
+
+static void tasks(void) {
+  ok_string(TAKE(REGRESS, NULL, "1", "0", "3.5", " -2 "), "regression: 1 0 3.5 -2", "integers as values");
+  ok_string(TAKE(CLASSIFY, NULL, "1.0", "0.5", "1"), "classes 0.5 1 1.0: 2 0 1", "decimals as classes");
+  ok_string(TAKE(CLASSIFY, NULL, "1", "many", "0.5"), "classes 0.5 1 many: 1 2 0", "a mixture as classes");
+}
+
+static void refused(void) {
+#define CHOOSE ": choose the task, classification or regression, or correct the labels"
+  ok_string(TAKE(AUTO, NULL, "1", "0", "pos"),
+            "!5 f: line 3: label \"pos\" is not a number, but the first label, \"1\" (f line 1), is an integer" CHOOSE,
+            "integers and text");
+  ok_string(TAKE(AUTO, NULL, "1", "0.5"),
+            "!5 f: line 2: label \"0.5\" is a decimal number, but the first label, \"1\" (f line 1), is an integer" CHOOSE,
+            "integers and decimals");
+  ok_string(TAKE(AUTO, NULL, "0.5", "2"),
+            "!5 f: line 2: label \"2\" is an integer, but the first label, \"0.5\" (f line 1), is a decimal number" CHOOSE,
+            "decimals and integers");
+  ok_string(TAKE(AUTO, NULL, "0.5", "nan"),
+            "!5 f: line 2: label \"nan\" is not a number, but the first label, \"0.5\" (f line 1), is a decimal number" CHOOSE,
+            "NaN among decimals");
+  ok_string(TAKE(AUTO, NULL, "x", "2"),
+            "!5 f: line 2: label \"2\" is an integer, but the first label, \"x\" (f line 1), is not a number" CHOOSE,
+            "text and integers");
+  const char *bad[] = {"nan", "NaN", "inf", "-Infinity", "1e999", "1e39", "", "x", "1,5", "0x10", "1 2"};
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+    char want[128];
+    snprintf(want, sizeof want, "!5 f: line 2: label \"%s\" is not a finite number, and regression needs one", bad[i]);
+    ok_string(TAKE(REGRESS, NULL, "1.5", bad[i]), want, "no finite number");
+  }
+  char longest[200] = "";
+  memset(longest, 'x', 199);
+  longest[59] = '\xC3', longest[60] = '\xA9';
+  ok(strstr(TAKE(AUTO, NULL, "1", longest), "label \"xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx\" is") != NULL,
+     "a long label is cut between characters");
+  brim_label_taker taker;
+  brim_label_taker_init(&taker, data_runtime, AUTO, NULL);
+  ok_int(brim_label_taker_add(&taker, "a\0b", 3, "f", 1, NULL), BRIM_E_FORMAT, "a NUL byte in a label");
+  brim_label_taker_free(&taker);
+}
+
+static void known(void) {
+  const char *names[] = {"neg", "neutral", "pos"}, *numbers[] = {"-1", "1"}, *standard[] = {"LABEL_0", "LABEL_1", "LABEL_2"};
+  const char *mixed[] = {"LABEL_0", "1"};
+  brim_labels words, signs, placeholders, odd, value, copy;
+  ok_int(brim_labels_make(data_runtime, CLASSIFY, names, 3, &words, NULL), BRIM_OK, "a mapping of names");
+  ok_int(brim_labels_make(data_runtime, CLASSIFY, numbers, 2, &signs, NULL), BRIM_OK, "a mapping of numbers");
+  ok_int(brim_labels_make(data_runtime, CLASSIFY, standard, 3, &placeholders, NULL), BRIM_OK, "a mapping of placeholders");
+  ok_int(brim_labels_make(data_runtime, CLASSIFY, mixed, 2, &odd, NULL), BRIM_OK, "an odd mapping");
+  ok_int(brim_labels_make(data_runtime, REGRESS, NULL, 1, &value, NULL), BRIM_OK, "regression");
+
+  ok_string(TAKE(AUTO, &words, "pos", "neg", "pos"), "classes neg neutral pos: 2 0 2", "known names");
+  ok_string(TAKE(AUTO, &words, "pos", "bad", "pos"),
+            "!7 f: line 2: label \"bad\" is not among the 3 known labels: neg, neutral, pos", "an unknown name");
+  ok_string(TAKE(AUTO, &words, "1"), "!7 f: line 1: label \"1\" is not among the 3 known labels: neg, neutral, pos",
+            "an integer is no name");
+  ok_string(TAKE(AUTO, &signs, "+1", "-1", " 1"), "classes -1 1: 1 0 1", "known numbers");
+  ok_string(TAKE(AUTO, &signs, "0"), "!7 f: line 1: label \"0\" is not among the 2 known labels: -1, 1", "an unknown number");
+  ok_string(TAKE(AUTO, &placeholders, "2", "LABEL_1", "0"), "classes LABEL_0 LABEL_1 LABEL_2: 2 1 0",
+            "class numbers of placeholders");
+  ok_string(TAKE(AUTO, &placeholders, "3"),
+            "!7 f: line 1: label \"3\" is not among the 3 known labels: LABEL_0, LABEL_1, LABEL_2", "too large a number");
+  ok_string(TAKE(AUTO, &odd, "0"), "!7 f: line 1: label \"0\" is not among the 2 known labels: LABEL_0, 1",
+            "not all placeholders");
+  ok_string(TAKE(CLASSIFY, &value, "2", "2.5"), "regression: 2 2.5", "the mapping's task goes before the option");
+
+  ok_int(brim_labels_copy(data_runtime, &signs, &copy, NULL), BRIM_OK, "a copy");
+  ok(copy.count == 2 && strcmp(copy.names[0], "-1") == 0 && !copy.integers, "what it holds");
+  brim_labels_free(&copy);
+  ok_int(brim_labels_copy(data_runtime, &value, &copy, NULL), BRIM_OK, "a copy of a regression");
+  ok(copy.count == 1 && copy.task == REGRESS && !copy.names, "what it holds");
+  const char *twice[] = {"a", "b", "a"};
+  ok_int(brim_labels_make(data_runtime, CLASSIFY, twice, 3, &copy, NULL), BRIM_E_FORMAT, "equal names");
+  ok_int(brim_labels_make(data_runtime, CLASSIFY, twice, 0, &copy, NULL), BRIM_E_FORMAT, "no class");
+  ok_int(brim_labels_make(data_runtime, AUTO, twice, 2, &copy, NULL), BRIM_E_USAGE, "no task");
+  ok_int(brim_labels_find(&words, "neutral", 7), 1, "find");
+  ok_int(brim_labels_find(&words, "neutrals", 8), -1, "find nothing");
+  ok_int(brim_labels_find(&value, "1", 1), -1, "find in a regression");
+  brim_labels_free(&words);
+  brim_labels_free(&signs);
+  brim_labels_free(&placeholders);
+  brim_labels_free(&odd);
+  brim_labels_free(&value);
+  brim_labels_free(NULL);
+}
+
+int main(void) {
+  data_start(1);
+  inference();
+  tasks();
+  refused();
+  known();
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}

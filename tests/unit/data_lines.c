@@ -1,0 +1,125 @@
+/* tsv, JSON lines and plain text. */
+#include "data_case.h"
+
+#define NOT_UTF8 "is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8\n"
+
+static void tsv(void) {
+  ok_string(data_read_text("a.tsv", "text\tlabel\nab \"x\t1\r\n\"\"\t0", NULL), "0 2 11 [ab \"x] - [1]\n1 3 20 [\"\"] - [0]\n",
+            "tsv: quotes are text");
+  ok_string(data_read_text("a.tsv", "text\tlabel\n\na\t1\n\n", NULL), "0 3 12 [a] - [1]\n", "tsv: blank lines are passed over");
+  ok_string(data_read_text("a.tsv", "text\nmac\rline\n", NULL), "0 2 5 [mac\\rline] - -\n", "tsv: a lone CR is text");
+  ok_string(data_read_text("a.tsv", "text\tlabel\na\tb\tc\n", NULL),
+            "!5 a.tsv: line 2, byte 11: 3 columns where the header has 2\n", "tsv: ragged");
+  brim_source_options quoted = {.quote = BRIM_QUOTE_CSV};
+  ok_string(data_read_text("a.tsv", "text\tlabel\n\"a\tb\nc\"\t1\n", &quoted), "0 2 11 [a\\tb\\nc] - [1]\n", "tsv with quotes");
+  brim_source_options unquoted = {.quote = BRIM_QUOTE_NONE};
+  ok_string(data_read_text("a.csv", "text,label\n\"a,b\"\n", &unquoted), "0 2 11 [\"a] - [b\"]\n", "csv without quotes");
+  brim_source_options limit = {.max_record = 10};
+  ok_string(data_read_text("a.tsv", "text\n01234567890123456789\n", &limit),
+            "!5 a.tsv: line 2, byte 5: a record of more than 10 bytes begins here\n", "tsv: max_record");
+  brim_source_options headless = {.no_header = true, .text_column = "3", .label_column = "1", .need_label = true};
+  ok_string(data_read_text("a.tsv", "gj04\t1\t\tThe sailors rode.\ngj04\t0\t*\tThe weights.\n", &headless),
+            "0 1 0 [The sailors rode.] - [1]\n1 2 26 [The weights.] - [0]\n", "tsv: by number");
+}
+
+static void txt(void) {
+  ok_string(data_read_text("a.txt", "one\ntwo\r\n\n \"three\",4", NULL),
+            "0 1 0 [one] - -\n1 2 4 [two] - -\n2 3 9 [] - -\n3 4 10 [ \"three\",4] - -\n", "txt: a text a line, empty lines too");
+  ok_string(data_read_text("a.txt", "\n", NULL), "0 1 0 [] - -\n", "txt: one empty line");
+  ok_string(data_read_text("a.txt", "", NULL), "!5 a.txt: is empty\n", "txt: an empty file");
+  ok_string(data_read_text("a.txt",
+                           "\xEF\xBB\xBF"
+                           "a\n",
+                           NULL),
+            "0 1 3 [a] - -\n", "txt: a byte order mark");
+  ok_string(data_read_bytes("a.txt", "a\0b\n", 4, NULL), "0 1 0 [a\\x00b] - -\n", "txt: a NUL byte");
+  ok_string(data_read_text("a.txt", "a\nb\xFF\n", NULL), "0 1 0 [a] - -\n!5 a.txt: line 2, byte 3: byte 0xFF " NOT_UTF8,
+            "txt: not UTF-8");
+  ok_string(data_read_text("a.txt", "a\xC3", NULL), "!5 a.txt: line 1, byte 1: byte 0xC3 " NOT_UTF8,
+            "txt: a character cut by the end");
+  brim_source_options need = {.need_label = true};
+  ok_string(data_read_text("a.txt", "a\n", &need),
+            "!2 a.txt: there is no column \"label\": a text file has one text a line and no columns (csv, tsv and jsonl have)\n",
+            "txt: no labels");
+  brim_source_options pair = {.pair_column = "b"};
+  ok_string(data_read_text("a.txt", "a\n", &pair),
+            "!2 a.txt: there is no column \"b\": a text file has one text a line and no columns (csv, tsv and jsonl have)\n",
+            "txt: no pairs");
+}
+
+static void jsonl_values(void) {
+  ok_string(
+      data_read_text("a.jsonl", "{\"text\": \"a\", \"label\": 1}\n{\"label\":\"x\",\"text\":\"b\",\"text_pair\":\"c\"}", NULL),
+      "0 1 0 [a] - [1]\n1 2 26 [b] [c] [x]\n", "jsonl: strings and numbers");
+  ok_string(data_read_text("a.jsonl", "\n  \t\r\n{\"text\":\"a\"}\r\n\n", NULL), "0 3 6 [a] - -\n",
+            "jsonl: blank lines are passed over");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"q\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\\u0000z\"}\n", NULL),
+            "0 1 0 [q\"\\/\\x08\\x0c\\n\\r\\t\xC3\xA9\xF0\x9F\x98\x80\\x00z] - -\n", "jsonl: escapes");
+  ok_string(
+      data_read_text("a.jsonl",
+                     "{\"text\":\"a\",\"label\":-1.50e3}\n{\"text\":\"b\",\"label\":true}\n{\"text\":\"c\",\"label\":false}\n"
+                     "{\"text\":\"d\",\"label\":null}\n{\"text\":\"e\",\"label\":\"\"}\n{\"text\":\"f\",\"text_pair\":null}\n",
+                     NULL),
+      "0 1 0 [a] - [-1.50e3]\n1 2 29 [b] - [true]\n2 3 55 [c] - [false]\n3 4 82 [d] - -\n4 5 108 [e] - -\n5 6 132 [f] - -\n",
+      "jsonl: labels as written, null and \"\" are none");
+  ok_string(data_read_text("a.jsonl", "{\"x\":{\"text\":\"no\",\"a\":[1,{\"text\":2}]},\"text\":\"yes\",\"y\":[[]]}\n", NULL),
+            "0 1 0 [yes] - -\n", "jsonl: nested values are passed over");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"text\":\"b\"}\n", NULL), "0 1 0 [b] - -\n",
+            "jsonl: the last of equal keys");
+  brim_source_options other = {.text_column = "t\"x", .label_column = "t\"x"};
+  ok_string(data_read_text("a.jsonl", "{\"t\\\"x\":\"a\"}\n", &other), "0 1 0 [a] - [a]\n",
+            "jsonl: an escaped key, wanted twice");
+}
+
+static void jsonl_errors(void) {
+  brim_source_options need = {.need_label = true};
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":1}\n{\"text\":\"b\"}\n", &need),
+            "0 1 0 [a] - [1]\n!5 a.jsonl: line 2, byte 23: there is no \"label\" in this line; it has \"text\"\n",
+            "jsonl: no label");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":null}\n", &need),
+            "!5 a.jsonl: line 1, byte 0: \"label\" is null or empty\n", "jsonl: a null label");
+  ok_string(data_read_text("a.jsonl", "{\"txt\":\"a\",\"id\":3}\n", NULL),
+            "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"txt\", \"id\"\n", "jsonl: no text");
+  ok_string(data_read_text("a.jsonl", "{}\n", NULL),
+            "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has nothing\n", "jsonl: nothing");
+  ok_string(data_read_text("a.jsonl", "{\"text\":null}\n", NULL), "!5 a.jsonl: line 1, byte 0: \"text\" is null or empty\n",
+            "jsonl: a null text");
+  ok_string(data_read_text("a.jsonl", "{\"text\":5}\n", NULL),
+            "!5 a.jsonl: line 1, byte 8: \"text\" is a number where a string is due\n", "jsonl: a number as text");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[1]}\n", NULL),
+            "!5 a.jsonl: line 1, byte 20: \"label\" is an array where a string, a number or a boolean is due\n",
+            "jsonl: an array as label");
+  ok_string(data_read_text("a.jsonl", "[\"text\"]\n", NULL),
+            "!5 a.jsonl: line 1, byte 0: an array where an object is due: each line is {\"text\": ..}\n", "jsonl: no object");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"caf\xE9\"}\n", NULL),
+            "0 1 0 [a] - -\n!5 a.jsonl: line 2, byte 25: byte 0xE9 " NOT_UTF8, "jsonl: not UTF-8");
+  const char *broken[] = {"{\"text\":\"a\"",
+                          "{\"text\":\"a\"} x",
+                          "{\"text\":\"a\"}{}",
+                          "{\"text\":NaN}",
+                          "{'text':1}",
+                          "{\"text\":\"a\",}",
+                          "{\"text\":\"\\ud800\"}",
+                          "nul",
+                          "\"a",
+                          "{\"text\":\"a\tb\"}"};
+  for (size_t i = 0; i < sizeof broken / sizeof *broken; i++) {
+    char file[128];
+    snprintf(file, sizeof file, "{\"text\":\"ok\"}\n%s\n", broken[i]);
+    const char *got = data_read_text("a.jsonl", file, NULL);
+    ok(strncmp(got, "0 1 0 [ok] - -\n!5 a.jsonl: line 2, byte ", 41) == 0, "jsonl: %s is refused", broken[i]);
+  }
+  brim_source_options headless = {.no_header = true};
+  ok_string(data_read_text("a.jsonl", "{}\n", &headless),
+            "!2 a.jsonl: JSON lines name their columns: no_header is for csv and tsv\n", "jsonl: no_header");
+}
+
+int main(void) {
+  data_start(1);
+  tsv();
+  txt();
+  jsonl_values();
+  jsonl_errors();
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}
