@@ -70,8 +70,8 @@ struct brim_reader {
   char *decoded;
   size_t decoded_capacity;
   int64_t columns;   /* of the present table */
-  const char *model; /* the first table's name: its columns are what the others must have */
-  bool model_has[BRIM_SLOT_WHERE];
+  const char *model; /* the first table's name */
+  bool model_has_pair;
   brim_json_reader json;
 };
 

@@ -127,21 +127,19 @@ static int find_column(const brim_reader *reader, const char *name, int64_t *col
   return BRIM_OK;
 }
 
-/* A column that the first table has and is not required must be in the others as well, and the other way round. */
+/* Texts with and without pairs are not mixed by accident. */
 static int compare_with_model(brim_reader *reader, brim_error *err) {
-  const char *file = brim_reader_file_name(reader);
-  for (int i = 0; i < BRIM_SLOT_WHERE; i++) {
-    bool has = reader->slots[i].column >= 0;
-    if (!reader->model)
-      reader->model_has[i] = has;
-    if (has != reader->model_has[i])
-      return brim_error_at(err, BRIM_E_MISMATCH, file, 0, -1,
-                           "there is %s column \"%s\", but %s in %s: files that are read together need the same columns",
-                           has ? "a" : "no", reader->slots[i].name, has ? "none" : "one", reader->model);
-  }
-  if (!reader->model)
+  const char *file = brim_reader_file_name(reader), *pair = reader->slots[BRIM_SLOT_PAIR].name;
+  bool has = reader->slots[BRIM_SLOT_PAIR].column >= 0;
+  if (!reader->model) {
     reader->model = file;
-  return BRIM_OK;
+    reader->model_has_pair = has;
+  }
+  if (has == reader->model_has_pair)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_MISMATCH, file, 0, -1,
+                       "there is %s column \"%s\", but %s in %s: pairs are in all files or in none", has ? "a" : "no", pair,
+                       has ? "none" : "one", reader->model);
 }
 
 static int find_columns(brim_reader *reader, brim_error *err) {

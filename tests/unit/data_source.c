@@ -66,16 +66,15 @@ static void several(void) {
   b = scratch_write("s2.jsonl", "{\"text\":\"c\",\"label\":2}\n");
   ok_string(read_paths(a, b, NULL), "0 2 11 [a] - [1]\n1 3 15 [b] - [0]\n2 1 0 [c] - [2]\n", "csv and jsonl");
   b = scratch_write("s2.csv", "text\nc\n");
-  ok_string(read_paths(a, b, NULL),
-            "0 2 11 [a] - [1]\n1 3 15 [b] - [0]\n!7 s2.csv: there is no column \"label\", but one in s1.csv: files that are read "
-            "together "
-            "need the same columns\n",
-            "a column is missing in the second");
+  ok_string(read_paths(a, b, NULL), "0 2 11 [a] - [1]\n1 3 15 [b] - [0]\n2 2 5 [c] - -\n", "a label that nobody needs");
+  const char *c = scratch_write("s3.csv", "text_pair,text\nd,e\n");
+  ok_string(read_paths(b, c, NULL),
+            "0 2 5 [c] - -\n!7 s3.csv: there is a column \"text_pair\", but none in s2.csv: pairs are in all files or in none\n",
+            "pairs in the second file only");
   ok_string(
-      read_paths(b, a, NULL),
-      "0 2 5 [c] - -\n!7 s1.csv: there is a column \"label\", but none in s2.csv: files that are read together need the same "
-      "columns\n",
-      "a column is missing in the first");
+      read_paths(c, b, NULL),
+      "0 2 15 [e] [d] -\n!7 s2.csv: there is no column \"text_pair\", but one in s3.csv: pairs are in all files or in none\n",
+      "pairs in the first file only");
   b = scratch_write("s2.csv", "");
   ok_string(read_paths(a, b, NULL), "0 2 11 [a] - [1]\n1 3 15 [b] - [0]\n!5 s2.csv: is empty\n", "an empty second file");
 }
