@@ -1,0 +1,278 @@
+/* added.c: loading and finding added tokens: leftmost, then longest; a rejected match is passed over whole. */
+#include "text/added.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "text/fields.h"
+#include "text/unicode.h"
+#include <string.h>
+
+/* ---- loading ---------------------------------------------------------------------------------------------- */
+
+typedef struct loader {
+  brim_runtime *runtime;
+  const brim_json_document *document;
+  const brim_model *model;
+  const brim_normalizer *normalizer;
+  brim_added *out;
+  brim_hashmap places; /* content -> index */
+  int32_t next_id, model_count;
+  brim_error *err;
+} loader;
+
+/* The reference numbers tokens that the model lacks behind everything there is so far. */
+static int32_t next_id(const loader *l) {
+  int32_t top = -1;
+  for (size_t i = 0; i < l->out->count; i++)
+    if (l->out->tokens[i].id > top)
+      top = l->out->tokens[i].id;
+  return top >= l->model_count ? top + 1 : l->model_count;
+}
+
+static int read_token(loader *l, const brim_json_value *value, brim_added_token *token, int64_t *id, const char **content) {
+  if (value->kind != BRIM_JSON_OBJECT)
+    return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT, "an added token must be an object");
+  *token = (brim_added_token){0};
+  *id = -1;
+  BRIM_TRY(
+      brim_fields_known(l->document, value, "added token", "id content single_word lstrip rstrip normalized special", l->err));
+  BRIM_TRY(brim_fields_string(l->document, value, "content", content, &token->length, l->err));
+  BRIM_TRY(brim_json_read_int(l->document, value, "id", 0, INT32_MAX - 1, id, l->err));
+  BRIM_TRY(brim_json_read_bool(l->document, value, "special", &token->special, l->err));
+  token->is_normalized = !token->special;
+  BRIM_TRY(brim_json_read_bool(l->document, value, "normalized", &token->is_normalized, l->err));
+  BRIM_TRY(brim_json_read_bool(l->document, value, "single_word", &token->single_word, l->err));
+  BRIM_TRY(brim_json_read_bool(l->document, value, "lstrip", &token->left_strip, l->err));
+  return brim_json_read_bool(l->document, value, "rstrip", &token->right_strip, l->err);
+}
+
+static int load_token(loader *l, const brim_json_value *value) {
+  brim_added_token token;
+  const char *content;
+  int64_t said;
+  BRIM_TRY(read_token(l, value, &token, &said, &content));
+  if (token.length == 0)
+    return BRIM_OK;
+  int32_t place = brim_hashmap_get(&l->places, content, token.length, -1);
+  token.id = place >= 0 ? l->out->tokens[place].id : brim_hashmap_get(&l->model->ids, content, token.length, -1);
+  if (token.id < 0)
+    token.id = l->next_id++;
+  if (said >= 0 && said != token.id)
+    return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT,
+                           "the added token \"%.*s\" says id %lld, but its place makes it %d",
+                           (int)(token.length < 100 ? token.length : 100), content, (long long)said, (int)token.id);
+  if (place < 0) {
+    brim_added *a = l->out;
+    BRIM_TRY(brim_grow(l->runtime, (void **)&a->tokens, &a->capacity, a->count + 1, sizeof *a->tokens, l->err));
+    BRIM_TRY(brim_hashmap_put(&l->places, content, token.length, (int32_t)a->count, NULL, NULL, l->err));
+    token.content = brim_copy_string(l->runtime, content, token.length);
+    if (!token.content)
+      return BRIM_NOMEM(l->err);
+    a->tokens[a->count++] = token;
+    return BRIM_OK;
+  }
+  token.content = l->out->tokens[place].content;
+  token.special = token.special || l->out->tokens[place].special;
+  l->out->tokens[place] = token;
+  return BRIM_OK;
+}
+
+/* The normalised content of tokens that are searched for in normalised text. */
+static int normalize_token(loader *l, brim_added_token *token) {
+  brim_runes text, spare, work;
+  brim_runes_init(&text, l->runtime);
+  brim_runes_init(&spare, l->runtime);
+  brim_runes_init(&work, l->runtime);
+  int status = brim_runes_decode(&text, token->content, token->length, 0, l->err);
+  if (status == BRIM_OK)
+    status = brim_normalizer_run(l->normalizer, &text, 0, &spare, &work, l->err);
+  if (status == BRIM_OK) {
+    token->normalized = brim_alloc(l->runtime, text.count * 4 + 1);
+    if (!token->normalized)
+      status = BRIM_NOMEM(l->err);
+    for (size_t i = 0; status == BRIM_OK && i < text.count; i++)
+      token->normalized_length += (size_t)brim_utf8_put(text.at[i].code, token->normalized + token->normalized_length);
+  }
+  brim_runes_free(&text);
+  brim_runes_free(&spare);
+  brim_runes_free(&work);
+  return status;
+}
+
+static int build_set(loader *l, bool normalized, brim_added_set *set) {
+  brim_added *a = l->out;
+  brim_trie_key *keys = brim_alloc_array(l->runtime, a->count + 1, sizeof *keys);
+  if (!keys)
+    return BRIM_NOMEM(l->err);
+  int firsts = 0, status = BRIM_OK;
+  for (size_t i = 0; i < a->count && status == BRIM_OK; i++) {
+    const brim_added_token *t = &a->tokens[i];
+    if (t->is_normalized != normalized)
+      continue;
+    const char *text = t->normalized ? t->normalized : t->content;
+    size_t length = t->normalized ? t->normalized_length : t->length;
+    if (length == 0) {
+      status =
+          brim_error_set(l->err, BRIM_E_FORMAT, "nothing is left of the added token \"%.100s\" after normalisation", t->content);
+      break;
+    }
+    keys[set->count++] = (brim_trie_key){text, (uint32_t)length, (int32_t)i};
+    firsts += !set->first[(uint8_t)text[0]];
+    set->first[(uint8_t)text[0]] = true;
+    set->first_byte = (uint8_t)text[0];
+  }
+  set->one_first = firsts == 1;
+  if (status == BRIM_OK)
+    status = brim_trie_build(l->runtime, keys, set->count, &set->trie, l->err);
+  brim_release(l->runtime, keys);
+  return status;
+}
+
+static int load_all(loader *l, const brim_json_value *list) {
+  brim_added *a = l->out;
+  if (list && list->kind != BRIM_JSON_NULL) {
+    if (list->kind != BRIM_JSON_ARRAY)
+      return brim_json_error(l->document, list, l->err, BRIM_E_FORMAT, "\"added_tokens\" must be an array");
+    for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v))
+      BRIM_TRY(load_token(l, v));
+  }
+  for (size_t i = 0; i < a->count; i++) {
+    if (a->tokens[i].id >= a->size)
+      a->size = a->tokens[i].id + 1;
+    if (a->tokens[i].is_normalized && l->normalizer->count)
+      BRIM_TRY(normalize_token(l, &a->tokens[i]));
+  }
+  BRIM_TRY(build_set(l, false, &a->raw));
+  return build_set(l, true, &a->normalized);
+}
+
+int brim_added_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *list,
+                    const brim_model *model, const brim_normalizer *normalizer, brim_added *out, brim_error *err) {
+  *out = (brim_added){.runtime = runtime, .size = model->size};
+  loader l = {.runtime = runtime, .document = document, .model = model, .normalizer = normalizer, .out = out, .err = err};
+  l.model_count = model->family == BRIM_UNIGRAM ? model->size : (int32_t)model->ids.count;
+  brim_hashmap_init(&l.places, runtime);
+  l.next_id = next_id(&l);
+  int status = load_all(&l, list);
+  brim_hashmap_free(&l.places);
+  return status;
+}
+
+void brim_added_free(brim_added *added) {
+  if (!added->runtime)
+    return;
+  for (size_t i = 0; i < added->count; i++) {
+    brim_release(added->runtime, added->tokens[i].content);
+    brim_release(added->runtime, added->tokens[i].normalized);
+  }
+  brim_release(added->runtime, added->tokens);
+  brim_trie_free(&added->raw.trie);
+  brim_trie_free(&added->normalized.trie);
+  *added = (brim_added){0};
+}
+
+const brim_added_token *brim_added_find(const brim_added *added, const char *text, size_t length) {
+  for (size_t i = 0; i < added->count; i++)
+    if (added->tokens[i].length == length && memcmp(added->tokens[i].content, text, length) == 0)
+      return &added->tokens[i];
+  return NULL;
+}
+
+const brim_added_token *brim_added_by_id(const brim_added *added, int32_t id) {
+  for (size_t i = 0; i < added->count; i++)
+    if (added->tokens[i].id == id)
+      return &added->tokens[i];
+  return NULL;
+}
+
+/* ---- finding ---------------------------------------------------------------------------------------------- */
+
+/* The longest token at text[at]; its end, or `at`. */
+static size_t longest(const brim_added_scan *s, size_t at, int32_t *index) {
+  const brim_trie *trie = &s->set->trie;
+  uint32_t node = BRIM_TRIE_ROOT;
+  size_t end = at;
+  for (size_t i = at; i < s->length; i++) {
+    node = brim_trie_child(trie, node, (uint8_t)s->text[i]);
+    if (!node)
+      break;
+    if (trie->units[node].value < 0)
+      continue;
+    *index = trie->units[node].value;
+    end = i + 1;
+  }
+  return end;
+}
+
+static uint32_t char_before(const char *text, size_t at) {
+  uint32_t code;
+  do
+    at--;
+  while (at > 0 && ((uint8_t)text[at] & 0xC0) == 0x80);
+  brim_utf8_next(text + at, &code);
+  return code;
+}
+
+static bool is_word_apart(const brim_added_scan *s, size_t begin, size_t end) {
+  uint32_t code;
+  if (begin > 0 && brim_char_is(char_before(s->text, begin), BRIM_CHAR_WORD))
+    return false;
+  if (end == s->length)
+    return true;
+  brim_utf8_next(s->text + end, &code);
+  return !brim_char_is(code, BRIM_CHAR_WORD);
+}
+
+static size_t strip_left(const brim_added_scan *s, size_t begin) {
+  while (begin > s->covered) {
+    uint32_t code = char_before(s->text, begin);
+    if (!brim_char_is(code, BRIM_CHAR_WHITE))
+      break;
+    begin -= (size_t)brim_utf8_size(code);
+  }
+  return begin;
+}
+
+static size_t strip_right(const brim_added_scan *s, size_t end) {
+  while (end < s->length) {
+    uint32_t code;
+    int size = brim_utf8_next(s->text + end, &code);
+    if (!brim_char_is(code, BRIM_CHAR_WHITE))
+      break;
+    end += (size_t)size;
+  }
+  return end;
+}
+
+bool brim_added_next(brim_added_scan *s, brim_added_match *match) {
+  const brim_added_set *set = s->set;
+  if (set->count == 0)
+    return false;
+  while (s->at < s->length) {
+    if (set->one_first) {
+      const char *next = memchr(s->text + s->at, set->first_byte, s->length - s->at);
+      s->at = next ? (size_t)(next - s->text) : s->length;
+    } else {
+      while (s->at < s->length && !set->first[(uint8_t)s->text[s->at]])
+        s->at++;
+    }
+    if (s->at == s->length)
+      return false;
+    size_t begin = s->at;
+    int32_t index = -1;
+    size_t end = longest(s, begin, &index);
+    s->at = end > begin ? end : begin + 1;
+    if (end == begin)
+      continue;
+    const brim_added_token *token = &s->added->tokens[index];
+    if (token->single_word && !is_word_apart(s, begin, end))
+      continue;
+    if (token->left_strip)
+      begin = strip_left(s, begin);
+    if (token->right_strip)
+      end = strip_right(s, end);
+    *match = (brim_added_match){begin, end, token->id};
+    s->covered = end;
+    return true;
+  }
+  return false;
+}

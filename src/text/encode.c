@@ -1,0 +1,141 @@
+/* encode.c: scratch memory, and the way from a text or pair to its ids: tokens, truncation, template. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "text/tokenizer.h"
+#include <string.h>
+
+int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out, brim_error *err) {
+  (void)tokenizer;
+  *out = NULL;
+  brim_scratch *s = brim_alloc_zero(runtime, sizeof *s);
+  if (!s)
+    return BRIM_NOMEM(err);
+  s->runtime = s->work.runtime = s->piece_tokens.runtime = s->exact.runtime = runtime;
+  s->ids[0].runtime = s->ids[1].runtime = runtime;
+  brim_runes_init(&s->section, runtime);
+  brim_runes_init(&s->spare, runtime);
+  brim_runes_init(&s->form, runtime);
+  brim_pieces_init(&s->pieces, runtime);
+  brim_pieces_init(&s->spare_pieces, runtime);
+  brim_text_init(&s->bytes, runtime);
+  brim_text_init(&s->clean[0], runtime);
+  brim_text_init(&s->clean[1], runtime);
+  *out = s;
+  return BRIM_OK;
+}
+
+void brim_scratch_free(brim_scratch *s) {
+  if (!s)
+    return;
+  brim_model_work_free(&s->work);
+  brim_runes_free(&s->section);
+  brim_runes_free(&s->spare);
+  brim_runes_free(&s->form);
+  brim_pieces_free(&s->pieces);
+  brim_pieces_free(&s->spare_pieces);
+  brim_text_free(&s->bytes);
+  brim_text_free(&s->clean[0]);
+  brim_text_free(&s->clean[1]);
+  brim_release(s->runtime, s->piece_tokens.at);
+  brim_release(s->runtime, s->exact.at);
+  brim_release(s->runtime, s->places);
+  brim_release(s->runtime, s->ids[0].at);
+  brim_release(s->runtime, s->ids[1].at);
+  brim_release(s->runtime, s);
+}
+
+void brim_encoding_free(brim_encoding *encoding) {
+  if (!encoding || !encoding->runtime)
+    return;
+  brim_release(encoding->runtime, encoding->ids);
+  brim_release(encoding->runtime, encoding->type_ids);
+  *encoding = (brim_encoding){0};
+}
+
+int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair, brim_error *err) {
+  int32_t added = options->no_special_tokens ? 0 : brim_tokenizer_added(tokenizer, pair);
+  if (options->max_length < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "the maximum length must not be negative");
+  if (options->truncation < BRIM_LONGEST_FIRST || options->truncation > BRIM_ONLY_SECOND)
+    return brim_error_set(err, BRIM_E_USAGE, "unknown truncation strategy");
+  if (options->max_length && options->max_length < added)
+    return brim_error_set(err, BRIM_E_USAGE, "a maximum length of %d has no room for the %d special tokens of a %s",
+                          (int)options->max_length, (int)added, pair ? "pair" : "text");
+  return BRIM_OK;
+}
+
+/* The ids of one text. */
+static int tokenize(const brim_tokenizer *t, brim_scratch *s, int which, const char *text, size_t length, brim_error *err) {
+  brim_ids *ids = &s->ids[which];
+  ids->count = 0;
+  BRIM_TRY(brim_clean_utf8(s, which, &text, &length, err));
+  s->exact.count = 0;
+  BRIM_TRY(brim_exact_run(t, s, text, length, err));
+  if (s->exact.count > ids->capacity)
+    BRIM_TRY(brim_grow(s->runtime, (void **)&ids->at, &ids->capacity, s->exact.count, sizeof *ids->at, err));
+  for (size_t i = 0; i < s->exact.count; i++)
+    ids->at[i] = s->exact.at[i].id;
+  ids->count = s->exact.count;
+  return BRIM_OK;
+}
+
+static int reserve(brim_encoding *out, size_t length, brim_error *err) {
+  if (length <= out->capacity)
+    return BRIM_OK;
+  size_t capacity = out->capacity;
+  BRIM_TRY(brim_grow(out->runtime, (void **)&out->ids, &capacity, length, sizeof *out->ids, err));
+  uint8_t *types = brim_resize(out->runtime, out->type_ids, capacity);
+  if (!types)
+    return BRIM_NOMEM(err);
+  out->type_ids = types;
+  out->capacity = capacity;
+  return BRIM_OK;
+}
+
+static void put(brim_encoding *out, const int32_t *ids, size_t count, uint8_t type_id) {
+  if (!count)
+    return;
+  memcpy(out->ids + out->length, ids, count * sizeof *ids);
+  memset(out->type_ids + out->length, type_id, count);
+  out->length += count;
+}
+
+static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, const brim_encode_options *options,
+                    brim_encoding *out, brim_error *err) {
+  const brim_template *template = pair ? &t->processor.pair : &t->processor.single;
+  const brim_ids *a = &s->ids[0], *b = &s->ids[1];
+  size_t counts[2] = {a->count, pair ? b->count : 0}, special = options->no_special_tokens ? 0 : (size_t) template->added;
+  brim_kept kept = {counts[0], counts[1]};
+  if (options->max_length)
+    BRIM_TRY(brim_truncate(options->truncation, pair, counts[0], counts[1], (size_t)options->max_length - special, &kept, err));
+  BRIM_TRY(reserve(out, kept.a + kept.b + special, err));
+  size_t skip_a = options->truncate_left ? counts[0] - kept.a : 0, skip_b = options->truncate_left ? counts[1] - kept.b : 0;
+  out->length = 0;
+  out->lost = counts[0] - kept.a + counts[1] - kept.b;
+  for (size_t i = 0; i < template->count; i++) {
+    const brim_part *part = &template->parts[i];
+    if (part->kind == BRIM_PART_A)
+      put(out, a->at + skip_a, kept.a, part->type_id);
+    else if (part->kind == BRIM_PART_B)
+      put(out, b->at + skip_b, kept.b, part->type_id);
+    else if (special)
+      put(out, &part->id, 1, part->type_id);
+  }
+  return BRIM_OK;
+}
+
+int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
+                          const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
+                          brim_error *err) {
+  static const brim_encode_options defaults = {0};
+  if (!options)
+    options = &defaults;
+  if (!out->runtime)
+    out->runtime = scratch->runtime;
+  out->length = out->lost = 0;
+  BRIM_TRY(brim_encode_options_check(tokenizer, options, pair != NULL, err));
+  BRIM_TRY(tokenize(tokenizer, scratch, 0, text, text_length, err));
+  if (pair)
+    BRIM_TRY(tokenize(tokenizer, scratch, 1, pair, pair_length, err));
+  return assemble(tokenizer, scratch, pair != NULL, options, out, err);
+}

@@ -1,0 +1,41 @@
+/* tokenizer.c: questions about a loaded tokenizer. */
+#include "text/tokenizer.h"
+
+int32_t brim_tokenizer_vocab_size(const brim_tokenizer *tokenizer) {
+  return tokenizer->added.size;
+}
+
+const char *brim_tokenizer_family(const brim_tokenizer *tokenizer) {
+  static const char *const names[] = {"wordpiece", "bpe", "unigram"};
+  return names[tokenizer->model.family];
+}
+
+int32_t brim_tokenizer_pad_id(const brim_tokenizer *tokenizer) {
+  return tokenizer->pad_id;
+}
+
+int32_t brim_tokenizer_token_id(const brim_tokenizer *tokenizer, const char *token, size_t length) {
+  const brim_added_token *added = brim_added_find(&tokenizer->added, token, length);
+  return added ? added->id : brim_hashmap_get(&tokenizer->model.ids, token, length, -1);
+}
+
+const char *brim_tokenizer_token(const brim_tokenizer *tokenizer, int32_t id, size_t *length) {
+  const brim_added_token *added = brim_added_by_id(&tokenizer->added, id);
+  *length = 0;
+  if (added) {
+    *length = added->length;
+    return added->content;
+  }
+  if (id < 0 || id >= tokenizer->model.size || !tokenizer->model.tokens[id])
+    return NULL;
+  *length = tokenizer->model.lengths[id];
+  return tokenizer->model.tokens[id];
+}
+
+int32_t brim_tokenizer_added(const brim_tokenizer *tokenizer, bool pair) {
+  return pair ? tokenizer->processor.pair.added : tokenizer->processor.single.added;
+}
+
+uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer) {
+  return tokenizer->fingerprint;
+}

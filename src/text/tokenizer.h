@@ -1,0 +1,85 @@
+/* tokenizer.h: what a tokenizer is made of. Text goes through these in order:
+ *
+ *   added tokens (raw) -> normalizer -> added tokens (normalised) -> pre-tokenizer -> model -> truncation, template
+ *
+ * exact.c walks this pipeline as it stands, with offsets, for any tokenizer. The fast paths (one file a family) fuse its steps
+ * for the combinations that matter and give ids only; tests hold the two against each other. */
+#ifndef BRIM_TEXT_TOKENIZER_H
+#define BRIM_TEXT_TOKENIZER_H
+#include "brim/text.h"
+#include "text/added.h"
+#include "text/model.h"
+#include "text/normalizer.h"
+#include "text/pretokenizer.h"
+#include "text/template.h"
+
+/* A file of the tokenizer, kept so that it can be saved byte for byte. */
+typedef struct brim_tokenizer_file {
+  const char *name; /* static */
+  char *bytes;
+  size_t length;
+} brim_tokenizer_file;
+
+#define BRIM_TOKENIZER_FILES 12
+
+struct brim_tokenizer {
+  brim_runtime *runtime;
+  brim_model model;
+  brim_added added;
+  brim_normalizer normalizer;
+  brim_pretokenizer pretokenizer;
+  brim_processor processor;
+  int32_t pad_id;
+  uint64_t fingerprint;
+  brim_tokenizer_file files[BRIM_TOKENIZER_FILES];
+  int file_count;
+};
+
+/* A token of a text: bytes [from, to) of the original, and the word (pre-token) it belongs to. */
+typedef struct brim_exact_token {
+  int32_t id;
+  uint32_t from, to;
+  uint32_t word;
+} brim_exact_token;
+
+typedef struct brim_exact_tokens {
+  brim_runtime *runtime;
+  brim_exact_token *at;
+  size_t count, capacity;
+} brim_exact_tokens;
+
+typedef struct brim_ids {
+  brim_runtime *runtime;
+  int32_t *at;
+  size_t count, capacity;
+} brim_ids;
+
+struct brim_scratch {
+  brim_runtime *runtime;
+  brim_model_work work;
+  brim_runes section, spare, form;
+  brim_pieces pieces, spare_pieces;
+  brim_piece_tokens piece_tokens;
+  brim_exact_tokens exact;
+  brim_text bytes;    /* a piece or a section as UTF-8 */
+  brim_text clean[2]; /* texts whose malformed UTF-8 has been replaced */
+  uint32_t *places;   /* byte of `bytes` -> rune */
+  size_t place_capacity;
+  brim_ids ids[2]; /* of the first and of the second text */
+};
+
+/* Parses the text of a tokenizer.json (`name` for messages) into *out, which is zeroed but for `runtime`. */
+int brim_tokenizer_parse(brim_tokenizer *out, const char *bytes, size_t length, const char *name, brim_error *err) BRIM_CHECK;
+/* Writes a tokenizer.json for vocab.txt, or for vocab.json and merges.txt, with what tokenizer_config.json says (may be NULL). */
+int brim_legacy_wordpiece(brim_runtime *runtime, const brim_tokenizer_file *vocab, const brim_tokenizer_file *config,
+                          brim_text *out, brim_error *err) BRIM_CHECK;
+int brim_legacy_bpe(brim_runtime *runtime, const brim_tokenizer_file *vocab, const brim_tokenizer_file *merges,
+                    const brim_tokenizer_file *config, brim_text *out, brim_error *err) BRIM_CHECK;
+
+/* The whole pipeline for one text of valid UTF-8, step by step; tokens are appended to scratch->exact. */
+int brim_exact_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length,
+                   brim_error *err) BRIM_CHECK;
+/* Valid UTF-8 for any bytes: the text itself, or a copy in scratch->clean[which] with U+FFFD for each malformed part. */
+int brim_clean_utf8(brim_scratch *scratch, int which, const char **text, size_t *length, brim_error *err) BRIM_CHECK;
+
+#endif
