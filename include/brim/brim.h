@@ -4,6 +4,7 @@
 #include "brim/base.h"
 #include "brim/batch.h"
 #include "brim/data.h"
+#include "brim/device.h"
 #include "brim/dist.h"
 #include "brim/model.h"
 #include "brim/report.h"

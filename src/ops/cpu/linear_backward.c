@@ -1,13 +1,10 @@
 /* linear_backward.c: dx = dy w, dw += dy^T x, db += column sums of dy.
  *
- * dx: the weight is copied into panels of inputs, then tasks of some rows by some panels run over it. dw: the rows are walked in
- * blocks of DEPTH; of each block dy is packed as left sides of tiles (and summed for db) and x into panels, then tasks of some
- * outputs by some panels add the block's product. */
-#include "ops/cpu/cpu.h"
-#include "ops/cpu/tile.h"
+ * For dw the rows are walked in blocks of DEPTH; of each block dy is packed as left sides of tiles (and summed for db) and x into
+ * panels, then tasks of some outputs by some panels add the block's product. */
+#include "ops/cpu/product.h"
 
 enum {
-  ROWS_PER_TASK = 4 * TILE_ROWS,
   PANELS_PER_TASK = 12,
   TILES_PER_TASK = 4,
   DEPTH = 256,
@@ -16,11 +13,10 @@ enum {
 
 typedef struct gradient {
   int64_t rows, in, out;
-  const float *x, *w, *dy;
-  int64_t x_stride, dy_stride, dx_stride;
-  float *dx, *dw, *db;
-  bool add;
-  int64_t first, depth;   /* dx: the packed inputs (first, count); dw: the packed rows */
+  const float *x, *dy;
+  int64_t x_stride, dy_stride;
+  float *dw, *db;
+  int64_t first, depth;   /* the packed rows */
   int64_t panels, tiles;  /* panels of inputs; tiles of outputs */
   float *right, *left;    /* panels of [depth, TILE_COLUMNS]; tiles of [DEPTH, LEFT_STEP] */
   int64_t blocks, groups; /* tasks */
@@ -33,51 +29,6 @@ static int64_t least(int64_t a, int64_t b) {
 static int64_t divided(int64_t n, int64_t by) {
   return (n + by - 1) / by;
 }
-
-/* ---- dx */
-
-static void pack_weight_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const gradient *g = context;
-  const int64_t at = task * TILE_COLUMNS;
-  CPU(pack_rows)(g->out, least(TILE_COLUMNS, g->depth - at), g->w + g->first + at, g->in, g->right + at * g->out);
-}
-
-static void dx_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const gradient *g = context;
-  const int64_t block = task / g->groups, group = task % g->groups;
-  const int64_t first = g->rows * block / g->blocks, rows = g->rows * (block + 1) / g->blocks - first;
-  for (int64_t panel = g->panels * group / g->groups; panel < g->panels * (group + 1) / g->groups; panel++) {
-    const int64_t at = panel * TILE_COLUMNS;
-    const tile t = {.depth = g->out,
-                    .a = g->dy + first * g->dy_stride,
-                    .a_row = g->dy_stride,
-                    .a_step = 1,
-                    .b = g->right + at * g->out,
-                    .b_step = TILE_COLUMNS,
-                    .c = g->dx + first * g->dx_stride + g->first + at,
-                    .c_row = g->dx_stride,
-                    .add = g->add};
-    CPU(tile_rows)(rows, least(TILE_COLUMNS, g->depth - at), &t);
-  }
-}
-
-/* In chunks of inputs whose panels fit into the working memory: one, but for a huge classifier. */
-static void run_dx(brim_ops_context *c, gradient *g) {
-  const int64_t room = (int64_t)(c->workspace_size / sizeof(float)) / (g->out * TILE_COLUMNS) * TILE_COLUMNS;
-  g->right = c->workspace;
-  g->blocks = divided(g->rows, ROWS_PER_TASK);
-  for (g->first = 0; g->first < g->in; g->first += g->depth) {
-    g->depth = least(g->in - g->first, room);
-    g->panels = divided(g->depth, TILE_COLUMNS);
-    g->groups = divided(g->panels, PANELS_PER_TASK);
-    CPU(run)(c, g->panels, pack_weight_task, g);
-    CPU(run)(c, g->blocks * g->groups, dx_task, g);
-  }
-}
-
-/* ---- dw, db */
 
 /* Outputs of tile i: `height` from o on. */
 static int64_t tile_start(const gradient *g, int64_t i, int64_t *height) {
@@ -181,24 +132,26 @@ static void run_dw_chunks(brim_ops_context *c, const gradient *whole) {
 void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
                           const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
                           real *db) {
-  gradient g = {.rows = rows,
-                .in = in,
-                .out = out,
-                .x = x,
-                .w = w,
-                .dy = dy,
-                .x_stride = x_stride,
-                .dy_stride = dy_stride,
-                .dx_stride = dx_stride,
-                .dx = dx,
-                .dw = dw,
-                .db = db,
-                .add = add};
-  if (rows > c->stats.gemm_max_rows)
-    c->stats.gemm_max_rows = rows;
-  c->stats.gemm_flops += 2.0 * (double)rows * in * out * ((dx != NULL) + (dw != NULL));
-  if (dx)
-    run_dx(c, &g);
+  if (dx) {
+    product p = {.rows = rows,
+                 .depth = out,
+                 .columns = in,
+                 .a = dy,
+                 .a_stride = dy_stride,
+                 .w = w,
+                 .w_stride = in,
+                 .c = dx,
+                 .c_stride = dx_stride,
+                 .add = add};
+    CPU(product_run)(c, &p);
+  }
+  if (dw) {
+    if (rows > c->stats.gemm_max_rows)
+      c->stats.gemm_max_rows = rows;
+    c->stats.gemm_flops += 2.0 * (double)rows * in * out;
+  }
+  const gradient g = {
+      .rows = rows, .in = in, .out = out, .x = x, .dy = dy, .x_stride = x_stride, .dy_stride = dy_stride, .dw = dw, .db = db};
   if (dw || db)
     run_dw_chunks(c, &g);
 }
@@ -206,9 +159,5 @@ void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
 /* The weights of a layer are [3 H, H], [H, H], [F, H] and [H, F]. */
 size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits) {
   const int64_t h = limits->hidden, f = limits->intermediate, widest = 3 * h > f ? 3 * h : f, deepest = h > f ? h : f;
-  const int64_t dx = round_up(h, TILE_COLUMNS) * widest, dx_down = h * round_up(f, TILE_COLUMNS);
-  const int64_t dw = right_size(deepest) + divided(widest, TILE_ROWS) * LEFT_SIZE;
-  int64_t most = dx > dx_down ? dx : dx_down;
-  most = most > dw ? most : dw;
-  return (size_t)most * sizeof(float);
+  return (size_t)(right_size(deepest) + divided(widest, TILE_ROWS) * LEFT_SIZE) * sizeof(float);
 }

@@ -44,8 +44,7 @@ static void forward_task(void *context, int64_t task, int worker) {
 
 void CPU(norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
                        const real *gamma, const real *beta, real *y) {
-  norm_rows n = {
-      .rows = rows, .width = width, .sum = sum, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = beta, .y = y};
+  norm_rows n = {.rows = rows, .width = width, .sum = sum, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = beta, .y = y};
   CPU(run)(c, (rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &n);
 }
 

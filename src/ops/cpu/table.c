@@ -1,10 +1,10 @@
 /* table.c: the table of one level. */
-#include "ops/cpu/cpu.h"
+#include "ops/cpu/product.h"
 #include "ops/ref/ref.h"
 
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const int threads = brim_runtime_threads(c->runtime);
-  const size_t needs[] = {CPU(linear_workspace)(limits), CPU(linear_backward_workspace)(limits), CPU(norm_workspace)(limits),
+  const size_t needs[] = {CPU(product_workspace)(threads), CPU(linear_backward_workspace)(limits), CPU(norm_workspace)(limits),
                           CPU(attention_workspace)(threads, limits), CPU(update_workspace)()};
   size_t most = 0;
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)

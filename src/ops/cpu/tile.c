@@ -46,7 +46,8 @@ void CPU(tile_run)(int64_t rows, const tile *t) {
     RUN(1)
     RUN(2)
     RUN(3)
-    RUN(4) RUN(5) RUN(6)
+    RUN(4)
+    RUN(5) RUN(6)
 #if BRIM_LEVEL == 2
         RUN(7) RUN(8) RUN(9) RUN(10) RUN(11) RUN(12) RUN(13) RUN(14)
 #endif
