@@ -1,0 +1,43 @@
+# brim: short names for what Meson and Ninja do. `make help` lists them.
+BUILD ?= build
+PREFIX ?= /usr/local
+# Debian's Meson, also where another python3 comes first in PATH.
+MESON ?= $(or $(wildcard /usr/bin/meson),meson)
+
+.PHONY: all quickstart test sanitize bench install deps clean help
+
+all: $(BUILD)/build.ninja ## build/brim and libbrim
+	@ninja -C $(BUILD)
+
+$(BUILD)/build.ninja:
+	@tools/deps --check
+	$(MESON) setup $(BUILD) --buildtype=release --prefix=$(PREFIX)
+
+quickstart: ## install what is missing, build, and fine-tune a model on real reviews
+	@tools/deps --check --quiet || tools/deps
+	@$(MAKE) --no-print-directory all
+	@BRIM=$(BUILD)/brim ./quickstart.sh
+
+test: all ## every test
+	$(MESON) test -C $(BUILD) --print-errorlogs
+
+sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
+	@MESON=$(MESON) tools/sanitize
+
+bench: all ## every benchmark of bench/
+	@set -e; for script in bench/bench_*.py; do BRIM=$(BUILD)/brim tools/bench $$script; done
+
+bench-%: all ## one of them: bench-train runs bench/bench_train.py
+	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(ARGS)
+
+install: all ## program, library, headers, manual pages
+	$(MESON) install -C $(BUILD)
+
+deps: ## install the packages that building and testing need
+	@tools/deps
+
+clean: ## remove what was built
+	rm -rf $(BUILD) build-asan build-tsan
+
+help:
+	@sed -n 's/^\([a-z%-]*\):.*## /\1: /p' Makefile | awk -F': ' '{ printf "  make %-12s %s\n", $$1, $$2 }'

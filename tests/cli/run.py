@@ -1,0 +1,107 @@
+#!/usr/bin/env python3
+"""Runs the cases of tests/cli/cases against the program and prints TAP.
+
+  run.py BRIM [NAME...]               all cases, or those whose name holds one of the words
+  run.py BRIM --regenerate [NAME...]  write what came out as what is expected (then read the difference)
+
+A case is NAME.sh, run by sh in an empty folder with these variables: BRIM the program, CASES this folder, MODEL a small BERT with a
+tokenizer, DATA a folder with small data files. Beside it:
+
+  NAME.stdout  standard output, exactly ({TMP} stands for the folder of the case); absent: nothing may come
+  NAME.stderr  standard error: each line is a pattern in which * is anything; absent: nothing may come
+  NAME.exit    exit code; absent: 0
+
+No case may leave a temporary file behind."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+import fixtures
+
+HERE = pathlib.Path(__file__).resolve().parent
+CASES = HERE / "cases"
+TIME_LIMIT = 120
+
+
+class Result:
+    def __init__(self, case, brim, shared_folder):
+        self.folder = tempfile.mkdtemp(prefix="brim-cli-")
+        environment = dict(os.environ, BRIM=brim, CASES=str(CASES), MODEL=str(shared_folder / "model"), DATA=str(shared_folder / "data"),
+                           FIXTURES=str(HERE / "fixtures.py"), LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1")
+        try:
+            done = subprocess.run(["sh", str(case)], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
+                                  timeout=TIME_LIMIT, check=False)
+            self.exit, self.stdout, self.stderr = done.returncode, done.stdout, done.stderr
+        except subprocess.TimeoutExpired as late:
+            self.exit, self.stdout, self.stderr = -1, late.stdout or b"", b"ran out of time"
+        self.leftovers = [str(path.relative_to(self.folder)) for path in pathlib.Path(self.folder).rglob("*.tmp-*")]
+        shared = str(shared_folder).encode()
+        names = [(self.folder.encode(), b"{TMP}"), (shared, b"{FIXTURES}")]
+        for real, shown in names:
+            self.stdout, self.stderr = self.stdout.replace(real, shown), self.stderr.replace(real, shown)
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def expected(case, suffix):
+    path = case.with_suffix(suffix)
+    return path.read_bytes() if path.exists() else None
+
+
+def matches(pattern, text):
+    """Line by line; * is anything."""
+    lines, patterns = text.splitlines(), pattern.splitlines()
+    return len(lines) == len(patterns) and all(
+        re.fullmatch(b".*".join(re.escape(part) for part in p.split(b"*")), line) for p, line in zip(patterns, lines))
+
+
+def problems(case, result):
+    exit_code = int(expected(case, ".exit") or 0)
+    if result.exit != exit_code:
+        yield f"exit code {result.exit}, not {exit_code}"
+    if result.stdout != (expected(case, ".stdout") or b""):
+        yield "standard output differs:\n" + result.stdout.decode("utf-8", "replace")[:2000]
+    if not matches(expected(case, ".stderr") or b"", result.stderr):
+        yield "standard error differs:\n" + result.stderr.decode("utf-8", "replace")[:2000]
+    if result.leftovers:
+        yield "left behind: " + ", ".join(result.leftovers)
+
+
+def regenerate(case, result):
+    for suffix, value in ((".stdout", result.stdout), (".stderr", result.stderr), (".exit", str(result.exit).encode() + b"\n")):
+        path = case.with_suffix(suffix)
+        keep = suffix == ".stderr" and path.exists() and matches(path.read_bytes(), value)  # patterns stay patterns
+        if value and value != b"0\n" and not keep:
+            path.write_bytes(value)
+        elif path.exists() and not keep:
+            path.unlink()
+
+
+def main():
+    words = sys.argv[1:]
+    renew = "--regenerate" in words
+    brim, *wanted = [word for word in words if word != "--regenerate"]
+    cases = [case for case in sorted(CASES.glob("*.sh")) if not wanted or any(word in case.name for word in wanted)]
+    failed = 0
+    with tempfile.TemporaryDirectory(prefix="brim-fixtures-") as folder:
+        shared_folder = pathlib.Path(folder)
+        fixtures.write_all(shared_folder)
+        for number, case in enumerate(cases, 1):
+            result = Result(case, os.path.abspath(brim), shared_folder)
+            if renew:
+                regenerate(case, result)
+            found = list(problems(case, result))
+            failed += bool(found)
+            print(f"{'not ok' if found else 'ok'} {number} - {case.stem}")
+            for problem in found:
+                print("\n".join("# " + line for line in problem.splitlines()), flush=True)
+    print(f"1..{len(cases)}")
+    return 1 if failed or not cases else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

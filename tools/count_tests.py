@@ -1,0 +1,59 @@
+#!/usr/bin/env python3
+"""Adds up the test points of Meson's logs: python3 tools/count_tests.py BUILD...
+
+Every `ok` and `not ok` line of a TAP program counts once. A program that failed without a failing point (it crashed, ran out of
+time, or stopped before its plan) counts as one failure; one that prints no points counts as one. A folder without a log is a
+failure too: its tests did not run. Exits with 1 when anything failed."""
+
+import json
+import os
+import re
+import sys
+
+POINT = re.compile(r"^(not )?ok\b(.*)$", re.MULTILINE)
+
+
+def count_program(test):
+    passed = failed = skipped = 0
+    for bad, rest in POINT.findall(test.get("stdout") or ""):
+        if "# SKIP" in rest.upper():
+            skipped += 1
+        elif bad:
+            failed += 1
+        else:
+            passed += 1
+    good = test["result"] in ("OK", "EXPECTEDFAIL")
+    if test["result"] == "SKIP" and not skipped:
+        skipped = 1
+    elif test["result"] not in ("OK", "EXPECTEDFAIL", "SKIP") and not failed:
+        failed = 1
+    elif good and passed + failed + skipped == 0:
+        passed = 1
+    return passed, failed, skipped
+
+
+def count_folder(folder):
+    path = os.path.join(folder, "meson-logs", "testlog.json")
+    if not os.path.exists(path):
+        print(f"{folder}: no test ran")
+        return 0, 1, 0
+    totals = [0, 0, 0]
+    with open(path, encoding="utf-8") as log:
+        for line in log:
+            test = json.loads(line)
+            counts = count_program(test)
+            totals = [a + b for a, b in zip(totals, counts)]
+            if counts[1]:
+                print(f"{folder}: {test['name']}: {counts[1]} failed ({test['result']})")
+    print(f"{folder}: {totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
+    return totals
+
+
+def main():
+    totals = [sum(column) for column in zip(*(count_folder(folder) for folder in sys.argv[1:]))]
+    print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
+    return 1 if totals[1] or not totals[0] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
