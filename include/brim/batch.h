@@ -6,6 +6,8 @@
 extern "C" {
 #endif
 
+/* Two independent choices: who goes together (batching) and what is computed (padding). Length always means tokens after
+ * truncation, special tokens included. */
 typedef enum brim_batching {
   BRIM_SEQUENTIAL = 0, /* file order */
   BRIM_RANDOM,         /* a fresh permutation every epoch */
@@ -15,47 +17,75 @@ typedef enum brim_batching {
   BRIM_PACKED          /* best fit to a token budget */
 } brim_batching;
 typedef enum brim_padding { BRIM_PAD_NONE = 0, BRIM_PAD_LONGEST, BRIM_PAD_MAX_LENGTH } brim_padding;
+/* A row that takes more than max_tokens by itself: refuse it, cut it, or compute it alone, over the budget. */
 typedef enum brim_oversize { BRIM_OVERSIZE_ERROR = 0, BRIM_OVERSIZE_TRUNCATE, BRIM_OVERSIZE_ALONE } brim_oversize;
+/* A step whose token-budget batches do not fall evenly on the ranks (with batch_size every step is shared out by rows):
+ * cut its rows anew, leave some ranks without work, or (the last step only) drop it. */
+typedef enum brim_tail { BRIM_TAIL_RESPLIT = 0, BRIM_TAIL_FILL, BRIM_TAIL_DROP } brim_tail;
 
+/* Rows that may be computed at once when the longest of them has `longest` tokens; less than 1 counts as 1. A pure function: a plan
+ * asks in any order and as often as it likes. */
+typedef int64_t (*brim_rows_fn)(void *context, int32_t longest);
+
+/* All zero means: sequential, ragged, seed 0, one rank; batch_size or max_tokens (or rows_for) must then be set. */
 typedef struct brim_plan_options {
   brim_batching batching;
   brim_padding padding;
   int64_t batch_size;          /* rows of an optimizer step over all ranks; 0: none (max_tokens decides) */
   int64_t max_tokens;          /* slots computed at once; 0: no limit. With batch_size it only cuts a step into parts */
-  int64_t max_rows;            /* cap on the rows of a token-budget batch; 0: none */
-  int64_t accumulate;          /* max_tokens alone: batches of a step, over all ranks; 0: world_size */
+  int64_t max_rows;            /* cap on the rows computed at once; 0: none */
+  int64_t accumulate;          /* max_tokens alone: batches of a step, over all ranks; 0: world_size. With batch_size: a full step
+                                  is cut into at least so many parts, over all ranks; the step stays as it is */
   int32_t max_length;          /* lengths are cut here; 0: no cut. Required for BRIM_PAD_MAX_LENGTH */
-  int32_t pad_to_multiple_of;  /* widths are rounded up to it; 0 and 1: no rounding */
+  int32_t pad_to_multiple_of;  /* widths are rounded up to it; 0 and 1: no rounding. Nothing to round when ragged */
   int64_t read_ahead;          /* window of bucketed and packed, rows; 0: everything */
-  int64_t required_batch_size_multiple; /* 0 and 1: any */
-  bool drop_last;
+  int64_t required_batch_size_multiple; /* rows of a part are a multiple of it, except where max_tokens holds fewer, and at the
+                                           end of a step or of the epoch; 0 and 1: any */
+  bool drop_last;              /* drop what falls short: a step with fewer rows than batch_size; with max_tokens alone the batch
+                                  that the end of the rows cut short and a last step with fewer batches than `accumulate` */
   brim_oversize oversize;
   uint64_t seed;
   int32_t world_size;          /* 0 means 1 */
+  brim_tail tail;
+  double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2, what ranks are balanced by. Both 0:
+                                      4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */
+  brim_rows_fn rows_for;       /* NULL: none. Another limit beside max_tokens, or instead of it */
+  void *rows_context;
 } brim_plan_options;
 
 typedef struct brim_planned {  /* one part: what is computed at once on one rank */
   uint64_t step;               /* global optimizer step of the epoch, from 0 */
   int32_t rank;
   uint32_t count;              /* rows; may be 0 (a rank with nothing to do in this part) */
-  const uint64_t *rows;        /* [count], borrowed from the plan */
-  const uint32_t *places;      /* [count] place of each row in its optimizer step (keys dropout) */
+  const uint64_t *rows;        /* [count], borrowed from the plan, in order of place */
+  const uint32_t *places;      /* [count] place of each row in its optimizer step (keys dropout): with batch_size the same for any
+                                  world_size, max_tokens and padding; with max_tokens alone for any world_size */
   uint32_t step_rows;          /* rows of the whole step over all ranks: the divisor of the loss */
-  int32_t width;               /* 0 when ragged */
-  int64_t tokens, slots;
+  int32_t width;               /* slots of every row; 0 when ragged and for an empty part */
+  int64_t tokens, slots;       /* slots: tokens when ragged, count * width otherwise */
+  int32_t cut;                 /* rows are cut to this many tokens (brim_batch_fill does it); 0: no row of the plan is */
+  double cost;                 /* in the units of cost_linear and cost_square */
 } brim_planned;
 
-typedef struct brim_drop { uint64_t row; const char *reason; } brim_drop;
-/* Conservation: rows_read = rows_planned + dropped. */
+typedef struct brim_drop { uint64_t row; const char *reason; } brim_drop; /* reason: static storage */
+/* Conservation: rows_read = rows_planned + dropped, and the sum of all lengths = tokens + tokens_lost + tokens of dropped rows. */
 typedef struct brim_ledger {
-  uint64_t rows_read, rows_planned, rows_truncated;
-  uint64_t tokens, tokens_lost, slots;
-  uint64_t batches, steps;
-  uint64_t dropped; const brim_drop *drops; /* [dropped] */
+  uint64_t rows_read, rows_planned, rows_truncated; /* truncated: of the rows read */
+  uint64_t tokens, tokens_lost, slots;              /* lost: by truncation, of the rows read */
+  uint64_t batches, steps;                          /* batches: parts that hold rows, over all ranks */
+  uint64_t dropped; const brim_drop *drops;         /* [dropped], borrowed from the plan */
   uint64_t hash;   /* over rows and cuts of the whole plan: equal on every rank */
 } brim_ledger;
 
-/* The batches of one epoch: a pure function of (lengths, options, epoch), equal on every rank. Immutable: shareable. */
+/* The batches of one epoch: a pure function of (lengths, options, epoch), equal on every rank: no rank asks another. Immutable:
+ * shareable.
+ *  - batch_size: a step has batch_size rows; which rows they are depends on neither world_size nor max_tokens nor padding.
+ *  - max_tokens alone: a step is `accumulate` batches of at most max_tokens slots; which rows they are does not depend on
+ *    world_size when `accumulate` is given.
+ * In both cases the step is then shared out: every rank gets the same number of parts, of nearly equal cost.
+ *
+ * `lengths` is read during the call only; a caller may give any measure of its rows. Every row needs at least one token (a length
+ * below 1 is BRIM_E_FORMAT and names the row); at most 2^32 - 2 rows. No rows make an empty plan. */
 typedef struct brim_plan brim_plan;
 BRIM_API int brim_plan_new(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_plan_options *options,
                            uint64_t epoch, brim_plan **out, brim_error *err) BRIM_CHECK;
@@ -63,14 +93,22 @@ BRIM_API void brim_plan_free(brim_plan *plan);
 BRIM_API uint64_t brim_plan_steps(const brim_plan *plan);
 /* Parts of one rank (equal on every rank). */
 BRIM_API uint64_t brim_plan_parts(const brim_plan *plan);
+/* Part `index` (below brim_plan_parts) of `rank` (below world_size): steps in order. */
 BRIM_API void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_planned *out);
 BRIM_API void brim_plan_ledger(const brim_plan *plan, brim_ledger *out);
 /* Checks options alone; names the field and what to do. */
 BRIM_API int brim_plan_options_check(const brim_plan_options *options, brim_error *err) BRIM_CHECK;
-BRIM_API const char *brim_batching_name(brim_batching batching);
-BRIM_API const char *brim_padding_name(brim_padding padding);
+/* Sets cost_linear and cost_square to the training FLOPs of a model: 6 N s + 12 L H s^2 with N parameters in the layers
+ * (embeddings not counted), L layers and hidden size H. */
+BRIM_API void brim_plan_cost_shape(brim_plan_options *options, double parameters, int32_t layers, int32_t hidden);
+BRIM_API const char *brim_batching_name(brim_batching batching); /* "sequential" ... "packed"; "unknown" */
+BRIM_API const char *brim_padding_name(brim_padding padding);    /* "none", "longest", "max_length" */
+BRIM_API const char *brim_oversize_name(brim_oversize oversize); /* "error", "truncate", "alone" */
+BRIM_API const char *brim_tail_name(brim_tail tail);             /* "resplit", "fill", "drop" */
 BRIM_API bool brim_batching_parse(const char *name, brim_batching *out);
-BRIM_API bool brim_padding_parse(const char *name, brim_padding *out);
+BRIM_API bool brim_padding_parse(const char *name, brim_padding *out); /* "max-length" is fine too */
+BRIM_API bool brim_oversize_parse(const char *name, brim_oversize *out);
+BRIM_API bool brim_tail_parse(const char *name, brim_tail *out);
 
 /* A collated batch: always ragged; a padded array is a view made from it. Memory is reused by the next fill. */
 typedef struct brim_batch {
@@ -89,9 +127,16 @@ typedef struct brim_batch {
   brim_runtime *runtime;
   size_t token_capacity, row_capacity;
 } brim_batch;
+/* Copies a part's rows out of the dataset. `batch` is zeroed before its first fill. Rows longer than part->cut are cut to it and
+ * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */
 BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                              brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
+/* Width of the padded view: batch->width, or the longest row of a ragged batch. */
+BRIM_API int32_t brim_batch_width(const brim_batch *batch);
+/* The padded view: arrays [count, width] with width = brim_batch_width or more; ids are filled up with pad_id, type_ids with 0, mask
+ * is 1 on tokens and 0 on padding. Each array may be NULL. */
+BRIM_API void brim_batch_pad(const brim_batch *batch, int32_t width, int32_t pad_id, int32_t *ids, uint8_t *type_ids, uint8_t *mask);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,226 @@
+/* Ways to give the rows of a step to ranks and parts. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "batch/share.h"
+#include <math.h>
+
+static int make_room(brim_share *s, brim_assignment *out, brim_error *err) {
+  return brim_grow(s->runtime, (void **)&out->part_of, &out->room, s->count, sizeof *out->part_of, err);
+}
+
+static uint32_t ranks_of(const brim_share *s) {
+  return (uint32_t)s->recipe->world;
+}
+
+/* Parts of a rank: the number asked for, or (0) the fewest that hold so many groups. */
+static int set_parts(const brim_share *s, uint64_t parts, uint64_t groups, brim_assignment *out, brim_error *err) {
+  uint64_t ranks = ranks_of(s);
+  out->parts = parts ? parts : (groups + ranks - 1) / ranks;
+  if (out->parts * ranks < UINT32_MAX)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_UNSUPPORTED, "a step of %llu parts on each of %llu ranks is too much: raise max_tokens",
+                        (unsigned long long)out->parts, (unsigned long long)ranks);
+}
+
+static double row_cost(const brim_budget *budget, int32_t length) {
+  brim_load load = brim_load_add((brim_load){0}, length);
+  return brim_budget_cost(budget, &load);
+}
+
+/* Deals groups of known cost to the ranks, at most `parts` to each: part_of_group[g] is the part that group g becomes. The
+ * balance holds one item a group with its cost. */
+static void deal(brim_balance *b, uint64_t parts, uint32_t *part_of_group) {
+  b->capacity = (int64_t)parts; /* one bin a rank, one unit of weight a group */
+  b->item_capacity = INT64_MAX;
+  for (size_t i = 0; i < b->count; i++)
+    b->items[i].weight = 1;
+  if (parts == 1) {
+    for (size_t i = 0; i < b->count; i++)
+      b->items[i].bin = b->items[i].id;
+    brim_balance_adopt(b);
+  } else {
+    brim_balance_sort(b);
+    brim_balance_assign(b); /* always fits: ranks * parts >= groups */
+    brim_balance_improve(b);
+  }
+  for (uint32_t rank = 0; rank < b->ranks; rank++)
+    b->heap[rank] = 0; /* groups of the rank so far */
+  for (size_t i = 0; i < b->count; i++) {
+    uint32_t rank = b->items[i].bin;
+    part_of_group[b->items[i].id] = rank * (uint32_t)parts + b->heap[rank]++;
+  }
+}
+
+int brim_assign_batches(brim_share *s, const uint32_t *ends, uint32_t base, uint64_t batches, brim_assignment *out,
+                        brim_error *err) {
+  const brim_budget *budget = &s->recipe->budget;
+  BRIM_TRY(make_room(s, out, err));
+  BRIM_TRY(set_parts(s, 0, batches, out, err));
+  BRIM_TRY(brim_balance_shape(&s->balance, ranks_of(s), 1, batches, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->bin_of, &s->bin_room, batches, sizeof *s->bin_of, err));
+  for (uint64_t b = 0, place = 0; b < batches; b++) {
+    brim_load load = {0};
+    for (; place < ends[b] - base; place++)
+      load = brim_load_add(load, s->lengths[place]);
+    s->balance.items[b] = (brim_balance_item){.id = (uint32_t)b, .cost = brim_budget_cost(budget, &load)};
+  }
+  deal(&s->balance, out->parts, s->bin_of);
+  out->worst = brim_balance_worst(&s->balance);
+  for (uint64_t b = 0, place = 0; b < batches; b++) {
+    for (; place < ends[b] - base; place++)
+      out->part_of[place] = s->bin_of[b];
+  }
+  return BRIM_OK;
+}
+
+/* Cuts `sorted` from the front into groups that hold and cost at most `cap` (of the rows beyond the required multiple); gives up
+ * behind `most` groups. */
+static uint64_t cut_in_order(brim_share *s, double cap, uint64_t most) {
+  const brim_budget *budget = &s->recipe->budget;
+  uint64_t groups = 0, multiple = (uint64_t)budget->multiple;
+  for (uint64_t begin = 0; begin < s->count && groups < most; groups++) {
+    brim_load load = {0};
+    uint64_t taken = 0;
+    for (; begin + taken < s->count; taken++) {
+      brim_load more = brim_load_add(load, s->lengths[s->sorted[begin + taken]]);
+      if (taken > 0 && !brim_budget_holds(budget, &more))
+        break;
+      if (taken >= multiple && brim_budget_cost(budget, &more) > cap)
+        break;
+      load = more;
+    }
+    if (taken > multiple)
+      taken -= taken % multiple;
+    begin += taken;
+    s->groups[groups] = (uint32_t)begin;
+    if (groups + 1 == most && begin < s->count)
+      return most + 1;
+  }
+  return groups;
+}
+
+/* The most even cut into at most `most` groups: the smallest cap that does it, by bisection. */
+static uint64_t cut_evenly(brim_share *s, uint64_t most) {
+  brim_load all = {0};
+  for (uint64_t i = 0; i < s->count; i++)
+    all = brim_load_add(all, s->lengths[i]);
+  double low = 0, high = brim_budget_cost(&s->recipe->budget, &all);
+  while (high - low > high * 1e-3) {
+    double middle = (low + high) / 2;
+    if (cut_in_order(s, middle, most) <= most) {
+      high = middle;
+    } else {
+      low = middle;
+    }
+  }
+  return cut_in_order(s, high, most);
+}
+
+int brim_assign_neighbours(brim_share *s, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) {
+  const brim_budget *budget = &s->recipe->budget;
+  BRIM_TRY(make_room(s, out, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->groups, &s->group_room, s->count, sizeof *s->groups, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->bin_of, &s->bin_room, s->count, sizeof *s->bin_of, err));
+  double no_cap = HUGE_VAL;
+  uint64_t groups = cut_in_order(s, no_cap, s->count), ranks = ranks_of(s);
+  BRIM_TRY(set_parts(s, parts, groups, out, err));
+  *fits = groups <= out->parts * ranks;
+  if (!*fits)
+    return BRIM_OK;
+  if (ranks > 1)
+    groups = cut_evenly(s, out->parts * ranks);
+  BRIM_TRY(brim_balance_shape(&s->balance, ranks_of(s), 1, groups, err));
+  for (uint64_t g = 0, i = 0; g < groups; g++) {
+    brim_load load = {0};
+    for (; i < s->groups[g]; i++)
+      load = brim_load_add(load, s->lengths[s->sorted[i]]);
+    s->balance.items[g] = (brim_balance_item){.id = (uint32_t)g, .cost = brim_budget_cost(budget, &load)};
+  }
+  deal(&s->balance, out->parts, s->bin_of);
+  out->worst = brim_balance_worst(&s->balance);
+  for (uint64_t g = 0, i = 0; g < groups; g++) {
+    for (; i < s->groups[g]; i++)
+      out->part_of[s->sorted[i]] = s->bin_of[g];
+  }
+  return BRIM_OK;
+}
+
+/* Best fit decreasing: scratch-free when everything fits one part. bin_of[i] is the bin of sorted[i]. */
+static int pack_sorted(brim_share *s, uint64_t *bins, brim_error *err) {
+  const brim_budget *budget = &s->recipe->budget;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->bin_of, &s->bin_room, s->count, sizeof *s->bin_of, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->weights, &s->weight_room, s->count, sizeof *s->weights, err));
+  for (uint64_t i = 0; i < s->count; i++)
+    s->weights[i] = s->lengths[s->sorted[i]];
+  BRIM_TRY(brim_pack(&s->packer, s->weights, NULL, s->count, budget->slots, budget->rows, s->bin_of, err));
+  *bins = s->packer.bin_count;
+  return BRIM_OK;
+}
+
+/* Rows as items of the balance, costliest first, in bins of the budget. */
+static int rows_as_items(brim_share *s, uint64_t parts, brim_error *err) {
+  const brim_budget *budget = &s->recipe->budget;
+  brim_balance *b = &s->balance;
+  BRIM_TRY(brim_balance_shape(b, ranks_of(s), (uint32_t)parts, s->count, err));
+  b->capacity = budget->slots;
+  b->item_capacity = budget->rows;
+  for (uint64_t i = 0; i < s->count; i++) {
+    int32_t length = s->lengths[s->sorted[i]];
+    b->items[i] = (brim_balance_item){.id = s->sorted[i], .weight = length, .cost = row_cost(budget, length)};
+  }
+  return BRIM_OK;
+}
+
+static void read_items(const brim_share *s, brim_assignment *out) {
+  for (size_t i = 0; i < s->balance.count; i++)
+    out->part_of[s->balance.items[i].id] = s->balance.items[i].bin;
+  out->worst = brim_balance_worst(&s->balance);
+}
+
+/* The packed bins become the parts, dealt to the ranks by cost. */
+static int adopt_bins(brim_share *s, uint64_t bins, brim_assignment *out, brim_error *err) {
+  const brim_budget *budget = &s->recipe->budget;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->groups, &s->group_room, bins, sizeof *s->groups, err));
+  BRIM_TRY(brim_balance_shape(&s->balance, ranks_of(s), 1, bins, err));
+  for (uint64_t g = 0; g < bins; g++)
+    s->balance.items[g] = (brim_balance_item){.id = (uint32_t)g};
+  for (uint64_t i = 0; i < s->count; i++)
+    s->balance.items[s->bin_of[i]].cost += row_cost(budget, s->lengths[s->sorted[i]]);
+  deal(&s->balance, out->parts, s->groups);
+  for (uint64_t i = 0; i < s->count; i++)
+    out->part_of[s->sorted[i]] = s->groups[s->bin_of[i]];
+  out->worst = brim_balance_worst(&s->balance);
+  return BRIM_OK;
+}
+
+int brim_assign_improve(brim_share *s, brim_assignment *assignment, brim_error *err) {
+  BRIM_TRY(rows_as_items(s, assignment->parts, err));
+  for (size_t i = 0; i < s->balance.count; i++)
+    s->balance.items[i].bin = assignment->part_of[s->balance.items[i].id];
+  brim_balance_adopt(&s->balance);
+  brim_balance_improve(&s->balance);
+  read_items(s, assignment);
+  return BRIM_OK;
+}
+
+int brim_assign_freely(brim_share *s, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) {
+  uint64_t bins = 1, ranks = ranks_of(s);
+  BRIM_TRY(make_room(s, out, err));
+  bool open = brim_budget_open(&s->recipe->budget);
+  if (!open)
+    BRIM_TRY(pack_sorted(s, &bins, err));
+  BRIM_TRY(set_parts(s, parts, bins, out, err));
+  *fits = bins <= out->parts * ranks;
+  if (!*fits)
+    return BRIM_OK;
+  if (ranks == 1)
+    return adopt_bins(s, bins, out, err);
+  BRIM_TRY(rows_as_items(s, out->parts, err));
+  if (brim_balance_assign(&s->balance)) {
+    brim_balance_improve(&s->balance);
+    read_items(s, out);
+    return BRIM_OK;
+  }
+  BRIM_TRY(adopt_bins(s, bins, out, err));
+  return brim_assign_improve(s, out, err);
+}

@@ -1,0 +1,230 @@
+/* Rows packed into batches of a token budget by best fit, over all rows or over read-ahead windows.
+ *
+ * First the rows are packed in random order: mixed batches without any length bias. Where that takes the least possible number of
+ * steps (to one in a thousand) it is kept. Otherwise they are packed longest first as well (best fit decreasing) and the smaller
+ * number of batches wins. Either way the composition is new in every epoch. */
+#include "base/memory.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "batch/compose.h"
+#include "batch/order.h"
+#include "batch/pack.h"
+#include <string.h>
+
+/* Of several ranks' batches this share of the budget is left free, if that costs no step: room to even out the ranks by swaps. */
+enum { FREE_SHARE = 1024 };
+
+/* Items are `multiple` rows that stand together in the order (fewer where the budget holds no more). */
+typedef struct packing {
+  brim_packer packer;
+  int64_t *weights;    /* [items] tokens */
+  uint32_t *sizes;     /* [items] rows */
+  uint32_t *bin_of;    /* [items] */
+  uint32_t *plan;      /* [rows] the better order so far */
+  uint32_t *plan_ends; /* [bins] */
+  uint64_t plan_bins;
+  size_t end_capacity;
+} packing;
+
+static int packing_init(packing *p, const brim_composition *c, brim_error *err) {
+  brim_packer_init(&p->packer, c->runtime);
+  p->weights = brim_alloc_array(c->runtime, c->rows, sizeof *p->weights);
+  p->sizes = brim_alloc_array(c->runtime, c->rows, sizeof *p->sizes);
+  p->bin_of = brim_alloc_array(c->runtime, c->rows, sizeof *p->bin_of);
+  p->plan = brim_alloc_array(c->runtime, c->rows, sizeof *p->plan);
+  if (!p->weights || !p->sizes || !p->bin_of || !p->plan)
+    return BRIM_NOMEM(err);
+  return BRIM_OK;
+}
+
+static void packing_free(packing *p, brim_runtime *runtime) {
+  brim_packer_free(&p->packer);
+  brim_release(runtime, p->weights);
+  brim_release(runtime, p->sizes);
+  brim_release(runtime, p->bin_of);
+  brim_release(runtime, p->plan);
+  brim_release(runtime, p->plan_ends);
+}
+
+static uint64_t make_items(const brim_composition *c, packing *p, const uint32_t *rows, uint64_t count) {
+  const brim_budget *budget = &c->recipe->compose;
+  uint64_t items = 0, most = (uint64_t)budget->multiple;
+  for (uint64_t begin = 0; begin < count; items++) {
+    int64_t weight = brim_budget_cut(budget, c->lengths[rows[begin]]);
+    uint64_t size = 1;
+    for (; size < most && begin + size < count; size++) {
+      int64_t more = weight + brim_budget_cut(budget, c->lengths[rows[begin + size]]);
+      if (more > budget->slots)
+        break;
+      weight = more;
+    }
+    p->weights[items] = weight;
+    p->sizes[items] = (uint32_t)size;
+    begin += size;
+  }
+  return items;
+}
+
+/* Packs the rows in their present order. When that takes fewer bins than the plan so far it becomes the plan. */
+static int try_order(brim_composition *c, packing *p, const uint32_t *rows, uint64_t count, int64_t capacity, brim_error *err) {
+  uint64_t items = make_items(c, p, rows, count);
+  BRIM_TRY(brim_pack(&p->packer, p->weights, p->sizes, items, capacity, c->recipe->compose.rows, p->bin_of, err));
+  uint64_t bins = p->packer.bin_count;
+  if (p->plan_bins && bins >= p->plan_bins)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(c->runtime, (void **)&p->plan_ends, &p->end_capacity, bins, sizeof *p->plan_ends, err));
+  uint32_t sum = 0;
+  for (uint64_t b = 0; b < bins; b++) {
+    p->plan_ends[b] = sum; /* the start now, the end when the rows are in place */
+    sum += (uint32_t)p->packer.bins[b].rows;
+  }
+  for (uint64_t i = 0, begin = 0; i < items; begin += p->sizes[i++]) {
+    uint32_t *to = &p->plan_ends[p->bin_of[i]];
+    memcpy(p->plan + *to, rows + begin, p->sizes[i] * sizeof *rows);
+    *to += p->sizes[i];
+  }
+  p->plan_bins = bins;
+  return BRIM_OK;
+}
+
+/* The number of batches that no packing can go below. */
+static uint64_t fewest_bins(const brim_composition *c, const uint32_t *rows, uint64_t count) {
+  const brim_budget *budget = &c->recipe->compose;
+  uint64_t tokens = (uint64_t)brim_load_of(budget, c->lengths, rows, count).tokens, slots = (uint64_t)budget->slots;
+  uint64_t by_tokens = (tokens + slots - 1) / slots, by_rows = (count + (uint64_t)budget->rows - 1) / (uint64_t)budget->rows;
+  return by_tokens > by_rows ? by_tokens : by_rows;
+}
+
+/* The rows of order[begin, end) come out bin by bin; *mixed tells that the random order won. */
+static int pack_window(brim_composition *c, packing *p, uint64_t begin, uint64_t end, bool *mixed, brim_error *err) {
+  const brim_budget *budget = &c->recipe->compose;
+  uint64_t count = end - begin, size = c->recipe->accumulate;
+  uint64_t fewest_steps = (fewest_bins(c, c->order + begin, count) + size - 1) / size;
+  fewest_steps += fewest_steps / 1000;
+  int64_t capacities[] = {budget->slots - (size > 1 ? budget->slots / FREE_SHARE : 0), budget->slots};
+  p->plan_bins = 0;
+  for (int attempt = size > 1 ? 0 : 1; attempt < 2 && (!p->plan_bins || (p->plan_bins + size - 1) / size > fewest_steps);
+       attempt++)
+    BRIM_TRY(try_order(c, p, c->order + begin, count, capacities[attempt], err));
+  uint64_t bins = p->plan_bins;
+  if ((bins + size - 1) / size > fewest_steps) {
+    BRIM_TRY(brim_order_sort(c->runtime, c->lengths, budget->limit, c->order + begin, c->scratch, count, err));
+    BRIM_TRY(try_order(c, p, c->order + begin, count, budget->slots, err));
+  }
+  *mixed = p->plan_bins == bins;
+  memcpy(c->order + begin, p->plan, count * sizeof *c->order);
+  for (uint64_t b = 0; b < p->plan_bins; b++)
+    BRIM_TRY(brim_composition_end(c, begin + p->plan_ends[b], err));
+  return BRIM_OK;
+}
+
+typedef struct filled {
+  double key;
+  uint32_t batch;
+} filled;
+
+static void sift(filled *heap, uint64_t count, uint64_t at) {
+  for (;;) {
+    uint64_t child = 2 * at + 1;
+    if (child >= count)
+      return;
+    if (child + 1 < count && heap[child].key < heap[child + 1].key)
+      child++;
+    if (heap[at].key >= heap[child].key)
+      return;
+    filled item = heap[at];
+    heap[at] = heap[child];
+    heap[child] = item;
+    at = child;
+  }
+}
+
+/* Heap sort, smallest key first. */
+static void sort_filled(filled *items, uint64_t count) {
+  for (uint64_t i = count / 2; i-- > 0;)
+    sift(items, count, i);
+  for (uint64_t i = count; i-- > 1;) {
+    filled item = items[0];
+    items[0] = items[i];
+    items[i] = item;
+    sift(items, i, 0);
+  }
+}
+
+/* Puts the window's batches into steps of `accumulate`: the emptiest ones last, those that make no full step. The others in
+ * random order or, when they are mixtures of all lengths, batches of like cost together (so that ranks finish together) and the
+ * steps in random order. */
+static int arrange_steps(brim_composition *c, uint64_t first, bool mixed, uint64_t last_count, filled *work, uint32_t *which,
+                         brim_error *err) {
+  const brim_budget *budget = &c->recipe->compose;
+  uint64_t count = c->batches - first, full = count - last_count, size = c->recipe->accumulate;
+  for (uint64_t i = 0; i < count; i++) {
+    uint64_t start = brim_composition_start(c, first + i);
+    brim_load load = brim_load_of(budget, c->lengths, c->order + start, c->ends[first + i] - start);
+    work[i] = (filled){.key = -(double)load.tokens, .batch = (uint32_t)i};
+  }
+  sort_filled(work, count); /* fullest first */
+  brim_random random = brim_recipe_random(c->recipe, BRIM_PURPOSE_BATCHES);
+  uint64_t groups = mixed ? full / size : full, width = mixed ? size : 1;
+  for (uint64_t i = 0; mixed && i < full; i++) {
+    uint64_t start = brim_composition_start(c, first + work[i].batch);
+    brim_load load = brim_load_of(budget, c->lengths, c->order + start, c->ends[first + work[i].batch] - start);
+    work[i].key = brim_budget_cost(budget, &load);
+  }
+  if (mixed)
+    sort_filled(work, full);
+  BRIM_TRY(brim_order_shuffle(c->runtime, &random, first, which + count, groups, err));
+  for (uint64_t g = 0; g < groups; g++) {
+    for (uint64_t i = 0; i < width; i++)
+      which[g * width + i] = work[which[count + g] * width + i].batch;
+  }
+  for (uint64_t i = full; i < count; i++)
+    which[i] = work[i].batch;
+  brim_composition_arrange(c, first, which, which + count);
+  return BRIM_OK;
+}
+
+/* All windows but the last keep back what makes no full step, at least one batch: the next window packs those rows again. */
+static int finish_window(brim_composition *c, uint64_t first, bool mixed, bool last, brim_error *err) {
+  uint64_t count = c->batches - first, size = c->recipe->accumulate;
+  uint64_t rest = last ? count % size : (count - 1) % size + 1;
+  filled *work = brim_alloc_array(c->runtime, count, sizeof *work);
+  uint32_t *which = brim_alloc_array(c->runtime, 2 * count, sizeof *which);
+  int status = work && which ? arrange_steps(c, first, mixed, rest, work, which, err) : BRIM_NOMEM(err);
+  brim_release(c->runtime, work);
+  brim_release(c->runtime, which);
+  if (!last)
+    c->batches -= rest;
+  return status;
+}
+
+static int pack_windows(brim_composition *c, packing *p, brim_error *err) {
+  uint64_t window = (uint64_t)c->recipe->options.read_ahead;
+  if (window == 0)
+    window = c->rows;
+  for (uint64_t begin = 0, end = 0; end < c->rows;) {
+    BRIM_TRY(brim_check_cancel(c->runtime, err));
+    end = c->rows - end > window ? end + window : c->rows;
+    uint64_t first = c->batches;
+    bool mixed;
+    BRIM_TRY(pack_window(c, p, begin, end, &mixed, err));
+    BRIM_TRY(finish_window(c, first, mixed, end == c->rows, err));
+    begin = brim_composition_start(c, c->batches);
+  }
+  return BRIM_OK;
+}
+
+int brim_compose_packed(brim_composition *c, brim_error *err) {
+  const brim_recipe *recipe = c->recipe;
+  /* Padded rows cost what the longest costs: there the least number of batches comes from sorting and cutting. */
+  if (recipe->options.padding != BRIM_PAD_NONE || recipe->options.rows_for)
+    return brim_compose_bucketed(c, err);
+  brim_random random = brim_recipe_random(recipe, BRIM_PURPOSE_SHUFFLE);
+  BRIM_TRY(brim_order_shuffle(c->runtime, &random, 0, c->order, c->rows, err));
+  packing p = {0};
+  int status = packing_init(&p, c, err);
+  if (status == BRIM_OK)
+    status = pack_windows(c, &p, err);
+  packing_free(&p, c->runtime);
+  return status;
+}

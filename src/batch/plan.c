@@ -1,0 +1,246 @@
+/* A plan: rows composed into steps (compose), each step shared out over ranks and parts (share), all of it written down. */
+#include "base/memory.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "batch/compose.h"
+#include "batch/share.h"
+#include <string.h>
+
+typedef struct planned_part {
+  uint64_t start; /* in rows and places; it ends where the next one starts */
+  int64_t tokens;
+  double cost;
+  int32_t width;
+} planned_part;
+
+struct brim_plan {
+  brim_runtime *runtime;
+  int32_t world, cut;
+  uint64_t *rows;      /* [rows planned] */
+  uint32_t *places;    /* [rows planned] */
+  planned_part *parts; /* [world * part_count + 1] step by step, in each rank by rank */
+  uint64_t *steps;     /* [step_count + 1] parts of one rank before each step */
+  size_t part_room, step_room;
+  uint64_t row_count, part_count, step_count;
+  brim_drop *drops;
+  size_t drop_room;
+  brim_ledger ledger;
+};
+
+/* What the pieces below share while a plan is made. */
+typedef struct making {
+  brim_plan *plan;
+  const brim_recipe *recipe;
+  const int32_t *lengths;
+  brim_composition composition;
+  brim_share share;
+} making;
+
+/* Order-dependent mixing of 64-bit words (the finaliser of MurmurHash3 between them). */
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0xff51afd7ed558ccdull;
+  return (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ull;
+}
+
+static const uint32_t *batch_rows(const brim_composition *c, uint64_t batch, uint64_t *count) {
+  uint64_t start = brim_composition_start(c, batch);
+  *count = c->ends[batch] - start;
+  return c->order + start;
+}
+
+static int drop_batch(making *m, uint64_t batch, const char *reason, brim_error *err) {
+  brim_plan *plan = m->plan;
+  uint64_t count;
+  const uint32_t *rows = batch_rows(&m->composition, batch, &count);
+  uint64_t dropped = plan->ledger.dropped;
+  BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->drops, &plan->drop_room, dropped + count, sizeof *plan->drops, err));
+  for (uint64_t i = 0; i < count; i++)
+    plan->drops[dropped + i] = (brim_drop){.row = rows[i], .reason = reason};
+  plan->ledger.dropped += count;
+  return BRIM_OK;
+}
+
+/* Writes down the part that holds `count` of the step's rows, those at `places`. */
+static void write_part(making *m, const uint32_t *rows, const uint32_t *places, uint64_t count, planned_part *part) {
+  brim_plan *plan = m->plan;
+  const brim_budget *budget = &m->recipe->budget;
+  brim_ledger *ledger = &plan->ledger;
+  brim_load load = {0};
+  uint64_t hash = mix(ledger->hash, count);
+  *part = (planned_part){.start = plan->row_count};
+  for (uint64_t i = 0; i < count; i++) {
+    uint32_t row = rows[places[i]];
+    load = brim_load_add(load, brim_budget_cut(budget, m->lengths[row]));
+    plan->rows[plan->row_count + i] = row;
+    plan->places[plan->row_count + i] = places[i];
+    hash = mix(hash, (uint64_t)row << 32 | places[i]);
+  }
+  plan->row_count += count;
+  ledger->hash = hash;
+  if (count == 0)
+    return;
+  part->tokens = load.tokens;
+  part->width = (int32_t)brim_budget_width(budget, load.longest);
+  part->cost = brim_budget_cost(budget, &load);
+  ledger->batches++;
+  ledger->tokens += (uint64_t)load.tokens;
+  ledger->slots += (uint64_t)brim_budget_slots(budget, &load);
+}
+
+/* The batches from `first` on become one step. */
+static int write_step(making *m, uint64_t first, uint64_t batches, brim_error *err) {
+  brim_plan *plan = m->plan;
+  brim_composition *c = &m->composition;
+  brim_share *share = &m->share;
+  uint64_t start = brim_composition_start(c, first), count = c->ends[first + batches - 1] - start, before = plan->part_count;
+  const uint32_t *rows = c->order + start;
+  BRIM_TRY(brim_share_step(share, m->lengths, rows, count, c->ends + first, (uint32_t)start, batches, err));
+  uint64_t added = share->parts * (uint64_t)plan->world, held = before * (uint64_t)plan->world;
+  BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, held + added + 1, sizeof *plan->parts, err));
+  BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, plan->step_count + 2, sizeof *plan->steps, err));
+  plan->ledger.hash = mix(plan->ledger.hash, count << 32 | share->parts);
+  for (uint64_t p = 0, begin = 0; p < added; p++) {
+    write_part(m, rows, share->places + begin, share->ends[p] - begin, &plan->parts[held + p]);
+    begin = share->ends[p];
+  }
+  plan->part_count += share->parts;
+  plan->steps[plan->step_count++] = before;
+  plan->steps[plan->step_count] = plan->part_count;
+  plan->parts[held + added] = (planned_part){.start = plan->row_count};
+  return BRIM_OK;
+}
+
+/* Drops what falls short: the batch that the end of the rows cut short, wherever it stands, and an incomplete last step. */
+static int drop_short(making *m, uint64_t *batches, brim_error *err) {
+  brim_composition *c = &m->composition;
+  uint64_t size = m->recipe->options.batch_size ? 1 : m->recipe->accumulate;
+  if (c->unfinished != BRIM_NO_BATCH) {
+    BRIM_TRY(brim_composition_move_last(c, c->unfinished, err));
+    BRIM_TRY(drop_batch(m, --*batches, "drop_last: the batch is not full", err));
+  }
+  while (*batches % size)
+    BRIM_TRY(drop_batch(m, --*batches, "drop_last: the step is not full", err));
+  return BRIM_OK;
+}
+
+/* Batches become steps: one each with batch_size, `accumulate` in a row otherwise. */
+static int write_steps(making *m, brim_error *err) {
+  brim_plan *plan = m->plan;
+  uint64_t size = m->recipe->options.batch_size ? 1 : m->recipe->accumulate, batches = m->composition.batches;
+  if (m->recipe->drop)
+    BRIM_TRY(drop_short(m, &batches, err));
+  uint64_t steps = (batches + size - 1) / size, parts = steps * (uint64_t)plan->world;
+  if (parts < batches)
+    parts = batches;
+  BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, parts + 1, sizeof *plan->parts, err));
+  BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, steps + 1, sizeof *plan->steps, err));
+  plan->parts[0] = (planned_part){0};
+  plan->steps[0] = 0;
+  for (uint64_t first = 0; first < batches; first += size) {
+    BRIM_TRY(brim_check_cancel(plan->runtime, err));
+    BRIM_TRY(write_step(m, first, batches - first < size ? batches - first : size, err));
+  }
+  return BRIM_OK;
+}
+
+static int make(making *m, uint64_t rows, brim_error *err) {
+  brim_plan *plan = m->plan;
+  brim_ledger *ledger = &plan->ledger;
+  BRIM_TRY(brim_recipe_check_lengths(m->recipe, m->lengths, rows, &ledger->rows_truncated, &ledger->tokens_lost, err));
+  BRIM_TRY(brim_compose(&m->composition, plan->runtime, m->recipe, m->lengths, rows, err));
+  plan->rows = brim_alloc_array(plan->runtime, rows, sizeof *plan->rows);
+  plan->places = brim_alloc_array(plan->runtime, rows, sizeof *plan->places);
+  if (!plan->rows || !plan->places)
+    return BRIM_NOMEM(err);
+  BRIM_TRY(write_steps(m, err));
+  ledger->rows_read = rows;
+  ledger->rows_planned = plan->row_count;
+  ledger->steps = plan->step_count;
+  return BRIM_OK;
+}
+
+int brim_plan_new(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_plan_options *options, uint64_t epoch,
+                  brim_plan **out, brim_error *err) {
+  *out = NULL;
+  brim_recipe recipe;
+  BRIM_TRY(brim_recipe_make(options, epoch, &recipe, err));
+  if (rows > UINT32_MAX - 1)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                          "%llu rows are too many for one plan (at most 4,294,967,294): plan them in pieces",
+                          (unsigned long long)rows);
+  brim_plan *plan = brim_alloc_zero(runtime, sizeof *plan);
+  if (!plan)
+    return BRIM_NOMEM(err);
+  plan->runtime = runtime;
+  plan->world = recipe.world;
+  making m = {.plan = plan, .recipe = &recipe, .lengths = lengths, .composition.runtime = runtime};
+  brim_share_init(&m.share, runtime, &recipe);
+  int status = make(&m, rows, err);
+  plan->cut = plan->ledger.rows_truncated ? recipe.budget.limit : 0;
+  brim_composition_free(&m.composition);
+  brim_share_free(&m.share);
+  if (status != BRIM_OK) {
+    brim_plan_free(plan);
+    return status;
+  }
+  *out = plan;
+  return BRIM_OK;
+}
+
+void brim_plan_free(brim_plan *plan) {
+  if (!plan)
+    return;
+  brim_release(plan->runtime, plan->rows);
+  brim_release(plan->runtime, plan->places);
+  brim_release(plan->runtime, plan->parts);
+  brim_release(plan->runtime, plan->steps);
+  brim_release(plan->runtime, plan->drops);
+  brim_release(plan->runtime, plan);
+}
+
+uint64_t brim_plan_steps(const brim_plan *plan) {
+  return plan->step_count;
+}
+
+uint64_t brim_plan_parts(const brim_plan *plan) {
+  return plan->part_count;
+}
+
+/* The step that part `index` of every rank belongs to. */
+static uint64_t step_of(const brim_plan *plan, uint64_t index) {
+  if (plan->part_count == plan->step_count)
+    return index;
+  uint64_t low = 0, high = plan->step_count;
+  while (high - low > 1) {
+    uint64_t middle = low + (high - low) / 2;
+    if (plan->steps[middle] <= index) {
+      low = middle;
+    } else {
+      high = middle;
+    }
+  }
+  return low;
+}
+
+void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_planned *out) {
+  uint64_t step = step_of(plan, index), world = (uint64_t)plan->world, before = plan->steps[step], after = plan->steps[step + 1];
+  const planned_part *parts = plan->parts;
+  const planned_part *part = &parts[before * world + (uint64_t)rank * (after - before) + (index - before)];
+  uint32_t count = (uint32_t)(part[1].start - part->start);
+  *out = (brim_planned){.step = step,
+                        .rank = rank,
+                        .count = count,
+                        .rows = plan->rows + part->start,
+                        .places = plan->places + part->start,
+                        .step_rows = (uint32_t)(parts[after * world].start - parts[before * world].start),
+                        .width = part->width,
+                        .tokens = part->tokens,
+                        .slots = part->width ? (int64_t)count * part->width : part->tokens,
+                        .cut = plan->cut,
+                        .cost = part->cost};
+}
+
+void brim_plan_ledger(const brim_plan *plan, brim_ledger *out) {
+  *out = plan->ledger;
+  out->drops = plan->drops;
+}

@@ -1,0 +1,128 @@
+#include "batch/share.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "batch/order.h"
+#include <string.h>
+
+void brim_share_init(brim_share *s, brim_runtime *runtime, const brim_recipe *recipe) {
+  memset(s, 0, sizeof *s);
+  s->runtime = runtime;
+  s->recipe = recipe;
+  brim_packer_init(&s->packer, runtime);
+  brim_balance_init(&s->balance, runtime);
+}
+
+void brim_share_free(brim_share *s) {
+  if (!s->runtime)
+    return;
+  brim_release(s->runtime, s->places);
+  brim_release(s->runtime, s->ends);
+  brim_release(s->runtime, s->lengths);
+  brim_release(s->runtime, s->sorted);
+  brim_release(s->runtime, s->scratch);
+  brim_release(s->runtime, s->weights);
+  brim_release(s->runtime, s->groups);
+  brim_release(s->runtime, s->bin_of);
+  brim_release(s->runtime, s->first.part_of);
+  brim_release(s->runtime, s->second.part_of);
+  brim_packer_free(&s->packer);
+  brim_balance_free(&s->balance);
+  memset(s, 0, sizeof *s);
+}
+
+/* One rank: the batches as composed are the parts, and a step that can be computed at once is one part. */
+static int share_whole(brim_share *s, const uint32_t *ends, uint32_t base, uint64_t batches, brim_error *err) {
+  s->parts = batches;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, batches, sizeof *s->ends, err));
+  for (uint64_t b = 0; b < batches; b++)
+    s->ends[b] = ends[b] - base;
+  brim_order_identity(s->places, s->count);
+  return BRIM_OK;
+}
+
+/* Writes places and ends. The parts of a rank come in the order of their first places, empty ones last. */
+static int write_parts(brim_share *s, const brim_assignment *a, brim_error *err) {
+  uint64_t ranks = (uint64_t)s->recipe->world, all = ranks * a->parts;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, all, sizeof *s->ends, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->groups, &s->group_room, all + ranks, sizeof *s->groups, err));
+  uint32_t *number = s->groups, *used = s->groups + all; /* new number of each part; parts used by each rank */
+  memset(number, 0xff, all * sizeof *number);
+  memset(used, 0, ranks * sizeof *used);
+  memset(s->ends, 0, all * sizeof *s->ends);
+  s->parts = a->parts;
+  for (uint64_t place = 0; place < s->count; place++) {
+    uint32_t part = a->part_of[place];
+    uint64_t rank = part / a->parts;
+    if (number[part] == UINT32_MAX)
+      number[part] = (uint32_t)(rank * a->parts + used[rank]++);
+    s->ends[number[part]]++;
+  }
+  uint32_t sum = 0;
+  for (uint64_t p = 0; p < all; p++) {
+    uint32_t size = s->ends[p];
+    s->ends[p] = sum;
+    sum += size;
+  }
+  for (uint64_t place = 0; place < s->count; place++)
+    s->places[s->ends[number[a->part_of[place]]]++] = (uint32_t)place;
+  return BRIM_OK;
+}
+
+/* Fills lengths and sorted. */
+static int look_at_rows(brim_share *s, const int32_t *lengths, const uint32_t *rows, brim_error *err) {
+  brim_runtime *r = s->runtime;
+  BRIM_TRY(brim_grow(r, (void **)&s->lengths, &s->length_room, s->count, sizeof *s->lengths, err));
+  BRIM_TRY(brim_grow(r, (void **)&s->sorted, &s->sorted_room, s->count, sizeof *s->sorted, err));
+  BRIM_TRY(brim_grow(r, (void **)&s->scratch, &s->scratch_room, s->count, sizeof *s->scratch, err));
+  for (uint64_t i = 0; i < s->count; i++)
+    s->lengths[i] = brim_budget_cut(&s->recipe->budget, lengths[rows[i]]);
+  brim_order_identity(s->sorted, s->count);
+  if (s->recipe->options.batching == BRIM_SEQUENTIAL)
+    return BRIM_OK;
+  return brim_order_sort(r, s->lengths, INT32_MAX, s->sorted, s->scratch, s->count, err);
+}
+
+/* A step made of token-budget batches: they go to the ranks whole, or its rows anew where that leaves the costliest rank less. */
+static int share_batches(brim_share *s, bool free, const uint32_t *ends, uint32_t base, uint64_t batches, brim_error *err) {
+  BRIM_TRY(brim_assign_batches(s, ends, base, batches, &s->first, err));
+  if (s->recipe->options.tail == BRIM_TAIL_FILL)
+    return write_parts(s, &s->first, err);
+  bool fits = false;
+  if (free) {
+    BRIM_TRY(brim_assign_freely(s, s->first.parts, &s->second, &fits, err));
+    BRIM_TRY(brim_assign_improve(s, &s->first, err));
+  } else {
+    BRIM_TRY(brim_assign_neighbours(s, s->first.parts, &s->second, &fits, err));
+  }
+  return write_parts(s, fits && s->second.worst < s->first.worst ? &s->second : &s->first, err);
+}
+
+int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
+                    uint32_t base, uint64_t batches, brim_error *err) {
+  const brim_recipe *recipe = s->recipe;
+  const brim_budget *budget = &recipe->budget;
+  s->count = count;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->places, &s->place_room, count, sizeof *s->places, err));
+  bool by_rows = recipe->options.batch_size > 0;
+  if (recipe->world == 1) {
+    bool whole = !by_rows || brim_budget_open(budget);
+    if (!whole) {
+      brim_load load = brim_load_of(budget, lengths, rows, count);
+      whole = brim_budget_holds(budget, &load);
+    }
+    if (whole)
+      return share_whole(s, ends, base, batches, err);
+  }
+  BRIM_TRY(look_at_rows(s, lengths, rows, err));
+  bool free = budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
+              recipe->options.batching != BRIM_SEQUENTIAL;
+  if (!by_rows)
+    return share_batches(s, free, ends, base, batches, err);
+  bool fits;
+  if (free) {
+    BRIM_TRY(brim_assign_freely(s, 0, &s->first, &fits, err));
+  } else {
+    BRIM_TRY(brim_assign_neighbours(s, 0, &s->first, &fits, err));
+  }
+  return write_parts(s, &s->first, err);
+}

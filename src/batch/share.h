@@ -1,0 +1,59 @@
+/* share.h: one optimizer step cut into parts. Every rank gets the same number of parts; each part is within the budget, and the
+ * ranks' costs are as equal as the rows allow. */
+#ifndef BRIM_BATCH_SHARE_H
+#define BRIM_BATCH_SHARE_H
+#include "batch/balance.h"
+#include "batch/pack.h"
+#include "batch/recipe.h"
+
+/* Which part each row of the step belongs to: rank * parts + part of the rank. */
+typedef struct brim_assignment {
+  uint32_t *part_of; /* [rows of the step] */
+  size_t room;
+  uint64_t parts; /* of each rank */
+  double worst;   /* cost of the costliest rank */
+} brim_assignment;
+
+typedef struct brim_share {
+  brim_runtime *runtime;
+  const brim_recipe *recipe;
+  /* the result of brim_share_step */
+  uint64_t parts;   /* of each rank */
+  uint32_t *places; /* [count] part by part, in order of place inside each */
+  uint32_t *ends;   /* [world * parts] ends of the parts in `places`; part p of rank r is r * parts + p */
+  /* the step at hand */
+  uint64_t count;
+  int32_t *lengths; /* [count] by place, cut */
+  uint32_t *sorted; /* [count] places, longest first (file order for sequential batching) */
+  /* memory */
+  uint32_t *scratch;
+  int64_t *weights;
+  uint32_t *groups; /* ends of groups in `sorted` */
+  uint32_t *bin_of;
+  size_t place_room, length_room, sorted_room, scratch_room, weight_room, group_room, bin_room, end_room;
+  brim_assignment first, second;
+  brim_packer packer;
+  brim_balance balance;
+} brim_share;
+
+void brim_share_init(brim_share *share, brim_runtime *runtime, const brim_recipe *recipe);
+void brim_share_free(brim_share *share);
+
+/* Shares out the rows of one step, which was composed of batches that end at ends[batches] - base. */
+int brim_share_step(brim_share *share, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
+                    uint32_t base, uint64_t batches, brim_error *err) BRIM_CHECK;
+
+/* ---- ways to assign, in assign.c. Each needs lengths and sorted. ---- */
+
+/* Whole batches dealt to the ranks. */
+int brim_assign_batches(brim_share *share, const uint32_t *ends, uint32_t base, uint64_t batches, brim_assignment *out,
+                        brim_error *err) BRIM_CHECK;
+/* Neighbours in `sorted` stay together: for padded rows, required multiples, a rows function and file order. `parts` 0: as few as
+ * the budget allows; otherwise so many, and *fits tells whether they hold everything. */
+int brim_assign_neighbours(brim_share *share, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) BRIM_CHECK;
+/* Any rows may stand together (ragged): best fit for the budget, LPT and swaps for the ranks. */
+int brim_assign_freely(brim_share *share, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) BRIM_CHECK;
+/* Rows change places between the ranks of an assignment, inside the budget. */
+int brim_assign_improve(brim_share *share, brim_assignment *assignment, brim_error *err) BRIM_CHECK;
+
+#endif
