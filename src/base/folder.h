@@ -25,4 +25,9 @@ const char *brim_path_name(const char *path); /* behind the last slash */
 bool brim_path_exists(const char *path);
 bool brim_path_is_folder(const char *path);
 
+/* "PATH.tmp-XXXXXX" in fresh memory, or NULL; a different one at every call, for names that are made with O_EXCL or mkdir. */
+char *brim_temporary_name(brim_runtime *runtime, const char *path);
+/* Makes sure that the name `path` itself (a rename to it) survives a power cut. */
+int brim_sync_parent(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;
+
 #endif

@@ -1,0 +1,141 @@
+#include "base/runtime.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/pool.h"
+#include "base/status.h"
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define MOST_THREADS 1024
+
+const char *brim_version(void) {
+  return BRIM_VERSION;
+}
+
+static void *system_allocate(void *context, size_t size) {
+  (void)context;
+  return malloc(size);
+}
+
+static void *system_resize(void *context, void *pointer, size_t size) {
+  (void)context;
+  return realloc(pointer, size);
+}
+
+static void system_release(void *context, void *pointer) {
+  (void)context;
+  free(pointer);
+}
+
+int brim_cores_allowed(void) {
+  cpu_set_t set;
+  if (sched_getaffinity(0, sizeof set, &set) == 0) {
+    int count = CPU_COUNT(&set);
+    if (count > 0)
+      return count;
+  }
+  long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online > 0 ? (int)online : 1;
+}
+
+static bool level_of(const char *name, brim_cpu_level *level) {
+  for (int i = BRIM_CPU_PLAIN; i <= BRIM_CPU_AVX512; i++)
+    if (strcmp(name, brim_cpu_name((brim_cpu_level)i)) == 0) {
+      *level = (brim_cpu_level)i;
+      return true;
+    }
+  return false;
+}
+
+/* An explicit choice must be possible; the environment only ever lowers the automatic one. */
+static int choose_cpu(const char *wanted, brim_cpu_level *level, brim_error *err) {
+  brim_cpu_level best = brim_cpu_detect(), named;
+  *level = best;
+  if (!wanted || strcmp(wanted, "auto") == 0) {
+    const char *environment = getenv("BRIM_CPU");
+    if (!environment || !*environment || strcmp(environment, "auto") == 0)
+      return BRIM_OK;
+    if (!level_of(environment, &named))
+      return brim_error_set(err, BRIM_E_USAGE, "the environment's BRIM_CPU is \"%s\": use plain, avx2 or avx512", environment);
+    if (named < best)
+      *level = named;
+    return BRIM_OK;
+  }
+  if (!level_of(wanted, &named))
+    return brim_error_set(err, BRIM_E_USAGE, "there is no CPU level \"%s\": use auto, plain, avx2 or avx512", wanted);
+  if (named > best)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "this machine has no %s: its best level is %s", wanted, brim_cpu_name(best));
+  *level = named;
+  return BRIM_OK;
+}
+
+int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, brim_error *err) {
+  static const brim_runtime_options defaults = {0};
+  static const brim_allocator system = {system_allocate, system_resize, system_release, NULL};
+  if (!options)
+    options = &defaults;
+  *out = NULL;
+  if (options->threads < 0 || options->threads > MOST_THREADS)
+    return brim_error_set(err, BRIM_E_USAGE, "%d threads make no sense: use 1 to %d, or 0 for all cores", options->threads,
+                          MOST_THREADS);
+  brim_cpu_level cpu;
+  BRIM_TRY(choose_cpu(options->cpu, &cpu, err));
+  const brim_allocator *allocator = options->allocator ? options->allocator : &system;
+  brim_runtime *runtime = allocator->allocate(allocator->context, sizeof *runtime);
+  if (!runtime)
+    return BRIM_NOMEM(err);
+  *runtime = (brim_runtime){.allocator = *allocator, .cpu = cpu, .log = options->log, .log_context = options->log_context};
+  runtime->threads = options->threads ? options->threads : brim_cores_allowed();
+  if (runtime->threads > MOST_THREADS)
+    runtime->threads = MOST_THREADS;
+  atomic_init(&runtime->cancelled, false);
+  int status = brim_pool_new(runtime, runtime->threads, &runtime->pool, err);
+  if (status != BRIM_OK) {
+    brim_release(runtime, runtime);
+    return status;
+  }
+  *out = runtime;
+  return BRIM_OK;
+}
+
+void brim_runtime_free(brim_runtime *runtime) {
+  if (!runtime)
+    return;
+  brim_pool_free(runtime->pool);
+  brim_allocator allocator = runtime->allocator;
+  allocator.release(allocator.context, runtime);
+}
+
+int brim_runtime_threads(const brim_runtime *runtime) {
+  return runtime->threads;
+}
+
+brim_cpu_level brim_runtime_cpu(const brim_runtime *runtime) {
+  return runtime->cpu;
+}
+
+void brim_runtime_cancel(brim_runtime *runtime) {
+  atomic_store_explicit(&runtime->cancelled, true, memory_order_relaxed);
+}
+
+bool brim_runtime_cancelled(const brim_runtime *runtime) {
+  return atomic_load_explicit(&runtime->cancelled, memory_order_relaxed);
+}
+
+int brim_check_cancel(const brim_runtime *runtime, brim_error *err) {
+  return brim_runtime_cancelled(runtime) ? brim_error_cancelled(err) : BRIM_OK;
+}
+
+void brim_log(const brim_runtime *runtime, brim_log_level level, const char *format, ...) {
+  if (!runtime->log)
+    return;
+  char line[1024];
+  va_list args;
+  va_start(args, format);
+  brim_number_vformat(line, sizeof line, format, args);
+  va_end(args);
+  runtime->log(runtime->log_context, level, line);
+}

@@ -1,0 +1,88 @@
+#include "base/status.h"
+#include "base/number.h"
+#include "base/utf8.h"
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+/* A message is one line of valid text: control characters become blanks, and a cut never leaves half a character. */
+static void tidy(char *text) {
+  size_t length = strlen(text);
+  for (char *p = text; *p; p++)
+    if ((unsigned char)*p < 32 || *p == 127)
+      *p = ' ';
+  while (length && ((unsigned char)text[length - 1] & 0xC0) == 0x80 && brim_utf8_valid(text, length) < length)
+    text[--length] = 0;
+  if (length && (unsigned char)text[length - 1] >= 0xC0)
+    text[--length] = 0;
+}
+
+/* A path that is too long keeps its end, which tells more. */
+static void copy_path(char *out, size_t size, const char *path) {
+  size_t length = path ? strlen(path) : 0;
+  if (length < size) {
+    if (length)
+      memcpy(out, path, length);
+    out[length] = 0;
+  } else {
+    memcpy(out, "...", 3);
+    memcpy(out + 3, path + length - (size - 4), size - 3);
+  }
+  tidy(out);
+}
+
+static void error_fill(brim_error *err, int code, const char *file, int64_t line, int64_t byte, const char *format,
+                       va_list args) {
+  err->code = code;
+  err->line = line;
+  err->byte = byte;
+  copy_path(err->file, sizeof err->file, file);
+  brim_number_vformat(err->message, sizeof err->message, format, args);
+  tidy(err->message);
+}
+
+int brim_error_set(brim_error *err, int code, const char *format, ...) {
+  if (!err)
+    return code;
+  va_list args;
+  va_start(args, format);
+  error_fill(err, code, NULL, 0, -1, format, args);
+  va_end(args);
+  return code;
+}
+
+int brim_error_at(brim_error *err, int code, const char *file, int64_t line, int64_t byte, const char *format, ...) {
+  if (!err)
+    return code;
+  va_list args;
+  va_start(args, format);
+  error_fill(err, code, file, line, byte, format, args);
+  va_end(args);
+  return code;
+}
+
+size_t brim_error_text(const brim_error *err, char *buffer, size_t size) {
+  char place[64] = "";
+  if (err->line > 0 && err->byte >= 0)
+    snprintf(place, sizeof place, "line %lld, byte %lld", (long long)err->line, (long long)err->byte);
+  else if (err->line > 0)
+    snprintf(place, sizeof place, "line %lld", (long long)err->line);
+  else if (err->byte >= 0)
+    snprintf(place, sizeof place, "byte %lld", (long long)err->byte);
+  int n = snprintf(buffer, size, "%s%s%s%s%s", err->file, *err->file ? ": " : "", place, *place ? ": " : "", err->message);
+  return n < 0 ? 0 : (size_t)n;
+}
+
+int brim_error_memory(brim_error *err) {
+  return brim_error_set(err, BRIM_E_MEMORY, "out of memory");
+}
+
+int brim_error_system(brim_error *err, const char *path, const char *doing, int number) {
+  char words[128];
+  const char *text = strerror_r(number, words, sizeof words);
+  return brim_error_at(err, BRIM_E_IO, path, 0, -1, "cannot %s: %s", doing, text);
+}
+
+int brim_error_cancelled(brim_error *err) {
+  return brim_error_set(err, BRIM_E_CANCELLED, "cancelled");
+}

@@ -1,0 +1,424 @@
+/* stream.c: a window over the uncompressed bytes, filled by one of four sources. */
+#include "base/stream.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+#define ZSTD_STATIC_LINKING_ONLY
+#include <zstd.h>
+#include <zstd_errors.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { INPUT = 1 << 16, WINDOW = 1 << 17 };
+typedef enum kind { PLAIN, GZIP, ZSTD, MEMORY } kind;
+
+struct brim_stream {
+  brim_runtime *runtime;
+  char *name;
+  kind kind;
+  int fd;
+  bool input_ended, ended;
+  bool between;           /* compressed: between two members or frames, where the file may end */
+  int64_t size, consumed; /* of the file as it is on disk */
+  int64_t offset, lines;
+  char *input; /* compressed bytes: [input_at, input_used) */
+  size_t input_at, input_used;
+  char *window; /* uncompressed: [at, used) is unread */
+  size_t at, used, capacity;
+  const char *memory;
+  z_stream z;
+  bool z_ready;
+  ZSTD_DCtx *zstd;
+  int wake[2]; /* a byte in this pipe ends a waiting read */
+  atomic_bool interrupted;
+};
+
+static void *z_allocate(void *context, unsigned count, unsigned size) {
+  return brim_alloc_array(context, count, size);
+}
+
+static void z_release(void *context, void *pointer) {
+  brim_release(context, pointer);
+}
+
+static void *zstd_allocate(void *context, size_t size) {
+  return brim_alloc(context, size);
+}
+
+/* Waits until the file can be read or the stream is interrupted. */
+static int wait_readable(brim_stream *s, brim_error *err) {
+  struct pollfd fds[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->wake[0], .events = POLLIN}};
+  while (!atomic_load(&s->interrupted)) {
+    int n = poll(fds, 2, 500);
+    if (brim_runtime_cancelled(s->runtime))
+      return brim_error_cancelled(err);
+    if (n > 0 && fds[0].revents)
+      return BRIM_OK;
+    if (n < 0 && errno != EINTR)
+      return brim_error_system(err, s->name, "read it", errno);
+  }
+  return brim_error_cancelled(err);
+}
+
+/* Up to `size` bytes of the file as it is on disk; 0 at its end. */
+static int read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
+  *got = 0;
+  if (s->input_ended)
+    return BRIM_OK;
+  for (;;) {
+    if (s->size < 0)
+      BRIM_TRY(wait_readable(s, err));
+    ssize_t n = read(s->fd, to, size);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+      continue;
+    if (n < 0)
+      return brim_error_system(err, s->name, "read it", errno);
+    *got = (size_t)n;
+    s->input_ended = n == 0;
+    return BRIM_OK;
+  }
+}
+
+static int fill_input(brim_stream *s, brim_error *err) {
+  size_t got;
+  if (s->input_at < s->input_used)
+    return BRIM_OK;
+  BRIM_TRY(read_file(s, s->input, INPUT, &got, err));
+  s->input_at = 0;
+  s->input_used = got;
+  return BRIM_OK;
+}
+
+static int damaged(const brim_stream *s, brim_error *err, const char *what) {
+  return brim_error_at(err, BRIM_E_FORMAT, s->name, 0, s->consumed, "%s", what);
+}
+
+static int fill_gzip(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
+  s->z.next_out = (Bytef *)to;
+  s->z.avail_out = (uInt)(size < (1u << 30) ? size : 1u << 30);
+  uInt room = s->z.avail_out;
+  while (s->z.avail_out == room) {
+    BRIM_TRY(fill_input(s, err));
+    size_t have = s->input_used - s->input_at;
+    if (have == 0) {
+      if (!s->between)
+        return damaged(s, err, "the gzip data ends too soon; the file is cut");
+      *got = 0;
+      return BRIM_OK;
+    }
+    if (s->between && (unsigned char)s->input[s->input_at] == 0) { /* zero padding behind the last member, as tapes have it */
+      s->input_at++;
+      s->consumed++;
+      continue;
+    }
+    s->between = false;
+    s->z.next_in = (Bytef *)s->input + s->input_at;
+    s->z.avail_in = (uInt)have;
+    int result = inflate(&s->z, Z_NO_FLUSH);
+    s->consumed += (int64_t)(have - s->z.avail_in);
+    s->input_at = s->input_used - s->z.avail_in;
+    if (result == Z_MEM_ERROR)
+      return BRIM_NOMEM(err);
+    if (result == Z_STREAM_END) {
+      s->between = true;
+      inflateReset(&s->z);
+    } else if (result != Z_OK && result != Z_BUF_ERROR) {
+      return damaged(s, err, "the gzip data is damaged here");
+    }
+  }
+  *got = room - s->z.avail_out;
+  return BRIM_OK;
+}
+
+static int fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
+  ZSTD_outBuffer out = {to, size, 0};
+  while (out.pos == 0) {
+    BRIM_TRY(fill_input(s, err));
+    ZSTD_inBuffer in = {s->input + s->input_at, s->input_used - s->input_at, 0};
+    bool at_end = in.size == 0;
+    if (at_end && s->between)
+      break;
+    size_t result = ZSTD_decompressStream(s->zstd, &out, &in);
+    s->input_at += in.pos;
+    s->consumed += (int64_t)in.pos;
+    if (ZSTD_isError(result))
+      return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? BRIM_NOMEM(err)
+                                                                       : damaged(s, err, "the zstd data is damaged here");
+    s->between = result == 0;
+    if (at_end && !s->between && out.pos == 0)
+      return damaged(s, err, "the zstd data ends too soon; the file is cut");
+  }
+  *got = out.pos;
+  return BRIM_OK;
+}
+
+static int fill(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
+  if (s->kind == GZIP)
+    return fill_gzip(s, to, size, got, err);
+  if (s->kind == ZSTD)
+    return fill_zstd(s, to, size, got, err);
+  if (s->input_at < s->input_used) { /* what was read to tell the kind */
+    *got = s->input_used - s->input_at < size ? s->input_used - s->input_at : size;
+    memcpy(to, s->input + s->input_at, *got);
+    s->input_at += *got;
+  } else {
+    BRIM_TRY(read_file(s, to, size, got, err));
+  }
+  s->consumed += (int64_t)*got;
+  return BRIM_OK;
+}
+
+static int make_room(brim_stream *s, size_t least, brim_error *err) {
+  size_t unread = s->used - s->at;
+  if (s->at && (s->at >= s->capacity / 2 || s->capacity - s->at < least + 1)) {
+    memmove(s->window, s->window + s->at, unread);
+    s->at = 0;
+    s->used = unread;
+  }
+  size_t needed = s->at + least + 1;
+  if (needed < WINDOW)
+    needed = WINDOW;
+  if (needed <= s->capacity)
+    return BRIM_OK;
+  if (needed < s->capacity * 2 && s->capacity < SIZE_MAX / 2)
+    needed = s->capacity * 2;
+  char *larger = brim_resize(s->runtime, s->window, needed);
+  if (!larger)
+    return brim_error_at(err, BRIM_E_MEMORY, s->name, 0, s->offset, "out of memory for a record of more than %zu bytes", unread);
+  s->window = larger;
+  s->capacity = needed;
+  return BRIM_OK;
+}
+
+int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *length, brim_error *err) {
+  if (s->kind == MEMORY) {
+    *bytes = s->memory + s->at;
+    *length = s->used - s->at;
+    return BRIM_OK;
+  }
+  while (s->used - s->at < least && !s->ended) {
+    size_t got = 0;
+    if (atomic_load(&s->interrupted))
+      return brim_error_cancelled(err);
+    BRIM_TRY(make_room(s, least, err));
+    BRIM_TRY(fill(s, s->window + s->used, s->capacity - s->used, &got, err));
+    s->used += got;
+    s->ended = got == 0;
+  }
+  *bytes = s->window + s->at;
+  *length = s->used - s->at;
+  return BRIM_OK;
+}
+
+void brim_stream_consume(brim_stream *s, size_t length) {
+  s->at += length;
+  s->offset += (int64_t)length;
+  if (s->kind == MEMORY)
+    s->consumed = s->offset;
+}
+
+int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *length, brim_error *err) {
+  const char *bytes = NULL;
+  size_t have = 0, looked = 0;
+  BRIM_TRY(brim_stream_peek(s, 1, &bytes, &have, err));
+  for (;;) {
+    const char *end = have > looked ? memchr(bytes + looked, '\n', have - looked) : NULL;
+    size_t size = end ? (size_t)(end - bytes) : have;
+    if (limit && size > limit)
+      return brim_error_at(err, BRIM_E_FORMAT, s->name, s->lines + 1, s->offset, "a line of more than %zu bytes", limit);
+    size_t before = have;
+    if (!end)
+      BRIM_TRY(brim_stream_peek(s, have ? 2 * have : 1, &bytes, &have, err));
+    if (end || have == before) {
+      if (!end && size == 0)
+        return BRIM_END;
+      *line = bytes;
+      *length = size;
+      s->lines++;
+      brim_stream_consume(s, size + (end != NULL));
+      return BRIM_OK;
+    }
+    looked = before;
+  }
+}
+
+/* Sets up decompression by the first bytes. */
+static int detect(brim_stream *s, brim_error *err) {
+  static const unsigned char gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+  while (s->input_used < 4 && !s->input_ended) {
+    size_t got = 0;
+    BRIM_TRY(read_file(s, s->input + s->input_used, INPUT - s->input_used, &got, err));
+    s->input_used += got;
+  }
+  if (s->input_used >= 2 && memcmp(s->input, gzip, 2) == 0) {
+    s->kind = GZIP;
+    s->z.zalloc = z_allocate;
+    s->z.zfree = z_release;
+    s->z.opaque = s->runtime;
+    if (inflateInit2(&s->z, 15 + 16) != Z_OK)
+      return BRIM_NOMEM(err);
+    s->z_ready = true;
+  } else if (s->input_used >= 4 && memcmp(s->input, zstd, 4) == 0) {
+    s->kind = ZSTD;
+    s->zstd = ZSTD_createDCtx_advanced((ZSTD_customMem){zstd_allocate, z_release, s->runtime});
+    if (!s->zstd)
+      return BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
+}
+
+static int open_file(brim_stream *s, const char *path, brim_error *err) {
+  struct stat st;
+  s->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  if (s->fd < 0)
+    return brim_error_system(err, path, "open it", errno);
+  if (fstat(s->fd, &st) != 0)
+    return brim_error_system(err, s->name, "look at it", errno);
+  if (S_ISDIR(st.st_mode))
+    return brim_error_at(err, BRIM_E_IO, path, 0, -1, "is a folder; name a file");
+  s->size = S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
+  if (s->size < 0 && pipe2(s->wake, O_CLOEXEC | O_NONBLOCK) != 0)
+    return brim_error_system(err, s->name, "make a pipe for it", errno);
+  if (!(s->input = brim_alloc(s->runtime, INPUT)))
+    return BRIM_NOMEM(err);
+  return detect(s, err);
+}
+
+static int make(brim_runtime *runtime, const char *name, brim_stream **out, brim_error *err) {
+  *out = NULL;
+  brim_stream *s = brim_alloc_zero(runtime, sizeof *s);
+  if (!s)
+    return BRIM_NOMEM(err);
+  s->runtime = runtime;
+  s->fd = s->wake[0] = s->wake[1] = -1;
+  s->between = true;
+  atomic_init(&s->interrupted, false);
+  s->name = brim_copy_string(runtime, name, strlen(name));
+  if (!s->name) {
+    brim_stream_free(s);
+    return BRIM_NOMEM(err);
+  }
+  *out = s;
+  return BRIM_OK;
+}
+
+int brim_stream_open(brim_runtime *runtime, const char *path, brim_stream **out, brim_error *err) {
+  BRIM_TRY(make(runtime, strcmp(path, "-") == 0 ? "standard input" : path, out, err));
+  int status = open_file(*out, path, err);
+  if (status) {
+    brim_stream_free(*out);
+    *out = NULL;
+  }
+  return status;
+}
+
+int brim_stream_open_memory(brim_runtime *runtime, const char *name, const void *bytes, size_t length, brim_stream **out,
+                            brim_error *err) {
+  BRIM_TRY(make(runtime, name, out, err));
+  (*out)->kind = MEMORY;
+  (*out)->memory = bytes;
+  (*out)->used = length;
+  (*out)->size = (int64_t)length;
+  (*out)->ended = true;
+  return BRIM_OK;
+}
+
+void brim_stream_free(brim_stream *s) {
+  if (!s)
+    return;
+  if (s->z_ready)
+    inflateEnd(&s->z);
+  ZSTD_freeDCtx(s->zstd);
+  if (s->fd > STDIN_FILENO)
+    close(s->fd);
+  if (s->wake[0] >= 0) {
+    close(s->wake[0]);
+    close(s->wake[1]);
+  }
+  brim_release(s->runtime, s->input);
+  brim_release(s->runtime, s->window);
+  brim_release(s->runtime, s->name);
+  brim_release(s->runtime, s);
+}
+
+/* Back to the first byte of a file that can be reopened. */
+static int rewind_stream(brim_stream *s, brim_error *err) {
+  if (s->size < 0 || lseek(s->fd, 0, SEEK_SET) != 0)
+    return brim_error_at(err, BRIM_E_USAGE, s->name, 0, -1, "cannot go back in a stream");
+  if (s->z_ready)
+    inflateReset(&s->z);
+  if (s->zstd)
+    ZSTD_DCtx_reset(s->zstd, ZSTD_reset_session_only);
+  s->at = s->used = s->input_at = s->input_used = 0;
+  s->offset = s->consumed = 0;
+  s->input_ended = s->ended = false;
+  s->between = true;
+  return BRIM_OK;
+}
+
+int brim_stream_seek(brim_stream *s, int64_t offset, brim_error *err) {
+  if (s->kind == MEMORY) {
+    if (offset > (int64_t)s->used)
+      return brim_error_at(err, BRIM_E_MISMATCH, s->name, 0, offset, "ends before this offset; it has changed");
+    s->at = (size_t)offset;
+    s->offset = s->consumed = offset;
+    return BRIM_OK;
+  }
+  if (s->kind == PLAIN && s->size >= 0) {
+    if (offset > s->size)
+      return brim_error_at(err, BRIM_E_MISMATCH, s->name, 0, offset, "ends before this offset; it has changed");
+    if (lseek(s->fd, offset, SEEK_SET) != offset)
+      return brim_error_system(err, s->name, "seek in it", errno);
+    s->at = s->used = s->input_at = s->input_used = 0;
+    s->input_ended = s->ended = false;
+    s->offset = s->consumed = offset;
+    return BRIM_OK;
+  }
+  if (offset < s->offset)
+    BRIM_TRY(rewind_stream(s, err));
+  while (s->offset < offset) {
+    const char *bytes;
+    size_t have;
+    BRIM_TRY(brim_stream_peek(s, 1, &bytes, &have, err));
+    if (!have)
+      return brim_error_at(err, BRIM_E_MISMATCH, s->name, 0, offset, "ends before this offset; it has changed");
+    int64_t left = offset - s->offset;
+    brim_stream_consume(s, (int64_t)have < left ? have : (size_t)left);
+  }
+  return BRIM_OK;
+}
+
+const char *brim_stream_name(const brim_stream *s) {
+  return s->name;
+}
+
+int64_t brim_stream_offset(const brim_stream *s) {
+  return s->offset;
+}
+
+int64_t brim_stream_line_number(const brim_stream *s) {
+  return s->lines;
+}
+
+int64_t brim_stream_consumed(const brim_stream *s) {
+  return s->consumed;
+}
+
+int64_t brim_stream_size(const brim_stream *s) {
+  return s->size;
+}
+
+void brim_stream_interrupt(brim_stream *s) {
+  atomic_store(&s->interrupted, true);
+  if (s->wake[1] >= 0) {
+    ssize_t ignored = write(s->wake[1], "", 1);
+    (void)ignored;
+  }
+}
