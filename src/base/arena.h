@@ -3,8 +3,8 @@
  *   [ chunk 0: a a a b b . . ][ chunk 1: c c d . . . . ]
  *                              mark ------^ reset gives back what lies behind it
  *
- * Pieces are 64-byte aligned. Chunks are kept by a reset, so a loop that resets to the same mark allocates nothing once it has seen
- * its largest round. Under AddressSanitizer what is not handed out is poisoned, with a red zone behind every piece. */
+ * Pieces are 64-byte aligned. Chunks are kept by a reset, so a loop that resets to the same mark allocates nothing once it has
+ * seen its largest round. Under AddressSanitizer what is not handed out is poisoned, with a red zone behind every piece. */
 #ifndef BRIM_BASE_ARENA_H
 #define BRIM_BASE_ARENA_H
 #include "brim/base.h"

@@ -1,4 +1,7 @@
 /* Atomic files: written aside, synced, renamed. */
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -7,9 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include "base/folder.h"
-#include "base/memory.h"
-#include "base/status.h"
 
 enum { BUFFER = 256 * 1024, READ_STEP = 64 * 1024 };
 
@@ -17,7 +17,7 @@ struct brim_file {
   brim_runtime *runtime;
   char *path, *temporary; /* no temporary: standard output or a device, which are written through */
   int fd;
-  bool broken, committed; /* what failed once is never committed */
+  bool standard, broken, committed; /* what failed once is never committed */
   char *buffer;
   size_t used;
 };
@@ -28,9 +28,11 @@ static int open_temporary(brim_file *file, const struct stat *old, brim_error *e
   for (int attempt = 0; attempt < 100; attempt++) {
     brim_release(file->runtime, file->temporary);
     file->temporary = brim_temporary_name(file->runtime, file->path);
-    if (!file->temporary) return BRIM_NOMEM(err);
+    if (!file->temporary)
+      return BRIM_NOMEM(err);
     file->fd = open(file->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-    if (file->fd >= 0 || errno != EEXIST) break;
+    if (file->fd >= 0 || errno != EEXIST)
+      break;
   }
   if (file->fd < 0) {
     int number = errno;
@@ -39,7 +41,8 @@ static int open_temporary(brim_file *file, const struct stat *old, brim_error *e
     return brim_error_system(err, file->path, "create the file", number);
   }
   /* A file that is replaced keeps its mode, where the file system has modes. */
-  if (old && fchmod(file->fd, old->st_mode & 07777) != 0) errno = 0;
+  if (old && fchmod(file->fd, old->st_mode & 07777) != 0)
+    errno = 0;
   return BRIM_OK;
 }
 
@@ -48,15 +51,20 @@ static int open_target(brim_file *file, const char *path, brim_error *err) {
   struct stat info;
   if (strcmp(path, "-") == 0) {
     file->fd = STDOUT_FILENO;
+    file->standard = true;
     file->path = brim_copy_string(file->runtime, "standard output", strlen("standard output"));
     return file->path ? BRIM_OK : BRIM_NOMEM(err);
   }
   bool exists = stat(path, &info) == 0;
-  if (exists && realpath(path, real)) path = real; /* the target of a link is replaced, not the link */
+  if (exists && realpath(path, real))
+    path = real; /* the target of a link is replaced, not the link */
   file->path = brim_copy_string(file->runtime, path, strlen(path));
-  if (!file->path) return BRIM_NOMEM(err);
-  if (exists && S_ISDIR(info.st_mode)) return brim_error_system(err, path, "write the file", EISDIR);
-  if (!exists || S_ISREG(info.st_mode)) return open_temporary(file, exists ? &info : NULL, err);
+  if (!file->path)
+    return BRIM_NOMEM(err);
+  if (exists && S_ISDIR(info.st_mode))
+    return brim_error_system(err, path, "write the file", EISDIR);
+  if (!exists || S_ISREG(info.st_mode))
+    return open_temporary(file, exists ? &info : NULL, err);
   file->fd = open(path, O_WRONLY | O_CLOEXEC);
   return file->fd < 0 ? brim_error_system(err, path, "open the file", errno) : BRIM_OK;
 }
@@ -64,7 +72,8 @@ static int open_target(brim_file *file, const char *path, brim_error *err) {
 int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) {
   *out = NULL;
   brim_file *file = brim_alloc_zero(runtime, sizeof *file);
-  if (!file) return BRIM_NOMEM(err);
+  if (!file)
+    return BRIM_NOMEM(err);
   file->runtime = runtime;
   file->fd = -1;
   file->buffer = brim_alloc(runtime, BUFFER);
@@ -82,7 +91,8 @@ int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, b
 static int write_through(brim_file *file, const char *bytes, size_t length, brim_error *err) {
   while (length) {
     ssize_t n = write(file->fd, bytes, length);
-    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EINTR)
+      continue;
     if (n < 0) {
       file->broken = true;
       return brim_error_system(err, file->path, "write", errno);
@@ -104,10 +114,14 @@ static int refuse_broken(const brim_file *file, brim_error *err) {
 }
 
 int brim_file_write(brim_file *file, const void *bytes, size_t length, brim_error *err) {
-  if (file->broken) return refuse_broken(file, err);
-  if (file->used + length > BUFFER) BRIM_TRY(flush(file, err));
-  if (length >= BUFFER) return write_through(file, bytes, length, err);
-  if (length) memcpy(file->buffer + file->used, bytes, length);
+  if (file->broken)
+    return refuse_broken(file, err);
+  if (file->used + length > BUFFER)
+    BRIM_TRY(flush(file, err));
+  if (length >= BUFFER)
+    return write_through(file, bytes, length, err);
+  if (length)
+    memcpy(file->buffer + file->used, bytes, length);
   file->used += length;
   return BRIM_OK;
 }
@@ -119,23 +133,32 @@ static int fail_commit(brim_file *file, const char *doing, brim_error *err) {
 }
 
 int brim_file_commit(brim_file *file, brim_error *err) {
-  if (file->broken) return refuse_broken(file, err);
-  if (file->committed) return BRIM_OK;
+  if (file->broken)
+    return refuse_broken(file, err);
+  if (file->committed)
+    return BRIM_OK;
   BRIM_TRY(flush(file, err));
-  if (!file->temporary) return BRIM_OK;
-  if (fsync(file->fd) != 0) return fail_commit(file, "sync", err);
+  if (!file->temporary)
+    return BRIM_OK;
+  if (fsync(file->fd) != 0)
+    return fail_commit(file, "sync", err);
   int closed = close(file->fd);
   file->fd = -1;
-  if (closed != 0) return fail_commit(file, "close", err);
-  if (rename(file->temporary, file->path) != 0) return fail_commit(file, "rename to the file", err);
+  if (closed != 0)
+    return fail_commit(file, "close", err);
+  if (rename(file->temporary, file->path) != 0)
+    return fail_commit(file, "rename to the file", err);
   file->committed = true;
   return brim_sync_parent(file->runtime, file->path, err);
 }
 
 void brim_file_free(brim_file *file) {
-  if (!file) return;
-  if (file->fd >= 0 && file->fd != STDOUT_FILENO) close(file->fd);
-  if (file->temporary && !file->committed) unlink(file->temporary);
+  if (!file)
+    return;
+  if (file->fd >= 0 && !file->standard)
+    close(file->fd);
+  if (file->temporary && !file->committed)
+    unlink(file->temporary);
   brim_release(file->runtime, file->temporary);
   brim_release(file->runtime, file->path);
   brim_release(file->runtime, file->buffer);
@@ -146,7 +169,8 @@ int brim_file_write_all(brim_runtime *runtime, const char *path, const void *byt
   brim_file *file;
   BRIM_TRY(brim_file_create(runtime, path, &file, err));
   int status = brim_file_write(file, bytes, length, err);
-  if (status == BRIM_OK) status = brim_file_commit(file, err);
+  if (status == BRIM_OK)
+    status = brim_file_commit(file, err);
   brim_file_free(file);
   return status;
 }
@@ -163,13 +187,17 @@ static int read_rest(brim_runtime *runtime, int fd, const char *path, size_t lim
     if (g->length + 1 >= g->capacity)
       BRIM_TRY(brim_grow(runtime, (void **)&g->bytes, &g->capacity, g->length + READ_STEP, 1, err));
     ssize_t n = read(fd, g->bytes + g->length, g->capacity - g->length - 1);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return brim_error_system(err, path, "read", errno);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return brim_error_system(err, path, "read", errno);
     g->length += (size_t)n;
     if (limit && g->length > limit)
-      return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "the file is larger than %zu bytes, the most that is read here", limit);
+      return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "the file is larger than %zu bytes, the most that is read here",
+                           limit);
     g->bytes[g->length] = 0;
-    if (n == 0) return BRIM_OK;
+    if (n == 0)
+      return BRIM_OK;
   }
 }
 
@@ -178,15 +206,18 @@ int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, ch
   *length = 0;
   bool standard = strcmp(path, "-") == 0;
   int fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return brim_error_system(err, path, "open the file", errno);
+  if (fd < 0)
+    return brim_error_system(err, path, "open the file", errno);
   growing g = {0};
   struct stat info;
   int status = BRIM_OK;
   /* One byte more than there is, to see the end without growing; what /proc calls empty grows as it comes. */
   if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode) && info.st_size > 0 && (!limit || (uint64_t)info.st_size <= limit))
     status = brim_grow(runtime, (void **)&g.bytes, &g.capacity, (size_t)info.st_size + 2, 1, err);
-  if (status == BRIM_OK) status = read_rest(runtime, fd, standard ? "standard input" : path, limit, &g, err);
-  if (!standard) close(fd);
+  if (status == BRIM_OK)
+    status = read_rest(runtime, fd, standard ? "standard input" : path, limit, &g, err);
+  if (!standard)
+    close(fd);
   if (status != BRIM_OK) {
     brim_release(runtime, g.bytes);
     return status;

@@ -1,4 +1,7 @@
 #include "base/folder.h"
+#include "base/hashmap.h"
+#include "base/memory.h"
+#include "base/status.h"
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +12,6 @@
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
-#include "base/hashmap.h"
-#include "base/memory.h"
-#include "base/status.h"
 
 /* ---- paths ---- */
 
@@ -19,9 +19,11 @@ char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name
   size_t a = strlen(folder), b = strlen(name);
   bool slash = a && folder[a - 1] != '/';
   char *path = brim_alloc(runtime, a + slash + b + 1);
-  if (!path) return NULL;
+  if (!path)
+    return NULL;
   memcpy(path, folder, a);
-  if (slash) path[a] = '/';
+  if (slash)
+    path[a] = '/';
   memcpy(path + a + slash, name, b + 1);
   return path;
 }
@@ -49,22 +51,26 @@ char *brim_temporary_name(brim_runtime *runtime, const char *path) {
     uint64_t process, place;
   } unique = {.process = (uint64_t)getpid()};
   size_t length = strlen(path);
-  while (length > 1 && path[length - 1] == '/') length--;
+  while (length > 1 && path[length - 1] == '/')
+    length--;
   char *name = brim_alloc(runtime, length + sizeof ".tmp-XXXXXX");
-  if (!name) return NULL;
+  if (!name)
+    return NULL;
   clock_gettime(CLOCK_REALTIME, &unique.time);
   unique.place = (uint64_t)(uintptr_t)name;
   uint64_t bits = brim_hash64(&unique, sizeof unique, 0);
   memcpy(name, path, length);
   memcpy(name + length, ".tmp-", 5);
-  for (size_t i = 0; i < 6; i++) name[length + 5 + i] = letters[bits >> 5 * i & 31];
+  for (size_t i = 0; i < 6; i++)
+    name[length + 5 + i] = letters[bits >> 5 * i & 31];
   name[length + 11] = 0;
   return name;
 }
 
 static int sync_folder(const char *path, brim_error *err) {
   int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0) return brim_error_system(err, path, "open the folder", errno);
+  if (fd < 0)
+    return brim_error_system(err, path, "open the folder", errno);
   /* Some file systems cannot sync a folder; then there is nothing to be done. */
   int number = fsync(fd) != 0 && errno != EINVAL && errno != ENOTSUP && errno != EROFS ? errno : 0;
   close(fd);
@@ -73,28 +79,37 @@ static int sync_folder(const char *path, brim_error *err) {
 
 int brim_sync_parent(brim_runtime *runtime, const char *path, brim_error *err) {
   size_t length = strlen(path);
-  while (length > 1 && path[length - 1] == '/') length--;
-  while (length && path[length - 1] != '/') length--;
-  while (length > 1 && path[length - 1] == '/') length--;
+  while (length > 1 && path[length - 1] == '/')
+    length--;
+  while (length && path[length - 1] != '/')
+    length--;
+  while (length > 1 && path[length - 1] == '/')
+    length--;
   char *parent = length ? brim_copy_string(runtime, path, length) : brim_copy_string(runtime, ".", 1);
-  if (!parent) return BRIM_NOMEM(err);
+  if (!parent)
+    return BRIM_NOMEM(err);
   int status = sync_folder(parent, err);
   brim_release(runtime, parent);
   return status;
 }
 
 int brim_make_folder(brim_runtime *runtime, const char *path, brim_error *err) {
-  if (!*path) return brim_error_system(err, path, "make a folder without a name", ENOENT);
+  if (!*path)
+    return brim_error_system(err, path, "make a folder without a name", ENOENT);
   char *copy = brim_copy_string(runtime, path, strlen(path));
-  if (!copy) return BRIM_NOMEM(err);
+  if (!copy)
+    return BRIM_NOMEM(err);
   int number = 0;
   for (char *p = copy + 1; !number; p++) {
-    if (*p && *p != '/') continue;
+    if (*p && *p != '/')
+      continue;
     char end = *p;
     *p = 0;
-    if (mkdir(copy, 0777) != 0 && !brim_path_is_folder(copy)) number = errno == EEXIST ? ENOTDIR : errno;
+    if (mkdir(copy, 0777) != 0 && !brim_path_is_folder(copy))
+      number = errno == EEXIST ? ENOTDIR : errno;
     *p = end;
-    if (!end) break;
+    if (!end)
+      break;
   }
   brim_release(runtime, copy);
   return number ? brim_error_system(err, path, "make the folder", number) : BRIM_OK;
@@ -103,7 +118,8 @@ int brim_make_folder(brim_runtime *runtime, const char *path, brim_error *err) {
 /* ---- lists, removal, copies ---- */
 
 void brim_names_free(brim_runtime *runtime, char **names, size_t count) {
-  for (size_t i = 0; names && i < count; i++) brim_release(runtime, names[i]);
+  for (size_t i = 0; names && i < count; i++)
+    brim_release(runtime, names[i]);
   brim_release(runtime, names);
 }
 
@@ -116,11 +132,14 @@ static int read_names(brim_runtime *runtime, DIR *folder, const char *path, char
   for (;;) {
     errno = 0;
     const struct dirent *entry = readdir(folder);
-    if (!entry) return errno ? brim_error_system(err, path, "read the folder", errno) : BRIM_OK;
-    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0) continue;
+    if (!entry)
+      return errno ? brim_error_system(err, path, "read the folder", errno) : BRIM_OK;
+    if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+      continue;
     BRIM_TRY(brim_grow(runtime, (void **)names, &capacity, *count + 1, sizeof **names, err));
     char *copy = brim_copy_string(runtime, entry->d_name, strlen(entry->d_name));
-    if (!copy) return BRIM_NOMEM(err);
+    if (!copy)
+      return BRIM_NOMEM(err);
     (*names)[(*count)++] = copy;
   }
 }
@@ -129,7 +148,8 @@ int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, siz
   *names = NULL;
   *count = 0;
   DIR *folder = opendir(path);
-  if (!folder) return brim_error_system(err, path, "open the folder", errno);
+  if (!folder)
+    return brim_error_system(err, path, "open the folder", errno);
   int status = read_names(runtime, folder, path, names, count, err);
   closedir(folder);
   if (status != BRIM_OK) {
@@ -138,14 +158,17 @@ int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, siz
     *count = 0;
     return status;
   }
-  if (*count) qsort(*names, *count, sizeof **names, compare_names);
+  if (*count)
+    qsort(*names, *count, sizeof **names, compare_names);
   return BRIM_OK;
 }
 
 int brim_remove_tree(brim_runtime *runtime, const char *path, brim_error *err) {
   struct stat info;
-  if (lstat(path, &info) != 0) return errno == ENOENT ? BRIM_OK : brim_error_system(err, path, "remove", errno);
-  if (!S_ISDIR(info.st_mode)) return unlink(path) == 0 ? BRIM_OK : brim_error_system(err, path, "remove the file", errno);
+  if (lstat(path, &info) != 0)
+    return errno == ENOENT ? BRIM_OK : brim_error_system(err, path, "remove", errno);
+  if (!S_ISDIR(info.st_mode))
+    return unlink(path) == 0 ? BRIM_OK : brim_error_system(err, path, "remove the file", errno);
   char **names;
   size_t count;
   BRIM_TRY(brim_list_folder(runtime, path, &names, &count, err));
@@ -156,16 +179,20 @@ int brim_remove_tree(brim_runtime *runtime, const char *path, brim_error *err) {
     brim_release(runtime, child);
   }
   brim_names_free(runtime, names, count);
-  if (status != BRIM_OK) return status;
+  if (status != BRIM_OK)
+    return status;
   return rmdir(path) == 0 ? BRIM_OK : brim_error_system(err, path, "remove the folder", errno);
 }
 
 static int copy_bytes(int from, const char *name, brim_file *to, char *buffer, size_t size, brim_error *err) {
   for (;;) {
     ssize_t n = read(from, buffer, size);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return brim_error_system(err, name, "read", errno);
-    if (n == 0) return brim_file_commit(to, err);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n < 0)
+      return brim_error_system(err, name, "read", errno);
+    if (n == 0)
+      return brim_file_commit(to, err);
     BRIM_TRY(brim_file_write(to, buffer, (size_t)n, err));
   }
 }
@@ -173,11 +200,13 @@ static int copy_bytes(int from, const char *name, brim_file *to, char *buffer, s
 int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim_error *err) {
   enum { SIZE = 128 * 1024 };
   int fd = open(from, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return brim_error_system(err, from, "open the file", errno);
+  if (fd < 0)
+    return brim_error_system(err, from, "open the file", errno);
   char *buffer = brim_alloc(runtime, SIZE);
   brim_file *file = NULL;
   int status = buffer ? brim_file_create(runtime, to, &file, err) : BRIM_NOMEM(err);
-  if (status == BRIM_OK) status = copy_bytes(fd, from, file, buffer, SIZE, err);
+  if (status == BRIM_OK)
+    status = copy_bytes(fd, from, file, buffer, SIZE, err);
   brim_file_free(file);
   brim_release(runtime, buffer);
   close(fd);
@@ -194,7 +223,8 @@ struct brim_folder {
 int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **out, brim_error *err) {
   *out = NULL;
   brim_folder *folder = brim_alloc_zero(runtime, sizeof *folder);
-  if (!folder) return BRIM_NOMEM(err);
+  if (!folder)
+    return BRIM_NOMEM(err);
   folder->runtime = runtime;
   folder->path = brim_copy_string(runtime, path, strlen(path));
   int status = folder->path ? BRIM_OK : BRIM_NOMEM(err);
@@ -204,11 +234,13 @@ int brim_folder_create(brim_runtime *runtime, const char *path, brim_folder **ou
       status = BRIM_NOMEM(err);
       break;
     }
-    if (mkdir(folder->temporary, 0777) == 0) break;
+    if (mkdir(folder->temporary, 0777) == 0)
+      break;
     int number = errno;
     brim_release(runtime, folder->temporary);
     folder->temporary = NULL;
-    if (number != EEXIST || attempt == 100) status = brim_error_system(err, path, "make the folder", number);
+    if (number != EEXIST || attempt == 100)
+      status = brim_error_system(err, path, "make the folder", number);
   }
   if (status != BRIM_OK) {
     brim_folder_free(folder);
@@ -244,19 +276,24 @@ static int sync_tree(brim_runtime *runtime, const char *path, brim_error *err) {
 /* The old folder's name for the new one, in one step where the system can exchange names. */
 static int replace(brim_folder *f, brim_error *err) {
   if (!brim_path_exists(f->path)) {
-    if (rename(f->temporary, f->path) != 0) return brim_error_system(err, f->path, "rename to the folder", errno);
+    if (rename(f->temporary, f->path) != 0)
+      return brim_error_system(err, f->path, "rename to the folder", errno);
     brim_release(f->runtime, f->temporary);
     f->temporary = NULL;
     return BRIM_OK;
   }
-  if (renameat2(AT_FDCWD, f->temporary, AT_FDCWD, f->path, RENAME_EXCHANGE) == 0) return BRIM_OK;
-  if (errno != EINVAL && errno != ENOSYS) return brim_error_system(err, f->path, "replace the folder", errno);
+  if (renameat2(AT_FDCWD, f->temporary, AT_FDCWD, f->path, RENAME_EXCHANGE) == 0)
+    return BRIM_OK;
+  if (errno != EINVAL && errno != ENOSYS)
+    return brim_error_system(err, f->path, "replace the folder", errno);
   char *aside = brim_temporary_name(f->runtime, f->path);
-  if (!aside) return BRIM_NOMEM(err);
+  if (!aside)
+    return BRIM_NOMEM(err);
   int number = rename(f->path, aside) != 0 ? errno : 0;
   if (!number && rename(f->temporary, f->path) != 0) {
     number = errno;
-    if (rename(aside, f->path) != 0) number = errno;
+    if (rename(aside, f->path) != 0)
+      number = errno;
   }
   if (number) {
     brim_release(f->runtime, aside);
@@ -268,19 +305,22 @@ static int replace(brim_folder *f, brim_error *err) {
 }
 
 int brim_folder_commit(brim_folder *folder, brim_error *err) {
-  if (!folder->temporary) return BRIM_OK;
+  if (!folder->temporary)
+    return BRIM_OK;
   BRIM_TRY(sync_tree(folder->runtime, folder->temporary, err));
   BRIM_TRY(replace(folder, err));
   BRIM_TRY(brim_sync_parent(folder->runtime, folder->path, err));
   /* What `temporary` names now, if anything, is the old folder. */
-  if (folder->temporary) BRIM_TRY(brim_remove_tree(folder->runtime, folder->temporary, err));
+  if (folder->temporary)
+    BRIM_TRY(brim_remove_tree(folder->runtime, folder->temporary, err));
   brim_release(folder->runtime, folder->temporary);
   folder->temporary = NULL;
   return BRIM_OK;
 }
 
 void brim_folder_free(brim_folder *folder) {
-  if (!folder) return;
+  if (!folder)
+    return;
   if (folder->temporary) {
     int removed = brim_remove_tree(folder->runtime, folder->temporary, NULL);
     (void)removed; /* a temporary that cannot be removed is left; there is nobody to tell */

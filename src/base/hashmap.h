@@ -12,8 +12,8 @@ typedef struct brim_hashmap_cell {
   int32_t value;
 } brim_hashmap_cell;
 
-/* Open addressing, linear probing, at most 3/4 full. Keys are copied and may hold any bytes; "" is a key. At most 2^31 - 1 keys and
- * 4 GiB of key bytes. Reading is safe from many threads at once. */
+/* Open addressing, linear probing, at most 3/4 full. Keys are copied and may hold any bytes; "" is a key. At most 2^31 - 1 keys
+ * and 4 GiB of key bytes. Reading is safe from many threads at once. */
 typedef struct brim_hashmap {
   brim_runtime *runtime;
   brim_hashmap_cell *cells; /* value of an empty cell: length == UINT32_MAX */

@@ -1,17 +1,26 @@
 /* The pull reader. Documents in memory are in json_document.c. */
 #include "base/json.h"
-#include <stdio.h>
-#include <string.h>
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include <stdio.h>
+#include <string.h>
 
 enum { EXPECT_VALUE, EXPECT_FIRST_ITEM, EXPECT_FIRST_KEY, EXPECT_KEY, EXPECT_COLON, EXPECT_COMMA, EXPECT_NOTHING };
 
 const char *brim_json_kind_name(brim_json_kind kind) {
-  static const char *const names[] = {"the end",  "null",  "true or false", "an integer",   "a number",        "a string",
-                                      "a member", "an array", "the end of an array", "an object", "the end of an object"};
+  static const char *const names[] = {"the end",
+                                      "null",
+                                      "true or false",
+                                      "an integer",
+                                      "a number",
+                                      "a string",
+                                      "a member",
+                                      "an array",
+                                      "the end of an array",
+                                      "an object",
+                                      "the end of an object"};
   return names[kind];
 }
 
@@ -20,7 +29,8 @@ void brim_json_reader_init(brim_json_reader *reader, brim_runtime *runtime, cons
 }
 
 void brim_json_reader_free(brim_json_reader *reader) {
-  if (!reader || !reader->runtime) return;
+  if (!reader || !reader->runtime)
+    return;
   brim_release(reader->runtime, reader->scratch);
   reader->scratch = NULL;
   reader->scratch_size = 0;
@@ -38,14 +48,16 @@ void brim_json_reader_start(brim_json_reader *reader, const char *bytes, size_t 
 }
 
 int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_error *err, int code, const char *format, ...) {
-  if (!err) return code;
+  if (!err)
+    return code;
   char message[sizeof err->message];
   va_list args;
   va_start(args, format);
   brim_number_vformat(message, sizeof message, format, args);
   va_end(args);
   int64_t line = reader->first_line ? reader->first_line : 1;
-  for (size_t i = 0; i < byte && i < reader->length; i++) line += reader->bytes[i] == '\n';
+  for (size_t i = 0; i < byte && i < reader->length; i++)
+    line += reader->bytes[i] == '\n';
   return brim_error_at(err, code, reader->name, line, reader->first_byte + (int64_t)byte, "%s", message);
 }
 
@@ -65,15 +77,16 @@ static int fail_expected(const brim_json_reader *r, brim_error *err, const char 
 static void skip_blanks(brim_json_reader *r) {
   while (r->at < r->length) {
     char c = r->bytes[r->at];
-    if (c != ' ' && c != '\n' && c != '\r' && c != '\t') return;
+    if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
+      return;
     r->at++;
   }
 }
 
 /* ---- strings ---- */
 
-/* Position of the first byte from `at` on that is not plain ASCII text: a quote, backslash, control or high byte. Eight at a time:
- * (x - 1..) & ~x & 0x80.. marks bytes that are zero, here after an exclusive or with what is looked for. */
+/* Position of the first byte from `at` on that is not plain ASCII text: a quote, backslash, control or high byte. Eight at a
+ * time: (x - 1..) & ~x & 0x80.. marks bytes that are zero, here after an exclusive or with what is looked for. */
 static size_t plain_end(const char *bytes, size_t at, size_t length) {
   const uint64_t ones = 0x0101010101010101u, high = 0x8080808080808080u;
   while (length - at >= 8) {
@@ -83,23 +96,27 @@ static size_t plain_end(const char *bytes, size_t at, size_t length) {
     uint64_t hit = (quote - ones) & ~quote;
     hit |= (slash - ones) & ~slash;
     hit |= (x - ones * 0x20) & ~x;
-    if ((hit | x) & high) break;
+    if ((hit | x) & high)
+      break;
     at += 8;
   }
   for (; at < length; at++) {
     unsigned char c = (unsigned char)bytes[at];
-    if (c == '"' || c == '\\' || c < 0x20 || c >= 0x80) break;
+    if (c == '"' || c == '\\' || c < 0x20 || c >= 0x80)
+      break;
   }
   return at;
 }
 
 static bool hex4(const brim_json_reader *r, size_t at, uint32_t *value) {
-  if (r->length - at < 4) return false;
+  if (r->length - at < 4)
+    return false;
   *value = 0;
   for (int i = 0; i < 4; i++) {
     char c = r->bytes[at + (size_t)i];
     int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-    if (digit < 0) return false;
+    if (digit < 0)
+      return false;
     *value = *value << 4 | (uint32_t)digit;
   }
   return true;
@@ -109,12 +126,14 @@ static bool hex4(const brim_json_reader *r, size_t at, uint32_t *value) {
 static int unicode_escape(brim_json_reader *r, brim_error *err) {
   uint32_t c, low;
   size_t at = r->at;
-  if (!hex4(r, at + 2, &c)) return fail(r, at, err, "\\u needs four hexadecimal digits");
+  if (!hex4(r, at + 2, &c))
+    return fail(r, at, err, "\\u needs four hexadecimal digits");
   r->at += 6;
   if (c >= 0xD800 && c < 0xE000) {
     bool pair = c < 0xDC00 && r->length - r->at >= 6 && r->bytes[r->at] == '\\' && r->bytes[r->at + 1] == 'u' &&
                 hex4(r, r->at + 2, &low) && low >= 0xDC00 && low < 0xE000;
-    if (!pair) return fail(r, at, err, "half of a surrogate pair");
+    if (!pair)
+      return fail(r, at, err, "half of a surrogate pair");
     c = 0x10000 + ((c - 0xD800) << 10 | (low - 0xDC00));
     r->at += 6;
   }
@@ -124,22 +143,27 @@ static int unicode_escape(brim_json_reader *r, brim_error *err) {
 
 static int escape(brim_json_reader *r, brim_error *err) {
   static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  if (r->length - r->at < 2) return fail(r, r->at, err, "the text ends inside a string");
+  if (r->length - r->at < 2)
+    return fail(r, r->at, err, "the text ends inside a string");
   char c = r->bytes[r->at + 1];
-  if (c == 'u') return r->length - r->at < 6 ? fail(r, r->at, err, "\\u needs four hexadecimal digits") : unicode_escape(r, err);
+  if (c == 'u')
+    return r->length - r->at < 6 ? fail(r, r->at, err, "\\u needs four hexadecimal digits") : unicode_escape(r, err);
   const char *known = c ? strchr(from, c) : NULL;
-  if (!known) return fail(r, r->at, err, "an unknown escape behind a backslash");
+  if (!known)
+    return fail(r, r->at, err, "an unknown escape behind a backslash");
   r->scratch[r->scratch_used++] = to[known - from];
   r->at += 2;
   return BRIM_OK;
 }
 
-/* What is decoded is never longer than what was written, so scratch memory as long as the document never moves while strings in it
- * are in use. */
+/* What is decoded is never longer than what was written, so scratch memory as long as the document never moves while strings in
+ * it are in use. */
 static int need_scratch(brim_json_reader *r, brim_error *err) {
-  if (r->scratch_size >= r->length) return BRIM_OK;
+  if (r->scratch_size >= r->length)
+    return BRIM_OK;
   char *larger = brim_resize(r->runtime, r->scratch, r->length);
-  if (!larger) return BRIM_NOMEM(err);
+  if (!larger)
+    return BRIM_NOMEM(err);
   r->scratch = larger;
   r->scratch_size = r->length;
   return BRIM_OK;
@@ -149,12 +173,16 @@ static int need_scratch(brim_json_reader *r, brim_error *err) {
 static int scan_text(brim_json_reader *r, brim_error *err) {
   for (;;) {
     r->at = plain_end(r->bytes, r->at, r->length);
-    if (r->at == r->length) return fail(r, r->at, err, "the text ends inside a string");
+    if (r->at == r->length)
+      return fail(r, r->at, err, "the text ends inside a string");
     unsigned char c = (unsigned char)r->bytes[r->at];
-    if (c == '"' || c == '\\') return BRIM_OK;
-    if (c < 0x20) return fail(r, r->at, err, "a control character in a string: write it as \\u00XX");
+    if (c == '"' || c == '\\')
+      return BRIM_OK;
+    if (c < 0x20)
+      return fail(r, r->at, err, "a control character in a string: write it as \\u00XX");
     int n = brim_utf8_length(r->bytes + r->at, r->length - r->at);
-    if (!n) return fail(r, r->at, err, "bytes that are not UTF-8");
+    if (!n)
+      return fail(r, r->at, err, "bytes that are not UTF-8");
     r->at += (size_t)n;
   }
 }
@@ -173,7 +201,8 @@ static int read_string(brim_json_reader *r, brim_json_token *token, brim_error *
   while (r->bytes[r->at] != '"') {
     memcpy(r->scratch + r->scratch_used, r->bytes + from, r->at - from);
     r->scratch_used += r->at - from;
-    if (r->bytes[r->at] == '\\') BRIM_TRY(escape(r, err));
+    if (r->bytes[r->at] == '\\')
+      BRIM_TRY(escape(r, err));
     from = r->at;
     BRIM_TRY(scan_text(r, err));
   }
@@ -189,32 +218,40 @@ static int read_string(brim_json_reader *r, brim_json_token *token, brim_error *
 
 static bool digits(brim_json_reader *r) {
   size_t from = r->at;
-  while (r->at < r->length && r->bytes[r->at] >= '0' && r->bytes[r->at] <= '9') r->at++;
+  while (r->at < r->length && r->bytes[r->at] >= '0' && r->bytes[r->at] <= '9')
+    r->at++;
   return r->at > from;
 }
 
 static int read_number(brim_json_reader *r, brim_json_token *token, brim_error *err) {
   size_t from = r->at;
   bool whole = true;
-  if (r->bytes[r->at] == '-') r->at++;
+  if (r->bytes[r->at] == '-')
+    r->at++;
   size_t first = r->at;
-  if (!digits(r)) return fail_expected(r, err, "a digit");
-  if (r->bytes[first] == '0' && r->at - first > 1) return fail(r, first, err, "a number with a leading zero");
+  if (!digits(r))
+    return fail_expected(r, err, "a digit");
+  if (r->bytes[first] == '0' && r->at - first > 1)
+    return fail(r, first, err, "a number with a leading zero");
   if (r->at < r->length && r->bytes[r->at] == '.') {
     r->at++;
     whole = false;
-    if (!digits(r)) return fail_expected(r, err, "a digit");
+    if (!digits(r))
+      return fail_expected(r, err, "a digit");
   }
   if (r->at < r->length && (r->bytes[r->at] == 'e' || r->bytes[r->at] == 'E')) {
     r->at++;
     whole = false;
-    if (r->at < r->length && (r->bytes[r->at] == '+' || r->bytes[r->at] == '-')) r->at++;
-    if (!digits(r)) return fail_expected(r, err, "a digit");
+    if (r->at < r->length && (r->bytes[r->at] == '+' || r->bytes[r->at] == '-'))
+      r->at++;
+    if (!digits(r))
+      return fail_expected(r, err, "a digit");
   }
   token->text = r->bytes + from;
   token->length = r->at - from;
   token->kind = whole && brim_number_integer(token->text, token->length, &token->integer) ? BRIM_JSON_INT : BRIM_JSON_REAL;
-  if (!brim_number_real(token->text, token->length, &token->real)) return fail(r, from, err, "a number that is too large");
+  if (!brim_number_real(token->text, token->length, &token->real))
+    return fail(r, from, err, "a number that is too large");
   return BRIM_OK;
 }
 
@@ -226,7 +263,8 @@ static int read_word(brim_json_reader *r, brim_json_token *token, brim_error *er
     int64_t value;
   } words[] = {{"null", 4, BRIM_JSON_NULL, 0}, {"true", 4, BRIM_JSON_BOOL, 1}, {"false", 5, BRIM_JSON_BOOL, 0}};
   for (size_t i = 0; i < 3; i++) {
-    if (r->length - r->at < words[i].length || memcmp(r->bytes + r->at, words[i].word, words[i].length) != 0) continue;
+    if (r->length - r->at < words[i].length || memcmp(r->bytes + r->at, words[i].word, words[i].length) != 0)
+      continue;
     r->at += words[i].length;
     token->kind = words[i].kind;
     token->integer = words[i].value;
@@ -258,9 +296,11 @@ static int close_container(brim_json_reader *r, brim_json_token *token) {
 }
 
 static int read_value(brim_json_reader *r, brim_json_token *token, brim_error *err) {
-  if (r->at == r->length) return fail_expected(r, err, "a value");
+  if (r->at == r->length)
+    return fail_expected(r, err, "a value");
   char c = r->bytes[r->at];
-  if (c == '{' || c == '[') return open_container(r, token, c == '{', err);
+  if (c == '{' || c == '[')
+    return open_container(r, token, c == '{', err);
   if (c == '"') {
     token->kind = BRIM_JSON_STRING;
     BRIM_TRY(read_string(r, token, err));
@@ -274,7 +314,8 @@ static int read_value(brim_json_reader *r, brim_json_token *token, brim_error *e
 }
 
 static int read_key(brim_json_reader *r, brim_json_token *token, brim_error *err) {
-  if (r->at == r->length || r->bytes[r->at] != '"') return fail_expected(r, err, "a key in quotes");
+  if (r->at == r->length || r->bytes[r->at] != '"')
+    return fail_expected(r, err, "a key in quotes");
   token->kind = BRIM_JSON_KEY;
   BRIM_TRY(read_string(r, token, err));
   r->expect = EXPECT_COLON;
@@ -285,8 +326,10 @@ static int read_key(brim_json_reader *r, brim_json_token *token, brim_error *err
 static int read_on(brim_json_reader *r, brim_json_token *token, brim_error *err) {
   bool object = r->in_object[r->depth - 1];
   char c = r->at < r->length ? r->bytes[r->at] : 0;
-  if (c == (object ? '}' : ']')) return close_container(r, token);
-  if (c != ',') return fail_expected(r, err, object ? "',' or '}'" : "',' or ']'");
+  if (c == (object ? '}' : ']'))
+    return close_container(r, token);
+  if (c != ',')
+    return fail_expected(r, err, object ? "',' or '}'" : "',' or ']'");
   r->at++;
   skip_blanks(r);
   token->byte = r->at;
@@ -299,17 +342,23 @@ int brim_json_next(brim_json_reader *r, brim_json_token *token, brim_error *err)
   char c = r->at < r->length ? r->bytes[r->at] : 0;
   switch (r->expect) {
   case EXPECT_COLON:
-    if (c != ':') return fail_expected(r, err, "':'");
+    if (c != ':')
+      return fail_expected(r, err, "':'");
     r->at++;
     skip_blanks(r);
     token->byte = r->at;
     return read_value(r, token, err);
-  case EXPECT_FIRST_ITEM: return c == ']' ? close_container(r, token) : read_value(r, token, err);
-  case EXPECT_FIRST_KEY: return c == '}' ? close_container(r, token) : read_key(r, token, err);
-  case EXPECT_COMMA: return read_on(r, token, err);
-  case EXPECT_VALUE: return read_value(r, token, err);
+  case EXPECT_FIRST_ITEM:
+    return c == ']' ? close_container(r, token) : read_value(r, token, err);
+  case EXPECT_FIRST_KEY:
+    return c == '}' ? close_container(r, token) : read_key(r, token, err);
+  case EXPECT_COMMA:
+    return read_on(r, token, err);
+  case EXPECT_VALUE:
+    return read_value(r, token, err);
   default: /* EXPECT_NOTHING */
-    if (r->at < r->length) return fail(r, r->at, err, "more text behind the value");
+    if (r->at < r->length)
+      return fail(r, r->at, err, "more text behind the value");
     token->kind = BRIM_JSON_END;
     return BRIM_OK;
   }
@@ -318,7 +367,8 @@ int brim_json_next(brim_json_reader *r, brim_json_token *token, brim_error *err)
 int brim_json_skip(brim_json_reader *r, brim_error *err) {
   brim_json_token token;
   int floor = r->expect == EXPECT_COLON ? r->depth : r->depth - 1;
-  do BRIM_TRY(brim_json_next(r, &token, err));
+  do
+    BRIM_TRY(brim_json_next(r, &token, err));
   while (r->depth > floor);
   return BRIM_OK;
 }

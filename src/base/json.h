@@ -28,9 +28,9 @@ typedef struct brim_json_token {
   brim_json_kind kind;
   const char *text; /* STRING, KEY: the decoded bytes. INT, REAL: as written. Valid until the next start or free. */
   size_t length;
-  int64_t integer;  /* INT; BOOL: 0 or 1 */
-  double real;      /* INT, REAL */
-  size_t byte;      /* where it begins in the document */
+  int64_t integer; /* INT; BOOL: 0 or 1 */
+  double real;     /* INT, REAL */
+  size_t byte;     /* where it begins in the document */
 } brim_json_token;
 
 /* Lives on the stack; start may be called again and again, which keeps the scratch memory. */
@@ -43,14 +43,14 @@ typedef struct brim_json_reader {
   char *scratch;                  /* decoded strings; never longer than the document */
   size_t scratch_used, scratch_size;
   int depth;
-  uint8_t expect;                 /* what may come next */
+  uint8_t expect; /* what may come next */
   bool in_object[BRIM_JSON_DEPTH];
 } brim_json_reader;
 
 void brim_json_reader_init(brim_json_reader *reader, brim_runtime *runtime, const char *name);
 void brim_json_reader_free(brim_json_reader *reader);
-/* Reads one document from `bytes`, which must stay. It began at byte `first_byte` of line `first_line` (1-based; 0: count lines from
- * the document's beginning) of its file. */
+/* Reads one document from `bytes`, which must stay. It began at byte `first_byte` of line `first_line` (1-based; 0: count lines
+ * from the document's beginning) of its file. */
 void brim_json_reader_start(brim_json_reader *reader, const char *bytes, size_t length, int64_t first_byte, int64_t first_line);
 /* The next token. Behind the document only blanks may follow, then END comes (and keeps coming). */
 int brim_json_next(brim_json_reader *reader, brim_json_token *token, brim_error *err) BRIM_CHECK;
@@ -99,14 +99,14 @@ double brim_json_number(const brim_json_value *value);
  * and the place. Strings are NUL-terminated copies only in the sense of the document: use the length. */
 int brim_json_read_bool(const brim_json_document *document, const brim_json_value *object, const char *key, bool *out,
                         brim_error *err) BRIM_CHECK;
-int brim_json_read_int(const brim_json_document *document, const brim_json_value *object, const char *key, int64_t low, int64_t high,
-                       int64_t *out, brim_error *err) BRIM_CHECK;
+int brim_json_read_int(const brim_json_document *document, const brim_json_value *object, const char *key, int64_t low,
+                       int64_t high, int64_t *out, brim_error *err) BRIM_CHECK;
 int brim_json_read_real(const brim_json_document *document, const brim_json_value *object, const char *key, double *out,
                         brim_error *err) BRIM_CHECK;
 int brim_json_read_string(const brim_json_document *document, const brim_json_value *object, const char *key, const char **out,
                           size_t *length, brim_error *err) BRIM_CHECK;
 /* An error at the place of `value` (file, line, byte). `value` NULL: no place but the file. */
-int brim_json_error(const brim_json_document *document, const brim_json_value *value, brim_error *err, int code, const char *format,
-                    ...) BRIM_PRINTF(5, 6);
+int brim_json_error(const brim_json_document *document, const brim_json_value *value, brim_error *err, int code,
+                    const char *format, ...) BRIM_PRINTF(5, 6);
 
 #endif

@@ -1,9 +1,9 @@
 /* A document as one flat array of values in the order of the text: a container is followed by what it holds. */
-#include <string.h>
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
+#include <string.h>
 
 struct brim_json_document {
   brim_runtime *runtime;
@@ -23,8 +23,11 @@ static int add_value(brim_json_document *d, const brim_json_token *token, brim_e
     value->as.text = token->text;
     value->length = (uint32_t)token->length;
     break;
-  case BRIM_JSON_REAL: value->as.real = token->real; break;
-  default: value->as.integer = token->integer;
+  case BRIM_JSON_REAL:
+    value->as.real = token->real;
+    break;
+  default:
+    value->as.integer = token->integer;
   }
   return BRIM_OK;
 }
@@ -35,7 +38,8 @@ static int build(brim_json_document *d, brim_error *err) {
   for (;;) {
     brim_json_token token;
     BRIM_TRY(brim_json_next(&d->reader, &token, err));
-    if (token.kind == BRIM_JSON_END) return BRIM_OK;
+    if (token.kind == BRIM_JSON_END)
+      return BRIM_OK;
     if (token.kind == BRIM_JSON_ARRAY_END || token.kind == BRIM_JSON_OBJECT_END) {
       size_t container = open[--depth];
       d->values[container].next = (uint32_t)(d->count - container);
@@ -45,7 +49,8 @@ static int build(brim_json_document *d, brim_error *err) {
       brim_json_value *parent = &d->values[open[depth - 1]];
       parent->length += parent->kind == BRIM_JSON_ARRAY || token.kind == BRIM_JSON_KEY;
     }
-    if (token.kind == BRIM_JSON_ARRAY || token.kind == BRIM_JSON_OBJECT) open[depth++] = d->count;
+    if (token.kind == BRIM_JSON_ARRAY || token.kind == BRIM_JSON_OBJECT)
+      open[depth++] = d->count;
     BRIM_TRY(add_value(d, &token, err));
   }
 }
@@ -53,11 +58,14 @@ static int build(brim_json_document *d, brim_error *err) {
 int brim_json_parse(brim_runtime *runtime, const char *bytes, size_t length, const char *name, brim_json_document **out,
                     brim_error *err) {
   *out = NULL;
-  if (length >= UINT32_MAX) return brim_error_at(err, BRIM_E_UNSUPPORTED, name, 0, -1, "JSON of 4 GiB and more cannot be loaded");
+  if (length >= UINT32_MAX)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, name, 0, -1, "JSON of 4 GiB and more cannot be loaded");
   brim_json_document *d = brim_alloc_zero(runtime, sizeof *d);
-  if (!d) return BRIM_NOMEM(err);
+  if (!d)
+    return BRIM_NOMEM(err);
   d->runtime = runtime;
-  if (!name) name = "";
+  if (!name)
+    name = "";
   d->name = brim_copy_string(runtime, name, strlen(name));
   brim_json_reader_init(&d->reader, runtime, d->name);
   brim_json_reader_start(&d->reader, bytes, length, 0, 0);
@@ -84,7 +92,8 @@ int brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_j
 }
 
 void brim_json_free(brim_json_document *d) {
-  if (!d) return;
+  if (!d)
+    return;
   brim_json_reader_free(&d->reader);
   brim_release(d->runtime, d->name);
   brim_release(d->runtime, d->owned);
@@ -105,7 +114,8 @@ const brim_json_value *brim_json_first(const brim_json_value *container) {
 }
 
 const brim_json_value *brim_json_after(const brim_json_value *container, const brim_json_value *item) {
-  if (item->kind == BRIM_JSON_KEY) item++;
+  if (item->kind == BRIM_JSON_KEY)
+    item++;
   const brim_json_value *after = item + item->next;
   return after < container + container->next ? after : NULL;
 }
@@ -121,9 +131,11 @@ static bool text_is(const brim_json_value *value, const char *string) {
 
 const brim_json_value *brim_json_get(const brim_json_value *object, const char *key) {
   const brim_json_value *found = NULL;
-  if (!object || object->kind != BRIM_JSON_OBJECT) return NULL;
+  if (!object || object->kind != BRIM_JSON_OBJECT)
+    return NULL;
   for (const brim_json_value *k = brim_json_first(object); k; k = brim_json_after(object, k))
-    if (text_is(k, key)) found = brim_json_member(k);
+    if (text_is(k, key))
+      found = brim_json_member(k);
   return found;
 }
 
@@ -132,18 +144,22 @@ bool brim_json_is_string(const brim_json_value *value, const char *string) {
 }
 
 double brim_json_number(const brim_json_value *value) {
-  if (!value) return 0;
+  if (!value)
+    return 0;
   return value->kind == BRIM_JSON_INT ? (double)value->as.integer : value->kind == BRIM_JSON_REAL ? value->as.real : 0;
 }
 
-int brim_json_error(const brim_json_document *d, const brim_json_value *value, brim_error *err, int code, const char *format, ...) {
-  if (!err) return code;
+int brim_json_error(const brim_json_document *d, const brim_json_value *value, brim_error *err, int code, const char *format,
+                    ...) {
+  if (!err)
+    return code;
   char message[sizeof err->message];
   va_list args;
   va_start(args, format);
   brim_number_vformat(message, sizeof message, format, args);
   va_end(args);
-  if (!value) return brim_error_at(err, code, d->name, 0, -1, "%s", message);
+  if (!value)
+    return brim_error_at(err, code, d->name, 0, -1, "%s", message);
   return brim_json_reader_error(&d->reader, value->byte, err, code, "%s", message);
 }
 
@@ -151,8 +167,10 @@ int brim_json_error(const brim_json_document *d, const brim_json_value *value, b
 static int typed(const brim_json_document *d, const brim_json_value *object, const char *key, unsigned kinds,
                  const brim_json_value **value, brim_error *err) {
   *value = brim_json_get(object, key);
-  if (*value && (*value)->kind == BRIM_JSON_NULL) *value = NULL;
-  if (!*value || (kinds >> (*value)->kind & 1)) return BRIM_OK;
+  if (*value && (*value)->kind == BRIM_JSON_NULL)
+    *value = NULL;
+  if (!*value || (kinds >> (*value)->kind & 1))
+    return BRIM_OK;
   const char *wanted = kinds & 1u << BRIM_JSON_REAL   ? "a number"
                        : kinds & 1u << BRIM_JSON_INT  ? "an integer"
                        : kinds & 1u << BRIM_JSON_BOOL ? "true or false"
@@ -164,7 +182,8 @@ static int typed(const brim_json_document *d, const brim_json_value *object, con
 int brim_json_read_bool(const brim_json_document *d, const brim_json_value *object, const char *key, bool *out, brim_error *err) {
   const brim_json_value *value;
   BRIM_TRY(typed(d, object, key, 1u << BRIM_JSON_BOOL, &value, err));
-  if (value) *out = value->as.integer != 0;
+  if (value)
+    *out = value->as.integer != 0;
   return BRIM_OK;
 }
 
@@ -172,7 +191,8 @@ int brim_json_read_int(const brim_json_document *d, const brim_json_value *objec
                        int64_t *out, brim_error *err) {
   const brim_json_value *value;
   BRIM_TRY(typed(d, object, key, 1u << BRIM_JSON_INT, &value, err));
-  if (!value) return BRIM_OK;
+  if (!value)
+    return BRIM_OK;
   if (value->as.integer < low || value->as.integer > high)
     return brim_json_error(d, value, err, BRIM_E_FORMAT, "\"%s\" is %lld, but must be from %lld to %lld", key,
                            (long long)value->as.integer, (long long)low, (long long)high);
@@ -180,10 +200,12 @@ int brim_json_read_int(const brim_json_document *d, const brim_json_value *objec
   return BRIM_OK;
 }
 
-int brim_json_read_real(const brim_json_document *d, const brim_json_value *object, const char *key, double *out, brim_error *err) {
+int brim_json_read_real(const brim_json_document *d, const brim_json_value *object, const char *key, double *out,
+                        brim_error *err) {
   const brim_json_value *value;
   BRIM_TRY(typed(d, object, key, 1u << BRIM_JSON_REAL | 1u << BRIM_JSON_INT, &value, err));
-  if (value) *out = brim_json_number(value);
+  if (value)
+    *out = brim_json_number(value);
   return BRIM_OK;
 }
 
@@ -191,7 +213,8 @@ int brim_json_read_string(const brim_json_document *d, const brim_json_value *ob
                           size_t *length, brim_error *err) {
   const brim_json_value *value;
   BRIM_TRY(typed(d, object, key, 1u << BRIM_JSON_STRING, &value, err));
-  if (!value) return BRIM_OK;
+  if (!value)
+    return BRIM_OK;
   *out = value->as.text;
   *length = value->length;
   return BRIM_OK;

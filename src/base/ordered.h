@@ -2,13 +2,14 @@
  *
  *   produce (one at a time, in order) -> work (in parallel) -> next (in the order of produce)
  *
- * Whichever thread is free calls `produce` for the next block, which so gets its serial number, and then `work` on it; `next` hands
- * the blocks out strictly by serial number. At most `queue` blocks are between produce and next. The order, and which error comes
- * first, are thus the same for any number of threads; with threads == 0 no thread is started and `next` does the work itself.
+ * Whichever thread is free calls `produce` for the next block, which so gets its serial number, and then `work` on it; `next`
+ * hands the blocks out strictly by serial number. At most `queue` blocks are between produce and next. The order, and which error
+ * comes first, are thus the same for any number of threads; with threads == 0 no thread is started and `next` does the work
+ * itself.
  *
- * A map has threads of its own and never uses brim_pool_run's, so it may run while the pool computes, and neither can wait for the
- * other. `produce` and `work` may call brim_pool_run only if they can bear it to run inline. Maps can be stacked: the produce of
- * one may call the next of another. */
+ * A map has threads of its own and never uses brim_pool_run's, so it may run while the pool computes, and neither can wait for
+ * the other. `produce` and `work` may call brim_pool_run only if they can bear it to run inline. Maps can be stacked: the produce
+ * of one may call the next of another. */
 #ifndef BRIM_BASE_ORDERED_H
 #define BRIM_BASE_ORDERED_H
 #include "brim/base.h"

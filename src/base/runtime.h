@@ -1,8 +1,8 @@
 /* runtime.h: what everything else is made from. */
 #ifndef BRIM_BASE_RUNTIME_H
 #define BRIM_BASE_RUNTIME_H
-#include <stdatomic.h>
 #include "brim/base.h"
+#include <stdatomic.h>
 
 struct brim_pool;
 

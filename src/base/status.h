@@ -7,14 +7,16 @@
 #define BRIM_TRY(call)                                                                                                           \
   do {                                                                                                                           \
     int brim_try_ = (call);                                                                                                      \
-    if (brim_try_ != BRIM_OK) return brim_try_;                                                                                  \
+    if (brim_try_ != BRIM_OK)                                                                                                    \
+      return brim_try_;                                                                                                          \
   } while (0)
 
 /* Jumps to `label` when `call` fails; `status` (an int in scope) keeps the code for the clean-up's return. */
 #define BRIM_TRY_GOTO(status, label, call)                                                                                       \
   do {                                                                                                                           \
     (status) = (call);                                                                                                           \
-    if ((status) != BRIM_OK) goto label;                                                                                         \
+    if ((status) != BRIM_OK)                                                                                                     \
+      goto label;                                                                                                                \
   } while (0)
 
 /* return BRIM_NOMEM(err); */

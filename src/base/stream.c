@@ -1,4 +1,4 @@
-/* stream.c: a window over the uncompressed bytes, filled by one of four sources. */
+/* A window over the uncompressed bytes, filled by one of three decoders. Plain memory is its own window. */
 #include "base/stream.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include "base/status.h"
 
 enum { INPUT = 1 << 16, WINDOW = 1 << 17 };
-typedef enum kind { PLAIN, GZIP, ZSTD, MEMORY } kind;
+typedef enum kind { PLAIN, GZIP, ZSTD } kind;
 
 struct brim_stream {
   brim_runtime *runtime;
@@ -32,7 +32,7 @@ struct brim_stream {
   size_t input_at, input_used;
   char *window; /* uncompressed: [at, used) is unread */
   size_t at, used, capacity;
-  const char *memory;
+  bool borrowed; /* input (compressed) or window (plain) is the caller's memory */
   z_stream z;
   bool z_ready;
   ZSTD_DCtx *zstd;
@@ -62,7 +62,7 @@ static int wait_readable(brim_stream *s, brim_error *err) {
     if (n > 0 && fds[0].revents)
       return BRIM_OK;
     if (n < 0 && errno != EINTR)
-      return brim_error_system(err, s->name, "read it", errno);
+      return brim_error_system(err, s->name, "read", errno);
   }
   return brim_error_cancelled(err);
 }
@@ -79,7 +79,7 @@ static int read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_er
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
       continue;
     if (n < 0)
-      return brim_error_system(err, s->name, "read it", errno);
+      return brim_error_system(err, s->name, "read", errno);
     *got = (size_t)n;
     s->input_ended = n == 0;
     return BRIM_OK;
@@ -109,7 +109,7 @@ static int fill_gzip(brim_stream *s, char *to, size_t size, size_t *got, brim_er
     size_t have = s->input_used - s->input_at;
     if (have == 0) {
       if (!s->between)
-        return damaged(s, err, "the gzip data ends too soon; the file is cut");
+        return damaged(s, err, "the gzip data ends too soon: the file was cut");
       *got = 0;
       return BRIM_OK;
     }
@@ -137,6 +137,15 @@ static int fill_gzip(brim_stream *s, char *to, size_t size, size_t *got, brim_er
   return BRIM_OK;
 }
 
+static int fail_zstd(const brim_stream *s, ZSTD_ErrorCode code, brim_error *err) {
+  if (code == ZSTD_error_memory_allocation)
+    return BRIM_NOMEM(err);
+  if (code == ZSTD_error_frameParameter_windowTooLarge)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, s->name, 0, s->consumed,
+                         "the zstd window is larger than 128 MiB: compress without --long or --ultra");
+  return damaged(s, err, "the zstd data is damaged here");
+}
+
 static int fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
   ZSTD_outBuffer out = {to, size, 0};
   while (out.pos == 0) {
@@ -149,11 +158,10 @@ static int fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_er
     s->input_at += in.pos;
     s->consumed += (int64_t)in.pos;
     if (ZSTD_isError(result))
-      return ZSTD_getErrorCode(result) == ZSTD_error_memory_allocation ? BRIM_NOMEM(err)
-                                                                       : damaged(s, err, "the zstd data is damaged here");
+      return fail_zstd(s, ZSTD_getErrorCode(result), err);
     s->between = result == 0;
     if (at_end && !s->between && out.pos == 0)
-      return damaged(s, err, "the zstd data ends too soon; the file is cut");
+      return damaged(s, err, "the zstd data ends too soon: the file was cut");
   }
   *got = out.pos;
   return BRIM_OK;
@@ -198,11 +206,6 @@ static int make_room(brim_stream *s, size_t least, brim_error *err) {
 }
 
 int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *length, brim_error *err) {
-  if (s->kind == MEMORY) {
-    *bytes = s->memory + s->at;
-    *length = s->used - s->at;
-    return BRIM_OK;
-  }
   while (s->used - s->at < least && !s->ended) {
     size_t got = 0;
     if (atomic_load(&s->interrupted))
@@ -220,8 +223,6 @@ int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *l
 void brim_stream_consume(brim_stream *s, size_t length) {
   s->at += length;
   s->offset += (int64_t)length;
-  if (s->kind == MEMORY)
-    s->consumed = s->offset;
 }
 
 int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *length, brim_error *err) {
@@ -278,14 +279,14 @@ static int open_file(brim_stream *s, const char *path, brim_error *err) {
   struct stat st;
   s->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
   if (s->fd < 0)
-    return brim_error_system(err, path, "open it", errno);
+    return brim_error_system(err, path, "open the file", errno);
   if (fstat(s->fd, &st) != 0)
-    return brim_error_system(err, s->name, "look at it", errno);
+    return brim_error_system(err, s->name, "read", errno);
   if (S_ISDIR(st.st_mode))
-    return brim_error_at(err, BRIM_E_IO, path, 0, -1, "is a folder; name a file");
+    return brim_error_at(err, BRIM_E_IO, path, 0, -1, "this is a folder; name a file");
   s->size = S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
   if (s->size < 0 && pipe2(s->wake, O_CLOEXEC | O_NONBLOCK) != 0)
-    return brim_error_system(err, s->name, "make a pipe for it", errno);
+    return brim_error_system(err, s->name, "make a pipe to watch the file", errno);
   if (!(s->input = brim_alloc(s->runtime, INPUT)))
     return BRIM_NOMEM(err);
   return detect(s, err);
@@ -322,12 +323,22 @@ int brim_stream_open(brim_runtime *runtime, const char *path, brim_stream **out,
 int brim_stream_open_memory(brim_runtime *runtime, const char *name, const void *bytes, size_t length, brim_stream **out,
                             brim_error *err) {
   BRIM_TRY(make(runtime, name, out, err));
-  (*out)->kind = MEMORY;
-  (*out)->memory = bytes;
-  (*out)->used = length;
-  (*out)->size = (int64_t)length;
-  (*out)->ended = true;
-  return BRIM_OK;
+  brim_stream *s = *out;
+  s->borrowed = s->input_ended = true;
+  s->size = (int64_t)length;
+  s->input = (char *)(uintptr_t)bytes; /* only read */
+  s->input_used = length;
+  int status = detect(s, err);
+  if (status) {
+    brim_stream_free(s);
+    *out = NULL;
+  } else if (s->kind == PLAIN) {
+    s->window = s->input;
+    s->used = length;
+    s->consumed = s->size;
+    s->ended = true;
+  }
+  return status;
 }
 
 void brim_stream_free(brim_stream *s) {
@@ -342,45 +353,58 @@ void brim_stream_free(brim_stream *s) {
     close(s->wake[0]);
     close(s->wake[1]);
   }
-  brim_release(s->runtime, s->input);
-  brim_release(s->runtime, s->window);
+  if (!s->borrowed)
+    brim_release(s->runtime, s->input);
+  if (!s->borrowed || s->kind != PLAIN)
+    brim_release(s->runtime, s->window);
   brim_release(s->runtime, s->name);
   brim_release(s->runtime, s);
 }
 
-/* Back to the first byte of a file that can be reopened. */
+/* Back to the first byte of a compressed file. */
 static int rewind_stream(brim_stream *s, brim_error *err) {
-  if (s->size < 0 || lseek(s->fd, 0, SEEK_SET) != 0)
-    return brim_error_at(err, BRIM_E_USAGE, s->name, 0, -1, "cannot go back in a stream");
+  if (!s->borrowed && (s->size < 0 || lseek(s->fd, 0, SEEK_SET) != 0))
+    return brim_error_at(err, BRIM_E_USAGE, s->name, 0, -1, "cannot go back in a pipe; give a file");
   if (s->z_ready)
     inflateReset(&s->z);
   if (s->zstd)
     ZSTD_DCtx_reset(s->zstd, ZSTD_reset_session_only);
-  s->at = s->used = s->input_at = s->input_used = 0;
+  s->at = s->used = s->input_at = 0;
   s->offset = s->consumed = 0;
-  s->input_ended = s->ended = false;
+  s->ended = false;
   s->between = true;
+  if (s->borrowed)
+    return BRIM_OK;
+  s->input_used = 0;
+  s->input_ended = false;
+  return BRIM_OK;
+}
+
+static int beyond_end(const brim_stream *s, int64_t offset, brim_error *err) {
+  return brim_error_at(err, BRIM_E_MISMATCH, s->name, 0, offset, "the file ends before this offset; it has changed");
+}
+
+static int seek_plain(brim_stream *s, int64_t offset, brim_error *err) {
+  if (offset > s->size)
+    return beyond_end(s, offset, err);
+  if (s->borrowed) {
+    s->at = (size_t)offset;
+    s->offset = offset;
+    return BRIM_OK;
+  }
+  if (lseek(s->fd, offset, SEEK_SET) != offset)
+    return brim_error_system(err, s->name, "seek in the file", errno);
+  s->at = s->used = s->input_at = s->input_used = 0;
+  s->input_ended = s->ended = false;
+  s->offset = s->consumed = offset;
   return BRIM_OK;
 }
 
 int brim_stream_seek(brim_stream *s, int64_t offset, brim_error *err) {
-  if (s->kind == MEMORY) {
-    if (offset > (int64_t)s->used)
-      return brim_error_at(err, BRIM_E_MISMATCH, s->name, 0, offset, "ends before this offset; it has changed");
-    s->at = (size_t)offset;
-    s->offset = s->consumed = offset;
-    return BRIM_OK;
-  }
-  if (s->kind == PLAIN && s->size >= 0) {
-    if (offset > s->size)
-      return brim_error_at(err, BRIM_E_MISMATCH, s->name, 0, offset, "ends before this offset; it has changed");
-    if (lseek(s->fd, offset, SEEK_SET) != offset)
-      return brim_error_system(err, s->name, "seek in it", errno);
-    s->at = s->used = s->input_at = s->input_used = 0;
-    s->input_ended = s->ended = false;
-    s->offset = s->consumed = offset;
-    return BRIM_OK;
-  }
+  if (offset < 0)
+    return brim_error_at(err, BRIM_E_USAGE, s->name, 0, offset, "there is no such place in a file");
+  if (s->kind == PLAIN && s->size >= 0)
+    return seek_plain(s, offset, err);
   if (offset < s->offset)
     BRIM_TRY(rewind_stream(s, err));
   while (s->offset < offset) {
@@ -388,7 +412,7 @@ int brim_stream_seek(brim_stream *s, int64_t offset, brim_error *err) {
     size_t have;
     BRIM_TRY(brim_stream_peek(s, 1, &bytes, &have, err));
     if (!have)
-      return brim_error_at(err, BRIM_E_MISMATCH, s->name, 0, offset, "ends before this offset; it has changed");
+      return beyond_end(s, offset, err);
     int64_t left = offset - s->offset;
     brim_stream_consume(s, (int64_t)have < left ? have : (size_t)left);
   }

@@ -27,10 +27,10 @@ int brim_stream_line(brim_stream *stream, size_t limit, const char **line, size_
 int brim_stream_seek(brim_stream *stream, int64_t offset, brim_error *err) BRIM_CHECK;
 
 const char *brim_stream_name(const brim_stream *stream);
-int64_t brim_stream_offset(const brim_stream *stream); /* of the first unread byte */
+int64_t brim_stream_offset(const brim_stream *stream);      /* of the first unread byte */
 int64_t brim_stream_line_number(const brim_stream *stream); /* lines that brim_stream_line gave so far */
-int64_t brim_stream_consumed(const brim_stream *stream); /* compressed bytes taken from the file, for progress */
-int64_t brim_stream_size(const brim_stream *stream);     /* of the file as it is on disk, -1 when unknown */
+int64_t brim_stream_consumed(const brim_stream *stream);    /* compressed bytes taken from the file, for progress */
+int64_t brim_stream_size(const brim_stream *stream);        /* of the file as it is on disk, -1 when unknown */
 /* From any thread: a read that waits for a pipe or a terminal returns BRIM_E_CANCELLED soon, as do all later ones. */
 void brim_stream_interrupt(brim_stream *stream);
 

@@ -1,8 +1,8 @@
 /* thread.h: threads of the library's own. */
 #ifndef BRIM_BASE_THREAD_H
 #define BRIM_BASE_THREAD_H
-#include <pthread.h>
 #include "brim/base.h"
+#include <pthread.h>
 
 /* Starts a joinable thread in which every signal is blocked, so that the host program's own threads get them. */
 int brim_thread_start(pthread_t *thread, void *(*main)(void *), void *context, brim_error *err) BRIM_CHECK;
