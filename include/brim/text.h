@@ -12,8 +12,8 @@ typedef struct brim_tokenizer brim_tokenizer;
 typedef struct brim_scratch brim_scratch;
 
 /* Loads from a file (tokenizer.json, vocab.txt, or vocab.json with merges.txt beside it) or a folder (tokenizer.json if present,
- * else the older files, with tokenizer_config.json's do_lower_case, strip_accents, tokenize_chinese_chars and special tokens). The
- * file's own padding and truncation settings are ignored. Anything unknown in it is BRIM_E_UNSUPPORTED naming it. */
+ * else the older files, with tokenizer_config.json's do_lower_case, strip_accents, tokenize_chinese_chars and special tokens).
+ * The file's own padding and truncation settings are ignored. Anything unknown in it is BRIM_E_UNSUPPORTED naming it. */
 BRIM_API int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_tokenizer_free(brim_tokenizer *tokenizer);
 
@@ -36,28 +36,29 @@ BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, brim_error *err) BRIM_CHECK;
 
 /* Per-thread working memory (caches included; they never change a result). */
-BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out,
+                              brim_error *err) BRIM_CHECK;
 BRIM_API void brim_scratch_free(brim_scratch *scratch);
 
 typedef enum brim_truncation { BRIM_LONGEST_FIRST = 0, BRIM_ONLY_FIRST = 1, BRIM_ONLY_SECOND = 2 } brim_truncation;
 typedef struct brim_encode_options {
-  int32_t max_length;          /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
+  int32_t max_length; /* tokens, special tokens included; 0: no limit. Below the special tokens: BRIM_E_USAGE */
   bool no_special_tokens;
   brim_truncation truncation;
   bool truncate_left;
 } brim_encode_options;
 
 /* Checks options against the tokenizer once, before a run. `pair`: pairs will come. */
-BRIM_API int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair, brim_error *err)
-    BRIM_CHECK;
+BRIM_API int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode_options *options, bool pair,
+                                       brim_error *err) BRIM_CHECK;
 
 /* The result of one text or pair; arrays grow as needed and are reused. Zero-initialise once, free at the end. */
 typedef struct brim_encoding {
-  int32_t *ids;       /* [length] */
-  uint8_t *type_ids;  /* [length] */
+  int32_t *ids;      /* [length] */
+  uint8_t *type_ids; /* [length] */
   size_t length;
   size_t capacity;
-  size_t lost;        /* tokens cut by truncation */
+  size_t lost;           /* tokens cut by truncation */
   brim_runtime *runtime; /* set by the first encode */
 } brim_encoding;
 BRIM_API void brim_encoding_free(brim_encoding *encoding);
@@ -67,6 +68,45 @@ BRIM_API void brim_encoding_free(brim_encoding *encoding);
 BRIM_API int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
                                    const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
                                    brim_error *err) BRIM_CHECK;
+
+/* Where the tokens of an encoding come from; arrays parallel to its ids. Zero-initialise once, free at the end. */
+typedef struct brim_offsets {
+  uint32_t *from, *to; /* [length] bytes of the text it comes from; 0, 0 for special tokens of the template */
+  int32_t *words;      /* [length] number of the pre-token within its text; -1: special */
+  int8_t *sources;     /* [length] 0: the text, 1: the pair, -1: special */
+  size_t length;
+  size_t capacity;
+  brim_runtime *runtime;
+} brim_offsets;
+BRIM_API void brim_offsets_free(brim_offsets *offsets);
+
+/* As brim_tokenizer_encode, with offsets: the same ids, but slower. Offsets count bytes of the text as it was given; where that
+ * was malformed UTF-8, of the text with U+FFFD in its place. */
+BRIM_API int brim_tokenizer_encode_offsets(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text,
+                                           size_t text_length, const char *pair, size_t pair_length,
+                                           const brim_encode_options *options, brim_encoding *out, brim_offsets *offsets,
+                                           brim_error *err) BRIM_CHECK;
+
+/* The windows of one encoding: window i is ids[starts[i] .. starts[i + 1]). Zero-initialise once, free at the end. */
+typedef struct brim_windows {
+  size_t *starts; /* [count + 1] */
+  size_t count;
+  size_t capacity;
+  brim_runtime *runtime;
+} brim_windows;
+BRIM_API void brim_windows_free(brim_windows *windows);
+
+/* As brim_tokenizer_encode_offsets, but what truncation cuts off comes in further windows (the first is what encode gives), each
+ * of which begins with the last `stride` tokens of the one before; out->lost is 0. Of pairs, every window of the first text is
+ * joined with every window of the second, in the reference's order. BRIM_E_USAGE when a window is not longer than `stride`. */
+BRIM_API int brim_tokenizer_encode_windows(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text,
+                                           size_t text_length, const char *pair, size_t pair_length,
+                                           const brim_encode_options *options, int32_t stride, brim_encoding *out,
+                                           brim_offsets *offsets, brim_windows *windows, brim_error *err) BRIM_CHECK;
+
+/* Appends the text of ids to *out, as the file's decoder says. Ids that have no token are passed over. */
+BRIM_API int brim_tokenizer_decode(const brim_tokenizer *tokenizer, const int32_t *ids, size_t count, bool skip_special_tokens,
+                                   brim_text *out, brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

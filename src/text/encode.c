@@ -79,7 +79,7 @@ static int tokenize(const brim_tokenizer *t, brim_scratch *s, int which, const c
   return BRIM_OK;
 }
 
-static int reserve(brim_encoding *out, size_t length, brim_error *err) {
+int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) {
   if (length <= out->capacity)
     return BRIM_OK;
   size_t capacity = out->capacity;
@@ -108,7 +108,7 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   brim_kept kept = {counts[0], counts[1]};
   if (options->max_length)
     BRIM_TRY(brim_truncate(options->truncation, pair, counts[0], counts[1], (size_t)options->max_length - special, &kept, err));
-  BRIM_TRY(reserve(out, kept.a + kept.b + special, err));
+  BRIM_TRY(brim_encoding_reserve(out, kept.a + kept.b + special, err));
   size_t skip_a = options->truncate_left ? counts[0] - kept.a : 0, skip_b = options->truncate_left ? counts[1] - kept.b : 0;
   out->length = 0;
   out->lost = counts[0] - kept.a + counts[1] - kept.b;

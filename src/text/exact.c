@@ -90,7 +90,7 @@ int brim_exact_run(const brim_tokenizer *t, brim_scratch *s, const char *text, s
     const brim_rune *runes = s->pieces.runes.at + span.begin;
     size_t count = span.end - span.begin;
     if (span.id >= 0) {
-      BRIM_TRY(add_token(&s->exact, (brim_exact_token){span.id, runes[0].from, runes[count - 1].to, (uint32_t)word}, err));
+      BRIM_TRY(add_token(&s->exact, (brim_exact_token){span.id, runes[0].from, runes[count - 1].to, (uint32_t)word, true}, err));
       continue;
     }
     BRIM_TRY(spell(s, runes, count, err));
@@ -99,14 +99,13 @@ int brim_exact_run(const brim_tokenizer *t, brim_scratch *s, const char *text, s
     for (size_t i = 0; i < s->piece_tokens.count; i++) {
       brim_piece_token token = s->piece_tokens.at[i];
       size_t first = s->places[token.from], last = s->places[token.to - (token.to > token.from)];
-      BRIM_TRY(add_token(&s->exact, (brim_exact_token){token.id, runes[first].from, runes[last].to, (uint32_t)word}, err));
+      BRIM_TRY(add_token(&s->exact, (brim_exact_token){token.id, runes[first].from, runes[last].to, (uint32_t)word, false}, err));
     }
   }
   return BRIM_OK;
 }
 
-/* Length of the malformed part at bytes[0]: the beginning of a character that never ends well, or one byte. */
-static size_t malformed_length(const uint8_t *b, size_t length) {
+size_t brim_malformed_length(const uint8_t *b, size_t length) {
   uint8_t lead = b[0], low = 0x80, high = 0xBF;
   size_t need = lead >= 0xC2 && lead <= 0xDF ? 1 : lead >= 0xE0 && lead <= 0xEF ? 2 : lead >= 0xF0 && lead <= 0xF4 ? 3 : 0;
   if (lead == 0xE0)
@@ -137,7 +136,7 @@ int brim_clean_utf8(brim_scratch *scratch, int which, const char **text, size_t 
     if (at == *length)
       break;
     brim_text_append(clean, "\xEF\xBF\xBD", 3);
-    at += malformed_length((const uint8_t *)*text + at, *length - at);
+    at += brim_malformed_length((const uint8_t *)*text + at, *length - at);
     valid = brim_utf8_valid(*text + at, *length - at);
   }
   BRIM_TRY(brim_text_status(clean, err));

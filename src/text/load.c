@@ -42,6 +42,7 @@ static int build(brim_tokenizer *t, const brim_json_document *document, const ch
   BRIM_TRY(brim_normalizer_load(t->runtime, document, brim_json_get(root, "normalizer"), &t->normalizer, err));
   BRIM_TRY(brim_pretokenizer_load(t->runtime, document, brim_json_get(root, "pre_tokenizer"), &t->pretokenizer, err));
   BRIM_TRY(brim_processor_load(t->runtime, document, brim_json_get(root, "post_processor"), &t->processor, err));
+  BRIM_TRY(brim_decoder_load(t->runtime, document, brim_json_get(root, "decoder"), &t->decoder, err));
   BRIM_TRY(brim_added_load(t->runtime, document, brim_json_get(root, "added_tokens"), &t->model, &t->normalizer, &t->added, err));
   t->pad_id = find_pad(t);
   t->fingerprint = brim_hash64(bytes, length, brim_hash64(brim_unicode_profile, strlen(brim_unicode_profile), 0));
@@ -187,6 +188,7 @@ void brim_tokenizer_free(brim_tokenizer *t) {
   brim_normalizer_free(&t->normalizer);
   brim_pretokenizer_free(&t->pretokenizer);
   brim_processor_free(&t->processor);
+  brim_decoder_free(&t->decoder);
   for (int i = 0; i < t->file_count; i++)
     brim_release(t->runtime, t->files[i].bytes);
   brim_release(t->runtime, t);

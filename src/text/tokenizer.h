@@ -8,6 +8,7 @@
 #define BRIM_TEXT_TOKENIZER_H
 #include "brim/text.h"
 #include "text/added.h"
+#include "text/decoder.h"
 #include "text/model.h"
 #include "text/normalizer.h"
 #include "text/pretokenizer.h"
@@ -29,6 +30,7 @@ struct brim_tokenizer {
   brim_normalizer normalizer;
   brim_pretokenizer pretokenizer;
   brim_processor processor;
+  brim_decoder decoder;
   int32_t pad_id;
   uint64_t fingerprint;
   brim_tokenizer_file files[BRIM_TOKENIZER_FILES];
@@ -40,6 +42,7 @@ typedef struct brim_exact_token {
   int32_t id;
   uint32_t from, to;
   uint32_t word;
+  bool added; /* an added token, found in the text */
 } brim_exact_token;
 
 typedef struct brim_exact_tokens {
@@ -79,7 +82,10 @@ int brim_legacy_bpe(brim_runtime *runtime, const brim_tokenizer_file *vocab, con
 /* The whole pipeline for one text of valid UTF-8, step by step; tokens are appended to scratch->exact. */
 int brim_exact_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length,
                    brim_error *err) BRIM_CHECK;
+int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
 /* Valid UTF-8 for any bytes: the text itself, or a copy in scratch->clean[which] with U+FFFD for each malformed part. */
 int brim_clean_utf8(brim_scratch *scratch, int which, const char **text, size_t *length, brim_error *err) BRIM_CHECK;
+/* Length of the malformed part at bytes[0]: the beginning of a character that never ends well, or one byte. */
+size_t brim_malformed_length(const uint8_t *bytes, size_t length);
 
 #endif

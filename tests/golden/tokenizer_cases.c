@@ -1,0 +1,169 @@
+/* tokenizer_cases: ids, type ids, offsets, words, windows and decoding of nasty texts for the small tokenizers beside this file.
+ */
+#include "base/json.h"
+#include "brim/brim.h"
+#include "tap.h"
+
+typedef struct job {
+  brim_runtime *runtime;
+  brim_tokenizer *tokenizer;
+  brim_scratch *scratch;
+  brim_encoding encoding, plain;
+  brim_offsets offsets;
+  brim_windows windows;
+  int cases, wrong;
+} job;
+
+static void wrong(job *j, const char *what, const brim_json_value *root) {
+  const brim_json_value *text = brim_json_get(root, "text");
+  if (j->wrong++ < 5)
+    printf("# %s differs: %.*s\n", what, (int)(text->length < 200 ? text->length : 200), text->as.text);
+}
+
+static bool same_numbers(const brim_json_value *list, const int64_t *got, size_t count) {
+  if (list->length != count)
+    return false;
+  size_t i = 0;
+  for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v))
+    if (v->as.integer != got[i++])
+      return false;
+  return true;
+}
+
+/* Copies `count` items of one of the result's arrays as int64. */
+#define NUMBERS(name, array, begin, count)                                                                                       \
+  int64_t *name = malloc(((count) + 1) * sizeof *name);                                                                          \
+  for (size_t i_ = 0; i_ < (count); i_++)                                                                                        \
+  name[i_] = (array)[(begin) + i_]
+
+static void check_arrays(job *j, const brim_json_value *root, size_t count) {
+  NUMBERS(ids, j->encoding.ids, 0, count);
+  NUMBERS(types, j->encoding.type_ids, 0, count);
+  NUMBERS(from, j->offsets.from, 0, count);
+  NUMBERS(to, j->offsets.to, 0, count);
+  NUMBERS(words, j->offsets.words, 0, count);
+  if (!same_numbers(brim_json_get(root, "ids"), ids, count))
+    wrong(j, "ids", root);
+  else if (!same_numbers(brim_json_get(root, "types"), types, count))
+    wrong(j, "type ids", root);
+  else if (!same_numbers(brim_json_get(root, "from"), from, count))
+    wrong(j, "from", root);
+  else if (!same_numbers(brim_json_get(root, "to"), to, count))
+    wrong(j, "to", root);
+  else if (!same_numbers(brim_json_get(root, "words"), words, count))
+    wrong(j, "words", root);
+  free(ids);
+  free(types);
+  free(from);
+  free(to);
+  free(words);
+}
+
+static void check_windows(job *j, const brim_json_value *root) {
+  const brim_json_value *list = brim_json_get(root, "windows");
+  if (j->windows.count != list->length + 1) {
+    wrong(j, "the number of windows", root);
+    return;
+  }
+  size_t w = 1;
+  for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v), w++) {
+    size_t begin = j->windows.starts[w], count = j->windows.starts[w + 1] - begin;
+    NUMBERS(ids, j->encoding.ids, begin, count);
+    if (!same_numbers(v, ids, count))
+      wrong(j, "a window", root);
+    free(ids);
+  }
+}
+
+static void check_decoded(job *j, const brim_json_value *root, const char *key, bool skip) {
+  const brim_json_value *want = brim_json_get(root, key);
+  brim_text text;
+  if (!want)
+    return;
+  brim_text_init(&text, j->runtime);
+  int status = brim_tokenizer_decode(j->tokenizer, j->plain.ids, j->plain.length, skip, &text, NULL);
+  if (status != BRIM_OK || text.length != want->length || (want->length && memcmp(text.data, want->as.text, want->length) != 0))
+    wrong(j, key, root);
+  brim_text_free(&text);
+}
+
+static void check_case(job *j, const brim_json_value *root) {
+  const brim_json_value *text = brim_json_get(root, "text"), *pair = brim_json_get(root, "pair"),
+                        *o = brim_json_get(root, "options");
+  brim_encode_options options = {.max_length = (int32_t)brim_json_number(brim_json_get(o, "max_length"))};
+  const brim_json_value *left = brim_json_get(o, "left"), *special = brim_json_get(o, "special"),
+                        *stride = brim_json_get(o, "stride");
+  options.truncate_left = left && left->as.integer;
+  options.no_special_tokens = special && !special->as.integer;
+  if (brim_json_is_string(brim_json_get(o, "strategy"), "only_first"))
+    options.truncation = BRIM_ONLY_FIRST;
+  if (brim_json_is_string(brim_json_get(o, "strategy"), "only_second"))
+    options.truncation = BRIM_ONLY_SECOND;
+  const char *second = pair ? pair->as.text : NULL;
+  size_t second_length = pair ? pair->length : 0;
+  brim_error err = {0};
+  j->cases++;
+  int plain = brim_tokenizer_encode(j->tokenizer, j->scratch, text->as.text, text->length, second, second_length, &options,
+                                    &j->plain, &err);
+  int status = brim_tokenizer_encode_windows(j->tokenizer, j->scratch, text->as.text, text->length, second, second_length,
+                                             &options, stride ? (int32_t)stride->as.integer : 0, &j->encoding, &j->offsets,
+                                             stride ? &j->windows : NULL, &err);
+  if (brim_json_get(root, "refused")) {
+    if (status == BRIM_OK || plain == BRIM_OK)
+      wrong(j, "what must be refused", root);
+    return;
+  }
+  if (status != BRIM_OK || plain != BRIM_OK) {
+    wrong(j, err.message, root);
+    return;
+  }
+  size_t count = stride ? j->windows.starts[1] : j->encoding.length;
+  check_arrays(j, root, count);
+  if (j->plain.length != count || (count && memcmp(j->plain.ids, j->encoding.ids, count * sizeof(int32_t)) != 0))
+    wrong(j, "encode without offsets", root);
+  if (stride)
+    check_windows(j, root);
+  check_decoded(j, root, "decoded", false);
+  check_decoded(j, root, "decoded_plain", true);
+}
+
+static void check_tokenizer(brim_runtime *runtime, const char *source, const char *name) {
+  char path[600];
+  brim_error err = {0};
+  job j = {.runtime = runtime};
+  snprintf(path, sizeof path, "%s/tests/golden/tokenizers/%s", source, name);
+  if (!ok(brim_tokenizer_load(runtime, path, &j.tokenizer, &err) == BRIM_OK, "%s loads %s", name, err.message))
+    return;
+  ok(brim_scratch_new(runtime, j.tokenizer, &j.scratch, &err) == BRIM_OK, "scratch");
+  snprintf(path, sizeof path, "%s/tests/golden/tokenizer_cases/%s.jsonl", source, name);
+  char *bytes = NULL;
+  size_t length = 0;
+  ok(brim_file_read_all(runtime, path, 0, &bytes, &length, &err) == BRIM_OK, "cases of %s", name);
+  for (const char *at = bytes, *end; at && (end = strchr(at, '\n')); at = end + 1) {
+    brim_json_document *document;
+    if (brim_json_parse(runtime, at, (size_t)(end - at), NULL, &document, &err) != BRIM_OK)
+      break;
+    check_case(&j, brim_json_root(document));
+    brim_json_free(document);
+  }
+  ok(j.cases > 100 && j.wrong == 0, "%s: %d cases, %d differences", name, j.cases, j.wrong);
+  brim_runtime_release(runtime, bytes);
+  brim_encoding_free(&j.encoding);
+  brim_encoding_free(&j.plain);
+  brim_offsets_free(&j.offsets);
+  brim_windows_free(&j.windows);
+  brim_scratch_free(j.scratch);
+  brim_tokenizer_free(j.tokenizer);
+}
+
+int main(void) {
+  static const char *const names[] = {"wordpiece-uncased", "wordpiece-cased", "byte-bpe", "unigram"};
+  const char *source = getenv("BRIM_SOURCE");
+  brim_runtime *runtime;
+  if (!source || brim_runtime_new(NULL, &runtime, NULL) != BRIM_OK)
+    return 1;
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    check_tokenizer(runtime, source, names[i]);
+  brim_runtime_free(runtime);
+  return tap_done();
+}
