@@ -90,7 +90,7 @@ static int find_token(brim_model_loader *l, const brim_json_value *value, const 
 
 static int load_merge(brim_model_loader *l, const brim_json_value *value, uint32_t rank, brim_text *joined) {
   brim_bpe *model = &l->model->bpe;
-  half left, right;
+  half left = {0}, right = {0};
   int32_t left_id, right_id, id;
   BRIM_TRY(read_merge(l, value, &left, &right));
   BRIM_TRY(find_token(l, value, left.text, left.length, &left_id));

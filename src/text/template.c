@@ -104,7 +104,7 @@ static int load_marker(loader *l, const brim_json_value *value, const char *key,
 }
 
 static int load_markers(loader *l, const brim_json_value *value, bool roberta) {
-  int64_t cls, sep;
+  int64_t cls = -1, sep = -1;
   brim_template *single = &l->out->single, *pair = &l->out->pair;
   BRIM_TRY(load_marker(l, value, "cls", &cls));
   BRIM_TRY(load_marker(l, value, "sep", &sep));

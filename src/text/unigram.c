@@ -32,7 +32,7 @@ int brim_unigram_load(brim_model_loader *l) {
   brim_model *model = l->model;
   brim_unigram *u = &model->unigram;
   int64_t unknown = -1;
-  double least;
+  double least = 0;
   u->runtime = model->runtime;
   BRIM_TRY(brim_fields_known(l->document, l->value, "Unigram model", "unk_id vocab byte_fallback", l->err));
   BRIM_TRY(brim_json_read_int(l->document, l->value, "unk_id", 0, INT32_MAX, &unknown, l->err));
