@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+"""Rules about the source, as TAP: source.py SOURCE_ROOT LIBRARY
+
+Folders include only what stands left of them; the command line uses public headers only; the library exports brim_* names alone,
+neither prints nor exits, and calls malloc only where the default allocator is; files stay readable in size."""
+
+import pathlib
+import re
+import subprocess
+import sys
+
+MAY_INCLUDE = {
+    "base": set(),
+    "text": {"base"},
+    "data": {"base", "text"},
+    "batch": {"base", "text", "data"},
+    "ops": {"base"},
+    "model": {"base", "text", "data", "batch", "ops"},
+    "dist": {"base"},
+    "train": {"base", "text", "data", "batch", "ops", "model", "dist"},
+    "study": {"base", "text", "data", "batch", "ops", "model", "dist", "train"},
+    "report": {"base"},
+}
+# The public header of a folder is the folder's own; device.h is ops's.
+PUBLIC = {"brim/device.h": "ops", "brim/brim.h": None}
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
+CODE_NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
+BANNED = re.compile(r"\b(printf|puts|putchar|perror|exit|abort|rand|srand|setlocale|strtok|malloc|calloc|realloc|free|strdup)\s*\(")
+ALLOCATORS = {"malloc", "calloc", "realloc", "free", "strdup"}
+MOST_LINES = 650
+GENERATED = {"unicode_tables.c"}
+
+count = failed = 0
+
+
+def point(problems, name):
+    global count, failed
+    count += 1
+    failed += bool(problems)
+    print(f"{'not ok' if problems else 'ok'} {count} - {name}")
+    for problem in problems:
+        print(f"# {problem}")
+
+
+def files(folder, *suffixes):
+    return sorted(path for path in folder.rglob("*") if path.suffix in suffixes)
+
+
+def owner(name):
+    """The folder that an include belongs to, None for one's own."""
+    if name in PUBLIC:
+        return PUBLIC[name]
+    first, _, rest = name.partition("/")
+    if first == "brim":
+        return rest.removesuffix(".h")
+    return first if rest else None
+
+
+def check_includes(root):
+    for folder, allowed in MAY_INCLUDE.items():
+        problems = []
+        for path in files(root / "src" / folder, ".c", ".h"):
+            for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+                to = owner(name)
+                if to in MAY_INCLUDE and to != folder and to not in allowed:
+                    problems.append(f"{path.relative_to(root)} includes {name}")
+                if name == "brim/brim.h":
+                    problems.append(f"{path.relative_to(root)} includes brim/brim.h, which is for users")
+        point(problems, f"src/{folder} includes only what it may")
+
+
+def check_public_only(root, folder):
+    problems = []
+    for path in files(root / folder, ".c", ".h"):
+        for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            if not name.startswith("brim/") and not (path.parent / name).exists():
+                problems.append(f"{path.relative_to(root)} includes {name}")
+    point(problems, f"{folder} includes public headers only")
+
+
+def check_calls(root):
+    problems = []
+    for path in files(root / "src", ".c", ".h"):
+        if path.name == "bench.c":
+            continue
+        text = CODE_NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), path.read_text(encoding="utf-8"))
+        for match in BANNED.finditer(text):
+            if match[1] in ALLOCATORS and path.name == "runtime.c":
+                continue
+            line = text.count("\n", 0, match.start()) + 1
+            problems.append(f"{path.relative_to(root)}:{line}: {match[1]}")
+    point(problems, "the library does not print, exit, draw or allocate behind the runtime's back")
+
+
+def check_sizes(root):
+    problems = []
+    for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
+        lines = path.read_text(encoding="utf-8").count("\n")
+        if lines > MOST_LINES and path.name not in GENERATED:
+            problems.append(f"{path.relative_to(root)}: {lines} lines")
+    point(problems, f"no file is longer than {MOST_LINES} lines")
+
+
+def check_exports(library):
+    names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.split("\n")
+    found = [line.split()[-1] for line in names if line.strip()]
+    strange = [name for name in found if not name.startswith("brim_")]
+    point(strange or ([] if found else ["nothing is exported"]), "the library exports brim_* and nothing else")
+
+
+def check_globals(library):
+    """Writable data that is not relocated constants: only what the compiler puts there."""
+    listing = subprocess.run(["objdump", "-t", library], capture_output=True, text=True, check=True).stdout
+    problems = []
+    for line in listing.splitlines():
+        parts = line.split()
+        if len(parts) >= 5 and "O" in parts and any(part in (".data", ".bss", ".tdata", ".tbss") for part in parts):
+            if not parts[-1].startswith(("completed.", "__")):
+                problems.append(parts[-1])
+    point(problems, "the library has no mutable globals")
+
+
+def main():
+    root, library = pathlib.Path(sys.argv[1]), sys.argv[2]
+    check_includes(root)
+    for folder in ("cli", "examples"):
+        check_public_only(root, folder)
+    check_calls(root)
+    check_sizes(root)
+    check_exports(library)
+    check_globals(library)
+    print(f"1..{count}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

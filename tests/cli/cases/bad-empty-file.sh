@@ -1,0 +1,3 @@
+: >empty.csv
+$BRIM train --model $MODEL --train empty.csv --output run
+ls

@@ -1,0 +1,1 @@
+$BRIM tokenize -t nothing $DATA/train.csv

@@ -1,0 +1,1 @@
+$BRIM predict --model $MODEL $DATA/test.txt

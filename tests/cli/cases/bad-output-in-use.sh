@@ -1,0 +1,3 @@
+mkdir run && echo mine >run/notes.txt
+$BRIM train --model $MODEL --train $DATA/train.csv --output run --quiet
+ls run

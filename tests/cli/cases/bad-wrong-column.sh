@@ -1,0 +1,1 @@
+$BRIM tokenize -t $MODEL --text-column review $DATA/train.csv

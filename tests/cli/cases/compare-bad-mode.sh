@@ -1,0 +1,1 @@
+$BRIM compare --model $MODEL --train $DATA/train.csv --modes fixed,clever

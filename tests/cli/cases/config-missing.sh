@@ -1,0 +1,1 @@
+$BRIM plan --config none.json --lengths $DATA/lengths.txt

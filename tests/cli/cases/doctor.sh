@@ -1,0 +1,1 @@
+$BRIM doctor --json | python3 -c 'import json,sys; d = json.load(sys.stdin); print(sorted(d), all(x > 0 for s in d["gemm"] for x in s["gflops"]))'

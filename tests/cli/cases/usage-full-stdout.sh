@@ -1,0 +1,1 @@
+$BRIM tokenize -t $MODEL $DATA/train.csv >/dev/full

@@ -1,0 +1,1 @@
+$BRIM train --model $MODEL --train $DATA/train.csv --output run --lr nan

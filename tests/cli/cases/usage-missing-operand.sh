@@ -1,0 +1,1 @@
+$BRIM analyze -t $MODEL

@@ -1,0 +1,1 @@
+$BRIM plan --lengths $DATA/lengths.txt --batch-size 0

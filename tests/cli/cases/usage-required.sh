@@ -1,0 +1,1 @@
+$BRIM train --train $DATA/train.csv --output run

@@ -1,0 +1,1 @@
+$BRIM plan --bacth-size 3 --lengths $DATA/lengths.txt
