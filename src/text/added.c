@@ -11,7 +11,7 @@
 typedef struct loader {
   brim_runtime *runtime;
   const brim_json_document *document;
-  const brim_model *model;
+  const brim_token_model *model;
   const brim_normalizer *normalizer;
   brim_added *out;
   brim_hashmap places; /* content -> index */
@@ -146,7 +146,7 @@ static int load_all(loader *l, const brim_json_value *list) {
 }
 
 int brim_added_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *list,
-                    const brim_model *model, const brim_normalizer *normalizer, brim_added *out, brim_error *err) {
+                    const brim_token_model *model, const brim_normalizer *normalizer, brim_added *out, brim_error *err) {
   *out = (brim_added){.runtime = runtime, .size = model->size};
   loader l = {.runtime = runtime, .document = document, .model = model, .normalizer = normalizer, .out = out, .err = err};
   l.model_count = model->family == BRIM_UNIGRAM ? model->size : (int32_t)model->ids.count;

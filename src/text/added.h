@@ -35,7 +35,8 @@ typedef struct brim_added {
 /* `list` is "added_tokens" (may be NULL). Ids follow the reference: the model's, else the next free one; a file that says
  * otherwise is refused. On failure *out is still to be freed. */
 int brim_added_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *list,
-                    const brim_model *model, const brim_normalizer *normalizer, brim_added *out, brim_error *err) BRIM_CHECK;
+                    const brim_token_model *model, const brim_normalizer *normalizer, brim_added *out,
+                    brim_error *err) BRIM_CHECK;
 void brim_added_free(brim_added *added);
 /* The token of that text, of that id, or NULL. */
 const brim_added_token *brim_added_find(const brim_added *added, const char *text, size_t length);

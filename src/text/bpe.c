@@ -59,7 +59,7 @@ typedef struct half {
 } half;
 
 /* "a b" or ["a", "b"]. */
-static int read_merge(brim_model_loader *l, const brim_json_value *value, half *left, half *right) {
+static int read_merge(brim_token_model_loader *l, const brim_json_value *value, half *left, half *right) {
   if (value->kind == BRIM_JSON_STRING) {
     const char *blank = memchr(value->as.text, ' ', value->length);
     size_t n = blank ? (size_t)(blank - value->as.text) : 0;
@@ -79,7 +79,7 @@ static int read_merge(brim_model_loader *l, const brim_json_value *value, half *
   return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT, "a merge must be two tokens");
 }
 
-static int find_token(brim_model_loader *l, const brim_json_value *value, const char *text, size_t length, int32_t *id) {
+static int find_token(brim_token_model_loader *l, const brim_json_value *value, const char *text, size_t length, int32_t *id) {
   *id = brim_hashmap_get(&l->model->ids, text, length, -1);
   if (*id >= 0)
     return BRIM_OK;
@@ -88,7 +88,7 @@ static int find_token(brim_model_loader *l, const brim_json_value *value, const 
                          text);
 }
 
-static int load_merge(brim_model_loader *l, const brim_json_value *value, uint32_t rank, brim_text *joined) {
+static int load_merge(brim_token_model_loader *l, const brim_json_value *value, uint32_t rank, brim_text *joined) {
   brim_bpe *model = &l->model->bpe;
   half left = {0}, right = {0};
   int32_t left_id, right_id, id;
@@ -106,7 +106,7 @@ static int load_merge(brim_model_loader *l, const brim_json_value *value, uint32
   return BRIM_OK;
 }
 
-static int load_merges(brim_model_loader *l) {
+static int load_merges(brim_token_model_loader *l) {
   const brim_json_value *list = brim_json_get(l->value, "merges");
   if (!list || list->kind != BRIM_JSON_ARRAY)
     return brim_json_error(l->document, l->value, l->err, BRIM_E_FORMAT, "the BPE model needs an array \"merges\"");
@@ -124,7 +124,7 @@ static int load_merges(brim_model_loader *l) {
   return status;
 }
 
-static int load_options(brim_model_loader *l) {
+static int load_options(brim_token_model_loader *l) {
   brim_bpe *model = &l->model->bpe;
   const char *unknown = NULL, *prefix = "", *suffix = "";
   size_t unknown_length = 0;
@@ -150,8 +150,8 @@ static int load_options(brim_model_loader *l) {
   return BRIM_OK;
 }
 
-int brim_bpe_load(brim_model_loader *l) {
-  brim_model *model = l->model;
+int brim_bpe_load(brim_token_model_loader *l) {
+  brim_token_model *model = l->model;
   model->bpe.runtime = model->runtime;
   BRIM_TRY(load_options(l));
   BRIM_TRY(load_merges(l));
@@ -185,7 +185,7 @@ void brim_bpe_free(brim_bpe *model) {
 
 /* ---- symbols ---------------------------------------------------------------------------------------------- */
 
-static int add_symbol(brim_model_work *work, int32_t id, size_t length, brim_error *err) {
+static int add_symbol(brim_token_model_work *work, int32_t id, size_t length, brim_error *err) {
   size_t n = work->symbol_count;
   if (n == work->symbol_capacity)
     BRIM_TRY(brim_grow(work->runtime, (void **)&work->symbols, &work->symbol_capacity, n + 1, sizeof *work->symbols, err));
@@ -211,7 +211,7 @@ static int32_t symbol_id(const brim_bpe *model, const char *bytes, size_t size, 
 }
 
 /* Byte tokens for the character with its prefix and suffix; false when one is missing. */
-static bool fall_back(const brim_bpe *model, brim_model_work *work, const char *bytes, size_t size, bool first, bool last,
+static bool fall_back(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t size, bool first, bool last,
                       int *status, brim_error *err) {
   const char *parts[3] = {model->prefix, bytes, model->suffix};
   size_t lengths[3] = {first ? 0 : model->prefix_length, size, last ? model->suffix_length : 0};
@@ -225,7 +225,7 @@ static bool fall_back(const brim_bpe *model, brim_model_work *work, const char *
   return true;
 }
 
-static int split_symbols(const brim_bpe *model, brim_model_work *work, const char *bytes, size_t length, brim_error *err) {
+static int split_symbols(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length, brim_error *err) {
   size_t unknown = 0; /* bytes of unknown characters that wait to be added */
   work->symbol_count = 0;
   for (size_t i = 0; i < length;) {
@@ -290,7 +290,7 @@ static void merge_short(const brim_bpe *model, brim_symbol *symbols, size_t coun
   }
 }
 
-static int push(brim_model_work *work, uint64_t item, brim_error *err) {
+static int push(brim_token_model_work *work, uint64_t item, brim_error *err) {
   if (work->heap_count == work->heap_capacity)
     BRIM_TRY(brim_grow(work->runtime, (void **)&work->heap, &work->heap_capacity, work->heap_count + 1, sizeof item, err));
   size_t i = work->heap_count++;
@@ -300,7 +300,7 @@ static int push(brim_model_work *work, uint64_t item, brim_error *err) {
   return BRIM_OK;
 }
 
-static uint64_t pop(brim_model_work *work) {
+static uint64_t pop(brim_token_model_work *work) {
   uint64_t top = work->heap[0], item = work->heap[--work->heap_count];
   size_t i = 0, n = work->heap_count;
   for (size_t child; (child = 2 * i + 1) < n; i = child) {
@@ -315,7 +315,7 @@ static uint64_t pop(brim_model_work *work) {
   return top;
 }
 
-static int push_pair(const brim_bpe *model, brim_model_work *work, int32_t place, brim_error *err) {
+static int push_pair(const brim_bpe *model, brim_token_model_work *work, int32_t place, brim_error *err) {
   const brim_symbol *left = &work->symbols[place];
   if (left->next < 0)
     return BRIM_OK;
@@ -323,7 +323,7 @@ static int push_pair(const brim_bpe *model, brim_model_work *work, int32_t place
   return merge ? push(work, (uint64_t)merge->rank << 32 | (uint32_t)place, err) : BRIM_OK;
 }
 
-static int merge_long(const brim_bpe *model, brim_model_work *work, brim_error *err) {
+static int merge_long(const brim_bpe *model, brim_token_model_work *work, brim_error *err) {
   work->heap_count = 0;
   for (size_t i = 0; i + 1 < work->symbol_count; i++)
     BRIM_TRY(push_pair(model, work, (int32_t)i, err));
@@ -344,7 +344,7 @@ static int merge_long(const brim_bpe *model, brim_model_work *work, brim_error *
   return BRIM_OK;
 }
 
-int brim_bpe_merge(const brim_bpe *model, brim_model_work *work, brim_error *err) {
+int brim_bpe_merge(const brim_bpe *model, brim_token_model_work *work, brim_error *err) {
   if (work->symbol_count < 2)
     return BRIM_OK;
   if (work->symbol_count >= HEAP_FROM)
@@ -353,7 +353,7 @@ int brim_bpe_merge(const brim_bpe *model, brim_model_work *work, brim_error *err
   return BRIM_OK;
 }
 
-int brim_bpe_run(const brim_bpe *model, brim_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
+int brim_bpe_run(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
                  brim_error *err) {
   int32_t whole = model->ignore_merges ? brim_trie_get(&model->whole, bytes, length) : -1;
   if (whole >= 0)

@@ -27,7 +27,7 @@ int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, bri
 void brim_scratch_free(brim_scratch *s) {
   if (!s)
     return;
-  brim_model_work_free(&s->work);
+  brim_token_model_work_free(&s->work);
   brim_runes_free(&s->section);
   brim_runes_free(&s->spare);
   brim_runes_free(&s->form);

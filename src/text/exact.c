@@ -95,7 +95,7 @@ int brim_exact_run(const brim_tokenizer *t, brim_scratch *s, const char *text, s
     }
     BRIM_TRY(spell(s, runes, count, err));
     s->piece_tokens.count = 0;
-    BRIM_TRY(brim_model_run(&t->model, &s->work, s->bytes.data, s->bytes.length, &s->piece_tokens, err));
+    BRIM_TRY(brim_token_model_run(&t->model, &s->work, s->bytes.data, s->bytes.length, &s->piece_tokens, err));
     for (size_t i = 0; i < s->piece_tokens.count; i++) {
       brim_piece_token token = s->piece_tokens.at[i];
       size_t first = s->places[token.from], last = s->places[token.to - (token.to > token.from)];

@@ -38,7 +38,7 @@ static int build(brim_tokenizer *t, const brim_json_document *document, const ch
                              "version truncation padding added_tokens normalizer pre_tokenizer post_processor decoder model",
                              err));
   BRIM_TRY(check_version(document, root, err));
-  BRIM_TRY(brim_model_load(t->runtime, document, brim_json_get(root, "model"), bytes, length, &t->model, err));
+  BRIM_TRY(brim_token_model_load(t->runtime, document, brim_json_get(root, "model"), bytes, length, &t->model, err));
   BRIM_TRY(brim_normalizer_load(t->runtime, document, brim_json_get(root, "normalizer"), &t->normalizer, err));
   BRIM_TRY(brim_pretokenizer_load(t->runtime, document, brim_json_get(root, "pre_tokenizer"), &t->pretokenizer, err));
   BRIM_TRY(brim_processor_load(t->runtime, document, brim_json_get(root, "post_processor"), &t->processor, err));
@@ -183,7 +183,7 @@ int brim_tokenizer_load(brim_runtime *runtime, const char *path, brim_tokenizer 
 void brim_tokenizer_free(brim_tokenizer *t) {
   if (!t)
     return;
-  brim_model_free(&t->model);
+  brim_token_model_free(&t->model);
   brim_added_free(&t->added);
   brim_normalizer_free(&t->normalizer);
   brim_pretokenizer_free(&t->pretokenizer);

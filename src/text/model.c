@@ -17,7 +17,7 @@ int brim_piece_tokens_add(brim_piece_tokens *tokens, int32_t id, size_t from, si
 /* ---- vocabulary ------------------------------------------------------------------------------------------- */
 
 /* Sizes the tables for ids below `size` and texts of `bytes` bytes. */
-static int reserve(brim_model *model, int64_t size, size_t count, size_t bytes, brim_error *err) {
+static int reserve(brim_token_model *model, int64_t size, size_t count, size_t bytes, brim_error *err) {
   model->size = (int32_t)size;
   model->tokens = brim_alloc_array_zero(model->runtime, (size_t)size + 1, sizeof *model->tokens);
   model->lengths = brim_alloc_array_zero(model->runtime, (size_t)size + 1, sizeof *model->lengths);
@@ -28,7 +28,7 @@ static int reserve(brim_model *model, int64_t size, size_t count, size_t bytes, 
 }
 
 /* {"token": id, ...} */
-static int load_object(brim_model_loader *l, const brim_json_value *vocab) {
+static int load_object(brim_token_model_loader *l, const brim_json_value *vocab) {
   int64_t top = -1;
   size_t bytes = 0, used = 0, limit = (size_t)vocab->length * 16 + 65536;
   for (const brim_json_value *key = brim_json_first(vocab); key; key = brim_json_after(vocab, key)) {
@@ -40,7 +40,7 @@ static int load_object(brim_model_loader *l, const brim_json_value *vocab) {
       top = id->as.integer;
     bytes += key->length;
   }
-  brim_model *model = l->model;
+  brim_token_model *model = l->model;
   BRIM_TRY(reserve(model, top + 1, vocab->length, bytes, l->err));
   for (const brim_json_value *key = brim_json_first(vocab); key; key = brim_json_after(vocab, key)) {
     int32_t id = (int32_t)brim_json_member(key)->as.integer;
@@ -58,8 +58,8 @@ static int load_object(brim_model_loader *l, const brim_json_value *vocab) {
 }
 
 /* [["piece", score], ...]: the id is the place; a piece that comes twice is found by its last id. */
-static int load_array(brim_model_loader *l, const brim_json_value *vocab) {
-  brim_model *model = l->model;
+static int load_array(brim_token_model_loader *l, const brim_json_value *vocab) {
+  brim_token_model *model = l->model;
   size_t bytes = 0, used = 0;
   int32_t id = 0;
   for (const brim_json_value *v = brim_json_first(vocab); v; v = brim_json_after(vocab, v)) {
@@ -86,7 +86,7 @@ static int load_array(brim_model_loader *l, const brim_json_value *vocab) {
 /* ---- which model ------------------------------------------------------------------------------------------ */
 
 /* Old files have no "type": BPE has merges, Unigram's vocabulary is an array. */
-static int find_family(brim_model_loader *l) {
+static int find_family(brim_token_model_loader *l) {
   const char *type = NULL;
   size_t length = 0;
   BRIM_TRY(brim_json_read_string(l->document, l->value, "type", &type, &length, l->err));
@@ -107,11 +107,11 @@ static int find_family(brim_model_loader *l) {
   return BRIM_OK;
 }
 
-int brim_model_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value, const char *bytes,
-                    size_t length, brim_model *out, brim_error *err) {
-  *out = (brim_model){.runtime = runtime};
+int brim_token_model_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
+                          const char *bytes, size_t length, brim_token_model *out, brim_error *err) {
+  *out = (brim_token_model){.runtime = runtime};
   brim_hashmap_init(&out->ids, runtime);
-  brim_model_loader l = {document, value, bytes, length, out, err};
+  brim_token_model_loader l = {document, value, bytes, length, out, err};
   if (!value || value->kind != BRIM_JSON_OBJECT)
     return brim_json_error(document, value, err, BRIM_E_FORMAT, "the file has no \"model\" object");
   BRIM_TRY(find_family(&l));
@@ -133,7 +133,7 @@ int brim_model_load(brim_runtime *runtime, const brim_json_document *document, c
   }
 }
 
-void brim_model_free(brim_model *model) {
+void brim_token_model_free(brim_token_model *model) {
   brim_wordpiece_free(&model->wordpiece);
   brim_bpe_free(&model->bpe);
   brim_unigram_free(&model->unigram);
@@ -145,7 +145,7 @@ void brim_model_free(brim_model *model) {
   brim_release(model->runtime, model->text);
 }
 
-void brim_model_work_free(brim_model_work *work) {
+void brim_token_model_work_free(brim_token_model_work *work) {
   if (!work->runtime)
     return;
   brim_release(work->runtime, work->symbols);
@@ -153,8 +153,8 @@ void brim_model_work_free(brim_model_work *work) {
   brim_release(work->runtime, work->nodes);
 }
 
-int brim_model_run(const brim_model *model, brim_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
-                   brim_error *err) {
+int brim_token_model_run(const brim_token_model *model, brim_token_model_work *work, const char *bytes, size_t length,
+                         brim_piece_tokens *out, brim_error *err) {
   switch (model->family) {
   case BRIM_WORDPIECE:
     return brim_wordpiece_run(&model->wordpiece, bytes, length, out, err);

@@ -58,7 +58,7 @@ typedef struct brim_unigram {
   int32_t byte_ids[256];
 } brim_unigram;
 
-typedef struct brim_model {
+typedef struct brim_token_model {
   brim_runtime *runtime;
   brim_family family;
   int32_t size;        /* one more than the highest id */
@@ -69,11 +69,11 @@ typedef struct brim_model {
   brim_wordpiece wordpiece;
   brim_bpe bpe;
   brim_unigram unigram;
-} brim_model;
+} brim_token_model;
 
-int brim_model_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value, const char *bytes,
-                    size_t length, brim_model *out, brim_error *err) BRIM_CHECK;
-void brim_model_free(brim_model *model);
+int brim_token_model_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
+                          const char *bytes, size_t length, brim_token_model *out, brim_error *err) BRIM_CHECK;
+void brim_token_model_free(brim_token_model *model);
 
 /* Working memory of a model, one a thread. */
 typedef struct brim_symbol {
@@ -86,7 +86,7 @@ typedef struct brim_path_node {
   int32_t id;
   uint32_t from; /* UINT32_MAX: not reached */
 } brim_path_node;
-typedef struct brim_model_work {
+typedef struct brim_token_model_work {
   brim_runtime *runtime;
   brim_symbol *symbols;
   size_t symbol_count, symbol_capacity;
@@ -94,35 +94,35 @@ typedef struct brim_model_work {
   size_t heap_count, heap_capacity;
   brim_path_node *nodes;
   size_t node_capacity;
-} brim_model_work;
-void brim_model_work_free(brim_model_work *work);
+} brim_token_model_work;
+void brim_token_model_work_free(brim_token_model_work *work);
 
 /* Appends the tokens of bytes[0..length), valid UTF-8, to out. */
-int brim_model_run(const brim_model *model, brim_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
-                   brim_error *err) BRIM_CHECK;
+int brim_token_model_run(const brim_token_model *model, brim_token_model_work *work, const char *bytes, size_t length,
+                         brim_piece_tokens *out, brim_error *err) BRIM_CHECK;
 
 /* Parts of the above, one file each. `keys` has room for every token; loaders may reorder it. */
-typedef struct brim_model_loader {
+typedef struct brim_token_model_loader {
   const brim_json_document *document;
   const brim_json_value *value;
   const char *bytes; /* the file */
   size_t length;
-  brim_model *model;
+  brim_token_model *model;
   brim_error *err;
-} brim_model_loader;
-int brim_wordpiece_load(brim_model_loader *loader) BRIM_CHECK;
+} brim_token_model_loader;
+int brim_wordpiece_load(brim_token_model_loader *loader) BRIM_CHECK;
 void brim_wordpiece_free(brim_wordpiece *model);
 int brim_wordpiece_run(const brim_wordpiece *model, const char *bytes, size_t length, brim_piece_tokens *out,
                        brim_error *err) BRIM_CHECK;
-int brim_bpe_load(brim_model_loader *loader) BRIM_CHECK;
+int brim_bpe_load(brim_token_model_loader *loader) BRIM_CHECK;
 void brim_bpe_free(brim_bpe *model);
-int brim_bpe_run(const brim_bpe *model, brim_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
+int brim_bpe_run(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
                  brim_error *err) BRIM_CHECK;
 /* The symbols in `work` after all merges; those with length 0 are gone. */
-int brim_bpe_merge(const brim_bpe *model, brim_model_work *work, brim_error *err) BRIM_CHECK;
-int brim_unigram_load(brim_model_loader *loader) BRIM_CHECK;
+int brim_bpe_merge(const brim_bpe *model, brim_token_model_work *work, brim_error *err) BRIM_CHECK;
+int brim_unigram_load(brim_token_model_loader *loader) BRIM_CHECK;
 void brim_unigram_free(brim_unigram *model);
-int brim_unigram_run(const brim_unigram *model, brim_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
-                     brim_error *err) BRIM_CHECK;
+int brim_unigram_run(const brim_unigram *model, brim_token_model_work *work, const char *bytes, size_t length,
+                     brim_piece_tokens *out, brim_error *err) BRIM_CHECK;
 
 #endif

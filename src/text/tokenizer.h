@@ -25,7 +25,7 @@ typedef struct brim_tokenizer_file {
 
 struct brim_tokenizer {
   brim_runtime *runtime;
-  brim_model model;
+  brim_token_model model;
   brim_added added;
   brim_normalizer normalizer;
   brim_pretokenizer pretokenizer;
@@ -59,7 +59,7 @@ typedef struct brim_ids {
 
 struct brim_scratch {
   brim_runtime *runtime;
-  brim_model_work work;
+  brim_token_model_work work;
   brim_runes section, spare, form;
   brim_pieces pieces, spare_pieces;
   brim_piece_tokens piece_tokens;

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-static int load_scores(brim_model_loader *l, double *least) {
+static int load_scores(brim_token_model_loader *l, double *least) {
   brim_unigram *model = &l->model->unigram;
   const brim_json_value *list = brim_json_get(l->value, "vocab");
   model->scores = brim_alloc_array(model->runtime, (size_t)l->model->size + 1, sizeof *model->scores);
@@ -28,8 +28,8 @@ static int load_scores(brim_model_loader *l, double *least) {
   return BRIM_OK;
 }
 
-int brim_unigram_load(brim_model_loader *l) {
-  brim_model *model = l->model;
+int brim_unigram_load(brim_token_model_loader *l) {
+  brim_token_model *model = l->model;
   brim_unigram *u = &model->unigram;
   int64_t unknown = -1;
   double least = 0;
@@ -114,8 +114,8 @@ static int put_unknown(const brim_unigram *model, const char *bytes, size_t from
   return BRIM_OK;
 }
 
-int brim_unigram_run(const brim_unigram *model, brim_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,
-                     brim_error *err) {
+int brim_unigram_run(const brim_unigram *model, brim_token_model_work *work, const char *bytes, size_t length,
+                     brim_piece_tokens *out, brim_error *err) {
   if (length == 0)
     return BRIM_OK;
   if (length + 1 > work->node_capacity)

@@ -6,7 +6,7 @@
 #include "text/unicode.h"
 #include <string.h>
 
-static int build_tries(brim_model *model, brim_trie_key *keys, const char *prefix, size_t prefix_length, brim_error *err) {
+static int build_tries(brim_token_model *model, brim_trie_key *keys, const char *prefix, size_t prefix_length, brim_error *err) {
   size_t count = 0;
   for (int32_t id = 0; id < model->size; id++)
     if (model->tokens[id])
@@ -22,7 +22,7 @@ static int build_tries(brim_model *model, brim_trie_key *keys, const char *prefi
   return brim_trie_build(model->runtime, keys, count, &model->wordpiece.inside, err);
 }
 
-int brim_wordpiece_load(brim_model_loader *l) {
+int brim_wordpiece_load(brim_token_model_loader *l) {
   const char *unknown = "[UNK]", *prefix = "##";
   size_t unknown_length = 5, prefix_length = 2;
   int64_t max_chars = 100;
@@ -31,7 +31,7 @@ int brim_wordpiece_load(brim_model_loader *l) {
   BRIM_TRY(brim_json_read_string(l->document, l->value, "unk_token", &unknown, &unknown_length, l->err));
   BRIM_TRY(brim_json_read_string(l->document, l->value, "continuing_subword_prefix", &prefix, &prefix_length, l->err));
   BRIM_TRY(brim_json_read_int(l->document, l->value, "max_input_chars_per_word", 0, UINT32_MAX, &max_chars, l->err));
-  brim_model *model = l->model;
+  brim_token_model *model = l->model;
   brim_wordpiece *w = &model->wordpiece;
   w->unknown = brim_hashmap_get(&model->ids, unknown, unknown_length, -1);
   w->max_chars = (uint32_t)max_chars;
