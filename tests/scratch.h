@@ -33,11 +33,11 @@ __attribute__((unused)) static const char *scratch_folder(void) {
   return scratch_path;
 }
 
-/* The path of a file in the folder; eight of them are good at a time. */
+/* The path of a file in the folder; the last 64 are good. */
 __attribute__((unused)) static const char *scratch_file(const char *name) {
-  static char paths[8][512];
+  static char paths[64][512];
   static int next;
-  char *path = paths[next++ % 8];
+  char *path = paths[next++ % 64];
   snprintf(path, sizeof paths[0], "%s/%s", scratch_folder(), name);
   return path;
 }

@@ -28,14 +28,13 @@ static int split_record(brim_reader *reader, const char **record, brim_error *er
     bool final = length < least;
     brim_split_status status = file->quoted ? brim_split_quoted(&reader->split, *record, length, final, file->delimiter)
                                             : brim_split_plain(&reader->split, *record, length, final, file->delimiter);
-    if (status == BRIM_SPLIT_DONE)
-      return BRIM_OK;
-    if (status != BRIM_SPLIT_MORE)
-      return split_failed(reader, status, *record, err);
-    if (length >= reader->max_record)
+    size_t extent = status == BRIM_SPLIT_DONE ? reader->split.used : status == BRIM_SPLIT_STRAY ? reader->split.fault : length;
+    if (extent > reader->max_record)
       return brim_reader_fault(reader, err, *record, 0, "a record of more than %zu bytes begins here%s", reader->max_record,
                                file->quoted ? ": is a quote never closed?" : "");
-    least = length < reader->max_record / 2 ? 2 * length : reader->max_record + 1;
+    if (status != BRIM_SPLIT_MORE)
+      return status == BRIM_SPLIT_DONE ? BRIM_OK : split_failed(reader, status, *record, err);
+    least = length <= reader->max_record / 2 ? 2 * length : reader->max_record + 1;
   }
 }
 

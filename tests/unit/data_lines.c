@@ -85,7 +85,7 @@ static void jsonl_errors(void) {
   ok_string(data_read_text("a.jsonl", "{\"text\":null}\n", NULL), "!5 a.jsonl: line 1, byte 0: \"text\" is null or empty\n",
             "jsonl: a null text");
   ok_string(data_read_text("a.jsonl", "{\"text\":5}\n", NULL),
-            "!5 a.jsonl: line 1, byte 8: \"text\" is a number where a string is due\n", "jsonl: a number as text");
+            "!5 a.jsonl: line 1, byte 8: \"text\" is an integer where a string is due\n", "jsonl: a number as text");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[1]}\n", NULL),
             "!5 a.jsonl: line 1, byte 20: \"label\" is an array where a string, a number or a boolean is due\n",
             "jsonl: an array as label");
@@ -107,7 +107,8 @@ static void jsonl_errors(void) {
     char file[128];
     snprintf(file, sizeof file, "{\"text\":\"ok\"}\n%s\n", broken[i]);
     const char *got = data_read_text("a.jsonl", file, NULL);
-    ok(strncmp(got, "0 1 0 [ok] - -\n!5 a.jsonl: line 2, byte ", 41) == 0, "jsonl: %s is refused", broken[i]);
+    const char *want = "0 1 0 [ok] - -\n!5 a.jsonl: line 2, byte ";
+    ok(strncmp(got, want, strlen(want)) == 0, "jsonl: %s is refused", broken[i]);
   }
   brim_source_options headless = {.no_header = true};
   ok_string(data_read_text("a.jsonl", "{}\n", &headless),

@@ -91,7 +91,7 @@ static void compressed(void) {
   ok_string(data_read_bytes("z.csv.zst", packed, size, NULL), want, "zst");
   ok_string(data_read_bytes("z2.csv", packed, size, NULL), want, "zst without its name");
   const char *got = data_read_bytes("z3.csv.zst", packed, size - 5, NULL);
-  ok(strstr(got, "!5 z3.csv.zst: ") != NULL, "cut zst: %s", got);
+  ok(strstr(got, "!5 z3.csv.zst: byte ") != NULL, "cut zst");
 }
 
 static void standard_input(void) {
@@ -156,7 +156,7 @@ static void selection(void) {
   brim_where where[] = {{"split", "train"}, {"lang", "en"}};
   brim_source_options options = {.min_chars = 3, .where = where, .where_count = 2};
   const char *a =
-      scratch_write("w.csv", "split,text,lang\ntrain,abc,en\ntest,abc,en\ntrain,\" a\tb \",en\ntrain,abcd,de\ntrain,\xC3\xA9\xC3"
+      scratch_write("w.csv", "split,text,lang\ntrain,abc,en\ntest,abc,en\ntrain,\" ab \",en\ntrain,abcd,de\ntrain,\xC3\xA9\xC3"
                              "\xA9\xC3\xA9 ,en\n");
   const char *b = scratch_write(
       "w.jsonl", "{\"split\":\"meta\",\"lang\":1}\n{\"text\":\"\\u00a0 ab\",\"split\":\"train\",\"lang\":\"en\"}\n");
@@ -168,7 +168,7 @@ static void selection(void) {
   ok_int(brim_reader_open(data_runtime, paths_, 2, &options, &reader, NULL), BRIM_OK, "selection: open");
   while (brim_reader_next(reader, &record, NULL) == BRIM_OK)
     data_show_record(&out, &record);
-  ok_string(out.data, "0 2 16 [abc] - -\n4 6 74 [\xC3\xA9\xC3\xA9\xC3\xA9 ] - -\n", "selection: the rows that are read");
+  ok_string(out.data, "0 2 16 [abc] - -\n4 6 71 [\xC3\xA9\xC3\xA9\xC3\xA9 ] - -\n", "selection: the rows that are read");
   uint64_t count;
   const brim_exclusion *excluded = brim_reader_excluded(reader, &count);
   ok_int(count, 5, "selection: the rows that are not");
