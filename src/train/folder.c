@@ -76,6 +76,30 @@ static int folder_clean_checkpoints(const brim_run_folder *folder, bool all, bri
   return status;
 }
 
+/* Files that a killed process was about to rename: "model.safetensors.tmp-XXXXXX", and so the tokenizer's. */
+static bool folder_is_leftover(const char *name) {
+  static const char *const ours[] = {"config.json", "model.", "tokenizer", "vocab", "merges", "special_tokens", "sentencepiece"};
+  const char *mark = strstr(name, ".tmp-");
+  if (!mark || strlen(mark) != strlen(".tmp-XXXXXX"))
+    return false;
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+    if (strncmp(name, ours[i], strlen(ours[i])) == 0)
+      return true;
+  return false;
+}
+
+static int folder_clean_leftovers(const brim_run_folder *folder, brim_error *err) {
+  char **names;
+  size_t count;
+  BRIM_TRY(brim_list_folder(folder->runtime, folder->output, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++)
+    if (folder_is_leftover(names[i]))
+      status = folder_remove(folder, folder->output, names[i], err);
+  brim_names_free(folder->runtime, names, count);
+  return status;
+}
+
 static int folder_replace_run(brim_run_folder *folder, brim_error *err) {
   BRIM_TRY(brim_log_cut(&folder->log, 0, err));
   BRIM_TRY(folder_clean_checkpoints(folder, true, err));
@@ -89,6 +113,7 @@ static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, br
   size_t count;
   BRIM_TRY(brim_checkpoint_steps(folder->runtime, folder->checkpoints, &steps, &count, err));
   brim_release(folder->runtime, steps);
+  BRIM_TRY(folder_clean_leftovers(folder, err));
   if (resume || (folder->log.bytes == 0 && count == 0))
     return folder_clean_checkpoints(folder, false, err);
   if (overwrite)

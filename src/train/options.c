@@ -70,8 +70,6 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   int32_t world = o->group.world_size > 0 ? o->group.world_size : 1;
   if (o->group.rank < 0 || o->group.rank >= world)
     return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
-  if (o->plan.batch_size == 0 && o->plan.max_tokens == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "batch_size is 0 and there is no max_tokens: give the rows of a step (usually 16)");
   int status = options_check_metric(o->best_metric, err);
   return status ? status : brim_plan_options_check(&o->plan, err);
 }

@@ -244,23 +244,31 @@ static bool field_equals(const brim_json_value *value, const brim_field *field) 
   }
 }
 
-static void value_text(char buffer[40], const brim_json_value *value) {
-  switch (value->kind) {
-  case BRIM_JSON_STRING:
-    snprintf(buffer, 40, "%.*s", (int)(value->length < 32 ? value->length : 32), value->as.text);
-    break;
-  case BRIM_JSON_INT:
-    snprintf(buffer, 40, "%" PRId64, value->as.integer);
-    break;
-  case BRIM_JSON_REAL:
-    snprintf(buffer, 40, "%.9g", value->as.real);
-    break;
-  case BRIM_JSON_BOOL:
-    snprintf(buffer, 40, "%s", value->as.integer ? "true" : "false");
-    break;
-  default:
-    snprintf(buffer, 40, "something else");
-  }
+typedef struct short_text {
+  char text[40];
+} short_text;
+
+static short_text value_text(const brim_json_value *value) {
+  short_text out;
+  int length = (int)(value->length < 32 ? value->length : 32);
+  if (value->kind == BRIM_JSON_STRING)
+    snprintf(out.text, sizeof out.text, "%.*s", length, value->as.text);
+  else if (value->kind == BRIM_JSON_BOOL)
+    snprintf(out.text, sizeof out.text, "%s", value->as.integer ? "true" : "false");
+  else
+    snprintf(out.text, sizeof out.text, "%.9g", brim_json_number(value));
+  return out;
+}
+
+static short_text field_short(const brim_field *field) {
+  short_text out;
+  if (field->kind == BRIM_VALUE_TEXT)
+    snprintf(out.text, sizeof out.text, "%.32s", field->text);
+  else if (field->kind == BRIM_VALUE_BOOL)
+    snprintf(out.text, sizeof out.text, "%s", field->integer ? "true" : "false");
+  else
+    snprintf(out.text, sizeof out.text, "%.9g", field->kind == BRIM_VALUE_INT ? (double)field->integer : field->real);
+  return out;
 }
 
 static int state_compare_options(const brim_json_document *document, const brim_train_options *options, brim_error *err) {
@@ -273,12 +281,9 @@ static int state_compare_options(const brim_json_document *document, const brim_
       return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing", fields[i].name);
     if (field_equals(value, &fields[i]))
       continue;
-    char before[40];
-    value_text(before, value);
-    return brim_json_error(
-        document, value, err, BRIM_E_MISMATCH,
-        "the run was begun with %s %s, which differs now: give the same value to go on, or another output folder", fields[i].name,
-        before);
+    return brim_json_error(document, value, err, BRIM_E_MISMATCH,
+                           "the run was begun with %s %s, now it is %s: give the same value to go on, or another output folder",
+                           fields[i].name, value_text(value).text, field_short(&fields[i]).text);
   }
   return BRIM_OK;
 }

@@ -146,5 +146,7 @@ int brim_trainer_step(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_trainer_emit_step(t, sums.loss, lr, norm, err));
   t->state.log_bytes = t->folder.log.bytes;
   t->safe = t->state;
+  if (t->options.group.world_size == 1)
+    cancel = brim_runtime_cancelled(t->runtime); /* ranks decide together, in their next step */
   return cancel ? brim_error_cancelled(err) : BRIM_OK;
 }

@@ -1,0 +1,207 @@
+/* Training when memory or the disk is full: one clear error, nothing lost, nothing half-written. */
+#include <signal.h>
+#include <sys/resource.h>
+
+#include "train_case.h"
+
+static const char *model_folder;
+
+/* ---- the n-th allocation fails ------------------------------------------------------------------------------ */
+
+typedef struct faulty {
+  int64_t left; /* allocations until the one that fails; negative: none does */
+  int64_t live; /* blocks out */
+} faulty;
+
+static bool faulty_fails(faulty *f) {
+  return f->left >= 0 && f->left-- == 0;
+}
+
+static void *faulty_allocate(void *context, size_t size) {
+  faulty *f = context;
+  void *p = faulty_fails(f) ? NULL : malloc(size ? size : 1);
+  f->live += p != NULL;
+  return p;
+}
+
+static void *faulty_resize(void *context, void *pointer, size_t size) {
+  faulty *f = context;
+  void *p = faulty_fails(f) ? NULL : realloc(pointer, size ? size : 1);
+  f->live += p && !pointer;
+  return p;
+}
+
+static void faulty_release(void *context, void *pointer) {
+  faulty *f = context;
+  f->live -= pointer != NULL;
+  free(pointer);
+}
+
+/* A run of two steps with evaluation, checkpoint and resume; then everything is freed. */
+static int small_run(faulty *memory, const char *output, int64_t fail_at, brim_error *err) {
+  const brim_allocator allocator = {faulty_allocate, faulty_resize, faulty_release, memory};
+  case_job job;
+  brim_train_options options = case_options(output);
+  brim_train_result result;
+  options.max_steps = 2;
+  options.save_every = 1;
+  options.resume = true;
+  memory->left = -1;
+  int status = case_open_with(&job, model_folder, 1, &allocator, "plain", err);
+  if (!status) {
+    job.train = case_dataset(job.runtime, 12, 10, 500, 3, 1);
+    job.eval = case_dataset(job.runtime, 4, 10, 500, 3, 2);
+    memory->left = fail_at;
+    status = case_train(&job, &options, &result, err);
+    memory->left = -1;
+  }
+  case_close(&job);
+  return status;
+}
+
+static void allocations(bool resumed) {
+  const char *output = scratch_file("memory");
+  faulty memory = {0};
+  brim_error err = {0};
+  int64_t n = 0, bad = 0, leaks = 0;
+  int status = BRIM_E_MEMORY;
+  case_remove(output);
+  if (resumed && small_run(&memory, output, -1, &err))
+    printf("# %s\n", err.message);
+  for (; status != BRIM_OK && n < 20000; n++) {
+    if (!resumed)
+      case_remove(output);
+    err = (brim_error){0};
+    status = small_run(&memory, output, n, &err);
+    bad += status != BRIM_OK && (status != BRIM_E_MEMORY || !*err.message);
+    if (bad == 1 && status != BRIM_OK && status != BRIM_E_MEMORY)
+      printf("# allocation %d: %d %s\n", (int)n, status, err.message);
+    leaks += memory.live != 0;
+    memory.live = 0;
+  }
+  ok(status == BRIM_OK && n > 20, "%s: a run comes through at last, after %d failed allocations", resumed ? "resumed" : "fresh",
+     (int)n - 1);
+  ok_int(bad, 0, "each was reported as such");
+  ok_int(leaks, 0, "and lost no memory");
+}
+
+/* Steps allocate nothing once the first epoch has been seen. */
+typedef struct watcher {
+  faulty *memory;
+  int64_t at_step[32];
+} watcher;
+
+static int64_t allocations_made;
+
+static void *counting_allocate(void *context, size_t size) {
+  allocations_made++;
+  return faulty_allocate(context, size);
+}
+
+static void *counting_resize(void *context, void *pointer, size_t size) {
+  allocations_made++;
+  return faulty_resize(context, pointer, size);
+}
+
+static int watch(void *context, const brim_event *event) {
+  watcher *w = context;
+  if (strcmp(event->kind, "step") == 0)
+    w->at_step[brim_event_field(event, "step")->integer] = allocations_made;
+  return 0;
+}
+
+static void steady_state(void) {
+  faulty memory = {.left = -1};
+  const brim_allocator allocator = {counting_allocate, counting_resize, faulty_release, &memory};
+  case_job job;
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  brim_error err = {0};
+  watcher w = {&memory, {0}};
+  if (case_open_with(&job, model_folder, 2, &allocator, NULL, &err))
+    abort();
+  job.train = case_dataset(job.runtime, 120, 30, 500, 3, 1);
+  options.event = watch;
+  options.event_context = &w;
+  options.epochs = 1;
+  ok_int(case_train(&job, &options, &result, &err), BRIM_OK, "a run of 15 steps");
+  ok_int(w.at_step[15] - w.at_step[1], 0, "no step behind the first allocates anything");
+  case_close(&job);
+}
+
+/* ---- the disk is full --------------------------------------------------------------------------------------- */
+
+/* From step `step` on no file may become longer than `bytes`: what a full disk looks like to a process that ignores SIGXFSZ. */
+typedef struct limiter {
+  int64_t step;
+  rlim_t bytes;
+} limiter;
+
+static int limit_at(void *context, const brim_event *event) {
+  const limiter *l = context;
+  if (strcmp(event->kind, "step") == 0 && brim_event_field(event, "step")->integer == l->step)
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){l->bytes, RLIM_INFINITY});
+  return 0;
+}
+
+static int limited_run(const char *output, limiter *limit, brim_error *err, float **weights) {
+  case_job job;
+  brim_train_options options = case_options(output);
+  brim_train_result result;
+  options.save_every = 2;
+  options.resume = true;
+  if (limit)
+    options.event = limit_at, options.event_context = limit;
+  job = case_open(model_folder, 2);
+  int status = case_train(&job, &options, &result, err);
+  setrlimit(RLIMIT_FSIZE, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+  if (weights)
+    *weights = case_weights(&job);
+  case_close(&job);
+  return status;
+}
+
+static void full_disk(void) {
+  static const limiter limits[] = {{4, 200000}, {4, 500000}, {4, 2000}, {6, 100}, {12, 300000}};
+  brim_error err = {0};
+  float *want, *got;
+  case_job job = case_open(model_folder, 1);
+  size_t bytes = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+  case_close(&job);
+  ok_int(limited_run(scratch_file("roomy"), NULL, &err, &want), BRIM_OK, "a run with room enough");
+  char *log = case_log(scratch_file("roomy"));
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    const char *output = scratch_file("full");
+    limiter limit = limits[i];
+    err = (brim_error){0};
+    case_remove(output);
+    int status = limited_run(output, &limit, &err, NULL);
+    char text[1200];
+    brim_error_text(&err, text, sizeof text);
+    ok(status == BRIM_E_IO && !strchr(text, '\n'), "full at step %d: %s", (int)limit.step, text);
+    const char *names = case_names(case_path(output, "checkpoints"));
+    ok(strstr(names, "step-2") || strstr(names, "step-4") || strstr(names, "step-10"), "the checkpoint before is there: %s",
+       names);
+    ok(!strstr(names, ".tmp"), "nothing half-written is left");
+    status = limited_run(output, NULL, &err, &got);
+    ok(status == BRIM_OK && memcmp(got, want, bytes) == 0, "with room again it goes on to the same bits");
+    char *after = case_log(output);
+    case_same_text(after, log, "and the same log");
+    free(after), free(got);
+  }
+  free(log), free(want);
+}
+
+int main(void) {
+  signal(SIGXFSZ, SIG_IGN);
+  model_folder = case_model_folder("bert-pair-3");
+  if (!model_folder) {
+    tap_skip("faults", "there are no golden models");
+    return tap_done();
+  }
+  allocations(false);
+  allocations(true);
+  steady_state();
+  full_disk();
+  return tap_done();
+}

@@ -1,0 +1,331 @@
+/* The result does not depend on how it is executed: padding, cuts, micro-batches, threads, ranks; with dropout on. */
+#include <pthread.h>
+
+#include "train_case.h"
+
+static const char *model_folder;
+
+/* ---- one gradient, executed in many ways -------------------------------------------------------------------- */
+
+typedef struct way {
+  const char *name;
+  brim_padding padding;
+  int64_t max_tokens, max_rows;
+  int threads, pad_to;
+  bool bits; /* bit-equal to the first, not only near */
+} way;
+
+/* Loss and gradient of the first step of an epoch. */
+static double first_gradient(case_job *job, const way *w, float *gradient) {
+  brim_plan_options options = {.batching = BRIM_RANDOM,
+                               .padding = w->padding,
+                               .batch_size = 16,
+                               .max_tokens = w->max_tokens,
+                               .max_rows = w->max_rows,
+                               .max_length = 40,
+                               .pad_to_multiple_of = w->pad_to,
+                               .seed = 42};
+  brim_plan *plan;
+  brim_batch batch = {0};
+  brim_error err = {0};
+  const brim_model_limits limits = {.max_slots = 16 * 40, .max_sequences = 16, .max_length = 40, .training = true};
+  const brim_pass pass = {.training = true, .dropout = true, .seed = 5, .optimizer_step = 3};
+  double loss = 0;
+  int parts = 0;
+  int status = brim_plan_new(job->runtime, brim_dataset_lengths(job->train), 44, &options, 0, &plan, &err);
+  if (!status)
+    status = brim_model_prepare(job->model, &limits, &err);
+  for (uint64_t i = 0; !status && i < brim_plan_parts(plan); i++) {
+    brim_planned part;
+    double share;
+    brim_plan_part(plan, 0, i, &part);
+    if (part.step > 0)
+      break;
+    parts++;
+    status = brim_batch_fill(&batch, job->runtime, job->train, &part, &err);
+    if (!status)
+      status = brim_model_forward(job->model, &batch, &pass, &share, NULL, &err);
+    if (!status)
+      status = brim_model_backward(job->model, &batch, &pass, &err);
+    if (!status)
+      loss += share;
+  }
+  if (status)
+    printf("# %s\n", err.message);
+  printf("# %s: %d parts, loss %.9g\n", w->name, parts, loss);
+  memcpy(gradient, brim_model_gradients(job->model), (size_t)brim_model_flat_size(job->model) * sizeof *gradient);
+  brim_plan_free(plan);
+  brim_batch_free(&batch);
+  return loss;
+}
+
+/* Key biases have a true gradient of zero, so what they hold is rounding: they are compared absolutely. */
+static double worst_tensor(const brim_model *model, const float *a, const float *b) {
+  double worst = 0;
+  for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
+    const brim_parameter *p = brim_model_parameter(model, i);
+    double apart = case_distance(a + p->offset, b + p->offset, p->count);
+    if (strstr(p->name, "key.bias")) {
+      apart = 0;
+      for (int64_t j = 0; j < p->count; j++)
+        apart = fmax(apart, 10 * fabs((double)a[p->offset + j] - (double)b[p->offset + j]));
+    }
+    worst = fmax(worst, apart);
+  }
+  return worst;
+}
+
+static void ways(void) {
+  static const way all[] = {
+      {"ragged at once", BRIM_PAD_NONE, 0, 0, 1, 0, true},
+      {"two threads", BRIM_PAD_NONE, 0, 0, 2, 0, true},
+      {"three threads", BRIM_PAD_NONE, 0, 0, 3, 0, true},
+      {"padded to the longest", BRIM_PAD_LONGEST, 0, 0, 2, 0, false},
+      {"padded to multiples of 8", BRIM_PAD_LONGEST, 0, 0, 2, 8, false},
+      {"padded to max_length", BRIM_PAD_MAX_LENGTH, 0, 0, 2, 0, false},
+      {"cut at 100 tokens", BRIM_PAD_NONE, 100, 0, 2, 0, false},
+      {"cut at 31 tokens", BRIM_PAD_NONE, 31, 0, 1, 0, false},
+      {"row by row", BRIM_PAD_NONE, 0, 1, 2, 0, false},
+      {"padded and cut", BRIM_PAD_LONGEST, 90, 0, 2, 0, false},
+  };
+  case_job job = case_open(model_folder, 1);
+  int64_t size = brim_model_flat_size(job.model);
+  float *first = calloc((size_t)size, sizeof *first), *other = calloc((size_t)size, sizeof *other);
+  double loss = first_gradient(&job, &all[0], first);
+  case_close(&job);
+  for (size_t i = 1; i < sizeof all / sizeof *all; i++) {
+    job = case_open(model_folder, all[i].threads);
+    double same = first_gradient(&job, &all[i], other), apart = worst_tensor(job.model, other, first);
+    if (all[i].bits)
+      ok(same == loss && memcmp(first, other, (size_t)size * sizeof *first) == 0, "%s: the same bits", all[i].name);
+    else
+      ok(fabs(same - loss) <= 1e-6 * loss && apart <= 1e-5, "%s: the same loss and gradient (%.1e apart)", all[i].name, apart);
+    case_close(&job);
+  }
+  free(first), free(other);
+}
+
+/* Without dropout the gradient is another one: the comparison above has something to lose. */
+static void dropout_matters(void) {
+  case_job job = case_open(model_folder, 2);
+  brim_train_options options = case_options(NULL);
+  brim_train_result one, two;
+  options.max_steps = 1;
+  int status = case_train(&job, &options, &one, NULL);
+  options.seed = 43;
+  case_job again = case_open(model_folder, 2);
+  status |= case_train(&again, &options, &two, NULL);
+  ok(status == BRIM_OK && fabs(one.loss - two.loss) > 1e-3, "another dropout seed gives another loss (%.4f, %.4f)", one.loss,
+     two.loss);
+  case_close(&job);
+  case_close(&again);
+}
+
+/* ---- whole runs --------------------------------------------------------------------------------------------- */
+
+static float *trained(const brim_train_options *options, int threads, brim_train_result *result) {
+  case_job job = case_open(model_folder, threads);
+  brim_error err = {0};
+  if (!ok(case_train(&job, options, result, &err) == BRIM_OK, "a run"))
+    printf("# %s\n", err.message);
+  float *weights = case_weights(&job);
+  case_close(&job);
+  return weights;
+}
+
+static void runs(void) {
+  brim_train_options options = case_options(NULL);
+  brim_train_result one, other;
+  case_job job = case_open(model_folder, 1);
+  int64_t size = brim_model_flat_size(job.model);
+  case_close(&job);
+  float *weights = trained(&options, 1, &one);
+  float *threads = trained(&options, 3, &other);
+  ok(memcmp(weights, threads, (size_t)size * sizeof *weights) == 0 && one.loss == other.loss,
+     "three threads: the same run, bit for bit");
+  options.plan.max_tokens = 60;
+  float *cut = trained(&options, 2, &other);
+  ok(one.rows == other.rows && one.tokens == other.tokens && one.steps == other.steps, "cut steps: the same rows and steps");
+  double apart = case_distance(cut, weights, size);
+  ok(apart < 1e-4 && fabs(one.loss - other.loss) < 1e-4, "cut steps: the same weights up to rounding (%.1e apart)", apart);
+  options.plan.max_tokens = 0;
+  options.plan.padding = BRIM_PAD_LONGEST;
+  float *padded = trained(&options, 2, &other);
+  apart = case_distance(padded, weights, size);
+  ok(apart < 1e-4 && other.slots > one.slots, "padded: the same weights up to rounding (%.1e apart), more slots", apart);
+  free(weights), free(threads), free(cut), free(padded);
+}
+
+/* ---- ranks as threads --------------------------------------------------------------------------------------- */
+
+enum { MOST_RANKS = 4 };
+
+/* Sums in the order of the ranks: whoever arrives last adds up. */
+typedef struct meeting {
+  pthread_barrier_t barrier;
+  int32_t world;
+  float *floats[MOST_RANKS];
+  double *doubles[MOST_RANKS];
+} meeting;
+
+typedef struct member {
+  meeting *meeting;
+  int32_t rank;
+} member;
+
+static int meeting_sum(void *context, float *values, int64_t count, brim_error *err) {
+  member *m = context;
+  meeting *all = m->meeting;
+  (void)err;
+  all->floats[m->rank] = values;
+  if (pthread_barrier_wait(&all->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+    for (int64_t i = 0; i < count; i++) {
+      float sum = 0;
+      for (int32_t r = 0; r < all->world; r++)
+        sum += all->floats[r][i];
+      for (int32_t r = 0; r < all->world; r++)
+        all->floats[r][i] = sum;
+    }
+  pthread_barrier_wait(&all->barrier);
+  return BRIM_OK;
+}
+
+static int meeting_sum_double(void *context, double *values, int64_t count, brim_error *err) {
+  member *m = context;
+  meeting *all = m->meeting;
+  (void)err;
+  all->doubles[m->rank] = values;
+  if (pthread_barrier_wait(&all->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+    for (int64_t i = 0; i < count; i++) {
+      double sum = 0;
+      for (int32_t r = 0; r < all->world; r++)
+        sum += all->doubles[r][i];
+      for (int32_t r = 0; r < all->world; r++)
+        all->doubles[r][i] = sum;
+    }
+  pthread_barrier_wait(&all->barrier);
+  return BRIM_OK;
+}
+
+typedef struct rank_run {
+  member member;
+  brim_train_options options;
+  brim_train_result result;
+  brim_error err;
+  float *weights;
+  int status;
+  int64_t cancel_at; /* rank 1 cancels in this step; 0: never */
+} rank_run;
+
+typedef struct rank_cancel {
+  brim_runtime *runtime;
+  int64_t step;
+} rank_cancel;
+
+static int cancel_in_step(void *context, const brim_event *event) {
+  const rank_cancel *c = context;
+  if (strcmp(event->kind, "step") == 0 && brim_event_field(event, "step")->integer == c->step)
+    brim_runtime_cancel(c->runtime);
+  return 0;
+}
+
+static void *run_rank(void *context) {
+  rank_run *run = context;
+  case_job job = case_open(model_folder, 1);
+  rank_cancel cancel = {job.runtime, run->cancel_at};
+  run->options.group = (brim_group){.rank = run->member.rank,
+                                    .world_size = run->member.meeting->world,
+                                    .sum = meeting_sum,
+                                    .sum_double = meeting_sum_double,
+                                    .context = &run->member};
+  if (run->cancel_at)
+    run->options.event = cancel_in_step, run->options.event_context = &cancel;
+  run->status = case_train(&job, &run->options, &run->result, &run->err);
+  run->weights = case_weights(&job);
+  case_close(&job);
+  return NULL;
+}
+
+static void run_ranks(int32_t world, const brim_train_options *options, int64_t cancel_at, rank_run runs[MOST_RANKS]) {
+  meeting all = {.world = world};
+  pthread_t threads[MOST_RANKS];
+  pthread_barrier_init(&all.barrier, NULL, (unsigned)world);
+  for (int32_t r = 0; r < world; r++) {
+    runs[r] = (rank_run){.member = {&all, r}, .options = *options, .cancel_at = r == 0 ? cancel_at : 0};
+    pthread_create(&threads[r], NULL, run_rank, &runs[r]);
+  }
+  for (int32_t r = 0; r < world; r++)
+    pthread_join(threads[r], NULL);
+  pthread_barrier_destroy(&all.barrier);
+}
+
+static void free_ranks(int32_t world, rank_run runs[MOST_RANKS]) {
+  for (int32_t r = 0; r < world; r++)
+    free(runs[r].weights);
+}
+
+/* The first step's update has the gradient in it: with plain values of beta and one step, moment1 would do; weights do as well.
+ */
+static void ranks(int32_t world) {
+  rank_run runs[MOST_RANKS];
+  brim_train_options options = case_options(NULL);
+  brim_train_result one;
+  case_job job = case_open(model_folder, 1);
+  int64_t size = brim_model_flat_size(job.model);
+  size_t bytes = (size_t)size * sizeof(float);
+  case_close(&job);
+  float *alone = trained(&options, 1, &one);
+  run_ranks(world, &options, 0, runs);
+  bool fine = true, same = true;
+  for (int32_t r = 0; r < world; r++) {
+    fine = fine && runs[r].status == BRIM_OK && runs[r].result.steps == one.steps && runs[r].result.rows == one.rows &&
+           runs[r].result.tokens == one.tokens;
+    same = same && memcmp(runs[r].weights, runs[0].weights, bytes) == 0;
+  }
+  if (!ok(fine, "%d ranks take the same steps over the same rows", (int)world))
+    printf("# %s\n", runs[0].err.message);
+  ok(same, "all of %d ranks end with the same bits", (int)world);
+  double apart = case_distance(runs[0].weights, alone, size);
+  ok(apart < 1e-4 && fabs(runs[0].result.loss - one.loss) < 1e-4, "%d ranks train what one does (%.1e apart)", (int)world, apart);
+  ok_near(runs[0].result.best_metric, one.best_metric, 1e-12, "and evaluate what one does");
+  free_ranks(world, runs);
+  free(alone);
+}
+
+/* One rank is cancelled: all stop behind the same step, and one process goes on from there. */
+static void ranks_resume(void) {
+  rank_run runs[MOST_RANKS];
+  const char *output = scratch_file("ranks");
+  brim_train_options options = case_options(output);
+  brim_train_result one, rest;
+  run_ranks(2, &options, 5, runs);
+  ok(runs[0].status == BRIM_E_CANCELLED && runs[1].status == BRIM_E_CANCELLED && runs[1].result.steps == runs[0].result.steps,
+     "both ranks stop behind step %d", (int)runs[1].result.steps);
+  free_ranks(2, runs);
+  options.resume = true;
+  float *weights = trained(&options, 2, &rest);
+  ok(rest.resumed && rest.steps == 12 && rest.rows == 88, "one process goes on with what two began");
+  options.output = NULL;
+  options.resume = false;
+  float *alone = trained(&options, 1, &one);
+  case_job job = case_open(model_folder, 1);
+  double apart = case_distance(weights, alone, brim_model_flat_size(job.model));
+  ok(apart < 1e-4, "and ends where one process alone does (%.1e apart)", apart);
+  case_close(&job);
+  free(weights), free(alone);
+}
+
+int main(void) {
+  model_folder = case_model_folder("bert-pair-3");
+  if (!model_folder) {
+    tap_skip("invariance", "there are no golden models");
+    return tap_done();
+  }
+  ways();
+  dropout_matters();
+  runs();
+  ranks(2);
+  ranks(4);
+  ranks_resume();
+  return tap_done();
+}

@@ -1,0 +1,290 @@
+/* A run that is interrupted after any step, or killed, and gone on with in a new process gives the bits of one that was not. */
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "train_case.h"
+
+enum { STEPS = 12 };
+
+static const char *model_folder;
+
+/* ---- an event callback that cancels ------------------------------------------------------------------------ */
+
+typedef struct canceller {
+  brim_runtime *runtime;
+  int64_t step; /* cancels when this step is reported */
+  bool at_eval; /* or rather during the evaluation that follows it */
+} canceller;
+
+static int cancel_at(void *context, const brim_event *event) {
+  const canceller *c = context;
+  const brim_field *step = brim_event_field(event, "step"), *phase = brim_event_field(event, "phase");
+  static int64_t last;
+  if (strcmp(event->kind, "step") == 0)
+    last = step->integer;
+  bool hit = c->at_eval ? phase && strcmp(phase->text, "evaluate") == 0 && last == c->step
+                        : strcmp(event->kind, "step") == 0 && step->integer == c->step;
+  if (hit)
+    brim_runtime_cancel(c->runtime);
+  return 0;
+}
+
+static brim_train_options resume_options(const char *output) {
+  brim_train_options options = case_options(output);
+  options.eval_every = 4;
+  options.save_every = 5;
+  return options;
+}
+
+/* The uninterrupted run: its weights, and its log without times. */
+static float *straight(const char *output, char **log) {
+  case_job job = case_open(model_folder, 2);
+  brim_train_options options = resume_options(output);
+  brim_train_result result;
+  brim_error err = {0};
+  int status = case_train(&job, &options, &result, &err);
+  if (!ok(status == BRIM_OK && result.steps == STEPS && result.rows == 88, "an uninterrupted run of %d steps", STEPS))
+    printf("# %s\n", err.message);
+  ok(result.best_step > 0 && !result.resumed && !result.interrupted, "it noted its best step");
+  float *weights = case_weights(&job);
+  *log = case_log(output);
+  case_close(&job);
+  return weights;
+}
+
+/* ---- interrupted ------------------------------------------------------------------------------------------- */
+
+static void interrupted(int64_t step, bool at_eval, int threads, const float *weights, const char *log) {
+  const char *output = scratch_file("interrupted");
+  brim_train_options options = resume_options(output);
+  brim_train_result result;
+  brim_error err = {0};
+  case_remove(output);
+  case_job job = case_open(model_folder, threads);
+  canceller c = {job.runtime, step, at_eval};
+  options.event = cancel_at;
+  options.event_context = &c;
+  int status = case_train(&job, &options, &result, &err);
+  ok(status == BRIM_E_CANCELLED && result.interrupted && result.steps == (uint64_t)step, "interrupted %s step %d",
+     at_eval ? "in the evaluation behind" : "at", (int)step);
+  case_close(&job);
+
+  job = case_open(model_folder, 3 - threads);
+  options.event = NULL;
+  options.resume = true;
+  status = case_train(&job, &options, &result, &err);
+  if (!ok(status == BRIM_OK && result.resumed && result.steps == STEPS && result.rows == 88, "gone on with from step %d",
+          (int)step))
+    printf("# %s\n", err.message);
+  ok(case_same_weights(&job, weights), "the same bits with another number of threads");
+  char *resumed = case_log(output);
+  /* The first line tells the number of threads, which this test varies. */
+  case_same_text(strchr(resumed, '\n'), strchr(log, '\n'), "the same log");
+  free(resumed);
+  case_close(&job);
+}
+
+/* Cancelled again and again, after every single step. */
+static void interrupted_always(const float *weights, const char *log) {
+  const char *output = scratch_file("always");
+  brim_train_options options = resume_options(output);
+  brim_train_result result = {0};
+  brim_error err = {0};
+  options.event = cancel_at;
+  options.resume = true;
+  int runs = 0, status = BRIM_E_CANCELLED;
+  for (; status == BRIM_E_CANCELLED && runs < 2 * STEPS; runs++) {
+    case_job job = case_open(model_folder, 2);
+    canceller c = {job.runtime, (int64_t)result.steps + 1, false};
+    options.event_context = &c;
+    status = case_train(&job, &options, &result, &err);
+    if (status == BRIM_OK)
+      ok(case_same_weights(&job, weights), "interrupted after every step: the same bits");
+    case_close(&job);
+  }
+  ok_int(runs, STEPS + 1, "one process a step, and one to finish");
+  char *resumed = case_log(output);
+  case_same_text(resumed, log, "interrupted after every step: the same log");
+  free(resumed);
+}
+
+/* ---- killed ------------------------------------------------------------------------------------------------ */
+
+/* Sets the largest file size when a step is reported. The system then kills the process (SIGXFSZ) in the middle of the write that
+ * goes beyond it: a death at a known place inside a checkpoint. */
+typedef struct limiter {
+  int64_t step;
+  rlim_t bytes;
+} limiter;
+
+static int limit_at(void *context, const brim_event *event) {
+  const limiter *l = context;
+  if (strcmp(event->kind, "step") == 0 && brim_event_field(event, "step")->integer == l->step)
+    setrlimit(RLIMIT_FSIZE, &(struct rlimit){l->bytes, l->bytes});
+  return 0;
+}
+
+static pid_t train_in_child(const char *output, const limiter *limit) {
+  pid_t child = fork();
+  if (child != 0)
+    return child;
+  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  case_job job = case_open(model_folder, 1);
+  brim_train_options options = resume_options(output);
+  brim_train_result result;
+  options.resume = true;
+  if (limit) {
+    limiter copy = *limit;
+    options.event = limit_at;
+    options.event_context = &copy;
+  }
+  _exit(case_train(&job, &options, &result, NULL) == BRIM_OK ? 0 : 1);
+}
+
+/* Goes on to the end and compares. */
+static void finished_as(const char *output, const float *weights, const char *log, const char *what) {
+  case_job job = case_open(model_folder, 2);
+  brim_train_options options = resume_options(output);
+  brim_train_result result;
+  brim_error err = {0};
+  options.resume = true;
+  int status = case_train(&job, &options, &result, &err);
+  if (!ok(status == BRIM_OK, "%s: gone on with", what))
+    printf("# %s\n", err.message);
+  ok(case_same_weights(&job, weights), "%s: the same bits", what);
+  char *resumed = case_log(output);
+  case_same_text(strchr(resumed, '\n'), strchr(log, '\n'), what);
+  ok(!strstr(case_names(case_path(output, "checkpoints")), ".tmp"), "%s: nothing half-written is left", what);
+  free(resumed);
+  case_close(&job);
+}
+
+/* Checkpoints are due at 4 or 8 (the best), 5, 6, 10 and 12. */
+static void killed_while_saving(const float *weights, const char *log) {
+  static const limiter limits[] = {{5, 1000},    {5, 100000}, {5, 500000},  {6, 100000},
+                                   {10, 360000}, {10, 100},   {12, 500000}, {12, 4000}};
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    const char *output = scratch_file("killed");
+    char what[80];
+    int state;
+    case_remove(output);
+    waitpid(train_in_child(output, &limits[i]), &state, 0);
+    snprintf(what, sizeof what, "killed behind step %d at byte %d of a file", (int)limits[i].step, (int)limits[i].bytes);
+    ok(WIFSIGNALED(state) && WTERMSIG(state) == SIGXFSZ, "%s", what);
+    finished_as(output, weights, log, what);
+  }
+}
+
+/* At whatever moment it happens to be, again and again. */
+static void killed_anywhere(const float *weights, const char *log) {
+  const char *output = scratch_file("anywhere");
+  int state, deaths = 0;
+  for (int i = 1; i <= 12; i++) {
+    pid_t child = train_in_child(output, NULL);
+    usleep((useconds_t)(i * 7919 % 60) * 1000 + 5000);
+    kill(child, SIGKILL);
+    waitpid(child, &state, 0);
+    deaths += WIFSIGNALED(state);
+  }
+  printf("# %d of 12 processes were killed in time\n", deaths);
+  finished_as(output, weights, log, "killed anywhere");
+}
+
+/* ---- what does not belong together -------------------------------------------------------------------------- */
+
+static void refuse(const brim_train_options *options, const char *folder, uint64_t data_seed, int code, const char *word,
+                   const char *what) {
+  case_job job = case_open(folder, 1);
+  brim_train_result result;
+  brim_error err = {0};
+  if (data_seed) {
+    brim_dataset_free(job.train);
+    job.train = case_dataset(job.runtime, 44, 30, 500, 3, data_seed);
+  }
+  int status = case_train(&job, options, &result, &err);
+  ok(status == code && strstr(err.message, word), "%s is refused: %s", what, err.message);
+  case_close(&job);
+}
+
+static void mismatches(const char *output, const char *log) {
+  brim_train_options options = resume_options(output);
+  options.resume = true;
+  options.lr = 1e-3;
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "lr", "another learning rate");
+  options = resume_options(output);
+  options.resume = true;
+  options.plan.batching = BRIM_SORTED;
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "batching random", "another batching");
+  options = resume_options(output);
+  options.resume = true;
+  refuse(&options, model_folder, 77, BRIM_E_MISMATCH, "other training data", "other data");
+  options.resume = false;
+  refuse(&options, model_folder, 0, BRIM_E_USAGE, "holds a run", "a fresh run into an old one's folder");
+  char *after = case_log(output);
+  case_same_text(after, log, "what was refused changed nothing");
+  free(after);
+}
+
+/* Another model of the same shape: one weight differs. */
+static void other_model(const char *output) {
+  char other[512];
+  size_t length;
+  snprintf(other, sizeof other, "%s-other", model_folder);
+  mkdir(other, 0777);
+  char *bytes = case_read(case_path(model_folder, "config.json"), &length);
+  case_write(case_path(other, "config.json"), bytes, length);
+  free(bytes);
+  bytes = case_read(case_path(model_folder, "model.safetensors"), &length);
+  bytes[length - 400] ^= 1;
+  case_write(case_path(other, "model.safetensors"), bytes, length);
+  free(bytes);
+  brim_train_options options = resume_options(output);
+  options.resume = true;
+  refuse(&options, other, 0, BRIM_E_MISMATCH, "other weights", "another model");
+}
+
+static void damaged(const char *output) {
+  char path[1024];
+  size_t length;
+  const char *names[] = {"model.safetensors", "optimizer.safetensors", "state.json"};
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s/checkpoints/step-%d/%s", output, STEPS, names[i]);
+    char *bytes = case_read(path, &length);
+    brim_train_options options = resume_options(output);
+    options.resume = true;
+    bytes[length - 20] ^= 4;
+    case_write(path, bytes, length);
+    refuse(&options, model_folder, 0, BRIM_E_FORMAT, "", i < 2 ? "a flipped bit" : "a flipped bit in the state");
+    bytes[length - 20] ^= 4;
+    case_write(path, bytes, length / 2);
+    refuse(&options, model_folder, 0, BRIM_E_FORMAT, "", "a file cut in half");
+    case_write(path, bytes, length);
+    free(bytes);
+  }
+}
+
+int main(void) {
+  model_folder = case_model_folder("bert-pair-3");
+  if (!model_folder) {
+    tap_skip("resume", "there are no golden models");
+    return tap_done();
+  }
+  char output[512], *log;
+  snprintf(output, sizeof output, "%s", scratch_file("straight"));
+  float *weights = straight(output, &log);
+  for (int step = 1; step <= STEPS; step++)
+    interrupted(step, false, 1 + step % 2, weights, log);
+  interrupted(4, true, 1, weights, log);
+  interrupted(6, true, 2, weights, log);
+  interrupted(12, true, 1, weights, log);
+  interrupted_always(weights, log);
+  killed_while_saving(weights, log);
+  killed_anywhere(weights, log);
+  mismatches(output, log);
+  other_model(output);
+  damaged(output);
+  free(weights);
+  free(log);
+  return tap_done();
+}
