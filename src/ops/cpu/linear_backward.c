@@ -1,14 +1,17 @@
 /* linear_backward.c: dx = dy w, dw += dy^T x, db += column sums of dy.
  *
- * For dw the rows are walked in blocks of DEPTH; of each block dy is packed as left sides of tiles (and summed for db) and x into
- * panels, then tasks of some outputs by some panels add the block's product. */
+ * dw is cut into tasks of some outputs by some panels of inputs. A task walks the rows in blocks of DEPTH; of each block it packs
+ * its columns of dy as left sides of tiles (summing them for db), then panel after panel of x, and adds the product. */
 #include "ops/cpu/product.h"
 
 enum {
-  PANELS_PER_TASK = 12,
-  TILES_PER_TASK = 4,
+  TILES_PER_TASK = 7,
+  PANELS_PER_TASK = 6,
   DEPTH = 256,
-  LEFT_STEP = (TILE_ROWS + VEC - 1) / VEC * VEC /* row of a packed tile of dy^T */
+  PARTS = (TILE_ROWS + VEC - 1) / VEC,
+  LEFT_STEP = PARTS * VEC, /* row of a packed tile of dy^T */
+  LEFT_SIZE = DEPTH * LEFT_STEP,
+  SCRATCH = TILES_PER_TASK * LEFT_SIZE + DEPTH * TILE_COLUMNS /* values a worker */
 };
 
 typedef struct gradient {
@@ -16,10 +19,9 @@ typedef struct gradient {
   const float *x, *dy;
   int64_t x_stride, dy_stride;
   float *dw, *db;
-  int64_t first, depth;   /* the packed rows */
   int64_t panels, tiles;  /* panels of inputs; tiles of outputs */
-  float *right, *left;    /* panels of [depth, TILE_COLUMNS]; tiles of [DEPTH, LEFT_STEP] */
-  int64_t blocks, groups; /* tasks */
+  int64_t blocks, groups; /* tasks: blocks of tiles by groups of panels */
+  float *scratch;
 } gradient;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -30,103 +32,81 @@ static int64_t divided(int64_t n, int64_t by) {
   return (n + by - 1) / by;
 }
 
-/* Outputs of tile i: `height` from o on. */
+/* Outputs of tile i: `height` from the result on. */
 static int64_t tile_start(const gradient *g, int64_t i, int64_t *height) {
   const int64_t o = g->out * i / g->tiles;
   *height = g->out * (i + 1) / g->tiles - o;
   return o;
 }
 
-/* One tile's columns of dy; their sums are added to db. */
-static void pack_left(const gradient *g, int64_t i) {
-  int64_t height;
-  const int64_t o = tile_start(g, i, &height);
-  const float *dy = g->dy + g->first * g->dy_stride + o;
-  float *left = g->left + i * DEPTH * LEFT_STEP;
-  for (int64_t j = 0; j < height; j += VEC) {
-    vec sum = vzero();
-    for (int64_t k = 0; k < g->depth; k++) {
-      const vec x = vload_n(dy + k * g->dy_stride + j, height - j);
-      if (g->dw)
-        vstore(left + k * LEFT_STEP + j, x);
-      sum += x;
+/* Columns of dy for tiles from .. to - 1, row by row as they lie in memory; their sums are added to db unless it is NULL. */
+static void pack_left(const gradient *g, int64_t row, int64_t depth, int64_t from, int64_t to, float *left, float *db) {
+  vec sum[TILES_PER_TASK * PARTS];
+  int64_t start[TILES_PER_TASK], height[TILES_PER_TASK];
+  for (int64_t i = from; i < to; i++)
+    start[i - from] = tile_start(g, i, &height[i - from]);
+  for (int64_t i = 0; i < (to - from) * PARTS; i++)
+    sum[i] = vzero();
+  for (int64_t k = 0; k < depth; k++) {
+    const float *dy = g->dy + (row + k) * g->dy_stride;
+    for (int64_t i = 0; i < to - from; i++) {
+      for (int64_t j = 0; j < PARTS && j * VEC < height[i]; j++) {
+        const vec x = vload_n(dy + start[i] + j * VEC, height[i] - j * VEC);
+        vstore(left + i * LEFT_SIZE + k * LEFT_STEP + j * VEC, x);
+        sum[i * PARTS + j] += x;
+      }
     }
-    if (g->db)
-      vstore_n(g->db + o + j, vload_n(g->db + o + j, height - j) + sum, height - j);
+  }
+  for (int64_t i = 0; db && i < to - from; i++) {
+    for (int64_t j = 0; j < height[i]; j += VEC) {
+      float *to_add = db + start[i] + j;
+      vstore_n(to_add, vload_n(to_add, height[i] - j) + sum[i * PARTS + j / VEC], height[i] - j);
+    }
   }
 }
 
-/* Tasks 0 .. groups-1 pack panels of x, the others tiles of dy. */
-static void pack_block_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const gradient *g = context;
-  if (task >= g->groups) {
-    const int64_t first = (task - g->groups) * TILES_PER_TASK;
-    for (int64_t i = first; i < least(first + TILES_PER_TASK, g->tiles); i++)
-      pack_left(g, i);
-    return;
-  }
-  for (int64_t panel = g->panels * task / g->groups; panel < g->panels * (task + 1) / g->groups; panel++) {
-    const int64_t at = panel * TILE_COLUMNS;
-    CPU(pack_rows)
-    (g->depth, least(TILE_COLUMNS, g->in - at), g->x + g->first * g->x_stride + at, g->x_stride, g->right + at * g->depth);
+/* Asks for one of `parts` parts of a panel of x. */
+static void prefetch(const gradient *g, int64_t row, int64_t depth, int64_t column, int64_t part, int64_t parts) {
+  const int64_t last = least(TILE_COLUMNS, g->in - column) - 1;
+  for (int64_t k = depth * part / parts; k < depth * (part + 1) / parts; k++) {
+    const float *x = g->x + (row + k) * g->x_stride + column;
+    __builtin_prefetch(x, 0, 2);
+    __builtin_prefetch(x + last, 0, 2);
   }
 }
 
-static void dw_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const gradient *g = context;
-  const int64_t block = task / g->groups, group = task % g->groups;
-  for (int64_t panel = g->panels * group / g->groups; panel < g->panels * (group + 1) / g->groups; panel++) {
-    for (int64_t i = g->tiles * block / g->blocks; i < g->tiles * (block + 1) / g->blocks; i++) {
+static void dw_block(const gradient *g, int64_t row, int64_t depth, int64_t tile_from, int64_t tile_to, int64_t panel_from,
+                     int64_t panel_to, float *scratch) {
+  float *left = scratch, *right = scratch + TILES_PER_TASK * LEFT_SIZE;
+  pack_left(g, row, depth, tile_from, tile_to, left, panel_from == 0 ? g->db : NULL);
+  for (int64_t panel = panel_from; g->dw && panel < panel_to; panel++) {
+    const int64_t at = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, g->in - at);
+    CPU(pack_rows)(depth, columns, g->x + row * g->x_stride + at, g->x_stride, right);
+    for (int64_t i = tile_from; i < tile_to; i++) {
       int64_t height;
-      const int64_t o = tile_start(g, i, &height), at = panel * TILE_COLUMNS;
-      const tile t = {.depth = g->depth,
-                      .a = g->left + i * DEPTH * LEFT_STEP,
+      const int64_t o = tile_start(g, i, &height);
+      const tile t = {.depth = depth,
+                      .a = left + (i - tile_from) * LEFT_SIZE,
                       .a_row = 1,
                       .a_step = LEFT_STEP,
-                      .b = g->right + at * g->depth,
+                      .b = right,
                       .b_step = TILE_COLUMNS,
                       .c = g->dw + o * g->in + at,
                       .c_row = g->in,
                       .add = true};
-      CPU(tile_run_part)(height, least(TILE_COLUMNS, g->in - at), &t);
+      CPU(tile_run_part)(height, columns, &t);
+      if (panel + 1 < panel_to)
+        prefetch(g, row, depth, at + TILE_COLUMNS, i - tile_from, tile_to - tile_from);
     }
   }
 }
 
-static void run_dw(brim_ops_context *c, gradient *g) {
-  g->tiles = divided(g->out, TILE_ROWS);
-  g->panels = divided(g->in, TILE_COLUMNS);
-  g->groups = g->dw ? divided(g->panels, PANELS_PER_TASK) : 0;
-  g->blocks = divided(g->tiles, TILES_PER_TASK);
-  for (g->first = 0; g->first < g->rows; g->first += DEPTH) {
-    g->depth = least(DEPTH, g->rows - g->first);
-    CPU(run)(c, g->groups + g->blocks, pack_block_task, g);
-    CPU(run)(c, g->groups * g->blocks, dw_task, g);
-  }
-}
-
-/* Values of working memory: panels of x, and a tile of dy. */
-static int64_t right_size(int64_t in) {
-  return round_up(in, TILE_COLUMNS) * DEPTH;
-}
-enum { LEFT_SIZE = DEPTH * LEFT_STEP };
-
-/* In chunks of outputs whose tiles fit into the working memory. */
-static void run_dw_chunks(brim_ops_context *c, const gradient *whole) {
-  const int64_t room = (int64_t)(c->workspace_size / sizeof(float)) - right_size(whole->in);
-  const int64_t chunk = room / LEFT_SIZE * TILE_ROWS;
-  for (int64_t o = 0; o < whole->out; o += chunk) {
-    gradient g = *whole;
-    g.out = least(chunk, whole->out - o);
-    g.dy += o;
-    g.db = whole->db ? whole->db + o : NULL;
-    g.dw = whole->dw ? whole->dw + o * whole->in : NULL;
-    g.right = c->workspace;
-    g.left = g.right + right_size(g.in);
-    run_dw(c, &g);
-  }
+static void dw_task(void *context, int64_t task, int worker) {
+  const gradient *g = context;
+  const int64_t block = task / g->groups, group = task % g->groups;
+  for (int64_t row = 0; row < g->rows; row += DEPTH)
+    dw_block(g, row, least(DEPTH, g->rows - row), g->tiles * block / g->blocks, g->tiles * (block + 1) / g->blocks,
+             g->panels * group / g->groups, g->panels * (group + 1) / g->groups, g->scratch + (int64_t)worker * SCRATCH);
 }
 
 void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
@@ -145,19 +125,30 @@ void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
                  .add = add};
     CPU(product_run)(c, &p);
   }
+  if (!dw && !db)
+    return;
+  gradient g = {.rows = rows,
+                .in = in,
+                .out = out,
+                .x = x,
+                .dy = dy,
+                .x_stride = x_stride,
+                .dy_stride = dy_stride,
+                .dw = dw,
+                .db = db,
+                .panels = divided(in, TILE_COLUMNS),
+                .tiles = divided(out, TILE_ROWS),
+                .scratch = c->workspace};
+  g.blocks = divided(g.tiles, TILES_PER_TASK);
+  g.groups = dw ? divided(g.panels, PANELS_PER_TASK) : 1;
   if (dw) {
     if (rows > c->stats.gemm_max_rows)
       c->stats.gemm_max_rows = rows;
     c->stats.gemm_flops += 2.0 * (double)rows * in * out;
   }
-  const gradient g = {
-      .rows = rows, .in = in, .out = out, .x = x, .dy = dy, .x_stride = x_stride, .dy_stride = dy_stride, .dw = dw, .db = db};
-  if (dw || db)
-    run_dw_chunks(c, &g);
+  CPU(run)(c, g.blocks * g.groups, dw_task, &g);
 }
 
-/* The weights of a layer are [3 H, H], [H, H], [F, H] and [H, F]. */
-size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits) {
-  const int64_t h = limits->hidden, f = limits->intermediate, widest = 3 * h > f ? 3 * h : f, deepest = h > f ? h : f;
-  return (size_t)(right_size(deepest) + divided(widest, TILE_ROWS) * LEFT_SIZE) * sizeof(float);
+size_t CPU(linear_backward_workspace)(int threads) {
+  return (size_t)threads * SCRATCH * sizeof(float);
 }

@@ -9,6 +9,8 @@ BRIM_INLINE void run(const int rows, const tile *t) {
   const vec start0 = t->start ? vload(t->start) : vzero(), start1 = t->start ? vload(t->start + VEC) : vzero();
   BRIM_UNROLL(14)
   for (int i = 0; i < rows; i++) {
+    __builtin_prefetch(t->c + i * t->c_row, 1);
+    __builtin_prefetch(t->c + i * t->c_row + TILE_COLUMNS - 1, 1);
     c0[i] = start0;
     c1[i] = start1;
   }
@@ -47,11 +49,13 @@ void CPU(tile_run)(int64_t rows, const tile *t) {
     RUN(2)
     RUN(3)
     RUN(4)
-    RUN(5) RUN(6)
+    RUN(5)
+    RUN(6)
 #if BRIM_LEVEL == 2
-        RUN(7) RUN(8) RUN(9) RUN(10) RUN(11) RUN(12) RUN(13) RUN(14)
+    RUN(7)
+    RUN(8) RUN(9) RUN(10) RUN(11) RUN(12) RUN(13) RUN(14)
 #endif
-            default : break;
+        default : break;
   }
 }
 

@@ -1,0 +1,54 @@
+/* ops_device.c: the tables by name, what brim doctor prints, and what operations leave in the statistics. */
+#include "brim/device.h"
+#include "ops_case.h"
+
+static void check_names(brim_runtime *runtime) {
+  const brim_ops *best = brim_ops_cpu(brim_runtime_cpu(runtime));
+  ok(brim_ops_find(runtime, best->name) == best, "%s is found by its name", best->name);
+  ok(brim_ops_find(runtime, "cpu-plain") == brim_ops_cpu(BRIM_CPU_PLAIN), "so is the plain table");
+  ok(brim_ops_find(runtime, "ref") == brim_ops_ref(), "and the reference");
+  ok(brim_ops_find(runtime, "cpu-unheard-of") == NULL, "an unknown name is refused");
+}
+
+static void check_speed(brim_runtime *runtime) {
+  const brim_device_info info = brim_device_describe(runtime);
+  brim_gemm_speed speed = {0};
+  brim_error err = {0};
+  ok(info.threads == brim_runtime_threads(runtime) && strlen(info.kernels) > 0 && strlen(info.products) > 0, "%s: %s, %d threads",
+     info.kernels, info.products, info.threads);
+  ok_int(brim_device_gemm_speed(runtime, 64, 96, 128, &speed, &err), BRIM_OK, "a product is timed");
+  ok(speed.forward > 0 && speed.input_gradient > 0 && speed.weight_gradient > 0, "speeds are positive");
+  ok_int(brim_device_gemm_speed(runtime, 0, 96, 128, &speed, &err), BRIM_E_USAGE, "no rows: refused");
+}
+
+/* Promise 1 is checked with these: no product may be taller than the rows it was given. */
+static void check_statistics(brim_runtime *runtime) {
+  const brim_ops_limits limits = {
+      .max_slots = 50, .max_sequences = 1, .max_length = 1, .hidden = 8, .intermediate = 16, .heads = 1};
+  const brim_ops *tables[] = {brim_ops_ref(), brim_ops_cpu(brim_runtime_cpu(runtime))};
+  for (int i = 0; i < 2; i++) {
+    case_memory m = {0};
+    brim_ops_context c = {.runtime = runtime};
+    c.workspace_size = tables[i]->workspace(&c, &limits);
+    c.workspace = case_alloc(&m, c.workspace_size);
+    real *x = case_fill(&m, 50 * 8, 1), *w = case_fill(&m, 16 * 8, 1), *y = case_fill(&m, 50 * 16, 0),
+         *dw = case_fill(&m, 16 * 8, 0);
+    tables[i]->linear_forward(&c, 37, 8, 16, x, 8, w, NULL, y, 16);
+    tables[i]->linear_backward(&c, 41, 8, 16, x, 8, w, y, 16, x, 8, false, dw, NULL);
+    ok_int(c.stats.gemm_max_rows, 41, "the tallest product is counted");
+    ok_near(c.stats.gemm_flops, 2.0 * (37 + 2 * 41) * 8 * 16, 0, "and all operations");
+    case_free(&m);
+  }
+}
+
+int main(void) {
+  const brim_runtime_options options = {.threads = 2};
+  brim_runtime *runtime = NULL;
+  if (brim_runtime_new(&options, &runtime, NULL))
+    return 1;
+  check_names(runtime);
+  check_speed(runtime);
+  check_statistics(runtime);
+  brim_runtime_free(runtime);
+  return tap_done();
+}

@@ -1,0 +1,238 @@
+/* ops_gradients.c: every backward operation of the double-precision reference against central differences of its forward one. */
+#define BRIM_REAL_DOUBLE
+#include "ops_case.h"
+
+enum { HIDDEN = 12, FEED = 10, HEADS = 3, SLOTS = 9, TEXTS = 3, WORDS = 6, POSITIONS = 5 };
+
+/* A function of some inputs, and the gradient that the operations give for it. Each input is checked element by element. */
+typedef struct check {
+  const brim_ops *ops;
+  brim_ops_context *c;
+  brim_layout layout;
+  brim_dropout dropout;
+  brim_activation act;
+  bool first_only;
+  real *x, *w, *b, *gamma, *beta, *residual, *weights; /* weights: the loss is sum(weights * output) */
+  real *dx, *dw, *db, *dgamma, *dbeta, *dresidual;
+  real *scratch[8];
+} check;
+
+typedef double (*forward_fn)(check *k);
+
+static double weighted(const check *k, const real *y, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; i++)
+    sum += k->weights[i] * y[i];
+  return sum;
+}
+
+/* Worst difference between gradient and central difference, relative to the gradient's largest value. */
+static void compare(check *k, forward_fn forward, const char *name, real *x, const real *dx, int64_t n) {
+  const double step = 1e-5;
+  double worst = 0, top = 1e-9;
+  for (int64_t i = 0; i < n; i++) {
+    const real kept = x[i];
+    x[i] = kept + step;
+    const double up = forward(k);
+    x[i] = kept - step;
+    const double down = forward(k);
+    x[i] = kept;
+    top = fmax(top, fabs(dx[i]));
+    worst = fmax(worst, fabs((up - down) / (2 * step) - dx[i]));
+  }
+  ok(worst / top < 1e-7, "%s: gradient and differences agree to %.1e", name, worst / top);
+}
+
+/* ---- linear + activation: x [SLOTS, HIDDEN] -> [SLOTS, FEED] */
+
+static double linear_act(check *k) {
+  k->ops->linear_act_forward(k->c, SLOTS, HIDDEN, FEED, k->x, k->w, k->b, k->act, k->scratch[0], k->scratch[1]);
+  return weighted(k, k->scratch[1], SLOTS * FEED);
+}
+
+static void check_linear(check *k) {
+  static const char *const names[] = {"linear", "linear, gelu", "linear, gelu_new", "linear, relu", "linear, tanh"};
+  for (int act = BRIM_ACT_NONE; act <= BRIM_ACT_TANH; act++) {
+    char name[64];
+    k->act = (brim_activation)act;
+    linear_act(k);
+    k->ops->act_backward(k->c, SLOTS * FEED, k->act, act == BRIM_ACT_TANH ? k->scratch[1] : k->scratch[0], k->weights,
+                         k->scratch[2]);
+    k->ops->zero(k->c, HIDDEN * FEED, k->dw);
+    k->ops->zero(k->c, FEED, k->db);
+    k->ops->linear_backward(k->c, SLOTS, HIDDEN, FEED, k->x, HIDDEN, k->w, k->scratch[2], FEED, k->dx, HIDDEN, false, k->dw,
+                            k->db);
+    snprintf(name, sizeof name, "%s, dx", names[act]);
+    compare(k, linear_act, name, k->x, k->dx, SLOTS * HIDDEN);
+    snprintf(name, sizeof name, "%s, dw", names[act]);
+    compare(k, linear_act, name, k->w, k->dw, HIDDEN * FEED);
+    snprintf(name, sizeof name, "%s, db", names[act]);
+    compare(k, linear_act, name, k->b, k->db, FEED);
+  }
+}
+
+/* ---- linear + dropout + residual + norm: x [SLOTS, FEED] -> [SLOTS, HIDDEN] */
+
+static double residual_norm(check *k) {
+  const brim_rows all = {.count = SLOTS};
+  k->ops->linear_residual_norm_forward(k->c, &k->layout, &all, FEED, HIDDEN, k->x, k->w, k->b, &k->dropout, k->residual, k->gamma,
+                                       k->beta, 1e-12, k->scratch[0], k->scratch[1], k->scratch[2], k->scratch[3]);
+  return weighted(k, k->scratch[3], SLOTS * HIDDEN);
+}
+
+static void check_norm(check *k) {
+  const brim_rows all = {.count = SLOTS};
+  residual_norm(k);
+  k->ops->zero(k->c, HIDDEN, k->dgamma);
+  k->ops->zero(k->c, HIDDEN, k->dbeta);
+  k->ops->norm_backward(k->c, &k->layout, &all, HIDDEN, k->scratch[0], k->scratch[1], k->scratch[2], k->gamma, &k->dropout,
+                        k->weights, k->dresidual, k->scratch[4], k->dgamma, k->dbeta);
+  k->ops->linear_backward(k->c, SLOTS, FEED, HIDDEN, k->x, FEED, k->w, k->scratch[4], HIDDEN, k->dx, FEED, false, NULL, NULL);
+  compare(k, residual_norm, "residual and norm, dx", k->x, k->dx, SLOTS * FEED);
+  compare(k, residual_norm, "residual and norm, dresidual", k->residual, k->dresidual, SLOTS * HIDDEN);
+  compare(k, residual_norm, "residual and norm, dgamma", k->gamma, k->dgamma, HIDDEN);
+  compare(k, residual_norm, "residual and norm, dbeta", k->beta, k->dbeta, HIDDEN);
+}
+
+/* ---- attention: x = q, k, v [SLOTS, 3 HIDDEN]; with first_only the queries are residual [TEXTS, HIDDEN] */
+
+static brim_attention attention_of(check *k) {
+  return (brim_attention){.layout = &k->layout,
+                          .heads = HEADS,
+                          .head_size = HIDDEN / HEADS,
+                          .scale = 0.5,
+                          .first_only = k->first_only,
+                          .dropout = k->dropout,
+                          .q = k->first_only ? k->residual : k->x,
+                          .k = k->x + HIDDEN,
+                          .v = k->x + 2 * HIDDEN,
+                          .q_stride = k->first_only ? HIDDEN : 3 * HIDDEN,
+                          .kv_stride = 3 * HIDDEN,
+                          .out = k->scratch[0],
+                          .out_stride = HIDDEN,
+                          .lse = k->scratch[1],
+                          .dout = k->weights,
+                          .dq = k->first_only ? k->dresidual : k->dx,
+                          .dk = k->dx + HIDDEN,
+                          .dv = k->dx + 2 * HIDDEN};
+}
+
+static double attention(check *k) {
+  const brim_attention a = attention_of(k);
+  k->ops->attention_forward(k->c, &a);
+  return weighted(k, k->scratch[0], (k->first_only ? TEXTS : SLOTS) * HIDDEN);
+}
+
+static void check_attention(check *k) {
+  for (int first = 0; first < 2; first++) {
+    k->first_only = first;
+    k->ops->zero(k->c, (int64_t)SLOTS * 3 * HIDDEN, k->dx);
+    attention(k);
+    const brim_attention a = attention_of(k);
+    k->ops->attention_backward(k->c, &a);
+    compare(k, attention, first ? "attention of first tokens, dk and dv" : "attention", k->x, k->dx, SLOTS * 3 * HIDDEN);
+    if (first)
+      compare(k, attention, "attention of first tokens, dq", k->residual, k->dresidual, TEXTS * HIDDEN);
+  }
+}
+
+/* ---- embedding: x = words, w = positions, b = types */
+
+static brim_embed embed_of(check *k) {
+  static const int32_t ids[SLOTS] = {1, 5, 0, 1, 1, 2, 3, 5, 1}, positions[SLOTS] = {0, 1, 0, 1, 2, 3, 4, 0, 1};
+  static const uint8_t types[SLOTS] = {0, 1, 0, 0, 1, 1, 1, 0, 0};
+  return (brim_embed){.layout = &k->layout,
+                      .ids = ids,
+                      .type_ids = types,
+                      .positions = positions,
+                      .word = k->x,
+                      .position = k->w,
+                      .type = k->b,
+                      .gamma = k->gamma,
+                      .beta = k->beta,
+                      .eps = 1e-12,
+                      .hidden = HIDDEN,
+                      .dropout = k->dropout};
+}
+
+static double embedding(check *k) {
+  const brim_embed e = embed_of(k);
+  k->ops->embed_forward(k->c, &e, k->scratch[0], k->scratch[1], k->scratch[2], k->scratch[3]);
+  return weighted(k, k->scratch[3], SLOTS * HIDDEN);
+}
+
+static void check_embedding(check *k) {
+  const brim_embed e = embed_of(k);
+  embedding(k);
+  k->ops->zero(k->c, WORDS * HIDDEN, k->dx);
+  k->ops->zero(k->c, POSITIONS * HIDDEN, k->dw);
+  k->ops->zero(k->c, 2 * HIDDEN, k->db);
+  k->ops->zero(k->c, HIDDEN, k->dgamma);
+  k->ops->zero(k->c, HIDDEN, k->dbeta);
+  k->ops->embed_backward(k->c, &e, k->scratch[0], k->scratch[1], k->scratch[2], k->weights, k->scratch[4], k->dx, k->dw, k->db,
+                         k->dgamma, k->dbeta);
+  compare(k, embedding, "embedding, words", k->x, k->dx, WORDS * HIDDEN);
+  compare(k, embedding, "embedding, positions", k->w, k->dw, POSITIONS * HIDDEN);
+  compare(k, embedding, "embedding, types", k->b, k->db, 2 * HIDDEN);
+  compare(k, embedding, "embedding, gamma", k->gamma, k->dgamma, HIDDEN);
+}
+
+/* ---- loss: x = logits */
+
+static double loss(check *k) {
+  static const float labels[SLOTS] = {0, 3, 2, 1, 1, 0, 3, 2, 2};
+  double value;
+  const brim_loss l = {.n = SLOTS,
+                       .outputs = k->first_only ? 1 : 4,
+                       .regression = k->first_only,
+                       .logits = k->x,
+                       .labels = labels,
+                       .divisor = 11,
+                       .loss = &value,
+                       .dlogits = k->dx};
+  k->ops->loss(k->c, &l);
+  return value;
+}
+
+static void check_loss(check *k) {
+  for (int regression = 0; regression < 2; regression++) {
+    k->first_only = regression;
+    const int64_t n = regression ? SLOTS : 4 * SLOTS;
+    loss(k);
+    memcpy(k->scratch[0], k->dx, (size_t)n * sizeof(real));
+    compare(k, loss, regression ? "squared error" : "cross entropy", k->x, k->scratch[0], n);
+  }
+}
+
+int main(void) {
+  enum { MOST = SLOTS * 3 * HIDDEN };
+  case_memory m = {0};
+  inputs in = {51};
+  brim_ops_context c = {0};
+  const int lengths[TEXTS] = {2, 5, 2};
+  const uint32_t key[2] = {3, 4};
+  const brim_ops_limits limits = {
+      .max_slots = SLOTS, .max_sequences = TEXTS, .max_length = 5, .hidden = HIDDEN, .intermediate = HIDDEN, .heads = HEADS};
+  c.workspace_size = brim_ops_ref()->workspace(&c, &limits);
+  c.workspace = case_alloc(&m, c.workspace_size);
+  check k = {.ops = brim_ops_ref(), .c = &c, .layout = case_layout(&m, TEXTS, lengths, 0)};
+  real **const in_values[] = {&k.x, &k.w, &k.b, &k.gamma, &k.beta, &k.residual, &k.weights};
+  real **const out_values[] = {&k.dx, &k.dw, &k.db, &k.dgamma, &k.dbeta, &k.dresidual};
+  for (size_t i = 0; i < sizeof in_values / sizeof *in_values; i++)
+    *in_values[i] = case_values(&m, &in, MOST, 1);
+  for (size_t i = 0; i < sizeof out_values / sizeof *out_values; i++)
+    *out_values[i] = case_fill(&m, MOST, 0);
+  for (int i = 0; i < 8; i++)
+    k.scratch[i] = case_fill(&m, MOST, 0);
+  for (int dropout = 0; dropout < 2; dropout++) {
+    k.dropout = brim_dropout_make(dropout ? 0.3 : 0, key, 17);
+    printf("# dropout %s\n", dropout ? "on" : "off");
+    check_linear(&k);
+    check_norm(&k);
+    check_attention(&k);
+    check_embedding(&k);
+    check_loss(&k);
+  }
+  case_free(&m);
+  return tap_done();
+}
