@@ -68,6 +68,7 @@ typedef struct brim_model_limits {
   int32_t max_sequences;
   int32_t max_length;     /* longest sequence or width */
   bool training;
+  bool all_tokens;        /* training passes may ask for all tokens (predictions always may) */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits (activations, working memory and, with training, gradients and moments; values are
  * held already). */

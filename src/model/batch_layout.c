@@ -1,0 +1,155 @@
+/* batch_layout.c: checks a batch against the model and lays it out: one slot a token when ragged, `width` slots a sequence when
+ * padded. What padding holds is what Hugging Face puts there. */
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "model/model.h"
+
+static int32_t length_of(const brim_batch *batch, int32_t sequence) {
+  return batch->offsets[sequence + 1] - batch->offsets[sequence];
+}
+
+static unsigned long long row_of(const brim_batch *batch, int32_t sequence) {
+  return batch->rows ? batch->rows[sequence] : (unsigned long long)sequence;
+}
+
+/* ---- checks ----------------------------------------------------------------------------------------------- */
+
+static int check_length(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
+  const int32_t length = length_of(batch, sequence), longest = brim_config_max_length(&m->config);
+  if (length < 1)
+    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no tokens", row_of(batch, sequence));
+  if (length > longest)
+    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has %d tokens, but the model has positions for %d: set max_length",
+                          row_of(batch, sequence), length, longest);
+  if (batch->width != 0 && length > batch->width)
+    return brim_error_set(err, BRIM_E_USAGE, "row %llu has %d tokens, more than the width %d of its batch",
+                          row_of(batch, sequence), length, batch->width);
+  return BRIM_OK;
+}
+
+static int check_tokens(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
+  const int32_t types = m->config.types;
+  for (int32_t i = batch->offsets[sequence]; i < batch->offsets[sequence + 1]; i++) {
+    if (batch->ids[i] < 0 || batch->ids[i] >= m->config.vocab_size)
+      return brim_error_set(err, BRIM_E_MISMATCH,
+                            "row %llu has token id %d, but the model has ids 0 to %d: the tokenizer is another model's",
+                            row_of(batch, sequence), batch->ids[i], m->config.vocab_size - 1);
+    if (types > 0 && batch->type_ids && batch->type_ids[i] >= types)
+      return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has token type %d, but the model has types 0 to %d",
+                            row_of(batch, sequence), batch->type_ids[i], types - 1);
+  }
+  return BRIM_OK;
+}
+
+static int check_label(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
+  const brim_labels *labels = &m->config.labels;
+  const float label = batch->labels[sequence];
+  if (isnan(label))
+    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", row_of(batch, sequence));
+  if (labels->task == BRIM_TASK_REGRESSION && !isfinite(label))
+    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has a label that is not finite", row_of(batch, sequence));
+  if (labels->task == BRIM_TASK_CLASSIFICATION && (label != floorf(label) || label < 0 || label >= (float)labels->count))
+    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has label %g, but the model has classes 0 to %d",
+                          row_of(batch, sequence), (double)label, labels->count - 1);
+  return BRIM_OK;
+}
+
+static int check_room(const brim_stage *stage, const brim_batch *batch, int64_t slots, brim_error *err) {
+  const brim_model_limits *limits = &stage->limits;
+  if (limits->max_slots == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for this kind of pass");
+  if (slots > limits->max_slots || batch->count > limits->max_sequences)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "a batch of %d rows and %lld slots is more than the model was prepared for: %d and %lld", batch->count,
+                          (long long)slots, limits->max_sequences, (long long)limits->max_slots);
+  return BRIM_OK;
+}
+
+static int check_longest(const brim_stage *stage, int32_t longest, brim_error *err) {
+  if (longest > stage->limits.max_length)
+    return brim_error_set(err, BRIM_E_USAGE, "a row of %d slots is longer than the model was prepared for: %d", longest,
+                          stage->limits.max_length);
+  return BRIM_OK;
+}
+
+/* ---- slots ------------------------------------------------------------------------------------------------ */
+
+/* fairseq's positions: tokens that are not padding are counted from pad_token_id + 1; padding has pad_token_id. */
+static void place_positions(const brim_config *config, const int32_t *ids, int32_t count, int32_t *positions) {
+  int32_t next = config->pad_id + 1;
+  for (int32_t i = 0; i < count; i++) {
+    if (!config->family->pad_positions)
+      positions[i] = i;
+    else
+      positions[i] = ids[i] == config->pad_id ? config->pad_id : next++;
+  }
+}
+
+/* One sequence into its slots; returns the slot behind it. */
+static int32_t place_sequence(const brim_config *config, const brim_batch *batch, int32_t sequence, int32_t slot, brim_slots *s) {
+  const int32_t from = batch->offsets[sequence], length = length_of(batch, sequence);
+  const int32_t room = batch->width ? batch->width : length, pad = config->pad_id < 0 ? 0 : config->pad_id;
+  memcpy(s->ids + slot, batch->ids + from, (size_t)length * sizeof *s->ids);
+  if (batch->type_ids)
+    memcpy(s->types + slot, batch->type_ids + from, (size_t)length);
+  else
+    memset(s->types + slot, 0, (size_t)length);
+  for (int32_t i = length; i < room; i++) {
+    s->ids[slot + i] = pad;
+    s->types[slot + i] = 0;
+  }
+  for (int32_t i = 0; i < room; i++)
+    s->sequence[slot + i] = sequence;
+  place_positions(config, s->ids + slot, room, s->positions + slot);
+  s->first[sequence] = s->offsets[sequence] = slot;
+  s->lengths[sequence] = length;
+  s->places[sequence] = batch->places ? batch->places[sequence] : (uint32_t)sequence;
+  return slot + room;
+}
+
+static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bool labels, brim_error *err) {
+  brim_slots *s = &stage->slots;
+  int32_t slot = 0, longest = 0;
+  for (int32_t i = 0; i < batch->count; i++) {
+    BRIM_TRY(check_length(m, batch, i, err));
+    BRIM_TRY(check_tokens(m, batch, i, err));
+    if (labels)
+      BRIM_TRY(check_label(m, batch, i, err));
+    longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
+    slot = place_sequence(&m->config, batch, i, slot, s);
+  }
+  s->offsets[batch->count] = slot;
+  BRIM_TRY(check_longest(stage, batch->width ? batch->width : longest, err));
+  m->tape.layout = (brim_layout){.n = batch->count,
+                                 .slots = slot,
+                                 .tokens = batch->offsets[batch->count],
+                                 .max_length = longest,
+                                 .offsets = s->offsets,
+                                 .lengths = s->lengths,
+                                 .places = s->places,
+                                 .sequence = s->sequence};
+  return BRIM_OK;
+}
+
+int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool labels, brim_error *err) {
+  brim_stage *stage = pass->training ? &model->train : &model->predict;
+  const int64_t slots = batch->width ? (int64_t)batch->count * batch->width : batch->offsets[batch->count];
+  model->tape = (brim_tape){0};
+  BRIM_TRY(check_room(stage, batch, slots, err));
+  if (pass->all_tokens && pass->training && !stage->limits.all_tokens)
+    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared to compute the last layer for all tokens");
+  if (batch->width > brim_config_max_length(&model->config))
+    return brim_error_set(err, BRIM_E_USAGE, "a batch of width %d does not fit: the model has positions for %d", batch->width,
+                          brim_config_max_length(&model->config));
+  BRIM_TRY(lay_out(model, stage, batch, labels, err));
+  model->tape.stage = stage;
+  model->tape.training = pass->training;
+  model->tape.dropout = pass->dropout;
+  model->tape.all_tokens = pass->all_tokens;
+  brim_dropout_key(pass->seed, pass->optimizer_step, model->tape.key);
+  model->context.workspace = stage->slots.workspace;
+  model->context.workspace_size = stage->slots.workspace_size;
+  return BRIM_OK;
+}

@@ -1,0 +1,284 @@
+/* config.c: reads config.json. Keys and defaults: configuration_bert.py, configuration_roberta.py, configuration_distilbert.py
+ * and configuration_utils.py of Hugging Face transformers 5.23. */
+#include "model/config.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/arena.h"
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/status.h"
+
+#define CONFIG_LIMIT ((size_t)64 << 20) /* bytes; a few thousand label names fit in one */
+
+/* What the reading functions share. */
+typedef struct reading {
+  brim_runtime *runtime;
+  brim_config *config;
+  const brim_json_document *document;
+  const brim_json_value *root;
+} reading;
+
+/* ---- members ---------------------------------------------------------------------------------------------- */
+
+static int read_size(const reading *r, const char *key, int32_t high, int32_t *out, brim_error *err) {
+  int64_t value = *out;
+  BRIM_TRY(brim_json_read_int(r->document, r->root, key, 1, high, &value, err));
+  *out = (int32_t)value;
+  return BRIM_OK;
+}
+
+/* A real number from `low` to `high`. */
+static int read_range(const reading *r, const char *key, double low, double high, double *out, brim_error *err) {
+  BRIM_TRY(brim_json_read_real(r->document, r->root, key, out, err));
+  if (!(*out >= low && *out <= high))
+    return brim_json_error(r->document, brim_json_get(r->root, key), err, BRIM_E_FORMAT, "%s is %g, but must lie from %g to %g",
+                           key, *out, low, high);
+  return BRIM_OK;
+}
+
+static int read_family(const reading *r, brim_error *err) {
+  const char *type = NULL;
+  size_t length = 0;
+  if (r->root->kind != BRIM_JSON_OBJECT)
+    return brim_json_error(r->document, r->root, err, BRIM_E_FORMAT, "a configuration is a JSON object, this is %s",
+                           brim_json_kind_name((brim_json_kind)r->root->kind));
+  BRIM_TRY(brim_json_read_string(r->document, r->root, "model_type", &type, &length, err));
+  if (!type)
+    return brim_json_error(r->document, NULL, err, BRIM_E_FORMAT, "there is no \"model_type\": add one of %s",
+                           brim_family_list());
+  r->config->family = brim_family_find(type, length);
+  if (!r->config->family)
+    return brim_json_error(r->document, brim_json_get(r->root, "model_type"), err, BRIM_E_UNSUPPORTED,
+                           "model type \"%.*s\" is not one that brim has: %s", (int)(length < 100 ? length : 100), type,
+                           brim_family_list());
+  return BRIM_OK;
+}
+
+static int read_activation(const reading *r, brim_error *err) {
+  static const struct {
+    const char *name;
+    brim_activation activation;
+  } known[] = {
+      {"gelu", BRIM_ACT_GELU},
+      {"gelu_python", BRIM_ACT_GELU},
+      {"gelu_new", BRIM_ACT_GELU_NEW},
+      {"gelu_pytorch_tanh", BRIM_ACT_GELU_NEW},
+      {"gelu_python_tanh", BRIM_ACT_GELU_NEW},
+      {"relu", BRIM_ACT_RELU},
+  };
+  const char *key = r->config->family->keys->activation, *name = "gelu";
+  size_t length = strlen(name);
+  BRIM_TRY(brim_json_read_string(r->document, r->root, key, &name, &length, err));
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (strlen(known[i].name) == length && memcmp(known[i].name, name, length) == 0) {
+      r->config->activation = known[i].activation;
+      return BRIM_OK;
+    }
+  return brim_json_error(r->document, brim_json_get(r->root, key), err, BRIM_E_UNSUPPORTED,
+                         "activation \"%.*s\" is not one that brim has: gelu, gelu_new, gelu_pytorch_tanh, relu",
+                         (int)(length < 100 ? length : 100), name);
+}
+
+static int read_sizes(const reading *r, brim_error *err) {
+  brim_config *c = r->config;
+  const brim_family_keys *keys = c->family->keys;
+  c->vocab_size = c->family->vocab_size;
+  c->types = c->family->types;
+  c->hidden = 768;
+  c->layers = c->family->types > 0 ? 12 : 6;
+  c->heads = 12;
+  c->intermediate = 3072;
+  c->positions = 512;
+  BRIM_TRY(read_size(r, "vocab_size", 1 << 28, &c->vocab_size, err));
+  BRIM_TRY(read_size(r, keys->hidden, 1 << 16, &c->hidden, err));
+  BRIM_TRY(read_size(r, keys->layers, 1 << 10, &c->layers, err));
+  BRIM_TRY(read_size(r, keys->heads, 1 << 10, &c->heads, err));
+  BRIM_TRY(read_size(r, keys->intermediate, 1 << 20, &c->intermediate, err));
+  BRIM_TRY(read_size(r, "max_position_embeddings", 1 << 24, &c->positions, err));
+  if (c->types > 0)
+    BRIM_TRY(read_size(r, "type_vocab_size", 256, &c->types, err));
+  if (c->hidden % c->heads != 0)
+    return brim_json_error(r->document, brim_json_get(r->root, keys->heads), err, BRIM_E_FORMAT,
+                           "%s %d cannot be shared out among %d heads: it must be a multiple", keys->hidden, c->hidden, c->heads);
+  return BRIM_OK;
+}
+
+static int read_padding(const reading *r, brim_error *err) {
+  brim_config *c = r->config;
+  const brim_json_value *pad = brim_json_get(r->root, "pad_token_id");
+  int64_t id = pad && pad->kind == BRIM_JSON_NULL ? -1 : c->family->pad_id;
+  BRIM_TRY(brim_json_read_int(r->document, r->root, "pad_token_id", -1, c->vocab_size - 1, &id, err));
+  c->pad_id = (int32_t)id;
+  if (c->family->pad_positions && c->pad_id < 0)
+    return brim_json_error(r->document, pad, err, BRIM_E_FORMAT, "%s counts its positions from pad_token_id, which is not given",
+                           c->family->type);
+  if (brim_config_max_length(c) < 1)
+    return brim_json_error(r->document, brim_json_get(r->root, "max_position_embeddings"), err, BRIM_E_FORMAT,
+                           "%d positions leave none for a text behind pad_token_id %d", c->positions, c->pad_id);
+  return BRIM_OK;
+}
+
+static int read_reals(const reading *r, brim_error *err) {
+  brim_config *c = r->config;
+  const brim_family_keys *keys = c->family->keys;
+  c->norm_eps = 1e-12;
+  c->hidden_dropout = c->attention_dropout = 0.1;
+  c->initializer_range = 0.02;
+  if (!c->family->fixed_eps)
+    BRIM_TRY(read_range(r, "layer_norm_eps", 1e-38, 1, &c->norm_eps, err));
+  BRIM_TRY(read_range(r, keys->hidden_dropout, 0, 1, &c->hidden_dropout, err));
+  BRIM_TRY(read_range(r, keys->attention_dropout, 0, 1, &c->attention_dropout, err));
+  BRIM_TRY(read_range(r, "initializer_range", 0, 1e6, &c->initializer_range, err));
+  c->head_dropout = c->family->head_dropout < 0 ? c->hidden_dropout : c->family->head_dropout;
+  return read_range(r, keys->head_dropout, 0, 1, &c->head_dropout, err);
+}
+
+/* Options that change what the encoder computes and that brim does not have. */
+static int refuse_unsupported(const reading *r, brim_error *err) {
+  bool decoder = false;
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "is_decoder", &decoder, err));
+  if (decoder)
+    return brim_json_error(r->document, brim_json_get(r->root, "is_decoder"), err, BRIM_E_UNSUPPORTED,
+                           "the model is a decoder (is_decoder); brim trains encoders");
+  const brim_json_value *kind = brim_json_get(r->root, "position_embedding_type");
+  if (kind && kind->kind != BRIM_JSON_NULL && !brim_json_is_string(kind, "absolute"))
+    return brim_json_error(r->document, kind, err, BRIM_E_UNSUPPORTED,
+                           "position_embedding_type is not \"absolute\", the only one "
+                           "that brim has");
+  return BRIM_OK;
+}
+
+/* ---- labels ----------------------------------------------------------------------------------------------- */
+
+/* "LABEL_0", "LABEL_1", ..: what Hugging Face calls classes without names. */
+static int placeholder_labels(const reading *r, int32_t count, brim_error *err) {
+  const size_t size = 24;
+  char *text = brim_alloc_array(r->runtime, (size_t)count, size);
+  const char **names = brim_alloc_array(r->runtime, (size_t)count, sizeof *names);
+  int status = text && names ? BRIM_OK : BRIM_NOMEM(err);
+  for (int32_t i = 0; i < count && !status; i++) {
+    brim_number_format(text + (size_t)i * size, size, "LABEL_%d", i);
+    names[i] = text + (size_t)i * size;
+  }
+  if (!status)
+    status = brim_labels_make(r->runtime, BRIM_TASK_CLASSIFICATION, names, count, &r->config->labels, err);
+  brim_release(r->runtime, names);
+  brim_release(r->runtime, text);
+  return status;
+}
+
+/* names[id] of every member {"id": "name"}, each id once; copies in the arena. */
+static int collect_names(const reading *r, const brim_json_value *map, brim_arena *arena, const char **names, brim_error *err) {
+  for (const brim_json_value *key = brim_json_first(map); key; key = brim_json_after(map, key)) {
+    const brim_json_value *name = brim_json_member(key);
+    int64_t id = -1;
+    if (!brim_number_integer(key->as.text, key->length, &id) || id < 0 || id >= map->length || names[id])
+      return brim_json_error(r->document, key, err, BRIM_E_FORMAT, "the keys of id2label must be \"0\" to \"%u\", each once",
+                             map->length - 1);
+    if (name->kind != BRIM_JSON_STRING || memchr(name->as.text, 0, name->length))
+      return brim_json_error(r->document, name, err, BRIM_E_FORMAT, "a name in id2label must be a text without NUL, this is %s",
+                             brim_json_kind_name((brim_json_kind)name->kind));
+    names[id] = brim_arena_copy_string(arena, name->as.text, name->length);
+    if (!names[id])
+      return BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
+}
+
+static int named_labels(const reading *r, const brim_json_value *map, brim_error *err) {
+  brim_arena arena;
+  brim_arena_init(&arena, r->runtime, 0);
+  const char **names = brim_arena_alloc_array(&arena, map->length, sizeof *names);
+  int status = names ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status) {
+    memset(names, 0, map->length * sizeof *names);
+    status = collect_names(r, map, &arena, names, err);
+  }
+  if (!status)
+    status = brim_labels_make(r->runtime, BRIM_TASK_CLASSIFICATION, names, (int32_t)map->length, &r->config->labels, err);
+  brim_arena_free(&arena);
+  return status;
+}
+
+/* One output is regression unless problem_type says otherwise, as in Hugging Face. */
+static int read_labels(const reading *r, brim_error *err) {
+  const brim_json_value *map = brim_json_get(r->root, "id2label"), *problem = brim_json_get(r->root, "problem_type");
+  if (map && map->kind == BRIM_JSON_NULL)
+    map = NULL;
+  if (map && (map->kind != BRIM_JSON_OBJECT || map->length == 0 || map->length > 1 << 20))
+    return brim_json_error(r->document, map, err, BRIM_E_FORMAT, "id2label must be an object with a name for each class");
+  int32_t count = map ? (int32_t)map->length : 2;
+  if (!map)
+    BRIM_TRY(read_size(r, "num_labels", 1 << 20, &count, err));
+  const bool given = problem && problem->kind != BRIM_JSON_NULL, regression = given && brim_json_is_string(problem, "regression");
+  if (given && !regression && !brim_json_is_string(problem, "single_label_classification"))
+    return brim_json_error(r->document, problem, err, BRIM_E_UNSUPPORTED,
+                           "this problem_type is not one that brim has: single_label_classification, regression");
+  if (regression && count != 1)
+    return brim_json_error(r->document, problem, err, BRIM_E_UNSUPPORTED, "regression of %d values at once: brim has one", count);
+  if (given && !regression && count == 1)
+    return brim_json_error(r->document, problem, err, BRIM_E_FORMAT, "single_label_classification needs more than one label");
+  if (count == 1)
+    return brim_labels_make(r->runtime, BRIM_TASK_REGRESSION, NULL, 1, &r->config->labels, err);
+  return map ? named_labels(r, map, err) : placeholder_labels(r, count, err);
+}
+
+static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {
+  if (labels->task == BRIM_TASK_CLASSIFICATION && labels->count < 2)
+    return brim_error_set(err, BRIM_E_USAGE, "there is only one class of labels: a classifier needs at least two");
+  return brim_labels_copy(r->runtime, labels, &r->config->labels, err);
+}
+
+/* ---- entry ------------------------------------------------------------------------------------------------ */
+
+static int load_document(brim_runtime *runtime, const char *folder, brim_config *out, brim_error *err) {
+  *out = (brim_config){0};
+  char *path = brim_path_join(runtime, folder, "config.json");
+  if (!path)
+    return BRIM_NOMEM(err);
+  int status = brim_json_load(runtime, path, CONFIG_LIMIT, &out->document, err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int read_encoder(const reading *r, brim_error *err) {
+  BRIM_TRY(read_family(r, err));
+  BRIM_TRY(refuse_unsupported(r, err));
+  BRIM_TRY(read_sizes(r, err));
+  BRIM_TRY(read_padding(r, err));
+  BRIM_TRY(read_activation(r, err));
+  return read_reals(r, err);
+}
+
+int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_config *out, brim_error *err) {
+  int status = load_document(runtime, folder, out, err);
+  if (!status) {
+    const reading r = {runtime, out, out->document, brim_json_root(out->document)};
+    status = read_encoder(&r, err);
+  }
+  if (status)
+    brim_config_free(out);
+  return status;
+}
+
+int brim_config_load(brim_runtime *runtime, const char *folder, const brim_labels *labels, brim_config *out, brim_error *err) {
+  BRIM_TRY(brim_config_load_encoder(runtime, folder, out, err));
+  const reading r = {runtime, out, out->document, brim_json_root(out->document)};
+  int status = labels ? copy_labels(&r, labels, err) : read_labels(&r, err);
+  if (status)
+    brim_config_free(out);
+  return status;
+}
+
+void brim_config_free(brim_config *config) {
+  brim_labels_free(&config->labels);
+  brim_json_free(config->document);
+  *config = (brim_config){0};
+}
+
+int32_t brim_config_max_length(const brim_config *config) {
+  return config->family->pad_positions ? config->positions - config->pad_id - 1 : config->positions;
+}

@@ -1,0 +1,31 @@
+/* config.h: config.json as Hugging Face writes it: what brim uses of it, and all of it for writing it back. */
+#ifndef BRIM_MODEL_CONFIG_H
+#define BRIM_MODEL_CONFIG_H
+#include "base/json.h"
+#include "brim/data.h"
+#include "model/family.h"
+
+typedef struct brim_config {
+  const brim_family *family;
+  int32_t vocab_size, hidden, layers, heads, intermediate;
+  int32_t positions, types; /* rows of the tables; types 0: none */
+  int32_t pad_id;           /* -1: none */
+  brim_activation activation;
+  double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
+  brim_labels labels; /* task, classes and their names */
+  brim_json_document *document;
+} brim_config;
+
+/* Reads FOLDER/config.json. Absent keys have Hugging Face's defaults. `labels` NULL: as the file says (problem_type, id2label,
+ * num_labels); else a copy of them. BRIM_E_UNSUPPORTED names what brim does not have, BRIM_E_FORMAT what makes no sense. */
+int brim_config_load(brim_runtime *runtime, const char *folder, const brim_labels *labels, brim_config *out,
+                     brim_error *err) BRIM_CHECK;
+/* The same without labels, which a file for another task need not have right. */
+int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_config *out, brim_error *err) BRIM_CHECK;
+void brim_config_free(brim_config *config);
+
+int32_t brim_config_max_length(const brim_config *config);
+/* The file's members in their order, with architectures, labels, task and dtype as they are now. */
+int brim_config_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;
+
+#endif

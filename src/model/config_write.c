@@ -1,0 +1,171 @@
+/* config_write.c: config.json as it was read, with what training decides put in its place. */
+#include <string.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/config.h"
+
+/* ---- any JSON value, two blanks a level as Hugging Face writes it ------------------------------------------ */
+
+static void new_line(brim_text *out, int depth) {
+  brim_text_string(out, "\n");
+  for (int i = 0; i < depth; i++)
+    brim_text_string(out, "  ");
+}
+
+static void write_value(brim_text *out, const brim_json_value *value, int depth);
+
+static void write_items(brim_text *out, const brim_json_value *container, int depth) {
+  const char *separator = "";
+  for (const brim_json_value *item = brim_json_first(container); item; item = brim_json_after(container, item)) {
+    brim_text_string(out, separator);
+    separator = ",";
+    new_line(out, depth + 1);
+    if (item->kind == BRIM_JSON_KEY) {
+      brim_text_json_string(out, item->as.text, item->length);
+      brim_text_string(out, ": ");
+      write_value(out, brim_json_member(item), depth + 1);
+    } else {
+      write_value(out, item, depth + 1);
+    }
+  }
+  if (*separator)
+    new_line(out, depth);
+}
+
+/* No deeper than the reader lets documents be. */
+static void write_value(brim_text *out, const brim_json_value *value, int depth) {
+  switch ((brim_json_kind)value->kind) {
+  case BRIM_JSON_BOOL:
+    brim_text_string(out, value->as.integer ? "true" : "false");
+    break;
+  case BRIM_JSON_INT:
+    brim_text_integer(out, value->as.integer);
+    break;
+  case BRIM_JSON_REAL:
+    brim_text_json_number(out, value->as.real);
+    break;
+  case BRIM_JSON_STRING:
+    brim_text_json_string(out, value->as.text, value->length);
+    break;
+  case BRIM_JSON_ARRAY:
+    brim_text_string(out, "[");
+    write_items(out, value, depth);
+    brim_text_string(out, "]");
+    break;
+  case BRIM_JSON_OBJECT:
+    brim_text_string(out, "{");
+    write_items(out, value, depth);
+    brim_text_string(out, "}");
+    break;
+  default:
+    brim_text_string(out, "null");
+  }
+}
+
+/* ---- members that training decides -------------------------------------------------------------------------- */
+
+static void write_architectures(brim_text *out, const brim_config *config) {
+  brim_text_printf(out, "[\n    \"%s\"\n  ]", config->family->architecture);
+}
+
+/* Regression has one label without a name, which Hugging Face calls LABEL_0. */
+static void write_name(brim_text *out, const brim_config *config, int32_t id) {
+  const char *name = config->labels.names ? config->labels.names[id] : "LABEL_0";
+  brim_text_json_string(out, name, strlen(name));
+}
+
+static void write_id2label(brim_text *out, const brim_config *config) {
+  brim_text_string(out, "{");
+  for (int32_t id = 0; id < config->labels.count; id++) {
+    brim_text_printf(out, "%s\n    \"%d\": ", id ? "," : "", id);
+    write_name(out, config, id);
+  }
+  brim_text_string(out, "\n  }");
+}
+
+static void write_label2id(brim_text *out, const brim_config *config) {
+  brim_text_string(out, "{");
+  for (int32_t id = 0; id < config->labels.count; id++) {
+    brim_text_string(out, id ? ",\n    " : "\n    ");
+    write_name(out, config, id);
+    brim_text_printf(out, ": %d", id);
+  }
+  brim_text_string(out, "\n  }");
+}
+
+static void write_problem(brim_text *out, const brim_config *config) {
+  const bool regression = config->labels.task == BRIM_TASK_REGRESSION;
+  brim_text_string(out, regression ? "\"regression\"" : "\"single_label_classification\"");
+}
+
+static void write_label_count(brim_text *out, const brim_config *config) {
+  brim_text_integer(out, config->labels.count);
+}
+
+static void write_dtype(brim_text *out, const brim_config *config) {
+  (void)config;
+  brim_text_string(out, "\"float32\"");
+}
+
+static const struct decided {
+  const char *key;
+  bool always; /* added when the file had no such member */
+  void (*write)(brim_text *out, const brim_config *config);
+} decided[] = {
+    {"architectures", true, write_architectures},
+    {"id2label", true, write_id2label},
+    {"label2id", true, write_label2id},
+    {"problem_type", true, write_problem},
+    {"dtype", false, write_dtype},
+    {"torch_dtype", false, write_dtype},
+    {"num_labels", false, write_label_count},
+    {"_num_labels", false, write_label_count},
+};
+enum { DECIDED = sizeof decided / sizeof *decided };
+
+static const struct decided *find_decided(const brim_json_value *key) {
+  for (size_t i = 0; i < DECIDED; i++)
+    if (strlen(decided[i].key) == key->length && memcmp(decided[i].key, key->as.text, key->length) == 0)
+      return &decided[i];
+  return NULL;
+}
+
+static void write_config(brim_text *out, const brim_config *config) {
+  const brim_json_value *root = brim_json_root(config->document);
+  const char *separator = "{";
+  for (const brim_json_value *key = brim_json_first(root); key; key = brim_json_after(root, key)) {
+    const struct decided *own = find_decided(key);
+    brim_text_string(out, separator);
+    separator = ",";
+    new_line(out, 1);
+    brim_text_json_string(out, key->as.text, key->length);
+    brim_text_string(out, ": ");
+    if (own)
+      own->write(out, config);
+    else
+      write_value(out, brim_json_member(key), 1);
+  }
+  for (size_t i = 0; i < DECIDED; i++)
+    if (decided[i].always && !brim_json_get(root, decided[i].key)) {
+      brim_text_printf(out, ",\n  \"%s\": ", decided[i].key); /* there is a model_type before it */
+      decided[i].write(out, config);
+    }
+  brim_text_string(out, "\n}\n");
+}
+
+int brim_config_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
+  char *path = brim_path_join(runtime, folder, "config.json");
+  if (!path)
+    return BRIM_NOMEM(err);
+  brim_text out;
+  brim_text_init(&out, runtime);
+  write_config(&out, config);
+  int status = brim_text_status(&out, err);
+  if (!status)
+    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+  brim_text_free(&out);
+  brim_release(runtime, path);
+  return status;
+}

@@ -1,0 +1,116 @@
+/* forward.c: from token ids to logits and loss. Formulas: encoder.c. */
+#include <string.h>
+
+#include "base/runtime.h"
+#include "base/status.h"
+#include "model/model.h"
+
+/* Queries, keys and values of all tokens in one product; of the last layer only keys and values. */
+static void project(brim_model *m, int32_t layer, const real *x) {
+  const brim_slots *s = &m->tape.stage->slots;
+  const brim_layer_at *at = &m->parameters.layers[layer];
+  const int32_t slots = m->tape.layout.slots, hidden = m->config.hidden;
+  real *qkv = s->layers[layer].qkv;
+  if (!brim_model_first_only(m, layer)) {
+    m->ops->linear_forward(&m->context, slots, hidden, 3 * hidden, x, hidden, m->values + at->query.weight,
+                           m->values + at->query.bias, qkv, 3 * hidden);
+    return;
+  }
+  const brim_rows first = brim_model_first_rows(m);
+  m->ops->linear_forward(&m->context, slots, hidden, 2 * hidden, x, hidden, m->values + at->key.weight, m->values + at->key.bias,
+                         qkv, 2 * hidden);
+  m->ops->gather_rows(&m->context, &first, hidden, x, hidden, s->wide);
+  m->ops->linear_forward(&m->context, first.count, hidden, hidden, s->wide, hidden, m->values + at->query.weight,
+                         m->values + at->query.bias, s->first_query, hidden);
+}
+
+/* One layer from x to `out`, which may be x itself. What feeds the residual of a first-only layer was gathered into `wide`. */
+static void layer_forward(brim_model *m, int32_t layer, const real *x, real *out) {
+  const brim_slots *s = &m->tape.stage->slots;
+  const brim_layer_slots *l = &s->layers[layer];
+  const brim_layer_at *at = &m->parameters.layers[layer];
+  const brim_layout *layout = &m->tape.layout;
+  const brim_rows rows = brim_model_layer_rows(m, layer);
+  const int32_t hidden = m->config.hidden, intermediate = m->config.intermediate;
+  const real eps = (real)m->config.norm_eps, *v = m->values;
+  const brim_dropout attention_dropout = brim_model_attention_output_dropout(m, layer),
+                     output_dropout = brim_model_output_dropout(m, layer);
+  project(m, layer, x);
+  const brim_attention attention = brim_model_attention(m, layer);
+  m->ops->attention_forward(&m->context, &attention);
+  m->ops->linear_residual_norm_forward(
+      &m->context, layout, &rows, hidden, hidden, l->context, v + at->attention_output.weight, v + at->attention_output.bias,
+      &attention_dropout, brim_model_first_only(m, layer) ? s->wide : x, v + at->attention_norm.weight,
+      v + at->attention_norm.bias, eps, l->attention_sum, l->attention_mean, l->attention_rstd, s->y);
+  m->ops->linear_act_forward(&m->context, rows.count, hidden, intermediate, s->y, v + at->up.weight, v + at->up.bias,
+                             m->config.activation, l->pre, s->wide);
+  m->ops->linear_residual_norm_forward(&m->context, layout, &rows, intermediate, hidden, s->wide, v + at->down.weight,
+                                       v + at->down.bias, &output_dropout, s->y, v + at->output_norm.weight,
+                                       v + at->output_norm.bias, eps, l->output_sum, l->output_mean, l->output_rstd, out);
+}
+
+static int encode(brim_model *m, brim_error *err) {
+  const brim_slots *s = &m->tape.stage->slots;
+  const brim_embed embed = brim_model_embed(m);
+  const int32_t last = m->config.layers - 1, hidden = m->config.hidden;
+  m->ops->embed_forward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, s->embedded);
+  for (int32_t layer = 0; layer <= last; layer++) {
+    BRIM_TRY(brim_check_cancel(m->runtime, err));
+    layer_forward(m, layer, layer == 0 ? s->embedded : s->x, brim_model_first_only(m, layer) ? s->head_input : s->x);
+  }
+  if (!brim_model_first_only(m, last)) {
+    const brim_rows first = brim_model_first_rows(m);
+    m->ops->gather_rows(&m->context, &first, hidden, s->x, hidden, s->head_input);
+  }
+  return BRIM_OK;
+}
+
+static void compute_loss(brim_model *m, const brim_batch *batch, double *loss) {
+  const brim_slots *s = &m->tape.stage->slots;
+  const brim_loss of = {.n = batch->count,
+                        .outputs = m->config.labels.count,
+                        .regression = m->config.labels.task == BRIM_TASK_REGRESSION,
+                        .logits = s->logits,
+                        .labels = batch->labels,
+                        .divisor = batch->step_rows > 0 ? batch->step_rows : (double)batch->count,
+                        .loss = loss,
+                        .dlogits = m->tape.training ? s->dlogits : NULL};
+  m->ops->loss(&m->context, &of);
+}
+
+int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
+                       brim_error *err) {
+  if (pass->training && !loss)
+    return brim_error_set(err, BRIM_E_USAGE, "a training pass computes the loss: it needs a place for it");
+  BRIM_TRY(brim_model_lay_out(model, batch, pass, loss != NULL, err));
+  if (loss)
+    *loss = 0;
+  if (batch->count == 0)
+    return BRIM_OK;
+  const int status = encode(model, err);
+  if (status) {
+    model->tape = (brim_tape){0};
+    return status;
+  }
+  brim_head_forward(model);
+  if (loss)
+    compute_loss(model, batch, loss);
+  const int64_t count = (int64_t)batch->count * model->config.labels.count;
+  for (int64_t i = 0; logits && i < count; i++)
+    logits[i] = (float)model->tape.stage->slots.logits[i];
+  return BRIM_OK;
+}
+
+int brim_model_hidden(const brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) {
+  const brim_tape *tape = &model->tape;
+  const int32_t width = model->config.hidden;
+  if (!tape->stage || !tape->all_tokens || tape->layout.n != batch->count || tape->backward_done)
+    return brim_error_set(err, BRIM_E_USAGE, "hidden states are there after a forward of this batch with all_tokens");
+  for (int32_t i = 0; i < batch->count; i++) {
+    const real *from = tape->stage->slots.x + (int64_t)tape->layout.offsets[i] * width;
+    float *to = hidden + (int64_t)batch->offsets[i] * width;
+    for (int64_t k = 0; k < (int64_t)tape->layout.lengths[i] * width; k++)
+      to[k] = (float)from[k];
+  }
+  return BRIM_OK;
+}

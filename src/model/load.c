@@ -1,0 +1,139 @@
+/* load.c: a model from its folder, and what can be asked about it. */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/model.h"
+
+int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
+  brim_config config;
+  *out = (brim_model_info){0};
+  BRIM_TRY(brim_config_load_encoder(runtime, folder, &config, err));
+  memcpy(out->type, config.family->type, strlen(config.family->type) + 1);
+  out->max_length = brim_config_max_length(&config);
+  out->vocab_size = config.vocab_size;
+  out->type_count = config.types;
+  brim_config_free(&config);
+  return BRIM_OK;
+}
+
+#ifdef BRIM_REAL_DOUBLE
+static int choose_ops(brim_model *m, const brim_model_options *options, brim_error *err) {
+  (void)options, (void)err;
+  m->ops = brim_ops_ref();
+  return BRIM_OK;
+}
+#else
+static int choose_ops(brim_model *m, const brim_model_options *options, brim_error *err) {
+  if (options->device == BRIM_DEVICE_CUDA)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "this build of brim has no CUDA: use the device cpu");
+  if (options->kernels) {
+    m->ops = brim_ops_find(m->runtime, options->kernels);
+    return m->ops ? BRIM_OK
+                  : brim_error_set(err, BRIM_E_UNSUPPORTED, "this build or this machine has no kernels named \"%s\"",
+                                   options->kernels);
+  }
+  m->ops = options->device == BRIM_DEVICE_REFERENCE ? brim_ops_ref() : brim_ops_cpu(brim_runtime_cpu(m->runtime));
+  return BRIM_OK;
+}
+#endif
+
+static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
+  BRIM_TRY(choose_ops(m, options, err));
+  BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
+  BRIM_TRY(brim_parameters_make(&m->arena, &m->config, &m->parameters, err));
+  const size_t bytes = (size_t)m->parameters.flat_size * sizeof *m->values;
+  m->values = brim_alloc_aligned(m->runtime, bytes);
+  if (!m->values)
+    return BRIM_NOMEM(err);
+  memset(m->values, 0, bytes);
+  return brim_weights_load(m, folder, options->seed, options->labels != NULL, err);
+}
+
+int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_model **out,
+                    brim_error *err) {
+  static const brim_model_options defaults = {.device = BRIM_DEVICE_CPU};
+  *out = NULL;
+  brim_model *m = brim_alloc_zero(runtime, sizeof *m);
+  if (!m)
+    return BRIM_NOMEM(err);
+  m->runtime = m->context.runtime = runtime;
+  brim_arena_init(&m->arena, runtime, 0);
+  const int status = load(m, folder, options ? options : &defaults, err);
+  if (status)
+    brim_model_free(m);
+  else
+    *out = m;
+  return status;
+}
+
+void brim_model_free(brim_model *model) {
+  if (!model)
+    return;
+  brim_release(model->runtime, model->work_block);
+  brim_release(model->runtime, model->state_block);
+  brim_release_aligned(model->runtime, model->values);
+  brim_config_free(&model->config);
+  brim_arena_free(&model->arena);
+  brim_release(model->runtime, model);
+}
+
+/* ---- questions -------------------------------------------------------------------------------------------- */
+
+int brim_model_unused_count(const brim_model *model) {
+  return model->unused_count;
+}
+const char *brim_model_unused_name(const brim_model *model, int index) {
+  return model->unused[index];
+}
+int brim_model_initialized_count(const brim_model *model) {
+  return model->initialized_count;
+}
+const char *brim_model_initialized_name(const brim_model *model, int index) {
+  return model->initialized[index];
+}
+int32_t brim_model_max_length(const brim_model *model) {
+  return brim_config_max_length(&model->config);
+}
+int32_t brim_model_outputs(const brim_model *model) {
+  return model->config.labels.count;
+}
+brim_task brim_model_task(const brim_model *model) {
+  return model->config.labels.task;
+}
+const brim_labels *brim_model_labels(const brim_model *model) {
+  return &model->config.labels;
+}
+int32_t brim_model_vocab_size(const brim_model *model) {
+  return model->config.vocab_size;
+}
+int32_t brim_model_hidden_size(const brim_model *model) {
+  return model->config.hidden;
+}
+const char *brim_model_type(const brim_model *model) {
+  return model->config.family->type;
+}
+const char *brim_model_kernels(const brim_model *model) {
+  return model->ops->name;
+}
+int32_t brim_model_parameter_count(const brim_model *model) {
+  return model->parameters.count;
+}
+const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index) {
+  return &model->parameters.list[index];
+}
+int64_t brim_model_flat_size(const brim_model *model) {
+  return model->parameters.flat_size;
+}
+
+/* Forward: 2 N s in the linear layers and 4 L H s^2 in attention; backward twice that. N: weights of the layers. */
+double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training) {
+  const double hidden = model->config.hidden, layers = model->config.layers;
+  const double weights = layers * (4 * hidden * hidden + 2 * hidden * (double)model->config.intermediate);
+  double total = 0;
+  for (uint64_t i = 0; i < count; i++) {
+    const double length = lengths[i];
+    total += 2 * weights * length + 4 * layers * hidden * length * length;
+  }
+  return training ? 3 * total : total;
+}

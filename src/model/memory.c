@@ -1,0 +1,268 @@
+/* memory.c: plans and takes a model's memory: one block for training's state, one block that passes are carved from.
+ *
+ *   state block   gradients | moment 1 | moment 2 | ranges | touched rows | alive rows
+ *   work block    what a training pass carves, or what a prediction carves, whichever is larger */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/model.h"
+
+enum { LINE = 64 }; /* alignment of every piece */
+
+/* Hands out pieces of a block; with base NULL it only counts. */
+typedef struct carver {
+  char *base;
+  size_t used;
+} carver;
+
+static void *carve(carver *c, size_t count, size_t size) {
+  void *piece = c->base ? c->base + c->used : NULL;
+  c->used += (count * size + LINE - 1) / LINE * LINE;
+  return piece;
+}
+
+static real *carve_reals(carver *c, int64_t rows, int64_t width) {
+  return carve(c, (size_t)rows * (size_t)width, sizeof(real));
+}
+
+/* Room to move the beginning of a block to a line. */
+static size_t block_size(const carver *c) {
+  return c->used + LINE;
+}
+
+static char *align_block(void *block) {
+  return (char *)(((uintptr_t)block + LINE - 1) / LINE * LINE);
+}
+
+/* ---- pieces of a pass ------------------------------------------------------------------------------------- */
+
+static void carve_layout(carver *c, const brim_model_limits *limits, brim_slots *s) {
+  const size_t slots = (size_t)limits->max_slots, n = (size_t)limits->max_sequences;
+  s->ids = carve(c, slots, sizeof *s->ids);
+  s->positions = carve(c, slots, sizeof *s->positions);
+  s->sequence = carve(c, slots, sizeof *s->sequence);
+  s->types = carve(c, slots, sizeof *s->types);
+  s->first = carve(c, n, sizeof *s->first);
+  s->offsets = carve(c, n + 1, sizeof *s->offsets);
+  s->lengths = carve(c, n, sizeof *s->lengths);
+  s->places = carve(c, n, sizeof *s->places);
+}
+
+/* A layer whose tensors have `rows` rows, and whose keys and values have `slots`. */
+static void carve_kept_layer(carver *c, const brim_config *config, int64_t slots, int64_t rows, brim_layer_slots *l) {
+  l->qkv = carve_reals(c, slots, (rows < slots ? 2 : 3) * (int64_t)config->hidden);
+  l->context = carve_reals(c, rows, config->hidden);
+  l->lse = carve_reals(c, rows, config->heads);
+  l->attention_sum = carve_reals(c, rows, config->hidden);
+  l->attention_mean = carve_reals(c, rows, 1);
+  l->attention_rstd = carve_reals(c, rows, 1);
+  l->pre = carve_reals(c, rows, config->intermediate);
+  l->output_sum = carve_reals(c, rows, config->hidden);
+  l->output_mean = carve_reals(c, rows, 1);
+  l->output_rstd = carve_reals(c, rows, 1);
+}
+
+/* Training keeps every layer. */
+static void carve_kept(carver *c, const brim_config *config, const brim_model_limits *limits, brim_slots *s) {
+  const int64_t slots = limits->max_slots;
+  const int64_t last_rows = limits->all_tokens || limits->max_sequences > slots ? slots : limits->max_sequences;
+  s->embed_sum = carve_reals(c, slots, config->hidden);
+  s->embedded = carve_reals(c, slots, config->hidden);
+  s->gradient = carve_reals(c, slots, config->hidden);
+  s->branch = carve_reals(c, slots, config->hidden);
+  s->dlogits = carve_reals(c, limits->max_sequences, config->labels.count);
+  s->head_gradient = carve_reals(c, limits->max_sequences, config->hidden);
+  for (int32_t i = 0; i < config->layers; i++) {
+    brim_layer_slots unused; /* while counting there are no slots yet */
+    brim_layer_slots *layer = s->layers ? &s->layers[i] : &unused;
+    carve_kept_layer(c, config, slots, i == config->layers - 1 ? last_rows : slots, layer);
+  }
+}
+
+/* A prediction has one set for all layers, and sums in the memory of what they add to. */
+static void carve_passing(carver *c, const brim_config *config, const brim_model_limits *limits, brim_slots *s) {
+  const int64_t slots = limits->max_slots;
+  brim_layer_slots one = {
+      .qkv = carve_reals(c, slots, 3 * (int64_t)config->hidden),
+      .context = carve_reals(c, slots, config->hidden),
+      .lse = carve_reals(c, slots, config->heads),
+      .attention_mean = carve_reals(c, slots, 1),
+      .attention_rstd = carve_reals(c, slots, 1),
+  };
+  one.attention_sum = s->x;
+  one.output_sum = s->y;
+  one.output_mean = one.attention_mean;
+  one.output_rstd = one.attention_rstd;
+  s->embed_sum = s->y;
+  s->embedded = s->x;
+  for (int32_t i = 0; s->layers && i < config->layers; i++)
+    s->layers[i] = one;
+}
+
+static void carve_slots(const brim_model *m, const brim_model_limits *limits, carver *c, brim_slots *s) {
+  const brim_config *config = &m->config;
+  const int64_t slots = limits->max_slots, n = limits->max_sequences, hidden = config->hidden;
+  const int64_t least = limits->training ? 3 * hidden : hidden;
+  const int64_t wide = config->intermediate < least ? least : config->intermediate;
+  const brim_ops_limits ops = {.max_slots = slots,
+                               .max_sequences = limits->max_sequences,
+                               .max_length = limits->max_length,
+                               .hidden = config->hidden,
+                               .intermediate = config->intermediate,
+                               .heads = config->heads};
+  *s = (brim_slots){0};
+  carve_layout(c, limits, s);
+  s->layers = carve(c, (size_t)config->layers, sizeof *s->layers);
+  s->embed_mean = carve_reals(c, slots, 1);
+  s->embed_rstd = carve_reals(c, slots, 1);
+  s->x = carve_reals(c, slots, hidden);
+  s->y = carve_reals(c, slots, hidden);
+  s->wide = carve_reals(c, slots, wide);
+  s->first_query = carve_reals(c, n, hidden);
+  s->head_input = carve_reals(c, n, hidden);
+  s->head_hidden = carve_reals(c, n, hidden);
+  s->head_dropped = carve_reals(c, n, hidden);
+  s->logits = carve_reals(c, n, config->labels.count);
+  if (limits->training)
+    carve_kept(c, config, limits, s);
+  else
+    carve_passing(c, config, limits, s);
+  s->workspace_size = m->ops->workspace(&m->context, &ops);
+  s->workspace = carve(c, s->workspace_size, 1);
+}
+
+static size_t stage_size(const brim_model *m, const brim_model_limits *limits) {
+  carver count = {0};
+  brim_slots unused;
+  carve_slots(m, limits, &count, &unused);
+  return block_size(&count);
+}
+
+/* What is prepared for training serves predictions too. */
+static brim_model_limits without_training(const brim_model_limits *limits) {
+  brim_model_limits predict = *limits;
+  predict.training = false;
+  return predict;
+}
+
+static size_t work_size(const brim_model *m, const brim_model_limits *limits) {
+  const brim_model_limits predict = without_training(limits);
+  const size_t for_training = limits->training ? stage_size(m, limits) : 0, for_prediction = stage_size(m, &predict);
+  return for_training > for_prediction ? for_training : for_prediction;
+}
+
+/* ---- training's state ------------------------------------------------------------------------------------- */
+
+typedef struct state_pieces {
+  real *gradients, *moment1, *moment2;
+  brim_update_range *ranges;
+  uint8_t *touched, *alive;
+  size_t table_rows;
+} state_pieces;
+
+static state_pieces carve_state(const brim_model *m, carver *c) {
+  const brim_parameters *p = &m->parameters;
+  state_pieces s = {.gradients = carve_reals(c, p->flat_size, 1),
+                    .moment1 = carve_reals(c, p->flat_size, 1),
+                    .moment2 = carve_reals(c, p->flat_size, 1),
+                    .ranges = carve(c, (size_t)p->count, sizeof *s.ranges)};
+  for (int32_t i = 0; i < p->count; i++)
+    if (p->list[i].sparse_rows)
+      s.table_rows += (size_t)p->list[i].shape[0];
+  s.touched = carve(c, s.table_rows, 1);
+  s.alive = carve(c, s.table_rows, 1);
+  return s;
+}
+
+static void make_ranges(brim_model *m) {
+  size_t row = 0;
+  for (int32_t i = 0; i < m->parameters.count; i++) {
+    const brim_parameter *p = &m->parameters.list[i];
+    m->ranges[i] = (brim_update_range){.offset = p->offset, .count = p->count, .decay = p->decay};
+    if (!p->sparse_rows)
+      continue;
+    m->ranges[i].row_size = p->shape[1];
+    m->ranges[i].touched = m->touched + row;
+    m->ranges[i].alive = m->alive + row;
+    row += (size_t)p->shape[0];
+  }
+}
+
+/* Zeroed: no gradient, no moments, no row touched or alive. */
+static int take_state(brim_model *m, brim_error *err) {
+  carver c = {0};
+  carve_state(m, &c);
+  void *block = brim_alloc_zero(m->runtime, block_size(&c));
+  if (!block)
+    return BRIM_NOMEM(err);
+  c = (carver){.base = align_block(block)};
+  const state_pieces s = carve_state(m, &c);
+  m->state_block = block;
+  m->gradients = s.gradients;
+  m->moment1 = s.moment1;
+  m->moment2 = s.moment2;
+  m->ranges = s.ranges;
+  m->touched = s.touched;
+  m->alive = s.alive;
+  m->table_rows = s.table_rows;
+  m->dirty = false;
+  make_ranges(m);
+  return BRIM_OK;
+}
+
+/* ---- entry ------------------------------------------------------------------------------------------------ */
+
+uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
+  uint64_t bytes = work_size(model, limits);
+  if (limits->training) {
+    carver count = {0};
+    carve_state(model, &count);
+    bytes += block_size(&count);
+  }
+  return bytes;
+}
+
+static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
+  const int32_t longest = brim_config_max_length(&m->config);
+  if (limits->max_slots < 1 || limits->max_slots > INT32_MAX || limits->max_sequences < 1 || limits->max_length < 1)
+    return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
+  if (limits->max_length > longest)
+    return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
+                          limits->max_length, longest);
+  return BRIM_OK;
+}
+
+static void carve_stage(const brim_model *m, const brim_model_limits *limits, brim_stage *stage) {
+  carver c = {.base = align_block(m->work_block)};
+  stage->limits = *limits;
+  carve_slots(m, limits, &c, &stage->slots);
+}
+
+static int take_work(brim_model *m, size_t size, brim_error *err) {
+  brim_release(m->runtime, m->work_block);
+  m->work_size = 0;
+  m->train.limits.max_slots = m->predict.limits.max_slots = 0;
+  m->work_block = brim_alloc(m->runtime, size);
+  if (!m->work_block)
+    return BRIM_NOMEM(err);
+  m->work_size = size;
+  return BRIM_OK;
+}
+
+int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {
+  BRIM_TRY(check_limits(model, limits, err));
+  const brim_model_limits train = limits->training ? *limits : model->train.limits, predict = without_training(limits);
+  size_t size = work_size(model, limits);
+  if (train.max_slots > 0 && work_size(model, &train) > size)
+    size = work_size(model, &train);
+  model->tape = (brim_tape){0};
+  if (limits->training && !model->state_block)
+    BRIM_TRY(take_state(model, err));
+  if (size > model->work_size)
+    BRIM_TRY(take_work(model, size, err));
+  if (train.max_slots > 0)
+    carve_stage(model, &train, &model->train);
+  carve_stage(model, &predict, &model->predict);
+  return BRIM_OK;
+}

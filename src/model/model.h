@@ -1,0 +1,116 @@
+/* model.h: a model, between the files of this folder.
+ *
+ * Letters as in ops/ops.h: R slots, H hidden, F intermediate, A heads, n sequences, C outputs, L layers. */
+#ifndef BRIM_MODEL_MODEL_H
+#define BRIM_MODEL_MODEL_H
+#include "brim/model.h"
+#include "model/config.h"
+#include "model/parameters.h"
+#include "ops/ops.h"
+
+/* What a training forward keeps of a layer: 10 R H values where F = 4H, and the norms' and softmax' sums. Outputs of the norms
+ * and the activation are made anew in backward. The last layer has n rows instead of R (but for keys and values), unless the pass
+ * is for all tokens. */
+typedef struct brim_layer_slots {
+  real *qkv;                                             /* [R, 3H]; last layer: keys and values [R, 2H] */
+  real *context;                                         /* [R, H] */
+  real *lse;                                             /* [A, R] */
+  real *attention_sum, *attention_mean, *attention_rstd; /* [R, H], [R], [R] */
+  real *pre;                                             /* [R, F] */
+  real *output_sum, *output_mean, *output_rstd;          /* [R, H], [R], [R] */
+} brim_layer_slots;
+
+/* All working memory of a pass, carved from one block. NULL in a prediction: what only backward needs. */
+typedef struct brim_slots {
+  int32_t *ids, *positions, *sequence, *first;                   /* [R], [R], [R], [n] */
+  uint8_t *types;                                                /* [R] */
+  int32_t *offsets, *lengths;                                    /* [n+1], [n] */
+  uint32_t *places;                                              /* [n] */
+  real *embed_sum, *embed_mean, *embed_rstd;                     /* [R, H], [R], [R] */
+  real *embedded;                                                /* [R, H] input of the first layer */
+  brim_layer_slots *layers;                                      /* [L]; all the same memory in a prediction */
+  real *first_query;                                             /* [n, H] queries of the last layer */
+  real *x, *y, *wide;                                            /* [R, H], [R, H], [R, max(F, 3H)] */
+  real *gradient, *branch;                                       /* [R, H], [R, H] */
+  real *head_input, *head_hidden, *head_dropped, *head_gradient; /* [n, H] */
+  real *logits, *dlogits;                                        /* [n, C] */
+  void *workspace;
+  size_t workspace_size;
+} brim_slots;
+
+/* One way of using the block. */
+typedef struct brim_stage {
+  brim_model_limits limits; /* max_slots 0: not prepared */
+  brim_slots slots;
+} brim_stage;
+
+/* What the last forward was, for backward. */
+typedef struct brim_tape {
+  brim_layout layout;
+  brim_stage *stage; /* NULL: there was none */
+  bool training, dropout, all_tokens, backward_done;
+  uint32_t key[2];
+} brim_tape;
+
+struct brim_model {
+  brim_runtime *runtime;
+  brim_arena arena; /* names and tables */
+  brim_config config;
+  brim_parameters parameters;
+  const char **unused, **initialized;
+  int32_t unused_count, initialized_count;
+
+  const brim_ops *ops;
+  brim_ops_context context;
+
+  real *values;
+  real *gradients, *moment1, *moment2; /* NULL before prepare(training) */
+  brim_update_range *ranges;           /* [parameters.count] */
+  uint8_t *touched, *alive;            /* a byte for each row of each table */
+  size_t table_rows;
+  bool dirty; /* gradients may hold something */
+  void *state_block;
+
+  void *work_block;
+  size_t work_size;
+  brim_stage train, predict;
+  brim_tape tape;
+};
+
+/* ---- batch_layout.c: checks a batch and lays it out in the slots of the model's tape */
+int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool labels,
+                       brim_error *err) BRIM_CHECK;
+
+/* ---- sites of dropout: stable, since they are part of what makes a run reproducible */
+enum { BRIM_SITE_EMBEDDING = 0, BRIM_SITE_HEAD_INPUT = 1, BRIM_SITE_HEAD_HIDDEN = 2 };
+enum { BRIM_SITE_ATTENTION_OUTPUT = 0, BRIM_SITE_OUTPUT = 1, BRIM_SITE_ATTENTION = 0x100 /* + head */ };
+static inline uint32_t brim_site_of_layer(int32_t layer, uint32_t site) {
+  return ((uint32_t)layer + 1) << 16 | site;
+}
+brim_dropout brim_model_dropout(const brim_model *model, double p, uint32_t site); /* off in passes without dropout */
+
+/* ---- encoder.c: what forward and backward of a layer agree on */
+brim_dropout brim_model_attention_output_dropout(const brim_model *model, int32_t layer);
+brim_dropout brim_model_output_dropout(const brim_model *model, int32_t layer);
+brim_attention brim_model_attention(const brim_model *model, int32_t layer);
+brim_embed brim_model_embed(const brim_model *model);
+/* The last layer is computed only for the first token of each sequence, unless the pass is for all tokens. */
+bool brim_model_first_only(const brim_model *model, int32_t layer);
+brim_rows brim_model_first_rows(const brim_model *model);
+brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer);
+
+/* ---- head.c */
+void brim_head_forward(brim_model *model);
+/* From dlogits to the gradient of the first tokens, slots.gradient [n, H]. */
+void brim_head_backward(brim_model *model);
+
+/* ---- update.c */
+/* Marks the rows of tables that the laid out batch reads. */
+void brim_model_touch(brim_model *model);
+
+/* ---- weights.c */
+/* Values from the folder's files; fills the lists of unused and initialised tensors. `reshape`: a head of another label count is
+ * initialised instead of refused. */
+int brim_weights_load(brim_model *model, const char *folder, uint64_t seed, bool reshape, brim_error *err) BRIM_CHECK;
+
+#endif

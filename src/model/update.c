@@ -1,0 +1,106 @@
+/* update.c: the gradient's norm and AdamW over the flat buffers, and which rows of the tables take part. */
+#include <math.h>
+#include <string.h>
+
+#include "base/status.h"
+#include "model/model.h"
+
+/* The range of the table at `offset`. */
+static brim_update_range *find_range(brim_model *m, int64_t offset) {
+  int32_t i = 0;
+  while (m->ranges[i].offset != offset)
+    i++;
+  return &m->ranges[i];
+}
+
+static uint8_t *touched_rows(brim_model *m, int64_t table) {
+  return m->touched + (find_range(m, table)->touched - m->touched);
+}
+
+void brim_model_touch(brim_model *model) {
+  const brim_slots *s = &model->tape.stage->slots;
+  const brim_parameters *p = &model->parameters;
+  uint8_t *words = touched_rows(model, p->word), *positions = touched_rows(model, p->position);
+  uint8_t *types = p->type < 0 ? NULL : touched_rows(model, p->type);
+  for (int32_t i = 0; i < model->tape.layout.slots; i++) {
+    words[s->ids[i]] = 1;
+    positions[s->positions[i]] = 1;
+    if (types)
+      types[s->types[i]] = 1;
+  }
+  model->dirty = true;
+}
+
+static void zero_rows(brim_model *m, const brim_update_range *range) {
+  for (int64_t row = 0; row < range->count / range->row_size; row++)
+    if (range->touched[row])
+      m->ops->zero(&m->context, range->row_size, m->gradients + range->offset + row * range->row_size);
+}
+
+void brim_model_zero_gradients(brim_model *model) {
+  if (!model->dirty)
+    return;
+  for (int32_t i = 0; i < model->parameters.count; i++) {
+    const brim_update_range *range = &model->ranges[i];
+    if (range->row_size > 0)
+      zero_rows(model, range);
+    else
+      model->ops->zero(&model->context, range->count, model->gradients + range->offset);
+  }
+  memset(model->touched, 0, model->table_rows);
+  model->dirty = false;
+}
+
+void brim_model_gradients_written(brim_model *model) {
+  if (!model->state_block)
+    return;
+  memset(model->touched, 1, model->table_rows);
+  model->dirty = true;
+}
+
+static bool all_zero(const real *x, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    if (x[i] != 0)
+      return false;
+  return true;
+}
+
+void brim_model_state_written(brim_model *model) {
+  for (int32_t i = 0; model->state_block && i < model->parameters.count; i++) {
+    const brim_update_range *range = &model->ranges[i];
+    const int64_t size = range->row_size;
+    for (int64_t row = 0; size > 0 && row < range->count / size; row++) {
+      const int64_t at = range->offset + row * size;
+      range->alive[row] = !all_zero(model->moment1 + at, size) || !all_zero(model->moment2 + at, size);
+    }
+  }
+}
+
+int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
+  if (!model->state_block || !model->work_block)
+    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training");
+  brim_update u = {.values = model->values,
+                   .gradients = model->gradients,
+                   .moment1 = model->moment1,
+                   .moment2 = model->moment2,
+                   .ranges = model->ranges,
+                   .range_count = model->parameters.count,
+                   .lr = options->lr,
+                   .beta1 = options->beta1,
+                   .beta2 = options->beta2,
+                   .eps = options->eps,
+                   .weight_decay = options->weight_decay,
+                   .clip = options->clip,
+                   .correction1 = 1 - pow(options->beta1, (double)options->step),
+                   .correction2 = 1 - pow(options->beta2, (double)options->step)};
+  model->context.workspace = model->train.slots.workspace;
+  model->context.workspace_size = model->train.slots.workspace_size;
+  u.norm = sqrt(model->ops->gradient_square(&model->context, &u));
+  *norm = u.norm;
+  if (!isfinite(u.norm))
+    return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
+  model->ops->adamw(&model->context, &u);
+  memset(model->touched, 0, model->table_rows);
+  model->dirty = false;
+  return BRIM_OK;
+}

@@ -1,0 +1,152 @@
+/* weights.c: fills the flat buffer from a folder's files, under the names that such files use. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/hashmap.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/model.h"
+#include "model/safetensors.h"
+
+typedef struct loading {
+  brim_model *model;
+  const brim_store *store;
+  const char *folder;
+  bool *used; /* a flag for each stored tensor */
+  uint64_t seed;
+  bool reshape;
+} loading;
+
+/* ---- names ------------------------------------------------------------------------------------------------ */
+
+static bool ends_with(const char *name, const char *end) {
+  const size_t n = strlen(name), e = strlen(end);
+  return n >= e && strcmp(name + n - e, end) == 0;
+}
+
+/* The old name of a layer norm's tensor in TensorFlow's manner: "..LayerNorm.gamma" for "..LayerNorm.weight". */
+static const brim_stored *find_old_name(const brim_store *store, const char *name) {
+  static const char *const pairs[2][2] = {{"LayerNorm.weight", "LayerNorm.gamma"}, {"LayerNorm.bias", "LayerNorm.beta"}};
+  char old[160];
+  for (int i = 0; i < 2; i++)
+    if (ends_with(name, pairs[i][0])) {
+      const size_t stem = strlen(name) - strlen(pairs[i][0]);
+      const int length = snprintf(old, sizeof old, "%.*s%s", (int)stem, name, pairs[i][1]);
+      return brim_store_find(store, old, (size_t)length);
+    }
+  return NULL;
+}
+
+static const brim_stored *find_name(const brim_store *store, const char *name) {
+  const brim_stored *t = brim_store_find(store, name, strlen(name));
+  return t ? t : find_old_name(store, name);
+}
+
+/* Under its name, or without the encoder's prefix, as files of a bare encoder have it. */
+static const brim_stored *find_tensor(const loading *l, const brim_parameter *p) {
+  const char *prefix = l->model->config.family->prefix;
+  const size_t length = strlen(prefix);
+  const brim_stored *t = find_name(l->store, p->name);
+  if (!t && strncmp(p->name, prefix, length) == 0)
+    t = find_name(l->store, p->name + length);
+  return t;
+}
+
+/* Buffers that old versions of Hugging Face saved among the weights. */
+static bool is_buffer(const char *name) {
+  return ends_with(name, "embeddings.position_ids") || ends_with(name, "embeddings.token_type_ids");
+}
+
+/* ---- one parameter ---------------------------------------------------------------------------------------- */
+
+/* Normal(0, initializer_range) for weights, 0 for biases; a function of seed, name and index alone. */
+static void initialize(const loading *l, const brim_parameter *p) {
+  brim_model *m = l->model;
+  const brim_random random = brim_random_make(l->seed, (uint32_t)brim_hash64(p->name, strlen(p->name), 0), BRIM_PURPOSE_INIT);
+  for (int64_t i = 0; i < p->count; i++)
+    m->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i)) : 0;
+  m->initialized[m->initialized_count++] = p->name;
+}
+
+static void shape_text(int32_t rank, const int64_t *shape, char *text, size_t size) {
+  size_t at = (size_t)snprintf(text, size, "[");
+  for (int32_t i = 0; i < rank && at < size; i++)
+    at += (size_t)snprintf(text + at, size - at, "%s%lld", i ? ", " : "", (long long)shape[i]);
+  if (at < size)
+    snprintf(text + at, size - at, "]");
+}
+
+static bool same_shape(const brim_parameter *p, const brim_stored *t) {
+  return p->rank == t->rank && memcmp(p->shape, t->shape, (size_t)p->rank * sizeof *p->shape) == 0;
+}
+
+/* The classifier of a model with another number of labels. */
+static bool only_labels_differ(const loading *l, int32_t index, const brim_parameter *p, const brim_stored *t) {
+  return l->reshape && index >= l->model->parameters.head_output && p->rank == t->rank &&
+         (p->rank == 1 || p->shape[1] == t->shape[1]);
+}
+
+static int refuse_shape(const loading *l, const brim_parameter *p, const brim_stored *t, brim_error *err) {
+  char want[96], got[192];
+  shape_text(p->rank, p->shape, want, sizeof want);
+  shape_text(t->rank, t->shape, got, sizeof got);
+  return brim_error_at(err, BRIM_E_MISMATCH, brim_store_path(l->store, t), 0, t->offset,
+                       "tensor %.200s has shape %s, but config.json asks for %s", t->name, got, want);
+}
+
+static int load_parameter(loading *l, int32_t index, brim_error *err) {
+  const brim_parameter *p = &l->model->parameters.list[index];
+  const brim_stored *t = find_tensor(l, p);
+  if (!t && index < l->model->parameters.head_dense)
+    return brim_error_at(err, BRIM_E_MISMATCH, l->folder, 0, -1, "the weights have no tensor %s: they are not a whole %s encoder",
+                         p->name, l->model->config.family->type);
+  if (t && !same_shape(p, t) && !only_labels_differ(l, index, p, t))
+    return refuse_shape(l, p, t, err);
+  if (t)
+    l->used[t - brim_store_tensor(l->store, 0)] = true;
+  if (t && same_shape(p, t))
+    return brim_store_read(l->store, t, l->model->values + p->offset, err);
+  initialize(l, p);
+  return BRIM_OK;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------ */
+
+static int list_unused(loading *l, brim_error *err) {
+  brim_model *m = l->model;
+  const int32_t stored = brim_store_count(l->store);
+  m->unused = brim_arena_alloc_array(&m->arena, (size_t)stored, sizeof *m->unused);
+  if (!m->unused)
+    return BRIM_NOMEM(err);
+  for (int32_t i = 0; i < stored; i++) {
+    const char *name = brim_store_tensor(l->store, i)->name;
+    if (l->used[i] || is_buffer(name))
+      continue;
+    const char *copy = brim_arena_copy_string(&m->arena, name, strlen(name));
+    if (!copy)
+      return BRIM_NOMEM(err);
+    m->unused[m->unused_count++] = copy;
+  }
+  return BRIM_OK;
+}
+
+static int load_all(loading *l, brim_error *err) {
+  brim_model *m = l->model;
+  m->initialized = brim_arena_alloc_array(&m->arena, (size_t)m->parameters.count, sizeof *m->initialized);
+  l->used = brim_alloc_array_zero(m->runtime, (size_t)brim_store_count(l->store), sizeof *l->used);
+  if (!m->initialized || !l->used)
+    return BRIM_NOMEM(err);
+  for (int32_t i = 0; i < m->parameters.count; i++)
+    BRIM_TRY(load_parameter(l, i, err));
+  return list_unused(l, err);
+}
+
+int brim_weights_load(brim_model *model, const char *folder, uint64_t seed, bool reshape, brim_error *err) {
+  brim_store *store;
+  BRIM_TRY(brim_store_open_folder(model->runtime, folder, &store, err));
+  loading l = {.model = model, .store = store, .folder = folder, .seed = seed, .reshape = reshape};
+  int status = load_all(&l, err);
+  brim_release(model->runtime, l.used);
+  brim_store_close(store);
+  return status;
+}
