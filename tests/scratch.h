@@ -33,13 +33,18 @@ __attribute__((unused)) static const char *scratch_folder(void) {
   return scratch_path;
 }
 
-/* The path of a file in the folder; the last 64 are good. */
+/* The path of a file in the folder; good until the program ends. */
 __attribute__((unused)) static const char *scratch_file(const char *name) {
-  static char paths[64][512];
-  static int next;
-  char *path = paths[next++ % 64];
-  snprintf(path, sizeof paths[0], "%s/%s", scratch_folder(), name);
-  return path;
+  static char *paths[1000];
+  static int count;
+  char path[512];
+  snprintf(path, sizeof path, "%s/%s", scratch_folder(), name);
+  for (int i = 0; i < count; i++)
+    if (strcmp(paths[i], path) == 0)
+      return paths[i];
+  if (count == sizeof paths / sizeof *paths)
+    exit(99);
+  return paths[count++] = strdup(path);
 }
 
 __attribute__((unused)) static const char *scratch_write_bytes(const char *name, const void *bytes, size_t length) {

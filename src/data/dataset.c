@@ -81,7 +81,7 @@ static int32_t highest_id(const brim_sample *sample, int32_t highest) {
   return highest;
 }
 
-/* Room for one more row in every array that is in use; `needed` types and origins begin with the rows so far filled in. */
+/* Room for one more row in every array that is in use. Types and origins, when they begin, are filled in for the rows so far. */
 static int make_room(brim_dataset *d, bool types, bool origin, bool labelled, brim_error *err) {
   size_t rows = (size_t)d->rows, more = rows + 1;
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->ids, &d->ids_room, more, sizeof *d->ids, err));
@@ -144,22 +144,26 @@ static uint64_t fingerprint(const brim_dataset *d) {
   return d->values ? brim_hash64(d->values, (size_t)d->rows * sizeof *d->values, hash) : hash;
 }
 
-/* Shrinking may fail, which leaves the larger block. */
-static void *shrink(brim_runtime *runtime, void *items, uint64_t count, size_t size) {
-  void *smaller = items ? brim_resize_array(runtime, items, (size_t)count, size) : NULL;
-  return smaller ? smaller : items;
+/* Makes an array that is in use as large as its rows. */
+static int trim(brim_dataset *d, void **items, size_t size, brim_error *err) {
+  void *exact = *items ? brim_resize_array(d->runtime, *items, (size_t)d->rows, size) : NULL;
+  if (*items && !exact)
+    return BRIM_NOMEM(err);
+  *items = exact;
+  return BRIM_OK;
 }
 
-void brim_dataset_seal(brim_dataset *d) {
-  d->ids = shrink(d->runtime, d->ids, d->rows, sizeof *d->ids);
-  d->lengths = shrink(d->runtime, d->lengths, d->rows, sizeof *d->lengths);
-  d->type_ids = shrink(d->runtime, d->type_ids, d->rows, sizeof *d->type_ids);
-  d->values = shrink(d->runtime, d->values, d->rows, sizeof *d->values);
-  d->origins = shrink(d->runtime, d->origins, d->rows, sizeof *d->origins);
+int brim_dataset_seal(brim_dataset *d, brim_error *err) {
+  BRIM_TRY(trim(d, (void **)&d->ids, sizeof *d->ids, err));
+  BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
+  BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
+  BRIM_TRY(trim(d, (void **)&d->values, sizeof *d->values, err));
+  BRIM_TRY(trim(d, (void **)&d->origins, sizeof *d->origins, err));
   d->labelled = d->values != NULL;
   for (uint64_t i = 0; i < d->rows && d->labelled; i++)
     d->labelled = !isnan(d->values[i]);
   d->fingerprint = fingerprint(d);
+  return BRIM_OK;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */

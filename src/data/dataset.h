@@ -38,6 +38,6 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
  * checked that length > 0 and ids >= 0. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;
 /* Gives back spare room and computes the fingerprint: the last step. */
-void brim_dataset_seal(brim_dataset *dataset);
+int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -97,8 +97,7 @@ static int finish(loader *l, brim_error *err) {
     BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &dataset->values, err));
     dataset->mapped = true;
   }
-  brim_dataset_seal(dataset);
-  return BRIM_OK;
+  return brim_dataset_seal(dataset, err);
 }
 
 static int load(loader *l, const char *const *paths, int path_count, const brim_tokenizer *tokenizer, brim_error *err) {

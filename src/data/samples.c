@@ -47,8 +47,7 @@ static int add_samples(brim_dataset *dataset, const brim_sample *samples, uint64
     dataset->mapped = true;
   }
   dataset->pairs = dataset->highest_type > 0;
-  brim_dataset_seal(dataset);
-  return BRIM_OK;
+  return brim_dataset_seal(dataset, err);
 }
 
 int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count, const brim_labels *labels,
@@ -154,8 +153,7 @@ static int read_batch(json_batch *batch, brim_error *err) {
   for (const brim_json_value *v = brim_json_first(root); v; v = brim_json_after(root, v))
     BRIM_TRY(read_row(batch, v, err));
   batch->dataset->pairs = batch->dataset->highest_type > 0;
-  brim_dataset_seal(batch->dataset);
-  return BRIM_OK;
+  return brim_dataset_seal(batch->dataset, err);
 }
 
 int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) {

@@ -1,0 +1,102 @@
+/* Readers, encoder, labels and datasets when an allocation fails. */
+#include "fault.h"
+
+#include <zlib.h>
+
+#include "data_tokenizer.h"
+
+/* A wide table in two files, with whatever takes memory: quotes, line ends, pairs, exclusions, a folder, compression. */
+static void make_files(void) {
+  scratch_make_folder("shards");
+  scratch_write("shards/a.csv",
+                "id,text,text_pair,label,split\n1,\"a \"\"b\"\"\",c,pos,train\n\n2,\"x\ny\",z,neg,test\n3,d,e,neutral,train\n");
+  gzFile gz = gzopen(scratch_file("shards/b.csv.gz"), "wb");
+  gzputs(gz, "text_pair,text,label,split\n");
+  for (int i = 0; i < 40; i++)
+    gzprintf(gz, "b,%.*s,%s,%s\n", 1 + i * 7 % 20, "abcdefghijklmnopqrstuvwxyz", i % 2 ? "pos" : "neg", i % 5 ? "train" : "dev");
+  gzclose(gz);
+  scratch_write("rows.jsonl",
+                "{\"text\":\"a\\u0062\",\"label\":1}\n{\"x\":[1,{}],\"text\":\"c\",\"label\":0,\"text_pair\":\"d\"}\n");
+  scratch_write("batch.json", "[{\"ids\":[1,2,3],\"type_ids\":[0,1,1],\"label\":1},{\"ids\":[4],\"label\":0.5}]");
+}
+
+static int load_table(brim_runtime *runtime, void *context, brim_error *err) {
+  static const brim_where where = {"split", "train"};
+  const char *path = context;
+  brim_tokenizer *tokenizer;
+  brim_dataset *dataset = NULL;
+  brim_dataset_options options = {.source = {.need_label = true, .where = &where, .where_count = 1, .min_chars = 2},
+                                  .encode.max_length = 12};
+  int status = brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &tokenizer, err);
+  if (status == BRIM_OK)
+    status = brim_dataset_load(runtime, &path, 1, tokenizer, &options, &dataset, err);
+  brim_dataset_free(dataset);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}
+
+static int read_lines(brim_runtime *runtime, void *context, brim_error *err) {
+  const char *path = context;
+  brim_source_options options = {.need_label = true};
+  brim_reader *reader;
+  brim_record record;
+  int status = brim_reader_open(runtime, &path, 1, &options, &reader, err);
+  while (status == BRIM_OK)
+    status = brim_reader_next(reader, &record, err);
+  brim_reader_close(reader);
+  return status == BRIM_END ? BRIM_OK : status;
+}
+
+/* Messages that list columns are made in memory too: another failure must not become BRIM_OK or be lost. */
+static int wrong_column(brim_runtime *runtime, void *context, brim_error *err) {
+  const char *path = context;
+  brim_source_options options = {.text_column = "nothing"};
+  brim_reader *reader;
+  brim_record record;
+  int status = brim_reader_open(runtime, &path, 1, &options, &reader, err);
+  if (status == BRIM_OK)
+    status = brim_reader_next(reader, &record, err);
+  brim_reader_close(reader);
+  return status == BRIM_E_USAGE || status == BRIM_E_FORMAT ? BRIM_OK : status;
+}
+
+static int read_batch(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_dataset *dataset;
+  int status = brim_dataset_read_json(runtime, context, &dataset, err);
+  brim_dataset_free(dataset);
+  return status;
+}
+
+static int copy_samples(brim_runtime *runtime, void *context, brim_error *err) {
+  (void)context;
+  static const char *const names[] = {"a", "b", "c"};
+  static int32_t ids[30000];
+  static const uint8_t types[3] = {0, 0, 1};
+  const brim_sample samples[] = {{.ids = ids, .length = 30000, .label = 0},
+                                 {.ids = ids, .type_ids = types, .length = 3, .label = 2},
+                                 {.ids = ids, .length = 20000, .label = 1}};
+  brim_labels labels;
+  brim_dataset *dataset = NULL;
+  int status = brim_labels_make(runtime, BRIM_TASK_CLASSIFICATION, names, 3, &labels, err);
+  if (status == BRIM_OK)
+    status = brim_dataset_from_samples(runtime, samples, 3, &labels, &dataset, err);
+  brim_dataset_free(dataset);
+  brim_labels_free(&labels);
+  return status;
+}
+
+int main(void) {
+  data_start(1);
+  make_files();
+  brim_tokenizer_free(data_tokenizer());
+  brim_runtime_free(data_runtime);
+  fault_check("a folder of csv", 1, load_table, NULL, (void *)scratch_file("shards"));
+  fault_check("a folder of csv, with threads", 2, load_table, NULL, (void *)scratch_file("shards"));
+  fault_check("a glob", 1, load_table, NULL, (void *)scratch_file("sh*/b.*"));
+  fault_check("JSON lines", 1, read_lines, NULL, (void *)scratch_file("rows.jsonl"));
+  fault_check("a column that is not there", 1, wrong_column, NULL, (void *)scratch_file("shards/a.csv"));
+  fault_check("a key that is not there", 1, wrong_column, NULL, (void *)scratch_file("rows.jsonl"));
+  fault_check("a JSON batch", 1, read_batch, NULL, (void *)scratch_file("batch.json"));
+  fault_check("samples", 1, copy_samples, NULL, NULL);
+  return tap_done();
+}
