@@ -13,18 +13,23 @@ typedef enum brim_batching {
   BRIM_RANDOM,         /* a fresh permutation every epoch */
   BRIM_UNIFORM,        /* sorted by length, random contiguous runs taken until nothing is left */
   BRIM_SORTED,         /* sorted (ties in random order, random first cut), cut, batches shuffled */
-  BRIM_BUCKETED,       /* read-ahead windows of a random order, each sorted and cut, batches shuffled; tails carried over */
-  BRIM_PACKED          /* best fit to a token budget */
+  BRIM_BUCKETED,       /* read-ahead windows of a random order, each sorted and cut, batches shuffled; rows that fill no batch
+                          and (once) the batch of least like rows, go into the next window. One window for all: like sorted */
+  BRIM_PACKED          /* best fit to a token budget. Padded: like bucketed, which there takes the fewest batches. With
+                          batch_size: steps as in random, packed inside */
 } brim_batching;
 typedef enum brim_padding { BRIM_PAD_NONE = 0, BRIM_PAD_LONGEST, BRIM_PAD_MAX_LENGTH } brim_padding;
 /* A row that takes more than max_tokens by itself: refuse it, cut it, or compute it alone, over the budget. */
 typedef enum brim_oversize { BRIM_OVERSIZE_ERROR = 0, BRIM_OVERSIZE_TRUNCATE, BRIM_OVERSIZE_ALONE } brim_oversize;
-/* A step whose token-budget batches do not fall evenly on the ranks (with batch_size every step is shared out by rows):
- * cut its rows anew, leave some ranks without work, or (the last step only) drop it. */
+/* How token-budget batches come to several ranks (with batch_size a step is always shared out by rows).
+ *  RESPLIT: a step's rows are cut anew where that leaves the costliest rank less to do, so that a step with fewer batches than
+ *           ranks keeps all of them busy too;
+ *  FILL:    batches stay whole, and some ranks may get empty parts;
+ *  DROP:    like RESPLIT, and drop_last. */
 typedef enum brim_tail { BRIM_TAIL_RESPLIT = 0, BRIM_TAIL_FILL, BRIM_TAIL_DROP } brim_tail;
 
-/* Rows that may be computed at once when the longest of them has `longest` tokens; less than 1 counts as 1. A pure function: a plan
- * asks in any order and as often as it likes. */
+/* Rows that may be computed at once when the longest of them has `longest` tokens; less than 1 counts as 1. A pure function: it
+ * is asked in any order and as often as a plan likes. */
 typedef int64_t (*brim_rows_fn)(void *context, int32_t longest);
 
 /* All zero means: sequential, ragged, seed 0, one rank; batch_size or max_tokens (or rows_for) must then be set. */
@@ -39,15 +44,15 @@ typedef struct brim_plan_options {
   int32_t max_length;          /* lengths are cut here; 0: no cut. Required for BRIM_PAD_MAX_LENGTH */
   int32_t pad_to_multiple_of;  /* widths are rounded up to it; 0 and 1: no rounding. Nothing to round when ragged */
   int64_t read_ahead;          /* window of bucketed and packed, rows; 0: everything */
-  int64_t required_batch_size_multiple; /* rows of a part are a multiple of it, except where max_tokens holds fewer, and at the
-                                           end of a step or of the epoch; 0 and 1: any */
+  int64_t required_batch_size_multiple; /* a part has a multiple of so many rows, or fewer: where max_tokens holds no more, and
+                                           what remains at the end of a step, window or epoch. 0 and 1: any */
   bool drop_last;              /* drop what falls short: a step with fewer rows than batch_size; with max_tokens alone the batch
                                   that the end of the rows cut short and a last step with fewer batches than `accumulate` */
   brim_oversize oversize;
   uint64_t seed;
   int32_t world_size;          /* 0 means 1 */
   brim_tail tail;
-  double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2, what ranks are balanced by. Both 0:
+  double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2; ranks are balanced by it. Both 0:
                                       4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */
   brim_rows_fn rows_for;       /* NULL: none. Another limit beside max_tokens, or instead of it */
   void *rows_context;
@@ -68,7 +73,7 @@ typedef struct brim_planned {  /* one part: what is computed at once on one rank
 } brim_planned;
 
 typedef struct brim_drop { uint64_t row; const char *reason; } brim_drop; /* reason: static storage */
-/* Conservation: rows_read = rows_planned + dropped, and the sum of all lengths = tokens + tokens_lost + tokens of dropped rows. */
+/* Conservation: rows_read = rows_planned + dropped, and the sum of all lengths = tokens + tokens_lost + those of dropped rows. */
 typedef struct brim_ledger {
   uint64_t rows_read, rows_planned, rows_truncated; /* truncated: of the rows read */
   uint64_t tokens, tokens_lost, slots;              /* lost: by truncation, of the rows read */
@@ -134,9 +139,10 @@ BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const bri
 BRIM_API void brim_batch_free(brim_batch *batch);
 /* Width of the padded view: batch->width, or the longest row of a ragged batch. */
 BRIM_API int32_t brim_batch_width(const brim_batch *batch);
-/* The padded view: arrays [count, width] with width = brim_batch_width or more; ids are filled up with pad_id, type_ids with 0, mask
- * is 1 on tokens and 0 on padding. Each array may be NULL. */
-BRIM_API void brim_batch_pad(const brim_batch *batch, int32_t width, int32_t pad_id, int32_t *ids, uint8_t *type_ids, uint8_t *mask);
+/* The padded view: arrays [count, width] with width = brim_batch_width or more; ids are filled up with pad_id, type_ids with 0;
+ * mask is 1 on tokens and 0 on padding. Each array may be NULL. */
+BRIM_API void brim_batch_pad(const brim_batch *batch, int32_t width, int32_t pad_id, int32_t *ids, uint8_t *type_ids,
+                             uint8_t *mask);
 
 #ifdef __cplusplus
 }

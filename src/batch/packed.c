@@ -14,7 +14,8 @@
 /* Of several ranks' batches this share of the budget is left free, if that costs no step: room to even out the ranks by swaps. */
 enum { FREE_SHARE = 1024 };
 
-/* Items are `multiple` rows that stand together in the order (fewer where the budget holds no more). */
+/* Items are `multiple` rows that stand together in the order. Fewer, where the budget or the order ends, take a bin of their own.
+ */
 typedef struct packing {
   brim_packer packer;
   int64_t *weights;    /* [items] tokens */
@@ -58,7 +59,7 @@ static uint64_t make_items(const brim_composition *c, packing *p, const uint32_t
         break;
       weight = more;
     }
-    p->weights[items] = weight;
+    p->weights[items] = size == most ? weight : budget->slots;
     p->sizes[items] = (uint32_t)size;
     begin += size;
   }

@@ -30,7 +30,22 @@ void brim_share_free(brim_share *s) {
   memset(s, 0, sizeof *s);
 }
 
-/* One rank: the batches as composed are the parts, and a step that can be computed at once is one part. */
+/* Whether one rank can take the step as it was composed: budget batches as they are, rows of a batch_size all at once. */
+static bool is_whole(const brim_share *s, const int32_t *lengths, const uint32_t *rows, uint64_t count) {
+  const brim_budget *budget = &s->recipe->budget;
+  if (s->recipe->world > 1)
+    return false;
+  if (!s->recipe->options.batch_size)
+    return true;
+  if (count > (uint64_t)budget->multiple && count % (uint64_t)budget->multiple)
+    return false;
+  if (brim_budget_open(budget))
+    return true;
+  brim_load load = brim_load_of(budget, lengths, rows, count);
+  return brim_budget_holds(budget, &load);
+}
+
+/* The batches as composed are the parts. */
 static int share_whole(brim_share *s, const uint32_t *ends, uint32_t base, uint64_t batches, brim_error *err) {
   s->parts = batches;
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, batches, sizeof *s->ends, err));
@@ -103,20 +118,12 @@ int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows,
   const brim_budget *budget = &recipe->budget;
   s->count = count;
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->places, &s->place_room, count, sizeof *s->places, err));
-  bool by_rows = recipe->options.batch_size > 0;
-  if (recipe->world == 1) {
-    bool whole = !by_rows || brim_budget_open(budget);
-    if (!whole) {
-      brim_load load = brim_load_of(budget, lengths, rows, count);
-      whole = brim_budget_holds(budget, &load);
-    }
-    if (whole)
-      return share_whole(s, ends, base, batches, err);
-  }
+  if (is_whole(s, lengths, rows, count))
+    return share_whole(s, ends, base, batches, err);
   BRIM_TRY(look_at_rows(s, lengths, rows, err));
   bool free = budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
               recipe->options.batching != BRIM_SEQUENTIAL;
-  if (!by_rows)
+  if (!recipe->options.batch_size)
     return share_batches(s, free, ends, base, batches, err);
   bool fits;
   if (free) {

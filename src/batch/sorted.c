@@ -49,18 +49,38 @@ static cutting measure(const brim_composition *c, uint64_t first) {
   return result;
 }
 
-/* A random number of rows for the first batch, among those that cost neither a batch nor a slot; a few tries, else the full one.
- */
+/* Whether a cut falls between two rows of equal length: then their random order makes the composition new. */
+static bool cuts_a_tie(const brim_composition *c) {
+  const brim_budget *budget = &c->recipe->compose;
+  for (uint64_t begin = 0; begin < c->rows;) {
+    bool room;
+    begin += brim_budget_take(budget, c->lengths, c->order + begin, c->rows - begin, &room);
+    if (begin == c->rows)
+      return false;
+    const uint32_t *cut = c->order + begin;
+    if (brim_budget_cut(budget, c->lengths[cut[-1]]) == brim_budget_cut(budget, c->lengths[cut[0]]))
+      return true;
+  }
+  return false;
+}
+
+/* A random number of rows for the first batch that costs neither a batch nor a slot. Where a few tries find none and no tie makes
+ * the epoch differ from the others, the try that costs least. */
 static uint64_t choose_first_cut(const brim_composition *c) {
   enum { TRIES = 4 };
-  cutting full = measure(c, 0);
+  cutting full = measure(c, 0), best = full;
   brim_random random = brim_recipe_random(c->recipe, BRIM_PURPOSE_CUT);
-  for (uint64_t t = 0; t < TRIES && full.first > 1 && full.batches > 1; t++) {
+  if (full.first < 2 || full.batches < 2)
+    return full.first;
+  for (uint64_t t = 0; t < TRIES; t++) {
     cutting other = measure(c, 1 + brim_random_below(&random, t, full.first - 1));
     if (other.batches <= full.batches && other.slots <= full.slots)
       return other.first;
+    bool better = other.batches < best.batches || (other.batches == best.batches && other.slots < best.slots);
+    if (t == 0 || better)
+      best = other;
   }
-  return full.first;
+  return cuts_a_tie(c) ? full.first : best.first;
 }
 
 int brim_compose_sorted(brim_composition *c, brim_error *err) {

@@ -1,0 +1,110 @@
+/* Collation: rows of a dataset into a ragged batch, cut rows, the padded view, and plans that do not belong to the data. */
+#include "brim/batch.h"
+#include "tap.h"
+
+static brim_runtime *runtime;
+static brim_dataset *dataset;
+
+static const int32_t ids0[] = {101, 7, 8, 9, 102}, ids1[] = {101, 5, 102}, ids2[] = {101, 1, 2, 102, 3, 4, 5, 102};
+static const uint8_t types2[] = {0, 0, 0, 0, 1, 1, 1, 1};
+
+static void make_dataset(void) {
+  brim_sample samples[] = {{.ids = ids0, .length = 5, .label = 1},
+                           {.ids = ids1, .length = 3, .label = 0},
+                           {.ids = ids2, .type_ids = types2, .length = 8, .label = 2.5f}};
+  if (brim_dataset_from_samples(runtime, samples, 3, NULL, &dataset, NULL))
+    exit(99);
+}
+
+static brim_plan *plan_of(brim_plan_options options) {
+  brim_plan *plan;
+  if (brim_plan_new(runtime, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), &options, 0, &plan, NULL))
+    exit(99);
+  return plan;
+}
+
+static void fill(brim_batch *batch, const brim_plan *plan, int32_t rank, uint64_t index) {
+  brim_planned part;
+  brim_plan_part(plan, rank, index, &part);
+  ok_int(brim_batch_fill(batch, runtime, dataset, &part, NULL), BRIM_OK, "fill");
+}
+
+static void ragged(void) {
+  brim_batch batch = {0};
+  brim_plan *plan = plan_of((brim_plan_options){.batch_size = 2});
+  fill(&batch, plan, 0, 0);
+  ok(batch.count == 2 && batch.tokens == 8 && batch.slots == 8 && batch.width == 0 && batch.step_rows == 2, "counts");
+  ok(!memcmp(batch.offsets, (int32_t[]){0, 5, 8}, 12), "offsets");
+  ok(!memcmp(batch.ids, ids0, sizeof ids0) && !memcmp(batch.ids + 5, ids1, sizeof ids1), "ids");
+  ok(batch.rows[1] == 1 && batch.places[1] == 1 && batch.labels[0] == 1, "rows, places, labels");
+  ok(!memcmp(batch.type_ids, (uint8_t[8]){0}, 8), "types of rows that have none");
+  fill(&batch, plan, 0, 1);
+  ok(batch.count == 1 && batch.step == 1 && !memcmp(batch.type_ids, types2, 8) && batch.labels[0] == 2.5f, "the next fill");
+  ok_int(brim_batch_width(&batch), 8, "width of the padded view");
+  brim_plan_free(plan);
+  brim_batch_free(&batch);
+  brim_batch_free(&batch);
+  brim_batch_free(NULL);
+}
+
+static void cut(void) {
+  brim_batch batch = {0};
+  brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3, .max_length = 4, .padding = BRIM_PAD_LONGEST});
+  fill(&batch, plan, 0, 0);
+  ok(batch.tokens == 11 && batch.slots == 12 && batch.width == 4, "cut lengths");
+  ok(!memcmp(batch.ids, (int32_t[]){101, 7, 8, 102, 101, 5, 102, 101, 1, 2, 102}, 44), "a cut row keeps its last token");
+  ok(!memcmp(batch.type_ids + 7, (uint8_t[]){0, 0, 0, 1}, 4), "and its type");
+  int32_t ids[15];
+  uint8_t types[15], mask[15];
+  brim_batch_pad(&batch, 5, 77, ids, types, mask);
+  ok(!memcmp(ids, (int32_t[]){101, 7, 8, 102, 77, 101, 5, 102, 77, 77, 101, 1, 2, 102, 77}, sizeof ids), "padded ids");
+  ok(!memcmp(mask, (uint8_t[]){1, 1, 1, 1, 0, 1, 1, 1, 0, 0, 1, 1, 1, 1, 0}, 15) && types[13] == 1 && types[14] == 0,
+     "mask, types");
+  brim_batch_pad(&batch, 5, 0, NULL, NULL, NULL);
+  brim_plan_free(plan);
+  brim_batch_free(&batch);
+}
+
+static void empty_part(void) {
+  brim_batch batch = {0};
+  brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3, .world_size = 5});
+  fill(&batch, plan, 4, 0);
+  ok(batch.count == 0 && batch.tokens == 0 && batch.offsets[0] == 0 && batch.step_rows == 3, "a rank with nothing to do");
+  ok_int(brim_batch_width(&batch), 0, "has no width");
+  brim_plan_free(plan);
+  brim_batch_free(&batch);
+}
+
+static void mismatch(void) {
+  brim_batch batch = {0};
+  brim_plan *plan;
+  brim_planned part;
+  brim_error err = {0};
+  brim_plan_options options = {.batch_size = 8};
+  if (brim_plan_new(runtime, (int32_t[]){5, 3, 8, 4}, 4, &options, 0, &plan, NULL))
+    exit(99);
+  brim_plan_part(plan, 0, 0, &part);
+  ok_int(brim_batch_fill(&batch, runtime, dataset, &part, &err), BRIM_E_MISMATCH, "a row that the data has not");
+  ok(strstr(err.message, "row 3") != NULL, "is named: %s", err.message);
+  brim_plan_free(plan);
+  if (brim_plan_new(runtime, (int32_t[]){5, 3, 7}, 3, &options, 0, &plan, NULL))
+    exit(99);
+  brim_plan_part(plan, 0, 0, &part);
+  ok_int(brim_batch_fill(&batch, runtime, dataset, &part, &err), BRIM_E_MISMATCH, "other lengths");
+  ok(strstr(err.message, "15 tokens where the data has 16") != NULL, "are said: %s", err.message);
+  brim_plan_free(plan);
+  brim_batch_free(&batch);
+}
+
+int main(void) {
+  if (brim_runtime_new(NULL, &runtime, NULL))
+    return 1;
+  make_dataset();
+  ragged();
+  cut();
+  empty_part();
+  mismatch();
+  brim_dataset_free(dataset);
+  brim_runtime_free(runtime);
+  return tap_done();
+}
