@@ -1,6 +1,7 @@
 /* encode.c: scratch memory, and the way from a text or pair to its ids: tokens, truncation, template. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "text/fast.h"
 #include "text/tokenizer.h"
 #include <string.h>
 
@@ -20,6 +21,12 @@ int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, bri
   brim_text_init(&s->bytes, runtime);
   brim_text_init(&s->clean[0], runtime);
   brim_text_init(&s->clean[1], runtime);
+  s->cache.sets = brim_alloc_aligned(runtime, BRIM_CACHE_SETS * sizeof *s->cache.sets);
+  if (!s->cache.sets) {
+    brim_scratch_free(s);
+    return BRIM_NOMEM(err);
+  }
+  memset(s->cache.sets, 0, BRIM_CACHE_SETS * sizeof *s->cache.sets);
   *out = s;
   return BRIM_OK;
 }
@@ -39,6 +46,7 @@ void brim_scratch_free(brim_scratch *s) {
   brim_release(s->runtime, s->piece_tokens.at);
   brim_release(s->runtime, s->exact.at);
   brim_release(s->runtime, s->places);
+  brim_release_aligned(s->runtime, s->cache.sets);
   brim_release(s->runtime, s->ids[0].at);
   brim_release(s->runtime, s->ids[1].at);
   brim_release(s->runtime, s);
@@ -69,14 +77,7 @@ static int tokenize(const brim_tokenizer *t, brim_scratch *s, int which, const c
   brim_ids *ids = &s->ids[which];
   ids->count = 0;
   BRIM_TRY(brim_clean_utf8(s, which, &text, &length, err));
-  s->exact.count = 0;
-  BRIM_TRY(brim_exact_run(t, s, text, length, err));
-  if (s->exact.count > ids->capacity)
-    BRIM_TRY(brim_grow(s->runtime, (void **)&ids->at, &ids->capacity, s->exact.count, sizeof *ids->at, err));
-  for (size_t i = 0; i < s->exact.count; i++)
-    ids->at[i] = s->exact.at[i].id;
-  ids->count = s->exact.count;
-  return BRIM_OK;
+  return brim_fast_run(t, s, text, length, ids, err);
 }
 
 int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) {

@@ -2,6 +2,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "text/fast.h"
 #include "text/fields.h"
 #include "text/tokenizer.h"
 #include "text/unicode_tables.h"
@@ -44,6 +45,7 @@ static int build(brim_tokenizer *t, const brim_json_document *document, const ch
   BRIM_TRY(brim_processor_load(t->runtime, document, brim_json_get(root, "post_processor"), &t->processor, err));
   BRIM_TRY(brim_decoder_load(t->runtime, document, brim_json_get(root, "decoder"), &t->decoder, err));
   BRIM_TRY(brim_added_load(t->runtime, document, brim_json_get(root, "added_tokens"), &t->model, &t->normalizer, &t->added, err));
+  BRIM_TRY(brim_fast_choose(t, err));
   t->pad_id = find_pad(t);
   t->fingerprint = brim_hash64(bytes, length, brim_hash64(brim_unicode_profile, strlen(brim_unicode_profile), 0));
   return BRIM_OK;

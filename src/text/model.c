@@ -153,6 +153,12 @@ void brim_token_model_work_free(brim_token_model_work *work) {
   brim_release(work->runtime, work->nodes);
 }
 
+int brim_token_model_work_reserve(brim_token_model_work *work, size_t count, brim_error *err) {
+  if (count <= work->symbol_capacity)
+    return BRIM_OK;
+  return brim_grow(work->runtime, (void **)&work->symbols, &work->symbol_capacity, count, sizeof *work->symbols, err);
+}
+
 int brim_token_model_run(const brim_token_model *model, brim_token_model_work *work, const char *bytes, size_t length,
                          brim_piece_tokens *out, brim_error *err) {
   switch (model->family) {

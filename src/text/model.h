@@ -96,6 +96,8 @@ typedef struct brim_token_model_work {
   size_t node_capacity;
 } brim_token_model_work;
 void brim_token_model_work_free(brim_token_model_work *work);
+/* Room for `count` symbols. */
+int brim_token_model_work_reserve(brim_token_model_work *work, size_t count, brim_error *err) BRIM_CHECK;
 
 /* Appends the tokens of bytes[0..length), valid UTF-8, to out. */
 int brim_token_model_run(const brim_token_model *model, brim_token_model_work *work, const char *bytes, size_t length,

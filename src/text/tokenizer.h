@@ -8,6 +8,7 @@
 #define BRIM_TEXT_TOKENIZER_H
 #include "brim/text.h"
 #include "text/added.h"
+#include "text/cache.h"
 #include "text/decoder.h"
 #include "text/model.h"
 #include "text/normalizer.h"
@@ -23,6 +24,26 @@ typedef struct brim_tokenizer_file {
 
 #define BRIM_TOKENIZER_FILES 12
 
+/* Which way ids are made. */
+typedef enum brim_path { BRIM_PATH_EXACT, BRIM_PATH_BERT, BRIM_PATH_BYTES, BRIM_PATH_SPACED } brim_path;
+
+/* fast_bert.c: what BertNormalizer does, and tables by byte. */
+typedef struct brim_bert {
+  bool clean, chinese, strip, lower;
+  uint8_t kinds[256];
+  int32_t single[256]; /* id of a word that is one ASCII character */
+} brim_bert;
+
+/* fast_spaced.c: which bytes separate words, and which words cannot be taken by themselves. */
+typedef struct brim_spaced {
+  bool blanks[256];
+  bool plain[256];    /* ASCII bytes that the normalizer leaves alone */
+  bool guard_white;   /* words that begin with odd white space or the replacement */
+  bool guard_joining; /* words that begin with what joins the blank's grapheme */
+  char lead[4];       /* the replacement, as UTF-8 */
+  size_t lead_length;
+} brim_spaced;
+
 struct brim_tokenizer {
   brim_runtime *runtime;
   brim_token_model model;
@@ -31,6 +52,9 @@ struct brim_tokenizer {
   brim_pretokenizer pretokenizer;
   brim_processor processor;
   brim_decoder decoder;
+  brim_path path;
+  brim_bert bert;
+  brim_spaced spaced;
   int32_t pad_id;
   uint64_t fingerprint;
   brim_tokenizer_file files[BRIM_TOKENIZER_FILES];
@@ -69,6 +93,7 @@ struct brim_scratch {
   uint32_t *places;   /* byte of `bytes` -> rune */
   size_t place_capacity;
   brim_ids ids[2]; /* of the first and of the second text */
+  brim_cache cache;
 };
 
 /* Parses the text of a tokenizer.json (`name` for messages) into *out, which is zeroed but for `runtime`. */

@@ -69,6 +69,11 @@ static inline bool brim_char_is(uint32_t code, uint32_t bit) {
 static inline brim_category brim_char_category(uint32_t code) {
   return (brim_category)(brim_char_record(code) >> 16 & 31);
 }
+/* Extend, ZWJ or SpacingMark: never begins a grapheme cluster behind a blank. */
+static inline bool brim_char_joins(uint32_t code) {
+  uint32_t break_class = brim_char_record(code) >> 21 & 15;
+  return break_class == 4 || break_class == 5 || break_class == 8;
+}
 static inline bool brim_category_letter(brim_category category) {
   return category >= BRIM_LU && category <= BRIM_LO;
 }

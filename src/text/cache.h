@@ -1,0 +1,73 @@
+/* cache.h: a thread's memory of short words and their ids. It is bounded, and never visible in results: a word has the same ids
+ * whether it is found here or worked out. */
+#ifndef BRIM_TEXT_CACHE_H
+#define BRIM_TEXT_CACHE_H
+#include "brim/base.h"
+#include <string.h>
+
+enum { BRIM_WORD_BYTES = 15, BRIM_WORD_IDS = 3, BRIM_CACHE_SETS = 1 << 15 };
+
+/* Up to 15 bytes, and their number in the top byte: one comparison of 16 bytes. 0, 0 is no word. */
+typedef struct brim_word_key {
+  uint64_t low, high;
+} brim_word_key;
+
+typedef struct brim_cached_word {
+  brim_word_key key;
+  int32_t ids[BRIM_WORD_IDS];
+  uint32_t count;
+} brim_cached_word;
+
+/* Two places a set: one cache line. */
+typedef struct brim_cache_set {
+  brim_cached_word words[2];
+} brim_cache_set;
+
+typedef struct brim_cache {
+  brim_cache_set *sets; /* BRIM_CACHE_SETS, 64-byte aligned */
+} brim_cache;
+
+/* The key of `length` (at most 15) bytes, of which 16 can be read. */
+static inline brim_word_key brim_word_key_wide(const char *bytes, size_t length) {
+  brim_word_key key;
+  memcpy(&key, bytes, 16);
+  unsigned bits = (unsigned)length * 8;
+  uint64_t low = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
+  uint64_t high = bits > 64 ? ((uint64_t)1 << (bits - 64)) - 1 : 0;
+  key.low &= low;
+  key.high = (key.high & high) | (uint64_t)length << 56;
+  return key;
+}
+/* The same where not more than `length` bytes can be read. */
+static inline brim_word_key brim_word_key_narrow(const char *bytes, size_t length) {
+  char padded[16] = {0};
+  memcpy(padded, bytes, length);
+  return brim_word_key_wide(padded, length);
+}
+
+static inline brim_cache_set *brim_cache_at(const brim_cache *cache, brim_word_key key) {
+  uint64_t h = (key.low ^ (key.high << 23 | key.high >> 41)) * 0x9E3779B97F4A7C15u;
+  h ^= h >> 32;
+  return &cache->sets[(h * 0xD6E8FEB86659FD93u) >> 49];
+}
+
+static inline bool brim_word_is(const brim_cached_word *word, brim_word_key key) {
+  return ((word->key.low ^ key.low) | (word->key.high ^ key.high)) == 0;
+}
+
+/* NULL when the word is not there. */
+static inline const brim_cached_word *brim_cache_find(const brim_cache_set *set, brim_word_key key) {
+  if (brim_word_is(&set->words[0], key))
+    return &set->words[0];
+  return brim_word_is(&set->words[1], key) ? &set->words[1] : NULL;
+}
+
+/* Remembers a word of at most BRIM_WORD_IDS ids; the older of the two in its set goes. */
+static inline void brim_cache_put(brim_cache_set *set, brim_word_key key, const int32_t *ids, size_t count) {
+  set->words[1] = set->words[0];
+  set->words[0].key = key;
+  memcpy(set->words[0].ids, ids, count * sizeof *ids);
+  set->words[0].count = (uint32_t)count;
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* fast_bytes.c: byte-level BPE with GPT-2's pattern in one pass: a hand-written scanner finds the pre-tokens, which are
+ * remembered by their bytes. Normalised added tokens and NFC are dealt with section by section. */
+#include "base/status.h"
+#include "text/fast.h"
+#include "text/unicode.h"
+#include <string.h>
+
+bool brim_bytes_fits(const brim_tokenizer *t) {
+  const brim_bpe *m = &t->model.bpe;
+  if (t->model.family != BRIM_BPE || m->prefix_length || m->suffix_length || m->ignore_merges)
+    return false;
+  for (int byte = 0; byte < 256 && (m->unknown != -1 || m->byte_fallback); byte++)
+    if (m->symbols[byte] < 0)
+      return false;
+  const brim_pretokenizer *p = &t->pretokenizer;
+  if (p->count != 2 || p->steps[0].kind != BRIM_SPLIT_PATTERN || p->steps[0].behavior != BRIM_ISOLATED || p->steps[0].invert ||
+      !brim_pattern_is(p->steps[0].pattern, BRIM_GPT2_PATTERN) || p->steps[1].kind != BRIM_SPLIT_BYTES)
+    return false;
+  const brim_normalizer *n = &t->normalizer;
+  return n->count == 0 ||
+         (n->count == 1 && n->steps[0].kind == BRIM_NORMAL_FORM && n->steps[0].form.compose && !n->steps[0].form.compatible);
+}
+
+/* ---- the scanner ------------------------------------------------------------------------------------------ */
+
+/* Classes of characters; WIDE: look further. */
+enum { LETTER, NUMBER, OTHER, WHITE, WIDE };
+
+static const uint8_t classes[256] = {
+#define W4  WIDE, WIDE, WIDE, WIDE
+#define W16 W4, W4, W4, W4
+#define L4  LETTER, LETTER, LETTER, LETTER
+#define O4  OTHER, OTHER, OTHER, OTHER
+    O4,     O4,     OTHER,  WHITE,  WHITE,  WHITE,  WHITE,  WHITE,  OTHER,  OTHER,  O4,     O4,     O4,    O4, /* 00-1F */
+    WHITE,  OTHER,  OTHER,  OTHER,  O4,     O4,     O4,                                                        /* 20-2F */
+    NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, NUMBER, OTHER,  OTHER,  O4,        /* 30-3F */
+    OTHER,  LETTER, LETTER, LETTER, L4,     L4,     L4,     L4,     L4,     LETTER, LETTER, LETTER, OTHER, O4, /* 40-5F */
+    OTHER,  LETTER, LETTER, LETTER, L4,     L4,     L4,     L4,     L4,     LETTER, LETTER, LETTER, OTHER, O4, /* 60-7F */
+    W16,    W16,    W16,    W16,    W16,    W16,    W16,    W16};
+
+static uint8_t wide_class(const char *p, int *size) {
+  uint32_t code;
+  *size = brim_utf8_next(p, &code);
+  uint32_t record = brim_char_record(code);
+  if (record & BRIM_CHAR_WHITE)
+    return WHITE;
+  brim_category category = (brim_category)(record >> 16 & 31);
+  return brim_category_letter(category) ? LETTER : brim_category_number(category) ? NUMBER : OTHER;
+}
+
+static inline uint8_t class_at(const char *p, int *size) {
+  uint8_t class = classes[(uint8_t)*p];
+  *size = 1;
+  return class == WIDE ? wide_class(p, size) : class;
+}
+
+/* The end of the run of `class` that reaches to p. */
+static inline const char *run_end(const char *p, const char *end, uint8_t class) {
+  while (p < end) {
+    uint8_t next = classes[(uint8_t)*p];
+    int size = 1;
+    if (next == WIDE)
+      next = wide_class(p, &size);
+    if (next != class)
+      break;
+    p += size;
+  }
+  return p;
+}
+
+/* 's 't 're 've 'm 'll 'd behind the apostrophe at p; its length, or 0. */
+static inline size_t contraction(const char *p, const char *end) {
+  size_t left = (size_t)(end - p);
+  if (left < 2)
+    return 0;
+  char a = p[1], b = left > 2 ? p[2] : 0;
+  if (a == 's' || a == 't' || a == 'm' || a == 'd')
+    return 2;
+  return (b == 'e' && (a == 'r' || a == 'v')) || (a == 'l' && b == 'l') ? 3 : 0;
+}
+
+/* White space at p: all of it at the end of the text; else all but its last character, which may belong to the next token. */
+static const char *white_end(const char *p, const char *end) {
+  const char *last = p, *q = p;
+  while (q < end) {
+    int size;
+    if (class_at(q, &size) != WHITE)
+      break;
+    last = q;
+    q += size;
+  }
+  return q == end || last == p ? q : last;
+}
+
+/* The end of the pre-token at p. */
+static inline const char *next_token(const char *p, const char *end) {
+  int size;
+  if (*p == '\'') {
+    size_t n = contraction(p, end);
+    if (n)
+      return p + n;
+  }
+  uint8_t class = class_at(p, &size);
+  const char *q = p + size;
+  if (class == WHITE) {
+    if (*p != ' ' || q == end)
+      return white_end(p, end);
+    class = class_at(q, &size);
+    if (class == WHITE)
+      return white_end(p, end);
+    q += size;
+  }
+  return run_end(q, end, class);
+}
+
+/* ---- tokens ----------------------------------------------------------------------------------------------- */
+
+typedef struct pass {
+  const brim_tokenizer *tokenizer;
+  brim_scratch *scratch;
+  brim_ids *ids;
+  brim_error *err;
+} pass;
+
+/* The ids of a pre-token by merging. There is room for as many as it has bytes. */
+static int merge(const pass *p, const char *bytes, size_t length) {
+  const brim_bpe *m = &p->tokenizer->model.bpe;
+  brim_token_model_work *work = &p->scratch->work;
+  if (length > work->symbol_capacity)
+    BRIM_TRY(brim_token_model_work_reserve(work, length, p->err));
+  int32_t n = 0;
+  for (size_t i = 0; i < length; i++) {
+    int32_t id = m->symbols[(uint8_t)bytes[i]];
+    if (id < 0)
+      continue; /* unknown bytes are dropped, and their neighbours may merge */
+    work->symbols[n] = (brim_symbol){id, n - 1, n + 1, 1};
+    n++;
+  }
+  if (n == 0)
+    return BRIM_OK;
+  work->symbols[n - 1].next = -1;
+  work->symbol_count = (size_t)n;
+  BRIM_TRY(brim_bpe_merge(m, work, p->err));
+  for (int32_t i = 0; i >= 0; i = work->symbols[i].next)
+    p->ids->at[p->ids->count++] = work->symbols[i].id;
+  return BRIM_OK;
+}
+
+static inline int put_token(const pass *p, const char *bytes, size_t length, bool wide) {
+  if (length > BRIM_WORD_BYTES)
+    return merge(p, bytes, length);
+  brim_word_key key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
+  brim_cache_set *set = brim_cache_at(&p->scratch->cache, key);
+  const brim_cached_word *found = brim_cache_find(set, key);
+  if (__builtin_expect(found != NULL, 1)) {
+    brim_ids_take(p->ids, found);
+    return BRIM_OK;
+  }
+  size_t before = p->ids->count;
+  BRIM_TRY(merge(p, bytes, length));
+  if (p->ids->count - before <= BRIM_WORD_IDS)
+    brim_cache_put(set, key, p->ids->at + before, p->ids->count - before);
+  return BRIM_OK;
+}
+
+/* Text in which there are no more added tokens. */
+static int put_plain(const pass *p, const char *text, size_t length) {
+  const char *at = text, *end = text + length;
+  while (at < end) {
+    const char *next = next_token(at, end);
+    BRIM_TRY(put_token(p, at, (size_t)(next - at), end - at >= 16));
+    at = next;
+  }
+  return BRIM_OK;
+}
+
+/* ---- sections --------------------------------------------------------------------------------------------- */
+
+/* True when NFC leaves the text alone. Below U+0300 nothing composes or moves. */
+static bool is_composed(const char *text, size_t length) {
+  for (size_t i = 0; i < length;) {
+    uint64_t eight;
+    if (length - i >= 8 && (memcpy(&eight, text + i, 8), (eight & 0x8080808080808080u) == 0)) {
+      i += 8;
+      continue;
+    }
+    uint32_t code;
+    int size = brim_utf8_next(text + i, &code);
+    if ((uint8_t)text[i] >= 0xCC && !brim_char_is(code, BRIM_CHAR_NFC_INERT))
+      return false;
+    i += (size_t)size;
+  }
+  return true;
+}
+
+/* Normalises the section into scratch->bytes. */
+static int compose(const pass *p, const char **text, size_t *length) {
+  brim_scratch *s = p->scratch;
+  s->section.count = 0;
+  BRIM_TRY(brim_runes_decode(&s->section, *text, *length, 0, p->err));
+  BRIM_TRY(brim_normalizer_run(&p->tokenizer->normalizer, &s->section, 0, &s->spare, &s->form, p->err));
+  brim_text_clear(&s->bytes);
+  for (size_t i = 0; i < s->section.count; i++) {
+    char bytes[4];
+    brim_text_append(&s->bytes, bytes, (size_t)brim_utf8_put(s->section.at[i].code, bytes));
+  }
+  BRIM_TRY(brim_text_status(&s->bytes, p->err));
+  *text = s->bytes.data;
+  *length = s->bytes.length;
+  return BRIM_OK;
+}
+
+int brim_bytes_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
+  pass p = {t, s, ids, err};
+  if (t->normalizer.count && !is_composed(text, length))
+    BRIM_TRY(compose(&p, &text, &length));
+  BRIM_TRY(brim_ids_reserve(ids, length, err));
+  if (t->added.normalized.count == 0)
+    return put_plain(&p, text, length);
+  brim_added_scan scan = brim_added_start(&t->added, &t->added.normalized, text, length);
+  brim_added_match match;
+  for (size_t covered = 0;; covered = match.end) {
+    bool found = brim_added_next(&scan, &match);
+    size_t plain = found ? match.begin : length;
+    if (plain > covered)
+      BRIM_TRY(put_plain(&p, text + covered, plain - covered));
+    if (!found)
+      return BRIM_OK;
+    ids->at[ids->count++] = match.id;
+  }
+}

@@ -1,0 +1,155 @@
+/* fast_spaced.c: Unigram with Metaspace in one pass, for the three shapes of normalizers and pre-tokenizers that real files have.
+ * In all of them the text falls apart at blanks into words that know nothing of each other, so a word's ids depend on its bytes
+ * alone: short words are remembered. Plain ASCII goes straight to the model; other words take the exact way by themselves. */
+#include "base/status.h"
+#include "text/fast.h"
+#include "text/unicode.h"
+#include <string.h>
+
+/* ---- what fits -------------------------------------------------------------------------------------------- */
+
+static const brim_normal_step *step_at(const brim_tokenizer *t, size_t index) {
+  return index < t->normalizer.count ? &t->normalizer.steps[index] : NULL;
+}
+
+static bool is_kind(const brim_normal_step *step, brim_normal_kind kind) {
+  return step && step->kind == kind;
+}
+
+static bool replaces(const brim_normal_step *step, const char *pattern, uint32_t content) {
+  return is_kind(step, BRIM_NORMAL_REPLACE) && brim_pattern_is(step->pattern, pattern) && step->content.count == 1 &&
+         step->content.at[0].code == content;
+}
+
+static bool strips_right(const brim_normal_step *step) {
+  return is_kind(step, BRIM_NORMAL_STRIP) && step->strip_right && !step->strip_left;
+}
+
+static bool maps_to(const brim_charsmap *map, char from, const char *to) {
+  size_t length;
+  const char *text = brim_charsmap_find(map, &from, 1, &length);
+  return text && length == strlen(to) && memcmp(text, to, length) == 0;
+}
+static bool maps(const brim_charsmap *map, char from) {
+  size_t length;
+  return brim_charsmap_find(map, &from, 1, &length) != NULL;
+}
+
+/* What a charsmap does to ASCII; false when it touches the blank. */
+static bool look_at_charsmap(brim_spaced *s, const brim_charsmap *map) {
+  s->guard_joining = true;
+  for (int c = 0x21; c < 0x7F; c++)
+    s->plain[c] = s->plain[c] && !maps(map, (char)c);
+  return !maps(map, ' ');
+}
+
+bool brim_spaced_fits(brim_tokenizer *t) {
+  brim_spaced *s = &t->spaced;
+  const brim_pretokenizer *p = &t->pretokenizer;
+  if (t->model.family != BRIM_UNIGRAM || t->added.normalized.count || p->count == 0 || p->count > 2)
+    return false;
+  const brim_split_step *last = &p->steps[p->count - 1];
+  if (last->kind != BRIM_SPLIT_METASPACE || !last->split || last->prepend != BRIM_PREPEND_ALWAYS || last->replacement < 0x80)
+    return false;
+  s->lead_length = (size_t)brim_utf8_put(last->replacement, s->lead);
+  for (int c = 0x21; c < 0x7F; c++)
+    s->plain[c] = true;
+  s->blanks[' '] = s->blanks['\t'] = s->blanks['\n'] = s->blanks['\r'] = true;
+  const brim_normal_step *first = step_at(t, 0);
+  if (p->count == 2) { /* XLM-R: perhaps a charsmap; all white space separates */
+    if (p->steps[0].kind != BRIM_SPLIT_WHITE || t->normalizer.count > 1)
+      return false;
+    if (!first)
+      return true;
+    if (first->kind != BRIM_NORMAL_CHARSMAP || !look_at_charsmap(s, &first->charsmap))
+      return false;
+    for (const char *c = "\t\n\r"; *c; c++)
+      if (maps(&first->charsmap, *c) && !maps_to(&first->charsmap, *c, " "))
+        return false;
+    return true;
+  }
+  s->guard_white = true;
+  if (replaces(first, "\\s{2,}|[\\n\\r\\t]", ' ')) /* CamemBERT */
+    return t->normalizer.count == 2 && strips_right(step_at(t, 1));
+  if (t->normalizer.count != 3 || !is_kind(first, BRIM_NORMAL_CHARSMAP) || !strips_right(step_at(t, 1)) ||
+      !replaces(step_at(t, 2), " {2,}", last->replacement) || !look_at_charsmap(s, &first->charsmap))
+    return false;
+  for (const char *c = "\t\n\r"; *c; c++)
+    s->blanks[(uint8_t)*c] = maps_to(&first->charsmap, *c, " ");
+  return true;
+}
+
+/* ---- words ------------------------------------------------------------------------------------------------ */
+
+typedef struct pass {
+  const brim_tokenizer *tokenizer;
+  brim_scratch *scratch;
+  brim_ids *ids;
+  brim_error *err;
+} pass;
+
+static int put_new_word(const pass *p, const char *bytes, size_t length, bool plain) {
+  if (!plain)
+    return brim_fast_exact(p->tokenizer, p->scratch, bytes, length, p->ids, p->err);
+  brim_text *piece = &p->scratch->bytes;
+  brim_text_clear(piece);
+  brim_text_append(piece, p->tokenizer->spaced.lead, p->tokenizer->spaced.lead_length);
+  brim_text_append(piece, bytes, length);
+  BRIM_TRY(brim_text_status(piece, p->err));
+  return brim_fast_piece(p->tokenizer, p->scratch, piece->data, piece->length, p->ids, p->err);
+}
+
+static inline int put_word(const pass *p, const char *bytes, size_t length, bool wide, bool plain) {
+  if (length > BRIM_WORD_BYTES)
+    return put_new_word(p, bytes, length, plain);
+  brim_word_key key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
+  brim_cache_set *set = brim_cache_at(&p->scratch->cache, key);
+  const brim_cached_word *found = brim_cache_find(set, key);
+  if (__builtin_expect(found != NULL, 1)) {
+    BRIM_TRY(brim_ids_reserve(p->ids, BRIM_WORD_IDS, p->err));
+    brim_ids_take(p->ids, found);
+    return BRIM_OK;
+  }
+  size_t before = p->ids->count;
+  BRIM_TRY(put_new_word(p, bytes, length, plain));
+  if (p->ids->count - before <= BRIM_WORD_IDS)
+    brim_cache_put(set, key, p->ids->at + before, p->ids->count - before);
+  return BRIM_OK;
+}
+
+/* A word that is read differently behind a blank than by itself: white space that runs together with the blank, a replacement
+ * character (which is not prepended again), a mark that shares the blank's grapheme. */
+static bool is_guarded(const brim_spaced *s, const char *bytes, size_t length) {
+  uint8_t first = (uint8_t)bytes[0];
+  if (first > 0x20 && first < 0x7F)
+    return false;
+  uint32_t code;
+  brim_utf8_next(bytes, &code);
+  if (s->guard_joining && brim_char_joins(code))
+    return true;
+  return s->guard_white &&
+         (brim_char_is(code, BRIM_CHAR_WHITE) || (length >= s->lead_length && memcmp(bytes, s->lead, s->lead_length) == 0));
+}
+
+int brim_spaced_run(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
+                    brim_error *err) {
+  const brim_spaced *s = &t->spaced;
+  pass p = {t, scratch, ids, err};
+  size_t before = ids->count;
+  for (size_t at = 0; at < length;) {
+    while (at < length && s->blanks[(uint8_t)text[at]])
+      at++;
+    if (at == length)
+      break;
+    size_t begin = at;
+    bool plain = true;
+    for (; at < length && !s->blanks[(uint8_t)text[at]]; at++)
+      plain = plain && s->plain[(uint8_t)text[at]];
+    if (!plain && is_guarded(s, text + begin, at - begin)) {
+      ids->count = before;
+      return brim_fast_exact(t, scratch, text, length, ids, err);
+    }
+    BRIM_TRY(put_word(&p, text + begin, at - begin, length - begin >= 16, plain));
+  }
+  return BRIM_OK;
+}
