@@ -205,7 +205,7 @@ static inline size_t count_word_bytes(const char *p) {
   __m128i digits = _mm_add_epi8(v, _mm_set1_epi8((char)(128 - '0')));
   __m128i word =
       _mm_or_si128(_mm_cmplt_epi8(letters, _mm_set1_epi8(-128 + 26)), _mm_cmplt_epi8(digits, _mm_set1_epi8(-128 + 10)));
-  return (size_t)__builtin_ctz(~(unsigned)_mm_movemask_epi8(word) | 0x10000u);
+  return (size_t)__builtin_ctz(~(unsigned)_mm_movemask_epi8(found) | 0x10000u);
 #else
   size_t n = 0;
   while (n < 16 && ((uint8_t)((p[n] | 32) - 'a') < 26 || (uint8_t)(p[n] - '0') < 10))
