@@ -203,7 +203,7 @@ static inline size_t count_word_bytes(const char *p) {
   __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
   __m128i letters = _mm_add_epi8(_mm_or_si128(v, _mm_set1_epi8(32)), _mm_set1_epi8((char)(128 - 'a')));
   __m128i digits = _mm_add_epi8(v, _mm_set1_epi8((char)(128 - '0')));
-  __m128i word =
+  __m128i found =
       _mm_or_si128(_mm_cmplt_epi8(letters, _mm_set1_epi8(-128 + 26)), _mm_cmplt_epi8(digits, _mm_set1_epi8(-128 + 10)));
   return (size_t)__builtin_ctz(~(unsigned)_mm_movemask_epi8(found) | 0x10000u);
 #else
