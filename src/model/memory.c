@@ -111,9 +111,8 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, ca
                                .hidden = config->hidden,
                                .intermediate = config->intermediate,
                                .heads = config->heads};
-  *s = (brim_slots){0};
+  *s = (brim_slots){.layers = s->layers};
   carve_layout(c, limits, s);
-  s->layers = carve(c, (size_t)config->layers, sizeof *s->layers);
   s->embed_mean = carve_reals(c, slots, 1);
   s->embed_rstd = carve_reals(c, slots, 1);
   s->x = carve_reals(c, slots, hidden);
@@ -134,7 +133,7 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, ca
 
 static size_t stage_size(const brim_model *m, const brim_model_limits *limits) {
   carver count = {0};
-  brim_slots unused;
+  brim_slots unused = {0};
   carve_slots(m, limits, &count, &unused);
   return block_size(&count);
 }

@@ -28,7 +28,7 @@ typedef struct brim_slots {
   uint32_t *places;                                              /* [n] */
   real *embed_sum, *embed_mean, *embed_rstd;                     /* [R, H], [R], [R] */
   real *embedded;                                                /* [R, H] input of the first layer */
-  brim_layer_slots *layers;                                      /* [L]; all the same memory in a prediction */
+  brim_layer_slots *layers;                                      /* [L], in the arena; all the same memory in a prediction */
   real *first_query;                                             /* [n, H] queries of the last layer */
   real *x, *y, *wide;                                            /* [R, H], [R, H], [R, max(F, 3H)] */
   real *gradient, *branch;                                       /* [R, H], [R, H] */
