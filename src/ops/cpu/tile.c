@@ -1,41 +1,51 @@
 /* tile.c: the micro-kernel and the packing of its right-hand side. */
 #include "ops/cpu/tile.h"
 
-/* `rows` is a constant wherever this is called, so that the accumulators live in registers. */
+/* Written out, not looped: the accumulators are then registers for every compiler. */
+#if BRIM_LEVEL == 2
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13)
+#else
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+#endif
+
+#define START_ROW(i)                                                                                                             \
+  if (i < rows) {                                                                                                                \
+    __builtin_prefetch(t->c + i * t->c_row, 1);                                                                                  \
+    __builtin_prefetch(t->c + i * t->c_row + TILE_COLUMNS - 1, 1);                                                               \
+    c0[i] = start0;                                                                                                              \
+    c1[i] = start1;                                                                                                              \
+  }
+#define MULTIPLY_ROW(i)                                                                                                          \
+  if (i < rows) {                                                                                                                \
+    const vec x = vset(a[i * a_row]);                                                                                            \
+    c0[i] = vmadd(x, b0, c0[i]);                                                                                                 \
+    c1[i] = vmadd(x, b1, c1[i]);                                                                                                 \
+  }
+#define STORE_ROW(i)                                                                                                             \
+  if (i < rows) {                                                                                                                \
+    float *c = t->c + i * t->c_row;                                                                                              \
+    if (t->add) {                                                                                                                \
+      c0[i] += vload(c);                                                                                                         \
+      c1[i] += vload(c + VEC);                                                                                                   \
+    }                                                                                                                            \
+    vstore(c, c0[i]);                                                                                                            \
+    vstore(c + VEC, c1[i]);                                                                                                      \
+  }
+
+/* `rows` is a constant wherever this is called. */
 BRIM_INLINE void run(const int rows, const tile *t) {
   const int64_t a_row = t->a_row, a_step = t->a_step, b_step = t->b_step;
   const float *a = t->a, *b = t->b;
   vec c0[TILE_ROWS], c1[TILE_ROWS];
   const vec start0 = t->start ? vload(t->start) : vzero(), start1 = t->start ? vload(t->start + VEC) : vzero();
-  BRIM_UNROLL(14)
-  for (int i = 0; i < rows; i++) {
-    __builtin_prefetch(t->c + i * t->c_row, 1);
-    __builtin_prefetch(t->c + i * t->c_row + TILE_COLUMNS - 1, 1);
-    c0[i] = start0;
-    c1[i] = start1;
-  }
+  EACH_ROW(START_ROW)
   for (int64_t k = t->depth; k > 0; k--) {
     const vec b0 = vload(b), b1 = vload(b + VEC);
-    BRIM_UNROLL(14)
-    for (int i = 0; i < rows; i++) {
-      const vec x = vset(a[i * a_row]);
-      c0[i] = vmadd(x, b0, c0[i]);
-      c1[i] = vmadd(x, b1, c1[i]);
-    }
+    EACH_ROW(MULTIPLY_ROW)
     a += a_step;
     b += b_step;
   }
-  float *c = t->c;
-  BRIM_UNROLL(14)
-  for (int i = 0; i < rows; i++) {
-    if (t->add) {
-      c0[i] += vload(c);
-      c1[i] += vload(c + VEC);
-    }
-    vstore(c, c0[i]);
-    vstore(c + VEC, c1[i]);
-    c += t->c_row;
-  }
+  EACH_ROW(STORE_ROW)
 }
 
 #define RUN(n)                                                                                                                   \
@@ -53,7 +63,8 @@ void CPU(tile_run)(int64_t rows, const tile *t) {
     RUN(6)
 #if BRIM_LEVEL == 2
     RUN(7)
-    RUN(8) RUN(9) RUN(10) RUN(11) RUN(12) RUN(13) RUN(14)
+    RUN(8)
+    RUN(9) RUN(10) RUN(11) RUN(12) RUN(13) RUN(14)
 #endif
         default : break;
   }
