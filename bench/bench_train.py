@@ -153,6 +153,7 @@ def main():
     print(f"{machine()}\nbrim {doctor['version']}, {BRIM}; PyTorch {torch.__version__}, transformers {transformers.__version__}, "
           f"{torch.get_num_threads()} threads\n")
     transformers.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
     peers = {attention: Peer(model, attention) for attention in ("eager", "sdpa")}
     results = [run_task(name, model, peers, options) for name in options.tasks.split(",")]
     write_json("bench-train.json", {"machine": machine(), "brim": doctor, "torch": torch.__version__,

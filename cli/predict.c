@@ -28,7 +28,7 @@ static void put_row(brim_text *out, const brim_model *model, uint64_t index, con
   brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
   if (brim_model_task(model) == BRIM_TASK_REGRESSION) {
     scores[0] = (double)logits[0];
-    brim_text_json_number(out, scores[0]);
+    brim_text_printf(out, "%.9g", scores[0]);
   } else {
     brim_softmax(logits, count, scores);
     for (int32_t i = 1; i < count; i++)
@@ -37,8 +37,7 @@ static void put_row(brim_text *out, const brim_model *model, uint64_t index, con
     put_label(out, brim_model_labels(model), best);
   }
   for (int32_t i = 0; i < count; i++) {
-    brim_text_string(out, i ? "," : ",\"scores\":[");
-    brim_text_json_number(out, scores[i]);
+    brim_text_printf(out, "%s%.9g", i ? "," : ",\"scores\":[", scores[i]); /* nine digits hold any float */
   }
   brim_text_string(out, "]}\n");
 }
