@@ -88,7 +88,7 @@ static int read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_er
 
 static int fill_input(brim_stream *s, brim_error *err) {
   size_t got;
-  if (s->input_at < s->input_used)
+  if (s->input_at < s->input_used || s->input_ended)
     return BRIM_OK;
   BRIM_TRY(read_file(s, s->input, INPUT, &got, err));
   s->input_at = 0;

@@ -1,0 +1,254 @@
+/* Files and folders that are complete or absent, whatever goes wrong. */
+#include "base/folder.h"
+#include "base/memory.h"
+#include "scratch.h"
+#include "tap.h"
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static brim_runtime *runtime;
+
+static bool holds(const char *path, const char *want) {
+  char *bytes;
+  size_t length;
+  brim_error err;
+  if (brim_file_read_all(runtime, path, 0, &bytes, &length, &err) != BRIM_OK)
+    return false;
+  bool same = length == strlen(want) && memcmp(bytes, want, length + 1) == 0;
+  brim_runtime_release(runtime, bytes);
+  return same;
+}
+
+static size_t names_in(const char *path) {
+  char **names;
+  size_t count = SIZE_MAX;
+  brim_error err;
+  if (brim_list_folder(runtime, path, &names, &count, &err) == BRIM_OK)
+    brim_names_free(runtime, names, count);
+  return count;
+}
+
+static void complete_or_absent(void) {
+  brim_file *file;
+  brim_error err;
+  char path[512];
+  snprintf(path, sizeof path, "%s/a", scratch_make_folder("atomic"));
+  ok_int(brim_file_create(runtime, path, &file, &err), BRIM_OK, "created");
+  ok(brim_file_write(file, "one", 3, &err) == BRIM_OK && !brim_path_exists(path), "absent while it is written");
+  brim_file_free(file);
+  ok_int(names_in(scratch_file("atomic")), 0, "freed without commit: nothing is left");
+  ok_int(brim_file_write_all(runtime, path, "two", 3, &err), BRIM_OK, "written whole");
+  ok(holds(path, "two") && names_in(scratch_file("atomic")) == 1, "and it is all there is");
+  struct stat info;
+  umask(027);
+  ok(brim_file_write_all(runtime, scratch_file("mode"), "", 0, &err) == BRIM_OK && stat(scratch_file("mode"), &info) == 0 &&
+         (info.st_mode & 0777) == 0640,
+     "a new file has the mode that open() gives");
+  chmod(path, 0604);
+  ok(brim_file_create(runtime, path, &file, &err) == BRIM_OK && brim_file_write(file, "three", 5, &err) == BRIM_OK &&
+         holds(path, "two"),
+     "the old file is there until the new one is");
+  ok(brim_file_commit(file, &err) == BRIM_OK && holds(path, "three"), "committed");
+  ok(brim_file_commit(file, &err) == BRIM_OK, "twice is once");
+  brim_file_free(file);
+  ok(stat(path, &info) == 0 && (info.st_mode & 0777) == 0604, "a file that is replaced keeps its mode");
+  umask(022);
+}
+
+static void large(void) {
+  enum { N = 3 << 20 };
+  char *bytes = malloc(N), *back;
+  size_t length;
+  brim_error err;
+  brim_file *file;
+  const char *path = scratch_file("large");
+  for (size_t i = 0; i < N; i++)
+    bytes[i] = (char)(i * 2654435761u >> 13);
+  bool good = brim_file_create(runtime, path, &file, &err) == BRIM_OK;
+  for (size_t at = 0, step = 1; at < N; at += step, step = step * 3 % 700001 + 1)
+    good = good && brim_file_write(file, bytes + at, at + step < N ? step : N - at, &err) == BRIM_OK;
+  good = good && brim_file_commit(file, &err) == BRIM_OK;
+  brim_file_free(file);
+  good =
+      good && brim_file_read_all(runtime, path, 0, &back, &length, &err) == BRIM_OK && length == N && memcmp(bytes, back, N) == 0;
+  ok(good, "pieces of many sizes arrive in order");
+  brim_runtime_release(runtime, back);
+  ok(brim_file_read_all(runtime, path, N - 1, &back, &length, &err) == BRIM_E_UNSUPPORTED && !back &&
+         strstr(err.message, "larger"),
+     "a file over the limit is refused");
+  ok(brim_file_read_all(runtime, path, N, &back, &length, &err) == BRIM_OK, "one at the limit is not");
+  brim_runtime_release(runtime, back);
+  ok(brim_copy_file(runtime, path, scratch_file("copy"), &err) == BRIM_OK &&
+         brim_file_read_all(runtime, scratch_file("copy"), 0, &back, &length, &err) == BRIM_OK && length == N &&
+         memcmp(bytes, back, N) == 0,
+     "a copy");
+  brim_runtime_release(runtime, back);
+  free(bytes);
+}
+
+static void failures(void) {
+  brim_file *file;
+  brim_error err = {0};
+  char path[512];
+  snprintf(path, sizeof path, "%s/x/y", scratch_folder());
+  ok(brim_file_create(runtime, path, &file, &err) == BRIM_E_IO && !file && strstr(err.message, "No such file") &&
+         strstr(err.file, "x/y"),
+     "a folder that is not there");
+  ok(brim_file_create(runtime, scratch_folder(), &file, &err) == BRIM_E_IO && strstr(err.message, "directory"),
+     "a folder itself");
+  char *bytes;
+  size_t length;
+  ok(brim_file_read_all(runtime, scratch_folder(), 0, &bytes, &length, &err) == BRIM_E_IO && !bytes, "a folder cannot be read");
+  ok(brim_file_read_all(runtime, path, 0, &bytes, &length, &err) == BRIM_E_IO, "nor what is absent");
+  ok(brim_file_read_all(runtime, "/proc/self/stat", 0, &bytes, &length, &err) == BRIM_OK && length > 10,
+     "a file that says it is empty is read to its end");
+  brim_runtime_release(runtime, bytes);
+  if (brim_path_exists("/dev/full")) {
+    ok(brim_file_create(runtime, "/dev/full", &file, &err) == BRIM_OK, "a device is written through");
+    ok_int(brim_file_write(file, "x", 1, &err), BRIM_OK, "buffered");
+    ok(brim_file_commit(file, &err) == BRIM_E_IO && strstr(err.message, "No space left") && strcmp(err.file, "/dev/full") == 0,
+       "a full disk is told (%s)", err.message);
+    ok(brim_file_write(file, "x", 1, &err) == BRIM_E_IO && brim_file_commit(file, &err) == BRIM_E_IO, "and never forgotten");
+    brim_file_free(file);
+  } else {
+    tap_skip("a full disk", "there is no /dev/full");
+  }
+}
+
+/* The limit on file sizes makes write() come back short, then fail: as a disk that fills up. */
+static void disk_fills_up(void) {
+  struct rlimit old, small = {100000, 100000};
+  brim_error err = {0};
+  const char *path = scratch_file("limited");
+  char *bytes = calloc(1, 500000);
+  signal(SIGXFSZ, SIG_IGN);
+  getrlimit(RLIMIT_FSIZE, &old);
+  ok_int(brim_file_write_all(runtime, path, "old", 3, &err), BRIM_OK, "an old file");
+  size_t before = names_in(scratch_folder());
+  small.rlim_max = old.rlim_max;
+  setrlimit(RLIMIT_FSIZE, &small);
+  int status = brim_file_write_all(runtime, path, bytes, 500000, &err);
+  setrlimit(RLIMIT_FSIZE, &old);
+  ok(status == BRIM_E_IO && strstr(err.message, "File too large"), "a disk that fills up is told (%s)", err.message);
+  ok(holds(path, "old") && names_in(scratch_folder()) == before, "the old file is untouched, nothing half-written is left");
+  free(bytes);
+}
+
+static void links(void) {
+  brim_error err;
+  char target[512], link[512];
+  snprintf(target, sizeof target, "%s", scratch_write("target", "old"));
+  snprintf(link, sizeof link, "%s", scratch_file("link"));
+  struct stat info;
+  ok(symlink(target, link) == 0 && brim_file_write_all(runtime, link, "new", 3, &err) == BRIM_OK, "written through a link");
+  ok(holds(target, "new") && lstat(link, &info) == 0 && S_ISLNK(info.st_mode), "the target is replaced, the link stays");
+}
+
+static void standard_output(void) {
+  brim_file *file;
+  brim_error err;
+  const char *path = scratch_file("stdout");
+  fflush(stdout);
+  int keep = dup(STDOUT_FILENO), fd = open(path, O_WRONLY | O_CREAT, 0600);
+  dup2(fd, STDOUT_FILENO);
+  bool good = brim_file_create(runtime, "-", &file, &err) == BRIM_OK && brim_file_write(file, "line\n", 5, &err) == BRIM_OK &&
+              brim_file_commit(file, &err) == BRIM_OK && brim_file_write(file, "more\n", 5, &err) == BRIM_OK &&
+              brim_file_commit(file, &err) == BRIM_OK;
+  brim_file_free(file);
+  dup2(keep, STDOUT_FILENO);
+  close(keep);
+  close(fd);
+  ok(good && holds(path, "line\nmore\n"), "standard output: commit flushes, and more may come");
+}
+
+static void folders(void) {
+  brim_folder *folder;
+  brim_error err;
+  char base[300], path[400], inside[500];
+  snprintf(base, sizeof base, "%s/deep/er/still", scratch_folder());
+  ok(brim_make_folder(runtime, base, &err) == BRIM_OK && brim_path_is_folder(base), "a folder with its parents");
+  ok_int(brim_make_folder(runtime, base, &err), BRIM_OK, "again is fine");
+  snprintf(path, sizeof path, "%s/file", base);
+  ok(brim_file_write_all(runtime, path, "", 0, &err) == BRIM_OK && brim_make_folder(runtime, path, &err) == BRIM_E_IO,
+     "not where a file is");
+  snprintf(path, sizeof path, "%s/file/below", base);
+  ok(brim_make_folder(runtime, path, &err) == BRIM_E_IO && strstr(err.message, "Not a directory"), "nor below one");
+  ok_int(brim_make_folder(runtime, "", &err), BRIM_E_IO, "nor without a name");
+
+  snprintf(path, sizeof path, "%s/checkpoint", base);
+  for (int round = 0; round < 2; round++) {
+    const char *words = round ? "second" : "first";
+    ok_int(brim_folder_create(runtime, path, &folder, &err), BRIM_OK, "a folder is begun");
+    snprintf(inside, sizeof inside, "%s/sub/%s", brim_folder_path(folder), words);
+    char *sub = brim_path_join(runtime, brim_folder_path(folder), "sub");
+    bool good = brim_make_folder(runtime, sub, &err) == BRIM_OK &&
+                brim_file_write_all(runtime, inside, words, strlen(words), &err) == BRIM_OK;
+    brim_release(runtime, sub);
+    snprintf(inside, sizeof inside, "%s/sub/first", path);
+    ok(good && brim_path_exists(inside) == (round == 1), "what was there stays until then");
+    ok_int(brim_folder_commit(folder, &err), BRIM_OK, "committed");
+    ok_int(brim_folder_commit(folder, &err), BRIM_OK, "twice is once");
+    brim_folder_free(folder);
+    snprintf(inside, sizeof inside, "%s/sub/%s", path, words);
+    ok(holds(inside, words), "the %s one is there", words);
+  }
+  ok(!brim_path_exists(path) || names_in(base) == 2, "nothing else is left beside it");
+  snprintf(inside, sizeof inside, "%s/sub", path);
+  ok_int(names_in(inside), 1, "the old one is gone");
+  ok_int(brim_folder_create(runtime, path, &folder, &err), BRIM_OK, "a third is begun");
+  brim_folder_free(folder);
+  ok_int(names_in(base), 2, "and given up without a trace");
+  snprintf(inside, sizeof inside, "%s/absent/checkpoint", base);
+  ok(brim_folder_create(runtime, inside, &folder, &err) == BRIM_E_IO && !folder, "not below a folder that is not there");
+  snprintf(inside, sizeof inside, "%s/sub/link", path);
+  ok(symlink("/", inside) == 0 && brim_remove_tree(runtime, path, &err) == BRIM_OK && !brim_path_exists(path),
+     "a tree is removed, links are not followed");
+  ok_int(brim_remove_tree(runtime, path, &err), BRIM_OK, "removing what is absent is fine");
+}
+
+static void paths(void) {
+  char *joined = brim_path_join(runtime, "a/", "b");
+  ok_string(joined, "a/b", "one slash");
+  brim_release(runtime, joined);
+  joined = brim_path_join(runtime, "", "b");
+  ok_string(joined, "b", "no folder");
+  brim_release(runtime, joined);
+  ok_string(brim_path_name("x/y.txt"), "y.txt", "the name");
+  char *one = brim_temporary_name(runtime, "a/b/"), *two = brim_temporary_name(runtime, "a/b/");
+  ok(strncmp(one, "a/b.tmp-", 8) == 0 && strlen(one) == 14 && strcmp(one, two) != 0, "temporary names differ");
+  brim_release(runtime, one);
+  brim_release(runtime, two);
+  char **names;
+  size_t count;
+  brim_error err;
+  char base[300];
+  snprintf(base, sizeof base, "%s", scratch_make_folder("sorted"));
+  bool good = true;
+  for (const char *p = "cabd"; *p; p++) {
+    char path[400];
+    snprintf(path, sizeof path, "%s/%c", base, *p);
+    good = good && brim_file_write_all(runtime, path, "", 0, &err) == BRIM_OK;
+  }
+  good = good && brim_list_folder(runtime, base, &names, &count, &err) == BRIM_OK && count == 4;
+  ok(good && *names[0] == 'a' && *names[1] == 'b' && *names[2] == 'c' && *names[3] == 'd', "names are sorted");
+  brim_names_free(runtime, names, count);
+  ok(brim_list_folder(runtime, "/nowhere/at/all", &names, &count, &err) == BRIM_E_IO && !names && !count, "an absent folder");
+}
+
+int main(void) {
+  if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL) != BRIM_OK)
+    return 1;
+  complete_or_absent();
+  large();
+  failures();
+  disk_fills_up();
+  links();
+  standard_output();
+  folders();
+  paths();
+  brim_runtime_free(runtime);
+  return tap_done();
+}
