@@ -5,7 +5,7 @@
 #include "brim/base.h"
 #include <string.h>
 
-enum { BRIM_WORD_BYTES = 15, BRIM_WORD_IDS = 3, BRIM_CACHE_SETS = 1 << 15 };
+enum { BRIM_WORD_BYTES = 15, BRIM_WORD_IDS = 3, BRIM_CACHE_SETS = 1 << 16, BRIM_CACHE_SPILL = 1 << 18 };
 
 /* Up to 15 bytes, and their number in the top byte: one comparison of 16 bytes. 0, 0 is no word. */
 typedef struct brim_word_key {
@@ -14,7 +14,7 @@ typedef struct brim_word_key {
 
 typedef struct brim_cached_word {
   brim_word_key key;
-  int32_t ids[BRIM_WORD_IDS];
+  int32_t ids[BRIM_WORD_IDS]; /* or, when there are more: where they begin among the spilled ones */
   uint32_t count;
 } brim_cached_word;
 
@@ -25,6 +25,8 @@ typedef struct brim_cache_set {
 
 typedef struct brim_cache {
   brim_cache_set *sets; /* BRIM_CACHE_SETS, 64-byte aligned */
+  int32_t *spilled;     /* BRIM_CACHE_SPILL ids: those of words with more than BRIM_WORD_IDS */
+  uint32_t spilled_count;
 } brim_cache;
 
 /* The key of `length` (at most 15) bytes, of which 16 can be read. */
@@ -48,7 +50,7 @@ static inline brim_word_key brim_word_key_narrow(const char *bytes, size_t lengt
 static inline brim_cache_set *brim_cache_at(const brim_cache *cache, brim_word_key key) {
   uint64_t h = (key.low ^ (key.high << 23 | key.high >> 41)) * 0x9E3779B97F4A7C15u;
   h ^= h >> 32;
-  return &cache->sets[(h * 0xD6E8FEB86659FD93u) >> 49];
+  return &cache->sets[(h * 0xD6E8FEB86659FD93u) >> 48];
 }
 
 static inline bool brim_word_is(const brim_cached_word *word, brim_word_key key) {
@@ -62,12 +64,55 @@ static inline const brim_cached_word *brim_cache_find(const brim_cache_set *set,
   return brim_word_is(&set->words[1], key) ? &set->words[1] : NULL;
 }
 
-/* Remembers a word of at most BRIM_WORD_IDS ids; the older of the two in its set goes. */
-static inline void brim_cache_put(brim_cache_set *set, brim_word_key key, const int32_t *ids, size_t count) {
+static inline const int32_t *brim_cached_ids(const brim_cache *cache, const brim_cached_word *word) {
+  return word->count > BRIM_WORD_IDS ? cache->spilled + word->ids[0] : word->ids;
+}
+
+/* Remembers a word; the older of the two in its set goes. When there is no room left for spilled ids, everything is forgotten. */
+static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const int32_t *ids, size_t count) {
+  if (count > BRIM_WORD_IDS && count > BRIM_CACHE_SPILL - cache->spilled_count) {
+    memset(cache->sets, 0, BRIM_CACHE_SETS * sizeof *cache->sets);
+    cache->spilled_count = 0;
+  }
   set->words[1] = set->words[0];
-  set->words[0].key = key;
-  memcpy(set->words[0].ids, ids, count * sizeof *ids);
-  set->words[0].count = (uint32_t)count;
+  brim_cached_word *word = &set->words[0];
+  word->key = key;
+  word->count = (uint32_t)count;
+  if (count <= BRIM_WORD_IDS) {
+    memcpy(word->ids, ids, count * sizeof *ids);
+    return;
+  }
+  word->ids[0] = (int32_t)cache->spilled_count;
+  memcpy(cache->spilled + cache->spilled_count, ids, count * sizeof *ids);
+  cache->spilled_count += (uint32_t)count;
+}
+
+/* Short words are looked up in groups: while one is scanned the memory of those before it is already on its way. */
+enum { BRIM_GROUP = 32 };
+
+typedef struct brim_grouped_word {
+  brim_word_key key;
+  brim_cache_set *set;
+  const char *bytes;
+  uint32_t length;
+  bool plain; /* as the scanner means it */
+} brim_grouped_word;
+
+typedef struct brim_group {
+  brim_grouped_word words[BRIM_GROUP];
+  uint32_t count;
+} brim_group;
+
+/* `wide`: 16 bytes can be read. There is room. */
+static inline void brim_group_add(brim_group *group, const brim_cache *cache, const char *bytes, size_t length, bool wide,
+                                  bool plain) {
+  brim_grouped_word *word = &group->words[group->count++];
+  word->key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
+  word->set = brim_cache_at(cache, word->key);
+  __builtin_prefetch(word->set);
+  word->bytes = bytes;
+  word->length = (uint32_t)length;
+  word->plain = plain;
 }
 
 #endif

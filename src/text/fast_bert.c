@@ -7,9 +7,6 @@
 #include "base/status.h"
 #include "text/fast.h"
 #include "text/unicode.h"
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
 
 /* Kinds of bytes. */
 enum { BYTE_WORD, BYTE_BLANK, BYTE_PUNCTUATION, BYTE_OTHER };
@@ -59,9 +56,6 @@ void brim_bert_prepare(brim_tokenizer *t) {
     bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
     bool punctuation = c < 0x80 && brim_char_is((uint32_t)c, BRIM_CHAR_PUNCTUATION);
     b->kinds[c] = word ? BYTE_WORD : blank ? BYTE_BLANK : punctuation ? BYTE_PUNCTUATION : BYTE_OTHER;
-    char byte = (char)c;
-    int32_t id = c < 0x80 ? brim_trie_get(&t->model.wordpiece.begin, &byte, 1) : -1;
-    b->single[c] = id >= 0 && t->model.wordpiece.max_chars >= 1 ? id : t->model.wordpiece.unknown;
   }
 }
 
@@ -197,82 +191,74 @@ static int put_segment(const pass *p, const char *bytes, size_t length) {
 
 /* ---- the pass --------------------------------------------------------------------------------------------- */
 
-/* Bytes of [p, end) that are ASCII letters or digits, counted up to 16; 16 bytes can be read. */
-static inline size_t count_word_bytes(const char *p) {
-#if defined(__SSE2__)
-  __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
-  __m128i letters = _mm_add_epi8(_mm_or_si128(v, _mm_set1_epi8(32)), _mm_set1_epi8((char)(128 - 'a')));
-  __m128i digits = _mm_add_epi8(v, _mm_set1_epi8((char)(128 - '0')));
-  __m128i found =
-      _mm_or_si128(_mm_cmplt_epi8(letters, _mm_set1_epi8(-128 + 26)), _mm_cmplt_epi8(digits, _mm_set1_epi8(-128 + 10)));
-  return (size_t)__builtin_ctz(~(unsigned)_mm_movemask_epi8(found) | 0x10000u);
-#else
-  size_t n = 0;
-  while (n < 16 && ((uint8_t)((p[n] | 32) - 'a') < 26 || (uint8_t)(p[n] - '0') < 10))
-    n++;
-  return n;
-#endif
-}
-
-/* A segment of letters and digits (plain) or of anything. `wide`: 16 bytes can be read at it. */
-static inline int put_short(const pass *p, const char *bytes, size_t length, bool wide, bool plain) {
-  brim_word_key key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
-  brim_cache_set *set = brim_cache_at(&p->scratch->cache, key);
-  const brim_cached_word *found = brim_cache_find(set, key);
-  if (__builtin_expect(found != NULL, 1)) {
-    brim_ids_take(p->ids, found);
-    return BRIM_OK;
+/* Looks all segments of the group up, in order, and works out those that are new. */
+static int drain(const pass *p, brim_group *group) {
+  for (uint32_t i = 0; i < group->count; i++) {
+    const brim_grouped_word *word = &group->words[i];
+    const brim_cached_word *found = brim_cache_find(word->set, word->key);
+    if (__builtin_expect(found != NULL, 1)) {
+      brim_ids_take(p->ids, &p->scratch->cache, found);
+      continue;
+    }
+    size_t before = p->ids->count;
+    if (word->plain)
+      put_ascii_word(p->tokenizer, word->bytes, word->length, p->ids);
+    else
+      BRIM_TRY(put_segment(p, word->bytes, word->length));
+    brim_cache_put(&p->scratch->cache, word->set, word->key, p->ids->at + before, p->ids->count - before);
   }
-  size_t before = p->ids->count;
-  if (plain)
-    put_ascii_word(p->tokenizer, bytes, length, p->ids);
-  else
-    BRIM_TRY(put_segment(p, bytes, length));
-  if (p->ids->count - before <= BRIM_WORD_IDS)
-    brim_cache_put(set, key, p->ids->at + before, p->ids->count - before);
+  group->count = 0;
   return BRIM_OK;
 }
 
-/* A segment that is long or not plain, from `at` on; its end. */
-static int put_hard(const pass *p, const char *text, size_t at, size_t length, size_t *end) {
-  const uint8_t *kinds = p->tokenizer->bert.kinds;
-  size_t i = at;
+/* The end of the segment at text[at]; *plain: it holds nothing but letters and digits. */
+static size_t segment_end(const uint8_t *kinds, const char *text, size_t at, size_t length, bool *plain) {
   uint8_t seen = 0;
-  for (; i < length; i++) {
-    uint8_t kind = kinds[(uint8_t)text[i]];
+  for (; at < length; at++) {
+    uint8_t kind = kinds[(uint8_t)text[at]];
     if (kind == BYTE_BLANK || kind == BYTE_PUNCTUATION)
       break;
     seen |= kind;
   }
-  *end = i;
-  if (i - at <= BRIM_WORD_BYTES)
-    return put_short(p, text + at, i - at, length - at >= 16, seen == BYTE_WORD);
-  if (seen != BYTE_WORD || i - at > MAX_PLAIN)
-    return put_segment(p, text + at, i - at);
-  put_ascii_word(p->tokenizer, text + at, i - at, p->ids);
-  return BRIM_OK;
+  *plain = seen == BYTE_WORD;
+  return at;
 }
 
 int brim_bert_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
   BRIM_TRY(brim_ids_reserve(ids, length, err)); /* no character becomes more tokens than it has bytes */
   pass p = {t, s, length, ids, err};
   const uint8_t *kinds = t->bert.kinds;
-  for (size_t at = 0; at < length;) {
-    uint8_t kind = kinds[(uint8_t)text[at]];
-    if (kind == BYTE_BLANK) {
-      at++;
-    } else if (kind == BYTE_PUNCTUATION) {
-      ids->at[ids->count++] = t->bert.single[(uint8_t)text[at++]];
-    } else {
-      size_t n = kind == BYTE_WORD && length - at > 16 ? count_word_bytes(text + at) : 16;
-      if (n < 16 && kinds[(uint8_t)text[at + n]] != BYTE_OTHER) {
-        BRIM_TRY(put_short(&p, text + at, n, true, true));
-        at += n;
-        at += text[at] == ' ';
-      } else {
-        BRIM_TRY(put_hard(&p, text, at, length, &at));
-      }
+  brim_group group;
+  group.count = 0;
+  for (size_t at = 0, end; at < length; at = end) {
+    bool plain = true;
+    end = at;
+    if (length - at > 16) { /* mostly: letters and digits */
+      brim_mask16 mask = brim_mask16_at(text + at, true);
+      uint32_t n = brim_mask16_run(mask.word);
+      if (n > 0 && n < 16 && kinds[(uint8_t)text[at + n]] != BYTE_OTHER)
+        end = at + n;
     }
+    if (end == at) {
+      uint8_t kind = kinds[(uint8_t)text[at]];
+      end = at + 1;
+      if (kind == BYTE_BLANK)
+        continue;
+      if (kind != BYTE_PUNCTUATION)
+        end = segment_end(kinds, text, at, length, &plain);
+    }
+    if (end - at > BRIM_WORD_BYTES) {
+      BRIM_TRY(drain(&p, &group));
+      if (plain && end - at <= MAX_PLAIN)
+        put_ascii_word(t, text + at, end - at, ids);
+      else
+        BRIM_TRY(put_segment(&p, text + at, end - at));
+      continue;
+    }
+    brim_group_add(&group, &s->cache, text + at, end - at, length - at >= 16, plain);
+    end += end < length && text[end] == ' ';
+    if (group.count == BRIM_GROUP)
+      BRIM_TRY(drain(&p, &group));
   }
-  return BRIM_OK;
+  return drain(&p, &group);
 }

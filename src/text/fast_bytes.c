@@ -146,32 +146,48 @@ static int merge(const pass *p, const char *bytes, size_t length) {
   return BRIM_OK;
 }
 
-static inline int put_token(const pass *p, const char *bytes, size_t length, bool wide) {
-  if (length > BRIM_WORD_BYTES)
-    return merge(p, bytes, length);
-  brim_word_key key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
-  brim_cache_set *set = brim_cache_at(&p->scratch->cache, key);
-  const brim_cached_word *found = brim_cache_find(set, key);
-  if (__builtin_expect(found != NULL, 1)) {
-    brim_ids_take(p->ids, found);
-    return BRIM_OK;
+/* Looks all words of the group up, in order, and works out those that are new. */
+static int drain(const pass *p, brim_group *group) {
+  for (uint32_t i = 0; i < group->count; i++) {
+    const brim_grouped_word *word = &group->words[i];
+    const brim_cached_word *found = brim_cache_find(word->set, word->key);
+    if (__builtin_expect(found != NULL, 1)) {
+      brim_ids_take(p->ids, &p->scratch->cache, found);
+      continue;
+    }
+    size_t before = p->ids->count;
+    BRIM_TRY(merge(p, word->bytes, word->length));
+    brim_cache_put(&p->scratch->cache, word->set, word->key, p->ids->at + before, p->ids->count - before);
   }
-  size_t before = p->ids->count;
-  BRIM_TRY(merge(p, bytes, length));
-  if (p->ids->count - before <= BRIM_WORD_IDS)
-    brim_cache_put(set, key, p->ids->at + before, p->ids->count - before);
+  group->count = 0;
   return BRIM_OK;
 }
 
 /* Text in which there are no more added tokens. */
 static int put_plain(const pass *p, const char *text, size_t length) {
-  const char *at = text, *end = text + length;
-  while (at < end) {
-    const char *next = next_token(at, end);
-    BRIM_TRY(put_token(p, at, (size_t)(next - at), end - at >= 16));
-    at = next;
+  brim_group group;
+  group.count = 0;
+  for (const char *at = text, *end = text + length, *next; at < end; at = next) {
+    next = NULL;
+    if (end - at > 17) { /* mostly: letters, perhaps with a blank before them */
+      const char *letters = at + (*at == ' ');
+      brim_mask16 mask = brim_mask16_at(letters, false);
+      uint32_t n = brim_mask16_run(mask.word);
+      if (n > 0 && n < BRIM_WORD_BYTES && !(mask.wide >> n & 1))
+        next = letters + n;
+    }
+    if (!next)
+      next = next_token(at, end);
+    if (next - at > BRIM_WORD_BYTES) {
+      BRIM_TRY(drain(p, &group));
+      BRIM_TRY(merge(p, at, (size_t)(next - at)));
+      continue;
+    }
+    brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), end - at >= 16, true);
+    if (group.count == BRIM_GROUP)
+      BRIM_TRY(drain(p, &group));
   }
-  return BRIM_OK;
+  return drain(p, &group);
 }
 
 /* ---- sections --------------------------------------------------------------------------------------------- */

@@ -43,7 +43,7 @@ static bool look_at_charsmap(brim_spaced *s, const brim_charsmap *map) {
   return !maps(map, ' ');
 }
 
-bool brim_spaced_fits(brim_tokenizer *t) {
+static bool find_shape(brim_tokenizer *t) {
   brim_spaced *s = &t->spaced;
   const brim_pretokenizer *p = &t->pretokenizer;
   if (t->model.family != BRIM_UNIGRAM || t->added.normalized.count || p->count == 0 || p->count > 2)
@@ -79,6 +79,15 @@ bool brim_spaced_fits(brim_tokenizer *t) {
   return true;
 }
 
+bool brim_spaced_fits(brim_tokenizer *t) {
+  if (!find_shape(t))
+    return false;
+  t->spaced.ascii_plain = true;
+  for (int c = 0x21; c < 0x7F; c++)
+    t->spaced.ascii_plain = t->spaced.ascii_plain && t->spaced.plain[c];
+  return true;
+}
+
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
 typedef struct pass {
@@ -99,21 +108,22 @@ static int put_new_word(const pass *p, const char *bytes, size_t length, bool pl
   return brim_fast_piece(p->tokenizer, p->scratch, piece->data, piece->length, p->ids, p->err);
 }
 
-static inline int put_word(const pass *p, const char *bytes, size_t length, bool wide, bool plain) {
-  if (length > BRIM_WORD_BYTES)
-    return put_new_word(p, bytes, length, plain);
-  brim_word_key key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
-  brim_cache_set *set = brim_cache_at(&p->scratch->cache, key);
-  const brim_cached_word *found = brim_cache_find(set, key);
-  if (__builtin_expect(found != NULL, 1)) {
-    BRIM_TRY(brim_ids_reserve(p->ids, BRIM_WORD_IDS, p->err));
-    brim_ids_take(p->ids, found);
-    return BRIM_OK;
+/* Looks all words of the group up, in order, and works out those that are new. */
+static int drain(const pass *p, brim_group *group) {
+  for (uint32_t i = 0; i < group->count; i++) {
+    const brim_grouped_word *word = &group->words[i];
+    const brim_cached_word *found = brim_cache_find(word->set, word->key);
+    if (__builtin_expect(found != NULL, 1)) {
+      if (p->ids->capacity - p->ids->count < found->count + BRIM_WORD_IDS)
+        BRIM_TRY(brim_ids_reserve(p->ids, found->count, p->err));
+      brim_ids_take(p->ids, &p->scratch->cache, found);
+      continue;
+    }
+    size_t before = p->ids->count;
+    BRIM_TRY(put_new_word(p, word->bytes, word->length, word->plain));
+    brim_cache_put(&p->scratch->cache, word->set, word->key, p->ids->at + before, p->ids->count - before);
   }
-  size_t before = p->ids->count;
-  BRIM_TRY(put_new_word(p, bytes, length, plain));
-  if (p->ids->count - before <= BRIM_WORD_IDS)
-    brim_cache_put(set, key, p->ids->at + before, p->ids->count - before);
+  group->count = 0;
   return BRIM_OK;
 }
 
@@ -131,25 +141,46 @@ static bool is_guarded(const brim_spaced *s, const char *bytes, size_t length) {
          (brim_char_is(code, BRIM_CHAR_WHITE) || (length >= s->lead_length && memcmp(bytes, s->lead, s->lead_length) == 0));
 }
 
+/* The end of the word at text[at]; *plain: nothing but bytes that the normalizer leaves alone. */
+static size_t word_end(const brim_spaced *s, const char *text, size_t at, size_t length, bool *plain) {
+  if (s->ascii_plain && length - at > 16) { /* mostly: a few plain characters and a blank */
+    uint32_t n = brim_mask16_run(brim_mask16_visible(text + at));
+    if (n > 0 && n < 16 && s->blanks[(uint8_t)text[at + n]]) {
+      *plain = true;
+      return at + n;
+    }
+  }
+  *plain = true;
+  for (; at < length && !s->blanks[(uint8_t)text[at]]; at++)
+    *plain = *plain && s->plain[(uint8_t)text[at]];
+  return at;
+}
+
 int brim_spaced_run(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
                     brim_error *err) {
   const brim_spaced *s = &t->spaced;
   pass p = {t, scratch, ids, err};
   size_t before = ids->count;
-  for (size_t at = 0; at < length;) {
-    while (at < length && s->blanks[(uint8_t)text[at]])
-      at++;
-    if (at == length)
-      break;
-    size_t begin = at;
-    bool plain = true;
-    for (; at < length && !s->blanks[(uint8_t)text[at]]; at++)
-      plain = plain && s->plain[(uint8_t)text[at]];
-    if (!plain && is_guarded(s, text + begin, at - begin)) {
+  brim_group group;
+  group.count = 0;
+  for (size_t at = 0, end; at < length; at = end) {
+    end = at + 1;
+    if (s->blanks[(uint8_t)text[at]])
+      continue;
+    bool plain;
+    end = word_end(s, text, at, length, &plain);
+    if (!plain && is_guarded(s, text + at, end - at)) {
       ids->count = before;
       return brim_fast_exact(t, scratch, text, length, ids, err);
     }
-    BRIM_TRY(put_word(&p, text + begin, at - begin, length - begin >= 16, plain));
+    if (end - at > BRIM_WORD_BYTES) {
+      BRIM_TRY(drain(&p, &group));
+      BRIM_TRY(put_new_word(&p, text + at, end - at, plain));
+      continue;
+    }
+    brim_group_add(&group, &scratch->cache, text + at, end - at, length - at >= 16, plain);
+    if (group.count == BRIM_GROUP)
+      BRIM_TRY(drain(&p, &group));
   }
-  return BRIM_OK;
+  return drain(&p, &group);
 }

@@ -31,13 +31,13 @@ typedef enum brim_path { BRIM_PATH_EXACT, BRIM_PATH_BERT, BRIM_PATH_BYTES, BRIM_
 typedef struct brim_bert {
   bool clean, chinese, strip, lower;
   uint8_t kinds[256];
-  int32_t single[256]; /* id of a word that is one ASCII character */
 } brim_bert;
 
 /* fast_spaced.c: which bytes separate words, and which words cannot be taken by themselves. */
 typedef struct brim_spaced {
   bool blanks[256];
   bool plain[256];    /* ASCII bytes that the normalizer leaves alone */
+  bool ascii_plain;   /* all visible ASCII is plain */
   bool guard_white;   /* words that begin with odd white space or the replacement */
   bool guard_joining; /* words that begin with what joins the blank's grapheme */
   char lead[4];       /* the replacement, as UTF-8 */
