@@ -1,0 +1,212 @@
+/* progress.c: how far a long call is: a bar on a terminal, a line at each tenth elsewhere. */
+#include "brim/report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "report/width.h"
+
+enum { MOST_PHASES = 4, BAR_COLUMNS = 24, LARGEST_COUNT = 100000 };
+static const double REDRAW_SECONDS = 0.1, QUIET_SECONDS = 1.0; /* a phase shorter than this prints no lines */
+
+/* A phase goes on after another one came between: training after an evaluation. */
+typedef struct phase {
+  char name[32];
+  double started;
+  int64_t first;  /* done at its first event: a resumed run does not begin at 0 */
+  int64_t last;   /* done at its last event */
+  int64_t tenths; /* reached so far */
+} phase;
+
+struct brim_progress {
+  brim_runtime *runtime;
+  FILE *stream;
+  bool quiet, terminal, drawn;
+  double shown; /* when the bar was drawn last */
+  phase phases[MOST_PHASES];
+};
+
+/* One "progress" event. */
+typedef struct reading {
+  const char *phase, *unit;
+  int64_t done, total;
+  double rate, loss;
+} reading;
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+int brim_progress_new(brim_runtime *runtime, FILE *stream, bool quiet, brim_progress **out, brim_error *err) {
+  brim_progress *progress = *out = brim_alloc_zero(runtime, sizeof **out);
+  if (!progress)
+    return BRIM_NOMEM(err);
+  progress->runtime = runtime;
+  progress->stream = stream;
+  progress->quiet = quiet;
+  progress->terminal = isatty(fileno(stream)) == 1;
+  return BRIM_OK;
+}
+
+void brim_progress_free(brim_progress *progress) {
+  if (!progress)
+    return;
+  brim_progress_clear(progress);
+  brim_release(progress->runtime, progress);
+}
+
+void brim_progress_clear(brim_progress *progress) {
+  if (progress->drawn) {
+    fputs("\r\033[K", progress->stream);
+    fflush(progress->stream);
+  }
+  progress->drawn = false;
+}
+
+/* ---- reading an event ------------------------------------------------------------------------------------- */
+
+static int64_t integer_of(const brim_event *event, const char *name) {
+  const brim_field *field = brim_event_field(event, name);
+  return field && field->kind == BRIM_VALUE_INT ? field->integer : 0;
+}
+
+static double real_of(const brim_event *event, const char *name) {
+  const brim_field *field = brim_event_field(event, name);
+  return field && field->kind == BRIM_VALUE_REAL ? field->real : (double)NAN;
+}
+
+static const char *text_of(const brim_event *event, const char *name) {
+  const brim_field *field = brim_event_field(event, name);
+  return field && field->kind == BRIM_VALUE_TEXT && field->text ? field->text : "";
+}
+
+static reading read_event(const brim_event *event) {
+  return (reading){.phase = text_of(event, "phase"),
+                   .unit = text_of(event, "unit"),
+                   .done = integer_of(event, "done"),
+                   .total = integer_of(event, "total"),
+                   .rate = real_of(event, "rate"),
+                   .loss = real_of(event, "loss")};
+}
+
+/* ---- drawing ---------------------------------------------------------------------------------------------- */
+
+static double share_of(const reading *r) {
+  const double share = r->total > 0 ? (double)r->done / (double)r->total : 0.0;
+  return share < 0 ? 0 : share > 1 ? 1 : share;
+}
+
+static int terminal_columns(FILE *stream) {
+  struct winsize size;
+  return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
+
+/* "2,410 tokens/s  loss 0.412  0:32, 0:41 left": the parts that exist. */
+static void describe(const phase *p, const reading *r, brim_text *out) {
+  char text[48];
+  const double elapsed = now() - p->started, share = share_of(r);
+  const double begun = r->total > 0 ? (double)p->first / (double)r->total : 0.0;
+  if (r->total > 0)
+    brim_text_printf(out, "%3.0f %%", 100.0 * share);
+  if (r->total > 0 && r->total <= LARGEST_COUNT)
+    brim_text_printf(out, "  %lld/%lld", (long long)r->done, (long long)r->total);
+  if (isfinite(r->rate) && r->rate > 0) {
+    brim_count_text((int64_t)r->rate, text, sizeof text);
+    brim_text_printf(out, "  %s %s", text, r->unit);
+  }
+  if (isfinite(r->loss))
+    brim_text_printf(out, "  loss %.4f", r->loss);
+  brim_duration_text(elapsed, text, sizeof text);
+  brim_text_printf(out, "  %s", text);
+  if (share > begun && share < 1) {
+    brim_duration_text(elapsed * (1 - share) / (share - begun), text, sizeof text);
+    brim_text_printf(out, ", %s left", text);
+  }
+}
+
+static void put_bar(brim_text *out, double share) {
+  const int full = (int)(share * BAR_COLUMNS);
+  for (int i = 0; i < BAR_COLUMNS; i++)
+    brim_text_string(out, i < full ? "█" : "░");
+  brim_text_string(out, " ");
+}
+
+/* The whole line, without the bar where the terminal is too narrow for it. */
+static void draw(brim_progress *p, const phase *at, const reading *r) {
+  const int columns = terminal_columns(p->stream);
+  for (int with_bar = 1; with_bar >= 0; with_bar--) {
+    brim_text line;
+    brim_text_init(&line, p->runtime);
+    brim_text_printf(&line, "%s  ", r->phase);
+    if (with_bar && r->total > 0)
+      put_bar(&line, share_of(r));
+    describe(at, r, &line);
+    const bool fits = !line.failed && brim_display_width(line.data) < columns;
+    if (fits)
+      fprintf(p->stream, "\r%s\033[K", line.data);
+    brim_text_free(&line);
+    if (!fits)
+      continue;
+    fflush(p->stream);
+    p->drawn = true;
+    return;
+  }
+}
+
+/* A line when another tenth is done. */
+static void print_tenth(brim_progress *p, phase *at, const reading *r, double time) {
+  const int64_t tenths = r->total > 0 ? r->done * 10 / r->total : 0;
+  const bool due = tenths > at->tenths;
+  at->tenths = tenths;
+  if (!due || time - at->started < QUIET_SECONDS)
+    return;
+  brim_text line;
+  brim_text_init(&line, p->runtime);
+  describe(at, r, &line);
+  if (!line.failed)
+    fprintf(p->stream, "%s  %s\n", r->phase, line.data);
+  fflush(p->stream);
+  brim_text_free(&line);
+}
+
+/* The phase of that name; begun anew when it is not known, or when it has been here before and was further. */
+static phase *find_phase(brim_progress *p, const reading *r, double time) {
+  int at = 0;
+  while (at < MOST_PHASES - 1 && p->phases[at].name[0] &&
+         strncmp(p->phases[at].name, r->phase, sizeof p->phases[at].name - 1) != 0)
+    at++;
+  phase *found = &p->phases[at];
+  const bool known = strncmp(found->name, r->phase, sizeof found->name - 1) == 0;
+  if (!known || r->done < found->last) {
+    *found = (phase){.started = time, .first = r->done, .tenths = r->total > 0 ? r->done * 10 / r->total : 0};
+    snprintf(found->name, sizeof found->name, "%s", r->phase);
+  }
+  found->last = r->done;
+  return found;
+}
+
+int brim_progress_event(void *progress, const brim_event *event) {
+  brim_progress *p = progress;
+  if (p->quiet || strcmp(event->kind, "progress") != 0)
+    return BRIM_OK;
+  const reading r = read_event(event);
+  const double time = now();
+  phase *at = find_phase(p, &r, time);
+  if (!p->terminal) {
+    print_tenth(p, at, &r, time);
+  } else if (r.total > 0 && r.done >= r.total) {
+    brim_progress_clear(p);
+  } else if (time - p->shown >= REDRAW_SECONDS) {
+    draw(p, at, &r);
+    p->shown = time;
+  }
+  return BRIM_OK;
+}

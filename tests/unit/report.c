@@ -1,0 +1,141 @@
+/* Tables, histograms, numbers and the progress display. */
+#include "brim/report.h"
+#include "tap.h"
+
+#include "report/width.h"
+
+#include <unistd.h>
+
+static brim_runtime *runtime;
+
+static void numbers(void) {
+  char text[32];
+  brim_count_text(0, text, sizeof text);
+  ok_string(text, "0", "zero");
+  brim_count_text(999, text, sizeof text);
+  ok_string(text, "999", "no comma");
+  brim_count_text(6358424, text, sizeof text);
+  ok_string(text, "6,358,424", "commas");
+  brim_count_text(INT64_MIN, text, sizeof text);
+  ok_string(text, "-9,223,372,036,854,775,808", "the smallest number");
+  brim_count_text(1234567, text, 4);
+  ok_string(text, "1,2", "cut to the buffer");
+  brim_duration_text(123.4, text, sizeof text);
+  ok_string(text, "2:03", "minutes");
+  brim_duration_text(3723, text, sizeof text);
+  ok_string(text, "1:02:03", "hours");
+  brim_duration_text(59.6, text, sizeof text);
+  ok_string(text, "1:00", "rounded");
+  brim_duration_text((double)NAN, text, sizeof text);
+  ok_string(text, "-:--", "no duration");
+}
+
+static void widths(void) {
+  ok_int(brim_display_width("abc"), 3, "ASCII");
+  ok_int(brim_display_width("e\xCC\x81t\xC3\xA9"), 3, "combining marks take no room");
+  ok_int(brim_display_width("\xE6\xBC\xA2\xE5\xAD\x97"), 4, "Chinese characters take two columns");
+  ok_int(brim_display_width("\xF0\x9F\x98\x80"), 2, "emoji too");
+  ok_int(brim_display_width("a\xFF"), 2, "a stray byte takes one");
+}
+
+static void tables(void) {
+  const brim_column columns[] = {{"name", false}, {"count", true}};
+  const char *cells[] = {"a", "1,000", "\xE6\xBC\xA2", "7"};
+  brim_text out;
+  brim_text_init(&out, runtime);
+  brim_table_text(&out, columns, 2, cells, 2);
+  ok_string(out.data,
+            "name  count\n"
+            "a     1,000\n"
+            "\xE6\xBC\xA2        7\n",
+            "aligned, numbers to the right");
+  brim_text_clear(&out);
+  const brim_column left[] = {{"count", true}, {"name", false}};
+  const char *words[] = {"10", "short"};
+  brim_table_text(&out, left, 2, words, 1);
+  ok_string(out.data, "count  name\n   10  short\n", "no blanks at the end of a line");
+  brim_text_free(&out);
+}
+
+static void histograms(void) {
+  const uint64_t counts[] = {0, 0, 4, 8, 0, 1};
+  brim_text out;
+  brim_text_init(&out, runtime);
+  brim_histogram_text(&out, counts, 6, 10, 4);
+  ok_string(out.data, "2  ██ 4\n3  ████ 8\n4  0\n5  ▌ 1\n", "a line a value");
+  brim_text_clear(&out);
+  brim_histogram_text(&out, counts, 6, 3, 2);
+  ok_string(out.data, "2-3  ██ 12\n4-5  ▏ 1\n", "bins of a round size; the smallest count still shows");
+  brim_text_clear(&out);
+  uint64_t many[1000] = {[999] = 1};
+  brim_histogram_text(&out, many, 1000, 10, 2);
+  ok_string(out.data, "900-999  ██ 1\n", "begins where there is something");
+  brim_text_clear(&out);
+  brim_histogram_text(&out, counts, 2, 10, 4);
+  ok_int(out.length, 0, "nothing to show");
+  brim_text_free(&out);
+}
+
+static int tell(brim_progress *progress, const char *phase, int64_t done, int64_t total) {
+  const brim_field fields[] = {
+      {.name = "phase", .kind = BRIM_VALUE_TEXT, .text = phase},     {.name = "done", .kind = BRIM_VALUE_INT, .integer = done},
+      {.name = "total", .kind = BRIM_VALUE_INT, .integer = total},   {.name = "rate", .kind = BRIM_VALUE_REAL, .real = 2410.4},
+      {.name = "unit", .kind = BRIM_VALUE_TEXT, .text = "tokens/s"}, {.name = "loss", .kind = BRIM_VALUE_REAL, .real = 0.5}};
+  return brim_progress_event(progress, &(brim_event){"progress", fields, 6});
+}
+
+static size_t read_back(FILE *stream, char *text, size_t size) {
+  rewind(stream);
+  const size_t length = fread(text, 1, size - 1, stream);
+  text[length] = 0;
+  return length;
+}
+
+static void progress(void) {
+  char text[4096];
+  FILE *stream = tmpfile();
+  brim_progress *p = NULL;
+  ok_int(brim_progress_new(runtime, stream, false, &p, NULL), BRIM_OK, "a display on a file");
+  for (int i = 0; i <= 100; i++)
+    tell(p, "quick", i, 100);
+  ok_int(read_back(stream, text, sizeof text), 0, "a quick phase prints nothing");
+  tell(p, "slow", 0, 200);
+  usleep(1100000);
+  for (int i = 1; i <= 200; i++)
+    tell(p, "slow", i, 200);
+  read_back(stream, text, sizeof text);
+  int lines = 0;
+  for (const char *c = text; *c; c++)
+    lines += *c == '\n';
+  ok_int(lines, 10, "a slow one prints ten lines");
+  ok(strncmp(text, "slow   10 %  20/200  2,410 tokens/s  loss 0.5000  0:01, 0:10 left\n", 60) == 0, "with rate, loss and time");
+  brim_progress_free(p);
+  fclose(stream);
+}
+
+static void quiet_progress(void) {
+  char text[64];
+  FILE *stream = tmpfile();
+  brim_progress *p = NULL;
+  ok_int(brim_progress_new(runtime, stream, true, &p, NULL), BRIM_OK, "a quiet display");
+  tell(p, "slow", 0, 2);
+  tell(p, "slow", 2, 2);
+  ok_int(read_back(stream, text, sizeof text), 0, "prints nothing");
+  ok_int(brim_progress_event(p, &(brim_event){"step", NULL, 0}), BRIM_OK, "other events are passed over");
+  brim_progress_free(p);
+  brim_progress_free(NULL);
+  fclose(stream);
+}
+
+int main(void) {
+  if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL))
+    return 1;
+  numbers();
+  widths();
+  tables();
+  histograms();
+  progress();
+  quiet_progress();
+  brim_runtime_free(runtime);
+  return tap_done();
+}
