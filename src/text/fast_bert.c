@@ -105,14 +105,14 @@ static void put_ascii_word(const brim_tokenizer *t, const char *bytes, size_t le
 /* ---- segments with other characters ------------------------------------------------------------------------- */
 
 /* The word that is being put together. */
-typedef struct word {
+typedef struct growing_word {
   const brim_tokenizer *tokenizer;
   brim_text *bytes;
   size_t chars;
   brim_ids *ids;
-} word;
+} growing_word;
 
-static void end_word(word *w) {
+static void end_word(growing_word *w) {
   if (w->bytes->length)
     put_word(&w->tokenizer->model.wordpiece, w->bytes->data, w->bytes->length, w->chars, w->ids);
   brim_text_clear(w->bytes);
@@ -120,7 +120,7 @@ static void end_word(word *w) {
 }
 
 /* A character behind all of the normalizer. */
-static void take_normal(word *w, uint32_t code) {
+static void take_normal(growing_word *w, uint32_t code) {
   uint32_t record = brim_char_record(code);
   if (record & BRIM_CHAR_WHITE) {
     end_word(w);
@@ -135,7 +135,7 @@ static void take_normal(word *w, uint32_t code) {
     end_word(w);
 }
 
-static void take_lower(word *w, uint32_t code) {
+static void take_lower(growing_word *w, uint32_t code) {
   const uint32_t *lower = w->tokenizer->bert.lower ? brim_char_lower(code) : NULL;
   if (!lower)
     take_normal(w, code);
@@ -144,7 +144,7 @@ static void take_lower(word *w, uint32_t code) {
 }
 
 /* False for marks that would have to be put in order. */
-static bool take(word *w, uint32_t code) {
+static bool take(growing_word *w, uint32_t code) {
   const brim_bert *b = &w->tokenizer->bert;
   uint32_t record = brim_char_record(code), parts[BRIM_DECOMPOSITION_MAX];
   if (b->clean && (record & BRIM_CHAR_DROPPED))
@@ -174,7 +174,7 @@ static bool take(word *w, uint32_t code) {
 static int put_segment(const pass *p, const char *bytes, size_t length) {
   brim_scratch *s = p->scratch;
   size_t before = p->ids->count;
-  word w = {.tokenizer = p->tokenizer, .bytes = &s->bytes, .ids = p->ids};
+  growing_word w = {.tokenizer = p->tokenizer, .bytes = &s->bytes, .ids = p->ids};
   brim_text_clear(&s->bytes);
   for (size_t i = 0; i < length;) {
     uint32_t code;
