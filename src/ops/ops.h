@@ -122,7 +122,7 @@ typedef struct brim_ops_context {
 
 typedef struct brim_ops {
   const char *name;     /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
-  /* bytes of working memory for these limits */
+  /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
 
   /* sum[r] = word[id] + position[pos] + type[t]; out = dropout(norm(sum)); stats: mean, rstd [R] */

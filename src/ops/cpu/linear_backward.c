@@ -6,7 +6,7 @@
 
 enum {
   TILES_PER_TASK = 7,
-  PANELS_PER_TASK = 6,
+  PANELS_PER_TASK = 12,
   DEPTH = 256,
   PARTS = (TILE_ROWS + VEC - 1) / VEC,
   LEFT_STEP = PARTS * VEC, /* row of a packed tile of dy^T */
