@@ -5,6 +5,9 @@
 #include "text/fields.h"
 #include "text/unicode.h"
 #include <string.h>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 /* ---- loading ---------------------------------------------------------------------------------------------- */
 
@@ -98,12 +101,29 @@ static int normalize_token(loader *l, brim_added_token *token) {
   return status;
 }
 
+static void add_start(brim_added_set *set, uint8_t first, uint8_t second, bool any) {
+  if (set->start_count < 0)
+    return;
+  for (int i = 0; i < set->start_count; i++) {
+    brim_added_start_bytes *start = &set->starts[i];
+    if (start->first != first)
+      continue;
+    start->any_second = start->any_second || any || start->second != second;
+    return;
+  }
+  if (set->start_count == BRIM_ADDED_STARTS) {
+    set->start_count = -1;
+    return;
+  }
+  set->starts[set->start_count++] = (brim_added_start_bytes){first, second, any};
+}
+
 static int build_set(loader *l, bool normalized, brim_added_set *set) {
   brim_added *a = l->out;
   brim_trie_key *keys = brim_alloc_array(l->runtime, a->count + 1, sizeof *keys);
   if (!keys)
     return BRIM_NOMEM(l->err);
-  int firsts = 0, status = BRIM_OK;
+  int status = BRIM_OK;
   for (size_t i = 0; i < a->count && status == BRIM_OK; i++) {
     const brim_added_token *t = &a->tokens[i];
     if (t->is_normalized != normalized)
@@ -116,11 +136,9 @@ static int build_set(loader *l, bool normalized, brim_added_set *set) {
       break;
     }
     keys[set->count++] = (brim_trie_key){text, (uint32_t)length, (int32_t)i};
-    firsts += !set->first[(uint8_t)text[0]];
     set->first[(uint8_t)text[0]] = true;
-    set->first_byte = (uint8_t)text[0];
+    add_start(set, (uint8_t)text[0], length > 1 ? (uint8_t)text[1] : 0, length == 1);
   }
-  set->one_first = firsts == 1;
   if (status == BRIM_OK)
     status = brim_trie_build(l->runtime, keys, set->count, &set->trie, l->err);
   brim_release(l->runtime, keys);
@@ -243,18 +261,45 @@ static size_t strip_right(const brim_added_scan *s, size_t end) {
   return end;
 }
 
+#if defined(__SSE2__)
+/* The next place at or behind `at` where a token may begin, as far as whole groups of 16 go; there the caller goes on by bytes.
+ */
+static size_t skip_ahead(const brim_added_set *set, const char *text, size_t at, size_t length) {
+  for (; length - at > 16; at += 16) {
+    __m128i here = _mm_loadu_si128((const __m128i *)(const void *)(text + at));
+    __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(text + at + 1));
+    __m128i found = _mm_setzero_si128();
+    for (int i = 0; i < set->start_count; i++) {
+      brim_added_start_bytes start = set->starts[i];
+      __m128i hit = _mm_cmpeq_epi8(here, _mm_set1_epi8((char)start.first));
+      if (!start.any_second)
+        hit = _mm_and_si128(hit, _mm_cmpeq_epi8(next, _mm_set1_epi8((char)start.second)));
+      found = _mm_or_si128(found, hit);
+    }
+    int mask = _mm_movemask_epi8(found);
+    if (mask)
+      return at + (size_t)__builtin_ctz((unsigned)mask);
+  }
+  return at;
+}
+#endif
+
+/* The next place where a token may begin, or the end. */
+static size_t find_start(const brim_added_set *set, const char *text, size_t at, size_t length) {
+#if defined(__SSE2__)
+  if (set->start_count > 0)
+    at = skip_ahead(set, text, at, length);
+#endif
+  while (at < length && !set->first[(uint8_t)text[at]])
+    at++;
+  return at;
+}
+
 bool brim_added_next(brim_added_scan *s, brim_added_match *match) {
-  const brim_added_set *set = s->set;
-  if (set->count == 0)
+  if (s->set->count == 0)
     return false;
   while (s->at < s->length) {
-    if (set->one_first) {
-      const char *next = memchr(s->text + s->at, set->first_byte, s->length - s->at);
-      s->at = next ? (size_t)(next - s->text) : s->length;
-    } else {
-      while (s->at < s->length && !set->first[(uint8_t)s->text[s->at]])
-        s->at++;
-    }
+    s->at = find_start(s->set, s->text, s->at, s->length);
     if (s->at == s->length)
       return false;
     size_t begin = s->at;

@@ -5,13 +5,13 @@
 #include <string.h>
 
 int brim_fast_choose(brim_tokenizer *t, brim_error *err) {
-  (void)err;
   t->path = BRIM_PATH_EXACT;
   if (brim_bert_fits(t)) {
     t->path = BRIM_PATH_BERT;
     brim_bert_prepare(t);
   } else if (brim_bytes_fits(t)) {
     t->path = BRIM_PATH_BYTES;
+    return brim_bytes_prepare(t, err);
   } else if (brim_spaced_fits(t)) {
     t->path = BRIM_PATH_SPACED;
   }

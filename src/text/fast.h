@@ -83,6 +83,7 @@ void brim_bert_prepare(brim_tokenizer *tokenizer);
 int brim_bert_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
                   brim_error *err) BRIM_CHECK;
 bool brim_bytes_fits(const brim_tokenizer *tokenizer);
+int brim_bytes_prepare(brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
 int brim_bytes_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
                    brim_error *err) BRIM_CHECK;
 bool brim_spaced_fits(brim_tokenizer *tokenizer);

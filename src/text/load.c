@@ -186,6 +186,7 @@ void brim_tokenizer_free(brim_tokenizer *t) {
   if (!t)
     return;
   brim_token_model_free(&t->model);
+  brim_trie_free(&t->known);
   brim_added_free(&t->added);
   brim_normalizer_free(&t->normalizer);
   brim_pretokenizer_free(&t->pretokenizer);

@@ -55,6 +55,7 @@ struct brim_tokenizer {
   brim_path path;
   brim_bert bert;
   brim_spaced spaced;
+  brim_trie known; /* fast_bytes.c: raw bytes of the tokens that their own merges make */
   int32_t pad_id;
   uint64_t fingerprint;
   brim_tokenizer_file files[BRIM_TOKENIZER_FILES];
