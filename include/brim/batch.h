@@ -136,6 +136,8 @@ typedef struct brim_batch {
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */
 BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                              brim_error *err) BRIM_CHECK;
+/* Room for parts of so many tokens and rows: fills within it allocate nothing. */
+BRIM_API int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
 /* Width of the padded view: batch->width, or the longest row of a ragged batch. */
 BRIM_API int32_t brim_batch_width(const brim_batch *batch);

@@ -57,6 +57,11 @@ static int reserve(brim_batch *batch, size_t tokens, size_t rows, brim_error *er
   return BRIM_OK;
 }
 
+int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, brim_error *err) {
+  batch->runtime = runtime;
+  return reserve(batch, (size_t)tokens, (size_t)rows, err);
+}
+
 /* Copies one row to `at`; a cut row keeps its last token. */
 static void copy_row(brim_batch *batch, const brim_sample *sample, int32_t at, int32_t length) {
   if (length == 0)

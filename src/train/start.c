@@ -132,7 +132,9 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
                                       .initial_weights = brim_model_weights_hash(t->model),
                                       .data_rows = brim_dataset_rows(t->dataset),
                                       .data_fingerprint = brim_dataset_fingerprint(t->dataset)};
-  BRIM_TRY(brim_model_prepare(t->model, &t->survey.limits, err));
+  const brim_model_limits *limits = &t->survey.limits;
+  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, limits->max_slots, limits->max_sequences, err));
+  BRIM_TRY(brim_model_prepare(t->model, limits, err));
   brim_model_zero_gradients(t->model);
   BRIM_TRY(start_place(t, err));
   t->safe = t->state;

@@ -104,9 +104,10 @@ _Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTI
     prefix "_slots", MEMBER_I64, offsetof(brim_train_state, tally.slots)                                                         \
   }
 static const member state_members[] = {
-    STATE(step, MEMBER_I64),  STATE(epoch, MEMBER_I64),     STATE(epoch_step, MEMBER_I64), STATE(pending, MEMBER_BOOL),
-    TALLY("run", run),        TALLY("epoch", since_epoch),  TALLY("log", since_log),       STATE(last_loss, MEMBER_REAL),
-    STATE(best, MEMBER_REAL), STATE(best_step, MEMBER_I64), STATE(seconds, MEMBER_REAL),   STATE(log_bytes, MEMBER_I64),
+    STATE(step, MEMBER_I64),       STATE(epoch, MEMBER_I64), STATE(epoch_step, MEMBER_I64), STATE(pending, MEMBER_BOOL),
+    STATE(scheduled, MEMBER_BOOL), TALLY("run", run),        TALLY("epoch", since_epoch),   TALLY("log", since_log),
+    STATE(last_loss, MEMBER_REAL), STATE(best, MEMBER_REAL), STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
+    STATE(log_bytes, MEMBER_I64),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 

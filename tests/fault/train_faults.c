@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "file_faults.h"
 #include "train_case.h"
 
 static const char *model_folder;
@@ -192,6 +193,40 @@ static void full_disk(void) {
   free(log), free(want);
 }
 
+/* Any change of a file may fail: once, for some reason, or from then on for want of room. */
+static void failing_changes(bool full) {
+  enum { PLACES = 16 };
+  const char *output = scratch_file("failing"), *kind = full ? "full" : "failing once";
+  brim_error err = {0};
+  float *want, *got;
+  case_job job = case_open(model_folder, 1);
+  size_t bytes = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+  case_close(&job);
+  case_remove(output);
+  file_faults = (file_fault){.left = -1};
+  ok_int(limited_run(output, NULL, &err, &want), BRIM_OK, "a run without failures");
+  long changes = file_faults.counted;
+  char *log = case_log(output);
+  for (long i = 0; i < PLACES; i++) {
+    long place = changes * i / PLACES + i % 5;
+    err = (brim_error){0};
+    case_remove(output);
+    file_faults = (file_fault){.left = place, .full = full, .number = full ? ENOSPC : EIO};
+    int status = limited_run(output, NULL, &err, NULL);
+    file_faults = (file_fault){.left = -1};
+    char text[1200] = "nothing was lost";
+    if (status)
+      brim_error_text(&err, text, sizeof text);
+    ok((status == BRIM_E_IO || status == BRIM_OK) && !strchr(text, '\n'), "%s at change %ld: %s", kind, place, text);
+    status = limited_run(output, NULL, &err, &got);
+    ok(status == BRIM_OK && memcmp(got, want, bytes) == 0, "then it goes on to the same bits");
+    char *after = case_log(output);
+    case_same_text(after, log, "and the same log");
+    free(after), free(got);
+  }
+  free(log), free(want);
+}
+
 int main(void) {
   signal(SIGXFSZ, SIG_IGN);
   model_folder = case_model_folder("bert-pair-3");
@@ -203,5 +238,7 @@ int main(void) {
   allocations(true);
   steady_state();
   full_disk();
+  failing_changes(false);
+  failing_changes(true);
   return tap_done();
 }

@@ -69,7 +69,7 @@ static void events(void) {
   ok(strstr(log, "\"given\":{\"name\":\"a test\"}") && strstr(log, "\"batching\":\"random\"") &&
          strstr(log, "\"total_steps\":12"),
      "the first line tells the options");
-  ok(strstr(log, "\"name\":\"dev\",\"rows\":10,") && strstr(log, "\"accuracy\":"), "evaluations name their set");
+  ok(strstr(log, "\"name\":\"dev\",\"rows\":30,") && strstr(log, "\"accuracy\":"), "evaluations name their set");
   free(log);
   case_close(&job);
 }
@@ -193,7 +193,8 @@ static void run_folder(void) {
   brim_checkpoint_info info;
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
     abort();
-  ok(brim_checkpoint_find(runtime, output, &info, &err) == BRIM_OK && info.step == 12 && info.kernels && *info.kernels,
+  int status = brim_checkpoint_find(runtime, output, &info, &err);
+  ok(status == BRIM_OK && info.step == 12 && info.kernels && *info.kernels,
      "the newest checkpoint is found, with its kernels (%s)", info.kernels);
   brim_model *model;
   ok(brim_model_load(runtime, info.folder, NULL, &model, &err) == BRIM_OK && brim_model_initialized_count(model) == 0,

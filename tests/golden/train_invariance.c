@@ -274,6 +274,7 @@ static void ranks(int32_t world) {
   int64_t size = brim_model_flat_size(job.model);
   size_t bytes = (size_t)size * sizeof(float);
   case_close(&job);
+  options.best_metric = "loss";
   float *alone = trained(&options, 1, &one);
   run_ranks(world, &options, 0, runs);
   bool fine = true, same = true;
@@ -287,7 +288,7 @@ static void ranks(int32_t world) {
   ok(same, "all of %d ranks end with the same bits", (int)world);
   double apart = case_distance(runs[0].weights, alone, size);
   ok(apart < 1e-4 && fabs(runs[0].result.loss - one.loss) < 1e-4, "%d ranks train what one does (%.1e apart)", (int)world, apart);
-  ok_near(runs[0].result.best_metric, one.best_metric, 1e-12, "and evaluate what one does");
+  ok_near(runs[0].result.best_metric, one.best_metric, 1e-4, "and evaluate what one does");
   free_ranks(world, runs);
   free(alone);
 }

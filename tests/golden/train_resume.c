@@ -1,8 +1,8 @@
 /* A run that is interrupted after any step, or killed, and gone on with in a new process gives the bits of one that was not. */
 #include <signal.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 
+#include "file_faults.h"
 #include "train_case.h"
 
 enum { STEPS = 12 };
@@ -15,15 +15,15 @@ typedef struct canceller {
   brim_runtime *runtime;
   int64_t step; /* cancels when this step is reported */
   bool at_eval; /* or rather during the evaluation that follows it */
+  int64_t last; /* step reported last */
 } canceller;
 
 static int cancel_at(void *context, const brim_event *event) {
-  const canceller *c = context;
+  canceller *c = context;
   const brim_field *step = brim_event_field(event, "step"), *phase = brim_event_field(event, "phase");
-  static int64_t last;
   if (strcmp(event->kind, "step") == 0)
-    last = step->integer;
-  bool hit = c->at_eval ? phase && strcmp(phase->text, "evaluate") == 0 && last == c->step
+    c->last = step->integer;
+  bool hit = c->at_eval ? phase && strcmp(phase->text, "evaluate") == 0 && c->last == c->step
                         : strcmp(event->kind, "step") == 0 && step->integer == c->step;
   if (hit)
     brim_runtime_cancel(c->runtime);
@@ -62,7 +62,7 @@ static void interrupted(int64_t step, bool at_eval, int threads, const float *we
   brim_error err = {0};
   case_remove(output);
   case_job job = case_open(model_folder, threads);
-  canceller c = {job.runtime, step, at_eval};
+  canceller c = {job.runtime, step, at_eval, 0};
   options.event = cancel_at;
   options.event_context = &c;
   int status = case_train(&job, &options, &result, &err);
@@ -96,7 +96,7 @@ static void interrupted_always(const float *weights, const char *log) {
   int runs = 0, status = BRIM_E_CANCELLED;
   for (; status == BRIM_E_CANCELLED && runs < 2 * STEPS; runs++) {
     case_job job = case_open(model_folder, 2);
-    canceller c = {job.runtime, (int64_t)result.steps + 1, false};
+    canceller c = {job.runtime, (int64_t)result.steps + 1, false, 0};
     options.event_context = &c;
     status = case_train(&job, &options, &result, &err);
     if (status == BRIM_OK)
@@ -111,34 +111,17 @@ static void interrupted_always(const float *weights, const char *log) {
 
 /* ---- killed ------------------------------------------------------------------------------------------------ */
 
-/* Sets the largest file size when a step is reported. The system then kills the process (SIGXFSZ) in the middle of the write that
- * goes beyond it: a death at a known place inside a checkpoint. */
-typedef struct limiter {
-  int64_t step;
-  rlim_t bytes;
-} limiter;
-
-static int limit_at(void *context, const brim_event *event) {
-  const limiter *l = context;
-  if (strcmp(event->kind, "step") == 0 && brim_event_field(event, "step")->integer == l->step)
-    setrlimit(RLIMIT_FSIZE, &(struct rlimit){l->bytes, l->bytes});
-  return 0;
-}
-
-static pid_t train_in_child(const char *output, const limiter *limit) {
+/* Trains in a process of its own that dies at change `fatal` of a file (negative: at none). */
+static pid_t train_in_child(const char *output, long fatal) {
+  fflush(NULL);
   pid_t child = fork();
   if (child != 0)
     return child;
-  setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
+  file_faults = (file_fault){.left = fatal, .kill = true};
   case_job job = case_open(model_folder, 1);
   brim_train_options options = resume_options(output);
   brim_train_result result;
   options.resume = true;
-  if (limit) {
-    limiter copy = *limit;
-    options.event = limit_at;
-    options.event_context = &copy;
-  }
   _exit(case_train(&job, &options, &result, NULL) == BRIM_OK ? 0 : 1);
 }
 
@@ -160,18 +143,19 @@ static void finished_as(const char *output, const float *weights, const char *lo
   case_close(&job);
 }
 
-/* Checkpoints are due at 4 or 8 (the best), 5, 6, 10 and 12. */
-static void killed_while_saving(const float *weights, const char *log) {
-  static const limiter limits[] = {{5, 1000},    {5, 100000}, {5, 500000},  {6, 100000},
-                                   {10, 360000}, {10, 100},   {12, 500000}, {12, 4000}};
-  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
-    const char *output = scratch_file("killed");
+/* Files change in a known order, so a process can be killed at a known place: between two checkpoints, inside of one, while an
+ * old one is removed. `changes`: as many as a whole run makes. */
+static void killed_at_changes(long changes, const float *weights, const char *log) {
+  enum { PLACES = 18 };
+  const char *output = scratch_file("killed");
+  for (long i = 0; i < PLACES; i++) {
     char what[80];
     int state;
+    long fatal = changes * i / PLACES + i % 4;
     case_remove(output);
-    waitpid(train_in_child(output, &limits[i]), &state, 0);
-    snprintf(what, sizeof what, "killed behind step %d at byte %d of a file", (int)limits[i].step, (int)limits[i].bytes);
-    ok(WIFSIGNALED(state) && WTERMSIG(state) == SIGXFSZ, "%s", what);
+    waitpid(train_in_child(output, fatal), &state, 0);
+    snprintf(what, sizeof what, "killed at change %ld of %ld", fatal, changes);
+    ok(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL, "%s", what);
     finished_as(output, weights, log, what);
   }
 }
@@ -180,14 +164,14 @@ static void killed_while_saving(const float *weights, const char *log) {
 static void killed_anywhere(const float *weights, const char *log) {
   const char *output = scratch_file("anywhere");
   int state, deaths = 0;
-  for (int i = 1; i <= 12; i++) {
-    pid_t child = train_in_child(output, NULL);
+  for (int i = 1; i <= 6; i++) {
+    pid_t child = train_in_child(output, -1);
     usleep((useconds_t)(i * 7919 % 60) * 1000 + 5000);
     kill(child, SIGKILL);
     waitpid(child, &state, 0);
     deaths += WIFSIGNALED(state);
   }
-  printf("# %d of 12 processes were killed in time\n", deaths);
+  printf("# %d of 6 processes were killed in time\n", deaths);
   finished_as(output, weights, log, "killed anywhere");
 }
 
@@ -273,13 +257,14 @@ int main(void) {
   char output[512], *log;
   snprintf(output, sizeof output, "%s", scratch_file("straight"));
   float *weights = straight(output, &log);
+  long changes = file_faults.counted;
   for (int step = 1; step <= STEPS; step++)
     interrupted(step, false, 1 + step % 2, weights, log);
   interrupted(4, true, 1, weights, log);
   interrupted(6, true, 2, weights, log);
   interrupted(12, true, 1, weights, log);
   interrupted_always(weights, log);
-  killed_while_saving(weights, log);
+  killed_at_changes(changes, weights, log);
   killed_anywhere(weights, log);
   mismatches(output, log);
   other_model(output);
