@@ -13,6 +13,7 @@ typedef struct cli_call {
   brim_runtime *runtime;
   brim_progress *progress;
   brim_error error;
+  char hint[320]; /* what to say behind "interrupted" */
 } cli_call;
 
 /* A line on standard error, "brim: ...", unless --quiet. */

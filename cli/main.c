@@ -40,10 +40,7 @@ static int exit_code(int status) {
 static int fail(const brim_error *err, int status) {
   char text[1200];
   brim_error_text(err, text, sizeof text);
-  if (text[0])
-    fprintf(stderr, "brim: %s\n", text);
-  else
-    fprintf(stderr, "brim: %s\n", status == BRIM_E_CANCELLED ? "interrupted" : "failed without a reason");
+  fprintf(stderr, "brim: %s\n", text[0] ? text : "failed without a reason");
   return exit_code(status);
 }
 
@@ -97,6 +94,8 @@ static int run_command(cli_call *cli) {
     cli_catch_signals(cli->runtime);
     status = cli->command->run(cli);
     cli_release_signals();
+    if (status == BRIM_E_CANCELLED)
+      brim_error_set(&cli->error, status, "interrupted%s", cli->hint);
     brim_progress_clear(cli->progress);
   }
   brim_progress_free(cli->progress);

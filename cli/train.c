@@ -100,6 +100,8 @@ static int train(cli_call *cli, cli_job *job) {
   job->options.event = on_event;
   int status = brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count, &job->options,
                           &result, &cli->error);
+  if (status == BRIM_E_CANCELLED && result.interrupted)
+    snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", cli->values->output);
   if (status)
     return status;
   brim_text out;

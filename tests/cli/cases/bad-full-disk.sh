@@ -1,9 +1,12 @@
-# A limit on the size of files stands for a full disk: saving fails, and what was there stays.
-$BRIM train --model $MODEL --train $DATA/train.csv --output run --max-steps 1 --quiet >/dev/null || exit 9
-before=$(cksum <run/model.safetensors)
+# A limit on the size of files stands for a full disk: saving fails, nothing half-written stays, and what was there is untouched.
 (trap '' XFSZ; ulimit -f 40; $BRIM train --model $MODEL --train $DATA/train.csv --output full --max-steps 1 --quiet)
 echo "exit $?"
-find full -name '*.safetensors' -o -name '*.tmp-*' 2>/dev/null
-(trap '' XFSZ; ulimit -f 40; $BRIM train --model $MODEL --train $DATA/train.csv --output run --overwrite --max-steps 1 --quiet)
+find full -name '*.safetensors' -o -name '*.tmp-*'
+yes 'good film' | head -n 2000 >long.txt
+$BRIM train --model $MODEL --train $DATA/train.csv --output run --max-steps 1 --quiet >/dev/null
+echo mine >predictions.jsonl
+(trap '' XFSZ; ulimit -f 40; $BRIM predict --model run long.txt -o predictions.jsonl --quiet)
 echo "exit $?"
-[ "$before" = "$(cksum <run/model.safetensors)" ] && echo "the model is untouched"
+cat predictions.jsonl
+$BRIM predict --model run long.txt --quiet >/dev/full
+echo "exit $?"
