@@ -70,31 +70,25 @@ static size_t find_end(const char *bytes, size_t at, size_t length, char delimit
   return at;
 }
 
-/* Passes over a quoted field whose opening quote is at *at; *at gets the byte behind its closing quote. */
+/* Passes over a quoted field whose opening quote is at *at; *at gets the byte behind its closing quote. At the end of the bytes
+ * that is a guess, which the caller does not believe unless they are final: a second quote may follow. */
 static brim_split_status quoted_field(brim_split *split, const char *bytes, size_t length, bool final, size_t *at,
                                       brim_span *span) {
   size_t start = *at + 1, from = start;
   bool doubled = false;
-  for (;;) {
-    const char *quote = memchr(bytes + from, '"', length - from);
-    if (!quote)
-      break;
+  const char *quote;
+  while ((quote = memchr(bytes + from, '"', length - from))) {
     size_t q = (size_t)(quote - bytes);
-    if (q + 1 < length && bytes[q + 1] == '"') {
-      doubled = true;
-      from = q + 2;
-    } else if (q + 1 == length && !final) {
-      break; /* the next byte tells whether it is a doubled quote */
-    } else {
+    if (q + 1 == length || bytes[q + 1] != '"') {
       *span = (brim_span){.start = start, .length = q - start, .quoted = true, .doubled = doubled};
       *at = q + 1;
       return BRIM_SPLIT_DONE;
     }
+    doubled = true;
+    from = q + 2;
   }
-  if (!final)
-    return BRIM_SPLIT_MORE;
   split->fault = *at;
-  return BRIM_SPLIT_OPEN;
+  return final ? BRIM_SPLIT_OPEN : BRIM_SPLIT_MORE;
 }
 
 brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t length, bool final, char delimiter) {
