@@ -25,6 +25,8 @@ struct brim_stream {
   kind kind;
   int fd;
   bool input_ended, ended;
+  int status; /* of the first read that failed: it fails again and again, until a seek begins anew */
+  brim_error error;
   bool between;           /* compressed: between two members or frames, where the file may end */
   int64_t size, consumed; /* of the file as it is on disk */
   int64_t offset, lines;
@@ -205,7 +207,7 @@ static int make_room(brim_stream *s, size_t least, brim_error *err) {
   return BRIM_OK;
 }
 
-int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *length, brim_error *err) {
+static int fill_window(brim_stream *s, size_t least, brim_error *err) {
   while (s->used - s->at < least && !s->ended) {
     size_t got = 0;
     if (atomic_load(&s->interrupted))
@@ -214,6 +216,17 @@ int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *l
     BRIM_TRY(fill(s, s->window + s->used, s->capacity - s->used, &got, err));
     s->used += got;
     s->ended = got == 0;
+  }
+  return BRIM_OK;
+}
+
+int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *length, brim_error *err) {
+  if (!s->status && s->used - s->at < least)
+    s->status = fill_window(s, least, &s->error);
+  if (s->status) {
+    if (err)
+      *err = s->error;
+    return s->status;
   }
   *bytes = s->window + s->at;
   *length = s->used - s->at;
@@ -372,6 +385,7 @@ static int rewind_stream(brim_stream *s, brim_error *err) {
   s->at = s->used = s->input_at = 0;
   s->offset = s->consumed = 0;
   s->ended = false;
+  s->status = BRIM_OK;
   s->between = true;
   if (s->borrowed)
     return BRIM_OK;
@@ -396,6 +410,7 @@ static int seek_plain(brim_stream *s, int64_t offset, brim_error *err) {
     return brim_error_system(err, s->name, "seek in the file", errno);
   s->at = s->used = s->input_at = s->input_used = 0;
   s->input_ended = s->ended = false;
+  s->status = BRIM_OK;
   s->offset = s->consumed = offset;
   return BRIM_OK;
 }
@@ -405,7 +420,7 @@ int brim_stream_seek(brim_stream *s, int64_t offset, brim_error *err) {
     return brim_error_at(err, BRIM_E_USAGE, s->name, 0, offset, "there is no such place in a file");
   if (s->kind == PLAIN && s->size >= 0)
     return seek_plain(s, offset, err);
-  if (offset < s->offset)
+  if (offset < s->offset || s->status)
     BRIM_TRY(rewind_stream(s, err));
   while (s->offset < offset) {
     const char *bytes;

@@ -15,7 +15,8 @@ void brim_stream_free(brim_stream *stream);
 
 /* The unread bytes, at least `least` of them unless the stream ends sooner: *length < least only at the end, 0 when all is read.
  * They stay valid until the next call. Memory grows to what `least` asks, so a reader that looks for the end of a record asks for
- * twice what it had. Damaged or cut compressed data is BRIM_E_FORMAT with file and byte (of the compressed file). */
+ * twice what it had. Damaged or cut compressed data is BRIM_E_FORMAT with file and byte (of the compressed file). A failure comes
+ * again at every later call, until a seek begins anew. */
 int brim_stream_peek(brim_stream *stream, size_t least, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
 /* Passes over the first `length` of the bytes that peek gave. */
 void brim_stream_consume(brim_stream *stream, size_t length);

@@ -145,6 +145,8 @@ static int drain(const char *path, brim_error *err) {
     if (status == BRIM_OK)
       brim_stream_consume(s, have);
   }
+  if (s && status != BRIM_OK && brim_stream_peek(s, 1, &bytes, &have, err) != status)
+    status = BRIM_E_INTERNAL; /* a failure must come again */
   if (s)
     brim_stream_free(s);
   return status;
