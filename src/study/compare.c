@@ -31,6 +31,9 @@ static brim_train_options compare_options(const compare_job *job, const brim_mod
   options.plan.padding = mode->padding;
   if (mode->padding == BRIM_PAD_MAX_LENGTH && options.plan.max_length == 0)
     options.plan.max_length = brim_dataset_longest(job->train);
+  if (options.group.world_size <= 0)
+    options.group = brim_group_single();
+  options.plan.world_size = options.group.world_size;
   options.output = NULL;
   options.resume = options.overwrite = false;
   return options;

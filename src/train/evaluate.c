@@ -14,20 +14,29 @@ void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
 }
 
-void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t rank, const int32_t *lengths) {
-  for (uint64_t i = 0, parts = brim_plan_parts(plan); i < parts; i++) {
-    brim_planned part;
-    brim_plan_part(plan, rank, i, &part);
-    if (part.slots > limits->max_slots)
-      limits->max_slots = part.slots;
-    if ((int64_t)part.count > limits->max_sequences)
-      limits->max_sequences = (int32_t)part.count;
-    if (part.width > limits->max_length)
-      limits->max_length = part.width;
-    for (uint32_t r = 0; r < part.count; r++)
-      if (lengths[part.rows[r]] > limits->max_length)
-        limits->max_length = lengths[part.rows[r]];
+static void limits_hold(brim_model_limits *limits, const brim_planned *part, const int32_t *lengths) {
+  if (part->slots > limits->max_slots)
+    limits->max_slots = part->slots;
+  if ((int64_t)part->count > limits->max_sequences)
+    limits->max_sequences = (int32_t)part->count;
+  if (part->width > limits->max_length)
+    limits->max_length = part->width;
+  for (uint32_t r = 0; r < part->count; r++) {
+    int32_t length = lengths[part->rows[r]];
+    if (part->cut > 0 && length > part->cut)
+      length = part->cut;
+    if (length > limits->max_length)
+      limits->max_length = length;
   }
+}
+
+void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t world_size, const int32_t *lengths) {
+  for (uint64_t i = 0, parts = brim_plan_parts(plan); i < parts; i++)
+    for (int32_t rank = 0; rank < world_size; rank++) {
+      brim_planned part;
+      brim_plan_part(plan, rank, i, &part);
+      limits_hold(limits, &part, lengths);
+    }
 }
 
 /* ---- what fits -------------------------------------------------------------------------------------------- */
@@ -171,7 +180,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
   brim_plan *plan;
   BRIM_TRY(evaluate_plan(runtime, dataset, &options, &plan, err));
   brim_model_limits limits = {0};
-  brim_limits_widen(&limits, plan, 0, brim_dataset_lengths(dataset));
+  brim_limits_widen(&limits, plan, 1, brim_dataset_lengths(dataset));
   brim_group group = brim_group_single();
   brim_prediction p = {.runtime = runtime,
                        .model = model,

@@ -40,7 +40,7 @@ int brim_survey_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows
     brim_plan *plan;
     BRIM_TRY(brim_plan_new(runtime, lengths, rows, &options->plan, epoch, &plan, err));
     uint64_t steps = brim_plan_steps(plan);
-    brim_limits_widen(&out->limits, plan, options->group.rank, lengths);
+    brim_limits_widen(&out->limits, plan, options->group.world_size, lengths);
     brim_plan_free(plan);
     if (steps == 0)
       return brim_error_set(err, BRIM_E_USAGE,

@@ -6,7 +6,7 @@
 /* All epochs planned ahead, so that the schedule counts the steps that will really be taken and memory is taken once. */
 typedef struct brim_survey {
   uint64_t total_steps, epochs;
-  brim_model_limits limits; /* of this rank's largest parts */
+  brim_model_limits limits; /* of the largest parts of any rank */
 } brim_survey;
 
 /* Plans every epoch of the run once. Costs a negligible share of training the same epochs. */

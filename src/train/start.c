@@ -69,7 +69,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     *set = (brim_eval_set){.name = evals[t->eval_count].name, .dataset = evals[t->eval_count].dataset};
     BRIM_TRY(brim_dataset_fits(t->model, set->dataset, t->options.plan.max_length, true, set->name, err));
     BRIM_TRY(start_eval_plan(t, set, err));
-    brim_limits_widen(&limits, set->plan, t->options.group.rank, brim_dataset_lengths(set->dataset));
+    brim_limits_widen(&limits, set->plan, t->options.group.world_size, brim_dataset_lengths(set->dataset));
     if (brim_dataset_rows(set->dataset) > most)
       most = brim_dataset_rows(set->dataset);
   }
