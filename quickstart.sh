@@ -50,11 +50,10 @@ step "3. What padding costs: 25,000 film reviews, 16 at a time"
 shown $HERE/analyze.txt "$BRIM" analyze -t "$MODEL" --max-length 400 --batch-size 16 $HERE/imdb.csv
 
 step "4. The same, measured: forty reviews, trained four ways from the same weights"
-shown $HERE/compare.txt "$BRIM" compare --model "$MODEL" --train $HERE/imdb-40.csv --max-length 400 --batch-size 8
+shown $HERE/compare.txt "$BRIM" compare --model "$MODEL" --train $HERE/imdb-40.csv --max-length 400 --batch-size 4
 
 step "5. Fine-tune: one epoch on sentences from Rotten Tomatoes"
-shown $HERE/train.txt "$BRIM" train --model "$MODEL" --train $HERE/train.csv --eval $HERE/test.csv --output $HERE/run --resume \
-  --save-every 100
+shown $HERE/train.txt "$BRIM" train --model "$MODEL" --train $HERE/train.csv --output $HERE/run --resume --save-every 100
 
 step "6. How good it is on sentences that it has not seen"
 shown $HERE/evaluate.txt "$BRIM" evaluate --model $HERE/run $HERE/test.csv

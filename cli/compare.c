@@ -126,7 +126,33 @@ static void put_mode_json(brim_text *out, const brim_mode_result *r, bool regres
   brim_text_string(out, "}");
 }
 
+/* Progress of the mode at hand, under its name: each mode's run begins with a "start" event. */
+typedef struct watch {
+  cli_call *cli;
+  const mode_list *list;
+  int begun;
+} watch;
+
+enum { MOST_FIELDS = 16 };
+
+static int on_event(void *context, const brim_event *event) {
+  watch *w = context;
+  brim_field fields[MOST_FIELDS];
+  if (strcmp(event->kind, "start") == 0)
+    w->begun++;
+  if (strcmp(event->kind, "progress") != 0 || event->field_count > MOST_FIELDS || w->begun < 1 || w->begun > w->list->count)
+    return BRIM_OK;
+  for (int i = 0; i < event->field_count; i++) {
+    fields[i] = event->fields[i];
+    if (strcmp(fields[i].name, "phase") == 0)
+      fields[i].text = w->list->modes[w->begun - 1].name;
+  }
+  return cli_progress(w->cli, &(brim_event){.kind = event->kind, .fields = fields, .field_count = event->field_count});
+}
+
 static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
+  watch watched = {.cli = cli, .list = list};
+  job->options.event = on_event, job->options.event_context = &watched;
   brim_mode_result results[MOST_MODES] = {0};
   const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
   bool regression = is_regression(job->model);
