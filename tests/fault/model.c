@@ -1,0 +1,76 @@
+/* Loading, preparing, training, saving: each allocation may fail, and a file that is cut gives one clear error and nothing else.
+ */
+#include "base/runtime.h"
+#include "fault.h"
+#include "model_case.h"
+
+/* The whole life of a model. */
+static int live(brim_runtime *runtime, void *context, brim_error *err) {
+  const char *folder = context, *output = scratch_file("fault-saved");
+  const brim_model_options options = {.kernels = "cpu-plain"};
+  const brim_model_limits training = {.max_slots = 64, .max_sequences = 4, .max_length = 32, .training = true},
+                          predict = {.max_slots = 96, .max_sequences = 4, .max_length = 32};
+  brim_model *model;
+  int status = brim_model_load(runtime, folder, &options, &model, err);
+  if (!status)
+    status = brim_model_prepare(model, &training, err);
+  if (!status)
+    status = brim_model_prepare(model, &predict, err);
+  if (!status)
+    status = brim_model_save(model, output, err);
+  brim_model_free(model);
+  return status;
+}
+
+static int inspect_config(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_model_info info;
+  return brim_model_describe(runtime, context, &info, err);
+}
+
+static char *read_file(const char *path, size_t *length) {
+  FILE *f = fopen(path, "rb");
+  char *bytes = malloc((size_t)1 << 22);
+  if (!f || !bytes) {
+    perror(path);
+    exit(99);
+  }
+  *length = fread(bytes, 1, (size_t)1 << 22, f);
+  fclose(f);
+  return bytes;
+}
+
+/* Cuts one file of a folder at every fiftieth; loading must fail with that file's name, or the missing tensors'. */
+static void check_cuts(const char *name) {
+  brim_model *model;
+  char path[600];
+  size_t length;
+  bool good = true;
+  snprintf(path, sizeof path, "%s-cut", name);
+  const char *folder = case_variant("bert-odd-regression", path, "");
+  snprintf(path, sizeof path, "%s/%s", folder, name);
+  char *bytes = read_file(path, &length);
+  unlink(path);
+  for (size_t i = 0; i < 50; i++) {
+    brim_error err = {0};
+    case_write(folder, name, bytes, length * i / 50);
+    const int status = brim_model_load(case_runtime, folder, NULL, &model, &err);
+    if (status != BRIM_E_FORMAT || model || !strstr(err.file, name)) {
+      printf("# %s cut at %zu of %zu: %d, %s: %s\n", name, length * i / 50, length, status, err.file, err.message);
+      good = false;
+    }
+    brim_model_free(model);
+  }
+  free(bytes);
+  ok(good, "%s may be cut anywhere", name);
+}
+
+int main(void) {
+  case_start(1);
+  fault_check("a model's life", 2, live, NULL, (void *)(uintptr_t)case_golden("bert-odd-regression"));
+  fault_check("DistilBERT", 1, live, NULL, (void *)(uintptr_t)case_golden("distilbert-4"));
+  fault_check("a description", 1, inspect_config, NULL, (void *)(uintptr_t)case_golden("roberta-regression"));
+  check_cuts("model.safetensors");
+  check_cuts("config.json");
+  brim_runtime_free(case_runtime);
+  return tap_done();
+}

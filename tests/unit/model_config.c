@@ -1,0 +1,191 @@
+/* config.json: defaults, families, what is refused, and that saving keeps what brim does not know. */
+#include "model_case.h"
+
+static int load(const char *json, const brim_labels *labels, brim_config *config, brim_error *err) {
+  static int number;
+  char name[32];
+  snprintf(name, sizeof name, "config-%d", number++);
+  const char *folder = scratch_make_folder(name);
+  case_write(folder, "config.json", json, strlen(json));
+  *err = (brim_error){0};
+  return brim_config_load(case_runtime, folder, labels, config, err);
+}
+
+static void check_defaults(void) {
+  brim_config c;
+  brim_error err;
+  if (load("{\"model_type\":\"bert\"}", NULL, &c, &err))
+    case_stop("bert", &err);
+  ok(c.vocab_size == 30522 && c.hidden == 768 && c.layers == 12 && c.heads == 12 && c.intermediate == 3072 &&
+         c.positions == 512 && c.types == 2 && c.pad_id == 0 && c.norm_eps == 1e-12 && c.hidden_dropout == 0.1 &&
+         c.attention_dropout == 0.1 && c.head_dropout == 0.1 && c.initializer_range == 0.02 && c.activation == BRIM_ACT_GELU,
+     "BERT's defaults");
+  ok(c.labels.task == BRIM_TASK_CLASSIFICATION && c.labels.count == 2 && strcmp(c.labels.names[1], "LABEL_1") == 0,
+     "two labels without names");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"xlm-roberta\",\"layer_norm_eps\":1e-05,\"classifier_dropout\":0.3}", NULL, &c, &err))
+    case_stop("xlm-roberta", &err);
+  ok(c.vocab_size == 50265 && c.pad_id == 1 && c.norm_eps == 1e-5 && c.head_dropout == 0.3 && brim_config_max_length(&c) == 510,
+     "XLM-R's defaults; two positions fewer");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"distilbert\",\"dim\":96,\"n_heads\":6,\"layer_norm_eps\":0.5,\"dropout\":0}", NULL, &c, &err))
+    case_stop("distilbert", &err);
+  ok(c.hidden == 96 && c.heads == 6 && c.layers == 6 && c.types == 0 && c.norm_eps == 1e-12 && c.head_dropout == 0.2 &&
+         c.hidden_dropout == 0 && c.attention_dropout == 0.1,
+     "DistilBERT's keys and defaults; its eps is fixed");
+  brim_config_free(&c);
+}
+
+static void check_activation(const char *name, int status, brim_activation want) {
+  char json[256];
+  brim_config c;
+  brim_error err;
+  snprintf(json, sizeof json, "{\"model_type\":\"bert\",\"hidden_act\":\"%s\"}", name);
+  const int got = load(json, NULL, &c, &err);
+  ok(got == status && (status || c.activation == want) && (!status || strstr(err.message, name)), "activation %s", name);
+  brim_config_free(&c);
+}
+
+static void check_labels(void) {
+  brim_config c;
+  brim_error err;
+  if (load("{\"model_type\":\"bert\",\"id2label\":{\"1\":\"b\\u00e9\",\"2\":\"c\",\"0\":\"a\"}}", NULL, &c, &err))
+    case_stop("labels", &err);
+  ok(c.labels.count == 3 && strcmp(c.labels.names[0], "a") == 0 && strcmp(c.labels.names[1], "b\303\251") == 0,
+     "names by their ids");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"LABEL_0\"}}", NULL, &c, &err))
+    case_stop("regression", &err);
+  ok(c.labels.task == BRIM_TASK_REGRESSION && c.labels.count == 1 && !c.labels.names, "one label is regression");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"bert\",\"num_labels\":4,\"id2label\":null}", NULL, &c, &err))
+    case_stop("num_labels", &err);
+  ok(c.labels.count == 4 && strcmp(c.labels.names[3], "LABEL_3") == 0, "a number of labels");
+  brim_config_free(&c);
+  char *names[] = {"neg", "pos"};
+  const brim_labels given = {.task = BRIM_TASK_CLASSIFICATION, .count = 2, .names = names};
+  if (load("{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\"}", &given, &c, &err))
+    case_stop("given", &err);
+  ok(c.labels.count == 2 && strcmp(c.labels.names[0], "neg") == 0, "the data's labels come before the file's");
+  brim_config_free(&c);
+  const brim_labels single = {.task = BRIM_TASK_CLASSIFICATION, .count = 1, .names = names};
+  ok(load("{\"model_type\":\"bert\"}", &single, &c, &err) == BRIM_E_USAGE, "a single class is refused");
+}
+
+static void check_refused(const char *json, int code, const char *words) {
+  brim_config c;
+  brim_error err;
+  const int status = load(json, NULL, &c, &err);
+  if (!ok(status == code && strstr(err.message, words), "refused: %.90s", json))
+    printf("# %d: %s\n", status, err.message);
+  brim_config_free(&c);
+}
+
+static void check_all_refused(void) {
+  check_refused("{\"model_type\":\"gpt2\"}", BRIM_E_UNSUPPORTED, "bert, roberta, camembert, xlm-roberta, distilbert");
+  check_refused("{\"hidden_size\":3}", BRIM_E_FORMAT, "model_type");
+  check_refused("[]", BRIM_E_FORMAT, "object");
+  check_refused("{\"model_type\":", BRIM_E_FORMAT, "");
+  check_refused("{\"model_type\":\"bert\",\"hidden_size\":\"768\"}", BRIM_E_FORMAT, "hidden_size");
+  check_refused("{\"model_type\":\"bert\",\"hidden_size\":0}", BRIM_E_FORMAT, "hidden_size");
+  check_refused("{\"model_type\":\"bert\",\"num_hidden_layers\":1e9}", BRIM_E_FORMAT, "num_hidden_layers");
+  check_refused("{\"model_type\":\"bert\",\"num_attention_heads\":7}", BRIM_E_FORMAT, "multiple");
+  check_refused("{\"model_type\":\"bert\",\"hidden_dropout_prob\":1.5}", BRIM_E_FORMAT, "hidden_dropout_prob");
+  check_refused("{\"model_type\":\"bert\",\"layer_norm_eps\":0}", BRIM_E_FORMAT, "layer_norm_eps");
+  check_refused("{\"model_type\":\"bert\",\"pad_token_id\":40000}", BRIM_E_FORMAT, "pad_token_id");
+  check_refused("{\"model_type\":\"roberta\",\"pad_token_id\":null}", BRIM_E_FORMAT, "pad_token_id");
+  check_refused("{\"model_type\":\"roberta\",\"max_position_embeddings\":2}", BRIM_E_FORMAT, "positions");
+  check_refused("{\"model_type\":\"bert\",\"is_decoder\":true}", BRIM_E_UNSUPPORTED, "decoder");
+  check_refused("{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}", BRIM_E_UNSUPPORTED, "absolute");
+  check_refused("{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\"}", BRIM_E_UNSUPPORTED, "problem_type");
+  check_refused("{\"model_type\":\"bert\",\"problem_type\":\"regression\"}", BRIM_E_UNSUPPORTED, "regression");
+  check_refused("{\"model_type\":\"bert\",\"id2label\":{}}", BRIM_E_FORMAT, "id2label");
+  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"2\":\"b\"}}", BRIM_E_FORMAT, "id2label");
+  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"00\":\"b\"}}", BRIM_E_FORMAT, "id2label");
+  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":2}}", BRIM_E_FORMAT, "id2label");
+  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":\"a\"}}", BRIM_E_FORMAT, "a");
+}
+
+/* Members keep their order and values; decided ones are replaced where they stand, or added. */
+static void check_saved(void) {
+  static const char json[] =
+      "{\"zeta\": [1, {\"deep\": null, \"n\": -2.5e-7}, \"\\u20ac\\n\"], \"model_type\": \"bert\", \"dtype\": "
+      "\"float16\", \"architectures\": [\"BertForMaskedLM\"], \"empty\": {}, \"none\": [], \"big\": "
+      "1152921504606846977, \"num_labels\": 2, \"yes\": true}";
+  static const char want[] = "{\n"
+                             "  \"zeta\": [\n"
+                             "    1,\n"
+                             "    {\n"
+                             "      \"deep\": null,\n"
+                             "      \"n\": -2.5e-07\n"
+                             "    },\n"
+                             "    \"\342\202\254\\n\"\n"
+                             "  ],\n"
+                             "  \"model_type\": \"bert\",\n"
+                             "  \"dtype\": \"float32\",\n"
+                             "  \"architectures\": [\n"
+                             "    \"BertForSequenceClassification\"\n"
+                             "  ],\n"
+                             "  \"empty\": {},\n"
+                             "  \"none\": [],\n"
+                             "  \"big\": 1152921504606846977,\n"
+                             "  \"num_labels\": 3,\n"
+                             "  \"yes\": true,\n"
+                             "  \"id2label\": {\n"
+                             "    \"0\": \"x\",\n"
+                             "    \"1\": \"y \\\"z\\\"\",\n"
+                             "    \"2\": \"w\"\n"
+                             "  },\n"
+                             "  \"label2id\": {\n"
+                             "    \"x\": 0,\n"
+                             "    \"y \\\"z\\\"\": 1,\n"
+                             "    \"w\": 2\n"
+                             "  },\n"
+                             "  \"problem_type\": \"single_label_classification\"\n"
+                             "}\n";
+  char *names[] = {"x", "y \"z\"", "w"};
+  const brim_labels labels = {.task = BRIM_TASK_CLASSIFICATION, .count = 3, .names = names};
+  brim_config c, again;
+  brim_error err;
+  size_t length;
+  const char *folder = scratch_make_folder("saved");
+  if (load(json, &labels, &c, &err) || brim_config_save(case_runtime, &c, folder, &err))
+    case_stop("save", &err);
+  char path[600];
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  char *text = case_read_file(path, &length);
+  ok_string(text, want, "config.json is kept but for what training decides");
+  brim_runtime_release(case_runtime, text);
+  ok(brim_config_load(case_runtime, folder, NULL, &again, &err) == BRIM_OK && again.labels.count == 3 &&
+         strcmp(again.labels.names[1], names[1]) == 0,
+     "and reads back");
+  brim_config_free(&again);
+  brim_config_free(&c);
+}
+
+static void check_described(void) {
+  brim_model_info info;
+  brim_error err;
+  ok(brim_model_describe(case_runtime, case_golden("roberta-regression"), &info, &err) == BRIM_OK && info.max_length == 68 &&
+         info.vocab_size == 300 && info.type_count == 1 && strcmp(info.type, "roberta") == 0,
+     "a model is described by its configuration alone");
+  ok(brim_model_describe(case_runtime, scratch_file("nowhere"), &info, &err) == BRIM_E_IO &&
+         strstr(err.file, "nowhere/config.json"),
+     "a folder that is missing");
+}
+
+int main(void) {
+  case_start(1);
+  check_defaults();
+  check_activation("gelu", BRIM_OK, BRIM_ACT_GELU);
+  check_activation("gelu_new", BRIM_OK, BRIM_ACT_GELU_NEW);
+  check_activation("gelu_pytorch_tanh", BRIM_OK, BRIM_ACT_GELU_NEW);
+  check_activation("relu", BRIM_OK, BRIM_ACT_RELU);
+  check_activation("silu", BRIM_E_UNSUPPORTED, BRIM_ACT_NONE);
+  check_labels();
+  check_all_refused();
+  check_saved();
+  check_described();
+  brim_runtime_free(case_runtime);
+  return tap_done();
+}

@@ -1,0 +1,290 @@
+/* Weights under the names that files use, what is missing or does not fit, and that a saved model is the same model. */
+#include "base/arena.h"
+#include "base/folder.h"
+#include "base/runtime.h"
+#include "model/safetensors.h"
+#include "model_case.h"
+
+/* ---- files made from a golden model's ---- */
+
+/* Changes a tensor's name and shape before it is written; false leaves it out. */
+typedef bool (*change)(brim_tensor *tensor, char name[160]);
+
+static const char *make_folder(const char *golden, const char *name, const char *extra, change how) {
+  brim_store *store;
+  brim_error err;
+  brim_arena arena;
+  char path[600];
+  const char *folder = case_variant(golden, name, extra);
+  brim_arena_init(&arena, case_runtime, 0);
+  if (brim_store_open_folder(case_runtime, case_golden(golden), &store, &err))
+    case_stop(golden, &err);
+  brim_tensor *tensors = brim_arena_alloc_array(&arena, (size_t)brim_store_count(store) + 1, sizeof *tensors);
+  int count = 0;
+  for (int32_t i = 0; i < brim_store_count(store); i++) {
+    const brim_stored *t = brim_store_tensor(store, i);
+    float *data = brim_arena_alloc_array(&arena, (size_t)t->count, sizeof *data);
+    char changed[160];
+    snprintf(changed, sizeof changed, "%s", t->name);
+    brim_tensor out = {.rank = t->rank, .shape = {t->shape[0], t->shape[1]}, .data = data};
+    if (brim_store_read(store, t, data, &err))
+      case_stop(t->name, &err);
+    if (!how(&out, changed))
+      continue;
+    out.name = brim_arena_copy_string(&arena, changed, strlen(changed));
+    tensors[count++] = out;
+  }
+  static const float ones[4] = {1, 1, 1, 1};
+  tensors[count++] = (brim_tensor){"cls.predictions.bias", 1, {4}, ones};
+  snprintf(path, sizeof path, "%s/model.safetensors", folder);
+  unlink(path);
+  if (brim_tensors_write(case_runtime, path, tensors, count, &err))
+    case_stop(path, &err);
+  brim_store_close(store);
+  brim_arena_free(&arena);
+  return folder;
+}
+
+static bool begins(const char *name, const char *with) {
+  return strncmp(name, with, strlen(with)) == 0;
+}
+
+static void replace_end(char name[160], const char *end, const char *with) {
+  const size_t n = strlen(name), e = strlen(end);
+  if (n > e && strcmp(name + n - e, end) == 0)
+    memcpy(name + n - e, with, strlen(with) + 1);
+}
+
+static bool keep(brim_tensor *t, char name[160]) {
+  (void)t, (void)name;
+  return true;
+}
+
+static bool old_names(brim_tensor *t, char name[160]) {
+  (void)t;
+  replace_end(name, "LayerNorm.weight", "LayerNorm.gamma");
+  replace_end(name, "LayerNorm.bias", "LayerNorm.beta");
+  return true;
+}
+
+/* A bare encoder: no prefix, no classifier. */
+static bool bare(brim_tensor *t, char name[160]) {
+  old_names(t, name);
+  if (!begins(name, "bert."))
+    return false;
+  memmove(name, name + 5, strlen(name) - 4);
+  return true;
+}
+
+static bool without_head(brim_tensor *t, char name[160]) {
+  (void)t;
+  return begins(name, "bert.encoder") || begins(name, "bert.embeddings");
+}
+
+static bool without_one(brim_tensor *t, char name[160]) {
+  (void)t;
+  return strcmp(name, "bert.encoder.layer.1.output.dense.weight") != 0;
+}
+
+static bool turned(brim_tensor *t, char name[160]) {
+  if (strcmp(name, "bert.encoder.layer.1.output.dense.weight") == 0)
+    *t = (brim_tensor){.rank = 2, .shape = {t->shape[1], t->shape[0]}, .data = t->data};
+  return true;
+}
+
+/* ---- checks ---- */
+
+static bool same_values(const brim_model *a, const brim_model *b, const char *from) {
+  for (int32_t i = 0; i < a->parameters.count; i++) {
+    const brim_parameter *p = &a->parameters.list[i];
+    if (begins(p->name, from) && memcmp(a->values + p->offset, b->values + p->offset, (size_t)p->count * sizeof *a->values) != 0)
+      return false;
+  }
+  return true;
+}
+
+static bool is_initialized(const brim_model *m, const char *name) {
+  for (int i = 0; i < brim_model_initialized_count(m); i++)
+    if (strcmp(brim_model_initialized_name(m, i), name) == 0)
+      return true;
+  return false;
+}
+
+static const float *values_of(const brim_model *m, const char *name, int64_t *count) {
+  for (int32_t i = 0; i < m->parameters.count; i++)
+    if (strcmp(m->parameters.list[i].name, name) == 0) {
+      *count = m->parameters.list[i].count;
+      return m->values + m->parameters.list[i].offset;
+    }
+  return NULL;
+}
+
+static void check_names(void) {
+  brim_model *want = case_load(case_golden("bert-pair-3"), NULL);
+  ok(brim_model_unused_count(want) == 0 && brim_model_initialized_count(want) == 0, "a whole model needs nothing else");
+  brim_model *old = case_load(make_folder("bert-pair-3", "old", "", old_names), NULL);
+  ok(same_values(want, old, "") && brim_model_initialized_count(old) == 0, "gamma and beta");
+  ok(brim_model_unused_count(old) == 1 && strcmp(brim_model_unused_name(old, 0), "cls.predictions.bias") == 0,
+     "unused is listed");
+  brim_model *encoder = case_load(make_folder("bert-pair-3", "bare", "", bare), NULL);
+  ok(same_values(want, encoder, "bert.") && brim_model_initialized_count(encoder) == 2 &&
+         is_initialized(encoder, "classifier.weight") && is_initialized(encoder, "classifier.bias"),
+     "a bare encoder gets a classifier");
+  brim_model_free(encoder);
+  brim_model_free(old);
+  brim_model_free(want);
+}
+
+static void check_initialized(void) {
+  const char *folder = make_folder("bert-pair-3", "headless", "\"initializer_range\":0.5", without_head);
+  brim_model *a = case_load(folder, NULL), *b = case_load(folder, NULL), *c;
+  brim_error err;
+  const brim_model_options other = {.seed = 9};
+  ok(brim_model_initialized_count(a) == 4 && is_initialized(a, "bert.pooler.dense.weight"),
+     "pooler and classifier are initialised");
+  ok(same_values(a, b, ""), "the same for the same seed");
+  if (brim_model_load(case_runtime, folder, &other, &c, &err))
+    case_stop(folder, &err);
+  ok(!same_values(a, c, "classifier") && !same_values(a, c, "bert.pooler") && same_values(a, c, "bert.enc"), "other for another");
+  int64_t count = 0;
+  const float *w = values_of(a, "bert.pooler.dense.weight", &count);
+  double sum = 0, square = 0;
+  for (int64_t i = 0; i < count; i++) {
+    sum += (double)w[i];
+    square += (double)w[i] * (double)w[i];
+  }
+  ok(fabs(sum / (double)count) < 0.04 && fabs(sqrt(square / (double)count) - 0.5) < 0.03, "normal with the configured deviation");
+  w = values_of(a, "bert.pooler.dense.bias", &count);
+  bool zero = true;
+  for (int64_t i = 0; i < count; i++)
+    zero = zero && w[i] == 0;
+  ok(zero, "biases are 0");
+  brim_model_free(a);
+  brim_model_free(b);
+  brim_model_free(c);
+}
+
+static void check_refused(const char *what, const char *folder, const brim_labels *labels, int code, const char *words) {
+  brim_model *model;
+  brim_error err = {0};
+  const brim_model_options options = {.labels = labels};
+  const int status = brim_model_load(case_runtime, folder, &options, &model, &err);
+  if (!ok(status == code && !model && strstr(err.message, words), "refused: %s", what))
+    printf("# %d: %s\n", status, err.message);
+  brim_model_free(model);
+}
+
+static void check_missing(void) {
+  check_refused("a tensor is missing", make_folder("bert-pair-3", "hole", "", without_one), NULL, BRIM_E_MISMATCH,
+                "bert.encoder.layer.1.output.dense.weight");
+  check_refused("a tensor has another shape", make_folder("bert-pair-3", "turned", "", turned), NULL, BRIM_E_MISMATCH,
+                "bert.encoder.layer.1.output.dense.weight has shape [96, 48], but config.json asks for [48, 96]");
+  check_refused("another vocabulary", make_folder("bert-pair-3", "vocabulary", "\"vocab_size\":501", keep), NULL, BRIM_E_MISMATCH,
+                "[500, 48]");
+  check_refused("config.json and weights have other label counts",
+                make_folder("bert-pair-3", "labels", "\"id2label\":{\"0\":\"a\",\"1\":\"b\"}", keep), NULL, BRIM_E_MISMATCH,
+                "classifier.weight");
+}
+
+static void check_kernels(void) {
+  brim_model *model;
+  brim_error err;
+  const brim_model_options unknown = {.kernels = "abacus"}, cuda = {.device = BRIM_DEVICE_CUDA};
+  ok(brim_model_load(case_runtime, case_golden("bert-pair-3"), &unknown, &model, &err) == BRIM_E_UNSUPPORTED &&
+         strstr(err.message, "abacus"),
+     "unknown kernels are refused");
+  ok(brim_model_load(case_runtime, case_golden("bert-pair-3"), &cuda, &model, &err) == BRIM_E_UNSUPPORTED, "no CUDA here");
+  model = case_load(case_golden("bert-pair-3"), "cpu-plain");
+  ok_string(brim_model_kernels(model), "cpu-plain", "kernels by name");
+  brim_model_free(model);
+}
+
+/* Labels of the data: another count makes a new classifier, the same count keeps it. */
+static void check_labels(void) {
+  char *names[] = {"no", "so so", "yes", "very"};
+  brim_labels labels = {.task = BRIM_TASK_CLASSIFICATION, .count = 4, .names = names};
+  const brim_model_options options = {.labels = &labels, .seed = 5};
+  brim_model *want = case_load(case_golden("bert-pair-3"), NULL), *got;
+  brim_error err;
+  if (brim_model_load(case_runtime, case_golden("bert-pair-3"), &options, &got, &err))
+    case_stop("labels", &err);
+  ok(brim_model_outputs(got) == 4 && brim_model_initialized_count(got) == 2 && brim_model_unused_count(got) == 0 &&
+         same_values(want, got, "bert."),
+     "another count: a new classifier, and it is said");
+  brim_model_free(got);
+  labels.count = 3;
+  if (brim_model_load(case_runtime, case_golden("bert-pair-3"), &options, &got, &err))
+    case_stop("labels", &err);
+  ok(brim_model_initialized_count(got) == 0 && same_values(want, got, "") &&
+         strcmp(brim_model_labels(got)->names[1], "so so") == 0,
+     "the same count: the classifier is kept, the names are the data's");
+  brim_model_free(got);
+  labels = (brim_labels){.task = BRIM_TASK_REGRESSION, .count = 1};
+  if (brim_model_load(case_runtime, case_golden("bert-pair-3"), &options, &got, &err))
+    case_stop("labels", &err);
+  ok(brim_model_outputs(got) == 1 && brim_model_task(got) == BRIM_TASK_REGRESSION, "a classifier becomes a regression");
+  brim_model_free(got);
+  brim_model_free(want);
+}
+
+static void check_saved(const char *golden) {
+  brim_model *model = case_load(case_golden(golden), NULL);
+  brim_error err;
+  char name[64], path[600], again[600];
+  size_t length = 0, other = 0;
+  snprintf(name, sizeof name, "saved-%s/deep", golden);
+  const char *folder = scratch_file(name);
+  if (brim_model_save(model, folder, &err))
+    case_stop(folder, &err);
+  brim_model *back = case_load(folder, NULL);
+  ok(same_values(model, back, "") && brim_model_unused_count(back) == 0 && brim_model_initialized_count(back) == 0 &&
+         brim_model_task(back) == brim_model_task(model) && brim_model_outputs(back) == brim_model_outputs(model),
+     "%s: what is saved is the same model", golden);
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  if (brim_model_save(back, scratch_file("saved-again"), &err))
+    case_stop("again", &err);
+  snprintf(again, sizeof again, "%s/config.json", scratch_file("saved-again"));
+  char *a = case_read_file(path, &length), *b = case_read_file(again, &other);
+  ok(length == other && memcmp(a, b, length) == 0, "%s: saving again changes nothing", golden);
+  brim_runtime_release(case_runtime, a);
+  brim_runtime_release(case_runtime, b);
+  brim_model_free(back);
+  brim_model_free(model);
+}
+
+static void check_table(void) {
+  brim_model *m = case_load(case_golden("bert-odd-regression"), NULL);
+  int64_t end = 0;
+  bool good = true;
+  int tables = 0, undecayed = 0;
+  for (int32_t i = 0; i < brim_model_parameter_count(m); i++) {
+    const brim_parameter *p = brim_model_parameter(m, i);
+    const bool behind = strstr(p->name, ".key.") || strstr(p->name, ".value.");
+    good = good && p->offset >= end && (behind ? p->offset == end : p->offset % 16 == 0);
+    end = p->offset + p->count;
+    tables += p->sparse_rows;
+    undecayed += !p->decay;
+  }
+  ok(good && end <= brim_model_flat_size(m), "tensors begin at multiples of 16; keys and values right behind queries");
+  ok(tables == 3 && undecayed == 2 + 2 * 10 + 2, "three tables; biases and norms are not decayed");
+  const int32_t lengths[] = {10, 3};
+  const double weights = 2 * (4 * 36 * 36 + 2 * 36 * 50), square = 109;
+  ok_near(brim_model_flops(m, lengths, 2, true), 6 * weights * 13 + 12.0 * 2 * 36 * square, 1e-6, "useful FLOPs");
+  ok_near(brim_model_flops(m, lengths, 2, false), 2 * weights * 13 + 4.0 * 2 * 36 * square, 1e-6, "useful FLOPs of a prediction");
+  brim_model_free(m);
+}
+
+int main(void) {
+  static const char *const names[] = {"bert-pair-3", "bert-odd-regression", "roberta-regression", "distilbert-4"};
+  case_start(1);
+  check_names();
+  check_initialized();
+  check_missing();
+  check_kernels();
+  check_labels();
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    check_saved(names[i]);
+  check_table();
+  brim_runtime_free(case_runtime);
+  return tap_done();
+}

@@ -1,0 +1,368 @@
+/* Memory is what was planned and is taken once; limits, bad batches and rows of tables that nobody reads. */
+#include <stdatomic.h>
+
+#include "base/runtime.h"
+#include "model_case.h"
+
+/* ---- an allocator that counts ---- */
+
+static atomic_long taken_bytes, taken_blocks;
+
+static void *count_allocate(void *context, size_t size) {
+  (void)context;
+  atomic_fetch_add(&taken_bytes, (long)size);
+  atomic_fetch_add(&taken_blocks, 1);
+  return malloc(size);
+}
+static void *count_resize(void *context, void *pointer, size_t size) {
+  (void)context;
+  atomic_fetch_add(&taken_bytes, (long)size);
+  atomic_fetch_add(&taken_blocks, 1);
+  return realloc(pointer, size);
+}
+static void count_release(void *context, void *pointer) {
+  (void)context;
+  free(pointer);
+}
+
+static void start_counting(void) {
+  static const brim_allocator allocator = {count_allocate, count_resize, count_release, NULL};
+  const brim_runtime_options options = {.threads = 2, .allocator = &allocator};
+  brim_error err;
+  if (brim_runtime_new(&options, &case_runtime, &err))
+    case_stop("runtime", &err);
+}
+
+/* ---- memory ---- */
+
+static void check_planned(const char *golden, const char *kernels, bool training, bool all_tokens) {
+  brim_model *model = case_load(case_golden(golden), kernels);
+  brim_error err;
+  const brim_model_limits limits = {
+      .max_slots = 333, .max_sequences = 9, .max_length = 60, .training = training, .all_tokens = all_tokens};
+  const uint64_t planned = brim_model_memory(model, &limits);
+  atomic_store(&taken_bytes, 0);
+  if (brim_model_prepare(model, &limits, &err))
+    case_stop("prepare", &err);
+  ok((uint64_t)atomic_load(&taken_bytes) == planned, "%s, %s%s%s: %llu bytes are planned and taken", golden, kernels,
+     training ? ", training" : "", all_tokens ? ", all tokens" : "", (unsigned long long)planned);
+  brim_model_free(model);
+}
+
+/* Bytes that a token costs in training: 40 H a layer (F = 4H) beside what all layers share. */
+static void check_cost(void) {
+  const char *folder = case_variant("bert-pair-3", "cost", "");
+  brim_model *model = case_load(folder, "cpu-plain");
+  const int64_t hidden = 48, feed = 96, layers = 3;
+  brim_model_limits few = {.max_slots = 1000, .max_sequences = 8, .max_length = 96, .training = true}, many = few;
+  many.max_slots += 1000;
+  const double token = (double)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
+  const double kept = 4.0 * (double)((layers - 1) * (6 * hidden + feed + 4 + 4) + 2 * hidden);
+  const double shared = 4.0 * (double)(6 * hidden + 3 * hidden + 2) + 4 * 3 + 1;
+  ok(token <= kept + shared + 1, "a token costs %.0f bytes: %.0f in the layers, %.0f beside them", token, kept, shared);
+  brim_model_free(model);
+}
+
+static void check_steady(const char *kernels) {
+  brim_model *model = case_load(case_golden("bert-pair-3"), kernels);
+  brim_dataset *rows = case_rows("bert-pair-3");
+  brim_batch small = {0}, large = {0};
+  brim_error err;
+  double loss, norm;
+  float logits[64];
+  const brim_pass training = {.training = true, .dropout = true}, predict = {.all_tokens = true};
+  const brim_adamw adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
+  case_fill(&large, rows, 0, 8, 64);
+  case_fill(&small, rows, 2, 3, 0);
+  case_step(model, &large, &training);
+  atomic_store(&taken_blocks, 0);
+  int status = 0;
+  for (int i = 0; i < 3; i++) {
+    const brim_batch *batch = i % 2 ? &large : &small;
+    status |= brim_model_forward(model, batch, &training, &loss, NULL, &err);
+    status |= brim_model_backward(model, batch, &training, &err);
+    status |= brim_model_update(model, &adamw, &norm, &err);
+    status |= brim_model_forward(model, batch, &predict, NULL, logits, &err);
+    brim_model_zero_gradients(model);
+  }
+  ok(status == 0 && atomic_load(&taken_blocks) == 0, "%s: steps, predictions and updates allocate nothing", kernels);
+  brim_batch_free(&small);
+  brim_batch_free(&large);
+  brim_dataset_free(rows);
+  brim_model_free(model);
+}
+
+/* Training, then a larger prediction, then training again: moments stay, results are those of a model that never predicted. */
+static void check_prepared_again(void) {
+  brim_model *one = case_load(case_golden("bert-pair-3"), "cpu-plain"), *two = case_load(case_golden("bert-pair-3"), "cpu-plain");
+  brim_dataset *rows = case_rows("bert-pair-3");
+  brim_batch few = {0}, all = {0};
+  brim_error err;
+  double norm;
+  float logits[64];
+  const brim_pass training = {.training = true, .dropout = true}, predict = {0};
+  case_fill(&few, rows, 0, 3, 0);
+  case_fill(&all, rows, 0, 8, 90);
+  const brim_model_limits limits = case_limits(&all, false);
+  for (uint64_t step = 1; step <= 3; step++) {
+    const brim_adamw adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = step};
+    double loss;
+    case_step(one, &few, &training);
+    if (step == 1)
+      case_step(two, &few, &training);
+    else if (brim_model_forward(two, &few, &training, &loss, NULL, &err) || brim_model_backward(two, &few, &training, &err))
+      case_stop("training after a prediction", &err);
+    if (brim_model_update(one, &adamw, &norm, &err) || brim_model_update(two, &adamw, &norm, &err))
+      case_stop("update", &err);
+    if (brim_model_prepare(two, &limits, &err) || brim_model_forward(two, &all, &predict, NULL, logits, &err))
+      case_stop("predict", &err);
+  }
+  ok(memcmp(one->values, two->values, (size_t)one->parameters.flat_size * sizeof(float)) == 0,
+     "predictions between training steps change nothing");
+  brim_batch_free(&few);
+  brim_batch_free(&all);
+  brim_dataset_free(rows);
+  brim_model_free(one);
+  brim_model_free(two);
+}
+
+/* ---- bad batches ---- */
+
+typedef struct tiny {
+  int32_t ids[8], offsets[3];
+  uint8_t types[8];
+  float labels[2];
+  uint64_t rows[2];
+  uint32_t places[2];
+  brim_batch batch;
+} tiny;
+
+static void make_tiny(tiny *t) {
+  *t = (tiny){.ids = {5, 6, 7, 8, 9}, .offsets = {0, 2, 5}, .rows = {17, 42}, .places = {0, 1}};
+  t->batch = (brim_batch){.count = 2,
+                          .tokens = 5,
+                          .slots = 5,
+                          .ids = t->ids,
+                          .type_ids = t->types,
+                          .offsets = t->offsets,
+                          .labels = t->labels,
+                          .rows = t->rows,
+                          .places = t->places,
+                          .step_rows = 2};
+}
+
+static void check_refused(brim_model *model, const tiny *t, int code, const char *words) {
+  const brim_pass pass = {.training = true};
+  brim_error err = {0};
+  double loss;
+  const int status = brim_model_forward(model, &t->batch, &pass, &loss, NULL, &err);
+  if (!ok(status == code && strstr(err.message, words), "refused: %s", words))
+    printf("# %d: %s\n", status, err.message);
+  ok(brim_model_backward(model, &t->batch, &pass, &err) == BRIM_E_USAGE, "no backward after it");
+}
+
+static void check_bad_batches(void) {
+  brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain");
+  brim_error err;
+  const brim_model_limits limits = {.max_slots = 200, .max_sequences = 2, .max_length = 90, .training = true};
+  tiny t;
+  make_tiny(&t);
+  check_refused(model, &t, BRIM_E_USAGE, "not prepared");
+  if (brim_model_prepare(model, &limits, &err))
+    case_stop("prepare", &err);
+  t.ids[3] = 500;
+  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has token id 500");
+  make_tiny(&t);
+  t.ids[0] = -1;
+  check_refused(model, &t, BRIM_E_MISMATCH, "row 17 has token id -1");
+  make_tiny(&t);
+  t.types[4] = 2;
+  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has token type 2");
+  make_tiny(&t);
+  t.labels[1] = 3;
+  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has label 3");
+  make_tiny(&t);
+  t.labels[0] = 0.5f;
+  check_refused(model, &t, BRIM_E_MISMATCH, "row 17 has label 0.5");
+  make_tiny(&t);
+  t.labels[0] = NAN;
+  check_refused(model, &t, BRIM_E_FORMAT, "row 17 has no label");
+  make_tiny(&t);
+  t.offsets[1] = 0;
+  check_refused(model, &t, BRIM_E_FORMAT, "row 17 has no tokens");
+  make_tiny(&t);
+  t.batch.width = 97;
+  check_refused(model, &t, BRIM_E_USAGE, "width 97");
+  make_tiny(&t);
+  t.batch.width = 2;
+  check_refused(model, &t, BRIM_E_USAGE, "row 42 has 3 tokens, more than the width 2");
+  make_tiny(&t);
+  t.batch.width = 96;
+  check_refused(model, &t, BRIM_E_USAGE, "longer than the model was prepared for");
+  const brim_model_limits narrow = {.max_slots = 4, .max_sequences = 2, .max_length = 90, .training = true},
+                          absurd = {.max_slots = 4, .max_sequences = 2, .max_length = 97, .training = true};
+  if (brim_model_prepare(model, &narrow, &err))
+    case_stop("prepare", &err);
+  make_tiny(&t);
+  check_refused(model, &t, BRIM_E_USAGE, "2 rows and 5 slots");
+  ok(brim_model_prepare(model, &absurd, &err) == BRIM_E_USAGE && strstr(err.message, "96"), "longer than the positions");
+  brim_model_free(model);
+}
+
+static void check_long_row(void) {
+  static int32_t ids[97];
+  brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain");
+  const brim_model_limits limits = {.max_slots = 200, .max_sequences = 2, .max_length = 90, .training = true};
+  brim_error err;
+  tiny t;
+  make_tiny(&t);
+  t.batch.ids = ids;
+  t.batch.type_ids = NULL;
+  t.offsets[1] = 1;
+  t.offsets[2] = 98;
+  if (brim_model_prepare(model, &limits, &err))
+    case_stop("prepare", &err);
+  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has 97 tokens, but the model has positions for 96");
+  brim_model_free(model);
+}
+
+/* A rank may have nothing to do in a part. */
+static void check_empty_batch(void) {
+  brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain");
+  int32_t offsets[1] = {0};
+  const brim_batch none = {.offsets = offsets, .step_rows = 4};
+  const brim_pass pass = {.training = true};
+  const brim_model_limits limits = {.max_slots = 8, .max_sequences = 2, .max_length = 8, .training = true};
+  brim_error err;
+  double loss = 1, norm = 1;
+  const brim_adamw adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
+  int status = brim_model_prepare(model, &limits, &err);
+  status |= brim_model_forward(model, &none, &pass, &loss, NULL, &err);
+  status |= brim_model_backward(model, &none, &pass, &err);
+  status |= brim_model_update(model, &adamw, &norm, &err);
+  ok(status == 0 && loss == 0 && norm == 0, "an empty batch adds nothing");
+  brim_model_free(model);
+}
+
+/* ---- rows of tables ---- */
+
+static bool all_zero(const float *x, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    if (x[i] != 0)
+      return false;
+  return true;
+}
+
+static void check_zeroed(void) {
+  brim_model *model = case_load(case_golden("roberta-regression"), "cpu-plain");
+  brim_dataset *rows = case_rows("roberta-regression");
+  brim_batch batch = {0};
+  const brim_pass pass = {.training = true};
+  case_fill(&batch, rows, 0, 4, 0);
+  case_step(model, &batch, &pass);
+  brim_model_zero_gradients(model);
+  ok(all_zero(model->gradients, model->parameters.flat_size), "zeroing what was touched leaves nothing");
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+  brim_model_free(model);
+}
+
+/* The rows of padding have no gradient, even when a text holds the padding token. */
+static void check_padding_row(const char *golden, int32_t pad) {
+  brim_model *model = case_load(case_golden(golden), "cpu-plain");
+  const brim_pass pass = {.training = true};
+  tiny t;
+  make_tiny(&t);
+  t.ids[1] = pad;
+  t.batch.width = 3;
+  t.batch.slots = 6;
+  case_step(model, &t.batch, &pass);
+  const int64_t hidden = model->config.hidden;
+  bool good = all_zero(model->gradients + model->parameters.word + pad * hidden, hidden) &&
+              !all_zero(model->gradients + model->parameters.word + 5 * hidden, hidden);
+  if (model->config.family->pad_positions)
+    good = good && all_zero(model->gradients + model->parameters.position + pad * hidden, hidden);
+  ok(good, "%s: the padding token's row has no gradient", golden);
+  brim_model_free(model);
+}
+
+/* Updating only rows that were ever touched gives the same bits as updating all. */
+static void check_sparse_update(double decay) {
+  brim_model *sparse = case_load(case_golden("bert-pair-3"), "cpu-plain"),
+             *dense = case_load(case_golden("bert-pair-3"), "cpu-plain");
+  brim_dataset *rows = case_rows("bert-pair-3");
+  brim_batch batch = {0};
+  brim_error err;
+  double norm, other;
+  bool same_norm = true;
+  const brim_pass pass = {.training = true, .dropout = true};
+  for (uint64_t step = 1; step <= 4; step++) {
+    const brim_adamw adamw = {
+        .lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = decay, .clip = 1, .step = step};
+    case_fill(&batch, rows, (uint32_t)(2 * step - 2), 2, 0);
+    case_step(sparse, &batch, &pass);
+    case_step(dense, &batch, &pass);
+    brim_model_gradients_written(dense);
+    if (step == 3) /* as after a resume */
+      brim_model_state_written(sparse);
+    if (brim_model_update(sparse, &adamw, &norm, &err) || brim_model_update(dense, &adamw, &other, &err))
+      case_stop("update", &err);
+    same_norm = same_norm && fabs(norm - other) <= 1e-12 * other;
+  }
+  const size_t bytes = (size_t)dense->parameters.flat_size * sizeof(float);
+  ok(same_norm && memcmp(sparse->values, dense->values, bytes) == 0 && memcmp(sparse->moment2, dense->moment2, bytes) == 0 &&
+         all_zero(sparse->gradients, sparse->parameters.flat_size),
+     "updating touched rows is updating all, decay %g", decay);
+  int64_t alive = 0;
+  for (size_t i = 0; i < sparse->table_rows; i++)
+    alive += sparse->alive[i];
+  ok(alive > 0 && alive < 400, "%lld rows take part", (long long)alive);
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+  brim_model_free(sparse);
+  brim_model_free(dense);
+}
+
+static void check_diverged(void) {
+  brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain"), *kept = case_load(case_golden("bert-pair-3"), NULL);
+  const brim_pass pass = {.training = true};
+  const brim_adamw adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
+  brim_error err;
+  double norm;
+  tiny t;
+  make_tiny(&t);
+  case_step(model, &t.batch, &pass);
+  model->gradients[model->parameters.output.weight] = NAN;
+  const size_t bytes = (size_t)model->parameters.flat_size * sizeof(float);
+  ok(brim_model_update(model, &adamw, &norm, &err) == BRIM_E_DIVERGED && memcmp(model->values, kept->values, bytes) == 0 &&
+         all_zero(model->moment1, model->parameters.flat_size),
+     "a gradient that is not finite changes nothing");
+  brim_model_zero_gradients(model);
+  ok(all_zero(model->gradients, model->parameters.flat_size), "and can be thrown away");
+  brim_model_free(model);
+  brim_model_free(kept);
+}
+
+int main(void) {
+  start_counting();
+  for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
+    const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
+    check_planned("bert-pair-3", kernels, true, false);
+    check_planned("bert-odd-regression", kernels, true, true);
+    check_planned("distilbert-4", kernels, false, false);
+    check_steady(kernels);
+  }
+  check_cost();
+  check_prepared_again();
+  check_bad_batches();
+  check_long_row();
+  check_empty_batch();
+  check_zeroed();
+  check_padding_row("bert-pair-3", 0);
+  check_padding_row("roberta-regression", 1);
+  check_sparse_update(0);
+  check_sparse_update(0.01);
+  check_diverged();
+  brim_runtime_free(case_runtime);
+  return tap_done();
+}
