@@ -424,7 +424,7 @@ int brim_stream_seek(brim_stream *s, int64_t offset, brim_error *err) {
     BRIM_TRY(rewind_stream(s, err));
   while (s->offset < offset) {
     const char *bytes;
-    size_t have;
+    size_t have = 0;
     BRIM_TRY(brim_stream_peek(s, 1, &bytes, &have, err));
     if (!have)
       return beyond_end(s, offset, err);
