@@ -16,13 +16,17 @@ typedef struct brim_strategy_study {
 typedef struct brim_study {
   uint64_t rows, tokens, truncated, lost;
   int32_t shortest, longest; double mean, median;
-  int32_t percentiles[101];     /* of length */
+  int32_t percentiles[101];     /* of length: at least p % of the rows are no longer than percentiles[p] */
   uint64_t *histogram;          /* [longest + 1] rows of each length */
   brim_strategy_study *strategies; int strategy_count;
   brim_runtime *runtime;
 } brim_study;
 
-/* Lengths, truncation and the padding of every strategy side by side (epoch 0 of the given seed). */
+/* Lengths, truncation and the padding of every strategy side by side (epoch 0 of the given seed), most slots first. Combinations that
+ * only repeat another's figures are left out: ragged slots are the tokens and max_length slots are rows times width, whoever goes
+ * together. `options` gives batch_size or max_tokens and the rest; its batching and padding are not looked at. What it leaves open:
+ * max_length padding takes the longest row, windows are 10,000 rows, and `packed` packs into max_tokens or else into what batch_size
+ * rows of full length take. */
 BRIM_API int brim_study_dataset(brim_runtime *runtime, const brim_dataset *dataset, const brim_plan_options *options, brim_study *out,
                                 brim_error *err) BRIM_CHECK;
 BRIM_API void brim_study_free(brim_study *study);

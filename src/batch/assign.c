@@ -22,6 +22,11 @@ static int set_parts(const brim_share *s, uint64_t parts, uint64_t groups, brim_
                         (unsigned long long)out->parts, (unsigned long long)ranks);
 }
 
+static void read_costs(const brim_share *s, brim_assignment *out) {
+  out->worst = brim_balance_worst(&s->balance);
+  out->mean = brim_balance_mean(&s->balance);
+}
+
 static double row_cost(const brim_budget *budget, int32_t length) {
   brim_load load = brim_load_add((brim_load){0}, length);
   return brim_budget_cost(budget, &load);
@@ -65,7 +70,7 @@ int brim_assign_batches(brim_share *s, const uint32_t *ends, uint32_t base, uint
     s->balance.items[b] = (brim_balance_item){.id = (uint32_t)b, .cost = brim_budget_cost(budget, &load)};
   }
   deal(&s->balance, out->parts, s->bin_of);
-  out->worst = brim_balance_worst(&s->balance);
+  read_costs(s, out);
   for (uint64_t b = 0, place = 0; b < batches; b++) {
     for (; place < ends[b] - base; place++)
       out->part_of[place] = s->bin_of[b];
@@ -105,7 +110,7 @@ static uint64_t cut_evenly(brim_share *s, uint64_t most) {
   for (uint64_t i = 0; i < s->count; i++)
     all = brim_load_add(all, s->lengths[i]);
   double low = 0, high = brim_budget_cost(&s->recipe->budget, &all);
-  while (high - low > high * 1e-3) {
+  while (high - low > high * 0.004) {
     double middle = (low + high) / 2;
     if (cut_in_order(s, middle, most) <= most) {
       high = middle;
@@ -137,7 +142,7 @@ int brim_assign_neighbours(brim_share *s, uint64_t parts, brim_assignment *out, 
     s->balance.items[g] = (brim_balance_item){.id = (uint32_t)g, .cost = brim_budget_cost(budget, &load)};
   }
   deal(&s->balance, out->parts, s->bin_of);
-  out->worst = brim_balance_worst(&s->balance);
+  read_costs(s, out);
   for (uint64_t g = 0, i = 0; g < groups; g++) {
     for (; i < s->groups[g]; i++)
       out->part_of[s->sorted[i]] = s->bin_of[g];
@@ -174,7 +179,7 @@ static int rows_as_items(brim_share *s, uint64_t parts, brim_error *err) {
 static void read_items(const brim_share *s, brim_assignment *out) {
   for (size_t i = 0; i < s->balance.count; i++)
     out->part_of[s->balance.items[i].id] = s->balance.items[i].bin;
-  out->worst = brim_balance_worst(&s->balance);
+  read_costs(s, out);
 }
 
 /* The packed bins become the parts, dealt to the ranks by cost. */
@@ -189,7 +194,7 @@ static int adopt_bins(brim_share *s, uint64_t bins, brim_assignment *out, brim_e
   deal(&s->balance, out->parts, s->groups);
   for (uint64_t i = 0; i < s->count; i++)
     out->part_of[s->sorted[i]] = s->groups[s->bin_of[i]];
-  out->worst = brim_balance_worst(&s->balance);
+  read_costs(s, out);
   return BRIM_OK;
 }
 
@@ -206,13 +211,10 @@ int brim_assign_improve(brim_share *s, brim_assignment *assignment, brim_error *
 int brim_assign_freely(brim_share *s, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) {
   uint64_t bins = 1, ranks = ranks_of(s);
   BRIM_TRY(make_room(s, out, err));
-  bool open = brim_budget_open(&s->recipe->budget);
-  if (!open)
+  if (parts == 0 && !brim_budget_open(&s->recipe->budget))
     BRIM_TRY(pack_sorted(s, &bins, err));
   BRIM_TRY(set_parts(s, parts, bins, out, err));
-  *fits = bins <= out->parts * ranks;
-  if (!*fits)
-    return BRIM_OK;
+  *fits = true;
   if (ranks == 1)
     return adopt_bins(s, bins, out, err);
   BRIM_TRY(rows_as_items(s, out->parts, err));
@@ -221,6 +223,9 @@ int brim_assign_freely(brim_share *s, uint64_t parts, brim_assignment *out, bool
     read_items(s, out);
     return BRIM_OK;
   }
+  *fits = parts == 0;
+  if (!*fits)
+    return BRIM_OK;
   BRIM_TRY(adopt_bins(s, bins, out, err));
   return brim_assign_improve(s, out, err);
 }

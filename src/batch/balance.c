@@ -174,6 +174,13 @@ double brim_balance_worst(const brim_balance *b) {
   return b->costs[costliest(b)];
 }
 
+double brim_balance_mean(const brim_balance *b) {
+  double total = 0;
+  for (uint32_t rank = 0; rank < b->ranks; rank++)
+    total += b->costs[rank];
+  return total / b->ranks;
+}
+
 /* lists[starts[rank] .. starts[rank + 1]): the rank's items, costliest first. */
 static void make_lists(brim_balance *b) {
   memset(b->starts, 0, ((size_t)b->ranks + 1) * sizeof *b->starts);
@@ -250,10 +257,7 @@ static void perform(brim_balance *b, const exchange *e, uint32_t to) {
 }
 
 void brim_balance_improve(brim_balance *b) {
-  double total = 0;
-  for (uint32_t rank = 0; rank < b->ranks; rank++)
-    total += b->costs[rank];
-  double enough = total / b->ranks * 1.0005;
+  double enough = brim_balance_mean(b) * 1.0005;
   for (uint32_t round = 0; round < 8 * b->ranks + 64; round++) {
     uint32_t from = costliest(b), best_to = 0;
     if (b->costs[from] <= enough)

@@ -46,5 +46,6 @@ void brim_balance_adopt(brim_balance *balance);
 void brim_balance_improve(brim_balance *balance);
 /* Cost of the costliest rank. */
 double brim_balance_worst(const brim_balance *balance);
+double brim_balance_mean(const brim_balance *balance);
 
 #endif

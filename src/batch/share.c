@@ -99,17 +99,16 @@ static int look_at_rows(brim_share *s, const int32_t *lengths, const uint32_t *r
 
 /* A step made of token-budget batches: they go to the ranks whole, or its rows anew where that leaves the costliest rank less. */
 static int share_batches(brim_share *s, bool free, const uint32_t *ends, uint32_t base, uint64_t batches, brim_error *err) {
+  uint64_t ranks = (uint64_t)s->recipe->world, parts = (batches + ranks - 1) / ranks;
+  bool anew = s->recipe->options.tail != BRIM_TAIL_FILL;
+  if (anew)
+    BRIM_TRY((free ? brim_assign_freely : brim_assign_neighbours)(s, parts, &s->second, &anew, err));
+  if (anew && free && s->second.worst <= s->second.mean * 1.001)
+    return write_parts(s, &s->second, err);
   BRIM_TRY(brim_assign_batches(s, ends, base, batches, &s->first, err));
-  if (s->recipe->options.tail == BRIM_TAIL_FILL)
-    return write_parts(s, &s->first, err);
-  bool fits = false;
-  if (free) {
-    BRIM_TRY(brim_assign_freely(s, s->first.parts, &s->second, &fits, err));
+  if (free && s->recipe->options.tail != BRIM_TAIL_FILL)
     BRIM_TRY(brim_assign_improve(s, &s->first, err));
-  } else {
-    BRIM_TRY(brim_assign_neighbours(s, s->first.parts, &s->second, &fits, err));
-  }
-  return write_parts(s, fits && s->second.worst < s->first.worst ? &s->second : &s->first, err);
+  return write_parts(s, anew && s->second.worst < s->first.worst ? &s->second : &s->first, err);
 }
 
 int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
@@ -126,10 +125,6 @@ int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows,
   if (!recipe->options.batch_size)
     return share_batches(s, free, ends, base, batches, err);
   bool fits;
-  if (free) {
-    BRIM_TRY(brim_assign_freely(s, 0, &s->first, &fits, err));
-  } else {
-    BRIM_TRY(brim_assign_neighbours(s, 0, &s->first, &fits, err));
-  }
+  BRIM_TRY((free ? brim_assign_freely : brim_assign_neighbours)(s, 0, &s->first, &fits, err));
   return write_parts(s, &s->first, err);
 }

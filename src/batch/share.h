@@ -12,6 +12,7 @@ typedef struct brim_assignment {
   size_t room;
   uint64_t parts; /* of each rank */
   double worst;   /* cost of the costliest rank */
+  double mean;    /* of all ranks */
 } brim_assignment;
 
 typedef struct brim_share {
@@ -48,8 +49,8 @@ int brim_share_step(brim_share *share, const int32_t *lengths, const uint32_t *r
 /* Whole batches dealt to the ranks. */
 int brim_assign_batches(brim_share *share, const uint32_t *ends, uint32_t base, uint64_t batches, brim_assignment *out,
                         brim_error *err) BRIM_CHECK;
-/* Neighbours in `sorted` stay together: for padded rows, required multiples, a rows function and file order. `parts` 0: as few as
- * the budget allows; otherwise so many, and *fits tells whether they hold everything. */
+/* The other two make so many parts a rank (0: as few as the budget allows); *fits tells whether those hold everything.
+ * Neighbours in `sorted` stay together: for padded rows, required multiples, a rows function and file order. */
 int brim_assign_neighbours(brim_share *share, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) BRIM_CHECK;
 /* Any rows may stand together (ragged): best fit for the budget, LPT and swaps for the ranks. */
 int brim_assign_freely(brim_share *share, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) BRIM_CHECK;

@@ -75,6 +75,18 @@ static void empty_part(void) {
   brim_batch_free(&batch);
 }
 
+static void reserved(void) {
+  brim_batch batch = {0};
+  brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3});
+  ok_int(brim_batch_reserve(&batch, runtime, 16, 3, NULL), BRIM_OK, "reserve");
+  const void *ids = batch.ids, *types = batch.type_ids, *offsets = batch.offsets, *rows = batch.rows;
+  fill(&batch, plan, 0, 0);
+  ok(batch.ids == ids && batch.type_ids == types && batch.offsets == offsets && batch.rows == rows,
+     "a fill within it moves nothing");
+  brim_plan_free(plan);
+  brim_batch_free(&batch);
+}
+
 static void mismatch(void) {
   brim_batch batch = {0};
   brim_plan *plan;
@@ -103,6 +115,7 @@ int main(void) {
   ragged();
   cut();
   empty_part();
+  reserved();
   mismatch();
   brim_dataset_free(dataset);
   brim_runtime_free(runtime);

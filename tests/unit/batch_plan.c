@@ -82,6 +82,8 @@ static void steps_and_parts(void) {
          "three ranks, an empty part");
   expect(ten, 10, (brim_plan_options){.batch_size = 4, .drop_last = true}, " 0 1 2 3 | 4 5 6 7", "drop_last");
   expect(ten, 10, (brim_plan_options){.max_tokens = 30, .drop_last = true}, " 0 1 2 | 3 4 5 | 6 7 8", "drop_last with a budget");
+  expect(ten, 10, (brim_plan_options){.max_tokens = 20, .accumulate = 2, .drop_last = true}, " 0 1 | 2 3 | 4 5 | 6 7",
+         "drop_last: a step with too few batches");
   expect(ten, 10, (brim_plan_options){.max_tokens = 30, .required_batch_size_multiple = 2}, " 0 1 | 2 3 | 4 5 | 6 7 | 8 9",
          "a required multiple");
   expect(ten, 10, (brim_plan_options){.max_tokens = 30, .world_size = 2, .tail = BRIM_TAIL_FILL}, " 0 1 2 | 6 7 8 / 3 4 5 | 9",
@@ -151,6 +153,11 @@ static void hashes(void) {
   ok(hash != hash_of(lengths, 100, seed, 0), "another seed");
   cut.max_tokens = 100;
   ok(hash != hash_of(lengths, 100, cut, 0), "other cuts");
+  brim_plan_options whole = {.batch_size = 8}, parts = {.batch_size = 8, .max_rows = 4};
+  ok(hash_of(lengths, 100, whole, 0) != hash_of(lengths, 100, parts, 0), "the same rows in the same order, cut elsewhere");
+  int32_t equal[8] = {10, 10, 10, 10, 10, 10, 10, 10};
+  brim_plan_options five = {.batch_size = 8, .max_tokens = 50}, four = {.batch_size = 8, .max_rows = 4};
+  ok(hash_of(equal, 8, five, 0) != hash_of(equal, 8, four, 0), "5 and 3 rows are not 4 and 4");
   size.batch_size = 9;
   ok(hash != hash_of(lengths, 100, size, 0), "another size");
   ok(hash != hash_of(lengths, 99, o, 0), "other rows");

@@ -1,0 +1,97 @@
+/* analyze: the distribution of lengths, and every strategy's slots side by side. */
+#include "brim/study.h"
+#include "tap.h"
+
+static brim_runtime *runtime;
+
+static brim_dataset *dataset_of(const int32_t *lengths, uint64_t rows) {
+  static int32_t ids[1000];
+  brim_sample samples[1000];
+  brim_dataset *dataset;
+  for (uint64_t i = 0; i < rows; i++)
+    samples[i] = (brim_sample){.ids = ids, .length = lengths[i], .label = 0};
+  if (brim_dataset_from_samples(runtime, samples, rows, NULL, &dataset, NULL))
+    exit(99);
+  return dataset;
+}
+
+static const brim_strategy_study *find(const brim_study *study, brim_batching batching, brim_padding padding) {
+  for (int i = 0; i < study->strategy_count; i++)
+    if (study->strategies[i].batching == batching && study->strategies[i].padding == padding)
+      return &study->strategies[i];
+  return NULL;
+}
+
+static void distribution(void) {
+  brim_dataset *dataset = dataset_of((int32_t[]){4, 2, 9, 2, 3, 7, 2, 5, 30, 6}, 10);
+  brim_plan_options options = {.batch_size = 2, .max_length = 10};
+  brim_study study;
+  ok_int(brim_study_dataset(runtime, dataset, &options, &study, NULL), BRIM_OK, "study");
+  ok(study.rows == 10 && study.tokens == 50 && study.shortest == 2 && study.longest == 10, "rows, tokens, ends");
+  ok(study.truncated == 1 && study.lost == 20, "truncation");
+  ok_near(study.mean, 5, 0, "mean");
+  ok_near(study.median, 4.5, 0, "median");
+  ok(study.percentiles[0] == 2 && study.percentiles[30] == 2 && study.percentiles[31] == 3 && study.percentiles[50] == 4 &&
+         study.percentiles[90] == 9 && study.percentiles[91] == 10 && study.percentiles[100] == 10,
+     "percentiles");
+  ok(study.histogram[2] == 3 && study.histogram[10] == 1 && study.histogram[8] == 0 && study.histogram[0] == 0, "histogram");
+  brim_study_free(&study);
+  brim_study_free(&study);
+  brim_study_free(NULL);
+  brim_dataset_free(dataset);
+}
+
+static void strategies(void) {
+  int32_t lengths[200];
+  uint64_t tokens = 0;
+  for (int i = 0; i < 200; i++)
+    tokens += (uint64_t)(lengths[i] = 5 + (i * 7919) % 200);
+  brim_dataset *dataset = dataset_of(lengths, 200);
+  brim_plan_options options = {.batch_size = 8, .max_length = 250};
+  brim_study study;
+  ok_int(brim_study_dataset(runtime, dataset, &options, &study, NULL), BRIM_OK, "study");
+  for (int i = 0; i < study.strategy_count; i++) {
+    const brim_strategy_study *s = &study.strategies[i];
+    ok(s->ledger.tokens == tokens && s->ledger.rows_planned == 200 && s->ledger.drops == NULL &&
+           fabs(s->padding_share - (1 - (double)tokens / (double)s->ledger.slots)) < 1e-12,
+       "%s, %s: %llu slots", brim_batching_name(s->batching), brim_padding_name(s->padding), (unsigned long long)s->ledger.slots);
+  }
+  ok_int(find(&study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH)->ledger.slots, 200 * 250, "fixed");
+  ok_int(find(&study, BRIM_RANDOM, BRIM_PAD_NONE)->ledger.slots, tokens, "ragged");
+  uint64_t random = find(&study, BRIM_RANDOM, BRIM_PAD_LONGEST)->ledger.slots;
+  uint64_t uniform = find(&study, BRIM_UNIFORM, BRIM_PAD_LONGEST)->ledger.slots;
+  uint64_t sorted = find(&study, BRIM_SORTED, BRIM_PAD_LONGEST)->ledger.slots;
+  ok(random > uniform && uniform > sorted && sorted > tokens, "random > uniform > sorted > tokens");
+  ok(find(&study, BRIM_PACKED, BRIM_PAD_NONE)->ledger.batches == (tokens + 1999) / 2000, "packed into 8 * 250 tokens");
+  brim_study_free(&study);
+
+  options = (brim_plan_options){.max_tokens = 1000};
+  ok_int(brim_study_dataset(runtime, dataset, &options, &study, NULL), BRIM_OK, "by tokens");
+  ok_int(find(&study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH)->ledger.slots, 200 * 204, "fixed at the longest row");
+  brim_study_free(&study);
+  brim_dataset_free(dataset);
+}
+
+static void edges(void) {
+  brim_dataset *empty = dataset_of(NULL, 0);
+  brim_plan_options options = {.batch_size = 8};
+  brim_study study;
+  brim_error err = {0};
+  ok_int(brim_study_dataset(runtime, empty, &options, &study, NULL), BRIM_OK, "no rows");
+  ok(study.rows == 0 && study.longest == 0 && study.histogram[0] == 0 && study.strategies[0].padding_share == 0, "all zero");
+  brim_study_free(&study);
+  options.batch_size = 0;
+  ok_int(brim_study_dataset(runtime, empty, &options, &study, &err), BRIM_E_USAGE, "neither batch_size nor max_tokens");
+  ok(study.histogram == NULL && study.runtime == NULL, "nothing is left");
+  brim_dataset_free(empty);
+}
+
+int main(void) {
+  if (brim_runtime_new(NULL, &runtime, NULL))
+    return 1;
+  distribution();
+  strategies();
+  edges();
+  brim_runtime_free(runtime);
+  return tap_done();
+}
