@@ -55,8 +55,10 @@ ssize_t write(int fd, const void *bytes, size_t count) {
   return file_fault_strike();
 }
 
+/* The machine itself does not fail here, so nothing need reach the disk: that would take most of a test's time. */
 int fsync(int fd) {
-  return (int)(file_fault_hits(false) ? file_fault_strike() : syscall(SYS_fsync, fd));
+  (void)fd;
+  return (int)(file_fault_hits(false) ? file_fault_strike() : 0);
 }
 
 int ftruncate(int fd, off_t length) {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/file.h>
 
+#include "file_faults.h"
 #include "train_case.h"
 
 static const char *model_folder;

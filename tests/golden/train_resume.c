@@ -166,7 +166,7 @@ static void killed_anywhere(const float *weights, const char *log) {
   int state, deaths = 0;
   for (int i = 1; i <= 6; i++) {
     pid_t child = train_in_child(output, -1);
-    usleep((useconds_t)(i * 7919 % 60) * 1000 + 5000);
+    usleep((useconds_t)(i * 7919 % 28) * 1000 + 3000);
     kill(child, SIGKILL);
     waitpid(child, &state, 0);
     deaths += WIFSIGNALED(state);
