@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test sanitize bench install deps clean help
+.PHONY: all quickstart test sanitize bench bench-plan install deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -24,10 +24,12 @@ test: all ## every test
 sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
 	@MESON=$(MESON) tools/sanitize
 
-bench: all ## every benchmark of bench/
-	@set -e; for script in bench/bench_*.py; do BRIM=$(BUILD)/brim tools/bench $$script; done
+bench: bench-train bench-tokenizers bench-plan ## the benchmarks; each makes its own environment for the peers
 
-bench-%: all ## one of them: bench-train runs bench/bench_train.py
+bench-plan: all
+	$(BUILD)/bench/bench_plan
+
+bench-%: all ## one of them: bench-train runs bench/bench_train.py, with ARGS="--rounds 3"
 	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(ARGS)
 
 install: all ## program, library, headers, manual pages
