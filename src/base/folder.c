@@ -163,25 +163,44 @@ int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, siz
   return BRIM_OK;
 }
 
-int brim_remove_tree(brim_runtime *runtime, const char *path, brim_error *err) {
+/* Empties the folder that `fd` names, and closes it. Gives an errno. Asks for no memory of the runtime's, so that it also tidies
+ * up when that is gone. */
+static int empty_folder(int fd) {
+  DIR *folder = fdopendir(fd);
+  if (!folder) {
+    int number = errno;
+    close(fd);
+    return number;
+  }
+  int number = 0;
+  for (const struct dirent *entry; !number && (entry = readdir(folder));) {
+    const char *name = entry->d_name;
+    if (strcmp(name, ".") == 0 || strcmp(name, "..") == 0 || unlinkat(fd, name, 0) == 0)
+      continue;
+    int child = errno == EISDIR ? openat(fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    number = child < 0 ? errno : empty_folder(child);
+    if (!number && unlinkat(fd, name, AT_REMOVEDIR) != 0)
+      number = errno;
+  }
+  closedir(folder);
+  return number;
+}
+
+static int remove_tree(const char *path) {
   struct stat info;
   if (lstat(path, &info) != 0)
-    return errno == ENOENT ? BRIM_OK : brim_error_system(err, path, "remove", errno);
+    return errno == ENOENT ? 0 : errno;
   if (!S_ISDIR(info.st_mode))
-    return unlink(path) == 0 ? BRIM_OK : brim_error_system(err, path, "remove the file", errno);
-  char **names;
-  size_t count;
-  BRIM_TRY(brim_list_folder(runtime, path, &names, &count, err));
-  int status = BRIM_OK;
-  for (size_t i = 0; i < count && status == BRIM_OK; i++) {
-    char *child = brim_path_join(runtime, path, names[i]);
-    status = child ? brim_remove_tree(runtime, child, err) : BRIM_NOMEM(err);
-    brim_release(runtime, child);
-  }
-  brim_names_free(runtime, names, count);
-  if (status != BRIM_OK)
-    return status;
-  return rmdir(path) == 0 ? BRIM_OK : brim_error_system(err, path, "remove the folder", errno);
+    return unlink(path) == 0 ? 0 : errno;
+  int fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+  int number = fd < 0 ? errno : empty_folder(fd);
+  return number ? number : rmdir(path) == 0 ? 0 : errno;
+}
+
+int brim_remove_tree(brim_runtime *runtime, const char *path, brim_error *err) {
+  (void)runtime;
+  int number = remove_tree(path);
+  return number ? brim_error_system(err, path, "remove", number) : BRIM_OK;
 }
 
 static int copy_bytes(int from, const char *name, brim_file *to, char *buffer, size_t size, brim_error *err) {
@@ -321,10 +340,8 @@ int brim_folder_commit(brim_folder *folder, brim_error *err) {
 void brim_folder_free(brim_folder *folder) {
   if (!folder)
     return;
-  if (folder->temporary) {
-    int removed = brim_remove_tree(folder->runtime, folder->temporary, NULL);
-    (void)removed; /* a temporary that cannot be removed is left; there is nobody to tell */
-  }
+  if (folder->temporary)
+    remove_tree(folder->temporary); /* when that fails it is left: there is nobody to tell */
   brim_release(folder->runtime, folder->temporary);
   brim_release(folder->runtime, folder->path);
   brim_release(folder->runtime, folder);

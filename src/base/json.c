@@ -249,7 +249,9 @@ static int read_number(brim_json_reader *r, brim_json_token *token, brim_error *
   }
   token->text = r->bytes + from;
   token->length = r->at - from;
-  token->kind = whole && brim_number_integer(token->text, token->length, &token->integer) ? BRIM_JSON_INT : BRIM_JSON_REAL;
+  whole = whole && brim_number_integer(token->text, token->length, &token->integer);
+  bool negative_zero = whole && token->integer == 0 && *token->text == '-';
+  token->kind = whole && !negative_zero ? BRIM_JSON_INT : BRIM_JSON_REAL;
   if (!brim_number_real(token->text, token->length, &token->real))
     return fail(r, from, err, "a number that is too large");
   return BRIM_OK;

@@ -10,7 +10,7 @@ typedef enum brim_json_kind {
   BRIM_JSON_END, /* the document is over */
   BRIM_JSON_NULL,
   BRIM_JSON_BOOL,
-  BRIM_JSON_INT,  /* no fraction, no exponent, fits in int64 */
+  BRIM_JSON_INT,  /* no fraction, no exponent, fits in int64, not -0 */
   BRIM_JSON_REAL, /* any other number */
   BRIM_JSON_STRING,
   BRIM_JSON_KEY,
