@@ -3,18 +3,21 @@
 
     python3 -m venv /tmp/diff && /tmp/diff/bin/pip install tokenizers==0.23.3
     /tmp/diff/bin/python tools/diff_tokenizers.py --library build/src/libbrim.so TOKENIZER.json... [--strings 1000000] [--seed 1]
-        [--code-points] [--offsets]
+        [--code-points] [--offsets] [--variants]
 
 Every tokenizer gets the same strings: built from pieces that hurt (marks, blanks, special tokens, scripts, pictographs, long runs) and
 from uniformly random code points. --code-points also tries every scalar value alone and between two letters. Ends with status 1 at
-the first tokenizer that differs anywhere, after printing up to ten differing strings.
+the first tokenizer that differs anywhere, after printing up to ten differing strings. --variants also tries made-up tokenizers: the
+small ones of the tests with every other normalizer, pre-tokenizer and model option that brim knows.
 """
 
 import argparse
 import ctypes
 import json
+import pathlib
 import random
 import sys
+import tempfile
 
 import tokenizers
 from tokenizers import Tokenizer
@@ -59,6 +62,10 @@ class Brim:
     def check(self, status):
         if status:
             raise RuntimeError(f"brim: status {status}: {self.error.message.decode()}")
+
+    def close(self):
+        self.lib.brim_scratch_free(self.scratch)
+        self.lib.brim_tokenizer_free(self.tokenizer)
 
     def encode(self, text):
         raw = text.encode()
@@ -115,6 +122,121 @@ def code_points():
             yield "a" + chr(c) + "b"
 
 
+GPT2 = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+LLAMA = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+O200K = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]*[\p{Ll}\p{Lm}\p{Lo}\p{M}]+(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+         r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}]+[\p{Ll}\p{Lm}\p{Lo}\p{M}]*(?i:'s|'t|'re|'ve|'m|'ll|'d)?|"
+         r"\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+
+
+def normalizer_variants(charsmap):
+    def replace(pattern, content, kind="Regex"):
+        return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+    right = {"type": "Strip", "strip_left": False, "strip_right": True}
+    plain = ["NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "Nmt", "ByteLevel"]
+    variants = [[{"type": name}] for name in plain]
+    variants += [[{"type": "Strip", "strip_left": a, "strip_right": b}] for a, b in ((True, False), (True, True))]
+    variants += [[right], [{"type": "Prepend", "prepend": "▁"}], [{"type": "Prepend", "prepend": "xy"}, {"type": "NFC"}],
+                 [replace(" ", "▁", "String")], [replace("``", '"', "String"), replace("''", '"', "String")], [replace(r"\s+", " ")],
+                 [replace(" {2,}", "▁")], [replace(r"\s{2,}|[\n\r\t]", " "), right], [replace(r"[^a-z\p{L}]", "")],
+                 [charsmap], [charsmap, right, replace(" {2,}", "▁")], [charsmap, {"type": "Lowercase"}],
+                 [{"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}], [{"type": "NFD"}, {"type": "NFC"}, {"type": "NFKC"}]]
+    variants += [[{"type": "BertNormalizer", "clean_text": a, "handle_chinese_chars": b, "strip_accents": c, "lowercase": d}]
+                 for a in (True, False) for b in (True, False) for c in (None, True, False) for d in (True, False)]
+    return variants
+
+
+def pretokenizer_variants():
+    def split(pattern, behavior="Isolated", invert=False, kind="Regex"):
+        return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": invert}
+
+    def metaspace(scheme, cut):
+        return {"type": "Metaspace", "replacement": "▁", "prepend_scheme": scheme, "split": cut}
+
+    def byte_level(prefix, regex):
+        return {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": regex}
+
+    behaviors = ["Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"]
+    variants = [[{"type": "WhitespaceSplit"}], [{"type": "Whitespace"}], [{"type": "BertPreTokenizer"}],
+                [{"type": "Digits", "individual_digits": True}], [{"type": "Digits", "individual_digits": False}],
+                [{"type": "CharDelimiterSplit", "delimiter": "e"}], [{"type": "Whitespace"}, {"type": "Digits", "individual_digits": True}]]
+    variants += [[{"type": "Punctuation", "behavior": b}] for b in behaviors]
+    variants += [[split(r"\s+|[a-c]", b)] for b in behaviors] + [[split(r"\w+", b, True)] for b in behaviors]
+    variants += [[split("the", b, False, "String")] for b in behaviors]
+    variants += [[split(p)] for p in (GPT2, LLAMA, O200K, r"\p{N}{1,3}", r"(?:\p{Lu}|\d)x?", r"[一-龥぀-ゟ゠-ヿ]+", r"[^\r\n]+?".replace("+?", "+"))]
+    variants += [[metaspace(s, c)] for s in ("always", "first", "never") for c in (True, False)]
+    variants += [[{"type": "WhitespaceSplit"}, metaspace(s, True)] for s in ("always", "first", "never")]
+    variants += [[byte_level(p, r)] for p in (True, False) for r in (True, False)]
+    variants += [[split(LLAMA), byte_level(False, False)], [split(O200K, "Removed", True), byte_level(False, False)]]
+    return variants
+
+
+def sequence(kind, items):
+    names = {"normalizer": "normalizers", "pre_tokenizer": "pretokenizers"}
+    return items[0] if len(items) == 1 else {"type": "Sequence", names[kind]: items}
+
+
+def variants(folder):
+    """(name, tokenizer.json) of many combinations; each is a small tokenizer with a few things changed."""
+    base = {name: json.load(open(f"{folder}/{name}/tokenizer.json", encoding="utf-8")) for name in
+            ("wordpiece-uncased", "wordpiece-cased", "byte-bpe", "unigram")}
+    charsmap = base["unigram"]["normalizer"]
+    for name, tokenizer in base.items():
+        for key, lists in (("normalizer", normalizer_variants(charsmap)), ("pre_tokenizer", pretokenizer_variants())):
+            for items in lists:
+                yield f"{name} {key} {json.dumps(items)[:150]}", dict(tokenizer, **{key: sequence(key, items)})
+    spaced = {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True}
+    for items in normalizer_variants(charsmap):
+        yield f"unigram, Metaspace, {json.dumps(items)[:150]}", dict(base["unigram"], normalizer=sequence("normalizer", items), pre_tokenizer=spaced)
+    yield from option_variants(base)
+
+
+def option_variants(base):
+    def changed(name, model=None, **parts):
+        tokenizer = json.loads(json.dumps(base[name]))
+        tokenizer.update(parts)
+        for key, value in (model or {}).items():
+            if value is None:
+                tokenizer["model"].pop(key)
+            else:
+                tokenizer["model"][key] = value
+        return tokenizer
+
+    bpe = base["byte-bpe"]["model"]
+    holes = {t: i for t, i in bpe["vocab"].items() if t not in "ĠeĊ"}
+    merges = [m for m in bpe["merges"] if all(t in holes for t in (*m, "".join(m)))]
+    fallback = dict(bpe["vocab"], **{f"<0x{b:02X}>": 5000 + b for b in range(256)})
+    for options in ({"ignore_merges": True}, {"fuse_unk": True, "unk_token": "<unk>"}, {"unk_token": "<unk>"}, {"byte_fallback": True}):
+        yield f"byte-bpe {options}", changed("byte-bpe", options)
+        yield f"byte-bpe, no bytes, {options}", changed("byte-bpe", options, pre_tokenizer=None)
+        yield f"byte-bpe, holes, {options}", changed("byte-bpe", dict(options, vocab=holes, merges=merges))
+        yield f"byte-bpe, fallback, {options}", changed("byte-bpe", dict(options, vocab=fallback, byte_fallback=True), pre_tokenizer=None)
+    yield "byte-bpe, holes", changed("byte-bpe", {"vocab": holes, "merges": merges})
+    yield "byte-bpe, merges as text", changed("byte-bpe", {"merges": [" ".join(m) for m in bpe["merges"]]})
+    yield "byte-bpe, suffix", changed("byte-bpe", {"end_of_word_suffix": "e", "unk_token": "<unk>"})
+    pieces = base["unigram"]["model"]["vocab"]
+    byte_pieces = pieces + [[f"<0x{b:02X}>", -20.0] for b in range(256)]
+    yield "unigram, bytes", changed("unigram", {"vocab": byte_pieces, "byte_fallback": True})
+    yield "unigram, equal scores", changed("unigram", {"vocab": [[p, -1.0] for p, _ in pieces]})
+    yield "unigram, rounded scores", changed("unigram", {"vocab": [[p, round(s, 0)] for p, s in pieces]})
+    for limit in (1, 5):
+        yield f"wordpiece, at most {limit}", changed("wordpiece-uncased", {"max_input_chars_per_word": limit})
+    yield "wordpiece, no type", changed("wordpiece-uncased", {"type": None})
+    yield "wordpiece, prefix", changed("wordpiece-uncased", {"continuing_subword_prefix": ""})
+    for name in base:
+        for flags in range(16):
+            token = {"single_word": bool(flags & 1), "lstrip": bool(flags & 2), "rstrip": bool(flags & 4), "normalized": bool(flags & 8),
+                     "special": False}
+            vocab = base[name]["model"]["vocab"]
+            known = dict(vocab) if isinstance(vocab, dict) else {piece: i for i, (piece, _) in enumerate(vocab)}
+            added, fresh = list(base[name]["added_tokens"]), len(vocab)
+            for content in ("The", "zq zq", "  ", "É", "[MAS", "x[MASK]y"):
+                added.append(dict(token, id=known.get(content, fresh), content=content))
+                fresh += content not in known
+            yield f"{name}, added {token}", changed(name, added_tokens=added)
+
+
 def batches(strings):
     batch = []
     for s in strings:
@@ -157,9 +279,33 @@ def compare(brim, hf, strings, offsets):
     return count, differ
 
 
+def run_variants(args):
+    root = pathlib.Path(__file__).resolve().parent.parent
+    failed, count = False, 0
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/tokenizer.json"
+        for name, tokenizer in variants(root / "tests" / "golden" / "tokenizers"):
+            pathlib.Path(path).write_text(json.dumps(tokenizer), encoding="utf-8")
+            hf, brim = Tokenizer.from_file(path), Brim(args.library, path)
+            rng = random.Random(args.seed)
+            strings = [make_string(rng) for _ in range(args.strings)]
+            try:
+                seen, differ = compare(brim, hf, strings, args.offsets)
+            except RuntimeError as error:
+                seen, differ, name = 0, 1, f"{name}: {error}"
+            brim.close()
+            count += 1
+            if differ:
+                failed = True
+                print(json.dumps({"variant": name, "strings": seen, "differ": differ}), flush=True)
+    print(json.dumps({"variants": count, "strings of each": args.strings, "all the same": not failed}))
+    return failed
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("tokenizers", nargs="+")
+    parser.add_argument("tokenizers", nargs="*")
+    parser.add_argument("--variants", action="store_true")
     parser.add_argument("--library", required=True)
     parser.add_argument("--strings", type=int, default=100000)
     parser.add_argument("--seed", type=int, default=1)
@@ -169,6 +315,8 @@ def main():
     if tokenizers.__version__ != WHEEL:
         sys.exit(f"diff_tokenizers: needs tokenizers {WHEEL}, found {tokenizers.__version__}")
     failed = False
+    if args.variants:
+        failed = run_variants(args)
     for path in args.tokenizers:
         hf = Tokenizer.from_file(path)
         hf.no_padding()

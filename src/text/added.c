@@ -312,9 +312,11 @@ bool brim_added_next(brim_added_scan *s, brim_added_match *match) {
     if (token->single_word && !is_word_apart(s, begin, end))
       continue;
     if (token->left_strip)
-      begin = strip_left(s, begin);
+      begin = begin > s->covered ? strip_left(s, begin) : s->covered;
     if (token->right_strip)
       end = strip_right(s, end);
+    if (begin >= end)
+      continue; /* the blanks of the token before have swallowed it */
     *match = (brim_added_match){begin, end, token->id};
     s->covered = end;
     return true;

@@ -74,6 +74,7 @@ static bool find_shape(brim_tokenizer *t) {
   if (t->normalizer.count != 3 || !is_kind(first, BRIM_NORMAL_CHARSMAP) || !strips_right(step_at(t, 1)) ||
       !replaces(step_at(t, 2), " {2,}", last->replacement) || !look_at_charsmap(s, &first->charsmap))
     return false;
+  s->guard_inner = true;
   for (const char *c = "\t\n\r"; *c; c++)
     s->blanks[(uint8_t)*c] = maps_to(&first->charsmap, *c, " ");
   return true;
@@ -108,6 +109,33 @@ static int put_new_word(const pass *p, const char *bytes, size_t length, bool pl
   return brim_fast_piece(p->tokenizer, p->scratch, piece->data, piece->length, p->ids, p->err);
 }
 
+/* A word that is read differently among others than by itself: white space that runs together with the blank before it or would
+ * be stripped behind it, a replacement character (which is not prepended again), a mark that shares the blank's grapheme. */
+static bool is_guarded(const brim_spaced *s, const char *bytes, size_t length) {
+  uint32_t code;
+  size_t first = (size_t)brim_utf8_next(bytes, &code);
+  if (s->guard_joining && brim_char_joins(code))
+    return true;
+  if (s->guard_white &&
+      (brim_char_is(code, BRIM_CHAR_WHITE) || (length >= s->lead_length && memcmp(bytes, s->lead, s->lead_length) == 0)))
+    return true;
+  for (size_t at = first; s->guard_inner && at < length;) {
+    at += (size_t)brim_utf8_next(bytes + at, &code);
+    if (brim_char_is(code, BRIM_CHAR_WHITE))
+      return true;
+  }
+  return false;
+}
+
+/* Not a status of the library: the section must go the exact way. */
+enum { GUARDED = -1 };
+
+static int put_checked(const pass *p, const char *bytes, size_t length, bool plain) {
+  if (!plain && is_guarded(&p->tokenizer->spaced, bytes, length))
+    return GUARDED;
+  return put_new_word(p, bytes, length, plain);
+}
+
 /* Looks all words of the group up, in order, and works out those that are new. */
 static int drain(const pass *p, brim_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
@@ -120,25 +148,11 @@ static int drain(const pass *p, brim_group *group) {
       continue;
     }
     size_t before = p->ids->count;
-    BRIM_TRY(put_new_word(p, word->bytes, word->length, word->plain));
+    BRIM_TRY(put_checked(p, word->bytes, word->length, word->plain));
     brim_cache_put(&p->scratch->cache, word->set, word->key, p->ids->at + before, p->ids->count - before);
   }
   group->count = 0;
   return BRIM_OK;
-}
-
-/* A word that is read differently behind a blank than by itself: white space that runs together with the blank, a replacement
- * character (which is not prepended again), a mark that shares the blank's grapheme. */
-static bool is_guarded(const brim_spaced *s, const char *bytes, size_t length) {
-  uint8_t first = (uint8_t)bytes[0];
-  if (first > 0x20 && first < 0x7F)
-    return false;
-  uint32_t code;
-  brim_utf8_next(bytes, &code);
-  if (s->guard_joining && brim_char_joins(code))
-    return true;
-  return s->guard_white &&
-         (brim_char_is(code, BRIM_CHAR_WHITE) || (length >= s->lead_length && memcmp(bytes, s->lead, s->lead_length) == 0));
 }
 
 /* The end of the word at text[at]; *plain: nothing but bytes that the normalizer leaves alone. */
@@ -156,11 +170,8 @@ static size_t word_end(const brim_spaced *s, const char *text, size_t at, size_t
   return at;
 }
 
-int brim_spaced_run(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
-                    brim_error *err) {
-  const brim_spaced *s = &t->spaced;
-  pass p = {t, scratch, ids, err};
-  size_t before = ids->count;
+static int put_words(const pass *p, const char *text, size_t length) {
+  const brim_spaced *s = &p->tokenizer->spaced;
   brim_group group;
   group.count = 0;
   for (size_t at = 0, end; at < length; at = end) {
@@ -169,18 +180,25 @@ int brim_spaced_run(const brim_tokenizer *t, brim_scratch *scratch, const char *
       continue;
     bool plain;
     end = word_end(s, text, at, length, &plain);
-    if (!plain && is_guarded(s, text + at, end - at)) {
-      ids->count = before;
-      return brim_fast_exact(t, scratch, text, length, ids, err);
-    }
     if (end - at > BRIM_WORD_BYTES) {
-      BRIM_TRY(drain(&p, &group));
-      BRIM_TRY(put_new_word(&p, text + at, end - at, plain));
+      BRIM_TRY(drain(p, &group));
+      BRIM_TRY(put_checked(p, text + at, end - at, plain));
       continue;
     }
-    brim_group_add(&group, &scratch->cache, text + at, end - at, length - at >= 16, plain);
+    brim_group_add(&group, &p->scratch->cache, text + at, end - at, length - at >= 16, plain);
     if (group.count == BRIM_GROUP)
-      BRIM_TRY(drain(&p, &group));
+      BRIM_TRY(drain(p, &group));
   }
-  return drain(&p, &group);
+  return drain(p, &group);
+}
+
+int brim_spaced_run(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
+                    brim_error *err) {
+  pass p = {t, scratch, ids, err};
+  size_t before = ids->count;
+  int status = put_words(&p, text, length);
+  if (status != GUARDED)
+    return status;
+  ids->count = before;
+  return brim_fast_exact(t, scratch, text, length, ids, err);
 }
