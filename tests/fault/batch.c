@@ -1,5 +1,5 @@
 /* Planning and collation when memory fails: every allocation of every strategy. */
-#include "brim/batch.h"
+#include "brim/study.h"
 #include "fault.h"
 
 enum { ROWS = 300 };
@@ -33,6 +33,19 @@ static int fill_once(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+static int study_once(brim_runtime *runtime, void *context, brim_error *err) {
+  int32_t ids[] = {1, 2, 3};
+  brim_sample samples[] = {{.ids = ids, .length = 3}, {.ids = ids, .length = 2}, {.ids = ids, .length = 1}};
+  brim_dataset *dataset = NULL;
+  brim_study study = {0};
+  int status = brim_dataset_from_samples(runtime, samples, 3, NULL, &dataset, err);
+  if (status == BRIM_OK)
+    status = brim_study_dataset(runtime, dataset, context, &study, err);
+  brim_study_free(&study);
+  brim_dataset_free(dataset);
+  return status;
+}
+
 int main(void) {
   for (int i = 0; i < ROWS; i++)
     lengths[i] = 10 + (i * 7919) % 500;
@@ -53,5 +66,6 @@ int main(void) {
   }
   brim_plan_options one = {.batch_size = 1};
   fault_check("fill", 1, fill_once, NULL, &one);
+  fault_check("study", 1, study_once, NULL, &one);
   return tap_done();
 }

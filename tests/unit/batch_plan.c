@@ -19,18 +19,16 @@ static brim_plan *plan_of(const int32_t *lengths, uint64_t rows, brim_plan_optio
 /* The parts of all ranks as text: "0 1 | 2 3 / 4 5" with "|" between parts and "/" between ranks. */
 static const char *show(const brim_plan *plan, int32_t world) {
   static char text[4096];
-  char *at = text;
-  *at = 0;
+  size_t used = 0;
+  text[0] = 0;
   for (int32_t rank = 0; rank < world; rank++) {
-    if (rank)
-      at += sprintf(at, " /");
+    used += (size_t)snprintf(text + used, sizeof text - used, "%s", rank ? " /" : "");
     for (uint64_t p = 0; p < brim_plan_parts(plan); p++) {
       brim_planned part;
       brim_plan_part(plan, rank, p, &part);
-      if (p)
-        at += sprintf(at, " |");
+      used += (size_t)snprintf(text + used, sizeof text - used, "%s", p ? " |" : "");
       for (uint32_t i = 0; i < part.count; i++)
-        at += sprintf(at, " %llu", (unsigned long long)part.rows[i]);
+        used += (size_t)snprintf(text + used, sizeof text - used, " %llu", (unsigned long long)part.rows[i]);
     }
   }
   return text;

@@ -73,17 +73,21 @@ static void strategies(void) {
 }
 
 static void edges(void) {
-  brim_dataset *empty = dataset_of(NULL, 0);
+  brim_dataset *one = dataset_of((int32_t[]){7}, 1);
   brim_plan_options options = {.batch_size = 8};
   brim_study study;
   brim_error err = {0};
-  ok_int(brim_study_dataset(runtime, empty, &options, &study, NULL), BRIM_OK, "no rows");
-  ok(study.rows == 0 && study.longest == 0 && study.histogram[0] == 0 && study.strategies[0].padding_share == 0, "all zero");
+  ok_int(brim_study_dataset(runtime, one, &options, &study, NULL), BRIM_OK, "one row");
+  ok(study.shortest == 7 && study.longest == 7 && study.median == 7 && study.percentiles[50] == 7, "its length");
+  ok(study.strategies[0].ledger.slots == 7 && study.strategies[0].padding_share == 0, "no padding");
   brim_study_free(&study);
   options.batch_size = 0;
-  ok_int(brim_study_dataset(runtime, empty, &options, &study, &err), BRIM_E_USAGE, "neither batch_size nor max_tokens");
+  ok_int(brim_study_dataset(runtime, one, &options, &study, &err), BRIM_E_USAGE, "neither batch_size nor max_tokens");
   ok(study.histogram == NULL && study.runtime == NULL, "nothing is left");
-  brim_dataset_free(empty);
+  options.max_tokens = 5;
+  ok_int(brim_study_dataset(runtime, one, &options, &study, &err), BRIM_E_USAGE, "a row over the budget");
+  ok(study.histogram == NULL && study.runtime == NULL, "nothing is left");
+  brim_dataset_free(one);
 }
 
 int main(void) {
