@@ -27,6 +27,8 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 CODE_NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 BANNED = re.compile(r"\b(printf|puts|putchar|perror|exit|abort|rand|srand|setlocale|strtok|malloc|calloc|realloc|free|strdup)\s*\(")
 ALLOCATORS = {"malloc", "calloc", "realloc", "free", "strdup"}
+DEVICE = re.compile(r"\b(cblas_\w+|openblas_\w+|cublas\w+|cudnn\w+|cuda[A-Z]\w+|nccl[A-Z]\w+)")
+DECLARED = re.compile(r"\bBRIM_API\b[^;{]*?\b(brim_\w+)\s*\(")
 MOST_LINES = 650
 GENERATED = {"unicode_tables.c"}
 
@@ -92,6 +94,19 @@ def check_calls(root):
     point(problems, "the library does not print, exit, draw or allocate behind the runtime's back")
 
 
+def check_devices(root):
+    """BLAS and CUDA are named behind ops.h only, NCCL in src/dist only."""
+    problems = []
+    for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
+        parts = path.relative_to(root).parts
+        text = CODE_NOISE.sub(" ", path.read_text(encoding="utf-8"))
+        for match in DEVICE.finditer(text):
+            if parts[:2] == ("src", "ops") and len(parts) > 3 or parts[:2] == ("src", "dist") and match[1].startswith("nccl"):
+                continue
+            problems.append(f"{path.relative_to(root)} names {match[1]}")
+    point(problems, "only src/ops/*/ names BLAS or CUDA, only src/dist NCCL")
+
+
 def check_sizes(root):
     problems = []
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
@@ -101,11 +116,16 @@ def check_sizes(root):
     point(problems, f"no file is longer than {MOST_LINES} lines")
 
 
-def check_exports(library):
+def check_exports(root, library):
     names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.split("\n")
     found = [line.split()[-1] for line in names if line.strip()]
-    strange = [name for name in found if not name.startswith("brim_")]
-    point(strange or ([] if found else ["nothing is exported"]), "the library exports brim_* and nothing else")
+    point([name for name in found if not name.startswith("brim_")], "the library exports brim_* and nothing else")
+    declared = set()
+    for path in files(root / "include", ".h"):
+        declared.update(DECLARED.findall(re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)))
+    problems = [f"{name} is exported but not declared" for name in sorted(set(found) - declared)]
+    problems += [f"{name} is declared but not exported" for name in sorted(declared - set(found))]
+    point(problems, "what is exported is what the public headers declare")
 
 
 def check_globals(library):
@@ -126,8 +146,9 @@ def main():
     for folder in ("cli", "examples"):
         check_public_only(root, folder)
     check_calls(root)
+    check_devices(root)
     check_sizes(root)
-    check_exports(library)
+    check_exports(root, library)
     check_globals(library)
     print(f"1..{count}")
     return 1 if failed else 0
