@@ -85,9 +85,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
   int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   t->saved_step = t->state.step;
-  BRIM_TRY(brim_trainer_emit_checkpoint(t, err));
-  t->state.scheduled = false;
-  return BRIM_OK;
+  return brim_trainer_emit_checkpoint(t, err);
 }
 
 /* ---- in order --------------------------------------------------------------------------------------------- */
@@ -132,8 +130,6 @@ int brim_trainer_interrupt(brim_trainer *t, brim_error *err) {
   t->state = t->safe;
   if (!t->folder.output || t->state.step == 0)
     return BRIM_OK;
-  int status = brim_log_cut(&t->folder.log, t->state.log_bytes, err);
-  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   return t->saved_step == t->state.step ? BRIM_OK : boundary_checkpoint(t, false, err);
 }
 

@@ -14,7 +14,6 @@ static int train_announce(brim_trainer *t, brim_error *err) {
   /* The log was cut to what it was when this checkpoint was about to be written. */
   if (t->state.scheduled)
     BRIM_TRY(brim_trainer_emit_checkpoint(t, err));
-  t->state.scheduled = false;
   t->state.log_bytes = t->folder.log.bytes;
   t->safe = t->state;
   return BRIM_OK;

@@ -14,12 +14,25 @@ typedef struct listener {
   char kinds[256];
   int count, progress, stop_at_step, stop_with;
   double epoch_of_step[32], loss_of_step[32], lr_of_step[32];
+  double progress_loss, least_loss, most_accuracy; /* of the last step, and of all evaluations */
+  int64_t least_step, most_step;
   int64_t memory_planned;
 } listener;
+
+static void note_eval(listener *l, const brim_event *event) {
+  double loss = brim_event_field(event, "loss")->real, accuracy = brim_event_field(event, "accuracy")->real;
+  int64_t step = brim_event_field(event, "step")->integer;
+  if (!l->least_step || loss < l->least_loss)
+    l->least_loss = loss, l->least_step = step;
+  if (!l->most_step || accuracy > l->most_accuracy)
+    l->most_accuracy = accuracy, l->most_step = step;
+}
 
 static int listen(void *context, const brim_event *event) {
   listener *l = context;
   if (strcmp(event->kind, "progress") == 0) {
+    if (brim_event_field(event, "loss"))
+      l->progress_loss = brim_event_field(event, "loss")->real;
     l->progress++;
     return 0;
   }
@@ -27,6 +40,8 @@ static int listen(void *context, const brim_event *event) {
       (char)(strcmp(event->kind, "epoch") == 0 ? 'E' : event->kind[0] - 'a' + (strcmp(event->kind, "start") ? 'a' : 'A'));
   if (strcmp(event->kind, "start") == 0)
     l->memory_planned = brim_event_field(event, "memory_planned")->integer;
+  if (strcmp(event->kind, "eval") == 0)
+    note_eval(l, event);
   if (strcmp(event->kind, "step") != 0)
     return 0;
   int64_t step = brim_event_field(event, "step")->integer;
@@ -60,6 +75,7 @@ static void events(void) {
   ok(l.memory_planned > 3 * 4 * brim_model_flat_size(job.model), "the planned memory holds values, gradients and two moments");
   ok_near(l.epoch_of_step[3], 0.5, 1e-12, "epochs are counted in fractions");
   ok_near(l.epoch_of_step[12], 2.0, 1e-12, "up to the end");
+  ok_near(l.progress_loss, l.loss_of_step[12], 1e-12, "progress and log agree on the loss of a step");
   for (int k = 1; k <= 12; k++)
     if (l.lr_of_step[k] != brim_linear_schedule(options.lr, (uint64_t)k, 2, 12))
       ok(false, "learning rate of step %d", k);
@@ -104,6 +120,23 @@ static void log_every(void) {
   ok_near(result.loss, epoch / 44, 1e-12, "the result is the mean over the last epoch");
 }
 
+static void best_of(const char *metric) {
+  listener l = {.stop_at_step = -1};
+  case_job job = case_open(model_folder, 2);
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  bool loss = strcmp(metric, "loss") == 0;
+  options.event = listen;
+  options.event_context = &l;
+  options.eval_every = 1;
+  options.best_metric = metric;
+  int status = case_train(&job, &options, &result, NULL);
+  ok(status == BRIM_OK && result.best_step == (uint64_t)(loss ? l.least_step : l.most_step) &&
+         result.best_metric == (loss ? l.least_loss : l.most_accuracy),
+     "the best %s is %.4f after step %d", metric, result.best_metric, (int)result.best_step);
+  case_close(&job);
+}
+
 static void stopped_by_callback(void) {
   listener l = {.stop_at_step = 3, .stop_with = 77};
   case_job job = case_open(model_folder, 2);
@@ -119,10 +152,11 @@ static void stopped_by_callback(void) {
 
 /* ---- lengths of runs ---------------------------------------------------------------------------------------- */
 
-static void run_length(double epochs, uint64_t max_steps, uint64_t steps, uint64_t rows, const char *what) {
+static void run_length(int64_t batch_size, double epochs, uint64_t max_steps, uint64_t steps, uint64_t rows, const char *what) {
   case_job job = case_open(model_folder, 2);
   brim_train_options options = case_options(NULL);
   brim_train_result result = {0};
+  options.plan.batch_size = batch_size;
   options.epochs = epochs;
   options.max_steps = max_steps;
   int status = case_train(&job, &options, &result, NULL);
@@ -268,7 +302,8 @@ static void divergence(void) {
   options.clip = 0;
   options.weight_decay = 1e6; /* 1 - lr * decay: weights explode within steps */
   int status = case_train(&job, &options, &result, &err);
-  ok(status == BRIM_E_DIVERGED && strstr(err.message, "step ") && strstr(err.message, "rows "), "divergence: %s", err.message);
+  ok(status == BRIM_E_DIVERGED && strstr(err.message, ": the loss is not") && strstr(err.message, "rows "), "divergence: %s",
+     err.message);
   bool finite = true;
   const float *weights = brim_model_values(job.model);
   for (int64_t i = 0; i < brim_model_flat_size(job.model); i++)
@@ -378,11 +413,14 @@ int main(void) {
   }
   events();
   log_every();
+  best_of("loss");
+  best_of("accuracy");
   stopped_by_callback();
-  run_length(1.5, 0, 9, 44 + 24, "one and a half epochs are nine steps");
-  run_length(0.1, 0, 1, 8, "a tenth of an epoch is one step");
-  run_length(1, 8, 8, 44 + 16, "max_steps goes on into the next epoch");
-  run_length(5, 2, 2, 16, "and comes before epochs");
+  run_length(8, 1.5, 0, 9, 44 + 24, "one and a half epochs are nine steps");
+  run_length(8, 0.1, 0, 1, 8, "a tenth of an epoch is one step");
+  run_length(8, 1, 8, 8, 44 + 16, "max_steps goes on into the next epoch");
+  run_length(9, 2.2, 0, 11, 97, "2.2 epochs of five steps are eleven steps, however 2.2 is rounded");
+  run_length(8, 5, 2, 2, 16, "and comes before epochs");
   token_budget();
   run_folder();
   refused_folders();

@@ -121,6 +121,31 @@ static void dropout_matters(void) {
   case_close(&again);
 }
 
+static int note_loss(void *context, const brim_event *event) {
+  double *losses = context;
+  if (strcmp(event->kind, "step") == 0)
+    losses[brim_event_field(event, "step")->integer] = brim_event_field(event, "loss")->real;
+  return 0;
+}
+
+/* With a learning rate of 0 only the masks can make a difference between two steps over the same rows. */
+static void dropout_is_fresh(void) {
+  double losses[4] = {0};
+  case_job job = case_open(model_folder, 2);
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  options.plan.batching = BRIM_SEQUENTIAL;
+  options.plan.batch_size = 44;
+  options.epochs = 3;
+  options.lr = 0;
+  options.event = note_loss;
+  options.event_context = losses;
+  ok(case_train(&job, &options, &result, NULL) == BRIM_OK && fabs(losses[1] - losses[2]) > 1e-4 &&
+         fabs(losses[2] - losses[3]) > 1e-4 && fabs(losses[1] - losses[3]) > 1e-4,
+     "every step has masks of its own (%.4f, %.4f, %.4f)", losses[1], losses[2], losses[3]);
+  case_close(&job);
+}
+
 /* ---- whole runs --------------------------------------------------------------------------------------------- */
 
 static float *trained(const brim_train_options *options, int threads, brim_train_result *result) {
@@ -324,6 +349,7 @@ int main(void) {
   }
   ways();
   dropout_matters();
+  dropout_is_fresh();
   runs();
   ranks(2);
   ranks(4);

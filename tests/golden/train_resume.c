@@ -143,6 +143,23 @@ static void finished_as(const char *output, const float *weights, const char *lo
   case_close(&job);
 }
 
+/* Every folder that has the name of a checkpoint is one. */
+static bool checkpoints_are_whole(const char *output) {
+  static const char *const files[] = {"config.json", "model.safetensors", "optimizer.safetensors", "state.json"};
+  char names[2048], path[4096];
+  snprintf(names, sizeof names, "%s", case_names(case_path(output, "checkpoints")));
+  for (char *name = strtok(names, " "); name; name = strtok(NULL, " ")) {
+    if (strncmp(name, "step-", 5) != 0 || strstr(name, ".tmp"))
+      continue;
+    for (int i = 0; i < 4; i++) {
+      snprintf(path, sizeof path, "%s/checkpoints/%s/%s", output, name, files[i]);
+      if (!case_exists(path))
+        return false;
+    }
+  }
+  return true;
+}
+
 /* Files change in a known order, so a process can be killed at a known place: between two checkpoints, inside of one, while an
  * old one is removed. `changes`: as many as a whole run makes. */
 static void killed_at_changes(long changes, const float *weights, const char *log) {
@@ -156,6 +173,7 @@ static void killed_at_changes(long changes, const float *weights, const char *lo
     waitpid(train_in_child(output, fatal), &state, 0);
     snprintf(what, sizeof what, "killed at change %ld of %ld", fatal, changes);
     ok(WIFSIGNALED(state) && WTERMSIG(state) == SIGKILL, "%s", what);
+    ok(checkpoints_are_whole(output), "%s: checkpoints are complete or absent", what);
     finished_as(output, weights, log, what);
   }
 }
