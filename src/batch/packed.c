@@ -96,24 +96,29 @@ static uint64_t fewest_bins(const brim_composition *c, const uint32_t *rows, uin
   return by_tokens > by_rows ? by_tokens : by_rows;
 }
 
+/* Whether the plan so far takes as few steps as any could, to one in a thousand. */
+static bool few_enough(const brim_composition *c, const packing *p, uint64_t fewest) {
+  uint64_t size = c->recipe->accumulate, steps = (p->plan_bins + size - 1) / size, least = (fewest + size - 1) / size;
+  return p->plan_bins && steps <= least + least / 1000;
+}
+
 /* The rows of order[begin, end) come out bin by bin; *mixed tells that the random order won. */
 static int pack_window(brim_composition *c, packing *p, uint64_t begin, uint64_t end, bool *mixed, brim_error *err) {
   const brim_budget *budget = &c->recipe->compose;
-  uint64_t count = end - begin, size = c->recipe->accumulate;
-  uint64_t fewest_steps = (fewest_bins(c, c->order + begin, count) + size - 1) / size;
-  fewest_steps += fewest_steps / 1000;
-  int64_t capacities[] = {budget->slots - (size > 1 ? budget->slots / FREE_SHARE : 0), budget->slots};
+  uint32_t *rows = c->order + begin;
+  uint64_t count = end - begin, fewest = fewest_bins(c, rows, count);
   p->plan_bins = 0;
-  for (int attempt = size > 1 ? 0 : 1; attempt < 2 && (!p->plan_bins || (p->plan_bins + size - 1) / size > fewest_steps);
-       attempt++)
-    BRIM_TRY(try_order(c, p, c->order + begin, count, capacities[attempt], err));
+  if (c->recipe->accumulate > 1)
+    BRIM_TRY(try_order(c, p, rows, count, budget->slots - budget->slots / FREE_SHARE, err));
+  if (!few_enough(c, p, fewest))
+    BRIM_TRY(try_order(c, p, rows, count, budget->slots, err));
   uint64_t bins = p->plan_bins;
-  if ((bins + size - 1) / size > fewest_steps) {
-    BRIM_TRY(brim_order_sort(c->runtime, c->lengths, budget->limit, c->order + begin, c->scratch, count, err));
-    BRIM_TRY(try_order(c, p, c->order + begin, count, budget->slots, err));
+  if (!few_enough(c, p, fewest)) {
+    BRIM_TRY(brim_order_sort(c->runtime, c->lengths, budget->limit, rows, c->scratch, count, err));
+    BRIM_TRY(try_order(c, p, rows, count, budget->slots, err));
   }
   *mixed = p->plan_bins == bins;
-  memcpy(c->order + begin, p->plan, count * sizeof *c->order);
+  memcpy(rows, p->plan, count * sizeof *rows);
   for (uint64_t b = 0; b < p->plan_bins; b++)
     BRIM_TRY(brim_composition_end(c, begin + p->plan_ends[b], err));
   return BRIM_OK;
