@@ -98,15 +98,15 @@ static int look_at_rows(brim_share *s, const int32_t *lengths, const uint32_t *r
 }
 
 /* A step made of token-budget batches: they go to the ranks whole, or its rows anew where that leaves the costliest rank less. */
-static int share_batches(brim_share *s, bool free, const uint32_t *ends, uint32_t base, uint64_t batches, brim_error *err) {
+static int share_batches(brim_share *s, bool loose, const uint32_t *ends, uint32_t base, uint64_t batches, brim_error *err) {
   uint64_t ranks = (uint64_t)s->recipe->world, parts = (batches + ranks - 1) / ranks;
   bool anew = s->recipe->options.tail != BRIM_TAIL_FILL;
   if (anew)
-    BRIM_TRY((free ? brim_assign_freely : brim_assign_neighbours)(s, parts, &s->second, &anew, err));
-  if (anew && free && s->second.worst <= s->second.mean * 1.001)
+    BRIM_TRY((loose ? brim_assign_freely : brim_assign_neighbours)(s, parts, &s->second, &anew, err));
+  if (anew && loose && s->second.worst <= s->second.mean * 1.001)
     return write_parts(s, &s->second, err);
   BRIM_TRY(brim_assign_batches(s, ends, base, batches, &s->first, err));
-  if (free && s->recipe->options.tail != BRIM_TAIL_FILL)
+  if (loose && s->recipe->options.tail != BRIM_TAIL_FILL)
     BRIM_TRY(brim_assign_improve(s, &s->first, err));
   return write_parts(s, anew && s->second.worst < s->first.worst ? &s->second : &s->first, err);
 }
@@ -120,11 +120,11 @@ int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows,
   if (is_whole(s, lengths, rows, count))
     return share_whole(s, ends, base, batches, err);
   BRIM_TRY(look_at_rows(s, lengths, rows, err));
-  bool free = budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
-              recipe->options.batching != BRIM_SEQUENTIAL;
+  bool loose = budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
+               recipe->options.batching != BRIM_SEQUENTIAL;
   if (!recipe->options.batch_size)
-    return share_batches(s, free, ends, base, batches, err);
+    return share_batches(s, loose, ends, base, batches, err);
   bool fits;
-  BRIM_TRY((free ? brim_assign_freely : brim_assign_neighbours)(s, 0, &s->first, &fits, err));
+  BRIM_TRY((loose ? brim_assign_freely : brim_assign_neighbours)(s, 0, &s->first, &fits, err));
   return write_parts(s, &s->first, err);
 }
