@@ -131,6 +131,30 @@ __attribute__((unused)) static double case_step(brim_model *model, const brim_ba
   return loss;
 }
 
+/* Two texts of two and three tokens, rows 17 and 42. */
+typedef struct tiny {
+  int32_t ids[8], offsets[3];
+  uint8_t types[8];
+  float labels[2];
+  uint64_t rows[2];
+  uint32_t places[2];
+  brim_batch batch;
+} tiny;
+
+__attribute__((unused)) static void make_tiny(tiny *t) {
+  *t = (tiny){.ids = {5, 6, 7, 8, 9}, .offsets = {0, 2, 5}, .rows = {17, 42}, .places = {0, 1}};
+  t->batch = (brim_batch){.count = 2,
+                          .tokens = 5,
+                          .slots = 5,
+                          .ids = t->ids,
+                          .type_ids = t->types,
+                          .offsets = t->offsets,
+                          .labels = t->labels,
+                          .rows = t->rows,
+                          .places = t->places,
+                          .step_rows = 2};
+}
+
 /* |a - b| / |b|, L2. */
 __attribute__((unused)) static double case_apart(const real *a, const real *b, int64_t count) {
   double difference = 0, size = 0;

@@ -143,13 +143,12 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   if (batch->width > brim_config_max_length(&model->config))
     return brim_error_set(err, BRIM_E_USAGE, "a batch of width %d does not fit: the model has positions for %d", batch->width,
                           brim_config_max_length(&model->config));
+  brim_model_enter(model, stage);
   BRIM_TRY(lay_out(model, stage, batch, labels, err));
   model->tape.stage = stage;
   model->tape.training = pass->training;
   model->tape.dropout = pass->dropout;
   model->tape.all_tokens = pass->all_tokens;
   brim_dropout_key(pass->seed, pass->optimizer_step, model->tape.key);
-  model->context.workspace = stage->slots.workspace;
-  model->context.workspace_size = stage->slots.workspace_size;
   return BRIM_OK;
 }

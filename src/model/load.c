@@ -82,8 +82,7 @@ int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_
 void brim_model_free(brim_model *model) {
   if (!model)
     return;
-  brim_release(model->runtime, model->work_block);
-  brim_release(model->runtime, model->state_block);
+  brim_model_release_memory(model);
   brim_release_aligned(model->runtime, model->values);
   brim_config_free(&model->config);
   brim_arena_free(&model->arena);

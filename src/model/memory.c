@@ -8,6 +8,15 @@
 #include "base/status.h"
 #include "model/model.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+enum { GUARD = 64 };
+#else
+enum { GUARD = 0 };
+#define ASAN_POISON_MEMORY_REGION(from, size)   ((void)(from), (void)(size))
+#define ASAN_UNPOISON_MEMORY_REGION(from, size) ((void)(from), (void)(size))
+#endif
+
 enum { LINE = 64 }; /* alignment of every piece */
 
 /* Hands out pieces of a block; with base NULL it only counts. */
@@ -16,9 +25,15 @@ typedef struct carver {
   size_t used;
 } carver;
 
+/* With AddressSanitizer there is a guard behind every piece, which nobody may touch. */
 static void *carve(carver *c, size_t count, size_t size) {
-  void *piece = c->base ? c->base + c->used : NULL;
-  c->used += (count * size + LINE - 1) / LINE * LINE;
+  const size_t bytes = count * size, room = (bytes + LINE - 1) / LINE * LINE + GUARD;
+  char *piece = c->base ? c->base + c->used : NULL;
+  if (piece) {
+    ASAN_UNPOISON_MEMORY_REGION(piece, bytes);
+    ASAN_POISON_MEMORY_REGION(piece + bytes, room - bytes);
+  }
+  c->used += room;
   return piece;
 }
 
@@ -192,12 +207,14 @@ static void make_ranges(brim_model *m) {
 static int take_state(brim_model *m, brim_error *err) {
   carver c = {0};
   carve_state(m, &c);
-  void *block = brim_alloc_zero(m->runtime, block_size(&c));
+  const size_t size = block_size(&c);
+  void *block = brim_alloc_zero(m->runtime, size);
   if (!block)
     return BRIM_NOMEM(err);
   c = (carver){.base = align_block(block)};
   const state_pieces s = carve_state(m, &c);
   m->state_block = block;
+  m->state_size = size;
   m->gradients = s.gradients;
   m->moment1 = s.moment1;
   m->moment2 = s.moment2;
@@ -238,9 +255,40 @@ static void carve_stage(const brim_model *m, const brim_model_limits *limits, br
   carve_slots(m, limits, &c, &stage->slots);
 }
 
-static int take_work(brim_model *m, size_t size, brim_error *err) {
+/* Makes the block usable as this stage carves it: only AddressSanitizer needs to be told. */
+static void guard_stage(const brim_model *m, const brim_stage *stage) {
+  if (GUARD == 0)
+    return;
+  carver c = {.base = align_block(m->work_block)};
+  brim_slots same = {.layers = stage->slots.layers};
+  ASAN_UNPOISON_MEMORY_REGION(m->work_block, m->work_size);
+  carve_slots(m, &stage->limits, &c, &same);
+}
+
+void brim_model_enter(brim_model *model, const brim_stage *stage) {
+  guard_stage(model, stage);
+  model->context.workspace = stage->slots.workspace;
+  model->context.workspace_size = stage->slots.workspace_size;
+}
+
+static void release_work(brim_model *m) {
+  if (m->work_block)
+    ASAN_UNPOISON_MEMORY_REGION(m->work_block, m->work_size);
   brim_release(m->runtime, m->work_block);
+  m->work_block = NULL;
   m->work_size = 0;
+}
+
+void brim_model_release_memory(brim_model *model) {
+  release_work(model);
+  if (model->state_block)
+    ASAN_UNPOISON_MEMORY_REGION(model->state_block, model->state_size);
+  brim_release(model->runtime, model->state_block);
+  model->state_block = NULL;
+}
+
+static int take_work(brim_model *m, size_t size, brim_error *err) {
+  release_work(m);
   m->train.limits.max_slots = m->predict.limits.max_slots = 0;
   m->work_block = brim_alloc(m->runtime, size);
   if (!m->work_block)

@@ -70,12 +70,18 @@ struct brim_model {
   size_t table_rows;
   bool dirty; /* gradients may hold something */
   void *state_block;
+  size_t state_size;
 
   void *work_block;
   size_t work_size;
   brim_stage train, predict;
   brim_tape tape;
 };
+
+/* ---- memory.c */
+/* Operations from now on work in this stage's memory. */
+void brim_model_enter(brim_model *model, const brim_stage *stage);
+void brim_model_release_memory(brim_model *model);
 
 /* ---- batch_layout.c: checks a batch and lays it out in the slots of the model's tape */
 int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool labels,

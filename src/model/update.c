@@ -77,7 +77,7 @@ void brim_model_state_written(brim_model *model) {
 }
 
 int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
-  if (!model->state_block || !model->work_block)
+  if (!model->state_block || model->train.limits.max_slots == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training");
   brim_update u = {.values = model->values,
                    .gradients = model->gradients,
@@ -93,8 +93,7 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
                    .clip = options->clip,
                    .correction1 = 1 - pow(options->beta1, (double)options->step),
                    .correction2 = 1 - pow(options->beta2, (double)options->step)};
-  model->context.workspace = model->train.slots.workspace;
-  model->context.workspace_size = model->train.slots.workspace_size;
+  brim_model_enter(model, &model->train);
   u.norm = sqrt(model->ops->gradient_square(&model->context, &u));
   *norm = u.norm;
   if (!isfinite(u.norm))

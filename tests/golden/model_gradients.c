@@ -220,7 +220,8 @@ static void check_model(const char *folder, const char *name) {
     for (int padding = 0; padding < 3; padding++) {
       g.padding = (brim_padding)padding;
       check_gradients(&g);
-      check_trajectory(&g);
+      if (level >= 0 || g.padding == BRIM_PAD_NONE) /* the reference is slow */
+        check_trajectory(&g);
     }
   }
 }

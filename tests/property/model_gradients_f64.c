@@ -60,7 +60,7 @@ static void check(const char *golden, const char *name, const char *extra, int32
   brim_batch batch = {0};
   const uint32_t count = (uint32_t)brim_dataset_rows(rows);
   const brim_pass pass = {.training = true, .dropout = true, .seed = 3, .optimizer_step = 5, .all_tokens = all_tokens};
-  case_fill(&batch, rows, 0, count < 5 ? count : 5, width);
+  case_fill(&batch, rows, 0, count < 3 ? count : 3, width);
   case_step(model, &batch, &pass);
   const size_t bytes = (size_t)model->parameters.flat_size * sizeof(double);
   double *gradient = malloc(bytes), *u = malloc(bytes), worst = 0;

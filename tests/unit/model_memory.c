@@ -1,4 +1,4 @@
-/* Memory is what was planned and is taken once; limits, bad batches and rows of tables that nobody reads. */
+/* Memory is what was planned and is taken once; and rows of tables that nobody reads. */
 #include <stdatomic.h>
 
 #include "base/runtime.h"
@@ -126,124 +126,6 @@ static void check_prepared_again(void) {
   brim_model_free(two);
 }
 
-/* ---- bad batches ---- */
-
-typedef struct tiny {
-  int32_t ids[8], offsets[3];
-  uint8_t types[8];
-  float labels[2];
-  uint64_t rows[2];
-  uint32_t places[2];
-  brim_batch batch;
-} tiny;
-
-static void make_tiny(tiny *t) {
-  *t = (tiny){.ids = {5, 6, 7, 8, 9}, .offsets = {0, 2, 5}, .rows = {17, 42}, .places = {0, 1}};
-  t->batch = (brim_batch){.count = 2,
-                          .tokens = 5,
-                          .slots = 5,
-                          .ids = t->ids,
-                          .type_ids = t->types,
-                          .offsets = t->offsets,
-                          .labels = t->labels,
-                          .rows = t->rows,
-                          .places = t->places,
-                          .step_rows = 2};
-}
-
-static void check_refused(brim_model *model, const tiny *t, int code, const char *words) {
-  const brim_pass pass = {.training = true};
-  brim_error err = {0};
-  double loss;
-  const int status = brim_model_forward(model, &t->batch, &pass, &loss, NULL, &err);
-  if (!ok(status == code && strstr(err.message, words), "refused: %s", words))
-    printf("# %d: %s\n", status, err.message);
-  ok(brim_model_backward(model, &t->batch, &pass, &err) == BRIM_E_USAGE, "no backward after it");
-}
-
-static void check_bad_batches(void) {
-  brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain");
-  brim_error err;
-  const brim_model_limits limits = {.max_slots = 200, .max_sequences = 2, .max_length = 90, .training = true};
-  tiny t;
-  make_tiny(&t);
-  check_refused(model, &t, BRIM_E_USAGE, "not prepared");
-  if (brim_model_prepare(model, &limits, &err))
-    case_stop("prepare", &err);
-  t.ids[3] = 500;
-  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has token id 500");
-  make_tiny(&t);
-  t.ids[0] = -1;
-  check_refused(model, &t, BRIM_E_MISMATCH, "row 17 has token id -1");
-  make_tiny(&t);
-  t.types[4] = 2;
-  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has token type 2");
-  make_tiny(&t);
-  t.labels[1] = 3;
-  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has label 3");
-  make_tiny(&t);
-  t.labels[0] = 0.5f;
-  check_refused(model, &t, BRIM_E_MISMATCH, "row 17 has label 0.5");
-  make_tiny(&t);
-  t.labels[0] = NAN;
-  check_refused(model, &t, BRIM_E_FORMAT, "row 17 has no label");
-  make_tiny(&t);
-  t.offsets[1] = 0;
-  check_refused(model, &t, BRIM_E_FORMAT, "row 17 has no tokens");
-  make_tiny(&t);
-  t.batch.width = 97;
-  check_refused(model, &t, BRIM_E_USAGE, "width 97");
-  make_tiny(&t);
-  t.batch.width = 2;
-  check_refused(model, &t, BRIM_E_USAGE, "row 42 has 3 tokens, more than the width 2");
-  make_tiny(&t);
-  t.batch.width = 96;
-  check_refused(model, &t, BRIM_E_USAGE, "longer than the model was prepared for");
-  const brim_model_limits narrow = {.max_slots = 4, .max_sequences = 2, .max_length = 90, .training = true},
-                          absurd = {.max_slots = 4, .max_sequences = 2, .max_length = 97, .training = true};
-  if (brim_model_prepare(model, &narrow, &err))
-    case_stop("prepare", &err);
-  make_tiny(&t);
-  check_refused(model, &t, BRIM_E_USAGE, "2 rows and 5 slots");
-  ok(brim_model_prepare(model, &absurd, &err) == BRIM_E_USAGE && strstr(err.message, "96"), "longer than the positions");
-  brim_model_free(model);
-}
-
-static void check_long_row(void) {
-  static int32_t ids[97];
-  brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain");
-  const brim_model_limits limits = {.max_slots = 200, .max_sequences = 2, .max_length = 90, .training = true};
-  brim_error err;
-  tiny t;
-  make_tiny(&t);
-  t.batch.ids = ids;
-  t.batch.type_ids = NULL;
-  t.offsets[1] = 1;
-  t.offsets[2] = 98;
-  if (brim_model_prepare(model, &limits, &err))
-    case_stop("prepare", &err);
-  check_refused(model, &t, BRIM_E_MISMATCH, "row 42 has 97 tokens, but the model has positions for 96");
-  brim_model_free(model);
-}
-
-/* A rank may have nothing to do in a part. */
-static void check_empty_batch(void) {
-  brim_model *model = case_load(case_golden("bert-pair-3"), "cpu-plain");
-  int32_t offsets[1] = {0};
-  const brim_batch none = {.offsets = offsets, .step_rows = 4};
-  const brim_pass pass = {.training = true};
-  const brim_model_limits limits = {.max_slots = 8, .max_sequences = 2, .max_length = 8, .training = true};
-  brim_error err;
-  double loss = 1, norm = 1;
-  const brim_adamw adamw = {.lr = 1, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .step = 1};
-  int status = brim_model_prepare(model, &limits, &err);
-  status |= brim_model_forward(model, &none, &pass, &loss, NULL, &err);
-  status |= brim_model_backward(model, &none, &pass, &err);
-  status |= brim_model_update(model, &adamw, &norm, &err);
-  ok(status == 0 && loss == 0 && norm == 0, "an empty batch adds nothing");
-  brim_model_free(model);
-}
-
 /* ---- rows of tables ---- */
 
 static bool all_zero(const float *x, int64_t count) {
@@ -354,9 +236,6 @@ int main(void) {
   }
   check_cost();
   check_prepared_again();
-  check_bad_batches();
-  check_long_row();
-  check_empty_batch();
   check_zeroed();
   check_padding_row("bert-pair-3", 0);
   check_padding_row("roberta-regression", 1);

@@ -64,6 +64,10 @@ static void check_headers(void) {
                 "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
                 "\"b\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[3,6]}}",
                 6, BRIM_E_FORMAT, -1);
+  check_refused("an overlap that a gap makes up for",
+                "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]},"
+                "\"b\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[3,6]}}",
+                7, BRIM_E_FORMAT, -1);
   check_refused("a gap", "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[1,5]}}", 5, BRIM_E_FORMAT, -1);
   check_refused("bytes behind", "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 5, BRIM_E_FORMAT, -1);
   check_refused("a name twice",
