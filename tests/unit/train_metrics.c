@@ -106,8 +106,8 @@ static double slow_macro_f1(const int *truth, const int *guess, int classes) {
       tp += truth[r] == c && guess[r] == c, fp += truth[r] != c && guess[r] == c, fn += truth[r] == c && guess[r] != c;
     if (tp + fp + fn == 0)
       continue;
-    double precision = tp + fp ? tp / (tp + fp) : 0, recall = tp + fn ? tp / (tp + fn) : 0;
-    sum += precision + recall ? 2 * precision * recall / (precision + recall) : 0;
+    double precision = tp > 0 ? tp / (tp + fp) : 0, recall = tp > 0 ? tp / (tp + fn) : 0;
+    sum += precision + recall > 0 ? 2 * precision * recall / (precision + recall) : 0;
     present++;
   }
   return sum / present;
