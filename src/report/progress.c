@@ -12,7 +12,7 @@
 #include "base/status.h"
 #include "report/width.h"
 
-enum { MOST_PHASES = 4, BAR_COLUMNS = 24, LARGEST_COUNT = 100000 };
+enum { MOST_PHASES = 4, LEAST_BAR = 6, MOST_BAR = 24, LARGEST_COUNT = 100000 };
 static const double REDRAW_SECONDS = 0.1, QUIET_SECONDS = 1.0; /* a phase shorter than this prints no lines */
 
 /* A phase goes on after another one came between: training after an evaluation. */
@@ -45,6 +45,11 @@ static double now(void) {
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+static bool cursor_moves(void) {
+  const char *kind = getenv("TERM");
+  return !kind || strcmp(kind, "dumb") != 0;
+}
+
 int brim_progress_new(brim_runtime *runtime, FILE *stream, bool quiet, brim_progress **out, brim_error *err) {
   brim_progress *progress = *out = brim_alloc_zero(runtime, sizeof **out);
   if (!progress)
@@ -52,7 +57,7 @@ int brim_progress_new(brim_runtime *runtime, FILE *stream, bool quiet, brim_prog
   progress->runtime = runtime;
   progress->stream = stream;
   progress->quiet = quiet;
-  progress->terminal = isatty(fileno(stream)) == 1;
+  progress->terminal = isatty(fileno(stream)) == 1 && cursor_moves();
   return BRIM_OK;
 }
 
@@ -132,33 +137,33 @@ static void describe(const phase *p, const reading *r, brim_text *out) {
   }
 }
 
-static void put_bar(brim_text *out, double share) {
-  const int full = (int)(share * BAR_COLUMNS);
-  for (int i = 0; i < BAR_COLUMNS; i++)
+static void put_bar(brim_text *out, int columns, double share) {
+  const int full = (int)(share * columns);
+  for (int i = 0; i < columns; i++)
     brim_text_string(out, i < full ? "█" : "░");
   brim_text_string(out, " ");
 }
 
-/* The whole line, without the bar where the terminal is too narrow for it. */
+/* One line that is shorter than the terminal: the bar takes what the words leave, or stays away. */
 static void draw(brim_progress *p, const phase *at, const reading *r) {
-  const int columns = terminal_columns(p->stream);
-  for (int with_bar = 1; with_bar >= 0; with_bar--) {
-    brim_text line;
-    brim_text_init(&line, p->runtime);
-    brim_text_printf(&line, "%s  ", r->phase);
-    if (with_bar && r->total > 0)
-      put_bar(&line, share_of(r));
-    describe(at, r, &line);
-    const bool fits = !line.failed && brim_display_width(line.data) < columns;
-    if (fits)
+  brim_text words, line;
+  brim_text_init(&words, p->runtime);
+  brim_text_init(&line, p->runtime);
+  describe(at, r, &words);
+  brim_text_printf(&line, "%s  ", r->phase);
+  if (!words.failed && !line.failed) {
+    const int room = terminal_columns(p->stream) - 1 - brim_display_width(line.data) - brim_display_width(words.data);
+    if (r->total > 0 && room > LEAST_BAR)
+      put_bar(&line, room - 1 < MOST_BAR ? room - 1 : MOST_BAR, share_of(r));
+    brim_text_append(&line, words.data, words.length);
+    if (room >= 0 && !line.failed) {
       fprintf(p->stream, "\r%s\033[K", line.data);
-    brim_text_free(&line);
-    if (!fits)
-      continue;
-    fflush(p->stream);
-    p->drawn = true;
-    return;
+      fflush(p->stream);
+      p->drawn = true;
+    }
   }
+  brim_text_free(&words);
+  brim_text_free(&line);
 }
 
 /* A line when another tenth is done. */
