@@ -1,21 +1,29 @@
-/* cache.h: a thread's memory of short words and their ids. It is bounded, and never visible in results: a word has the same ids
- * whether it is found here or worked out. */
+/* cache.h: a thread's memory of words and their ids. It is bounded, and never visible in results: a word has the same ids whether
+ * it is found here or worked out. */
 #ifndef BRIM_TEXT_CACHE_H
 #define BRIM_TEXT_CACHE_H
 #include "brim/base.h"
 #include <string.h>
 
-enum { BRIM_WORD_BYTES = 15, BRIM_WORD_IDS = 3, BRIM_CACHE_SETS = 1 << 16, BRIM_CACHE_SPILL = 1 << 18 };
+enum {
+  BRIM_SHORT_BYTES = 15, /* words up to here are their own key */
+  BRIM_WORD_BYTES = 63,  /* longer ones are not remembered */
+  BRIM_WORD_IDS = 3,     /* so many ids lie beside the key */
+  BRIM_CACHE_SETS = 1 << 16,
+  BRIM_CACHE_SPILL = 1 << 20
+};
 
-/* Up to 15 bytes, and their number in the top byte: one comparison of 16 bytes. 0, 0 is no word. */
+/* Up to 15 bytes, or a hash of more; their number in the top byte. One comparison of 16 bytes. 0, 0 is no word. */
 typedef struct brim_word_key {
   uint64_t low, high;
 } brim_word_key;
 
 typedef struct brim_cached_word {
   brim_word_key key;
-  int32_t ids[BRIM_WORD_IDS]; /* or, when there are more: where they begin among the spilled ones */
-  uint32_t count;
+  int32_t ids[BRIM_WORD_IDS]; /* when spilled: ids[0] says where */
+  uint16_t count;
+  uint16_t spilled; /* 0: no. Else one more than the number of spilled words (of 4 bytes) before the ids: they hold a long word's
+                       bytes */
 } brim_cached_word;
 
 /* Two places a set: one cache line. */
@@ -25,9 +33,11 @@ typedef struct brim_cache_set {
 
 typedef struct brim_cache {
   brim_cache_set *sets; /* BRIM_CACHE_SETS, 64-byte aligned */
-  int32_t *spilled;     /* BRIM_CACHE_SPILL ids: those of words with more than BRIM_WORD_IDS */
-  uint32_t spilled_count;
+  int32_t *spill;       /* BRIM_CACHE_SPILL */
+  uint32_t spill_count;
 } brim_cache;
+
+/* ---- keys ------------------------------------------------------------------------------------------------- */
 
 /* The key of `length` (at most 15) bytes, of which 16 can be read. */
 static inline brim_word_key brim_word_key_wide(const char *bytes, size_t length) {
@@ -46,6 +56,24 @@ static inline brim_word_key brim_word_key_narrow(const char *bytes, size_t lengt
   memcpy(padded, bytes, length);
   return brim_word_key_wide(padded, length);
 }
+/* The key of 16 to BRIM_WORD_BYTES bytes: a hash, so a word that is found must still be compared. */
+static inline brim_word_key brim_word_key_long(const char *bytes, size_t length) {
+  uint64_t a = 0x243F6A8885A308D3u, b = length;
+  for (size_t i = 0;; i += 8) {
+    uint64_t eight;
+    if (i + 8 > length)
+      i = length - 8;
+    memcpy(&eight, bytes + i, 8);
+    a = (a ^ eight) * 0x9E3779B97F4A7C15u;
+    a ^= a >> 29;
+    b = (b + eight) * 0xD6E8FEB86659FD93u;
+    b ^= b >> 32;
+    if (i + 8 == length)
+      return (brim_word_key){a, (b & 0xFFFFFFFFFFFFFFu) | (uint64_t)length << 56};
+  }
+}
+
+/* ---- looking up and remembering ----------------------------------------------------------------------------- */
 
 static inline brim_cache_set *brim_cache_at(const brim_cache *cache, brim_word_key key) {
   uint64_t h = (key.low ^ (key.high << 23 | key.high >> 41)) * 0x9E3779B97F4A7C15u;
@@ -58,36 +86,46 @@ static inline bool brim_word_is(const brim_cached_word *word, brim_word_key key)
 }
 
 /* NULL when the word is not there. */
-static inline const brim_cached_word *brim_cache_find(const brim_cache_set *set, brim_word_key key) {
-  if (brim_word_is(&set->words[0], key))
-    return &set->words[0];
-  return brim_word_is(&set->words[1], key) ? &set->words[1] : NULL;
-}
-
-static inline const int32_t *brim_cached_ids(const brim_cache *cache, const brim_cached_word *word) {
-  return word->count > BRIM_WORD_IDS ? cache->spilled + word->ids[0] : word->ids;
+static inline const brim_cached_word *brim_cache_find(const brim_cache *cache, const brim_cache_set *set, brim_word_key key,
+                                                      const char *bytes, size_t length) {
+  const brim_cached_word *word = brim_word_is(&set->words[0], key) ? &set->words[0] : &set->words[1];
+  if (!brim_word_is(word, key))
+    return NULL;
+  if (__builtin_expect(length <= BRIM_SHORT_BYTES, 1) || memcmp(cache->spill + word->ids[0], bytes, length) == 0)
+    return word;
+  return NULL;
 }
 
 /* Remembers a word; the older of the two in its set goes. When there is no room left for spilled ids, everything is forgotten. */
-static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const int32_t *ids, size_t count) {
-  if (count > BRIM_WORD_IDS && count > BRIM_CACHE_SPILL - cache->spilled_count) {
+static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const char *bytes, size_t length,
+                                  const int32_t *ids, size_t count) {
+  size_t before = length > BRIM_SHORT_BYTES ? (length + 3) / 4 : 0;
+  bool spilled = before || count > BRIM_WORD_IDS;
+  if (count > UINT16_MAX)
+    return;
+  if (spilled && before + count > BRIM_CACHE_SPILL - cache->spill_count) {
     memset(cache->sets, 0, BRIM_CACHE_SETS * sizeof *cache->sets);
-    cache->spilled_count = 0;
+    cache->spill_count = 0;
   }
   set->words[1] = set->words[0];
   brim_cached_word *word = &set->words[0];
   word->key = key;
-  word->count = (uint32_t)count;
-  if (count <= BRIM_WORD_IDS) {
+  word->count = (uint16_t)count;
+  word->spilled = (uint16_t)(spilled ? before + 1 : 0);
+  if (!spilled) {
     memcpy(word->ids, ids, count * sizeof *ids);
     return;
   }
-  word->ids[0] = (int32_t)cache->spilled_count;
-  memcpy(cache->spilled + cache->spilled_count, ids, count * sizeof *ids);
-  cache->spilled_count += (uint32_t)count;
+  word->ids[0] = (int32_t)cache->spill_count;
+  if (before)
+    memcpy(cache->spill + cache->spill_count, bytes, length);
+  memcpy(cache->spill + cache->spill_count + before, ids, count * sizeof *ids);
+  cache->spill_count += (uint32_t)(before + count);
 }
 
-/* Short words are looked up in groups: while one is scanned the memory of those before it is already on its way. */
+/* ---- groups ----------------------------------------------------------------------------------------------- */
+
+/* Words are looked up in groups: while one is scanned the memory of those before it is already on its way. */
 enum { BRIM_GROUP = 32 };
 
 typedef struct brim_grouped_word {
@@ -103,11 +141,14 @@ typedef struct brim_group {
   uint32_t count;
 } brim_group;
 
-/* `wide`: 16 bytes can be read. There is room. */
+/* A word of at most BRIM_WORD_BYTES. `wide`: 16 bytes can be read. There is room. */
 static inline void brim_group_add(brim_group *group, const brim_cache *cache, const char *bytes, size_t length, bool wide,
                                   bool plain) {
   brim_grouped_word *word = &group->words[group->count++];
-  word->key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
+  if (__builtin_expect(length > BRIM_SHORT_BYTES, 0))
+    word->key = brim_word_key_long(bytes, length);
+  else
+    word->key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
   word->set = brim_cache_at(cache, word->key);
   __builtin_prefetch(word->set);
   word->bytes = bytes;

@@ -22,8 +22,8 @@ int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, bri
   brim_text_init(&s->clean[0], runtime);
   brim_text_init(&s->clean[1], runtime);
   s->cache.sets = brim_alloc_aligned(runtime, BRIM_CACHE_SETS * sizeof *s->cache.sets);
-  s->cache.spilled = brim_alloc_array(runtime, BRIM_CACHE_SPILL, sizeof *s->cache.spilled);
-  if (!s->cache.sets || !s->cache.spilled) {
+  s->cache.spill = brim_alloc_array(runtime, BRIM_CACHE_SPILL, sizeof *s->cache.spill);
+  if (!s->cache.sets || !s->cache.spill) {
     brim_scratch_free(s);
     return BRIM_NOMEM(err);
   }
@@ -48,7 +48,7 @@ void brim_scratch_free(brim_scratch *s) {
   brim_release(s->runtime, s->exact.at);
   brim_release(s->runtime, s->places);
   brim_release_aligned(s->runtime, s->cache.sets);
-  brim_release(s->runtime, s->cache.spilled);
+  brim_release(s->runtime, s->cache.spill);
   brim_release(s->runtime, s->ids[0].at);
   brim_release(s->runtime, s->ids[1].at);
   brim_release(s->runtime, s);

@@ -28,10 +28,10 @@ int brim_fast_piece(const brim_tokenizer *tokenizer, brim_scratch *scratch, cons
 static inline void brim_ids_take(brim_ids *ids, const brim_cache *cache, const brim_cached_word *word) {
   int32_t *out = ids->at + ids->count;
   ids->count += word->count;
-  if (__builtin_expect(word->count <= BRIM_WORD_IDS, 1))
+  if (__builtin_expect(!word->spilled, 1))
     memcpy(out, word->ids, sizeof word->ids);
   else
-    memcpy(out, brim_cached_ids(cache, word), word->count * sizeof *out);
+    memcpy(out, cache->spill + word->ids[0] + word->spilled - 1, word->count * sizeof *out);
 }
 
 /* Which of the 16 bytes at p are ASCII letters (and digits), and which are no ASCII: one bit a byte. */

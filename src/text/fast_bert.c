@@ -195,7 +195,7 @@ static int put_segment(const pass *p, const char *bytes, size_t length) {
 static int drain(const pass *p, brim_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
     const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(word->set, word->key);
+    const brim_cached_word *found = brim_cache_find(&p->scratch->cache, word->set, word->key, word->bytes, word->length);
     if (__builtin_expect(found != NULL, 1)) {
       brim_ids_take(p->ids, &p->scratch->cache, found);
       continue;
@@ -205,7 +205,8 @@ static int drain(const pass *p, brim_group *group) {
       put_ascii_word(p->tokenizer, word->bytes, word->length, p->ids);
     else
       BRIM_TRY(put_segment(p, word->bytes, word->length));
-    brim_cache_put(&p->scratch->cache, word->set, word->key, p->ids->at + before, p->ids->count - before);
+    brim_cache_put(&p->scratch->cache, word->set, word->key, word->bytes, word->length, p->ids->at + before,
+                   p->ids->count - before);
   }
   group->count = 0;
   return BRIM_OK;

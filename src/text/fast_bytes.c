@@ -203,14 +203,15 @@ int brim_bytes_prepare(brim_tokenizer *t, brim_error *err) {
 static int drain(const pass *p, brim_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
     const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(word->set, word->key);
+    const brim_cached_word *found = brim_cache_find(&p->scratch->cache, word->set, word->key, word->bytes, word->length);
     if (__builtin_expect(found != NULL, 1)) {
       brim_ids_take(p->ids, &p->scratch->cache, found);
       continue;
     }
     size_t before = p->ids->count;
     BRIM_TRY(merge(p, word->bytes, word->length));
-    brim_cache_put(&p->scratch->cache, word->set, word->key, p->ids->at + before, p->ids->count - before);
+    brim_cache_put(&p->scratch->cache, word->set, word->key, word->bytes, word->length, p->ids->at + before,
+                   p->ids->count - before);
   }
   group->count = 0;
   return BRIM_OK;
@@ -226,7 +227,7 @@ static int put_plain(const pass *p, const char *text, size_t length) {
       const char *letters = at + (*at == ' ');
       brim_mask16 mask = brim_mask16_at(letters, false);
       uint32_t n = brim_mask16_run(mask.word);
-      if (n > 0 && n < BRIM_WORD_BYTES && !(mask.wide >> n & 1))
+      if (n > 0 && n < BRIM_SHORT_BYTES && !(mask.wide >> n & 1))
         next = letters + n;
     }
     if (!next)

@@ -140,16 +140,17 @@ static int put_checked(const pass *p, const char *bytes, size_t length, bool pla
 static int drain(const pass *p, brim_group *group) {
   for (uint32_t i = 0; i < group->count; i++) {
     const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(word->set, word->key);
+    const brim_cached_word *found = brim_cache_find(&p->scratch->cache, word->set, word->key, word->bytes, word->length);
     if (__builtin_expect(found != NULL, 1)) {
-      if (p->ids->capacity - p->ids->count < found->count + BRIM_WORD_IDS)
+      if (p->ids->capacity - p->ids->count < (size_t)found->count + BRIM_WORD_IDS)
         BRIM_TRY(brim_ids_reserve(p->ids, found->count, p->err));
       brim_ids_take(p->ids, &p->scratch->cache, found);
       continue;
     }
     size_t before = p->ids->count;
     BRIM_TRY(put_checked(p, word->bytes, word->length, word->plain));
-    brim_cache_put(&p->scratch->cache, word->set, word->key, p->ids->at + before, p->ids->count - before);
+    brim_cache_put(&p->scratch->cache, word->set, word->key, word->bytes, word->length, p->ids->at + before,
+                   p->ids->count - before);
   }
   group->count = 0;
   return BRIM_OK;
