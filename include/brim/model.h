@@ -1,4 +1,11 @@
-/* brim/model.h: encoders. Config and weights in Hugging Face layout, forward, loss and gradients on ragged batches. */
+/* brim/model.h: encoders. Config and weights in Hugging Face layout, forward, loss and gradients on ragged batches.
+ *
+ * load -> prepare -> (forward -> backward)* -> update -> ... -> save
+ *
+ * Models: bert (MiniLM too), roberta, camembert, xlm-roberta, distilbert, with a classifier or a regression on the first token.
+ * What they compute is what Hugging Face transformers computes without padding; formulas are in src/model/encoder.c and head.c. A
+ * model is used by one thread at a time; it runs its operations on the runtime's pool. Results do not depend on the number of
+ * threads. */
 #ifndef BRIM_MODEL_H
 #define BRIM_MODEL_H
 #include "brim/batch.h"
@@ -8,36 +15,45 @@ extern "C" {
 
 typedef struct brim_model brim_model;
 
+/* REFERENCE: plain loops with sums in double; slow, for tests. */
 typedef enum brim_device { BRIM_DEVICE_CPU = 0, BRIM_DEVICE_CUDA = 1, BRIM_DEVICE_REFERENCE = 2 } brim_device;
 
 typedef struct brim_model_options {
-  const brim_labels *labels;  /* training: task, classes, names; NULL: as the folder's config.json says */
+  const brim_labels *labels;  /* training: task, classes, names (copied); NULL: as the folder's config.json says */
   uint64_t seed;              /* of a head that has to be initialised */
   brim_device device;
   const char *kernels;        /* NULL: by CPU level; else the name that brim_model_kernels gave (resume) */
 } brim_model_options;
 
-/* What config.json alone says: known before weights and labels are. */
+/* What config.json alone says: known before weights and labels are. Errors as brim_model_load's. */
 typedef struct brim_model_info {
   char type[32];         /* "bert", ... */
   int32_t max_length;    /* positions that fit a text */
   int32_t vocab_size;
-  int32_t type_count;    /* token types that are embedded */
+  int32_t type_count;    /* token types that are embedded; 0: type_ids are not looked at (DistilBERT) */
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
 
-/* Loads config.json and model.safetensors from a folder. Accepts weights with or without the encoder's prefix ("bert."), the old
- * names LayerNorm.gamma/beta, and a missing head or pooler, which is initialised (normal 0, initializer_range; biases 0). */
+/* Loads config.json and model.safetensors (or the shards of model.safetensors.index.json; F32, F16, BF16, F64) from a folder.
+ * Accepts weights with or without the encoder's prefix ("bert."), the old names LayerNorm.gamma/beta, and a missing head or
+ * pooler, which is initialised: normal(0, initializer_range), biases 0, a function of (seed, name, index) alone. With `labels` a
+ * head of another label count is initialised too. `options` NULL: all zero.
+ *
+ * BRIM_E_UNSUPPORTED: an unknown model_type or an option that brim lacks; BRIM_E_FORMAT: a damaged file, with its byte;
+ * BRIM_E_MISMATCH: a tensor of the encoder is missing or has another shape, both of which are named. */
 BRIM_API int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_model **out,
                              brim_error *err) BRIM_CHECK;
 BRIM_API void brim_model_free(brim_model *model);
-/* Tensors of the file that the model does not use, and tensors of the model that were not in the file. */
+/* Tensors of the file that the model does not use, and tensors of the model that were initialised. Names live as long as the
+ * model. */
 BRIM_API int brim_model_unused_count(const brim_model *model);
 BRIM_API const char *brim_model_unused_name(const brim_model *model, int index);
 BRIM_API int brim_model_initialized_count(const brim_model *model);
 BRIM_API const char *brim_model_initialized_name(const brim_model *model, int index);
 
-/* Writes config.json (with task, id2label, label2id) and model.safetensors; the rest of config.json is kept as it was read. */
+/* Writes model.safetensors (F32, Hugging Face's names) and config.json into the folder, which is made if need be; each file is
+ * complete or as it was. config.json keeps what was read, in its order, but for architectures, id2label, label2id, problem_type
+ * and dtype. */
 BRIM_API int brim_model_save(const brim_model *model, const char *folder, brim_error *err) BRIM_CHECK;
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model);  /* positions that fit a text */
@@ -49,10 +65,12 @@ BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
 BRIM_API const char *brim_model_type(const brim_model *model);    /* "bert", ... */
 BRIM_API const char *brim_model_kernels(const brim_model *model); /* recorded in checkpoints */
 
-/* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16. */
+/* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16,
+ * but the weights of query, key and value lie one right behind the other, and so do their biases. What lies between tensors is
+ * 0. */
 typedef struct brim_parameter {
   const char *name;      /* Hugging Face name */
-  int32_t rank; int64_t shape[2];
+  int32_t rank; int64_t shape[2]; /* weights [out, in], tables [rows, hidden]; rank 1: [shape[0]] */
   int64_t offset, count; /* elements */
   bool decay;            /* weight decay applies (not to biases and layer norms) */
   bool sparse_rows;      /* an embedding: only rows that occur in the batch have a gradient */
@@ -63,6 +81,7 @@ BRIM_API int64_t brim_model_flat_size(const brim_model *model);   /* elements of
 BRIM_API float *brim_model_values(brim_model *model);
 BRIM_API float *brim_model_gradients(brim_model *model);          /* NULL before brim_model_prepare with training */
 
+/* Slots are what is computed: real tokens when ragged, rows x width when padded. */
 typedef struct brim_model_limits {
   int64_t max_slots;      /* of one part */
   int32_t max_sequences;
@@ -70,28 +89,33 @@ typedef struct brim_model_limits {
   bool training;
   bool all_tokens;        /* training passes may ask for all tokens (predictions always may) */
 } brim_model_limits;
-/* Bytes that prepare will take for these limits (activations, working memory and, with training, gradients and moments; values are
- * held already). */
+/* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
+ * gradients and moments. Values are held already. A token costs 40 hidden bytes a layer in training where intermediate = 4
+ * hidden. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
-/* Allocates everything for batches within the limits; later calls within them allocate nothing. May be called again: moments, once
- * there, are kept, and a call for prediction does not take training's buffers away. */
+/* Allocates everything for batches within the limits; later calls within them allocate nothing. A model prepared for training
+ * serves predictions within the same limits too. May be called again: moments and gradients, once there, are kept, and a call for
+ * prediction does not take training's memory away. A forward before it is forgotten. */
 BRIM_API int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) BRIM_CHECK;
 
 typedef struct brim_pass {
   bool training;          /* keep activations for backward */
   bool dropout;           /* as config.json says, keyed by (seed, batch.step or step below, place, site, token, column) */
-  bool all_tokens;        /* compute the last layer for every token (inspect); else only for the rows that feed the head */
+  bool all_tokens;        /* compute the last layer for every token (hidden); else only for the rows that feed the head */
   uint64_t seed;
   uint64_t optimizer_step; /* keys dropout: counts over the whole run */
 } brim_pass;
 
-/* Loss and gradient are sums over the batch's rows divided by batch->step_rows. `loss` gets this batch's part of the loss.
- * logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. */
+/* Loss and gradient are sums over the batch's rows divided by batch->step_rows (0: its count). `loss` gets this batch's part of
+ * the loss: cross entropy, or squared error. logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss
+ * NULL to predict. An empty batch adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH
+ * or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE. */
 BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                                 brim_error *err) BRIM_CHECK;
 /* After a training forward of the same batch: adds this batch's gradient to the gradient buffer. */
 BRIM_API int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) BRIM_CHECK;
-/* Hidden states of the last layer after a forward with all_tokens: real tokens only, [tokens, hidden]. */
+/* Hidden states of the last layer after a forward with all_tokens (and before its backward): real tokens only, [tokens,
+ * hidden]. */
 BRIM_API int brim_model_hidden(const brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) BRIM_CHECK;
 /* Zeroes the gradient buffer, touching only what the last backwards touched. */
 BRIM_API void brim_model_zero_gradients(brim_model *model);
@@ -106,14 +130,15 @@ BRIM_API float *brim_model_moment1(brim_model *model);
 BRIM_API float *brim_model_moment2(brim_model *model);
 /* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
 BRIM_API void brim_model_gradients_written(brim_model *model);
-/* To be called after values or moments were written from outside (resume, a fresh start): rows of an embedding whose moments are not
- * all zero take part in updates again; anything derived from the values is made anew. */
+/* To be called after values or moments were written from outside (resume, a fresh start): rows of an embedding whose moments are
+ * not all zero take part in updates again; anything derived from the values is made anew. */
 BRIM_API void brim_model_state_written(brim_model *model);
-/* L2 norm of the gradient, then one AdamW update; norm (before clipping) to *norm. A non-finite norm changes nothing and returns
- * BRIM_E_DIVERGED. */
+/* L2 norm of the gradient, then one AdamW update (ops/ops.h), which leaves the gradient zero; norm (before clipping) to *norm. A
+ * non-finite norm changes nothing and returns BRIM_E_DIVERGED. */
 BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) BRIM_CHECK;
 
-/* Multiply-adds x2 of a full forward and backward over real tokens: 6*N*s + 12*L*H*s^2 (notes: "useful FLOPs"). */
+/* Useful FLOPs of a full forward and backward over texts of these lengths s: the sum of 6 N s + 12 L H s^2, with N weights in the
+ * layers, L layers and hidden size H; a third of it without training. */
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
 
 /* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */
