@@ -115,7 +115,7 @@ typedef struct growing_word {
 static void end_word(growing_word *w) {
   if (w->bytes->length)
     put_word(&w->tokenizer->model.wordpiece, w->bytes->data, w->bytes->length, w->chars, w->ids);
-  brim_text_clear(w->bytes);
+  w->bytes->length = 0; /* not cleared: a failure must stay known */
   w->chars = 0;
 }
 

@@ -1,0 +1,272 @@
+/* text_paths: the fused pipelines give the ids of the exact one, whatever has been tokenized before, whatever surrounds a text in
+ * memory, and for any bytes at all. */
+#include "base/memory.h"
+#include "base/utf8.h"
+#include "tap.h"
+#include "text/fast.h"
+#include "text/tokenizer.h"
+
+enum { TEXTS = 3000, MOST = 400 };
+
+static brim_runtime *runtime;
+
+/* What texts are made of. */
+static const char *const pieces[] = {" ",
+                                     " ",
+                                     " ",
+                                     "  ",
+                                     "\t",
+                                     "\n",
+                                     "\r\n",
+                                     "\u00a0",
+                                     "\u3000",
+                                     "\u2028",
+                                     "\xc2\x85",
+                                     "\v",
+                                     "the",
+                                     "The",
+                                     "THE",
+                                     "ing",
+                                     "a",
+                                     "e",
+                                     "s",
+                                     "movie",
+                                     "un",
+                                     "able",
+                                     "'s",
+                                     "'ll",
+                                     "'",
+                                     "\"",
+                                     ".",
+                                     ",",
+                                     "...",
+                                     "!",
+                                     "-",
+                                     "(",
+                                     "br />",
+                                     "<",
+                                     "1",
+                                     "23",
+                                     "2024",
+                                     "\u00e9",
+                                     "\u00c9",
+                                     "e\u0301",
+                                     "\u0301",
+                                     "\u0323",
+                                     "\u0327\u0301",
+                                     "\u0344",
+                                     "\u4e2d",
+                                     "\u6587",
+                                     "\uf900",
+                                     "\u3042",
+                                     "\u304b\u3099",
+                                     "\uac01",
+                                     "\u1100\u1161",
+                                     "\u0e01\u0e34",
+                                     "\u0915\u094d\u0937",
+                                     "\u0130",
+                                     "\u03a3",
+                                     "\u00df",
+                                     "\ufb01",
+                                     "\uff21",
+                                     "\ufdfa",
+                                     "\u00bd",
+                                     "\u2026",
+                                     "\u201c",
+                                     "\u2014",
+                                     "\u2581",
+                                     "\u2581\u2581",
+                                     "\u200d",
+                                     "\u200b",
+                                     "\ufeff",
+                                     "\ufffd",
+                                     "\u00a9\u200d",
+                                     "\U0001F600",
+                                     "\U0001F468\u200d\U0001F469",
+                                     "\U0001D15E",
+                                     "\U00020000",
+                                     "[MASK]",
+                                     "<mask>",
+                                     "[UNK]",
+                                     "<s>",
+                                     "</s>",
+                                     "\uff1cs\uff1e",
+                                     "[",
+                                     "]",
+                                     "##",
+                                     "supercalifragilistic",
+                                     "xxxxxxxxxxxxxxxx",
+                                     "\xff",
+                                     "\xc3",
+                                     "\xed\xa0\x80",
+                                     "\x01",
+                                     "\x7f",
+                                     "\xe0\xb8"};
+
+/* One random text of at most `room` bytes, and now and then a NUL. */
+static size_t make_text(const brim_random *random, uint64_t index, char *out, size_t room) {
+  size_t length = 0;
+  uint64_t count = 1 + brim_random_below(random, index * 1000, 40);
+  for (uint64_t i = 1; i <= count; i++) {
+    uint64_t which = brim_random_below(random, index * 1000 + i, sizeof pieces / sizeof *pieces + 1);
+    const char *piece = which < sizeof pieces / sizeof *pieces ? pieces[which] : "";
+    size_t n = which < sizeof pieces / sizeof *pieces ? strlen(piece) : 1;
+    if (length + n > room)
+      break;
+    memcpy(out + length, piece, n);
+    length += n;
+  }
+  return length;
+}
+
+static bool same_ids(const brim_encoding *encoding, const brim_exact_tokens *exact) {
+  bool same = encoding->length == exact->count;
+  for (size_t i = 0; same && i < exact->count; i++)
+    same = encoding->ids[i] == exact->at[i].id;
+  return same;
+}
+
+/* `text` lies at the very end of its memory. */
+static bool check_text(const brim_tokenizer *t, brim_scratch *old, const char *text, size_t length) {
+  static const brim_encode_options bare = {.no_special_tokens = true};
+  brim_encoding encoding = {0}, again = {0};
+  brim_error err = {0};
+  const char *clean = text;
+  size_t clean_length = length;
+  bool good = brim_tokenizer_encode(t, old, text, length, NULL, 0, &bare, &encoding, &err) == BRIM_OK &&
+              brim_tokenizer_encode(t, old, text, length, NULL, 0, &bare, &again, &err) == BRIM_OK;
+  old->exact.count = 0;
+  good = good && brim_clean_utf8(old, 0, &clean, &clean_length, &err) == BRIM_OK &&
+         brim_exact_run(t, old, clean, clean_length, &err) == BRIM_OK;
+  good = good && same_ids(&encoding, &old->exact) && same_ids(&again, &old->exact);
+  for (size_t i = 0; good && i < old->exact.count; i++)
+    good = old->exact.at[i].from <= old->exact.at[i].to && old->exact.at[i].to <= clean_length;
+  brim_encoding_free(&encoding);
+  brim_encoding_free(&again);
+  return good;
+}
+
+static void check_tokenizer(const brim_tokenizer *t, const char *name, brim_path path) {
+  brim_random random = brim_random_make(7, (uint64_t)path, BRIM_PURPOSE_SAMPLE);
+  brim_scratch *scratch;
+  brim_error err;
+  int wrong = 0;
+  if (brim_scratch_new(runtime, t, &scratch, &err) != BRIM_OK)
+    exit(99);
+  for (uint64_t i = 0; i < TEXTS; i++) {
+    char text[MOST];
+    size_t length = make_text(&random, i, text, MOST);
+    char *tight = malloc(length + !length);
+    if (!tight)
+      exit(99);
+    memcpy(tight, text, length);
+    if (!check_text(t, scratch, tight, length) && wrong++ < 3) {
+      printf("# differs: ");
+      for (size_t j = 0; j < length; j++)
+        printf((uint8_t)text[j] > 0x20 && (uint8_t)text[j] < 0x7F ? "%c" : "\\x%02x", (uint8_t)text[j]);
+      printf("\n");
+    }
+    free(tight);
+  }
+  brim_scratch_free(scratch);
+  ok(t->path == path, "%s has its fused pipeline", name);
+  ok(wrong == 0, "%s: %d texts, %d differ", name, TEXTS, wrong);
+}
+
+/* Replaces the value of `key` (up to `until`) in a tokenizer.json. */
+static char *replace_part(const char *json, const char *key, const char *until, const char *value) {
+  const char *begin = strstr(json, key), *end = begin ? strstr(begin, until) : NULL;
+  char *out = malloc(strlen(json) + strlen(value) + 1);
+  if (!begin || !end || !out)
+    exit(99);
+  sprintf(out, "%.*s%s%s%s", (int)(begin - json), json, key, value, end);
+  return out;
+}
+
+static void check_json(const char *name, const char *json, brim_path path) {
+  brim_error err = {0};
+  brim_tokenizer *t = brim_alloc_zero(runtime, sizeof *t);
+  if (!t)
+    exit(99);
+  t->runtime = runtime;
+  if (ok(brim_tokenizer_parse(t, json, strlen(json), name, &err) == BRIM_OK, "%s loads %s", name, err.message))
+    check_tokenizer(t, name, path);
+  brim_tokenizer_free(t);
+}
+
+static char *read_golden(const char *name) {
+  char path[600], *bytes;
+  size_t length;
+  snprintf(path, sizeof path, "%s/tests/golden/tokenizers/%s/tokenizer.json", getenv("BRIM_SOURCE"), name);
+  if (brim_file_read_all(runtime, path, 0, &bytes, &length, NULL) != BRIM_OK)
+    exit(99);
+  return bytes;
+}
+
+static void check_bert(void) {
+  static const char *const choices[] = {"false", "true"};
+  char *json = read_golden("wordpiece-uncased");
+  for (int i = 0; i < 16; i++) {
+    char value[300], name[40];
+    snprintf(
+        value, sizeof value,
+        " {\"type\":\"BertNormalizer\",\"clean_text\":%s,\"handle_chinese_chars\":%s,\"strip_accents\":%s,\"lowercase\":%s},",
+        choices[i & 1], choices[i >> 1 & 1], choices[i >> 2 & 1], choices[i >> 3 & 1]);
+    snprintf(name, sizeof name, "bert %d", i);
+    char *changed = replace_part(json, "\"normalizer\":", "\"pre_tokenizer\"", value);
+    check_json(name, changed, BRIM_PATH_BERT);
+    free(changed);
+  }
+  brim_runtime_release(runtime, json);
+}
+
+static void check_bpe(void) {
+  char *json = read_golden("byte-bpe");
+  check_json("byte-bpe", json, BRIM_PATH_BYTES);
+  char *composed = replace_part(json, "\"normalizer\":", "\"pre_tokenizer\"", " {\"type\":\"NFC\"},");
+  check_json("byte-bpe with NFC", composed, BRIM_PATH_BYTES);
+  free(composed);
+  brim_runtime_release(runtime, json);
+}
+
+static void check_unigram(void) {
+  static const char spaced[] =
+      " {\"type\":\"Metaspace\",\"replacement\":\"\u2581\",\"prepend_scheme\":\"always\",\"split\":true},";
+  char *json = read_golden("unigram");
+  check_json("unigram", json, BRIM_PATH_SPACED);
+  char *meta = replace_part(json, "\"pre_tokenizer\":", "\"post_processor\"", spaced);
+  char *french = replace_part(meta, "\"normalizer\":", "\"pre_tokenizer\"",
+                              " {\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"Replace\",\"pattern\":{\"Regex\":"
+                              "\"\\\\s{2,}|[\\\\n\\\\r\\\\t]\"},\"content\":\" \"},"
+                              "{\"type\":\"Strip\",\"strip_left\":false,\"strip_right\":true}]},");
+  check_json("unigram as CamemBERT", french, BRIM_PATH_SPACED);
+  const char *map = strstr(json, "{\"type\": \"Precompiled\"");
+  if (!map)
+    map = strstr(json, "{\"type\":\"Precompiled\"");
+  const char *map_end = map ? strchr(map, '}') : NULL;
+  char *sequence = map_end ? malloc(strlen(json) + 400) : NULL;
+  if (sequence) {
+    sprintf(sequence,
+            " {\"type\":\"Sequence\",\"normalizers\":[%.*s},{\"type\":\"Strip\",\"strip_left\":false,\"strip_right\":true},"
+            "{\"type\":\"Replace\",\"pattern\":{\"Regex\":\" {2,}\"},\"content\":\"\u2581\"}]},",
+            (int)(map_end - map), map);
+    char *spm = replace_part(meta, "\"normalizer\":", "\"pre_tokenizer\"", sequence);
+    check_json("unigram as SentencePiece", spm, BRIM_PATH_SPACED);
+    free(spm);
+  }
+  ok(sequence != NULL, "the charsmap is found");
+  free(sequence);
+  free(french);
+  free(meta);
+  brim_runtime_release(runtime, json);
+}
+
+int main(void) {
+  if (!getenv("BRIM_SOURCE") || brim_runtime_new(NULL, &runtime, NULL) != BRIM_OK)
+    return 99;
+  check_bert();
+  check_bpe();
+  check_unigram();
+  brim_runtime_free(runtime);
+  return tap_done();
+}
