@@ -78,6 +78,7 @@ int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *t
     result = &ignored;
   *result = (brim_train_result){.loss = (double)NAN, .best_metric = (double)NAN};
   int status = brim_group_agree(&trainer.options.group, brim_trainer_open(&trainer, evals, eval_count, err), err);
+  result->interrupted = status == BRIM_E_CANCELLED;
   if (!status) {
     result->resumed = trainer.saved_step != BRIM_NO_STEP;
     status = train_run(&trainer, result, err);

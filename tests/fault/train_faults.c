@@ -38,50 +38,64 @@ static void faulty_release(void *context, void *pointer) {
   free(pointer);
 }
 
-/* A run of two steps with evaluation, checkpoint and resume; then everything is freed. */
-static int small_run(faulty *memory, const char *output, int64_t fail_at, brim_error *err) {
-  const brim_allocator allocator = {faulty_allocate, faulty_resize, faulty_release, memory};
-  case_job job;
+typedef int (*job_fn)(case_job *job, const char *output, brim_error *err);
+
+/* Two steps with evaluation, checkpoint and resume. */
+static int train_job(case_job *job, const char *output, brim_error *err) {
   brim_train_options options = case_options(output);
   brim_train_result result;
   options.max_steps = 2;
   options.save_every = 1;
   options.resume = true;
+  return case_train(job, &options, &result, err);
+}
+
+static int compare_job(case_job *job, const char *output, brim_error *err) {
+  static const brim_mode modes[] = {{"padded", BRIM_RANDOM, BRIM_PAD_LONGEST}, {"ragged", BRIM_RANDOM, BRIM_PAD_NONE}};
+  brim_train_options options = case_options(output);
+  brim_mode_result results[2];
+  options.max_steps = 1;
+  return brim_compare(job->runtime, job->model, job->train, job->eval, &options, modes, 2, results, err);
+}
+
+/* The job, with its n-th allocation failing; then everything is freed. */
+static int small_run(job_fn run, faulty *memory, const char *output, int64_t fail_at, brim_error *err) {
+  const brim_allocator allocator = {faulty_allocate, faulty_resize, faulty_release, memory};
+  case_job job;
   memory->left = -1;
   int status = case_open_with(&job, model_folder, 1, &allocator, "plain", err);
   if (!status) {
     job.train = case_dataset(job.runtime, 12, 10, 500, 3, 1);
     job.eval = case_dataset(job.runtime, 4, 10, 500, 3, 2);
     memory->left = fail_at;
-    status = case_train(&job, &options, &result, err);
+    status = run(&job, output, err);
     memory->left = -1;
   }
   case_close(&job);
   return status;
 }
 
-static void allocations(bool resumed) {
+static void allocations(const char *name, job_fn run, bool resumed) {
   const char *output = scratch_file("memory");
   faulty memory = {0};
   brim_error err = {0};
   int64_t n = 0, bad = 0, leaks = 0;
   int status = BRIM_E_MEMORY;
   case_remove(output);
-  if (resumed && small_run(&memory, output, -1, &err))
+  if (resumed && small_run(run, &memory, output, -1, &err))
     printf("# %s\n", err.message);
   for (; status != BRIM_OK && n < 20000; n++) {
     if (!resumed)
       case_remove(output);
     err = (brim_error){0};
-    status = small_run(&memory, output, n, &err);
+    status = small_run(run, &memory, output, n, &err);
     bad += status != BRIM_OK && (status != BRIM_E_MEMORY || !*err.message);
     if (bad == 1 && status != BRIM_OK && status != BRIM_E_MEMORY)
       printf("# allocation %d: %d %s\n", (int)n, status, err.message);
     leaks += memory.live != 0;
     memory.live = 0;
   }
-  ok(status == BRIM_OK && n > 20, "%s: a run comes through at last, after %d failed allocations", resumed ? "resumed" : "fresh",
-     (int)n - 1);
+  ok(status == BRIM_OK && n > 20, "%s: it comes through at last, after %d failed allocations", name, (int)n - 1);
   ok_int(bad, 0, "each was reported as such");
   ok_int(leaks, 0, "and lost no memory");
 }
@@ -234,8 +248,9 @@ int main(void) {
     tap_skip("faults", "there are no golden models");
     return tap_done();
   }
-  allocations(false);
-  allocations(true);
+  allocations("a run", train_job, false);
+  allocations("a resumed run", train_job, true);
+  allocations("a comparison", compare_job, false);
   steady_state();
   full_disk();
   failing_changes(false);
