@@ -4,8 +4,8 @@
   run.py BRIM [NAME...]               all cases, or those whose name holds one of the words
   run.py BRIM --regenerate [NAME...]  write what came out as what is expected (then read the difference)
 
-A case is NAME.sh, run by sh in an empty folder with these variables: BRIM the program, CASES this folder, MODEL a small BERT with a
-tokenizer, DATA a folder with small data files. Beside it:
+A case is NAME.sh, run by sh in an empty folder with these variables: BRIM the program, BUILD the folder it was built in, CASES this
+folder, MODEL a small BERT with a tokenizer, DATA a folder with small data files, FIXTURES the script that made them. Beside it:
 
   NAME.stdout  standard output, exactly ({TMP} stands for the folder of the case); absent: nothing may come
   NAME.stderr  standard error: each line is a pattern in which * is anything; absent: nothing may come
@@ -32,7 +32,7 @@ class Result:
     def __init__(self, case, brim, shared_folder):
         self.folder = tempfile.mkdtemp(prefix="brim-cli-")
         environment = dict(os.environ, BRIM=brim, CASES=str(CASES), MODEL=str(shared_folder / "model"), DATA=str(shared_folder / "data"),
-                           FIXTURES=str(HERE / "fixtures.py"), LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1")
+                           FIXTURES=str(HERE / "fixtures.py"), BUILD=os.path.dirname(brim), LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1")
         try:
             done = subprocess.run(["sh", str(case)], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                                   timeout=TIME_LIMIT, check=False)
