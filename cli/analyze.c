@@ -88,11 +88,13 @@ static void put_strategy_json(brim_text *out, const brim_strategy_study *s) {
   brim_text_printf(out, ",\"dropped\":%llu}", (unsigned long long)l->dropped);
 }
 
-static void put_json(brim_text *out, const brim_study *study, const cli_values *v) {
+static void put_json(brim_text *out, const brim_study *study, uint64_t excluded, const cli_values *v) {
   brim_text_printf(out,
-                   "{\"rows\":%llu,\"tokens\":%llu,\"max_length\":%lld,\"batch_size\":%lld,\"truncated\":%llu,\"lost\":%llu,",
+                   "{\"rows\":%llu,\"tokens\":%llu,\"max_length\":%lld,\"batch_size\":%lld,\"truncated\":%llu,\"lost\":%llu,"
+                   "\"excluded\":%llu,",
                    (unsigned long long)study->rows, (unsigned long long)study->tokens, (long long)v->max_length,
-                   (long long)v->batch_size, (unsigned long long)study->truncated, (unsigned long long)study->lost);
+                   (long long)v->batch_size, (unsigned long long)study->truncated, (unsigned long long)study->lost,
+                   (unsigned long long)excluded);
   brim_text_printf(out, "\"length\":{\"shortest\":%d,\"longest\":%d,\"mean\":", (int)study->shortest, (int)study->longest);
   brim_text_json_number(out, study->mean);
   brim_text_string(out, ",\"median\":");
@@ -125,7 +127,9 @@ static int show(cli_call *cli, const brim_dataset *dataset) {
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->json) {
-    put_json(&out, &study, cli->values);
+    uint64_t excluded;
+    brim_dataset_excluded(dataset, &excluded);
+    put_json(&out, &study, excluded, cli->values);
   } else {
     put_lengths(&out, &study, (int32_t)cli->values->max_length);
     put_strategies(&out, &study);

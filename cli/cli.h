@@ -14,6 +14,8 @@ typedef struct cli_call {
   brim_progress *progress;
   brim_error error;
   char hint[320]; /* what to say behind "interrupted" */
+  brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */
+  int where_count;
 } cli_call;
 
 /* A line on standard error, "brim: ...", unless --quiet. */
@@ -22,7 +24,7 @@ void cli_note(const cli_call *cli, const char *format, ...) BRIM_PRINTF(2, 3);
 int cli_write(cli_call *cli, const char *path, const brim_text *text);
 
 /* The library's options from the command's values. */
-brim_source_options cli_source_options(const cli_values *values, bool need_label);
+int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
 brim_encode_options cli_encode_options(const cli_values *values);
 int cli_plan_options(cli_call *cli, brim_plan_options *out);
 
@@ -44,6 +46,9 @@ typedef struct cli_dataset_request {
 } cli_dataset_request;
 /* Reads and encodes all rows, with progress, and says how many were cut. */
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out);
+
+/* Says how many rows --min-chars and --where left out, if any, and the first with its reason. */
+void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows);
 
 /* Forwards to the progress display; the context is the cli. */
 int cli_progress(void *context, const brim_event *event);

@@ -1,4 +1,5 @@
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -42,15 +43,40 @@ static brim_format format_of(const char *name) {
   return strcmp(name, "jsonl") == 0 ? BRIM_FORMAT_JSONL : BRIM_FORMAT_TXT;
 }
 
-brim_source_options cli_source_options(const cli_values *values, bool need_label) {
+/* COLUMN=VALUE, parted at the first =; later calls find them parted. */
+static int part_where(cli_call *cli) {
+  const cli_list *list = &cli->values->where;
+  cli_arguments *arguments = &cli->arguments;
+  for (; cli->where_count < list->count; cli->where_count++) {
+    const char *item = list->items[cli->where_count], *equals = strchr(item, '=');
+    if (!equals || equals == item)
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--where %s: COLUMN=VALUE is due, for example --where split=train", item);
+    char *column = strndup(item, (size_t)(equals - item));
+    if (!column || arguments->kept_count == (int)(sizeof arguments->kept / sizeof *arguments->kept)) {
+      free(column);
+      return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for --where");
+    }
+    arguments->kept[arguments->kept_count++] = column;
+    cli->where[cli->where_count] = (brim_where){.column = column, .value = equals + 1};
+  }
+  return BRIM_OK;
+}
+
+int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out) {
+  const cli_values *values = cli->values;
   brim_quote quote = !values->quote ? BRIM_QUOTE_AUTO : strcmp(values->quote, "csv") == 0 ? BRIM_QUOTE_CSV : BRIM_QUOTE_NONE;
-  return (brim_source_options){.format = format_of(values->format),
+  *out = (brim_source_options){.format = format_of(values->format),
                                .quote = quote,
                                .no_header = values->no_header,
                                .text_column = values->text_column,
                                .pair_column = values->pair_column,
                                .label_column = values->label_column,
-                               .need_label = need_label};
+                               .need_label = need_label,
+                               .min_chars = values->min_chars,
+                               .where = cli->where};
+  int status = part_where(cli);
+  out->where_count = cli->where_count;
+  return status;
 }
 
 brim_encode_options cli_encode_options(const cli_values *values) {
@@ -116,18 +142,31 @@ static void note_truncation(const cli_call *cli, const brim_dataset *dataset, co
            rows_text, 100.0 * (double)cut / (double)rows, (int)max_length, lost_text);
 }
 
+void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows) {
+  char count_text[32], rows_text[32];
+  if (!count)
+    return;
+  brim_count_text((int64_t)count, count_text, sizeof count_text);
+  brim_count_text((int64_t)(count + rows), rows_text, sizeof rows_text);
+  cli_note(cli, "%s: %s of %s rows are left out, the first at line %lld: %s", excluded->file, count_text, rows_text,
+           (long long)excluded->line, excluded->reason);
+}
+
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
-  brim_dataset_options options = {.source = cli_source_options(cli->values, request->need_label),
-                                  .encode = cli_encode_options(cli->values),
+  brim_dataset_options options = {.encode = cli_encode_options(cli->values),
                                   .task = request->task,
                                   .labels = request->labels,
                                   .progress = cli_progress,
                                   .progress_context = cli};
   options.encode.max_length = request->max_length;
-  int status =
-      brim_dataset_load(cli->runtime, request->paths, request->path_count, request->tokenizer, &options, out, &cli->error);
+  int status = cli_source_options(cli, request->need_label, &options.source);
+  if (!status)
+    status = brim_dataset_load(cli->runtime, request->paths, request->path_count, request->tokenizer, &options, out, &cli->error);
   if (status)
     return status;
+  uint64_t excluded;
+  const brim_exclusion *first = brim_dataset_excluded(*out, &excluded);
+  cli_note_excluded(cli, first, excluded, brim_dataset_rows(*out));
   if (!request->silent)
     note_truncation(cli, *out, request->paths[0], request->max_length);
   return BRIM_OK;

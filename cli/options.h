@@ -48,7 +48,9 @@ typedef struct cli_values {
   /* data */
   const char *text_column, *pair_column, *label_column, *format, *quote;
   bool no_header;
-  cli_list train, eval;
+  int64_t min_chars, records;
+  cli_list train, eval, where;
+  const char *shard_format;
   /* text */
   const char *tokenizer, *truncation, *truncation_side;
   bool no_special_tokens;

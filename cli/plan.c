@@ -87,19 +87,37 @@ static double padding_share(int64_t tokens, int64_t slots) {
   return slots > 0 ? 1.0 - (double)tokens / (double)slots : 0.0;
 }
 
-static void put_part(brim_text *out, uint64_t index, const brim_planned *part) {
+/* What is planned: rows of a dataset, which are named by their place in the source, or lengths alone (dataset NULL). */
+static uint64_t row_name(const brim_dataset *dataset, uint64_t row) {
+  return dataset ? brim_dataset_origin(dataset, row) : row;
+}
+
+static void put_part(brim_text *out, uint64_t index, const brim_planned *part, const brim_dataset *dataset) {
   brim_text_printf(out, "{\"batch\":%llu,\"step\":%llu,\"rank\":%d,\"rows\":[", (unsigned long long)index,
                    (unsigned long long)part->step, (int)part->rank);
   for (uint32_t i = 0; i < part->count; i++) {
     if (i)
       brim_text_append(out, ",", 1);
-    brim_text_integer(out, (int64_t)part->rows[i]);
+    brim_text_integer(out, (int64_t)row_name(dataset, part->rows[i]));
   }
   brim_text_printf(out, "],\"width\":%d,\"tokens\":%lld,\"slots\":%lld}\n", (int)part->width, (long long)part->tokens,
                    (long long)part->slots);
 }
 
-static void put_summary_json(brim_text *out, const totals *t, const brim_ledger *ledger) {
+/* [{"row":3,"reason":"fewer than 2 characters"},..]: with the rows planned and dropped, every row of the source. */
+static void put_excluded(brim_text *out, const brim_dataset *dataset) {
+  uint64_t count = 0;
+  const brim_exclusion *excluded = dataset ? brim_dataset_excluded(dataset, &count) : NULL;
+  brim_text_string(out, ",\"excluded\":[");
+  for (uint64_t i = 0; i < count; i++) {
+    brim_text_printf(out, "%s{\"row\":%llu,\"reason\":", i ? "," : "", (unsigned long long)excluded[i].row);
+    brim_text_json_string(out, excluded[i].reason, strlen(excluded[i].reason));
+    brim_text_append(out, "}", 1);
+  }
+  brim_text_append(out, "]", 1);
+}
+
+static void put_summary_json(brim_text *out, const totals *t, const brim_ledger *ledger, const brim_dataset *dataset) {
   brim_text_printf(out, "{\"summary\":{\"batches\":%llu,\"rows\":%llu,\"tokens\":%lld,\"slots\":%lld,\"padding\":",
                    (unsigned long long)t->batches, (unsigned long long)t->rows, (long long)t->tokens, (long long)t->slots);
   brim_text_json_number(out, padding_share(t->tokens, t->slots));
@@ -107,9 +125,11 @@ static void put_summary_json(brim_text *out, const totals *t, const brim_ledger 
   for (uint64_t i = 0; i < ledger->dropped; i++) {
     if (i)
       brim_text_append(out, ",", 1);
-    brim_text_integer(out, (int64_t)ledger->drops[i].row);
+    brim_text_integer(out, (int64_t)row_name(dataset, ledger->drops[i].row));
   }
-  brim_text_printf(out, "],\"hash\":\"%016llx\"}}\n", (unsigned long long)ledger->hash);
+  brim_text_append(out, "]", 1);
+  put_excluded(out, dataset);
+  brim_text_printf(out, ",\"hash\":\"%016llx\"}}\n", (unsigned long long)ledger->hash);
 }
 
 static void put_summary_table(brim_text *out, const totals *t, const brim_ledger *ledger) {
@@ -127,7 +147,7 @@ static void put_summary_table(brim_text *out, const totals *t, const brim_ledger
 }
 
 /* The wanted ranks' parts, in order, in pieces: a plan may have more parts than one text should hold. */
-static int write_plan(cli_call *cli, const brim_plan *plan, brim_file *file) {
+static int write_plan(cli_call *cli, const brim_plan *plan, const brim_dataset *dataset, brim_file *file) {
   const cli_values *v = cli->values;
   bool one_rank = cli_given(cli->command, &cli->arguments, "rank");
   int32_t first = one_rank ? (int32_t)v->rank : 0, last = one_rank ? first : (int32_t)v->world_size - 1;
@@ -141,7 +161,7 @@ static int write_plan(cli_call *cli, const brim_plan *plan, brim_file *file) {
       brim_plan_part(plan, rank, i, &part);
       t.batches++, t.rows += part.count, t.tokens += part.tokens, t.slots += part.slots;
       if (v->jsonl)
-        put_part(&out, i, &part);
+        put_part(&out, i, &part, dataset);
     }
     if (out.length < 1 << 20)
       continue;
@@ -152,7 +172,10 @@ static int write_plan(cli_call *cli, const brim_plan *plan, brim_file *file) {
   }
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
-  (v->jsonl ? put_summary_json : put_summary_table)(&out, &t, &ledger);
+  if (v->jsonl)
+    put_summary_json(&out, &t, &ledger, dataset);
+  else
+    put_summary_table(&out, &t, &ledger);
   if (!status)
     status = brim_text_status(&out, &cli->error);
   if (!status)
@@ -161,7 +184,8 @@ static int write_plan(cli_call *cli, const brim_plan *plan, brim_file *file) {
   return status;
 }
 
-static int plan_lengths(cli_call *cli, const int32_t *lengths, uint64_t count) {
+/* `dataset` is NULL when there are lengths alone. */
+static int plan_lengths(cli_call *cli, const int32_t *lengths, uint64_t count, const brim_dataset *dataset) {
   brim_plan_options how;
   brim_plan *plan = NULL;
   brim_file *file = NULL;
@@ -171,7 +195,7 @@ static int plan_lengths(cli_call *cli, const int32_t *lengths, uint64_t count) {
   if (!status)
     status = brim_file_create(cli->runtime, cli->values->output ? cli->values->output : "-", &file, &cli->error);
   if (!status)
-    status = write_plan(cli, plan, file);
+    status = write_plan(cli, plan, dataset, file);
   if (!status)
     status = brim_file_commit(file, &cli->error);
   brim_file_free(file);
@@ -193,7 +217,7 @@ static int plan_data(cli_call *cli) {
     status = cli_load_dataset(cli, &request, &dataset);
   }
   if (!status)
-    status = plan_lengths(cli, brim_dataset_lengths(dataset), brim_dataset_rows(dataset));
+    status = plan_lengths(cli, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), dataset);
   brim_dataset_free(dataset);
   brim_tokenizer_free(tokenizer);
   return status;
@@ -214,7 +238,7 @@ static int run(cli_call *cli) {
   length_list lengths = {0};
   int status = read_lengths(cli, &lengths);
   if (!status)
-    status = plan_lengths(cli, lengths.values, lengths.count);
+    status = plan_lengths(cli, lengths.values, lengths.count, NULL);
   free(lengths.values);
   return status;
 }
@@ -224,11 +248,13 @@ const cli_command cli_plan = {
     .summary = "print which rows go together in each step, without training",
     .operands = "[DATA...]",
     .most_operands = 1000,
-    .description = "The batches of one epoch: a pure function of the lengths, the options, the seed and the epoch. With --jsonl "
-                   "each batch is "
-                   "{\"batch\":0,\"step\":0,\"rank\":0,\"rows\":[..],\"width\":W,\"tokens\":T,\"slots\":S}, and the last line is "
-                   "a summary with "
-                   "the share of padding (1 - tokens/slots), the rows left out and a hash over the whole plan.",
+    .description =
+        "The batches of one epoch: a pure function of the lengths, the options, the seed and the epoch. With --jsonl "
+        "each batch is "
+        "{\"batch\":0,\"step\":0,\"rank\":0,\"rows\":[..],\"width\":W,\"tokens\":T,\"slots\":S}, and the last line is "
+        "a summary with "
+        "the share of padding (1 - tokens/slots), the rows that --drop-last dropped, those that --min-chars and --where "
+        "excluded, and a hash over the whole plan. Rows are numbered as in DATA, excluded ones too.",
     .options = options,
     .example = "brim plan --lengths lengths.txt --max-length 400 --batching uniform --padding longest --batch-size 16 --jsonl",
     .run = run,

@@ -54,7 +54,7 @@ static int predict(cli_call *cli, cli_inference *in) {
     brim_text out;
     brim_text_init(&out, cli->runtime);
     for (uint64_t i = 0; i < rows; i++)
-      put_row(&out, in->model, i, logits + i * outputs, scores);
+      put_row(&out, in->model, brim_dataset_origin(in->dataset, i), logits + i * outputs, scores);
     status = cli_write(cli, cli->values->output, &out);
     brim_text_free(&out);
   }
@@ -80,7 +80,8 @@ const cli_command cli_predict = {
     .most_operands = 1000,
     .description =
         "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record: the probability of each class, or the value "
-        "itself for a regression. No label column is needed.",
+        "itself for a regression. No label column is needed. The index counts all records, those that --min-chars and --where "
+        "leave out too.",
     .options = options,
     .example = "brim predict --model run new.csv -o predictions.jsonl",
     .run = run,

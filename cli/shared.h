@@ -34,13 +34,19 @@
       FLAG("quiet", quiet, .letter = 'q', .help = "no progress and no notes"),                                                   \
       FLAG("help", help, .letter = 'h', .help = "this text")
 
+#define CLI_OPTIONS_SELECTION                                                                                                    \
+  INTEGER("min-chars", min_chars, "N", 0, CLI_MANY, .fallback = "0",                                                             \
+          .help = "leave out rows whose text has fewer characters, blanks around it not counted"),                               \
+      LIST("where", where, "COLUMN=VALUE", .help = "read only rows whose column has that value; all of several must hold")
+
 #define CLI_OPTIONS_COLUMNS                                                                                                      \
   HEADING("Data files"),                                                                                                         \
       TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .help = "column of the text"),               \
       TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .help = "column of the second text"),             \
       FLAG("no-header", no_header, .help = "csv, tsv: columns have numbers, from 0"),                                            \
       CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name", .help = "format of the data"),                \
-      CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .help = "whether \"...\" encloses fields")
+      CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .help = "whether \"...\" encloses fields"),             \
+      CLI_OPTIONS_SELECTION
 
 #define CLI_OPTION_LABEL TEXT("label-column", label_column, "NAME", .shown = "label", .help = "column of the label")
 

@@ -93,8 +93,12 @@ static int write_rows(cli_call *cli, brim_encoder *encoder, line_writer *out) {
   for (uint64_t rows = 1;; rows++) {
     brim_encoded row;
     int status = brim_encoder_next(encoder, &row, &cli->error);
-    if (status == BRIM_END)
+    if (status == BRIM_END) {
+      uint64_t excluded;
+      const brim_exclusion *first = brim_encoder_excluded(encoder, &excluded);
+      cli_note_excluded(cli, first, excluded, rows - 1);
       return flush(out, &cli->error);
+    }
     if (!status)
       status = write_row(out, &row, &cli->error);
     if (!status)
@@ -105,11 +109,13 @@ static int write_rows(cli_call *cli, brim_encoder *encoder, line_writer *out) {
 }
 
 static int tokenize(cli_call *cli, const brim_tokenizer *tokenizer, line_writer *out) {
-  brim_source_options source = cli_source_options(cli->values, false);
+  brim_source_options source;
   brim_encode_options encode = cli_encode_options(cli->values);
   brim_reader *reader = NULL;
   brim_encoder *encoder = NULL;
-  int status = brim_encode_options_check(tokenizer, &encode, false, &cli->error);
+  int status = cli_source_options(cli, false, &source);
+  if (!status)
+    status = brim_encode_options_check(tokenizer, &encode, false, &cli->error);
   if (!status)
     status = brim_reader_open(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &source, &reader, &cli->error);
   if (!status)

@@ -90,6 +90,30 @@ BRIM_API int brim_reader_seek(brim_reader *reader, const brim_place *place, brim
 BRIM_API int64_t brim_reader_file_count(const brim_reader *reader);
 BRIM_API const char *brim_reader_file(const brim_reader *reader, int64_t index); /* its path */
 
+/* ---- shards ----------------------------------------------------------------------------------------------- */
+
+typedef enum brim_shard_format { BRIM_SHARD_GZIP = 0, BRIM_SHARD_ZSTD } brim_shard_format;
+
+/* All zero is a good default. */
+typedef struct brim_shard_options {
+  brim_source_options source; /* columns matter only where text_column, min_chars or where ask for them */
+  brim_shard_format format;
+  uint64_t records;           /* of a shard; 0: 10,000 */
+  brim_event_fn progress;     /* NULL: none. Kind "progress": phase "shard", done and total (bytes), unit, rows */
+  void *progress_context;
+} brim_shard_options;
+
+typedef struct brim_shard_result {
+  uint64_t shards, records, excluded; /* excluded: by min_chars and where */
+} brim_shard_result;
+
+/* Copies the records of a source, byte for byte and in their order, into compressed files of `records` each:
+ * shard-000000.csv.gz, shard-000001.csv.gz, .. in `folder`, csv and tsv each with the header. The same input gives the same bytes
+ * for any number of threads. The folder appears when all is written, or not at all; one that holds anything is BRIM_E_USAGE. The
+ * files of the source must be of one format and have one header. `result` may be NULL. */
+BRIM_API int brim_shard(brim_runtime *runtime, const char *const *paths, int path_count, const brim_shard_options *options,
+                        const char *folder, brim_shard_result *result, brim_error *err) BRIM_CHECK;
+
 /* ---- encoding --------------------------------------------------------------------------------------------- */
 
 /* Encodes a reader's records in parallel blocks and yields them in input order: rows, and the first error, are the same for any

@@ -113,15 +113,15 @@ static int name_slot(brim_reader *reader, int index, const char *name, const cha
 }
 
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
-  bool names = !options->no_header;
+  bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
   reader->slots =
       brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count, sizeof(brim_slot));
   if (!reader->slots)
     return BRIM_NOMEM(err);
   reader->slot_count = BRIM_SLOT_WHERE + options->where_count;
-  BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, names ? "text" : "0", true, err));
-  BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, names ? "text_pair" : NULL, false, err));
-  BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, names ? "label" : NULL, options->need_label, err));
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err));
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));
   if (options->need_label && !reader->slots[BRIM_SLOT_LABEL].name)
@@ -142,13 +142,15 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   return begin_file(reader, 0, err);
 }
 
-int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
-                     brim_reader **out, brim_error *err) {
+static int make_reader(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                       bool raw, brim_reader **out, brim_error *err) {
   *out = NULL;
   brim_reader *reader = brim_alloc_zero(runtime, sizeof *reader);
   if (!reader)
     return BRIM_NOMEM(err);
   reader->runtime = reader->source.runtime = reader->split.runtime = runtime;
+  reader->raw = raw;
+  brim_text_init(&reader->header, runtime);
   pthread_mutex_init(&reader->lock, NULL);
   brim_json_reader_init(&reader->json, runtime, NULL);
   int status = open_reader(reader, paths, path_count, options, err);
@@ -160,6 +162,16 @@ int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_c
   return BRIM_OK;
 }
 
+int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                     brim_reader **out, brim_error *err) {
+  return make_reader(runtime, paths, path_count, options, false, out, err);
+}
+
+int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                         brim_reader **out, brim_error *err) {
+  return make_reader(runtime, paths, path_count, options, true, out, err);
+}
+
 void brim_reader_close(brim_reader *reader) {
   if (!reader)
     return;
@@ -169,6 +181,7 @@ void brim_reader_close(brim_reader *reader) {
     brim_release(runtime, reader->slots[i].name);
   brim_release(runtime, reader->slots);
   brim_release(runtime, reader->decoded);
+  brim_text_free(&reader->header);
   brim_split_free(&reader->split);
   brim_json_reader_free(&reader->json);
   brim_selection_free(&reader->selection);
@@ -234,30 +247,50 @@ static int next_values(brim_reader *reader, brim_error *err) {
   return BRIM_END;
 }
 
-static int next_record(brim_reader *reader, brim_record *record, brim_error *err) {
+/* The next record that is selected. */
+static int next_selected(brim_reader *reader, brim_error *err) {
   for (;; reader->row++) {
     BRIM_TRY(next_values(reader, err));
     int reason = reason_to_exclude(reader);
     if (reason < 0)
-      break;
+      return BRIM_OK;
     BRIM_TRY(
         brim_selection_exclude(&reader->selection, reason, reader->row, reader->record_line, brim_reader_file_name(reader), err));
   }
+}
+
+static int next_record(brim_reader *reader, brim_record *record, brim_error *err) {
+  BRIM_TRY(next_selected(reader, err));
   BRIM_TRY(make_record(reader, record, err));
   reader->row++;
   return BRIM_OK;
 }
 
-int brim_reader_next(brim_reader *reader, brim_record *record, brim_error *err) {
-  if (reader->failed == BRIM_OK) {
-    int status = next_record(reader, record, &reader->failure);
-    if (status == BRIM_OK || status == BRIM_END)
-      return status;
-    reader->failed = status;
-  }
+static int next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) {
+  BRIM_TRY(next_selected(reader, err));
+  BRIM_TRY(brim_reader_check_text(reader, reader->bytes, reader->bytes, reader->byte_count, err));
+  *bytes = reader->bytes;
+  *length = reader->byte_count;
+  reader->row++;
+  return BRIM_OK;
+}
+
+/* Keeps a failure, which comes again at every later call. */
+static int settle(brim_reader *reader, int status, brim_error *err) {
+  if (status == BRIM_OK || status == BRIM_END)
+    return status;
+  reader->failed = status;
   if (err)
     *err = reader->failure;
-  return reader->failed;
+  return status;
+}
+
+int brim_reader_next(brim_reader *reader, brim_record *record, brim_error *err) {
+  return settle(reader, reader->failed ? reader->failed : next_record(reader, record, &reader->failure), err);
+}
+
+int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) {
+  return settle(reader, reader->failed ? reader->failed : next_raw(reader, bytes, length, &reader->failure), err);
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------- */

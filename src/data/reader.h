@@ -45,6 +45,7 @@ struct brim_reader {
   brim_slot *slots;
   int slot_count;
   bool no_header, need_label;
+  bool raw; /* brim_reader_open_raw */
   size_t max_record;
   brim_selection selection;
 
@@ -61,7 +62,10 @@ struct brim_reader {
 
   /* The record that next is reading, and the one behind it. */
   int64_t record_byte, record_line, next_line;
-  uint64_t row; /* of the next record */
+  uint64_t row;      /* of the next record */
+  const char *bytes; /* the record's own, up to its line end, which they may hold */
+  size_t byte_count;
+  brim_text header; /* raw: the present table's header line as it stands */
 
   /* What formats keep. */
   const char *line; /* jsonl: of the present record */
@@ -82,6 +86,12 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
 /* Refuses text that is not UTF-8: bytes[0, length) lies inside the record. */
 int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length,
                            brim_error *err) BRIM_CHECK;
+/* A reader of whole records for those who copy them: it looks only for the columns that the options name or need. */
+int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                         brim_reader **out, brim_error *err) BRIM_CHECK;
+/* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
+ * they have one. Borrowed until the next call. BRIM_END after the last. */
+int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
 /* From any thread: a call that waits for a pipe fails with BRIM_E_CANCELLED, as do all later ones. */
 void brim_reader_interrupt(brim_reader *reader);
 

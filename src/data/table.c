@@ -153,6 +153,13 @@ static int find_columns(brim_reader *reader, brim_error *err) {
   return compare_with_model(reader, err);
 }
 
+static int keep_header(brim_reader *reader, const char *record, brim_error *err) {
+  brim_text_clear(&reader->header);
+  if (reader->raw)
+    brim_text_append(&reader->header, record, reader->split.used);
+  return brim_text_status(&reader->header, err);
+}
+
 static int begin_table(brim_reader *reader, brim_error *err) {
   const char *record;
   int status = find_record(reader, &record, err);
@@ -162,6 +169,7 @@ static int begin_table(brim_reader *reader, brim_error *err) {
   reader->columns = (int64_t)reader->split.count;
   if (!reader->no_header) {
     BRIM_TRY(decode_header(reader, record, err));
+    BRIM_TRY(keep_header(reader, record, err));
     pass_record(reader);
   }
   return find_columns(reader, err);
@@ -205,6 +213,8 @@ static int next_row(brim_reader *reader, brim_error *err) {
     slot->length = brim_span_decode(span, record, reader->decoded + used);
     used += slot->length;
   }
+  reader->bytes = record;
+  reader->byte_count = reader->split.used;
   pass_record(reader);
   return BRIM_OK;
 }

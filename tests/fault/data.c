@@ -67,6 +67,31 @@ static int read_batch(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+/* context: the shards' format. */
+static int write_shards(brim_runtime *runtime, void *context, brim_error *err) {
+  static const brim_where where = {"split", "train"};
+  const char *path = scratch_file("shards/b.csv.gz");
+  brim_shard_options options = {.records = 3, .source = {.where = &where, .where_count = 1}};
+  options.format = *(const brim_shard_format *)context;
+  char out[300];
+  snprintf(out, sizeof out, "%s/out", scratch_folder());
+  int status = brim_shard(runtime, &path, 1, &options, out, NULL, err);
+  if (status == BRIM_OK)
+    nftw(out, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  return status;
+}
+
+/* No temporary folder stays, and the folder itself is complete or absent. */
+static bool whole_or_none(void *context) {
+  (void)context;
+  char command[1200];
+  const char *folder = scratch_folder();
+  snprintf(command, sizeof command,
+           "cd %s && n=$(ls -A out 2>/dev/null | wc -l) && rm -rf out && test $n = 0 -o $n = 11 && ! ls out* 2>/dev/null",
+           folder);
+  return system(command) == 0;
+}
+
 static int copy_samples(brim_runtime *runtime, void *context, brim_error *err) {
   (void)context;
   static const char *const names[] = {"a", "b", "c"};
@@ -97,6 +122,8 @@ int main(void) {
   fault_check("a column that is not there", 1, wrong_column, NULL, (void *)scratch_file("shards/a.csv"));
   fault_check("a key that is not there", 1, wrong_column, NULL, (void *)scratch_file("rows.jsonl"));
   fault_check("a JSON batch", 1, read_batch, NULL, (void *)scratch_file("batch.json"));
+  fault_check("shards, gzip", 1, write_shards, whole_or_none, &(brim_shard_format){BRIM_SHARD_GZIP});
+  fault_check("shards, zstd, with threads", 2, write_shards, whole_or_none, &(brim_shard_format){BRIM_SHARD_ZSTD});
   fault_check("samples", 1, copy_samples, NULL, NULL);
   return tap_done();
 }

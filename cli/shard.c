@@ -1,0 +1,57 @@
+/* brim shard: data files cut into compressed files of so many records each. */
+#include <string.h>
+
+#include "cli.h"
+#include "commands.h"
+#include "shared.h"
+
+static const cli_option options[] = {
+    HEADING("What to write"),
+    TEXT("output", output, "DIR", .letter = 'o', .required = true, .help = "a new or empty folder; it is complete or absent"),
+    INTEGER("records", records, "N", 1, CLI_MANY, .letter = 'n', .fallback = "10000", .help = "records of a shard"),
+    CHOICE("format", shard_format, "gz|zst", .fallback = "gz", .help = "how the shards are compressed"),
+    HEADING("Data files"),
+    CHOICE("input-format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name", .help = "format of the data"),
+    CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .help = "whether \"...\" encloses fields"),
+    FLAG("no-header", no_header, .help = "csv, tsv: the first line is a record too"),
+    TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .help = "column that --min-chars looks at"),
+    CLI_OPTIONS_SELECTION,
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+static int run(cli_call *cli) {
+  const cli_values *v = cli->values;
+  brim_shard_options how = {.format = strcmp(v->shard_format, "zst") == 0 ? BRIM_SHARD_ZSTD : BRIM_SHARD_GZIP,
+                            .records = (uint64_t)v->records,
+                            .progress = cli_progress,
+                            .progress_context = cli};
+  brim_shard_result result;
+  int status = cli_source_options(cli, false, &how.source);
+  if (!status)
+    status =
+        brim_shard(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &how, v->output, &result, &cli->error);
+  if (status)
+    return status;
+  char records[32], shards[32], excluded[32];
+  brim_count_text((int64_t)result.records, records, sizeof records);
+  brim_count_text((int64_t)result.shards, shards, sizeof shards);
+  brim_count_text((int64_t)result.excluded, excluded, sizeof excluded);
+  cli_note(cli, "%s: %s records in %s shard%s%s%s%s", v->output, records, shards, result.shards == 1 ? "" : "s",
+           result.excluded ? ", " : "", result.excluded ? excluded : "", result.excluded ? " left out" : "");
+  return BRIM_OK;
+}
+
+const cli_command cli_shard = {
+    .name = "shard",
+    .summary = "cut data files into compressed shards of whole records",
+    .operands = "DATA...",
+    .least_operands = 1,
+    .most_operands = 1000,
+    .description = "Copies the records, byte for byte and in order, into shard-000000.csv.gz, shard-000001.csv.gz, .. (or .tsv, "
+                   ".jsonl, .txt; .zst). Line ends inside quotes stay inside their record, and each csv or tsv shard has the "
+                   "header. The same data give the same bytes.",
+    .options = options,
+    .example = "brim shard reviews.csv --records 10000 -o shards",
+    .run = run,
+};
