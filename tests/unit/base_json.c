@@ -102,6 +102,11 @@ static void refuses(void) {
       {"\"\\ud83d\"", 1, 1, "surrogate pair"},
       {"\"\\ud83d\\u0041\"", 1, 1, "surrogate pair"},
       {"\"\\ude00\"", 1, 1, "surrogate pair"},
+      {"\"\\ude00\\ude00\"", 1, 1, "surrogate pair"},
+      {"\"\\ud83d\\ue000\"", 1, 1, "surrogate pair"},
+      {"\"12345678\x1F"
+       "12345678\"",
+       1, 9, "control character"},
       {"\"12345678\xC3\x28\"", 1, 9, "not UTF-8"},
       {"\"\xED\xA0\x80\"", 1, 1, "not UTF-8"},
       {"\xEF\xBB\xBF{}", 1, 0, "here is byte 0xEF"},

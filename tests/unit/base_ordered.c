@@ -19,6 +19,7 @@ typedef struct job {
   int most_ahead, queue;
   atomic_int_fast64_t taken;
   bool slow, uses_pool;
+  int64_t slow_at;
   brim_ordered *upstream;
 } job;
 
@@ -62,7 +63,7 @@ static int work(void *context, void *made, int worker, brim_error *err) {
   block *b = made;
   if (atomic_fetch_add(&j->worker_busy[worker], 1) != 0)
     atomic_store(&j->overlap, true);
-  if (j->slow && b->serial % 7 == 0) {
+  if ((j->slow && b->serial % 7 == 0) || b->serial == j->slow_at) {
     struct timespec pause = {0, 200000};
     nanosleep(&pause, NULL);
   }
@@ -85,7 +86,7 @@ static void discard(void *context, void *made) {
 }
 
 static job make_job(brim_runtime *runtime, int64_t count) {
-  return (job){.runtime = runtime, .count = count, .produce_fails = -1, .work_fails = {-1, -1}, .queue = 1 << 20};
+  return (job){.runtime = runtime, .count = count, .produce_fails = -1, .work_fails = {-1, -1}, .slow_at = -1, .queue = 1 << 20};
 }
 
 static brim_ordered *open_map(job *j, int threads, int queue) {
@@ -141,6 +142,7 @@ static void errors_in_order(brim_runtime *runtime, int threads) {
     int status;
     j.work_fails[0] = 30 + trial % 3;
     j.work_fails[1] = 31;
+    j.slow_at = 30 + trial / 3 % 2; /* which of them fails first by the clock */
     j.produce_fails = trial % 2 ? 33 : 20;
     int64_t first = j.produce_fails < j.work_fails[0] ? j.produce_fails : j.work_fails[0] < 31 ? j.work_fails[0] : 31;
     brim_ordered *o = open_map(&j, threads, 0);
@@ -150,6 +152,7 @@ static void errors_in_order(brim_runtime *runtime, int threads) {
     snprintf(want, sizeof want, "%s fails at %lld", first == 20 ? "produce" : "work", (long long)first);
     good = good && strcmp(err.message, want) == 0;
     err = (brim_error){0};
+    nanosleep(&(struct timespec){0, 500000}, NULL); /* the slow one fails now */
     void *made;
     good = good && brim_ordered_next(o, &made, &err) == status && !made && strcmp(err.message, want) == 0;
     brim_ordered_free(o);

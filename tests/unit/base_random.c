@@ -50,11 +50,12 @@ static void below_is_even(void) {
   ok(inside, "below the bound");
   ok(chi < 20.5, "all results are as likely (chi-square %.2f, 99.9%% limit 20.5)", chi);
   ok(brim_random_below(&random, 5, 1) == 0, "bound 1 leaves only 0");
-  /* Two thirds of all words are below this bound: without rejection the lower half would come twice as often. */
-  uint64_t bound = UINT64_C(0xC000000000000000), low = 0;
-  for (uint64_t i = 0; i < 20000; i++)
-    low += brim_random_below(&random, i, bound) < bound / 2;
-  ok(low > 9700 && low < 10300, "rejection keeps a huge bound even (%llu of 20000 in the lower half)", (unsigned long long)low);
+  /* The high half of word * bound takes each multiple of 3 from two words, the others from one: rejection must even that out. */
+  uint64_t bound = UINT64_C(0xC000000000000000), thirds = 0;
+  for (uint64_t i = 0; i < 30000; i++)
+    thirds += brim_random_below(&random, i, bound) % 3 == 0;
+  ok(thirds > 9700 && thirds < 10300, "rejection keeps a huge bound even (%llu of 30000 are multiples of 3)",
+     (unsigned long long)thirds);
 }
 
 static void reals(void) {
