@@ -8,7 +8,7 @@
 
 static brim_runtime *case_runtime;
 
-static void case_stop(const char *what, const brim_error *err) {
+_Noreturn static void case_stop(const char *what, const brim_error *err) {
   char text[1200];
   brim_error_text(err, text, sizeof text);
   printf("Bail out! %s: %s\n", what, text);

@@ -1,34 +1,8 @@
 #include "base/arena.h"
 #include "base/memory.h"
+#include "base/poison.h"
 #include "base/status.h"
 #include <string.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define POISONING 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define POISONING 1
-#endif
-#endif
-
-#ifdef POISONING
-#include <sanitizer/asan_interface.h>
-#define RED_ZONE 64
-static void poison(const void *p, size_t size) {
-  ASAN_POISON_MEMORY_REGION(p, size);
-}
-static void unpoison(const void *p, size_t size) {
-  ASAN_UNPOISON_MEMORY_REGION(p, size);
-}
-#else
-#define RED_ZONE 0
-static void poison(const void *p, size_t size) {
-  (void)p, (void)size;
-}
-static void unpoison(const void *p, size_t size) {
-  (void)p, (void)size;
-}
-#endif
 
 #define ALIGNED       64
 #define DEFAULT_CHUNK 65536
@@ -48,7 +22,7 @@ void brim_arena_free(brim_arena *arena) {
     return;
   for (brim_arena_chunk *chunk = arena->first, *next; chunk; chunk = next) {
     next = chunk->next;
-    unpoison(chunk->bytes, chunk->size);
+    brim_unpoison(chunk->bytes, chunk->size);
     brim_release_aligned(arena->runtime, chunk->bytes);
     brim_release(arena->runtime, chunk);
   }
@@ -67,7 +41,7 @@ static brim_arena_chunk *insert_chunk(brim_arena *arena, size_t size) {
     brim_release(arena->runtime, chunk);
     return NULL;
   }
-  poison(chunk->bytes, size);
+  brim_poison(chunk->bytes, size);
   brim_arena_chunk **link = arena->current ? &arena->current->next : &arena->first;
   chunk->next = *link;
   *link = chunk;
@@ -87,7 +61,7 @@ static brim_arena_chunk *chunk_with_room(brim_arena *arena, size_t size) {
 static bool padded_size(size_t size, size_t *padded) {
   if (size > SIZE_MAX / 2)
     return false;
-  *padded = (size + RED_ZONE + ALIGNED - 1) & ~(size_t)(ALIGNED - 1);
+  *padded = (size + BRIM_RED_ZONE + ALIGNED - 1) & ~(size_t)(ALIGNED - 1);
   if (!*padded)
     *padded = ALIGNED;
   return true;
@@ -118,7 +92,7 @@ void *brim_arena_alloc(brim_arena *arena, size_t size) {
   arena->used += padded;
   if (arena->used > arena->peak)
     arena->peak = arena->used;
-  unpoison(p, size);
+  brim_unpoison(p, size);
   return p;
 }
 
@@ -147,7 +121,7 @@ void brim_arena_reset(brim_arena *arena, brim_arena_mark mark) {
   brim_arena_chunk *from = mark.chunk ? mark.chunk : arena->first;
   for (brim_arena_chunk *chunk = from; chunk; chunk = chunk->next) {
     chunk->used = chunk == mark.chunk ? mark.chunk_used : 0;
-    poison(chunk->bytes + chunk->used, chunk->size - chunk->used);
+    brim_poison(chunk->bytes + chunk->used, chunk->size - chunk->used);
   }
   arena->current = mark.chunk;
   arena->used = mark.used;

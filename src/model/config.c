@@ -146,8 +146,7 @@ static int refuse_unsupported(const reading *r, brim_error *err) {
   const brim_json_value *kind = brim_json_get(r->root, "position_embedding_type");
   if (kind && kind->kind != BRIM_JSON_NULL && !brim_json_is_string(kind, "absolute"))
     return brim_json_error(r->document, kind, err, BRIM_E_UNSUPPORTED,
-                           "position_embedding_type is not \"absolute\", the only one "
-                           "that brim has");
+                           "position_embedding_type must be \"absolute\": brim has no other");
   return BRIM_OK;
 }
 

@@ -5,17 +5,9 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/poison.h"
 #include "base/status.h"
 #include "model/model.h"
-
-#if defined(__SANITIZE_ADDRESS__)
-#include <sanitizer/asan_interface.h>
-enum { GUARD = 64 };
-#else
-enum { GUARD = 0 };
-#define ASAN_POISON_MEMORY_REGION(from, size)   ((void)(from), (void)(size))
-#define ASAN_UNPOISON_MEMORY_REGION(from, size) ((void)(from), (void)(size))
-#endif
 
 enum { LINE = 64 }; /* alignment of every piece */
 
@@ -27,11 +19,11 @@ typedef struct carver {
 
 /* With AddressSanitizer there is a guard behind every piece, which nobody may touch. */
 static void *carve(carver *c, size_t count, size_t size) {
-  const size_t bytes = count * size, room = (bytes + LINE - 1) / LINE * LINE + GUARD;
+  const size_t bytes = count * size, room = (bytes + LINE - 1) / LINE * LINE + BRIM_RED_ZONE;
   char *piece = c->base ? c->base + c->used : NULL;
   if (piece) {
-    ASAN_UNPOISON_MEMORY_REGION(piece, bytes);
-    ASAN_POISON_MEMORY_REGION(piece + bytes, room - bytes);
+    brim_unpoison(piece, bytes);
+    brim_poison(piece + bytes, room - bytes);
   }
   c->used += room;
   return piece;
@@ -257,11 +249,11 @@ static void carve_stage(const brim_model *m, const brim_model_limits *limits, br
 
 /* Makes the block usable as this stage carves it: only AddressSanitizer needs to be told. */
 static void guard_stage(const brim_model *m, const brim_stage *stage) {
-  if (GUARD == 0)
+  if (BRIM_RED_ZONE == 0)
     return;
   carver c = {.base = align_block(m->work_block)};
   brim_slots same = {.layers = stage->slots.layers};
-  ASAN_UNPOISON_MEMORY_REGION(m->work_block, m->work_size);
+  brim_unpoison(m->work_block, m->work_size);
   carve_slots(m, &stage->limits, &c, &same);
 }
 
@@ -273,7 +265,7 @@ void brim_model_enter(brim_model *model, const brim_stage *stage) {
 
 static void release_work(brim_model *m) {
   if (m->work_block)
-    ASAN_UNPOISON_MEMORY_REGION(m->work_block, m->work_size);
+    brim_unpoison(m->work_block, m->work_size);
   brim_release(m->runtime, m->work_block);
   m->work_block = NULL;
   m->work_size = 0;
@@ -282,7 +274,7 @@ static void release_work(brim_model *m) {
 void brim_model_release_memory(brim_model *model) {
   release_work(model);
   if (model->state_block)
-    ASAN_UNPOISON_MEMORY_REGION(model->state_block, model->state_size);
+    brim_unpoison(model->state_block, model->state_size);
   brim_release(model->runtime, model->state_block);
   model->state_block = NULL;
 }

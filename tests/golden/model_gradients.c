@@ -11,7 +11,7 @@
 static brim_runtime *runtime;
 static const char *const paddings[] = {"none", "longest", "max_length"};
 
-static void stop(const char *what, const brim_error *err) {
+_Noreturn static void stop(const char *what, const brim_error *err) {
   char text[1200];
   brim_error_text(err, text, sizeof text);
   printf("Bail out! %s: %s\n", what, text);
