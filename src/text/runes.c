@@ -28,6 +28,8 @@ int brim_runes_add(brim_runes *runes, brim_rune rune, brim_error *err) {
 }
 
 int brim_runes_decode(brim_runes *runes, const char *bytes, size_t length, uint32_t origin, brim_error *err) {
+  if (length == 0)
+    return BRIM_OK;
   BRIM_TRY(brim_runes_reserve(runes, length, err));
   brim_rune *out = runes->at + runes->count;
   for (size_t i = 0; i < length; out++) {
