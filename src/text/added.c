@@ -17,7 +17,6 @@ typedef struct loader {
   const brim_token_model *model;
   const brim_normalizer *normalizer;
   brim_added *out;
-  brim_hashmap places; /* content -> index */
   int32_t next_id, model_count;
   brim_error *err;
 } loader;
@@ -55,7 +54,7 @@ static int load_token(loader *l, const brim_json_value *value) {
   BRIM_TRY(read_token(l, value, &token, &said, &content));
   if (token.length == 0)
     return BRIM_OK;
-  int32_t place = brim_hashmap_get(&l->places, content, token.length, -1);
+  int32_t place = brim_hashmap_get(&l->out->by_content, content, token.length, -1);
   token.id = place >= 0 ? l->out->tokens[place].id : brim_hashmap_get(&l->model->ids, content, token.length, -1);
   if (token.id < 0)
     token.id = l->next_id++;
@@ -66,7 +65,7 @@ static int load_token(loader *l, const brim_json_value *value) {
   if (place < 0) {
     brim_added *a = l->out;
     BRIM_TRY(brim_grow(l->runtime, (void **)&a->tokens, &a->capacity, a->count + 1, sizeof *a->tokens, l->err));
-    BRIM_TRY(brim_hashmap_put(&l->places, content, token.length, (int32_t)a->count, NULL, NULL, l->err));
+    BRIM_TRY(brim_hashmap_put(&l->out->by_content, content, token.length, (int32_t)a->count, NULL, NULL, l->err));
     token.content = brim_copy_string(l->runtime, content, token.length);
     if (!token.content)
       return BRIM_NOMEM(l->err);
@@ -159,6 +158,13 @@ static int load_all(loader *l, const brim_json_value *list) {
     if (a->tokens[i].is_normalized && l->normalizer->count)
       BRIM_TRY(normalize_token(l, &a->tokens[i]));
   }
+  a->by_id = brim_alloc_array(a->runtime, (size_t)a->size + 1, sizeof *a->by_id);
+  if (!a->by_id)
+    return BRIM_NOMEM(l->err);
+  for (int32_t id = 0; id < a->size; id++)
+    a->by_id[id] = -1;
+  for (size_t i = 0; i < a->count; i++)
+    a->by_id[a->tokens[i].id] = (int32_t)i;
   BRIM_TRY(build_set(l, false, &a->raw));
   return build_set(l, true, &a->normalized);
 }
@@ -166,13 +172,11 @@ static int load_all(loader *l, const brim_json_value *list) {
 int brim_added_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *list,
                     const brim_token_model *model, const brim_normalizer *normalizer, brim_added *out, brim_error *err) {
   *out = (brim_added){.runtime = runtime, .size = model->size};
+  brim_hashmap_init(&out->by_content, runtime);
   loader l = {.runtime = runtime, .document = document, .model = model, .normalizer = normalizer, .out = out, .err = err};
   l.model_count = model->family == BRIM_UNIGRAM ? model->size : (int32_t)model->ids.count;
-  brim_hashmap_init(&l.places, runtime);
   l.next_id = next_id(&l);
-  int status = load_all(&l, list);
-  brim_hashmap_free(&l.places);
-  return status;
+  return load_all(&l, list);
 }
 
 void brim_added_free(brim_added *added) {
@@ -183,23 +187,20 @@ void brim_added_free(brim_added *added) {
     brim_release(added->runtime, added->tokens[i].normalized);
   }
   brim_release(added->runtime, added->tokens);
+  brim_release(added->runtime, added->by_id);
+  brim_hashmap_free(&added->by_content);
   brim_trie_free(&added->raw.trie);
   brim_trie_free(&added->normalized.trie);
   *added = (brim_added){0};
 }
 
 const brim_added_token *brim_added_find(const brim_added *added, const char *text, size_t length) {
-  for (size_t i = 0; i < added->count; i++)
-    if (added->tokens[i].length == length && memcmp(added->tokens[i].content, text, length) == 0)
-      return &added->tokens[i];
-  return NULL;
+  int32_t index = added->count ? brim_hashmap_get(&added->by_content, text, length, -1) : -1;
+  return index >= 0 ? &added->tokens[index] : NULL;
 }
 
 const brim_added_token *brim_added_by_id(const brim_added *added, int32_t id) {
-  for (size_t i = 0; i < added->count; i++)
-    if (added->tokens[i].id == id)
-      return &added->tokens[i];
-  return NULL;
+  return id >= 0 && id < added->size && added->by_id[id] >= 0 ? &added->tokens[added->by_id[id]] : NULL;
 }
 
 /* ---- finding ---------------------------------------------------------------------------------------------- */
