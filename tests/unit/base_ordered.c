@@ -63,8 +63,9 @@ static int work(void *context, void *made, int worker, brim_error *err) {
   block *b = made;
   if (atomic_fetch_add(&j->worker_busy[worker], 1) != 0)
     atomic_store(&j->overlap, true);
-  if ((j->slow && b->serial % 7 == 0) || b->serial == j->slow_at) {
-    struct timespec pause = {0, 200000};
+  bool fails = b->serial == j->work_fails[0] || b->serial == j->work_fails[1];
+  if ((j->slow && b->serial % 7 == 0) || fails) {
+    struct timespec pause = {0, b->serial == j->slow_at ? 600000 : 200000};
     nanosleep(&pause, NULL);
   }
   b->result += b->serial * 3 + 1;
@@ -74,7 +75,7 @@ static int work(void *context, void *made, int worker, brim_error *err) {
     b->result += sum - 5;
   }
   atomic_fetch_sub(&j->worker_busy[worker], 1);
-  if (b->serial == j->work_fails[0] || b->serial == j->work_fails[1])
+  if (fails)
     return brim_error_set(err, BRIM_E_MISMATCH, "work fails at %lld", (long long)b->serial);
   return BRIM_OK;
 }
@@ -152,7 +153,7 @@ static void errors_in_order(brim_runtime *runtime, int threads) {
     snprintf(want, sizeof want, "%s fails at %lld", first == 20 ? "produce" : "work", (long long)first);
     good = good && strcmp(err.message, want) == 0;
     err = (brim_error){0};
-    nanosleep(&(struct timespec){0, 500000}, NULL); /* the slow one fails now */
+    nanosleep(&(struct timespec){0, 1000000}, NULL); /* the slow one fails now */
     void *made;
     good = good && brim_ordered_next(o, &made, &err) == status && !made && strcmp(err.message, want) == 0;
     brim_ordered_free(o);
