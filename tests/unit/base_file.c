@@ -60,8 +60,8 @@ static void complete_or_absent(void) {
 
 static void large(void) {
   enum { N = 3 << 20 };
-  char *bytes = malloc(N), *back;
-  size_t length;
+  char *bytes = malloc(N), *back = NULL;
+  size_t length = 0;
   brim_error err;
   brim_file *file;
   const char *path = scratch_file("large");
@@ -221,8 +221,8 @@ static void paths(void) {
   ok(strncmp(one, "a/b.tmp-", 8) == 0 && strlen(one) == 14 && strcmp(one, two) != 0, "temporary names differ");
   brim_release(runtime, one);
   brim_release(runtime, two);
-  char **names;
-  size_t count;
+  char **names = NULL;
+  size_t count = 0;
   brim_error err;
   char base[300];
   snprintf(base, sizeof base, "%s", scratch_make_folder("sorted"));
