@@ -97,8 +97,24 @@ PIECES = [" ", "  ", "   ", "\t", "\n", "\r\n", "\u00a0", "\u3000", "\u2028", "\
           "क्ष", "👩‍👩‍👧", "🇫🇷", "👍🏽", "©\u200d", "中文", "x" * 98, "é" * 50, " " * 17, "\n" * 5, "ab" * 20]
 
 
+PROSE = ["the", "The", "a", "I", "don't", "it's", "we'll", "I've", "O'Neil", "'tis", "dogs'", "''", "movie", "unbelievable", "antidisestablishmentarianism",
+         "U.S.A.", "3.14", "1,000,000", "(or", "so)", "<br", "/><br", "/>", "well-known", "e.g.", "--", "...", "!?", '"quoted"', "'single'",
+         "snake_case", "x=y+1;", "http://a.b/c?d=e&f", "$5", "100%", "mid-1990s", "A", "b", "café", "naïve", "“so”", "—", "日本", "привет"]
+
+
+def make_prose(rng):
+    """Mostly ASCII, so long that scanners work on whole blocks of it."""
+    out = []
+    for _ in range(rng.randint(10, 90)):
+        out.append(rng.choice(PROSE) if rng.random() < 0.93 else rng.choice(PIECES))
+        out.append(" " if rng.random() < 0.93 else rng.choice(("  ", "\n", "", "\t", ". ", ", ", "\r\n", " \n")))
+    return "".join(out)
+
+
 def make_string(rng):
     kind = rng.random()
+    if kind < 0.15:
+        return make_prose(rng)
     out = []
     low, high = rng.choice(RANGES)
     for _ in range(rng.choice((1, 2, 3, 4, 6, 8, 12, 20, 40))):

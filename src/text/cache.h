@@ -126,7 +126,7 @@ static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_w
 /* ---- groups ----------------------------------------------------------------------------------------------- */
 
 /* Words are looked up in groups: while one is scanned the memory of those before it is already on its way. */
-enum { BRIM_GROUP = 32 };
+enum { BRIM_GROUP = 128 };
 
 typedef struct brim_grouped_word {
   brim_word_key key;

@@ -5,6 +5,7 @@
  * ones are remembered. A segment of ASCII letters and digits is one word; any other is taken through the steps, character by
  * character. */
 #include "base/status.h"
+#include "text/block.h"
 #include "text/fast.h"
 #include "text/unicode.h"
 
@@ -225,6 +226,30 @@ static size_t segment_end(const uint8_t *kinds, const char *text, size_t at, siz
   return at;
 }
 
+/* Adds the segments of a block that begins with one, as far as they are plain or punctuation and end within it; how many bytes
+ * they take with the blanks between them. */
+static size_t add_block(const pass *p, brim_group *group, const char *text) {
+  brim_block b = brim_block_at(text);
+  uint64_t plain = b.letter | b.digit, tabs = 0;
+  for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) { /* of these only \t, \n and \r are blanks */
+    unsigned at = brim_lowest_bit(feeds);
+    tabs |= (uint64_t)(p->tokenizer->bert.kinds[(uint8_t)text[at]] == BYTE_BLANK) << at;
+  }
+  uint64_t odd = ~(b.visible | b.space | tabs), starts = (plain & ~(plain << 1)) | (b.visible & ~plain);
+  /* The last segment may go on in the next block, and what touches an odd byte is not plain. */
+  unsigned limit = odd ? brim_lowest_bit(odd) : BRIM_BLOCK;
+  uint64_t gaps = ~plain & brim_bits_below(limit);
+  if (!gaps)
+    return 0;
+  unsigned cut = brim_highest_bit(gaps) + 1;
+  for (starts &= brim_bits_below(cut); starts; starts &= starts - 1) {
+    unsigned at = brim_lowest_bit(starts);
+    uint64_t run = plain >> at;
+    brim_group_add(group, &p->scratch->cache, text + at, run & 1 ? brim_lowest_bit(~run) : 1, true, true);
+  }
+  return cut;
+}
+
 int brim_bert_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
   BRIM_TRY(brim_ids_reserve(ids, length, err)); /* no character becomes more tokens than it has bytes */
   pass p = {t, s, length, ids, err};
@@ -232,34 +257,31 @@ int brim_bert_run(const brim_tokenizer *t, brim_scratch *s, const char *text, si
   brim_group group;
   group.count = 0;
   for (size_t at = 0, end; at < length; at = end) {
-    bool plain = true;
-    end = at;
-    if (length - at > 16) { /* mostly: letters and digits */
-      brim_mask16 mask = brim_mask16_at(text + at, true);
-      uint32_t n = brim_mask16_run(mask.word);
-      if (n > 0 && n < 16 && kinds[(uint8_t)text[at + n]] != BYTE_OTHER)
-        end = at + n;
-    }
-    if (end == at) {
-      uint8_t kind = kinds[(uint8_t)text[at]];
-      end = at + 1;
-      if (kind == BYTE_BLANK)
-        continue;
-      if (kind != BYTE_PUNCTUATION)
-        end = segment_end(kinds, text, at, length, &plain);
-    }
-    if (end - at > BRIM_WORD_BYTES) {
+    if (group.count > BRIM_GROUP - BRIM_BLOCK)
       BRIM_TRY(drain(&p, &group));
-      if (plain && end - at <= MAX_PLAIN)
-        put_ascii_word(t, text + at, end - at, ids);
-      else
-        BRIM_TRY(put_segment(&p, text + at, end - at));
+    end = at;
+    if (length - at > BRIM_BLOCK + 16) {
+      end = at + add_block(&p, &group, text + at);
+      if (end - at > BRIM_BLOCK / 2)
+        continue;
+      at = end;
+    }
+    uint8_t kind = kinds[(uint8_t)text[at]];
+    bool plain = true;
+    end = at + 1;
+    if (kind == BYTE_BLANK)
+      continue;
+    if (kind != BYTE_PUNCTUATION)
+      end = segment_end(kinds, text, at, length, &plain);
+    if (end - at <= BRIM_WORD_BYTES) {
+      brim_group_add(&group, &s->cache, text + at, end - at, length - at >= 16, plain);
       continue;
     }
-    brim_group_add(&group, &s->cache, text + at, end - at, length - at >= 16, plain);
-    end += end < length && text[end] == ' ';
-    if (group.count == BRIM_GROUP)
-      BRIM_TRY(drain(&p, &group));
+    BRIM_TRY(drain(&p, &group));
+    if (plain && end - at <= MAX_PLAIN)
+      put_ascii_word(t, text + at, end - at, ids);
+    else
+      BRIM_TRY(put_segment(&p, text + at, end - at));
   }
   return drain(&p, &group);
 }

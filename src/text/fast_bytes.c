@@ -2,6 +2,7 @@
  * remembered by their bytes. Normalised added tokens and NFC are dealt with section by section. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "text/block.h"
 #include "text/fast.h"
 #include "text/unicode.h"
 #include <string.h>
@@ -217,29 +218,59 @@ static int drain(const pass *p, brim_group *group) {
   return BRIM_OK;
 }
 
+/* Where pre-tokens begin in a block that begins with one: at blanks, and where the class changes but for behind a blank. */
+static uint64_t token_starts(const brim_block *b, const char *text) {
+  uint64_t other = ~(b->letter | b->digit | b->space);
+  uint64_t change = (b->letter ^ b->letter << 1) | (b->digit ^ b->digit << 1) | (other ^ other << 1);
+  uint64_t starts = 1 | b->space | (change & ~(b->space << 1));
+  for (uint64_t quotes = starts & b->apostrophe & brim_bits_below(BRIM_BLOCK - 4); quotes; quotes &= quotes - 1) {
+    unsigned at = brim_lowest_bit(quotes);
+    size_t n = contraction(text + at, text + BRIM_BLOCK);
+    if (n)
+      starts = (starts & ~((uint64_t)2 << at)) | (uint64_t)1 << (at + n);
+  }
+  return starts;
+}
+
+/* Adds the pre-tokens of a block for which a look at ASCII is enough; how many bytes they have. What stands at the end of the
+ * block, wide characters, and runs of white space are left to the caller. */
+static size_t add_block(const pass *p, brim_group *group, const char *text) {
+  brim_block b = brim_block_at(text);
+  uint64_t starts = token_starts(&b, text), white = b.space | b.feed;
+  uint64_t limits = b.wide | b.feed | (b.space & white >> 1) | (b.apostrophe & ~brim_bits_below(BRIM_BLOCK - 4));
+  uint64_t sure = limits ? starts & (brim_bits_below(brim_lowest_bit(limits)) | (limits & -limits & ~b.wide)) : starts;
+  if (!sure)
+    return 0;
+  unsigned cut = brim_highest_bit(sure), at = 0;
+  for (uint64_t rest = sure & (sure - 1); rest; rest &= rest - 1) {
+    unsigned next = brim_lowest_bit(rest);
+    brim_group_add(group, &p->scratch->cache, text + at, next - at, true, true);
+    at = next;
+  }
+  return cut;
+}
+
 /* Text in which there are no more added tokens. */
 static int put_plain(const pass *p, const char *text, size_t length) {
   brim_group group;
   group.count = 0;
   for (const char *at = text, *end = text + length, *next; at < end; at = next) {
-    next = NULL;
-    if (end - at > 17) { /* mostly: letters, perhaps with a blank before them */
-      const char *letters = at + (*at == ' ');
-      brim_mask16 mask = brim_mask16_at(letters, false);
-      uint32_t n = brim_mask16_run(mask.word);
-      if (n > 0 && n < BRIM_SHORT_BYTES && !(mask.wide >> n & 1))
-        next = letters + n;
+    if (group.count > BRIM_GROUP - BRIM_BLOCK)
+      BRIM_TRY(drain(p, &group));
+    if (end - at > BRIM_BLOCK + 16) {
+      size_t done = add_block(p, &group, at);
+      next = at + done;
+      if (done > BRIM_BLOCK / 2)
+        continue;
+      at = next;
     }
-    if (!next)
-      next = next_token(at, end);
+    next = next_token(at, end);
     if (next - at > BRIM_WORD_BYTES) {
       BRIM_TRY(drain(p, &group));
       BRIM_TRY(merge(p, at, (size_t)(next - at)));
       continue;
     }
     brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), end - at >= 16, true);
-    if (group.count == BRIM_GROUP)
-      BRIM_TRY(drain(p, &group));
   }
   return drain(p, &group);
 }

@@ -2,6 +2,7 @@
  * In all of them the text falls apart at blanks into words that know nothing of each other, so a word's ids depend on its bytes
  * alone: short words are remembered. Plain ASCII goes straight to the model; other words take the exact way by themselves. */
 #include "base/status.h"
+#include "text/block.h"
 #include "text/fast.h"
 #include "text/unicode.h"
 #include <string.h>
@@ -158,17 +159,31 @@ static int drain(const pass *p, brim_group *group) {
 
 /* The end of the word at text[at]; *plain: nothing but bytes that the normalizer leaves alone. */
 static size_t word_end(const brim_spaced *s, const char *text, size_t at, size_t length, bool *plain) {
-  if (s->ascii_plain && length - at > 16) { /* mostly: a few plain characters and a blank */
-    uint32_t n = brim_mask16_run(brim_mask16_visible(text + at));
-    if (n > 0 && n < 16 && s->blanks[(uint8_t)text[at + n]]) {
-      *plain = true;
-      return at + n;
-    }
-  }
   *plain = true;
   for (; at < length && !s->blanks[(uint8_t)text[at]]; at++)
     *plain = *plain && s->plain[(uint8_t)text[at]];
   return at;
+}
+
+/* Adds the words of a block that begins with one (or with blanks), as far as they are visible ASCII and end within it; how many
+ * bytes they take with the blanks between them. */
+static size_t add_block(const pass *p, brim_group *group, const char *text) {
+  brim_block b = brim_block_at(text);
+  uint64_t blanks = b.space;
+  for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) {
+    unsigned at = brim_lowest_bit(feeds);
+    blanks |= (uint64_t)p->tokenizer->spaced.blanks[(uint8_t)text[at]] << at;
+  }
+  uint64_t odd = ~(b.visible | blanks);
+  uint64_t ends = blanks & brim_bits_below(odd ? brim_lowest_bit(odd) : BRIM_BLOCK);
+  if (!ends)
+    return 0;
+  unsigned cut = brim_highest_bit(ends) + 1;
+  for (uint64_t starts = b.visible & ~(b.visible << 1) & brim_bits_below(cut); starts; starts &= starts - 1) {
+    unsigned at = brim_lowest_bit(starts), length = brim_lowest_bit(~(b.visible >> at));
+    brim_group_add(group, &p->scratch->cache, text + at, length, true, true);
+  }
+  return cut;
 }
 
 static int put_words(const pass *p, const char *text, size_t length) {
@@ -176,19 +191,26 @@ static int put_words(const pass *p, const char *text, size_t length) {
   brim_group group;
   group.count = 0;
   for (size_t at = 0, end; at < length; at = end) {
+    if (group.count > BRIM_GROUP - BRIM_BLOCK)
+      BRIM_TRY(drain(p, &group));
+    end = at;
+    if (s->ascii_plain && length - at > BRIM_BLOCK + 16) {
+      end = at + add_block(p, &group, text + at);
+      if (end - at > BRIM_BLOCK / 2)
+        continue;
+      at = end;
+    }
     end = at + 1;
     if (s->blanks[(uint8_t)text[at]])
       continue;
     bool plain;
     end = word_end(s, text, at, length, &plain);
-    if (end - at > BRIM_WORD_BYTES) {
-      BRIM_TRY(drain(p, &group));
-      BRIM_TRY(put_checked(p, text + at, end - at, plain));
+    if (end - at <= BRIM_WORD_BYTES) {
+      brim_group_add(&group, &p->scratch->cache, text + at, end - at, length - at >= 16, plain);
       continue;
     }
-    brim_group_add(&group, &p->scratch->cache, text + at, end - at, length - at >= 16, plain);
-    if (group.count == BRIM_GROUP)
-      BRIM_TRY(drain(p, &group));
+    BRIM_TRY(drain(p, &group));
+    BRIM_TRY(put_checked(p, text + at, end - at, plain));
   }
   return drain(p, &group);
 }

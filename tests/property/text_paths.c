@@ -103,14 +103,53 @@ static const char *const pieces[] = {" ",
                                      "\x7f",
                                      "\xe0\xb8"};
 
+/* What prose is made of. */
+static const char *const prose[] = {"the ",
+                                    "The",
+                                    "a",
+                                    "I ",
+                                    "don't ",
+                                    "it's ",
+                                    "we'll ",
+                                    "they've",
+                                    "'tis",
+                                    "dogs' ",
+                                    "''",
+                                    "movie ",
+                                    "and ",
+                                    "unbelievable ",
+                                    "antidisestablishmentarianism",
+                                    "U.S.A.",
+                                    "3.14 ",
+                                    "(or ",
+                                    "so)",
+                                    "<br /><br />",
+                                    "--",
+                                    "... ",
+                                    "!? ",
+                                    "\"quoted\" ",
+                                    "snake_case",
+                                    "x=y+1;",
+                                    " ",
+                                    " ",
+                                    ", ",
+                                    ". ",
+                                    "\n",
+                                    "  "};
+
 /* One random text of at most `room` bytes, and now and then a NUL. */
 static size_t make_text(const brim_random *random, uint64_t index, char *out, size_t room) {
   size_t length = 0;
   uint64_t count = 1 + brim_random_below(random, index * 1000, 40);
-  for (uint64_t i = 1; i <= count; i++) {
+  bool is_prose = index % 3 == 0;
+  for (uint64_t i = 1; i <= (is_prose ? 90 : count); i++) {
     uint64_t which = brim_random_below(random, index * 1000 + i, sizeof pieces / sizeof *pieces + 1);
     const char *piece = which < sizeof pieces / sizeof *pieces ? pieces[which] : "";
     size_t n = which < sizeof pieces / sizeof *pieces ? strlen(piece) : 1;
+    if (is_prose && brim_random_below(random, index * 1000 + 500 + i, 20)) {
+      piece = prose[which % (sizeof prose / sizeof *prose)];
+      n = strlen(piece);
+    }
     if (length + n > room)
       break;
     memcpy(out + length, piece, n);

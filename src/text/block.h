@@ -1,0 +1,67 @@
+/* block.h: 64 bytes at a time: which of them are letters, digits, blanks, ... as one bit a byte. */
+#ifndef BRIM_TEXT_BLOCK_H
+#define BRIM_TEXT_BLOCK_H
+#include "brim/base.h"
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum { BRIM_BLOCK = 64 };
+
+/* All are ASCII but `wide`. */
+typedef struct brim_block {
+  uint64_t letter, digit, space, feed, apostrophe, wide, visible; /* feed: \t \n \v \f \r */
+} brim_block;
+
+#if defined(__SSE2__)
+static inline uint64_t brim_block_bits(__m128i found, int part) {
+  return (uint64_t)(uint32_t)_mm_movemask_epi8(found) << (16 * part);
+}
+/* Bytes in [low, low + count). */
+static inline __m128i brim_block_range(__m128i v, char low, int count) {
+  return _mm_cmplt_epi8(_mm_add_epi8(v, _mm_set1_epi8((char)(128 - low))), _mm_set1_epi8((char)(-128 + count)));
+}
+/* 64 bytes can be read. */
+static inline brim_block brim_block_at(const char *p) {
+  brim_block b = {0};
+  for (int i = 0; i < 4; i++) {
+    __m128i v = _mm_loadu_si128((const __m128i *)(const void *)(p + 16 * i));
+    b.letter |= brim_block_bits(brim_block_range(_mm_or_si128(v, _mm_set1_epi8(32)), 'a', 26), i);
+    b.digit |= brim_block_bits(brim_block_range(v, '0', 10), i);
+    b.space |= brim_block_bits(_mm_cmpeq_epi8(v, _mm_set1_epi8(' ')), i);
+    b.feed |= brim_block_bits(brim_block_range(v, '\t', 5), i);
+    b.apostrophe |= brim_block_bits(_mm_cmpeq_epi8(v, _mm_set1_epi8('\'')), i);
+    b.visible |= brim_block_bits(brim_block_range(v, 0x21, 0x7F - 0x21), i);
+    b.wide |= brim_block_bits(v, i);
+  }
+  return b;
+}
+#else
+static inline brim_block brim_block_at(const char *p) {
+  brim_block b = {0};
+  for (int i = 0; i < BRIM_BLOCK; i++) {
+    uint8_t c = (uint8_t)p[i];
+    b.letter |= (uint64_t)((uint8_t)((c | 32) - 'a') < 26) << i;
+    b.digit |= (uint64_t)((uint8_t)(c - '0') < 10) << i;
+    b.space |= (uint64_t)(c == ' ') << i;
+    b.feed |= (uint64_t)((uint8_t)(c - '\t') < 5) << i;
+    b.apostrophe |= (uint64_t)(c == '\'') << i;
+    b.visible |= (uint64_t)(c > 0x20 && c < 0x7F) << i;
+    b.wide |= (uint64_t)(c >> 7) << i;
+  }
+  return b;
+}
+#endif
+
+/* The bits below `place` (at most 64). */
+static inline uint64_t brim_bits_below(unsigned place) {
+  return place >= 64 ? UINT64_MAX : ((uint64_t)1 << place) - 1;
+}
+static inline unsigned brim_lowest_bit(uint64_t bits) {
+  return (unsigned)__builtin_ctzll(bits);
+}
+static inline unsigned brim_highest_bit(uint64_t bits) {
+  return 63u - (unsigned)__builtin_clzll(bits);
+}
+
+#endif
