@@ -35,7 +35,8 @@ BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
  * where only older files were. */
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, brim_error *err) BRIM_CHECK;
 
-/* Per-thread working memory (caches included; they never change a result). */
+/* Per-thread working memory, about 8 MB (a bounded cache of words included; it never changes a result). It is made for one tokenizer;
+ * with another it works too, but starts anew at every change. */
 BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API void brim_scratch_free(brim_scratch *scratch);

@@ -35,6 +35,7 @@ typedef struct brim_cache {
   brim_cache_set *sets; /* BRIM_CACHE_SETS, 64-byte aligned */
   int32_t *spill;       /* BRIM_CACHE_SPILL */
   uint32_t spill_count;
+  uint64_t owner; /* fingerprint of the tokenizer whose words these are */
 } brim_cache;
 
 /* ---- keys ------------------------------------------------------------------------------------------------- */
@@ -121,6 +122,13 @@ static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_w
     memcpy(cache->spill + cache->spill_count, bytes, length);
   memcpy(cache->spill + cache->spill_count + before, ids, count * sizeof *ids);
   cache->spill_count += (uint32_t)(before + count);
+}
+
+/* Forgets everything. */
+static inline void brim_cache_clear(brim_cache *cache, uint64_t owner) {
+  memset(cache->sets, 0, BRIM_CACHE_SETS * sizeof *cache->sets);
+  cache->spill_count = 0;
+  cache->owner = owner;
 }
 
 /* ---- groups ----------------------------------------------------------------------------------------------- */

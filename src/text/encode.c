@@ -6,7 +6,6 @@
 #include <string.h>
 
 int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out, brim_error *err) {
-  (void)tokenizer;
   *out = NULL;
   brim_scratch *s = brim_alloc_zero(runtime, sizeof *s);
   if (!s)
@@ -27,7 +26,7 @@ int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, bri
     brim_scratch_free(s);
     return BRIM_NOMEM(err);
   }
-  memset(s->cache.sets, 0, BRIM_CACHE_SETS * sizeof *s->cache.sets);
+  brim_cache_clear(&s->cache, tokenizer->fingerprint);
   *out = s;
   return BRIM_OK;
 }

@@ -62,6 +62,8 @@ int brim_fast_run(const brim_tokenizer *t, brim_scratch *s, const char *text, si
     return brim_fast_exact(t, s, text, length, ids, err);
   if (length > INT32_MAX)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "a text has %zu bytes; at most %d are supported", length, INT32_MAX);
+  if (s->cache.owner != t->fingerprint)
+    brim_cache_clear(&s->cache, t->fingerprint);
   brim_added_scan scan = brim_added_start(&t->added, &t->added.raw, text, length);
   brim_added_match match;
   for (size_t covered = 0;; covered = match.end) {
