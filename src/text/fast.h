@@ -2,6 +2,7 @@
  */
 #ifndef BRIM_TEXT_FAST_H
 #define BRIM_TEXT_FAST_H
+#include "base/status.h"
 #include "text/cache.h"
 #include "text/tokenizer.h"
 
@@ -21,14 +22,41 @@ int brim_fast_exact(const brim_tokenizer *tokenizer, brim_scratch *scratch, cons
 int brim_fast_piece(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *bytes, size_t length, brim_ids *ids,
                     brim_error *err) BRIM_CHECK;
 
-/* Appends the ids of a remembered word. There is room for them and for BRIM_WORD_IDS more. */
-static inline void brim_ids_take(brim_ids *ids, const brim_cache *cache, const brim_cached_word *word) {
-  int32_t *out = ids->at + ids->count;
-  ids->count += word->count;
-  if (__builtin_expect(!word->spilled, 1))
-    memcpy(out, word->ids, sizeof word->ids);
-  else
-    memcpy(out, cache->spill + word->ids[0] + word->spilled - 1, word->count * sizeof *out);
+/* What a fused pipeline carries along. */
+typedef struct brim_pass {
+  const brim_tokenizer *tokenizer;
+  brim_scratch *scratch;
+  size_t length; /* of the section */
+  brim_ids *ids;
+  brim_error *err;
+} brim_pass;
+
+/* Appends the ids of a word that is not remembered. */
+typedef int (*brim_new_word_fn)(const brim_pass *pass, const char *bytes, size_t length, bool plain);
+
+/* Looks all words of the group up, in order; `work_out` gets those that are new. */
+static inline int brim_group_drain(const brim_pass *pass, brim_group *group, brim_new_word_fn work_out) {
+  brim_cache *cache = &pass->scratch->cache;
+  brim_ids *ids = pass->ids;
+  for (uint32_t i = 0; i < group->count; i++) {
+    const brim_grouped_word *word = &group->words[i];
+    const brim_cached_word *found = brim_cache_find(cache, word->set, word->key, word->bytes, word->length);
+    size_t before = ids->count;
+    if (__builtin_expect(!found, 0)) {
+      BRIM_TRY(work_out(pass, word->bytes, word->length, word->plain));
+      brim_cache_put(cache, word->set, word->key, word->bytes, word->length, ids->at + before, ids->count - before);
+      continue;
+    }
+    if (__builtin_expect(ids->capacity - before < (size_t)found->count + BRIM_WORD_IDS, 0))
+      BRIM_TRY(brim_ids_reserve(ids, found->count, pass->err));
+    ids->count += found->count;
+    if (__builtin_expect(!found->spilled, 1))
+      memcpy(ids->at + before, found->ids, sizeof found->ids);
+    else
+      memcpy(ids->at + before, cache->spill + found->ids[0] + found->spilled - 1, found->count * sizeof *ids->at);
+  }
+  group->count = 0;
+  return BRIM_OK;
 }
 
 bool brim_bert_fits(const brim_tokenizer *tokenizer);

@@ -13,14 +13,6 @@
 enum { BYTE_WORD, BYTE_BLANK, BYTE_PUNCTUATION, BYTE_OTHER };
 enum { MAX_PLAIN = 128 }; /* longer words of ASCII take the general way */
 
-typedef struct pass {
-  const brim_tokenizer *tokenizer;
-  brim_scratch *scratch;
-  size_t length; /* of the section */
-  brim_ids *ids;
-  brim_error *err;
-} pass;
-
 static bool is_step(const brim_tokenizer *t, size_t index, brim_normal_kind kind) {
   return index < t->normalizer.count && t->normalizer.steps[index].kind == kind;
 }
@@ -172,7 +164,7 @@ static bool take(growing_word *w, uint32_t code) {
   return true;
 }
 
-static int put_segment(const pass *p, const char *bytes, size_t length) {
+static int put_segment(const brim_pass *p, const char *bytes, size_t length) {
   brim_scratch *s = p->scratch;
   size_t before = p->ids->count;
   growing_word w = {.tokenizer = p->tokenizer, .bytes = &s->bytes, .ids = p->ids};
@@ -192,24 +184,10 @@ static int put_segment(const pass *p, const char *bytes, size_t length) {
 
 /* ---- the pass --------------------------------------------------------------------------------------------- */
 
-/* Looks all segments of the group up, in order, and works out those that are new. */
-static int drain(const pass *p, brim_group *group) {
-  for (uint32_t i = 0; i < group->count; i++) {
-    const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(&p->scratch->cache, word->set, word->key, word->bytes, word->length);
-    if (__builtin_expect(found != NULL, 1)) {
-      brim_ids_take(p->ids, &p->scratch->cache, found);
-      continue;
-    }
-    size_t before = p->ids->count;
-    if (word->plain)
-      put_ascii_word(p->tokenizer, word->bytes, word->length, p->ids);
-    else
-      BRIM_TRY(put_segment(p, word->bytes, word->length));
-    brim_cache_put(&p->scratch->cache, word->set, word->key, word->bytes, word->length, p->ids->at + before,
-                   p->ids->count - before);
-  }
-  group->count = 0;
+static int put_new(const brim_pass *p, const char *bytes, size_t length, bool plain) {
+  if (!plain || length > MAX_PLAIN)
+    return put_segment(p, bytes, length);
+  put_ascii_word(p->tokenizer, bytes, length, p->ids);
   return BRIM_OK;
 }
 
@@ -228,7 +206,7 @@ static size_t segment_end(const uint8_t *kinds, const char *text, size_t at, siz
 
 /* Adds the segments of a block that begins with one, as far as they are plain or punctuation and end within it; how many bytes
  * they take with the blanks between them. */
-static size_t add_block(const pass *p, brim_group *group, const char *text) {
+static size_t add_block(const brim_pass *p, brim_group *group, const char *text) {
   brim_block b = brim_block_at(text);
   uint64_t plain = b.letter | b.digit, tabs = 0;
   for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) { /* of these only \t, \n and \r are blanks */
@@ -252,13 +230,13 @@ static size_t add_block(const pass *p, brim_group *group, const char *text) {
 
 int brim_bert_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
   BRIM_TRY(brim_ids_reserve(ids, length, err)); /* no character becomes more tokens than it has bytes */
-  pass p = {t, s, length, ids, err};
+  brim_pass p = {t, s, length, ids, err};
   const uint8_t *kinds = t->bert.kinds;
   brim_group group;
   group.count = 0;
   for (size_t at = 0, end; at < length; at = end) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
-      BRIM_TRY(drain(&p, &group));
+      BRIM_TRY(brim_group_drain(&p, &group, put_new));
     end = at;
     if (length - at > BRIM_BLOCK + 16) {
       end = at + add_block(&p, &group, text + at);
@@ -277,11 +255,8 @@ int brim_bert_run(const brim_tokenizer *t, brim_scratch *s, const char *text, si
       brim_group_add(&group, &s->cache, text + at, end - at, length - at >= 16, plain);
       continue;
     }
-    BRIM_TRY(drain(&p, &group));
-    if (plain && end - at <= MAX_PLAIN)
-      put_ascii_word(t, text + at, end - at, ids);
-    else
-      BRIM_TRY(put_segment(&p, text + at, end - at));
+    BRIM_TRY(brim_group_drain(&p, &group, put_new));
+    BRIM_TRY(put_new(&p, text + at, end - at, plain));
   }
-  return drain(&p, &group);
+  return brim_group_drain(&p, &group, put_new);
 }

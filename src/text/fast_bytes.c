@@ -117,13 +117,6 @@ static inline const char *next_token(const char *p, const char *end) {
 
 /* ---- tokens ----------------------------------------------------------------------------------------------- */
 
-typedef struct pass {
-  const brim_tokenizer *tokenizer;
-  brim_scratch *scratch;
-  brim_ids *ids;
-  brim_error *err;
-} pass;
-
 /* Puts the ids of a pre-token, found by merging, into work->symbols; the number of symbols before merging. */
 static int merge_symbols(const brim_bpe *m, brim_token_model_work *work, const char *bytes, size_t length, brim_error *err) {
   int32_t n = 0;
@@ -143,7 +136,8 @@ static int merge_symbols(const brim_bpe *m, brim_token_model_work *work, const c
 }
 
 /* Appends the ids of a pre-token. There is room for as many as it has bytes. */
-static int merge(const pass *p, const char *bytes, size_t length) {
+static int merge(const brim_pass *p, const char *bytes, size_t length, bool plain) {
+  (void)plain;
   brim_token_model_work *work = &p->scratch->work;
   int32_t known = brim_trie_get(&p->tokenizer->known, bytes, length);
   if (known >= 0) {
@@ -200,24 +194,6 @@ int brim_bytes_prepare(brim_tokenizer *t, brim_error *err) {
   return status;
 }
 
-/* Looks all words of the group up, in order, and works out those that are new. */
-static int drain(const pass *p, brim_group *group) {
-  for (uint32_t i = 0; i < group->count; i++) {
-    const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(&p->scratch->cache, word->set, word->key, word->bytes, word->length);
-    if (__builtin_expect(found != NULL, 1)) {
-      brim_ids_take(p->ids, &p->scratch->cache, found);
-      continue;
-    }
-    size_t before = p->ids->count;
-    BRIM_TRY(merge(p, word->bytes, word->length));
-    brim_cache_put(&p->scratch->cache, word->set, word->key, word->bytes, word->length, p->ids->at + before,
-                   p->ids->count - before);
-  }
-  group->count = 0;
-  return BRIM_OK;
-}
-
 /* Where pre-tokens begin in a block that begins with one: at blanks, and where the class changes but for behind a blank. */
 static uint64_t token_starts(const brim_block *b, const char *text) {
   uint64_t other = ~(b->letter | b->digit | b->space);
@@ -234,7 +210,7 @@ static uint64_t token_starts(const brim_block *b, const char *text) {
 
 /* Adds the pre-tokens of a block for which a look at ASCII is enough; how many bytes they have. What stands at the end of the
  * block, wide characters, and runs of white space are left to the caller. */
-static size_t add_block(const pass *p, brim_group *group, const char *text) {
+static size_t add_block(const brim_pass *p, brim_group *group, const char *text) {
   brim_block b = brim_block_at(text);
   uint64_t starts = token_starts(&b, text), white = b.space | b.feed;
   uint64_t limits = b.wide | b.feed | (b.space & white >> 1) | (b.apostrophe & ~brim_bits_below(BRIM_BLOCK - 4));
@@ -251,12 +227,12 @@ static size_t add_block(const pass *p, brim_group *group, const char *text) {
 }
 
 /* Text in which there are no more added tokens. */
-static int put_plain(const pass *p, const char *text, size_t length) {
+static int put_plain(const brim_pass *p, const char *text, size_t length) {
   brim_group group;
   group.count = 0;
   for (const char *at = text, *end = text + length, *next; at < end; at = next) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
-      BRIM_TRY(drain(p, &group));
+      BRIM_TRY(brim_group_drain(p, &group, merge));
     if (end - at > BRIM_BLOCK + 16) {
       size_t done = add_block(p, &group, at);
       next = at + done;
@@ -266,13 +242,13 @@ static int put_plain(const pass *p, const char *text, size_t length) {
     }
     next = next_token(at, end);
     if (next - at > BRIM_WORD_BYTES) {
-      BRIM_TRY(drain(p, &group));
-      BRIM_TRY(merge(p, at, (size_t)(next - at)));
+      BRIM_TRY(brim_group_drain(p, &group, merge));
+      BRIM_TRY(merge(p, at, (size_t)(next - at), true));
       continue;
     }
     brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), end - at >= 16, true);
   }
-  return drain(p, &group);
+  return brim_group_drain(p, &group, merge);
 }
 
 /* ---- sections --------------------------------------------------------------------------------------------- */
@@ -295,7 +271,7 @@ static bool is_composed(const char *text, size_t length) {
 }
 
 /* Normalises the section into scratch->bytes. */
-static int compose(const pass *p, const char **text, size_t *length) {
+static int compose(const brim_pass *p, const char **text, size_t *length) {
   brim_scratch *s = p->scratch;
   s->section.count = 0;
   BRIM_TRY(brim_runes_decode(&s->section, *text, *length, 0, p->err));
@@ -312,7 +288,7 @@ static int compose(const pass *p, const char **text, size_t *length) {
 }
 
 int brim_bytes_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
-  pass p = {t, s, ids, err};
+  brim_pass p = {t, s, length, ids, err};
   if (t->normalizer.count && !is_composed(text, length))
     BRIM_TRY(compose(&p, &text, &length));
   BRIM_TRY(brim_ids_reserve(ids, length, err));

@@ -92,14 +92,7 @@ bool brim_spaced_fits(brim_tokenizer *t) {
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
-typedef struct pass {
-  const brim_tokenizer *tokenizer;
-  brim_scratch *scratch;
-  brim_ids *ids;
-  brim_error *err;
-} pass;
-
-static int put_new_word(const pass *p, const char *bytes, size_t length, bool plain) {
+static int put_new_word(const brim_pass *p, const char *bytes, size_t length, bool plain) {
   if (!plain)
     return brim_fast_exact(p->tokenizer, p->scratch, bytes, length, p->ids, p->err);
   brim_text *piece = &p->scratch->bytes;
@@ -131,30 +124,10 @@ static bool is_guarded(const brim_spaced *s, const char *bytes, size_t length) {
 /* Not a status of the library: the section must go the exact way. */
 enum { GUARDED = -1 };
 
-static int put_checked(const pass *p, const char *bytes, size_t length, bool plain) {
+static int put_checked(const brim_pass *p, const char *bytes, size_t length, bool plain) {
   if (!plain && is_guarded(&p->tokenizer->spaced, bytes, length))
     return GUARDED;
   return put_new_word(p, bytes, length, plain);
-}
-
-/* Looks all words of the group up, in order, and works out those that are new. */
-static int drain(const pass *p, brim_group *group) {
-  for (uint32_t i = 0; i < group->count; i++) {
-    const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(&p->scratch->cache, word->set, word->key, word->bytes, word->length);
-    if (__builtin_expect(found != NULL, 1)) {
-      if (p->ids->capacity - p->ids->count < (size_t)found->count + BRIM_WORD_IDS)
-        BRIM_TRY(brim_ids_reserve(p->ids, found->count, p->err));
-      brim_ids_take(p->ids, &p->scratch->cache, found);
-      continue;
-    }
-    size_t before = p->ids->count;
-    BRIM_TRY(put_checked(p, word->bytes, word->length, word->plain));
-    brim_cache_put(&p->scratch->cache, word->set, word->key, word->bytes, word->length, p->ids->at + before,
-                   p->ids->count - before);
-  }
-  group->count = 0;
-  return BRIM_OK;
 }
 
 /* The end of the word at text[at]; *plain: nothing but bytes that the normalizer leaves alone. */
@@ -167,7 +140,7 @@ static size_t word_end(const brim_spaced *s, const char *text, size_t at, size_t
 
 /* Adds the words of a block that begins with one (or with blanks), as far as they are visible ASCII and end within it; how many
  * bytes they take with the blanks between them. */
-static size_t add_block(const pass *p, brim_group *group, const char *text) {
+static size_t add_block(const brim_pass *p, brim_group *group, const char *text) {
   brim_block b = brim_block_at(text);
   uint64_t blanks = b.space;
   for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) {
@@ -186,13 +159,13 @@ static size_t add_block(const pass *p, brim_group *group, const char *text) {
   return cut;
 }
 
-static int put_words(const pass *p, const char *text, size_t length) {
+static int put_words(const brim_pass *p, const char *text, size_t length) {
   const brim_spaced *s = &p->tokenizer->spaced;
   brim_group group;
   group.count = 0;
   for (size_t at = 0, end; at < length; at = end) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
-      BRIM_TRY(drain(p, &group));
+      BRIM_TRY(brim_group_drain(p, &group, put_checked));
     end = at;
     if (s->ascii_plain && length - at > BRIM_BLOCK + 16) {
       end = at + add_block(p, &group, text + at);
@@ -209,15 +182,15 @@ static int put_words(const pass *p, const char *text, size_t length) {
       brim_group_add(&group, &p->scratch->cache, text + at, end - at, length - at >= 16, plain);
       continue;
     }
-    BRIM_TRY(drain(p, &group));
+    BRIM_TRY(brim_group_drain(p, &group, put_checked));
     BRIM_TRY(put_checked(p, text + at, end - at, plain));
   }
-  return drain(p, &group);
+  return brim_group_drain(p, &group, put_checked);
 }
 
 int brim_spaced_run(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
                     brim_error *err) {
-  pass p = {t, scratch, ids, err};
+  brim_pass p = {t, scratch, length, ids, err};
   size_t before = ids->count;
   int status = put_words(&p, text, length);
   if (status != GUARDED)
