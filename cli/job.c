@@ -79,9 +79,22 @@ static void note_names(const cli_call *cli, const char *what, int count, const c
     cli_note(cli, "%d %s: %s%s", count, what, names, count > 3 ? ", ..." : "");
 }
 
+/* A run goes on with the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
+ * later. */
+static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
+  const bool chosen = cli_given(cli->command, &cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
+  return chosen ? NULL : checkpoint->kernels;
+}
+
 static int load_model(cli_call *cli, cli_job *job) {
-  brim_model_options options = {.labels = brim_dataset_labels(job->train), .seed = (uint64_t)cli->values->seed};
-  int status = brim_model_load(cli->runtime, cli->values->model, &options, &job->model, &cli->error);
+  const cli_values *v = cli->values;
+  brim_checkpoint_info checkpoint = {0};
+  brim_model_options options = {.labels = brim_dataset_labels(job->train), .seed = (uint64_t)v->seed};
+  int status = v->resume ? brim_checkpoint_find(cli->runtime, v->output, &checkpoint, &cli->error) : BRIM_OK;
+  options.kernels = kernels_to_resume(cli, &checkpoint);
+  if (!status)
+    status = brim_model_load(cli->runtime, v->model, &options, &job->model, &cli->error);
+  brim_checkpoint_info_free(&checkpoint);
   if (status)
     return status;
   note_names(cli, "tensors of the file are not used", brim_model_unused_count(job->model), brim_model_unused_name, job->model);
