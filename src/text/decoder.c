@@ -5,8 +5,6 @@
 #include "text/fields.h"
 #include <string.h>
 
-enum { MAX_DEPTH = 16 };
-
 typedef struct loader {
   const brim_json_document *document;
   brim_decoder *out;
@@ -87,12 +85,8 @@ static int load_strip(loader *l, const brim_json_value *value) {
 static int load_step(loader *l, const brim_json_value *value);
 
 static int load_sequence(loader *l, const brim_json_value *value) {
-  const brim_json_value *list = brim_json_get(value, "decoders");
-  BRIM_TRY(brim_fields_known(l->document, value, "Sequence decoder", "decoders", l->err));
-  if (!list || list->kind != BRIM_JSON_ARRAY)
-    return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT, "a Sequence needs an array \"decoders\"");
-  if (++l->depth > MAX_DEPTH)
-    return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT, "decoders nest too deeply");
+  const brim_json_value *list;
+  BRIM_TRY(brim_fields_sequence(l->document, value, "Sequence decoder", "decoders", &l->depth, &list, l->err));
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v))
     BRIM_TRY(load_step(l, v));
   l->depth--;

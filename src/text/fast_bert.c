@@ -60,20 +60,8 @@ static void put_word(const brim_wordpiece *w, const char *bytes, size_t length, 
   if (chars > w->max_chars)
     goto unknown;
   for (size_t at = 0; at < length;) {
-    const brim_trie *trie = at ? &w->inside : &w->begin;
-    uint32_t node = BRIM_TRIE_ROOT;
-    int32_t best = -1;
     size_t end = at;
-    for (size_t i = at; i < length; i++) {
-      node = brim_trie_child(trie, node, (uint8_t)bytes[i]);
-      if (!node)
-        break;
-      int32_t value = trie->units[node].value;
-      if (value >= 0) {
-        best = value;
-        end = i + 1;
-      }
-    }
+    int32_t best = brim_wordpiece_longest(w, bytes, at, length, &end);
     if (best < 0)
       goto unknown;
     ids->at[ids->count++] = best;

@@ -4,6 +4,8 @@
 #include "text/unicode.h"
 #include <string.h>
 
+enum { MAX_DEPTH = 16 };
+
 bool brim_fields_is(const char *text, size_t length, const char *string) {
   return length == strlen(string) && memcmp(text, string, length) == 0;
 }
@@ -64,4 +66,15 @@ int brim_fields_pattern(const brim_json_document *document, const brim_json_valu
   inner = brim_json_get(pattern, "Regex");
   *regex = inner != NULL;
   return brim_fields_string(document, pattern, *regex ? "Regex" : "String", text, length, err);
+}
+
+int brim_fields_sequence(const brim_json_document *document, const brim_json_value *object, const char *what, const char *key,
+                         int *depth, const brim_json_value **list, brim_error *err) {
+  *list = brim_json_get(object, key);
+  BRIM_TRY(brim_fields_known(document, object, what, key, err));
+  if (!*list || (*list)->kind != BRIM_JSON_ARRAY)
+    return brim_json_error(document, object, err, BRIM_E_FORMAT, "the %s needs an array \"%s\"", what, key);
+  if (++*depth > MAX_DEPTH)
+    return brim_json_error(document, object, err, BRIM_E_FORMAT, "the %s nests too deeply", what);
+  return BRIM_OK;
 }

@@ -21,4 +21,8 @@ int brim_fields_character(const brim_json_document *document, const brim_json_va
 int brim_fields_pattern(const brim_json_document *document, const brim_json_value *object, const char *key, bool *regex,
                         const char **text, size_t *length, brim_error *err) BRIM_CHECK;
 
+/* The array `key` of a Sequence, one level deeper; the caller lowers *depth again behind it. */
+int brim_fields_sequence(const brim_json_document *document, const brim_json_value *object, const char *what, const char *key,
+                         int *depth, const brim_json_value **list, brim_error *err) BRIM_CHECK;
+
 #endif

@@ -116,6 +116,23 @@ int brim_wordpiece_load(brim_token_model_loader *loader) BRIM_CHECK;
 void brim_wordpiece_free(brim_wordpiece *model);
 int brim_wordpiece_run(const brim_wordpiece *model, const char *bytes, size_t length, brim_piece_tokens *out,
                        brim_error *err) BRIM_CHECK;
+/* The longest token that text[at..length) begins with: its id and its end. -1: there is none. */
+static inline int32_t brim_wordpiece_longest(const brim_wordpiece *model, const char *text, size_t at, size_t length,
+                                             size_t *end) {
+  const brim_trie *trie = at ? &model->inside : &model->begin;
+  uint32_t node = BRIM_TRIE_ROOT;
+  int32_t best = -1;
+  for (size_t i = at; i < length; i++) {
+    node = brim_trie_child(trie, node, (uint8_t)text[i]);
+    if (!node)
+      break;
+    if (trie->units[node].value < 0)
+      continue;
+    best = trie->units[node].value;
+    *end = i + 1;
+  }
+  return best;
+}
 int brim_bpe_load(brim_token_model_loader *loader) BRIM_CHECK;
 void brim_bpe_free(brim_bpe *model);
 int brim_bpe_run(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length, brim_piece_tokens *out,

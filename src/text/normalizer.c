@@ -6,8 +6,6 @@
 #include "text/unicode.h"
 #include <string.h>
 
-enum { MAX_DEPTH = 16 };
-
 typedef struct loader {
   const brim_json_document *document;
   brim_normalizer *out;
@@ -104,12 +102,8 @@ static int load_charsmap(loader *l, const brim_json_value *value) {
 static int load_step(loader *l, const brim_json_value *value);
 
 static int load_sequence(loader *l, const brim_json_value *value) {
-  const brim_json_value *list = brim_json_get(value, "normalizers");
-  BRIM_TRY(brim_fields_known(l->document, value, "Sequence normalizer", "normalizers", l->err));
-  if (!list || list->kind != BRIM_JSON_ARRAY)
-    return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT, "a Sequence needs an array \"normalizers\"");
-  if (++l->depth > MAX_DEPTH)
-    return brim_json_error(l->document, value, l->err, BRIM_E_FORMAT, "normalizers nest too deeply");
+  const brim_json_value *list;
+  BRIM_TRY(brim_fields_sequence(l->document, value, "Sequence normalizer", "normalizers", &l->depth, &list, l->err));
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v))
     BRIM_TRY(load_step(l, v));
   l->depth--;

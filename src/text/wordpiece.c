@@ -62,19 +62,8 @@ int brim_wordpiece_run(const brim_wordpiece *model, const char *bytes, size_t le
   if (chars > model->max_chars)
     return put_unknown(model, length, out, err);
   for (size_t at = 0; at < length;) {
-    const brim_trie *trie = at ? &model->inside : &model->begin;
-    uint32_t node = BRIM_TRIE_ROOT;
-    int32_t best = -1;
     size_t end = at;
-    for (size_t i = at; i < length; i++) {
-      node = brim_trie_child(trie, node, (uint8_t)bytes[i]);
-      if (!node)
-        break;
-      if (trie->units[node].value < 0)
-        continue;
-      best = trie->units[node].value;
-      end = i + 1;
-    }
+    int32_t best = brim_wordpiece_longest(model, bytes, at, length, &end);
     if (best < 0) {
       out->count = before;
       return put_unknown(model, length, out, err);
