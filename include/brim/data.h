@@ -53,6 +53,7 @@ typedef struct brim_record {
   const char *label; size_t label_length;  /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   bool label_is_string;                    /* JSON: it was a string. csv, tsv: always true */
   uint64_t row;                            /* 0-based over all files of the source, excluded rows counted too */
+  int64_t file_number; uint64_t file_row;  /* the file's index and the row's number in it, likewise */
   int64_t line;                            /* 1-based line where the record begins in its file */
   int64_t byte;                            /* offset where it begins, uncompressed */
   const char *file;
@@ -69,6 +70,7 @@ typedef struct brim_place {
   int64_t file;       /* index into the files, in reading order */
   int64_t byte, line; /* of the next record; byte 0 is the beginning of the file, header included */
   uint64_t row;       /* of the next record */
+  uint64_t file_row;  /* the same within its file */
 } brim_place;
 
 /* Reads records in file order. `paths` may be files, globs (*, ?, [..]; matches sorted by byte, none is an error), folders (their
@@ -122,6 +124,7 @@ typedef struct brim_encoder brim_encoder;
 typedef struct brim_encoded {      /* borrowed until the next call; `file` until close */
   const int32_t *ids; const uint8_t *type_ids; size_t length; size_t lost;
   uint64_t row; int64_t line, byte; const char *file;
+  int64_t file_number; uint64_t file_row;
   bool pair;
   const char *label; size_t label_length; bool label_is_string;
 } brim_encoded;

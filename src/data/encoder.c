@@ -25,8 +25,8 @@
 typedef struct block_row {
   size_t text, text_length, pair, pair_length, label, label_length; /* pair, label: NONE if there is none */
   bool label_is_string;
-  uint64_t row;
-  int64_t line, byte;
+  uint64_t row, file_row;
+  int64_t line, byte, file_number;
   const char *file;
   size_t ids, length, lost;
 } block_row;
@@ -131,6 +131,8 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
                      .label_length = record->label_length,
                      .label_is_string = record->label_is_string,
                      .row = record->row,
+                     .file_row = record->file_row,
+                     .file_number = record->file_number,
                      .line = record->line,
                      .byte = record->byte,
                      .file = record->file};
@@ -310,6 +312,8 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
                         .length = row->length,
                         .lost = row->lost,
                         .row = row->row,
+                        .file_row = row->file_row,
+                        .file_number = row->file_number,
                         .line = row->line,
                         .byte = row->byte,
                         .file = row->file,
@@ -334,4 +338,8 @@ void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out) {
   brim_exclusions *list = &encoder->reader->selection.excluded;
   *out = *list;
   *list = (brim_exclusions){.runtime = encoder->runtime};
+}
+
+uint64_t brim_encoder_rows(const brim_encoder *encoder) {
+  return encoder->reader->row;
 }

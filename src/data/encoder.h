@@ -6,4 +6,7 @@
 /* Moves the list of excluded rows out of the encoder, which must have returned BRIM_END. */
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out);
 
+/* The number that the row behind the last one would have: excluded rows count. For an encoder that has returned BRIM_END. */
+uint64_t brim_encoder_rows(const brim_encoder *encoder);
+
 #endif

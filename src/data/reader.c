@@ -84,6 +84,7 @@ static int begin_file(brim_reader *reader, size_t file, brim_error *err) {
   brim_stream *stream = NULL;
   const char *path = reader->source.files[file].path;
   reader->file = file;
+  reader->first_row = reader->row;
   if (strcmp(path, "-") == 0) {
     if (reader->input_read)
       return brim_error_set(err, BRIM_E_USAGE, "standard input cannot be read a second time");
@@ -223,6 +224,8 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
                           .label_length = labelled ? label->length : 0,
                           .label_is_string = labelled && label->is_string,
                           .row = reader->row,
+                          .file_number = (int64_t)reader->file,
+                          .file_row = reader->row - reader->first_row,
                           .line = reader->record_line,
                           .byte = reader->record_byte,
                           .file = brim_reader_file_name(reader)};
@@ -312,9 +315,14 @@ const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *
   return reader->selection.excluded.items;
 }
 
+void brim_reader_forget_excluded(brim_reader *reader) {
+  reader->selection.forget = true;
+}
+
 void brim_reader_tell(const brim_reader *reader, brim_place *place) {
   *place = (brim_place){.file = (int64_t)reader->file, .row = reader->row};
   if (reader->stream) {
+    place->file_row = reader->row - reader->first_row;
     place->byte = brim_stream_offset(reader->stream);
     place->line = reader->next_line;
   }
@@ -333,6 +341,7 @@ static int seek_place(brim_reader *reader, const brim_place *place, brim_error *
   if (reader->file == reader->source.count)
     return BRIM_OK;
   BRIM_TRY(begin_file(reader, reader->file, err));
+  reader->first_row = place->row - place->file_row;
   if (place->byte <= brim_stream_offset(reader->stream))
     return BRIM_OK;
   BRIM_TRY(brim_stream_seek(reader->stream, place->byte, err));

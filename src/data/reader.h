@@ -62,8 +62,9 @@ struct brim_reader {
 
   /* The record that next is reading, and the one behind it. */
   int64_t record_byte, record_line, next_line;
-  uint64_t row;      /* of the next record */
-  const char *bytes; /* the record's own, up to its line end, which they may hold */
+  uint64_t row;       /* of the next record */
+  uint64_t first_row; /* of the present file */
+  const char *bytes;  /* the record's own, up to its line end, which they may hold */
   size_t byte_count;
   brim_text header; /* raw: the present table's header line as it stands */
 
@@ -92,6 +93,8 @@ int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int pa
 /* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
  * they have one. Borrowed until the next call. BRIM_END after the last. */
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
+/* From now on excluded rows are counted (their numbers are missing) but not listed: for endless reading in bounded memory. */
+void brim_reader_forget_excluded(brim_reader *reader);
 /* From any thread: a call that waits for a pipe fails with BRIM_E_CANCELLED, as do all later ones. */
 void brim_reader_interrupt(brim_reader *reader);
 

@@ -66,6 +66,8 @@ static const char *own_file(brim_exclusions *exclusions, const char *file, brim_
 
 int brim_selection_exclude(brim_selection *selection, int reason, uint64_t row, int64_t line, const char *file, brim_error *err) {
   brim_exclusions *list = &selection->excluded;
+  if (selection->forget)
+    return BRIM_OK;
   BRIM_TRY(brim_grow(list->runtime, (void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items, err));
   const char *name = own_file(list, file, err);
   if (!name)

@@ -20,6 +20,7 @@ typedef struct brim_selection {
   int64_t min_chars;
   char **values; /* [where_count] what each condition asks for */
   int where_count;
+  bool forget;              /* keep no list */
   brim_exclusions excluded; /* its reasons: 0 too few characters, 1 + i condition i does not hold */
 } brim_selection;
 

@@ -14,6 +14,7 @@ MAY_INCLUDE = {
     "text": {"base"},
     "data": {"base", "text"},
     "batch": {"base", "text", "data"},
+    "feed": {"base", "text", "data", "batch"},
     "ops": {"base"},
     "model": {"base", "text", "data", "batch", "ops"},
     "dist": {"base"},

@@ -1,6 +1,7 @@
 /* Readers, encoder, labels and datasets when an allocation fails. */
 #include "fault.h"
 
+#include <dirent.h>
 #include <zlib.h>
 
 #include "data_tokenizer.h"
@@ -71,7 +72,7 @@ static int read_batch(brim_runtime *runtime, void *context, brim_error *err) {
 static int write_shards(brim_runtime *runtime, void *context, brim_error *err) {
   static const brim_where where = {"split", "train"};
   const char *path = scratch_file("shards/b.csv.gz");
-  brim_shard_options options = {.records = 3, .source = {.where = &where, .where_count = 1}};
+  brim_shard_options options = {.records = 20, .source = {.where = &where, .where_count = 1}};
   options.format = *(const brim_shard_format *)context;
   char out[300];
   snprintf(out, sizeof out, "%s/out", scratch_folder());
@@ -84,12 +85,20 @@ static int write_shards(brim_runtime *runtime, void *context, brim_error *err) {
 /* No temporary folder stays, and the folder itself is complete or absent. */
 static bool whole_or_none(void *context) {
   (void)context;
-  char command[1200];
-  const char *folder = scratch_folder();
-  snprintf(command, sizeof command,
-           "cd %s && n=$(ls -A out 2>/dev/null | wc -l) && rm -rf out && test $n = 0 -o $n = 11 && ! ls out* 2>/dev/null",
-           folder);
-  return system(command) == 0;
+  DIR *folder = opendir(scratch_folder());
+  int temporary = 0, shards = 0;
+  for (struct dirent *entry; (entry = readdir(folder));)
+    temporary += strncmp(entry->d_name, "out.", 4) == 0;
+  closedir(folder);
+  char out[300];
+  snprintf(out, sizeof out, "%s/out", scratch_folder());
+  if (!(folder = opendir(out)))
+    return temporary == 0;
+  for (struct dirent *entry; (entry = readdir(folder));)
+    shards += strncmp(entry->d_name, "shard-", 6) == 0;
+  closedir(folder);
+  nftw(out, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
+  return temporary == 0 && shards == 2;
 }
 
 static int copy_samples(brim_runtime *runtime, void *context, brim_error *err) {

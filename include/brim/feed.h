@@ -1,0 +1,79 @@
+/* brim/feed.h: batches from files that are larger than memory.
+ *
+ *   shards in a random order -> parallel encoding, in order -> windows of so many rows -> a plan for each window -> batches
+ *
+ * One pull protocol: open, next, next, .., close; save at any time, restore in any later process. What comes out is a pure function
+ * of the files, the tokenizer, the options and the seed: the number of threads, how many windows are prepared ahead and how often the
+ * run was interrupted change nothing. */
+#ifndef BRIM_FEED_H
+#define BRIM_FEED_H
+#include "brim/batch.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All zero is a good default, but `plan` needs batch_size or max_tokens. Strings and labels are borrowed until close. */
+typedef struct brim_feed_options {
+  brim_source_options source; /* with need_label, labels must be given */
+  brim_encode_options encode; /* max_length bounds the memory too */
+  const brim_labels *labels;  /* the mapping that the model has: a feed sees too little at a time to make one */
+  brim_plan_options plan;     /* how each window is planned; its world_size and seed count for the feed. rows_for is not allowed */
+  int32_t rank;               /* below plan.world_size. Every rank reads all rows and takes its parts */
+  uint64_t window;            /* rows that are shuffled and planned together; 0: 100,000 */
+  uint64_t epochs;            /* passes over the data; 0: without end */
+  int32_t prefetch;           /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
+} brim_feed_options;
+
+/* What happened in an epoch, up to the present batch. Conservation: rows_read = rows_excluded + rows_yielded + rows_dropped +
+ * rows_waiting. Counts are over all ranks. */
+typedef struct brim_feed_ledger {
+  uint64_t epoch;
+  uint64_t rows_read;      /* of the shards, up to the end of the present window */
+  uint64_t rows_excluded;  /* by min_chars and where */
+  uint64_t rows_yielded;
+  uint64_t rows_dropped;   /* by drop_last, at the end of the epoch */
+  uint64_t rows_waiting;   /* read, for later batches of the epoch */
+  uint64_t rows_truncated, tokens_lost; /* of the rows read */
+  uint64_t tokens, slots, batches, steps; /* yielded */
+  uint64_t hash;           /* of the rows yielded, step by step in order of place; independent of world_size and padding */
+} brim_feed_ledger;
+
+/* Batches of one rank. Shards (plain, gz or zst files, globs, folders; no standard input) come in an order shuffled by (seed,
+ * epoch), except with BRIM_SEQUENTIAL. Rows are taken `window` at a time, and the plan options compose each window anew; what fills
+ * no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An epoch never shares a batch
+ * with another. A damaged shard is an error with file and byte, in its turn. */
+typedef struct brim_feed brim_feed;
+BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
+                            const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;
+/* The next batch, borrowed until the next call; it may be empty on a rank that has nothing to do. batch->rows names each row: see
+ * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END behind the last epoch. */
+BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_feed_close(brim_feed *feed);
+
+/* Appends the present place as a JSON object: version, a hash of the configuration, one of each shard, the place where the window
+ * begins, the places of the rows that waited for it (fewer than two steps have, as a rule), and the batch in it. */
+BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) BRIM_CHECK;
+/* Goes to a saved place: the next batch is the one behind it. The window is read and encoded again, what came before it is passed
+ * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves the
+ * feed as it was. Threads, prefetch and epochs may differ; world_size too at the end of a step, where batch_size or `accumulate` is
+ * given. After any other failure the feed can only be closed. */
+BRIM_API int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) BRIM_CHECK;
+
+/* Of the epoch of the present batch. */
+BRIM_API void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out);
+/* Of the last epoch that came to its end; false if there is none since open or restore. */
+BRIM_API bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out);
+/* About the most bytes that windows take: (prefetch + 2) * window rows of max_length tokens, and their plans. 0: without
+ * max_length there is no bound. */
+BRIM_API uint64_t brim_feed_memory(const brim_feed *feed);
+
+BRIM_API int64_t brim_feed_file_count(const brim_feed *feed);
+BRIM_API const char *brim_feed_file_name(const brim_feed *feed, int64_t file);
+/* The file of a row, and the row's number in it (from 0, excluded rows counted). */
+static inline int64_t brim_feed_file(uint64_t row) { return (int64_t)(row >> 40); }
+static inline uint64_t brim_feed_record(uint64_t row) { return row & ((1ull << 40) - 1); }
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,351 @@
+/* feed.c: the consuming side: the batches of one window after another. */
+#include "feed/feed.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+#define DEFAULT_WINDOW 100000
+
+/* ---- opening ---------------------------------------------------------------------------------------------- */
+
+static int check_options(const brim_feed_options *o, brim_error *err) {
+  int32_t world = o->plan.world_size > 1 ? o->plan.world_size : 1;
+  BRIM_TRY(brim_plan_options_check(&o->plan, err));
+  if (o->plan.rows_for)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "a feed cannot plan with rows_for: a saved state could not tell whether it is the same");
+  if (o->rank < 0 || o->rank >= world)
+    return brim_error_set(err, BRIM_E_USAGE, "rank %d: with a world_size of %d ranks go from 0 to %d", (int)o->rank, (int)world,
+                          (int)world - 1);
+  if (o->source.need_label && !o->labels)
+    return brim_error_set(err, BRIM_E_USAGE, "a feed with labels needs their mapping beforehand: give labels");
+  if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
+    return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
+  return BRIM_OK;
+}
+
+/* Takes the beginning. */
+static int start(brim_feed *feed, const brim_tokenizer *tokenizer, brim_beginning *beginning, brim_error *err) {
+  brim_producer *p = &feed->producer;
+  *p = (brim_producer){
+      .runtime = feed->runtime, .tokenizer = tokenizer, .options = &feed->options, .shards = &feed->shards, .next = *beginning};
+  *beginning = (brim_beginning){0};
+  BRIM_TRY(brim_producer_start(p, err));
+  BRIM_TRY(brim_beginning_copy(feed->runtime, &p->next, &feed->begun, err));
+  feed->ledger = p->next.ledger;
+  return BRIM_OK;
+}
+
+/* Closing does not wait until a window is full. */
+static void interrupt_producer(void *context) {
+  brim_producer *p = context;
+  atomic_store(&p->interrupted, true);
+}
+
+static void discard_window(void *context, void *window) {
+  const brim_producer *p = context;
+  brim_window_free(p->runtime, window);
+}
+
+/* Starts the thread, which must not outlive a failed start. */
+static int begin_producing(brim_feed *feed, brim_error *err) {
+  int32_t prefetch = feed->options.prefetch;
+  return brim_ordered_new(feed->runtime,
+                          &(brim_ordered_options){.threads = prefetch > 0,
+                                                  .queue = prefetch > 0 ? prefetch : 1,
+                                                  .produce = brim_producer_next,
+                                                  .discard = discard_window,
+                                                  .interrupt = interrupt_producer,
+                                                  .context = &feed->producer},
+                          &feed->windows, err);
+}
+
+static void stop(brim_feed *feed) {
+  brim_ordered_free(feed->windows);
+  feed->windows = NULL;
+  brim_producer_free(&feed->producer);
+  brim_window_free(feed->runtime, feed->window);
+  feed->window = NULL;
+  feed->part = feed->step = 0;
+}
+
+static int open_feed(brim_feed *feed, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
+                     brim_error *err) {
+  brim_beginning none = {0};
+  BRIM_TRY(check_options(&feed->options, err));
+  BRIM_TRY(brim_encode_options_check(tokenizer, &feed->options.encode, false, err));
+  BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, &feed->shards, err));
+  BRIM_TRY(brim_state_configuration(feed, tokenizer, err));
+  BRIM_TRY(start(feed, tokenizer, &none, err));
+  return begin_producing(feed, err);
+}
+
+int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
+                   const brim_feed_options *options, brim_feed **out, brim_error *err) {
+  *out = NULL;
+  brim_feed *feed = brim_alloc_zero(runtime, sizeof *feed);
+  if (!feed)
+    return BRIM_NOMEM(err);
+  feed->runtime = runtime;
+  feed->options = *options;
+  if (feed->options.window == 0)
+    feed->options.window = DEFAULT_WINDOW;
+  int status = open_feed(feed, paths, path_count, tokenizer, err);
+  if (status != BRIM_OK) {
+    brim_feed_close(feed);
+    return status;
+  }
+  *out = feed;
+  return BRIM_OK;
+}
+
+void brim_feed_close(brim_feed *feed) {
+  if (!feed)
+    return;
+  brim_runtime *runtime = feed->runtime;
+  stop(feed);
+  brim_beginning_free(runtime, &feed->begun);
+  brim_shards_free(runtime, &feed->shards);
+  brim_batch_free(&feed->batch);
+  brim_release(runtime, feed->ids);
+  brim_release(runtime, feed);
+}
+
+/* ---- the ledger ------------------------------------------------------------------------------------------- */
+
+static uint64_t world_of(const brim_feed *feed) {
+  return feed->options.plan.world_size > 1 ? (uint64_t)feed->options.plan.world_size : 1;
+}
+
+static uint64_t mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0xff51afd7ed558ccdull;
+  return (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ull;
+}
+
+/* What is read but neither yielded nor left out. */
+static void count_waiting(brim_feed_ledger *l) {
+  l->rows_waiting = l->rows_read - l->rows_excluded - l->rows_yielded - l->rows_dropped;
+}
+
+/* A window has come: its rows are read, and at the end of an epoch some are dropped. */
+static void enter_window(brim_feed *feed, brim_window *w) {
+  brim_ledger plan;
+  brim_plan_ledger(w->plan, &plan);
+  if (w->beginning.window == 0)
+    feed->ledger = (brim_feed_ledger){.epoch = w->beginning.epoch};
+  w->beginning.ledger = feed->ledger;
+  feed->ledger.rows_read += w->read;
+  feed->ledger.rows_excluded += w->excluded;
+  feed->ledger.rows_truncated += w->truncated;
+  feed->ledger.tokens_lost += w->lost;
+  if (w->last)
+    feed->ledger.rows_dropped += plan.dropped;
+  count_waiting(&feed->ledger);
+}
+
+/* Puts the rows of a part at their places in the step. */
+static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err) {
+  brim_feed_ledger *l = &feed->ledger;
+  BRIM_TRY(brim_grow(feed->runtime, (void **)&feed->ids, &feed->id_room, part->step_rows, sizeof *feed->ids, err));
+  for (uint32_t i = 0; i < part->count; i++)
+    feed->ids[part->places[i]] = feed->window->places[part->rows[i]].row;
+  l->batches += part->count > 0;
+  l->tokens += (uint64_t)part->tokens;
+  l->slots += (uint64_t)part->slots;
+  return BRIM_OK;
+}
+
+/* The step that begins with part `first` goes into the ledger, whole. */
+static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
+  const brim_plan *plan = feed->window->plan;
+  brim_planned head, part;
+  brim_plan_part(plan, 0, first, &head);
+  for (uint64_t i = first; i < brim_plan_parts(plan); i++) {
+    for (uint64_t r = 0; r < world_of(feed); r++) {
+      brim_plan_part(plan, (int32_t)r, i, &part);
+      if (part.step != head.step)
+        break;
+      BRIM_TRY(note_part(feed, &part, err));
+    }
+    if (part.step != head.step)
+      break;
+  }
+  feed->ledger.hash = mix(feed->ledger.hash, head.step_rows);
+  for (uint32_t i = 0; i < head.step_rows; i++)
+    feed->ledger.hash = mix(feed->ledger.hash, feed->ids[i]);
+  feed->ledger.rows_yielded += head.step_rows;
+  feed->ledger.steps++;
+  feed->step++;
+  count_waiting(&feed->ledger);
+  return BRIM_OK;
+}
+
+/* ---- batches ---------------------------------------------------------------------------------------------- */
+
+/* Behind a window that is used up. */
+static int leave_window(brim_feed *feed, brim_error *err) {
+  brim_window *w = feed->window;
+  if (!w)
+    return BRIM_OK;
+  if (w->last) {
+    feed->finished = feed->ledger;
+    feed->has_finished = true;
+    if (feed->ledger.steps == 0)
+      return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last drops them all",
+                            (unsigned long long)feed->ledger.rows_dropped);
+  }
+  return BRIM_OK;
+}
+
+static int next_window(brim_feed *feed, brim_error *err) {
+  void *next = NULL;
+  BRIM_TRY(leave_window(feed, err));
+  BRIM_TRY(brim_ordered_next(feed->windows, &next, err)); /* at the end the last window stays, for save */
+  brim_window_free(feed->runtime, feed->window);
+  feed->window = next;
+  feed->part = feed->step = 0;
+  enter_window(feed, feed->window);
+  return BRIM_OK;
+}
+
+/* Finds the part to hand out and notes its step when that begins. Passes over the step that waits for the next window. */
+static int next_part(brim_feed *feed, brim_planned *part, brim_error *err) {
+  for (;;) {
+    if (!feed->window || feed->part == brim_plan_parts(feed->window->plan)) {
+      BRIM_TRY(next_window(feed, err));
+      continue;
+    }
+    brim_plan_part(feed->window->plan, feed->options.rank, feed->part, part);
+    if (part->step == feed->window->skipped) {
+      feed->part++;
+      continue;
+    }
+    uint64_t number = part->step - (feed->window->skipped < part->step);
+    if (number == feed->step)
+      BRIM_TRY(note_step(feed, feed->part, err));
+    feed->part++;
+    return BRIM_OK;
+  }
+}
+
+static int next_batch(brim_feed *feed, brim_error *err) {
+  brim_planned part;
+  BRIM_TRY(next_part(feed, &part, err));
+  BRIM_TRY(brim_batch_fill(&feed->batch, feed->runtime, feed->window->rows, &part, err));
+  feed->batch.step = feed->ledger.steps - 1;
+  for (int32_t i = 0; i < feed->batch.count; i++)
+    feed->batch.rows[i] = feed->window->places[feed->batch.rows[i]].row;
+  return BRIM_OK;
+}
+
+int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
+  *batch = NULL;
+  if (feed->broken)
+    return brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow");
+  int status = next_batch(feed, err);
+  feed->broken = status != BRIM_OK && status != BRIM_END;
+  if (status == BRIM_OK)
+    *batch = &feed->batch;
+  return status;
+}
+
+/* ---- save and restore ------------------------------------------------------------------------------------- */
+
+/* Parts of the present step that were handed out, 0 when all were. */
+static uint64_t parts_of_open_step(const brim_feed *feed) {
+  brim_planned part, behind;
+  uint64_t done = 0;
+  if (!feed->window || feed->part == 0 || feed->part == brim_plan_parts(feed->window->plan))
+    return 0;
+  brim_plan_part(feed->window->plan, 0, feed->part, &behind);
+  for (uint64_t i = feed->part; i-- > 0; done++) {
+    brim_plan_part(feed->window->plan, 0, i, &part);
+    if (part.step != behind.step)
+      break;
+  }
+  return done;
+}
+
+int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) {
+  brim_feed_place place = {.beginning = feed->window ? feed->window->beginning : feed->begun, .world = world_of(feed)};
+  place.part = parts_of_open_step(feed);
+  place.step = feed->step - (place.part > 0);
+  return brim_state_write(feed, &place, out, err);
+}
+
+/* Goes forward in the first window, without batches. */
+static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *err) {
+  brim_planned part;
+  if (place->step == 0 && place->part == 0)
+    return BRIM_OK;
+  BRIM_TRY(next_window(feed, err));
+  while (feed->step < place->step) {
+    int status = feed->part < brim_plan_parts(feed->window->plan) ? next_part(feed, &part, err) : BRIM_END;
+    if (status != BRIM_OK)
+      return status != BRIM_END ? status : brim_error_set(err, BRIM_E_MISMATCH, "the window of the state has fewer steps now");
+  }
+  /* The rest of the last step that is done, then the parts of the one that is not. */
+  uint64_t parts = brim_plan_parts(feed->window->plan);
+  while (feed->part < parts) {
+    brim_plan_part(feed->window->plan, 0, feed->part, &part);
+    uint64_t number = part.step - (feed->window->skipped < part.step);
+    if (part.step != feed->window->skipped && number >= place->step)
+      break;
+    feed->part++;
+  }
+  for (uint64_t i = 0; i < place->part; i++) {
+    if (feed->part == parts)
+      return brim_error_set(err, BRIM_E_MISMATCH, "the step of the state has fewer parts now");
+    BRIM_TRY(next_part(feed, &part, err));
+  }
+  return BRIM_OK;
+}
+
+static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
+  const brim_tokenizer *tokenizer = feed->producer.tokenizer;
+  stop(feed);
+  feed->has_finished = false;
+  BRIM_TRY(start(feed, tokenizer, &place->beginning, err));
+  BRIM_TRY(begin_producing(feed, err));
+  return pass_over(feed, place, err);
+}
+
+int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) {
+  brim_feed_place place = {0};
+  int status = feed->broken ? brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow")
+                            : brim_state_read(feed, state, length, &place, err);
+  if (status == BRIM_OK) {
+    status = go_to(feed, &place, err);
+    feed->broken = status != BRIM_OK;
+  }
+  brim_beginning_free(feed->runtime, &place.beginning);
+  return status;
+}
+
+/* ---- telling ---------------------------------------------------------------------------------------------- */
+
+void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {
+  *out = feed->ledger;
+}
+
+bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out) {
+  *out = feed->finished;
+  return feed->has_finished;
+}
+
+uint64_t brim_feed_memory(const brim_feed *feed) {
+  const brim_feed_options *o = &feed->options;
+  uint64_t other = 256; /* of a row: pointers, lengths, places, the plan and what making it takes */
+  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + other;
+  return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
+}
+
+int64_t brim_feed_file_count(const brim_feed *feed) {
+  return (int64_t)feed->shards.count;
+}
+
+const char *brim_feed_file_name(const brim_feed *feed, int64_t file) {
+  return feed->shards.paths[file];
+}

@@ -1,0 +1,116 @@
+/* feed.h: the inside of brim_feed.
+ *
+ * The producing side (producer) makes windows one after another, in a thread of its own if asked to; the consuming side hands out
+ * the batches of one window. A window knows all that it began with, so a saved state is that and the number of the step. */
+#ifndef BRIM_FEED_FEED_H
+#define BRIM_FEED_FEED_H
+#include "base/ordered.h"
+#include "brim/feed.h"
+#include "data/dataset.h"
+#include "data/labels.h"
+#include <stdatomic.h>
+
+#define BRIM_FEED_RECORD_BITS 40
+
+/* A row that is read but not yet planned, and where it is to be found again. */
+typedef struct brim_waiting {
+  uint64_t row; /* file << 40 | number in the file */
+  int64_t byte, line;
+} brim_waiting;
+
+/* What a window begins with. */
+typedef struct brim_beginning {
+  uint64_t epoch, window;  /* the window's number in its epoch */
+  brim_place place;        /* in the epoch's order of files */
+  brim_feed_ledger ledger; /* of the epoch up to here; the consuming side fills it in */
+  brim_waiting *waiting;   /* [waiting_count] rows of earlier windows, in their order */
+  size_t waiting_count, waiting_room;
+} brim_beginning;
+
+void brim_beginning_free(brim_runtime *runtime, brim_beginning *beginning);
+int brim_beginning_copy(brim_runtime *runtime, const brim_beginning *from, brim_beginning *to, brim_error *err) BRIM_CHECK;
+
+typedef struct brim_window {
+  brim_beginning beginning;
+  brim_dataset *rows;
+  brim_waiting *places; /* [rows] */
+  size_t place_room;
+  brim_plan *plan;
+  uint64_t skipped;                         /* a step that waits for the next window; UINT64_MAX: none */
+  bool last;                                /* of its epoch */
+  uint64_t read, excluded, truncated, lost; /* rows and tokens that this window added */
+} brim_window;
+
+void brim_window_free(brim_runtime *runtime, brim_window *window);
+
+/* The files, in the order in which the source gives them. */
+typedef struct brim_shards {
+  char **paths;     /* [count] */
+  uint64_t *prints; /* [count] fingerprints */
+  size_t count;
+} brim_shards;
+
+int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                     brim_shards *out, brim_error *err) BRIM_CHECK;
+void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
+
+typedef struct brim_producer {
+  brim_runtime *runtime;
+  const brim_tokenizer *tokenizer;
+  const brim_feed_options *options;
+  const brim_shards *shards;
+  brim_beginning next; /* of the window to make */
+  brim_dataset *held;  /* the rows of next.waiting, in their order */
+
+  atomic_bool interrupted;
+
+  /* the epoch at hand */
+  brim_encoder *encoder; /* NULL: not begun */
+  uint32_t *order;       /* [shards] */
+  bool pending;          /* `row` was read and belongs to the next window */
+  bool read_all;
+  brim_encoded row;
+  uint64_t next_row; /* number in the epoch of the row to read */
+  brim_label_taker taker;
+} brim_producer;
+
+/* produce of brim_ordered: the next window, or BRIM_END behind the last epoch. */
+int brim_producer_next(void *producer, void **window, brim_error *err) BRIM_CHECK;
+/* Begins where `next` says; encodes its waiting rows again. */
+int brim_producer_start(brim_producer *producer, brim_error *err) BRIM_CHECK;
+void brim_producer_free(brim_producer *producer);
+/* A sample out of an encoded row, its label as a number. */
+int brim_producer_sample(brim_producer *producer, const brim_encoded *row, uint64_t name, brim_sample *out,
+                         brim_error *err) BRIM_CHECK;
+
+struct brim_feed {
+  brim_runtime *runtime;
+  brim_feed_options options;
+  brim_shards shards;
+  uint64_t configuration;
+  brim_producer producer;
+  brim_ordered *windows;
+  brim_window *window;  /* present; NULL before the first and behind the last */
+  uint64_t part, step;  /* the next part of the window's plan; steps of the window that are in the ledger */
+  brim_beginning begun; /* where the feed stands when there is no window */
+  brim_feed_ledger ledger, finished;
+  bool has_finished, broken;
+  uint64_t *ids; /* of a step in order of place */
+  size_t id_room;
+  brim_batch batch;
+};
+
+/* A place in a window, as the state has it. */
+typedef struct brim_feed_place {
+  brim_beginning beginning;
+  uint64_t step, part; /* steps that are done; parts of the next one that are done */
+  uint64_t world;
+} brim_feed_place;
+
+int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_text *out, brim_error *err) BRIM_CHECK;
+/* Reads a state and compares it with the feed; *place must be freed whatever comes back. */
+int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_place *place, brim_error *err) BRIM_CHECK;
+/* Of everything that decides what comes out, the files left aside. */
+int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
+
+#endif

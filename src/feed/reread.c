@@ -1,0 +1,132 @@
+/* reread.c: a feed that goes on in another process encodes the rows that waited once more. */
+#include <stdlib.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "feed/feed.h"
+
+/* One row to find, and where it stands in the list. */
+typedef struct wanted {
+  const brim_waiting *place;
+  size_t at;
+} wanted;
+
+typedef struct rereading {
+  brim_producer *producer;
+  brim_reader *reader;
+  brim_scratch *scratch;
+  brim_encoding encoding;
+  brim_dataset *found; /* in order of place */
+  wanted *order;       /* [waiting] */
+  size_t *found_at;    /* [waiting] */
+} rereading;
+
+static int by_place(const void *a, const void *b) {
+  const brim_waiting *x = ((const wanted *)a)->place, *y = ((const wanted *)b)->place;
+  return (x->row > y->row) - (x->row < y->row);
+}
+
+static int not_there(const rereading *r, const brim_waiting *place, brim_error *err) {
+  size_t file = (size_t)brim_feed_file(place->row);
+  return brim_error_at(err, BRIM_E_MISMATCH, r->producer->shards->paths[file], place->line, place->byte,
+                       "no row begins here, as the state says: the file is not the one that was read then");
+}
+
+static int encode_row(rereading *r, const brim_record *record, uint64_t name, brim_error *err) {
+  brim_producer *p = r->producer;
+  BRIM_TRY(brim_tokenizer_encode(p->tokenizer, r->scratch, record->text, record->text_length, record->pair, record->pair_length,
+                                 &p->options->encode, &r->encoding, err));
+  const brim_encoded row = {.ids = r->encoding.ids,
+                            .type_ids = r->encoding.type_ids,
+                            .length = r->encoding.length,
+                            .line = record->line,
+                            .byte = record->byte,
+                            .file = record->file,
+                            .label = record->label,
+                            .label_length = record->label_length};
+  brim_sample sample;
+  BRIM_TRY(brim_producer_sample(p, &row, name, &sample, err));
+  return brim_dataset_add(r->found, &sample, 0, p->options->source.need_label, err);
+}
+
+/* Passes over the rows of a file up to the wanted one. */
+static int find_row(rereading *r, const brim_waiting *place, brim_record *record, brim_error *err) {
+  do {
+    int status = brim_reader_next(r->reader, record, err);
+    if (status == BRIM_END)
+      return not_there(r, place, err);
+    BRIM_TRY(status);
+  } while (record->file_number == brim_feed_file(place->row) && record->byte < place->byte);
+  bool same = record->file_number == brim_feed_file(place->row) && record->file_row == brim_feed_record(place->row) &&
+              record->byte == place->byte;
+  return same ? BRIM_OK : not_there(r, place, err);
+}
+
+/* All wanted rows, one file after another: each file is read once. */
+static int find_rows(rereading *r, size_t count, brim_error *err) {
+  int64_t file = -1;
+  for (size_t i = 0; i < count; i++) {
+    const brim_waiting *place = r->order[i].place;
+    brim_record record;
+    if (brim_feed_file(place->row) != file) {
+      file = brim_feed_file(place->row);
+      const brim_place from = {.file = file,
+                               .byte = place->byte,
+                               .line = place->line,
+                               .file_row = brim_feed_record(place->row),
+                               .row = brim_feed_record(place->row)};
+      BRIM_TRY(brim_reader_seek(r->reader, &from, err));
+    }
+    BRIM_TRY(find_row(r, place, &record, err));
+    BRIM_TRY(encode_row(r, &record, i, err));
+    r->found_at[r->order[i].at] = i;
+  }
+  return BRIM_OK;
+}
+
+static int reread(rereading *r, brim_error *err) {
+  brim_producer *p = r->producer;
+  size_t count = p->next.waiting_count;
+  r->order = brim_alloc_array(p->runtime, count, sizeof *r->order);
+  r->found_at = brim_alloc_array(p->runtime, count, sizeof *r->found_at);
+  if (!r->order || !r->found_at)
+    return BRIM_NOMEM(err);
+  for (size_t i = 0; i < count; i++)
+    r->order[i] = (wanted){.place = &p->next.waiting[i], .at = i};
+  qsort(r->order, count, sizeof *r->order, by_place);
+  r->found = brim_dataset_new(p->runtime, err);
+  if (!r->found)
+    return BRIM_E_MEMORY;
+  BRIM_TRY(brim_scratch_new(p->runtime, p->tokenizer, &r->scratch, err));
+  BRIM_TRY(brim_reader_open(p->runtime, (const char *const *)p->shards->paths, (int)p->shards->count, &p->options->source,
+                            &r->reader, err));
+  BRIM_TRY(find_rows(r, count, err));
+  for (size_t i = 0; i < count; i++) {
+    brim_sample sample;
+    brim_dataset_sample(r->found, r->found_at[i], &sample);
+    sample.row = i;
+    BRIM_TRY(brim_dataset_add(p->held, &sample, 0, p->options->source.need_label, err));
+  }
+  return BRIM_OK;
+}
+
+int brim_producer_start(brim_producer *p, brim_error *err) {
+  brim_label_taker_init(&p->taker, p->runtime, BRIM_TASK_AUTO, p->options->labels);
+  p->order = brim_alloc_array(p->runtime, p->shards->count, sizeof *p->order);
+  if (!p->order)
+    return BRIM_NOMEM(err);
+  p->held = brim_dataset_new(p->runtime, err);
+  if (!p->held)
+    return BRIM_E_MEMORY;
+  if (p->next.waiting_count == 0)
+    return BRIM_OK;
+  rereading r = {.producer = p};
+  int status = reread(&r, err);
+  brim_reader_close(r.reader);
+  brim_scratch_free(r.scratch);
+  brim_encoding_free(&r.encoding);
+  brim_dataset_free(r.found);
+  brim_release(p->runtime, r.order);
+  brim_release(p->runtime, r.found_at);
+  return status;
+}

@@ -1,0 +1,227 @@
+/* state.c: where a feed stands, as JSON; and what it must find when it comes back. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hashmap.h"
+#include "base/json.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "feed/feed.h"
+
+#define VERSION 1
+
+/* ---- configuration ---------------------------------------------------------------------------------------- */
+
+static void put_string(brim_text *out, const char *string) {
+  brim_text_json_string(out, string ? string : "", string ? strlen(string) : 0);
+  brim_text_string(out, string ? "," : "-,");
+}
+
+static void put_source(brim_text *out, const brim_source_options *o) {
+  brim_text_printf(out, "source %d %d %d %d %lld %lld ", (int)o->format, (int)o->quote, o->no_header, o->need_label,
+                   (long long)o->min_chars, (long long)o->max_record);
+  put_string(out, o->text_column);
+  put_string(out, o->pair_column);
+  put_string(out, o->label_column);
+  for (int i = 0; i < o->where_count; i++) {
+    put_string(out, o->where[i].column);
+    put_string(out, o->where[i].value);
+  }
+}
+
+/* world_size only where it decides which rows make a step; never what is shared out among ranks and parts later. */
+static void put_plan(brim_text *out, const brim_plan_options *o) {
+  int64_t accumulate = o->accumulate ? o->accumulate : o->batch_size ? 0 : o->world_size > 1 ? o->world_size : 1;
+  brim_text_printf(out, "plan %d %d %lld %lld %lld %lld %d %d %lld %lld %d %d %llu %d ", (int)o->batching, (int)o->padding,
+                   (long long)o->batch_size, (long long)o->max_tokens, (long long)o->max_rows, (long long)accumulate,
+                   (int)o->max_length, (int)o->pad_to_multiple_of, (long long)o->read_ahead,
+                   (long long)o->required_batch_size_multiple, o->drop_last, (int)o->oversize, (unsigned long long)o->seed,
+                   (int)o->tail);
+  brim_text_json_number(out, o->cost_linear);
+  brim_text_json_number(out, o->cost_square);
+}
+
+int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, brim_error *err) {
+  const brim_feed_options *o = &feed->options;
+  brim_text text;
+  brim_text_init(&text, feed->runtime);
+  brim_text_printf(&text, "tokenizer %016llx encode %d %d %d %d window %llu ",
+                   (unsigned long long)brim_tokenizer_fingerprint(tokenizer), (int)o->encode.max_length,
+                   o->encode.no_special_tokens, (int)o->encode.truncation, o->encode.truncate_left,
+                   (unsigned long long)o->window);
+  put_source(&text, &o->source);
+  put_plan(&text, &o->plan);
+  if (o->labels) {
+    brim_text_printf(&text, "labels %d %d ", (int)o->labels->task, (int)o->labels->count);
+    for (int32_t i = 0; o->labels->names && i < o->labels->count; i++)
+      put_string(&text, o->labels->names[i]);
+  }
+  int status = brim_text_status(&text, err);
+  if (status == BRIM_OK)
+    feed->configuration = brim_hash64(text.data, text.length, 0);
+  brim_text_free(&text);
+  return status;
+}
+
+/* ---- writing ---------------------------------------------------------------------------------------------- */
+
+static void put_hex(brim_text *out, uint64_t value) {
+  brim_text_printf(out, "\"%016llx\"", (unsigned long long)value);
+}
+
+/* The counts of a ledger that a window's beginning needs, in this order. */
+enum { COUNTS = 11 };
+static void list_counts(brim_feed_ledger *l, uint64_t *out[COUNTS]) {
+  uint64_t *all[COUNTS] = {&l->rows_read,    &l->rows_excluded,  &l->rows_yielded, &l->rows_dropped,
+                           &l->rows_waiting, &l->rows_truncated, &l->tokens_lost,  &l->tokens,
+                           &l->slots,        &l->batches,        &l->steps};
+  memcpy(out, all, sizeof all);
+}
+
+int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_text *out, brim_error *err) {
+  const brim_beginning *b = &place->beginning;
+  brim_feed_ledger ledger = b->ledger;
+  uint64_t *counts[COUNTS];
+  brim_text_printf(out, "{\"brim_feed\":%d,\"configuration\":", VERSION);
+  put_hex(out, feed->configuration);
+  brim_text_string(out, ",\"shards\":[");
+  for (size_t i = 0; i < feed->shards.count; i++) {
+    brim_text_string(out, i ? "," : "");
+    put_hex(out, feed->shards.prints[i]);
+  }
+  brim_text_printf(out, "],\"epoch\":%llu,\"window\":%llu,\"step\":%llu,\"part\":%llu,\"world_size\":%llu",
+                   (unsigned long long)b->epoch, (unsigned long long)b->window, (unsigned long long)place->step,
+                   (unsigned long long)place->part, (unsigned long long)place->world);
+  brim_text_printf(out, ",\"place\":[%lld,%lld,%lld,%llu,%llu],\"waiting\":[", (long long)b->place.file, (long long)b->place.byte,
+                   (long long)b->place.line, (unsigned long long)b->place.row, (unsigned long long)b->place.file_row);
+  for (size_t i = 0; i < b->waiting_count; i++)
+    brim_text_printf(out, "%s[%lld,%llu,%lld,%lld]", i ? "," : "", (long long)brim_feed_file(b->waiting[i].row),
+                     (unsigned long long)brim_feed_record(b->waiting[i].row), (long long)b->waiting[i].byte,
+                     (long long)b->waiting[i].line);
+  brim_text_string(out, "],\"ledger\":[");
+  list_counts(&ledger, counts);
+  for (int i = 0; i < COUNTS; i++)
+    brim_text_printf(out, "%s%llu", i ? "," : "", (unsigned long long)*counts[i]);
+  brim_text_string(out, "],\"hash\":");
+  put_hex(out, ledger.hash);
+  brim_text_string(out, "}");
+  return brim_text_status(out, err);
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+static int malformed(brim_error *err) {
+  return brim_error_set(err, BRIM_E_FORMAT, "the state of the feed is damaged: it is not what brim_feed_save wrote");
+}
+
+static bool read_hex(const brim_json_value *value, uint64_t *out) {
+  char digits[17];
+  if (!value || value->kind != BRIM_JSON_STRING || value->length != 16)
+    return false;
+  memcpy(digits, value->as.text, 16);
+  digits[16] = 0;
+  char *end;
+  *out = strtoull(digits, &end, 16);
+  return *end == 0;
+}
+
+/* An array of exactly `count` numbers from 0. */
+static bool read_numbers(const brim_json_value *array, int64_t *out, uint32_t count) {
+  if (!array || array->kind != BRIM_JSON_ARRAY || array->length != count)
+    return false;
+  for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
+    if (v->kind != BRIM_JSON_INT || v->as.integer < 0)
+      return false;
+    *out++ = v->as.integer;
+  }
+  return true;
+}
+
+static bool read_count(const brim_json_value *root, const char *key, uint64_t *out) {
+  const brim_json_value *value = brim_json_get(root, key);
+  if (!value || value->kind != BRIM_JSON_INT || value->as.integer < 0)
+    return false;
+  *out = (uint64_t)value->as.integer;
+  return true;
+}
+
+static int compare_shards(const brim_feed *feed, const brim_json_value *array, brim_error *err) {
+  size_t i = 0;
+  if (!array || array->kind != BRIM_JSON_ARRAY)
+    return malformed(err);
+  if (array->length != feed->shards.count)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the state was saved over %u files, here are %zu", (unsigned)array->length,
+                          feed->shards.count);
+  for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v), i++) {
+    uint64_t print;
+    if (!read_hex(v, &print))
+      return malformed(err);
+    if (print != feed->shards.prints[i])
+      return brim_error_at(err, BRIM_E_MISMATCH, feed->shards.paths[i], 0, -1,
+                           "is not the file that it was when the state was saved (its name, size or content differ)");
+  }
+  return BRIM_OK;
+}
+
+static int read_waiting(const brim_feed *feed, const brim_json_value *array, brim_beginning *b, brim_error *err) {
+  if (!array || array->kind != BRIM_JSON_ARRAY)
+    return malformed(err);
+  BRIM_TRY(brim_grow(feed->runtime, (void **)&b->waiting, &b->waiting_room, array->length, sizeof *b->waiting, err));
+  for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
+    int64_t numbers[4];
+    if (!read_numbers(v, numbers, 4) || (uint64_t)numbers[0] >= feed->shards.count || numbers[1] >> BRIM_FEED_RECORD_BITS)
+      return malformed(err);
+    b->waiting[b->waiting_count++] = (brim_waiting){
+        .row = (uint64_t)numbers[0] << BRIM_FEED_RECORD_BITS | (uint64_t)numbers[1], .byte = numbers[2], .line = numbers[3]};
+  }
+  return BRIM_OK;
+}
+
+static int read_beginning(const brim_feed *feed, const brim_json_value *root, brim_beginning *b, brim_error *err) {
+  int64_t place[5], numbers[COUNTS];
+  uint64_t *counts[COUNTS];
+  if (!read_count(root, "epoch", &b->epoch) || !read_count(root, "window", &b->window) ||
+      !read_numbers(brim_json_get(root, "place"), place, 5) || !read_numbers(brim_json_get(root, "ledger"), numbers, COUNTS) ||
+      !read_hex(brim_json_get(root, "hash"), &b->ledger.hash) || place[4] > place[3])
+    return malformed(err);
+  b->place = (brim_place){
+      .file = place[0], .byte = place[1], .line = place[2], .row = (uint64_t)place[3], .file_row = (uint64_t)place[4]};
+  b->ledger.epoch = b->epoch;
+  list_counts(&b->ledger, counts);
+  for (int i = 0; i < COUNTS; i++)
+    *counts[i] = (uint64_t)numbers[i];
+  return read_waiting(feed, brim_json_get(root, "waiting"), b, err);
+}
+
+static int read_state(const brim_feed *feed, const brim_json_value *root, brim_feed_place *place, brim_error *err) {
+  uint64_t version = 0, configuration = 0,
+           world = feed->options.plan.world_size > 1 ? (uint64_t)feed->options.plan.world_size : 1;
+  if (!read_count(root, "brim_feed", &version) || !read_hex(brim_json_get(root, "configuration"), &configuration))
+    return malformed(err);
+  if (version != VERSION)
+    return brim_error_set(err, BRIM_E_MISMATCH, "the state has version %llu, this brim reads version %d",
+                          (unsigned long long)version, VERSION);
+  BRIM_TRY(compare_shards(feed, brim_json_get(root, "shards"), err));
+  if (configuration != feed->configuration)
+    return brim_error_set(
+        err, BRIM_E_MISMATCH,
+        "the state was saved with another tokenizer or other options (columns, selection, lengths, batches, window, "
+        "seed): use the same, or begin anew");
+  BRIM_TRY(read_beginning(feed, root, &place->beginning, err));
+  if (!read_count(root, "step", &place->step) || !read_count(root, "part", &place->part) ||
+      !read_count(root, "world_size", &place->world))
+    return malformed(err);
+  if (place->part && place->world != world)
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the state stands inside a step of %llu ranks: another world_size can begin only between two steps",
+                          (unsigned long long)place->world);
+  return BRIM_OK;
+}
+
+int brim_state_read(const brim_feed *feed, const char *state, size_t length, brim_feed_place *place, brim_error *err) {
+  brim_json_document *document = NULL;
+  BRIM_TRY(brim_json_parse(feed->runtime, state, length, NULL, &document, err));
+  int status = read_state(feed, brim_json_root(document), place, err);
+  brim_json_free(document);
+  return status;
+}

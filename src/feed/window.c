@@ -1,0 +1,298 @@
+/* window.c: windows of encoded rows with their plans, one after another. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "batch/order.h"
+#include "data/encoder.h"
+#include "data/reader.h"
+#include "feed/feed.h"
+
+void brim_beginning_free(brim_runtime *runtime, brim_beginning *beginning) {
+  brim_release(runtime, beginning->waiting);
+  *beginning = (brim_beginning){0};
+}
+
+/* Reuses the memory of *to. */
+int brim_beginning_copy(brim_runtime *runtime, const brim_beginning *from, brim_beginning *to, brim_error *err) {
+  brim_waiting *waiting = to->waiting;
+  size_t room = to->waiting_room;
+  BRIM_TRY(brim_grow(runtime, (void **)&waiting, &room, from->waiting_count, sizeof *waiting, err));
+  *to = *from;
+  to->waiting = waiting;
+  to->waiting_room = room;
+  if (from->waiting_count)
+    memcpy(waiting, from->waiting, from->waiting_count * sizeof *waiting);
+  return BRIM_OK;
+}
+
+void brim_window_free(brim_runtime *runtime, brim_window *window) {
+  if (!window)
+    return;
+  brim_beginning_free(runtime, &window->beginning);
+  brim_dataset_free(window->rows);
+  brim_plan_free(window->plan);
+  brim_release(runtime, window->places);
+  brim_release(runtime, window);
+}
+
+/* ---- epochs ----------------------------------------------------------------------------------------------- */
+
+/* Opens the epoch's files in its order, at the place where the next window begins. */
+static int begin_epoch(brim_producer *p, brim_error *err) {
+  size_t count = p->shards->count;
+  const brim_feed_options *o = p->options;
+  brim_random random = brim_random_make(o->plan.seed, p->next.epoch, BRIM_PURPOSE_SHARDS);
+  if (o->plan.batching == BRIM_SEQUENTIAL)
+    brim_order_identity(p->order, count);
+  else
+    BRIM_TRY(brim_order_shuffle(p->runtime, &random, 0, p->order, count, err));
+  const char **paths = brim_alloc_array(p->runtime, count, sizeof *paths);
+  if (!paths)
+    return BRIM_NOMEM(err);
+  for (size_t i = 0; i < count; i++)
+    paths[i] = p->shards->paths[p->order[i]];
+  brim_reader *reader = NULL;
+  int status = brim_reader_open(p->runtime, paths, (int)count, &o->source, &reader, err);
+  brim_release(p->runtime, paths);
+  BRIM_TRY(status);
+  if (p->next.window > 0)
+    status = brim_reader_seek(reader, &p->next.place, err);
+  if (status != BRIM_OK) {
+    brim_reader_close(reader);
+    return status;
+  }
+  brim_reader_forget_excluded(reader);
+  p->next_row = p->next.place.row;
+  p->pending = p->read_all = false;
+  return brim_encoder_new(p->runtime, reader, p->tokenizer, &o->encode, &p->encoder, err);
+}
+
+/* Takes the next row into p->row; read_all is set behind the last. */
+static int peek_row(brim_producer *p, brim_error *err) {
+  if (p->pending || p->read_all)
+    return BRIM_OK;
+  int status = brim_encoder_next(p->encoder, &p->row, err);
+  p->pending = status == BRIM_OK;
+  p->read_all = status == BRIM_END;
+  return status == BRIM_END ? BRIM_OK : status;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------------- */
+
+int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t name, brim_sample *out, brim_error *err) {
+  if (row->length == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
+                         "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
+  *out = (brim_sample){.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = name, .label = NAN};
+  if (!p->options->source.need_label)
+    return BRIM_OK;
+  BRIM_TRY(brim_label_taker_add(&p->taker, row->label, row->label_length, row->file, row->line, err));
+  out->label = p->taker.values[--p->taker.count]; /* with a known mapping it is final */
+  return BRIM_OK;
+}
+
+static int add_place(brim_producer *p, brim_window *w, const brim_waiting *place, brim_error *err) {
+  BRIM_TRY(brim_grow(p->runtime, (void **)&w->places, &w->place_room, w->rows->rows + 1, sizeof *w->places, err));
+  w->places[w->rows->rows] = *place;
+  return BRIM_OK;
+}
+
+/* Rows that waited come first, so that sequential batching keeps the order. */
+static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
+  for (size_t i = 0; i < p->next.waiting_count; i++) {
+    brim_sample sample;
+    brim_dataset_sample(p->held, i, &sample);
+    sample.row = p->next.waiting[i].row;
+    BRIM_TRY(add_place(p, w, &p->next.waiting[i], err));
+    BRIM_TRY(brim_dataset_add(w->rows, &sample, 0, p->options->source.need_label, err));
+  }
+  return BRIM_OK;
+}
+
+static int add_row(brim_producer *p, brim_window *w, brim_error *err) {
+  const brim_encoded *row = &p->row;
+  brim_sample sample;
+  if (row->file_row >> BRIM_FEED_RECORD_BITS)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
+  const brim_waiting place = {
+      .row = (uint64_t)p->order[row->file_number] << BRIM_FEED_RECORD_BITS | row->file_row, .byte = row->byte, .line = row->line};
+  BRIM_TRY(brim_producer_sample(p, row, place.row, &sample, err));
+  BRIM_TRY(add_place(p, w, &place, err));
+  BRIM_TRY(brim_dataset_add(w->rows, &sample, row->lost, p->options->source.need_label, err));
+  w->truncated += row->lost > 0;
+  w->lost += row->lost;
+  w->excluded += row->row - p->next_row;
+  p->next_row = row->row + 1;
+  p->pending = false;
+  return BRIM_OK;
+}
+
+static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
+  uint64_t begin = p->next.place.row, fresh = 0;
+  BRIM_TRY(add_held(p, w, err));
+  BRIM_TRY(peek_row(p, err));
+  for (; p->pending && fresh < p->options->window; fresh++) {
+    if (atomic_load(&p->interrupted))
+      return brim_error_cancelled(err);
+    BRIM_TRY(add_row(p, w, err));
+    BRIM_TRY(peek_row(p, err));
+  }
+  w->last = p->read_all;
+  /* Excluded rows before the one that begins the next window are this one's. */
+  uint64_t end = p->read_all ? brim_encoder_rows(p->encoder) : p->row.row;
+  w->excluded += end - p->next_row;
+  w->read = end - begin;
+  p->next_row = end;
+  if (w->rows->rows == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, p->shards->paths[0], 0, -1, w->excluded ? "no rows are left" : "there are no rows");
+  return BRIM_OK;
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------------ */
+
+/* Packing without padding leaves no short batch behind: the least filled step waits instead. */
+static uint64_t step_to_skip(const brim_plan_options *how, const brim_plan *plan) {
+  brim_ledger ledger;
+  brim_plan_ledger(plan, &ledger);
+  if (how->batching != BRIM_PACKED || how->batch_size || how->padding != BRIM_PAD_NONE || ledger.dropped || ledger.steps < 2)
+    return UINT64_MAX;
+  uint64_t skip = 0, parts = brim_plan_parts(plan), world = how->world_size > 1 ? (uint64_t)how->world_size : 1;
+  int64_t least = INT64_MAX, tokens = 0;
+  for (uint64_t i = 0; i < parts; i++) {
+    brim_planned part, next = {.step = UINT64_MAX};
+    for (uint64_t r = 0; r < world; r++) {
+      brim_plan_part(plan, (int32_t)r, i, &part);
+      tokens += part.tokens;
+    }
+    if (i + 1 < parts)
+      brim_plan_part(plan, 0, i + 1, &next);
+    if (next.step == part.step)
+      continue;
+    if (tokens < least) {
+      least = tokens;
+      skip = part.step;
+    }
+    tokens = 0;
+  }
+  return skip;
+}
+
+/* Each window has random numbers of its own. Only the last one of an epoch may end short: what others drop waits. */
+static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
+  brim_plan_options how = p->options->plan;
+  brim_random random = brim_random_make(how.seed, p->next.epoch, BRIM_PURPOSE_WINDOW);
+  how.seed = brim_random_u64(&random, p->next.window);
+  how.drop_last |= !w->last;
+  BRIM_TRY(brim_plan_new(p->runtime, w->rows->lengths, w->rows->rows, &how, p->next.epoch, &w->plan, err));
+  w->skipped = w->last ? UINT64_MAX : step_to_skip(&how, w->plan);
+  return BRIM_OK;
+}
+
+/* ---- what waits ------------------------------------------------------------------------------------------- */
+
+/* Marks the rows of the window that no step of it takes. */
+static void mark_waiting(const brim_producer *p, const brim_window *w, bool *waits) {
+  brim_ledger ledger;
+  brim_plan_ledger(w->plan, &ledger);
+  uint64_t world = p->options->plan.world_size > 1 ? (uint64_t)p->options->plan.world_size : 1;
+  for (uint64_t i = 0; i < ledger.dropped; i++)
+    waits[ledger.drops[i].row] = true;
+  for (uint64_t i = 0; w->skipped != UINT64_MAX && i < brim_plan_parts(w->plan); i++) {
+    for (uint64_t r = 0; r < world; r++) {
+      brim_planned part;
+      brim_plan_part(w->plan, (int32_t)r, i, &part);
+      for (uint32_t k = 0; part.step == w->skipped && k < part.count; k++)
+        waits[part.rows[k]] = true;
+    }
+  }
+}
+
+/* Copies the rows that wait, in the window's order, to `held` and to the list of the next beginning. */
+static int hold_rows(brim_producer *p, const brim_window *w, const bool *waits, brim_dataset *held, brim_error *err) {
+  brim_beginning *next = &p->next;
+  next->waiting_count = 0;
+  for (uint64_t row = 0; row < w->rows->rows; row++) {
+    if (!waits[row])
+      continue;
+    brim_sample sample;
+    brim_dataset_sample(w->rows, row, &sample);
+    sample.row = held->rows;
+    BRIM_TRY(
+        brim_grow(p->runtime, (void **)&next->waiting, &next->waiting_room, next->waiting_count + 1, sizeof *next->waiting, err));
+    next->waiting[next->waiting_count++] = w->places[row];
+    BRIM_TRY(brim_dataset_add(held, &sample, 0, p->options->source.need_label, err));
+  }
+  return BRIM_OK;
+}
+
+static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
+  brim_dataset *held = brim_dataset_new(p->runtime, err);
+  if (!held)
+    return BRIM_E_MEMORY;
+  bool *waits = brim_alloc_array_zero(p->runtime, w->rows->rows, sizeof *waits);
+  int status = waits ? BRIM_OK : BRIM_NOMEM(err);
+  if (status == BRIM_OK && !w->last)
+    mark_waiting(p, w, waits);
+  if (status == BRIM_OK)
+    status = hold_rows(p, w, waits, held, err);
+  brim_release(p->runtime, waits);
+  brim_dataset_free(p->held);
+  p->held = held;
+  return status;
+}
+
+/* ---- the producer ----------------------------------------------------------------------------------------- */
+
+static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
+  BRIM_TRY(brim_beginning_copy(p->runtime, &p->next, &w->beginning, err));
+  w->rows = brim_dataset_new(p->runtime, err);
+  if (!w->rows)
+    return BRIM_E_MEMORY;
+  if (!p->encoder)
+    BRIM_TRY(begin_epoch(p, err));
+  BRIM_TRY(fill_window(p, w, err));
+  BRIM_TRY(plan_window(p, w, err));
+  BRIM_TRY(hold(p, w, err));
+  if (w->last) {
+    brim_encoder_close(p->encoder);
+    p->encoder = NULL;
+    p->next.epoch++;
+    p->next.window = 0;
+    p->next.place = (brim_place){0};
+  } else {
+    p->next.window++;
+    p->next.place = (brim_place){
+        .file = p->row.file_number, .byte = p->row.byte, .line = p->row.line, .row = p->row.row, .file_row = p->row.file_row};
+  }
+  return BRIM_OK;
+}
+
+int brim_producer_next(void *context, void **out, brim_error *err) {
+  brim_producer *p = context;
+  if (p->options->epochs && p->next.epoch >= p->options->epochs)
+    return BRIM_END;
+  brim_window *w = brim_alloc_zero(p->runtime, sizeof *w);
+  if (!w)
+    return BRIM_NOMEM(err);
+  int status = make_window(p, w, err);
+  if (status != BRIM_OK) {
+    brim_window_free(p->runtime, w);
+    return status;
+  }
+  *out = w;
+  return BRIM_OK;
+}
+
+void brim_producer_free(brim_producer *p) {
+  if (!p->runtime)
+    return;
+  brim_encoder_close(p->encoder);
+  brim_dataset_free(p->held);
+  brim_label_taker_free(&p->taker);
+  brim_release(p->runtime, p->order);
+  brim_beginning_free(p->runtime, &p->next);
+  *p = (brim_producer){0};
+}

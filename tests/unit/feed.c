@@ -1,0 +1,232 @@
+/* What a feed refuses, and how it says so; memory. */
+#include "brim/feed.h"
+
+#include <malloc.h>
+#include <stdatomic.h>
+#include <zlib.h>
+
+#include "data_tokenizer.h"
+
+static brim_tokenizer *tokenizer;
+
+static const brim_feed_options plain = {.plan = {.batching = BRIM_RANDOM, .batch_size = 4, .seed = 1}, .window = 10, .epochs = 1};
+
+static void write_gz(const char *name, int first, int rows) {
+  gzFile gz = gzopen(scratch_file(name), "wb");
+  for (int i = 0; i < rows; i++)
+    gzprintf(gz, "%.*s\n", 1 + (first + i) % 20, "abcdefghijklmnopqrstuvwxyz");
+  gzclose(gz);
+}
+
+/* The first failure of opening the files and reading all batches, as "!CODE place: message"; "end" when all is well. */
+static const char *outcome(const char *path, const brim_feed_options *o, const char *state) {
+  static brim_text out;
+  brim_feed *feed;
+  const brim_batch *batch;
+  brim_error err = {0};
+  brim_text_free(&out);
+  brim_text_init(&out, data_runtime);
+  int status = brim_feed_open(data_runtime, &path, 1, tokenizer, o, &feed, &err);
+  if (status == BRIM_OK && state)
+    status = brim_feed_restore(feed, state, strlen(state), &err);
+  while (status == BRIM_OK)
+    status = brim_feed_next(feed, &batch, &err);
+  brim_feed_close(feed);
+  if (status == BRIM_END)
+    return "end";
+  data_show_error(&out, status, &err);
+  return out.data;
+}
+
+static void usage(void) {
+  brim_feed_options o = plain;
+  const char *path = scratch_write("few.txt", "ab\nabc\na\nb\nc\n");
+  ok_string(outcome(path, &o, NULL), "end", "a plain file");
+  o.source.need_label = true;
+  ok_string(outcome(path, &o, NULL), "!2 a feed with labels needs their mapping beforehand: give labels\n", "no labels");
+  o = plain, o.rank = 2, o.plan.world_size = 2;
+  ok_string(outcome(path, &o, NULL), "!2 rank 2: with a world_size of 2 ranks go from 0 to 1\n", "a rank outside");
+  o = plain, o.plan.batch_size = 0;
+  ok(strncmp(outcome(path, &o, NULL), "!2 ", 3) == 0, "a plan without limits");
+  o = plain, o.plan.batch_size = 100, o.plan.drop_last = true;
+  ok_string(outcome(path, &o, NULL), "!2 an epoch of 5 rows has no full step: drop_last drops them all\n",
+            "nothing but short steps");
+  o = plain, o.source.min_chars = 9;
+  ok_string(outcome(path, &o, NULL), "!5 few.txt: no rows are left\n", "all rows excluded");
+  ok_string(outcome(scratch_file("none*.gz"), &plain, NULL), "!4 none*.gz: no file matches\n", "no shards");
+  o = plain, o.source.format = BRIM_FORMAT_TXT;
+  ok_string(outcome("-", &o, NULL),
+            "!2 standard input: only files can be read again in every epoch: write the data to a file first\n",
+            "standard input is refused");
+}
+
+static void damaged(void) {
+  static char bytes[1 << 16];
+  scratch_make_folder("bad");
+  write_gz("bad/a.txt.gz", 0, 30);
+  write_gz("bad/b.txt.gz", 3, 3000);
+  FILE *f = fopen(scratch_file("bad/b.txt.gz"), "rb+");
+  size_t size = fread(bytes, 1, sizeof bytes, f);
+  if (ftruncate(fileno(f), (off_t)size / 2) != 0)
+    exit(99);
+  fclose(f);
+  const char *said = outcome(scratch_file("bad"), &plain, NULL);
+  ok(strncmp(said, "!5 bad/b.txt.gz: byte ", 22) == 0, "a cut shard: file and byte");
+  printf("# %s", said);
+}
+
+static brim_text saved_after(const char *path, const brim_feed_options *o, int batches) {
+  brim_feed *feed;
+  const brim_batch *batch;
+  brim_error err = {0};
+  brim_text state;
+  brim_text_init(&state, data_runtime);
+  int status = brim_feed_open(data_runtime, &path, 1, tokenizer, o, &feed, &err);
+  for (int i = 0; i < batches && status == BRIM_OK; i++)
+    status = brim_feed_next(feed, &batch, &err);
+  if (status == BRIM_OK)
+    status = brim_feed_save(feed, &state, &err);
+  ok_int(status, BRIM_OK, "a state is saved");
+  brim_feed_close(feed);
+  return state;
+}
+
+static void mismatches(void) {
+  brim_feed_options o = plain;
+  scratch_make_folder("set");
+  const char *path = scratch_file("set");
+  write_gz("set/a.txt.gz", 0, 30);
+  write_gz("set/b.txt.gz", 7, 31);
+  brim_text state = saved_after(path, &o, 9);
+  ok_string(outcome(path, &o, state.data), "end", "goes on with what it was saved with");
+  o.epochs = 3, o.prefetch = 2;
+  ok_string(outcome(path, &o, state.data), "end", "epochs and prefetch may differ");
+  o = plain, o.plan.seed = 2;
+  const char *other =
+      "!7 the state was saved with another tokenizer or other options (columns, selection, lengths, batches, window, "
+      "seed): use the same, or begin anew\n";
+  ok_string(outcome(path, &o, state.data), other, "another seed");
+  o = plain, o.encode.max_length = 5;
+  ok_string(outcome(path, &o, state.data), other, "another length");
+  o = plain, o.window = 11;
+  ok_string(outcome(path, &o, state.data), other, "another window");
+  write_gz("set/b.txt.gz", 8, 31);
+  ok_string(outcome(path, &plain, state.data),
+            "!7 set/b.txt.gz: is not the file that it was when the state was saved (its name, size or content differ)\n",
+            "a shard that changed");
+  write_gz("set/b.txt.gz", 7, 31);
+  ok_string(outcome(path, &plain, state.data), "end", "the shard as it was");
+  write_gz("set/c.txt.gz", 7, 3);
+  ok_string(outcome(path, &plain, state.data), "!7 the state was saved over 2 files, here are 3\n", "a shard too many");
+  remove(scratch_file("set/c.txt.gz"));
+  brim_text_free(&state);
+}
+
+static void damaged_states(void) {
+  const char *path = scratch_file("set");
+  brim_text state = saved_after(path, &plain, 5);
+  bool refused = true;
+  for (size_t cut = 0; cut < state.length; cut++) {
+    char kept = state.data[cut];
+    state.data[cut] = 0;
+    refused &= strncmp(outcome(path, &plain, state.data), "!5 ", 3) == 0;
+    state.data[cut] = kept;
+  }
+  ok(refused, "a state cut anywhere is refused");
+  const char *damage = "!5 the state of the feed is damaged: it is not what brim_feed_save wrote\n";
+  ok_string(outcome(path, &plain, "{}"), damage, "an empty object");
+  ok_string(outcome(path, &plain, "[1]"), damage, "no object");
+  char *version = strstr(state.data, "\"brim_feed\":1");
+  version[12] = '9';
+  ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 1\n", "a later version");
+  brim_text_free(&state);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------------- */
+
+static atomic_llong held, most;
+
+static void count(void *p, int sign) {
+  long long now = atomic_fetch_add(&held, sign * (long long)malloc_usable_size(p)) + sign * (long long)malloc_usable_size(p);
+  for (long long m = atomic_load(&most); now > m && !atomic_compare_exchange_weak(&most, &m, now);) {
+  }
+}
+
+static void *allocate(void *context, size_t size) {
+  void *p = malloc(size);
+  (void)context;
+  if (p)
+    count(p, 1);
+  return p;
+}
+
+static void *resize(void *context, void *pointer, size_t size) {
+  (void)context;
+  if (pointer)
+    count(pointer, -1);
+  void *p = realloc(pointer, size);
+  if (p)
+    count(p, 1);
+  return p;
+}
+
+static void release(void *context, void *pointer) {
+  (void)context;
+  if (pointer)
+    count(pointer, -1);
+  free(pointer);
+}
+
+/* The most memory that `epochs` passes take. */
+static long long memory_of(const char *path, uint64_t epochs, uint64_t *bound) {
+  brim_allocator allocator = {allocate, resize, release, NULL};
+  brim_runtime *runtime;
+  brim_tokenizer *own;
+  brim_feed *feed;
+  const brim_batch *batch;
+  brim_error err;
+  brim_feed_options o = {.plan = {.batching = BRIM_PACKED, .max_tokens = 2000, .seed = 1}, .window = 2000, .prefetch = 1};
+  o.epochs = epochs, o.encode.max_length = 32;
+  atomic_store(&most, 0);
+  int status = brim_runtime_new(&(brim_runtime_options){.threads = 2, .allocator = &allocator}, &runtime, &err);
+  if (status == BRIM_OK)
+    status = brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &own, &err);
+  long long before = atomic_load(&held);
+  atomic_store(&most, before);
+  if (status == BRIM_OK)
+    status = brim_feed_open(runtime, &path, 1, own, &o, &feed, &err);
+  while (status == BRIM_OK)
+    status = brim_feed_next(feed, &batch, &err);
+  ok_int(status, BRIM_END, "all passes");
+  *bound = brim_feed_memory(feed);
+  brim_feed_close(feed);
+  ok(atomic_load(&held) == before, "a closed feed leaves nothing");
+  brim_tokenizer_free(own);
+  brim_runtime_free(runtime);
+  return atomic_load(&most) - before;
+}
+
+static void memory(void) {
+  uint64_t bound;
+  scratch_make_folder("large");
+  write_gz("large/a.txt.gz", 0, 20000);
+  write_gz("large/b.txt.gz", 5, 20000);
+  long long one = memory_of(scratch_file("large"), 1, &bound), ten = memory_of(scratch_file("large"), 10, &bound);
+  const long long apart = 24 << 20; /* encoder blocks, scratch, decompression: none grows with the data */
+  ok(one < (long long)bound + apart && bound > 1 << 20, "%lld bytes at most, %llu for windows are told", one,
+     (unsigned long long)bound);
+  ok(ten < one + (4 << 20), "ten passes take no more than one (%lld, %lld)", ten, one);
+}
+
+int main(void) {
+  data_start(1);
+  tokenizer = data_tokenizer();
+  usage();
+  damaged();
+  mismatches();
+  damaged_states();
+  memory();
+  brim_tokenizer_free(tokenizer);
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}
