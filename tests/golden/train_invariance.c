@@ -1,6 +1,7 @@
 /* The result does not depend on how it is executed: padding, cuts, micro-batches, threads, ranks; with dropout on. */
 #include <pthread.h>
 
+#include "model/model.h"
 #include "train_case.h"
 
 static const char *model_folder;
@@ -341,6 +342,42 @@ static void ranks_resume(void) {
   free(weights), free(alone);
 }
 
+/* ---- no padding computed -------------------------------------------------------------------------------------- */
+
+/* The most real tokens that a step had. */
+static int note_tokens(void *context, const brim_event *event) {
+  int64_t *most = context;
+  if (strcmp(event->kind, "step") == 0 && brim_event_field(event, "tokens")->integer > *most)
+    *most = brim_event_field(event, "tokens")->integer;
+  return 0;
+}
+
+/* Most rows of any matrix product of a run, which also evaluates at the end of each epoch. */
+static int64_t tallest_product(brim_padding padding, int64_t *tokens) {
+  case_job job = case_open(model_folder, 2);
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  brim_error err = {0};
+  options.plan.padding = padding;
+  options.event = note_tokens;
+  options.event_context = tokens;
+  if (!ok(case_train(&job, &options, &result, &err) == BRIM_OK, "a run"))
+    printf("# %s\n", err.message);
+  int64_t rows = job.model->context.stats.gemm_max_rows;
+  case_close(&job);
+  return rows;
+}
+
+static void no_padding_computed(void) {
+  int64_t tokens = 0, padded = 0;
+  int64_t rows = tallest_product(BRIM_PAD_NONE, &tokens);
+  ok(rows > 0 && rows <= tokens, "a run without padding: no product has more rows than its batch has tokens (%lld, %lld)",
+     (long long)rows, (long long)tokens);
+  rows = tallest_product(BRIM_PAD_LONGEST, &padded);
+  ok(padded == tokens && rows > tokens, "padding is computed when it is asked for (%lld, %lld)", (long long)rows,
+     (long long)tokens);
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -354,5 +391,6 @@ int main(void) {
   ranks(2);
   ranks(4);
   ranks_resume();
+  no_padding_computed();
   return tap_done();
 }
