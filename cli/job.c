@@ -113,6 +113,8 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   o->epochs = v->epochs, o->max_steps = (uint64_t)v->max_steps;
   o->lr = v->lr, o->beta1 = v->beta1, o->beta2 = v->beta2, o->eps = v->eps;
   o->weight_decay = v->weight_decay, o->clip = v->clip;
+  if (v->schedule && !brim_schedule_parse(v->schedule, &o->schedule))
+    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --schedule allows a word that the library does not know");
   o->warmup_steps = (uint64_t)v->warmup_steps, o->warmup_ratio = v->warmup_ratio;
   if (v->log_every)
     o->log_every = (uint64_t)v->log_every;

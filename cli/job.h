@@ -40,8 +40,10 @@ void cli_job_close(cli_job *job);
 #define CLI_OPTIONS_OPTIMIZER                                                                                                    \
   HEADING("Optimizer"),                                                                                                          \
       REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .help = "largest learning rate"),              \
+      CHOICE("schedule", schedule, "linear|cosine|constant", .aliases = "lr-scheduler-type", .fallback = "linear",               \
+             .help = "how the learning rate falls behind the warm-up: to 0 at the end, or not at all"),                          \
       INTEGER("warmup-steps", warmup_steps, "N", 0, CLI_MANY, .fallback = "0",                                                   \
-              .help = "steps of linear warm-up, before the linear decay to 0"),                                                  \
+              .help = "steps of linear warm-up from 0, before --schedule"),                                                      \
       REAL("warmup-ratio", warmup_ratio, "X", 0, 1, .fallback = "0", .help = "the same as a share of all steps"),                \
       REAL("weight-decay", weight_decay, "X", 0, 1e3, .fallback = "0",                                                           \
            .help = "decoupled; biases and layer norms are left out"),                                                            \

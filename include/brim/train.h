@@ -7,6 +7,16 @@
 extern "C" {
 #endif
 
+/* How the learning rate falls behind the warm-up, which rises linearly from 0. */
+typedef enum brim_schedule {
+  BRIM_SCHEDULE_LINEAR = 0, /* a line to 0 */
+  BRIM_SCHEDULE_COSINE,     /* half a cosine to 0 */
+  BRIM_SCHEDULE_CONSTANT    /* not at all */
+} brim_schedule;
+BRIM_API const char *brim_schedule_name(brim_schedule schedule); /* "linear", "cosine", "constant"; "unknown" */
+/* False for any other name. */
+BRIM_API bool brim_schedule_parse(const char *name, brim_schedule *out);
+
 typedef struct brim_train_options {
   /* step */
   brim_plan_options plan;      /* batching, padding, batch_size, max_tokens, ... */
@@ -14,6 +24,7 @@ typedef struct brim_train_options {
   uint64_t max_steps;
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
+  brim_schedule schedule;
   uint64_t warmup_steps;
   double warmup_ratio;         /* share of all steps, used when warmup_steps is 0 */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
@@ -76,6 +87,8 @@ BRIM_API void brim_checkpoint_info_free(brim_checkpoint_info *info);
 /* Learning rate of optimizer step k (from 1): linear warm-up from 0, then linear decay to 0 at `total` (Hugging Face's schedule,
  * lr(k) = lr * lambda(k-1)). */
 BRIM_API double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, uint64_t total);
+/* The same for any schedule. Linear and cosine are 0 behind `total`, which no run gets to; constant does not look at `total`. */
+BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t step, uint64_t warmup, uint64_t total);
 
 typedef struct brim_metrics {
   uint64_t rows, tokens, slots;

@@ -70,6 +70,8 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   int32_t world = o->group.world_size > 0 ? o->group.world_size : 1;
   if (o->group.rank < 0 || o->group.rank >= world)
     return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
+  if ((int)o->schedule < BRIM_SCHEDULE_LINEAR || o->schedule > BRIM_SCHEDULE_CONSTANT)
+    return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: take linear, cosine or constant", (int)o->schedule);
   int status = options_check_metric(o->best_metric, err);
   return status ? status : brim_plan_options_check(&o->plan, err);
 }

@@ -2,6 +2,7 @@
 #include "train/schedule.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/runtime.h"
 #include "base/status.h"
@@ -14,6 +15,35 @@ double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, uint64_t 
   if (done >= total)
     return 0.0;
   return lr * ((double)(total - done) / (double)(total > warmup ? total - warmup : 1));
+}
+
+double brim_learning_rate(brim_schedule schedule, double lr, uint64_t step, uint64_t warmup, uint64_t total) {
+  const double pi = 3.14159265358979323846;
+  uint64_t done = step > 0 ? step - 1 : 0;
+  if (schedule == BRIM_SCHEDULE_LINEAR || done < warmup)
+    return brim_linear_schedule(lr, step, warmup, total);
+  if (schedule == BRIM_SCHEDULE_CONSTANT)
+    return lr;
+  if (done >= total)
+    return 0.0;
+  return lr * 0.5 * (1.0 + cos(pi * ((double)(done - warmup) / (double)(total - warmup))));
+}
+
+static const char *const schedule_names[] = {
+    [BRIM_SCHEDULE_LINEAR] = "linear", [BRIM_SCHEDULE_COSINE] = "cosine", [BRIM_SCHEDULE_CONSTANT] = "constant"};
+enum { SCHEDULES = sizeof schedule_names / sizeof *schedule_names };
+
+const char *brim_schedule_name(brim_schedule schedule) {
+  return (unsigned)schedule < SCHEDULES ? schedule_names[schedule] : "unknown";
+}
+
+bool brim_schedule_parse(const char *name, brim_schedule *out) {
+  for (int i = 0; i < SCHEDULES; i++)
+    if (strcmp(name, schedule_names[i]) == 0) {
+      *out = (brim_schedule)i;
+      return true;
+    }
+  return false;
 }
 
 uint64_t brim_warmup_steps(const brim_train_options *options, uint64_t total) {

@@ -27,7 +27,8 @@ typedef enum member_kind {
   MEMBER_BATCHING,
   MEMBER_PADDING,
   MEMBER_OVERSIZE,
-  MEMBER_TAIL
+  MEMBER_TAIL,
+  MEMBER_SCHEDULE
 } member_kind;
 
 /* A member of a struct, as a named value. */
@@ -46,6 +47,8 @@ static const char *member_name(member_kind kind, const void *at) {
     return brim_padding_name(*(const brim_padding *)at);
   case MEMBER_OVERSIZE:
     return brim_oversize_name(*(const brim_oversize *)at);
+  case MEMBER_SCHEDULE:
+    return brim_schedule_name(*(const brim_schedule *)at);
   default:
     return brim_tail_name(*(const brim_tail *)at);
   }
@@ -92,6 +95,7 @@ static const member option_members[] = {
     OPTION(weight_decay, MEMBER_REAL), OPTION(clip, MEMBER_REAL),
     OPTION(warmup_steps, MEMBER_I64),  OPTION(warmup_ratio, MEMBER_REAL),
     OPTION(seed, MEMBER_I64),          OPTION(best_metric, MEMBER_TEXT),
+    OPTION(schedule, MEMBER_SCHEDULE),
 };
 _Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTION_FIELDS, "the header's count is wrong");
 

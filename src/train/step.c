@@ -131,9 +131,14 @@ static void step_done(brim_trainer *t, const step_sums *sums) {
   t->state.pending = true;
 }
 
+static double step_rate(const brim_trainer *t) {
+  const brim_train_options *o = &t->options;
+  return brim_learning_rate(o->schedule, o->lr, t->state.step + 1, t->warmup, t->survey.total_steps);
+}
+
 int brim_trainer_step(brim_trainer *t, brim_error *err) {
   step_sums sums = {0};
-  double norm = 0.0, lr = brim_linear_schedule(t->options.lr, t->state.step + 1, t->warmup, t->survey.total_steps);
+  double norm = 0.0, lr = step_rate(t);
   bool cancel = false;
   int status = step_share(t, step_parts(t, &sums, err), &sums, &cancel, err);
   if (!status)

@@ -91,6 +91,26 @@ static void events(void) {
   case_close(&job);
 }
 
+/* A run takes the rates of the schedule that it was given. */
+static void schedules(void) {
+  for (int schedule = BRIM_SCHEDULE_LINEAR; schedule <= BRIM_SCHEDULE_CONSTANT; schedule++) {
+    case_job job = case_open(model_folder, 1);
+    brim_train_options options = case_options(NULL);
+    brim_train_result result;
+    listener l = {.stop_at_step = -1};
+    int wrong = 0;
+    options.schedule = (brim_schedule)schedule;
+    options.event = listen;
+    options.event_context = &l;
+    int status = case_train(&job, &options, &result, NULL);
+    for (int k = 1; k <= 12; k++)
+      wrong += l.lr_of_step[k] != brim_learning_rate(options.schedule, options.lr, (uint64_t)k, 2, 12);
+    ok(status == BRIM_OK && wrong == 0, "a %s run has a %s schedule's rates", brim_schedule_name(options.schedule),
+       brim_schedule_name(options.schedule));
+    case_close(&job);
+  }
+}
+
 /* With --log-every 5 the loss is the mean over the rows since the last line. */
 static void log_every(void) {
   listener each = {.stop_at_step = -1}, fifth = {.stop_at_step = -1};
@@ -461,6 +481,7 @@ int main(void) {
     return tap_done();
   }
   events();
+  schedules();
   log_every();
   best_of("loss");
   best_of("accuracy");

@@ -216,6 +216,10 @@ static void mismatches(const char *output, const char *log) {
   refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "lr", "another learning rate");
   options = resume_options(output);
   options.resume = true;
+  options.schedule = BRIM_SCHEDULE_COSINE;
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "schedule linear", "another schedule");
+  options = resume_options(output);
+  options.resume = true;
   options.plan.batching = BRIM_SORTED;
   refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "batching random", "another batching");
   options = resume_options(output);

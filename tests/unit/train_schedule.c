@@ -27,6 +27,70 @@ static void schedule_points(void) {
   ok_near(brim_linear_schedule(0.001, 1, 0, 10), 0.001, 0.0, "without warm-up the first step has all of it");
 }
 
+/* torch 2.15 with transformers 5.23: get_last_lr() of get_linear_, get_cosine_ and get_constant_schedule_with_warmup, lr 2e-5. */
+typedef struct golden_schedule {
+  brim_schedule schedule;
+  uint64_t warmup, total;
+  double lr[10]; /* of every step */
+} golden_schedule;
+static const golden_schedule golden_schedules[] = {
+    {BRIM_SCHEDULE_LINEAR,
+     0,
+     5,
+     {2.0000000000000002e-05, 1.6000000000000003e-05, 1.2e-05, 8.0000000000000013e-06, 4.0000000000000007e-06}},
+    {BRIM_SCHEDULE_LINEAR,
+     3,
+     10,
+     {0, 6.6666666666666666e-06, 1.3333333333333333e-05, 2.0000000000000002e-05, 1.7142857142857142e-05, 1.4285714285714287e-05,
+      1.1428571428571429e-05, 8.5714285714285709e-06, 5.7142857142857145e-06, 2.8571428571428573e-06}},
+    {BRIM_SCHEDULE_COSINE,
+     0,
+     5,
+     {2.0000000000000002e-05, 1.8090169943749477e-05, 1.3090169943749475e-05, 6.909830056250527e-06, 1.9098300562505266e-06}},
+    {BRIM_SCHEDULE_COSINE,
+     3,
+     10,
+     {0, 6.6666666666666666e-06, 1.3333333333333333e-05, 2.0000000000000002e-05, 1.9009688679024192e-05, 1.6234898018587336e-05,
+      1.2225209339563144e-05, 7.7747906604368573e-06, 3.7651019814126656e-06, 9.9031132097580975e-07}},
+    {BRIM_SCHEDULE_COSINE, 4, 4, {0, 5.0000000000000004e-06, 1.0000000000000001e-05, 1.5000000000000002e-05}},
+    {BRIM_SCHEDULE_COSINE,
+     7,
+     5,
+     {0, 2.8571428571428573e-06, 5.7142857142857145e-06, 8.5714285714285709e-06, 1.1428571428571429e-05}},
+    {BRIM_SCHEDULE_CONSTANT,
+     0,
+     5,
+     {2.0000000000000002e-05, 2.0000000000000002e-05, 2.0000000000000002e-05, 2.0000000000000002e-05, 2.0000000000000002e-05}},
+    {BRIM_SCHEDULE_CONSTANT,
+     3,
+     6,
+     {0, 6.6666666666666666e-06, 1.3333333333333333e-05, 2.0000000000000002e-05, 2.0000000000000002e-05, 2.0000000000000002e-05}},
+};
+
+static void schedules_golden(void) {
+  for (size_t i = 0; i < sizeof golden_schedules / sizeof *golden_schedules; i++) {
+    const golden_schedule *g = &golden_schedules[i];
+    double worst = 0;
+    for (uint64_t step = 1; step <= g->total; step++)
+      worst = fmax(worst, fabs(brim_learning_rate(g->schedule, 2e-5, step, g->warmup, g->total) - g->lr[step - 1]));
+    ok(worst <= 1e-20, "%s, %d of %d steps of warm-up: transformers' numbers (%.1e apart)", brim_schedule_name(g->schedule),
+       (int)g->warmup, (int)g->total, worst);
+  }
+  ok_near(brim_learning_rate(BRIM_SCHEDULE_COSINE, 1, 11, 3, 10), 0.0, 0.0, "behind the last step a cosine does not rise again");
+  ok_near(brim_learning_rate(BRIM_SCHEDULE_CONSTANT, 1, 11, 3, 10), 1.0, 0.0, "a constant stays");
+}
+
+static void schedule_names(void) {
+  for (int i = BRIM_SCHEDULE_LINEAR; i <= BRIM_SCHEDULE_CONSTANT; i++) {
+    brim_schedule parsed = (brim_schedule)-1;
+    ok(brim_schedule_parse(brim_schedule_name((brim_schedule)i), &parsed) && (int)parsed == i, "%s is read as it is written",
+       brim_schedule_name((brim_schedule)i));
+  }
+  brim_schedule untouched = BRIM_SCHEDULE_COSINE;
+  ok(!brim_schedule_parse("cosin", &untouched) && untouched == BRIM_SCHEDULE_COSINE, "a name that is none");
+  ok_string(brim_schedule_name((brim_schedule)3), "unknown", "a schedule that is none");
+}
+
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
 static void refused(const brim_train_options *options, const char *name) {
@@ -74,6 +138,7 @@ static void options_refused(void) {
   REFUSED(epochs, (double)NAN, "epochs ");
   REFUSED(plan.batch_size, 0, "neither batch_size nor max_tokens");
   REFUSED(plan.batch_size, -4, "batch_size ");
+  REFUSED(schedule, (brim_schedule)3, "schedule ");
   REFUSED(best_metric, "acuracy", "best_metric ");
   REFUSED(group.rank, 3, "rank ");
 }
@@ -85,6 +150,8 @@ int main(void) {
   schedule_matches(20, 10);
   schedule_matches(1, 1000);
   schedule_points();
+  schedules_golden();
+  schedule_names();
   options_defaults();
   options_refused();
   return tap_done();
