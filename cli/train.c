@@ -53,8 +53,21 @@ static void note_eval(const cli_call *cli, const brim_event *event) {
   cli_note(cli, "step %lld, %s: %s", step ? (long long)step->integer : 0LL, name && name->text ? name->text : "eval", line);
 }
 
+/* How many steps, and how much memory, before the first of them. */
+static void note_start(const cli_call *cli, const brim_event *event) {
+  const brim_field *steps = brim_event_field(event, "total_steps"), *memory = brim_event_field(event, "memory_planned");
+  char count[32];
+  if (!steps || !memory)
+    return;
+  brim_count_text(steps->integer, count, sizeof count);
+  cli_note(cli, "steps: %s; weights, gradients, moments and activations take %.1f MiB", count,
+           (double)memory->integer / (1 << 20));
+}
+
 static int on_event(void *context, const brim_event *event) {
   const cli_call *cli = context;
+  if (strcmp(event->kind, "start") == 0)
+    note_start(cli, event);
   if (strcmp(event->kind, "eval") == 0)
     note_eval(cli, event);
   return brim_progress_event(cli->progress, event);
