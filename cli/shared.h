@@ -44,7 +44,7 @@
       TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .help = "column of the text"),               \
       TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .help = "column of the second text"),             \
       FLAG("no-header", no_header, .help = "csv, tsv: columns have numbers, from 0"),                                            \
-      CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name", .help = "format of the data"),                \
+      CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt", .help = "format of the data"),                \
       CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .help = "whether \"...\" encloses fields"),             \
       CLI_OPTIONS_SELECTION
 

@@ -227,7 +227,7 @@ static int read_labels(const reading *r, brim_error *err) {
 
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {
   if (labels->task == BRIM_TASK_CLASSIFICATION && labels->count < 2)
-    return brim_error_set(err, BRIM_E_USAGE, "there is only one class of labels: a classifier needs at least two");
+    return brim_error_set(err, BRIM_E_MISMATCH, "there is only one class of labels: a classifier needs at least two");
   return brim_labels_copy(r->runtime, labels, &r->config->labels, err);
 }
 
