@@ -69,7 +69,7 @@ static void check_labels(void) {
   ok(c.labels.count == 2 && strcmp(c.labels.names[0], "neg") == 0, "the data's labels come before the file's");
   brim_config_free(&c);
   const brim_labels single = {.task = BRIM_TASK_CLASSIFICATION, .count = 1, .names = names};
-  ok(load("{\"model_type\":\"bert\"}", &single, &c, &err) == BRIM_E_USAGE, "a single class is refused");
+  ok(load("{\"model_type\":\"bert\"}", &single, &c, &err) == BRIM_E_MISMATCH, "a single class is refused");
 }
 
 static void check_refused(const char *json, int code, const char *words) {
