@@ -218,6 +218,20 @@ BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, bri
  * BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count,
                                        const brim_labels *labels, brim_dataset **out, brim_error *err) BRIM_CHECK;
+/* One text of the caller's. The pointers stay valid until the call that asked for them returns. */
+typedef struct brim_text_row {
+  const char *text; size_t text_length;
+  const char *pair; size_t pair_length;   /* NULL: a single text */
+  const char *label; size_t label_length; /* as a file would have it; NULL: none */
+} brim_text_row;
+/* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
+typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);
+/* A dataset from `count` texts in memory, encoded where they lie, in parallel; labels follow the rules of files. Of options.source,
+ * need_label and min_chars are looked at; options.progress is not called. Rows and errors are the same for any number of threads;
+ * an error names the row. No rows is BRIM_E_USAGE. */
+BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
+                                     const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
+                                     brim_error *err) BRIM_CHECK;
 /* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Errors have the byte. There is no
  * mapping: labels are class ids or values as the model takes them. */
 BRIM_API int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) BRIM_CHECK;

@@ -218,6 +218,15 @@ int brim_pool_new(brim_runtime *runtime, int threads, struct brim_pool **out, br
   return BRIM_OK;
 }
 
+void brim_pool_forked(struct brim_pool *pool) {
+  pool->started = 0;
+  atomic_store(&pool->busy, false);
+  atomic_store(&pool->sleepers, 0);
+  pthread_mutex_init(&pool->mutex, NULL); /* as the fork left them they may count waiting threads */
+  pthread_cond_init(&pool->wake, NULL);
+  pthread_cond_init(&pool->done, NULL);
+}
+
 void brim_pool_free(struct brim_pool *pool) {
   if (!pool)
     return;

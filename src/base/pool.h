@@ -18,5 +18,7 @@ void brim_pool_run(brim_runtime *runtime, int64_t tasks, brim_task_fn fn, void *
 struct brim_pool;
 int brim_pool_new(brim_runtime *runtime, int threads, struct brim_pool **out, brim_error *err) BRIM_CHECK;
 void brim_pool_free(struct brim_pool *pool);
+/* In the child of a fork: forgets the threads, which only the parent has. */
+void brim_pool_forked(struct brim_pool *pool);
 
 #endif

@@ -125,6 +125,15 @@ bool brim_runtime_cancelled(const brim_runtime *runtime) {
   return atomic_load_explicit(&runtime->cancelled, memory_order_relaxed);
 }
 
+void brim_runtime_resume(brim_runtime *runtime) {
+  atomic_store_explicit(&runtime->cancelled, false, memory_order_relaxed);
+}
+
+void brim_runtime_forked(brim_runtime *runtime) {
+  runtime->threads = 1;
+  brim_pool_forked(runtime->pool);
+}
+
 int brim_check_cancel(const brim_runtime *runtime, brim_error *err) {
   return brim_runtime_cancelled(runtime) ? brim_error_cancelled(err) : BRIM_OK;
 }

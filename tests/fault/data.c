@@ -68,6 +68,25 @@ static int read_batch(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+static int text_row(void *context, uint64_t index, brim_text_row *out, brim_error *err) {
+  (void)context, (void)err;
+  *out = (brim_text_row){.text = "abcdef", .text_length = index % 7, .label = index % 2 ? "pos" : "neg", .label_length = 3};
+  return BRIM_OK;
+}
+
+static int from_texts(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_tokenizer *tokenizer;
+  brim_dataset *dataset = NULL;
+  brim_dataset_options options = {.source = {.need_label = true, .min_chars = 1}, .encode.max_length = 6};
+  (void)context;
+  int status = brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &tokenizer, err);
+  if (status == BRIM_OK)
+    status = brim_dataset_from_texts(runtime, text_row, NULL, 50, tokenizer, &options, &dataset, err);
+  brim_dataset_free(dataset);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}
+
 /* context: the shards' format. */
 static int write_shards(brim_runtime *runtime, void *context, brim_error *err) {
   static const brim_where where = {"split", "train"};
@@ -134,5 +153,7 @@ int main(void) {
   fault_check("shards, gzip", 1, write_shards, whole_or_none, &(brim_shard_format){BRIM_SHARD_GZIP});
   fault_check("shards, zstd, with threads", 2, write_shards, whole_or_none, &(brim_shard_format){BRIM_SHARD_ZSTD});
   fault_check("samples", 1, copy_samples, NULL, NULL);
+  fault_check("texts", 1, from_texts, NULL, NULL);
+  fault_check("texts, with threads", 2, from_texts, NULL, NULL);
   return tap_done();
 }

@@ -1,0 +1,229 @@
+/* texts.c: a dataset from texts that the caller has in memory, encoded where they lie.
+ *
+ *   a range of rows (one at a time) -> encode (in parallel) -> the dataset, in order */
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/ordered.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "data/dataset.h"
+#include "data/labels.h"
+
+#define BLOCK_BYTES ((size_t)256 << 10)
+#define BLOCK_ROWS  4096
+
+typedef struct row_range {
+  int32_t length; /* -1: excluded */
+  size_t from, lost;
+} row_range;
+
+typedef struct block {
+  uint64_t first;
+  int count;
+  int32_t *ids;
+  uint8_t *type_ids;
+  size_t used, id_capacity, type_capacity;
+  row_range rows[BLOCK_ROWS];
+} block;
+
+typedef struct worker {
+  brim_scratch *scratch;
+  brim_encoding encoding;
+} worker;
+
+typedef struct texts {
+  brim_runtime *runtime;
+  const brim_tokenizer *tokenizer;
+  const brim_dataset_options *options;
+  brim_text_row_fn rows;
+  void *context;
+  uint64_t count, next;
+  worker *workers;
+  int worker_count;
+  brim_selection selection;
+  brim_label_taker taker;
+  brim_dataset *dataset;
+} texts;
+
+static void free_block(void *context, void *data) {
+  const texts *t = context;
+  block *b = data;
+  if (!b)
+    return;
+  brim_release(t->runtime, b->ids);
+  brim_release(t->runtime, b->type_ids);
+  brim_release(t->runtime, b);
+}
+
+/* The failure of one row: there is no file, so the message names it. */
+static int row_failed(uint64_t row, int status, const brim_error *failure, brim_error *err) {
+  return brim_error_set(err, status, "row %llu: %s", (unsigned long long)row, failure->message);
+}
+
+static int get_row(const texts *t, uint64_t row, brim_text_row *out, brim_error *err) {
+  *out = (brim_text_row){0};
+  return t->rows(t->context, row, out, err);
+}
+
+/* ---- blocks ----------------------------------------------------------------------------------------------- */
+
+static int next_range(void *context, void **out, brim_error *err) {
+  texts *t = context;
+  size_t bytes = 0;
+  if (t->next == t->count)
+    return BRIM_END;
+  block *b = brim_alloc_zero(t->runtime, sizeof *b);
+  if (!b)
+    return BRIM_NOMEM(err);
+  b->first = t->next;
+  while (t->next < t->count && b->count < BLOCK_ROWS && bytes < BLOCK_BYTES) {
+    brim_text_row row;
+    int status = get_row(t, t->next, &row, err);
+    if (status != BRIM_OK) {
+      free_block(t, b);
+      return status;
+    }
+    bytes += row.text_length + row.pair_length;
+    t->next++;
+    b->count++;
+  }
+  *out = b;
+  return BRIM_OK;
+}
+
+static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err) {
+  brim_text_row row;
+  BRIM_TRY(get_row(t, b->first + (uint64_t)index, &row, err));
+  row_range *range = &b->rows[index];
+  if (!brim_selection_long_enough(&t->selection, row.text, row.text_length)) {
+    range->length = -1;
+    return BRIM_OK;
+  }
+  BRIM_TRY(brim_tokenizer_encode(t->tokenizer, w->scratch, row.text, row.text_length, row.pair, row.pair_length,
+                                 &t->options->encode, &w->encoding, err));
+  size_t length = w->encoding.length, needed = b->used + length;
+  if (length == 0)
+    return brim_error_set(err, BRIM_E_FORMAT,
+                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
+  BRIM_TRY(brim_grow(t->runtime, (void **)&b->ids, &b->id_capacity, needed, sizeof *b->ids, err));
+  BRIM_TRY(brim_grow(t->runtime, (void **)&b->type_ids, &b->type_capacity, needed, 1, err));
+  memcpy(b->ids + b->used, w->encoding.ids, length * sizeof *b->ids);
+  memcpy(b->type_ids + b->used, w->encoding.type_ids, length);
+  *range = (row_range){.length = (int32_t)length, .from = b->used, .lost = w->encoding.lost};
+  b->used = needed;
+  return BRIM_OK;
+}
+
+static int encode_range(void *context, void *data, int number, brim_error *err) {
+  texts *t = context;
+  block *b = data;
+  for (int i = 0; i < b->count; i++) {
+    brim_error failure = {0};
+    int status = encode_row(t, &t->workers[number], b, i, &failure);
+    if (status != BRIM_OK)
+      return row_failed(b->first + (uint64_t)i, status, &failure, err);
+  }
+  return BRIM_OK;
+}
+
+/* ---- into the dataset ------------------------------------------------------------------------------------- */
+
+static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_error *err) {
+  brim_error failure = {0};
+  if (!t->options->source.need_label)
+    return BRIM_OK;
+  if (!row->label)
+    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", (unsigned long long)number);
+  int status = brim_label_taker_add(&t->taker, row->label, row->label_length, "texts", (int64_t)number + 1, &failure);
+  return status == BRIM_OK ? BRIM_OK : row_failed(number, status, &failure, err);
+}
+
+static int add_block(texts *t, const block *b, brim_error *err) {
+  for (int i = 0; i < b->count; i++) {
+    const row_range *range = &b->rows[i];
+    const uint64_t number = b->first + (uint64_t)i;
+    if (range->length < 0) {
+      BRIM_TRY(brim_selection_exclude(&t->selection, 0, number, 0, "texts", err));
+      continue;
+    }
+    const brim_sample sample = {
+        .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
+    brim_text_row row;
+    BRIM_TRY(get_row(t, number, &row, err));
+    BRIM_TRY(brim_dataset_add(t->dataset, &sample, range->lost, false, err));
+    t->dataset->pairs |= row.pair != NULL;
+    BRIM_TRY(add_label(t, &row, number, err));
+  }
+  return BRIM_OK;
+}
+
+static int add_all(texts *t, brim_error *err) {
+  brim_ordered *map;
+  int threads = brim_runtime_threads(t->runtime), status;
+  BRIM_TRY(brim_ordered_new(
+      t->runtime,
+      &(brim_ordered_options){
+          .threads = threads > 1 ? threads : 0, .produce = next_range, .work = encode_range, .discard = free_block, .context = t},
+      &map, err));
+  void *data;
+  while ((status = brim_ordered_next(map, &data, err)) == BRIM_OK) {
+    status = add_block(t, data, err);
+    free_block(t, data);
+    if (status != BRIM_OK)
+      break;
+  }
+  brim_ordered_free(map);
+  return status == BRIM_END ? BRIM_OK : status;
+}
+
+static int make(texts *t, brim_error *err) {
+  int threads = brim_runtime_threads(t->runtime);
+  BRIM_TRY(brim_encode_options_check(t->tokenizer, &t->options->encode, false, err));
+  BRIM_TRY(brim_selection_init(&t->selection, t->runtime, &t->options->source, err));
+  t->dataset = brim_dataset_new(t->runtime, err);
+  if (!t->dataset)
+    return BRIM_E_MEMORY;
+  t->workers = brim_alloc_array_zero(t->runtime, (size_t)threads, sizeof *t->workers);
+  if (!t->workers)
+    return BRIM_NOMEM(err);
+  for (; t->worker_count < threads; t->worker_count++)
+    BRIM_TRY(brim_scratch_new(t->runtime, t->tokenizer, &t->workers[t->worker_count].scratch, err));
+  BRIM_TRY(add_all(t, err));
+  if (t->dataset->rows == 0)
+    return brim_error_set(err, BRIM_E_FORMAT, "no rows are left: %zu were excluded", t->selection.excluded.count);
+  t->dataset->excluded = t->selection.excluded;
+  t->selection.excluded = (brim_exclusions){.runtime = t->runtime};
+  if (t->options->source.need_label) {
+    BRIM_TRY(brim_label_taker_finish(&t->taker, &t->dataset->labels, &t->dataset->values, err));
+    t->dataset->mapped = true;
+  }
+  return brim_dataset_seal(t->dataset, err);
+}
+
+int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
+                            const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
+                            brim_error *err) {
+  *out = NULL;
+  if (count == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
+  if (options->source.where_count)
+    return brim_error_set(err, BRIM_E_USAGE, "where: texts in memory have no columns");
+  texts t = {.runtime = runtime, .tokenizer = tokenizer, .options = options, .rows = rows, .context = context, .count = count};
+  t.selection.excluded.runtime = runtime;
+  brim_label_taker_init(&t.taker, runtime, options->task, options->labels);
+  int status = make(&t, err);
+  for (int i = 0; i < t.worker_count; i++) {
+    brim_scratch_free(t.workers[i].scratch);
+    brim_encoding_free(&t.workers[i].encoding);
+  }
+  brim_release(runtime, t.workers);
+  brim_selection_free(&t.selection);
+  brim_label_taker_free(&t.taker);
+  if (status != BRIM_OK) {
+    brim_dataset_free(t.dataset);
+    return status;
+  }
+  *out = t.dataset;
+  return BRIM_OK;
+}
