@@ -56,6 +56,8 @@ static int take_member(void *context, const char *name, const char *value, size_
   if (!text)
     return BRIM_E_USAGE;
   c->arguments->given[option - c->command->options] = true;
+  if (option->implied && strcmp(text, "true") == 0)
+    text = option->implied;
   return cli_store(option, text, &c->arguments->values, err);
 }
 

@@ -44,7 +44,10 @@ void cli_help_signature(const cli_option *option, char *buffer, size_t size) {
   char letter[8] = "";
   if (option->letter)
     snprintf(letter, sizeof letter, "-%c, ", option->letter);
-  snprintf(buffer, size, "%s--%s%s%s", letter, option->name, option->value ? " " : "", option->value ? option->value : "");
+  if (option->implied)
+    snprintf(buffer, size, "%s--%s[=%s]", letter, option->name, option->value);
+  else
+    snprintf(buffer, size, "%s--%s%s%s", letter, option->name, option->value ? " " : "", option->value ? option->value : "");
 }
 
 static void help_option(const cli_option *option, brim_text *out) {

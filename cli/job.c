@@ -125,6 +125,7 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   o->resume = v->resume, o->overwrite = v->overwrite;
   o->seed = (uint64_t)v->seed;
   o->output = v->output;
+  o->profile = job->profile;
   o->options_json = job->options_json.data;
   o->event = cli_progress, o->event_context = cli;
   return brim_train_options_check(o, &cli->error);
@@ -144,14 +145,20 @@ int cli_job_open(cli_call *cli, cli_job *job) {
     status = pick_max_length(cli, &info, &max_length);
   if (!status)
     status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
+  brim_profile_begin(job->profile, BRIM_WORK_START, "read the tokenizer");
   if (!status)
     status = cli_load_tokenizer(cli, &job->tokenizer);
   if (!status)
     status = cli_check_vocabulary(cli, job->tokenizer, info.vocab_size);
+  brim_profile_end(job->profile, 0);
+  brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
     status = load_data(cli, job, max_length);
+  brim_profile_end(job->profile, 0);
+  brim_profile_begin(job->profile, BRIM_WORK_START, "read the model");
   if (!status)
     status = load_model(cli, job);
+  brim_profile_end(job->profile, 0);
   return status;
 }
 

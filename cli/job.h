@@ -13,6 +13,7 @@ typedef struct cli_job {
   char eval_names[CLI_LIST_LIMIT][64];
   int eval_count;
   brim_text options_json; /* backs options.options_json */
+  brim_profile *profile;  /* NULL: nobody looks; made and freed by the command */
   brim_train_options options;
 } cli_job;
 

@@ -32,9 +32,9 @@ static void roff_option(const cli_option *option, brim_text *out) {
   roff(out, option->name);
   brim_text_string(out, "\\fR");
   if (option->value) {
-    brim_text_string(out, " \\fI");
+    brim_text_string(out, option->implied ? "[=\\fI" : " \\fI");
     roff(out, option->value);
-    brim_text_string(out, "\\fR");
+    brim_text_string(out, option->implied ? "\\fR]" : "\\fR");
   }
   brim_text_string(out, "\n");
   roff(out, option->help);

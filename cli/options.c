@@ -178,8 +178,8 @@ static int take_value(parser *p, const cli_option *option, const char *attached,
       return brim_error_set(err, BRIM_E_USAGE, "--%s takes no value", option->name);
     return store_given(p, option, "true", err);
   }
-  if (attached)
-    return store_given(p, option, attached, err);
+  if (attached || option->implied)
+    return store_given(p, option, attached ? attached : option->implied, err);
   if (p->at == p->count)
     return brim_error_set(err, BRIM_E_USAGE, "--%s needs a value (%s)", option->name, option->value);
   return store_given(p, option, p->argv[p->at++], err);

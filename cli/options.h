@@ -28,6 +28,7 @@ typedef struct cli_option {
   const char *fallback; /* the default, parsed like a given value; NULL: 0, false or NULL */
   const char *shown;    /* the default as the help says it, where it is not a constant */
   double least, most;   /* INTEGER, REAL: allowed range when least < most */
+  const char *implied;  /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
   bool required;
   size_t offset; /* of the field in cli_values */
   const char *help;
@@ -65,6 +66,7 @@ typedef struct cli_values {
   double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size;
   bool resume;
+  const char *profile;
   const char *compared;
   /* inspect */
   const char *batch, *hyperparameters;

@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "job.h"
+#include "profile.h"
 
 static const cli_option options[] = {
     HEADING("What to train"),
@@ -31,6 +32,8 @@ static const cli_option options[] = {
     CLI_OPTIONS_COLUMNS,
     HEADING("Output"),
     FLAG("json", json, .help = "the result as one JSON object"),
+    TEXT("profile", profile, "FILE", .implied = "", .shown = "trace.json in --output",
+         .help = "where the time goes: a table on standard error, and a trace for chrome://tracing or ui.perfetto.dev in FILE"),
     CLI_OPTIONS_GENERAL,
     {0},
 };
@@ -128,9 +131,14 @@ static int train(cli_call *cli, cli_job *job) {
 static int run(cli_call *cli) {
   static cli_job job;
   signal(SIGPIPE, SIG_IGN); /* a closed progress pipe is no reason to lose a run */
-  int status = cli_job_open(cli, &job);
+  int status = cli->values->profile ? brim_profile_new(cli->runtime, &job.profile, &cli->error) : BRIM_OK;
+  if (!status)
+    status = cli_job_open(cli, &job);
   if (!status)
     status = train(cli, &job);
+  if (job.profile && brim_profile_row_count(job.profile) > 0)
+    status = cli_profile_end(cli, job.profile, status);
+  brim_profile_free(job.profile);
   cli_job_close(&job);
   return status;
 }

@@ -8,6 +8,7 @@
 #include "brim/dist.h"
 #include "brim/feed.h"
 #include "brim/model.h"
+#include "brim/profile.h"
 #include "brim/report.h"
 #include "brim/study.h"
 #include "brim/text.h"

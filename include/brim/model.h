@@ -9,6 +9,7 @@
 #ifndef BRIM_MODEL_H
 #define BRIM_MODEL_H
 #include "brim/batch.h"
+#include "brim/profile.h"
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -64,6 +65,8 @@ BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
 BRIM_API const char *brim_model_type(const brim_model *model);    /* "bert", ... */
 BRIM_API const char *brim_model_kernels(const brim_model *model); /* recorded in checkpoints */
+/* From now on the time of every operation is counted in the profile; NULL: no longer. No result changes. */
+BRIM_API void brim_model_set_profile(brim_model *model, brim_profile *profile);
 
 /* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16,
  * but the weights of query, key and value lie one right behind the other, and so do their biases. What lies between tensors is

@@ -40,6 +40,7 @@ typedef struct brim_train_options {
   brim_event_fn event;
   void *event_context;
   brim_group group;            /* zero: single */
+  brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
 
 /* Defaults of training (design, section 6): batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42. */

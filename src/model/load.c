@@ -124,6 +124,15 @@ int32_t brim_model_hidden_size(const brim_model *model) {
 const char *brim_model_type(const brim_model *model) {
   return model->config.family->type;
 }
+void brim_model_set_profile(brim_model *model, brim_profile *profile) {
+  if (model->context.inner)
+    model->ops = model->context.inner;
+  model->context.inner = NULL;
+  if (!profile)
+    return;
+  brim_ops_profile(&model->context, profile, model->ops, &model->timed);
+  model->ops = &model->timed;
+}
 const char *brim_model_kernels(const brim_model *model) {
   return model->ops->name;
 }

@@ -61,6 +61,7 @@ struct brim_model {
   int32_t unused_count, initialized_count;
 
   const brim_ops *ops;
+  brim_ops timed; /* what `ops` points at while there is a profile */
   brim_ops_context context;
 
   real *values;

@@ -17,6 +17,7 @@ typedef double real;
 #define brim_ops_ref brim_ops_ref64
 #define brim_dropout_key brim_dropout_key64
 #define brim_dropout_make brim_dropout_make64
+#define brim_ops_profile brim_ops_profile64
 #else
 typedef float real;
 #endif
@@ -118,6 +119,8 @@ typedef struct brim_ops_context {
   brim_runtime *runtime;
   void *workspace; size_t workspace_size;
   brim_ops_stats stats;
+  struct brim_profile *profile;   /* these two: of a table that times another one, else NULL */
+  const struct brim_ops *inner;
 } brim_ops_context;
 
 typedef struct brim_ops {
@@ -178,6 +181,9 @@ typedef struct brim_ops {
    * embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the gradient it used. */
   void (*adamw)(brim_ops_context *c, const brim_update *u);
 } brim_ops;
+
+/* Makes a table that does what `inner` does and counts its time in the profile. It works with this context only. */
+void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *table);
 
 /* The reference: plain loops, in order, float or double. */
 const brim_ops *brim_ops_ref(void);

@@ -46,9 +46,13 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, brim
                                       .part_logits = t->part_logits,
                                       .event = speaks ? t->options.event : NULL,
                                       .event_context = t->options.event_context};
-  BRIM_TRY(brim_prediction_run(&prediction, t->logits, err));
-  BRIM_TRY(brim_metrics_compute(t->runtime, brim_model_task(t->model), brim_model_outputs(t->model), t->logits, set->dataset,
-                                metrics, err));
+  brim_profile_begin(t->options.profile, BRIM_WORK_EVALUATION, "evaluation");
+  int status = brim_prediction_run(&prediction, t->logits, err);
+  if (!status)
+    status = brim_metrics_compute(t->runtime, brim_model_task(t->model), brim_model_outputs(t->model), t->logits, set->dataset,
+                                  metrics, err);
+  brim_profile_end(t->options.profile, 0);
+  BRIM_TRY(status);
   brim_ledger ledger;
   brim_plan_ledger(set->plan, &ledger);
   metrics->tokens = ledger.tokens, metrics->slots = ledger.slots;
@@ -82,7 +86,9 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
   if (!t->folder.output)
     return BRIM_OK;
   t->state.scheduled = scheduled;
+  brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "checkpoint");
   int status = t->options.group.rank == 0 ? boundary_write_checkpoint(t, err) : BRIM_OK;
+  brim_profile_end(t->options.profile, 0);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   t->saved_step = t->state.step;
   return brim_trainer_emit_checkpoint(t, err);
@@ -141,5 +147,8 @@ static int boundary_write_model(brim_trainer *t, brim_error *err) {
 
 int brim_trainer_finish(brim_trainer *t, brim_error *err) {
   bool writes = t->folder.output && t->options.group.rank == 0;
-  return brim_group_agree(&t->options.group, writes ? boundary_write_model(t, err) : BRIM_OK, err);
+  brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "final model");
+  int status = writes ? boundary_write_model(t, err) : BRIM_OK;
+  brim_profile_end(t->options.profile, 0);
+  return brim_group_agree(&t->options.group, status, err);
 }

@@ -34,7 +34,10 @@ static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim
 /* To the log (if `logged`) and the callback, on rank 0. All ranks call it, and all learn when it failed. */
 static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field *fields, int count, brim_error *err) {
   const brim_event event = {kind, fields, count};
-  return brim_group_agree(&t->options.group, emit_here(t, logged, &event, err), err);
+  brim_profile_begin(t->options.profile, BRIM_WORK_LOG, kind);
+  int status = emit_here(t, logged, &event, err);
+  brim_profile_end(t->options.profile, 0);
+  return brim_group_agree(&t->options.group, status, err);
 }
 
 static int64_t count_parameters(const brim_model *model) {

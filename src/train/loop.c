@@ -77,11 +77,16 @@ int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *t
   if (!result)
     result = &ignored;
   *result = (brim_train_result){.loss = (double)NAN, .best_metric = (double)NAN};
-  int status = brim_group_agree(&trainer.options.group, brim_trainer_open(&trainer, evals, eval_count, err), err);
+  brim_profile_begin(options->profile, BRIM_WORK_START, "plan, memory, run folder");
+  int status = brim_trainer_open(&trainer, evals, eval_count, err);
+  brim_profile_end(options->profile, 0);
+  status = brim_group_agree(&trainer.options.group, status, err);
   result->interrupted = status == BRIM_E_CANCELLED;
   if (!status) {
     result->resumed = trainer.saved_step != BRIM_NO_STEP;
+    brim_model_set_profile(model, options->profile);
     status = train_run(&trainer, result, err);
+    brim_model_set_profile(model, NULL);
     train_result(&trainer, result);
   }
   brim_trainer_close(&trainer);

@@ -147,8 +147,10 @@ int brim_trainer_open_epoch(brim_trainer *t, brim_error *err) {
     return BRIM_OK;
   brim_plan_free(t->plan);
   t->plan = NULL;
+  brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "plan of an epoch");
   int status = brim_plan_new(t->runtime, brim_dataset_lengths(t->dataset), brim_dataset_rows(t->dataset), &t->options.plan,
                              t->state.epoch, &t->plan, err);
+  brim_profile_end(t->options.profile, 0);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   t->plan_epoch = t->state.epoch;
   t->epoch_steps = brim_plan_steps(t->plan);

@@ -18,7 +18,10 @@ typedef struct step_sums {
 static int step_part(brim_trainer *t, const brim_planned *part, step_sums *sums, brim_error *err) {
   const brim_pass pass = {.training = true, .dropout = true, .seed = t->options.seed, .optimizer_step = t->state.step + 1};
   double loss = 0.0;
-  BRIM_TRY(brim_batch_fill(&t->batch, t->runtime, t->dataset, part, err));
+  brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
+  int status = brim_batch_fill(&t->batch, t->runtime, t->dataset, part, err);
+  brim_profile_end(t->options.profile, 0);
+  BRIM_TRY(status);
   BRIM_TRY(brim_model_forward(t->model, &t->batch, &pass, &loss, NULL, err));
   if (!isfinite(loss) && sums->bad.count == 0)
     sums->bad = *part;
@@ -136,7 +139,7 @@ static double step_rate(const brim_trainer *t) {
   return brim_learning_rate(o->schedule, o->lr, t->state.step + 1, t->warmup, t->survey.total_steps);
 }
 
-int brim_trainer_step(brim_trainer *t, brim_error *err) {
+static int step_run(brim_trainer *t, brim_error *err) {
   step_sums sums = {0};
   double norm = 0.0, lr = step_rate(t);
   bool cancel = false;
@@ -154,4 +157,11 @@ int brim_trainer_step(brim_trainer *t, brim_error *err) {
   if (t->options.group.world_size == 1)
     cancel = brim_runtime_cancelled(t->runtime); /* ranks decide together, in their next step */
   return cancel ? brim_error_cancelled(err) : BRIM_OK;
+}
+
+int brim_trainer_step(brim_trainer *t, brim_error *err) {
+  brim_profile_begin(t->options.profile, BRIM_WORK_FRAME, "step");
+  int status = step_run(t, err);
+  brim_profile_end(t->options.profile, 0);
+  return status;
 }

@@ -22,8 +22,8 @@ MAY_INCLUDE = {
     "study": {"base", "text", "data", "batch", "ops", "model", "dist", "train"},
     "report": {"base"},
 }
-# The public header of a folder is the folder's own; device.h is ops's.
-PUBLIC = {"brim/device.h": "ops", "brim/brim.h": None}
+# The public header of a folder is the folder's own; device.h is ops's, profile.h base's.
+PUBLIC = {"brim/device.h": "ops", "brim/profile.h": "base", "brim/brim.h": None}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
 CODE_NOISE = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.DOTALL)
 BANNED = re.compile(r"\b(printf|puts|putchar|perror|exit|abort|rand|srand|setlocale|strtok|malloc|calloc|realloc|free|strdup)\s*\(")

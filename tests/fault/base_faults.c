@@ -8,6 +8,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/stream.h"
+#include "brim/profile.h"
 #include "fault.h"
 #include "scratch.h"
 #include <sys/stat.h>
@@ -143,6 +144,16 @@ static bool clean_files(void *context) {
   return no_temporary(files_folder);
 }
 
+static int profile(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_profile *p;
+  BRIM_TRY(brim_profile_new(runtime, &p, err));
+  brim_profile_begin(p, BRIM_WORK_LOG, "name");
+  brim_profile_end(p, 0);
+  int status = brim_profile_write(p, context, err);
+  brim_profile_free(p);
+  return status;
+}
+
 typedef struct blocks {
   brim_runtime *runtime;
   int next;
@@ -241,6 +252,7 @@ int main(void) {
   fault_check("atomic folder that replaces one", 1, folder, whole_folder, path);
   fault_check("ordered map without threads", 1, ordered, NULL, &none);
   fault_check("ordered map with threads", 1, ordered, NULL, &two);
+  fault_check("profile", 1, profile, clean_files, file_path);
   fault_check("runtime", 1, runtime_itself, NULL, NULL);
   brim_runtime_free(runtime);
   return tap_done();

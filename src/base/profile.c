@@ -1,0 +1,169 @@
+/* profile.c: see brim/profile.h. */
+#include "brim/profile.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+enum { MOST_ROWS = 64, MOST_OPEN = 8, MOST_SPANS = 1 << 16 };
+
+typedef struct span {
+  double start, flops;
+  float seconds;
+  int32_t row;
+} span;
+
+typedef struct open_span {
+  brim_work work;
+  const char *name;
+  double start;
+} open_span;
+
+struct brim_profile {
+  brim_runtime *runtime;
+  double origin, end;
+  open_span open[MOST_OPEN];
+  int depth;
+  brim_profile_row rows[MOST_ROWS];
+  int row_count;
+  uint64_t left_out; /* spans that are in the rows but not in the trace */
+  int span_count;
+  span spans[MOST_SPANS];
+};
+
+static double now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+const char *brim_work_name(brim_work work) {
+  static const char *const names[BRIM_WORK_COUNT] = {"start",      "products", "attention", "elementwise", "norm",
+                                                     "embedding",  "loss",     "optimizer", "data",        "evaluation",
+                                                     "checkpoint", "log",      "frame"};
+  return (unsigned)work < BRIM_WORK_COUNT ? names[work] : "unknown";
+}
+
+int brim_profile_new(brim_runtime *runtime, brim_profile **out, brim_error *err) {
+  *out = brim_alloc_zero(runtime, sizeof **out);
+  if (!*out)
+    return BRIM_NOMEM(err);
+  (*out)->runtime = runtime;
+  (*out)->origin = (*out)->end = now();
+  return BRIM_OK;
+}
+
+void brim_profile_free(brim_profile *profile) {
+  if (profile)
+    brim_release(profile->runtime, profile);
+}
+
+/* ---- spans ------------------------------------------------------------------------------------------------ */
+
+void brim_profile_begin(brim_profile *p, brim_work work, const char *name) {
+  if (!p)
+    return;
+  if (p->depth < MOST_OPEN)
+    p->open[p->depth] = (open_span){.work = work, .name = name, .start = now()};
+  p->depth++;
+}
+
+/* The row of a name; when there is no room, the last row takes it. */
+static int find_row(brim_profile *p, brim_work work, const char *name) {
+  for (int i = 0; i < p->row_count; i++)
+    if (p->rows[i].work == work && (p->rows[i].name == name || strcmp(p->rows[i].name, name) == 0))
+      return i;
+  if (p->row_count == MOST_ROWS)
+    return MOST_ROWS - 1;
+  p->rows[p->row_count] = (brim_profile_row){.name = name, .work = work};
+  return p->row_count++;
+}
+
+/* Whether the open spans around it are frames only. */
+static bool counts(const brim_profile *p) {
+  for (int i = 0; i < p->depth; i++)
+    if (p->open[i].work != BRIM_WORK_FRAME)
+      return false;
+  return true;
+}
+
+void brim_profile_end(brim_profile *p, double flops) {
+  if (!p || p->depth == 0 || --p->depth >= MOST_OPEN)
+    return;
+  const open_span *o = &p->open[p->depth];
+  p->end = now();
+  const double seconds = p->end - o->start;
+  const int row = find_row(p, o->work, o->name);
+  if (counts(p)) {
+    p->rows[row].calls++;
+    p->rows[row].seconds += seconds;
+    p->rows[row].flops += flops;
+  }
+  if (p->span_count == MOST_SPANS)
+    p->left_out++;
+  else
+    p->spans[p->span_count++] = (span){.start = o->start - p->origin, .seconds = (float)seconds, .row = row, .flops = flops};
+}
+
+/* ---- answers ---------------------------------------------------------------------------------------------- */
+
+int brim_profile_row_count(const brim_profile *profile) {
+  return profile->row_count;
+}
+
+const brim_profile_row *brim_profile_row_at(const brim_profile *profile, int index) {
+  return &profile->rows[index];
+}
+
+double brim_profile_seconds(const brim_profile *profile) {
+  return profile->end - profile->origin;
+}
+
+static void put_name(brim_text *out, const brim_profile_row *row) {
+  brim_text_string(out, "{\"name\":");
+  brim_text_json_string(out, row->name, strlen(row->name));
+  brim_text_printf(out, ",\"cat\":\"%s\"", brim_work_name(row->work));
+}
+
+/* A "complete" event of the trace event format; times are microseconds. */
+static void put_span(brim_text *out, const brim_profile *p, const span *s) {
+  put_name(out, &p->rows[s->row]);
+  brim_text_printf(out, ",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.1f,\"dur\":%.1f", 1e6 * s->start, 1e6 * (double)s->seconds);
+  if (s->flops > 0 && s->seconds > 0)
+    brim_text_printf(out, ",\"args\":{\"GFLOP/s\":%.0f}", 1e-9 * s->flops / (double)s->seconds);
+  brim_text_string(out, "}");
+}
+
+static void put_row(brim_text *out, const brim_profile_row *row) {
+  put_name(out, row);
+  brim_text_printf(out, ",\"calls\":%llu,\"seconds\":%.6f,\"flops\":%.0f}", (unsigned long long)row->calls, row->seconds,
+                   row->flops);
+}
+
+static void put_trace(brim_text *out, const brim_profile *p) {
+  brim_text_string(out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
+  for (int i = 0; i < p->span_count; i++) {
+    brim_text_string(out, i ? ",\n" : "\n");
+    put_span(out, p, &p->spans[i]);
+  }
+  brim_text_printf(out, "],\n\"otherData\":{\"seconds\":%.6f,\"left_out\":%llu,\"rows\":[", brim_profile_seconds(p),
+                   (unsigned long long)p->left_out);
+  for (int i = 0; i < p->row_count; i++) {
+    brim_text_string(out, i ? ",\n" : "\n");
+    put_row(out, &p->rows[i]);
+  }
+  brim_text_string(out, "]}}\n");
+}
+
+int brim_profile_write(const brim_profile *profile, const char *path, brim_error *err) {
+  brim_text out;
+  brim_text_init(&out, profile->runtime);
+  put_trace(&out, profile);
+  int status = brim_text_status(&out, err);
+  if (!status)
+    status = brim_file_write_all(profile->runtime, path, out.data, out.length, err);
+  brim_text_free(&out);
+  return status;
+}
