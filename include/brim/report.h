@@ -1,4 +1,4 @@
-/* brim/report.h: renders events and generic tables: progress bar, JSON lines, text tables. Knows nothing of models. */
+/* brim/report.h: renders events and generic tables and series: progress bar, text tables, pages of HTML. Knows nothing of models. */
 #ifndef BRIM_REPORT_H
 #define BRIM_REPORT_H
 #include <stdio.h>
@@ -24,6 +24,77 @@ BRIM_API void brim_histogram_text(brim_text *out, const uint64_t *counts, int64_
 BRIM_API void brim_duration_text(double seconds, char *buffer, size_t size);
 /* 6,358,424 */
 BRIM_API void brim_count_text(int64_t value, char *buffer, size_t size);
+
+/* ---- pages ------------------------------------------------------------------------------------------------ */
+
+/* A page of HTML that needs nothing else: no network, no script; style and pictures (SVG) are inside. It is light or dark as the
+ * reader's system is, fits a phone and a wide screen, and every picture has a title, a description and its numbers as a table.
+ *
+ * Text is UTF-8 and is always shown as text: markup in it is escaped, its direction is its own, malformed bytes become U+FFFD.
+ * Everything given is read during the call only. Calls that add cannot fail; brim_page_write tells if memory ran out. */
+typedef struct brim_page brim_page;
+BRIM_API int brim_page_new(brim_runtime *runtime, const char *title, brim_page **out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_page_free(brim_page *page);
+/* Writes the file: complete or absent. The page may go on growing and be written again. */
+BRIM_API int brim_page_write(brim_page *page, const char *path, brim_error *err) BRIM_CHECK;
+
+BRIM_API void brim_page_section(brim_page *page, const char *title);
+BRIM_API void brim_page_text(brim_page *page, const char *text);   /* a paragraph */
+BRIM_API void brim_page_advice(brim_page *page, const char *text); /* a paragraph that stands out */
+/* A text of the user's data under a line that says what it is; long ones scroll. */
+BRIM_API void brim_page_passage(brim_page *page, const char *caption, const char *text, size_t length);
+/* Few numbers that matter, large. */
+BRIM_API void brim_page_figures(brim_page *page, const char *const *names, const char *const *values, int count);
+/* cells: [rows * columns]. `caption` may be NULL. */
+BRIM_API void brim_page_table(brim_page *page, const char *caption, const brim_column *columns, int column_count,
+                              const char *const *cells, int row_count);
+
+/* What every picture has. `description` is for those who do not see it; NULL: the title has to do. */
+typedef struct brim_caption { const char *title, *description; } brim_caption;
+
+typedef struct brim_axis {
+  const char *title;
+  bool zero; /* begins at 0, or ends there */
+  bool log;  /* logarithmic; what is not above 0 is not drawn */
+} brim_axis;
+/* Points that are not finite are passed over. For lines, x must not fall. */
+typedef struct brim_series { const char *name; const double *x, *y; size_t count; } brim_series;
+typedef struct brim_chart {
+  brim_axis x, y;
+  const brim_series *series; int series_count;
+  bool points;   /* points instead of lines */
+  bool smooth;   /* a running mean, with the values themselves faintly behind it */
+  bool diagonal; /* a line where x = y */
+} brim_chart;
+/* However many points there are, each series takes at most some 15 kB: lines keep the first, least, greatest and last value of every
+ * column of the picture (M4: Jugel et al., VLDB 2014), so that no peak is lost; of points that fall together one is drawn. */
+BRIM_API void brim_page_chart(brim_page *page, brim_caption caption, const brim_chart *chart);
+
+/* Horizontal bars, one a name, each of `parts` values that follow each other. */
+typedef struct brim_bars {
+  const char *const *names, *const *labels; /* [count]; labels: what stands behind a bar */
+  const double *values; int count;          /* [count * parts], not negative */
+  const char *const *part_names; int parts; /* [parts]; part_names is not read when there is one */
+} brim_bars;
+BRIM_API void brim_page_bars(brim_page *page, brim_caption caption, const brim_bars *bars);
+
+/* counts[i] values in [first + i * width, first + (i + 1) * width); many bins are joined to fewer. `whole`: the values are whole numbers
+ * (and width is 1), and a bin's name is its values. */
+typedef struct brim_bins { double first, width; bool whole; const uint64_t *counts; int64_t count; const char *title; } brim_bins;
+BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins *bins);
+
+/* counts[truth * count + predicted]. */
+BRIM_API void brim_page_confusion(brim_page *page, brim_caption caption, const char *const *names, const uint64_t *counts, int count);
+
+/* Batches as they are computed: a bar a row, as high as it is long, and what is filled up to `width` (0: nothing) above it. At most a few
+ * hundred rows are good to look at. */
+typedef struct brim_block { const int32_t *lengths; int32_t count, width; } brim_block;
+/* `tallest`: the scale, so that several pictures can be compared; 0: this picture's own. */
+BRIM_API void brim_page_blocks(brim_page *page, brim_caption caption, const brim_block *blocks, int count, int32_t tallest);
+
+/* Two sets as circles whose areas and overlap are in proportion. */
+typedef struct brim_venn { const char *left, *right; uint64_t left_only, both, right_only; } brim_venn;
+BRIM_API void brim_page_venn(brim_page *page, brim_caption caption, const brim_venn *venn);
 
 #ifdef __cplusplus
 }
