@@ -2,6 +2,7 @@
 #ifndef BRIM_TRAIN_H
 #define BRIM_TRAIN_H
 #include "brim/dist.h"
+#include "brim/feed.h"
 #include "brim/model.h"
 #ifdef __cplusplus
 extern "C" {
@@ -73,6 +74,14 @@ typedef struct brim_train_result {
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;
+
+/* The same on data larger than memory. The feed's plan takes the place of options->plan; it needs labels, those of the model, and
+ * max_length, and its rank is the group's. max_steps is due, and the feed's `epochs` should be 0: one that ends sooner ends the run,
+ * with the learning rate that max_steps asked for. The feed is moved to its place by `resume` and may be used by nobody else. Its
+ * place is in each checkpoint's feed.json; other files or options are BRIM_E_MISMATCH. */
+BRIM_API int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, brim_feed *feed,
+                             const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
+                             brim_train_result *result, brim_error *err) BRIM_CHECK;
 
 /* The newest complete checkpoint of a run folder, for those who must know before they load the model. */
 typedef struct brim_checkpoint_info {

@@ -71,11 +71,24 @@ static void stop(brim_feed *feed) {
   feed->part = feed->step = 0;
 }
 
+/* What the tokenizer makes of an empty text: its special tokens. */
+static int count_least(brim_feed *feed, const brim_tokenizer *tokenizer, brim_error *err) {
+  brim_encoding encoding = {0};
+  brim_scratch *scratch;
+  BRIM_TRY(brim_scratch_new(feed->runtime, tokenizer, &scratch, err));
+  int status = brim_tokenizer_encode(tokenizer, scratch, "", 0, NULL, 0, &feed->options.encode, &encoding, err);
+  feed->least = encoding.length > 1 ? (int64_t)encoding.length : 1;
+  brim_encoding_free(&encoding);
+  brim_scratch_free(scratch);
+  return status;
+}
+
 static int open_feed(brim_feed *feed, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                      brim_error *err) {
   brim_beginning none = {0};
   BRIM_TRY(check_options(&feed->options, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, &feed->options.encode, false, err));
+  BRIM_TRY(count_least(feed, tokenizer, err));
   BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, &feed->shards, err));
   BRIM_TRY(brim_state_configuration(feed, tokenizer, err));
   BRIM_TRY(start(feed, tokenizer, &none, err));
@@ -240,15 +253,92 @@ static int next_batch(brim_feed *feed, brim_error *err) {
   return BRIM_OK;
 }
 
+static int refuse_broken(brim_error *err) {
+  return brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow");
+}
+
 int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
   *batch = NULL;
   if (feed->broken)
-    return brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow");
+    return refuse_broken(err);
   int status = next_batch(feed, err);
   feed->broken = status != BRIM_OK && status != BRIM_END;
   if (status == BRIM_OK)
     *batch = &feed->batch;
   return status;
+}
+
+/* ---- for those who compute steps -------------------------------------------------------------------------- */
+
+/* Parts of the window that are still to come, the step that waits passed over. */
+static bool has_parts(brim_feed *feed) {
+  brim_planned part;
+  if (!feed->window)
+    return false;
+  for (; feed->part < brim_plan_parts(feed->window->plan); feed->part++) {
+    brim_plan_part(feed->window->plan, 0, feed->part, &part);
+    if (part.step != feed->window->skipped)
+      return true;
+  }
+  return false;
+}
+
+static int find_epoch_end(brim_feed *feed, bool *over, brim_error *err) {
+  while (!has_parts(feed)) {
+    *over = feed->window && feed->window->last;
+    if (*over)
+      return BRIM_OK;
+    BRIM_TRY(next_window(feed, err));
+  }
+  return BRIM_OK;
+}
+
+int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {
+  *over = false;
+  if (feed->broken)
+    return refuse_broken(err);
+  int status = find_epoch_end(feed, over, err);
+  feed->broken = status != BRIM_OK && status != BRIM_END;
+  return status;
+}
+
+double brim_feed_share(const brim_feed *feed) {
+  const brim_window *w = feed->window;
+  if (!w)
+    return 0;
+  uint64_t steps = brim_plan_steps(w->plan) - (w->skipped != UINT64_MAX);
+  return steps ? w->from + (w->to - w->from) * ((double)feed->step / (double)steps) : w->to;
+}
+
+void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width) {
+  const brim_plan_options *p = &feed->options.plan;
+  int64_t longest = feed->options.encode.max_length, multiple = p->pad_to_multiple_of > 1 ? p->pad_to_multiple_of : 1;
+  if (p->max_length && (longest == 0 || p->max_length < longest))
+    longest = p->max_length;
+  if (p->padding == BRIM_PAD_MAX_LENGTH)
+    longest = p->max_length;
+  if (p->padding != BRIM_PAD_NONE)
+    longest = (longest + multiple - 1) / multiple * multiple;
+  *slots = *rows = 0;
+  *width = (int32_t)longest;
+  if (longest == 0)
+    return;
+  *rows = p->max_tokens ? p->max_tokens / feed->least : p->batch_size;
+  if (p->batch_size && p->batch_size < *rows)
+    *rows = p->batch_size;
+  if (p->max_rows && p->max_rows < *rows)
+    *rows = p->max_rows;
+  if (*rows < 1)
+    *rows = 1;
+  *slots = *rows * longest;
+  if (p->max_tokens && p->max_tokens < *slots)
+    *slots = p->max_tokens;
+  if (*slots < longest) /* a row may be over the budget alone */
+    *slots = longest;
+}
+
+const brim_feed_options *brim_feed_how(const brim_feed *feed) {
+  return &feed->options;
 }
 
 /* ---- save and restore ------------------------------------------------------------------------------------- */
@@ -266,6 +356,10 @@ static uint64_t parts_of_open_step(const brim_feed *feed) {
       break;
   }
   return done;
+}
+
+bool brim_feed_step_over(const brim_feed *feed) {
+  return parts_of_open_step(feed) == 0;
 }
 
 int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) {
@@ -314,8 +408,7 @@ static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
 
 int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) {
   brim_feed_place place = {0};
-  int status = feed->broken ? brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow")
-                            : brim_state_read(feed, state, length, &place, err);
+  int status = feed->broken ? refuse_broken(err) : brim_state_read(feed, state, length, &place, err);
   if (status == BRIM_OK) {
     status = go_to(feed, &place, err);
     feed->broken = status != BRIM_OK;

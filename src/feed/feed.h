@@ -39,6 +39,7 @@ typedef struct brim_window {
   uint64_t skipped;                         /* a step that waits for the next window; UINT64_MAX: none */
   bool last;                                /* of its epoch */
   uint64_t read, excluded, truncated, lost; /* rows and tokens that this window added */
+  double from, to;                          /* the share of the epoch that lies before it, and before the next */
 } brim_window;
 
 void brim_window_free(brim_runtime *runtime, brim_window *window);
@@ -47,12 +48,15 @@ void brim_window_free(brim_runtime *runtime, brim_window *window);
 typedef struct brim_shards {
   char **paths;     /* [count] */
   uint64_t *prints; /* [count] fingerprints */
+  int64_t *sizes;   /* [count] on disk; below 0 when compressed */
   size_t count;
 } brim_shards;
 
 int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_shards *out, brim_error *err) BRIM_CHECK;
 void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
+/* The share of all bytes that lies before a place in the files taken in this order. */
+double brim_shards_share(const brim_shards *shards, const uint32_t *order, const brim_place *place);
 
 typedef struct brim_producer {
   brim_runtime *runtime;
@@ -88,6 +92,7 @@ struct brim_feed {
   brim_feed_options options;
   brim_shards shards;
   uint64_t configuration;
+  int64_t least; /* tokens of the shortest row there can be */
   brim_producer producer;
   brim_ordered *windows;
   brim_window *window;  /* present; NULL before the first and behind the last */

@@ -28,8 +28,12 @@ static int read_at(int fd, const char *path, int64_t offset, char *to, size_t le
   return BRIM_OK;
 }
 
+static bool is_compressed(const char *bytes, size_t length) {
+  return (length >= 2 && memcmp(bytes, "\x1f\x8b", 2) == 0) || (length >= 4 && memcmp(bytes, "\x28\xb5\x2f\xfd", 4) == 0);
+}
+
 /* Name, size and some pieces from the beginning to the end, where gzip has the checksum of all. */
-static int fingerprint(const char *path, int64_t size, char *buffer, uint64_t *out, brim_error *err) {
+static int fingerprint(const char *path, int64_t size, char *buffer, uint64_t *out, bool *compressed, brim_error *err) {
   const char *name = brim_path_name(path);
   uint64_t hash = brim_hash64(&size, sizeof size, brim_hash64(name, strlen(name), 0));
   int fd = open(path, O_RDONLY | O_CLOEXEC), status = BRIM_OK;
@@ -40,28 +44,36 @@ static int fingerprint(const char *path, int64_t size, char *buffer, uint64_t *o
     int64_t room = size > SAMPLE ? size - SAMPLE : 0;
     status = read_at(fd, path, room * i / (SAMPLES - 1), buffer, SAMPLE, &got, err);
     hash = brim_hash64(buffer, got, hash);
+    if (i == 0)
+      *compressed = is_compressed(buffer, got);
   }
   close(fd);
   *out = hash;
   return status;
 }
 
+static int take_file(brim_runtime *runtime, const brim_source_file *file, char *buffer, brim_shards *out, brim_error *err) {
+  size_t i = out->count++;
+  bool compressed = false;
+  out->paths[i] = brim_copy_string(runtime, file->path, strlen(file->path));
+  if (!out->paths[i])
+    return BRIM_NOMEM(err);
+  if (file->size < 0 || strcmp(file->path, "-") == 0)
+    return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
+                         "only files can be read again in every epoch: write the data to a file first");
+  BRIM_TRY(fingerprint(file->path, file->size, buffer, &out->prints[i], &compressed, err));
+  out->sizes[i] = compressed ? -file->size : file->size;
+  return BRIM_OK;
+}
+
 static int take_files(brim_runtime *runtime, const brim_source *source, brim_shards *out, brim_error *err) {
   char *buffer = brim_alloc(runtime, SAMPLE);
   out->paths = brim_alloc_array_zero(runtime, source->count, sizeof *out->paths);
   out->prints = brim_alloc_array_zero(runtime, source->count, sizeof *out->prints);
-  int status = buffer && out->paths && out->prints ? BRIM_OK : BRIM_NOMEM(err);
-  for (; status == BRIM_OK && out->count < source->count; out->count++) {
-    const brim_source_file *file = &source->files[out->count];
-    out->paths[out->count] = brim_copy_string(runtime, file->path, strlen(file->path));
-    if (!out->paths[out->count])
-      status = BRIM_NOMEM(err);
-    else if (file->size < 0 || strcmp(file->path, "-") == 0)
-      status = brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
-                             "only files can be read again in every epoch: write the data to a file first");
-    else
-      status = fingerprint(file->path, file->size, buffer, &out->prints[out->count], err);
-  }
+  out->sizes = brim_alloc_array_zero(runtime, source->count, sizeof *out->sizes);
+  int status = buffer && out->paths && out->prints && out->sizes ? BRIM_OK : BRIM_NOMEM(err);
+  while (status == BRIM_OK && out->count < source->count)
+    status = take_file(runtime, &source->files[out->count], buffer, out, err);
   brim_release(runtime, buffer);
   return status;
 }
@@ -85,5 +97,19 @@ void brim_shards_free(brim_runtime *runtime, brim_shards *shards) {
     brim_release(runtime, shards->paths[i]);
   brim_release(runtime, shards->paths);
   brim_release(runtime, shards->prints);
+  brim_release(runtime, shards->sizes);
   *shards = (brim_shards){0};
+}
+
+double brim_shards_share(const brim_shards *shards, const uint32_t *order, const brim_place *place) {
+  double total = 0, before = 0;
+  for (size_t i = 0; i < shards->count; i++) {
+    int64_t size = shards->sizes[order[i]];
+    total += (double)(size < 0 ? -size : size);
+    if ((int64_t)i < place->file)
+      before = total;
+    else if ((int64_t)i == place->file && size > 0)
+      before += (double)(place->byte < size ? place->byte : size);
+  }
+  return total > 0 ? before / total : 1;
 }

@@ -256,7 +256,9 @@ static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
   BRIM_TRY(fill_window(p, w, err));
   BRIM_TRY(plan_window(p, w, err));
   BRIM_TRY(hold(p, w, err));
+  w->from = brim_shards_share(p->shards, p->order, &p->next.place);
   if (w->last) {
+    w->to = 1;
     brim_encoder_close(p->encoder);
     p->encoder = NULL;
     p->next.epoch++;
@@ -266,6 +268,7 @@ static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
     p->next.window++;
     p->next.place = (brim_place){
         .file = p->row.file_number, .byte = p->row.byte, .line = p->row.line, .row = p->row.row, .file_row = p->row.file_row};
+    w->to = brim_shards_share(p->shards, p->order, &p->next.place);
   }
   return BRIM_OK;
 }

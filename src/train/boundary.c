@@ -75,7 +75,7 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
-  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, &t->identity, err));
+  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, &t->identity, &t->supply, err));
   if (t->state.best_step == t->state.step)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));
   BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
@@ -117,7 +117,12 @@ static bool boundary_due(const brim_trainer *t, uint64_t every) {
 }
 
 int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
-  bool whole = t->state.epoch_step == t->epoch_steps, end = whole || t->state.step == t->survey.total_steps;
+  bool whole = false, all = false;
+  int status = brim_supply_over(&t->supply, t->state.epoch, t->state.epoch_step, &whole, &all, err);
+  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
+  if (all)
+    t->survey.total_steps = t->state.step;
+  bool end = whole || t->state.step == t->survey.total_steps;
   bool save = end || boundary_due(t, t->options.save_every);
   if (end || boundary_due(t, t->options.eval_every))
     BRIM_TRY(boundary_evaluate(t, err));

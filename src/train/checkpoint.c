@@ -35,18 +35,21 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
 }
 
 static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
-                           const brim_train_state *state, const brim_train_identity *identity, brim_error *err) {
+                           const brim_train_state *state, const brim_train_identity *identity, const brim_supply *supply,
+                           brim_error *err) {
   const char *path = brim_folder_path(aside);
   BRIM_TRY(brim_model_save(model, path, err));
   if (tokenizer)
     BRIM_TRY(brim_tokenizer_save(tokenizer, path, err));
   BRIM_TRY(checkpoint_write_moments(runtime, model, path, err));
   BRIM_TRY(checkpoint_write_state(runtime, model, path, state, identity, err));
+  BRIM_TRY(brim_supply_save(supply, path, err));
   return brim_folder_commit(aside, err);
 }
 
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
-                         const brim_train_state *state, const brim_train_identity *identity, brim_error *err) {
+                         const brim_train_state *state, const brim_train_identity *identity, const brim_supply *supply,
+                         brim_error *err) {
   brim_runtime *runtime = folder->runtime;
   BRIM_TRY(brim_make_folder(runtime, folder->checkpoints, err));
   char *path = brim_checkpoint_path(runtime, folder->checkpoints, state->step);
@@ -55,7 +58,7 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
   brim_folder *aside;
   int status = brim_folder_create(runtime, path, &aside, err);
   if (!status) {
-    status = checkpoint_fill(aside, runtime, model, tokenizer, state, identity, err);
+    status = checkpoint_fill(aside, runtime, model, tokenizer, state, identity, supply, err);
     brim_folder_free(aside);
   }
   brim_release(runtime, path);
@@ -108,12 +111,13 @@ static int checkpoint_read_moments(brim_runtime *runtime, const char *path, cons
 }
 
 static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *model, const brim_train_identity *identity,
-                           brim_train_state *state, brim_error *err) {
+                           brim_train_state *state, brim_supply *supply, brim_error *err) {
   brim_train_hashes hashes;
   char *file = brim_path_join(runtime, path, "state.json");
   int status = file ? brim_train_state_read(runtime, file, identity, state, &hashes, err) : BRIM_NOMEM(err);
   brim_release(runtime, file);
   BRIM_TRY(status);
+  BRIM_TRY(brim_supply_restore(supply, path, err)); /* tells what has become of the data before much is read */
   BRIM_TRY(checkpoint_read_weights(runtime, path, &hashes, model, err));
   BRIM_TRY(checkpoint_read_moments(runtime, path, &hashes, model, err));
   brim_model_state_written(model);
@@ -121,11 +125,11 @@ static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *
 }
 
 int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,
-                         brim_train_state *state, brim_error *err) {
+                         brim_train_state *state, brim_supply *supply, brim_error *err) {
   char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
   if (!path)
     return BRIM_NOMEM(err);
-  int status = checkpoint_read(folder->runtime, path, model, identity, state, err);
+  int status = checkpoint_read(folder->runtime, path, model, identity, state, supply, err);
   if (!status && state->step != step)
     status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "this checkpoint is of step %llu: its folder was renamed",
                            (unsigned long long)state->step);

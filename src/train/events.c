@@ -12,8 +12,7 @@ double brim_trainer_seconds(const brim_trainer *t) {
 }
 
 double brim_trainer_epochs_done(const brim_trainer *t) {
-  double part = t->epoch_steps > 0 ? (double)t->state.epoch_step / (double)t->epoch_steps : 0.0;
-  return (double)t->state.epoch + part;
+  return brim_supply_epochs(&t->supply, t->state.epoch, t->state.epoch_step);
 }
 
 static double tally_mean(const brim_tally *tally) {
@@ -54,17 +53,20 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   brim_fields_text(&text, options, brim_train_option_fields(&t->options, options));
   int status = brim_text_status(&text, err);
   uint64_t memory = (uint64_t)brim_model_flat_size(t->model) * sizeof(float) + brim_model_memory(t->model, &t->survey.limits);
+  uint64_t windows = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
+  const brim_dataset *data = t->supply.dataset;
   const brim_field fields[] = {
       BRIM_FIELD_TEXT("version", brim_version()),
       BRIM_FIELD_TEXT("model", brim_model_type(t->model)),
       BRIM_FIELD_TEXT("kernels", brim_model_kernels(t->model)),
       BRIM_FIELD_INT("parameters", count_parameters(t->model)),
-      BRIM_FIELD_INT("rows", brim_dataset_rows(t->dataset)),
-      BRIM_FIELD_INT("tokens", brim_dataset_tokens(t->dataset)),
-      BRIM_FIELD_INT("truncated", brim_dataset_truncated(t->dataset)),
+      data ? BRIM_FIELD_INT("rows", brim_dataset_rows(data)) : BRIM_FIELD_JSON("rows", "null"),
+      data ? BRIM_FIELD_INT("tokens", brim_dataset_tokens(data)) : BRIM_FIELD_JSON("tokens", "null"),
+      data ? BRIM_FIELD_INT("truncated", brim_dataset_truncated(data)) : BRIM_FIELD_JSON("truncated", "null"),
       BRIM_FIELD_INT("total_steps", t->survey.total_steps),
       BRIM_FIELD_INT("warmup_steps", t->warmup),
       BRIM_FIELD_INT("memory_planned", memory),
+      BRIM_FIELD_INT("memory_windows", windows),
       BRIM_FIELD_INT("threads", brim_runtime_threads(t->runtime)),
       BRIM_FIELD_INT("world_size", t->options.group.world_size),
       BRIM_FIELD_JSON("options", text.data),

@@ -21,7 +21,7 @@ static int train_announce(brim_trainer *t, brim_error *err) {
 
 static int train_steps(brim_trainer *t, brim_error *err) {
   while (t->state.pending || t->state.step < t->survey.total_steps) {
-    BRIM_TRY(brim_trainer_open_epoch(t, err));
+    BRIM_TRY(brim_trainer_open_epoch(t, err)); /* boundary needs it too */
     if (!t->state.pending)
       BRIM_TRY(brim_trainer_step(t, err));
     BRIM_TRY(brim_trainer_boundary(t, err));
@@ -69,26 +69,47 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->best_step = t->state.best_step;
 }
 
-int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
-               const brim_named_dataset *evals, int eval_count, const brim_train_options *options, brim_train_result *result,
-               brim_error *err) {
-  brim_trainer trainer = {.runtime = runtime, .model = model, .tokenizer = tokenizer, .dataset = train, .options = *options};
+static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_train_result *result, brim_error *err) {
   brim_train_result ignored;
   if (!result)
     result = &ignored;
   *result = (brim_train_result){.loss = (double)NAN, .best_metric = (double)NAN};
-  brim_profile_begin(options->profile, BRIM_WORK_START, "plan, memory, run folder");
-  int status = brim_trainer_open(&trainer, evals, eval_count, err);
-  brim_profile_end(options->profile, 0);
-  status = brim_group_agree(&trainer.options.group, status, err);
+  brim_profile *profile = t->options.profile;
+  brim_profile_begin(profile, BRIM_WORK_START, "plan, memory, run folder");
+  int status = brim_trainer_open(t, evals, eval_count, err);
+  brim_profile_end(profile, 0);
+  status = brim_group_agree(&t->options.group, status, err);
   result->interrupted = status == BRIM_E_CANCELLED;
   if (!status) {
-    result->resumed = trainer.saved_step != BRIM_NO_STEP;
-    brim_model_set_profile(model, options->profile);
-    status = train_run(&trainer, result, err);
-    brim_model_set_profile(model, NULL);
-    train_result(&trainer, result);
+    result->resumed = t->saved_step != BRIM_NO_STEP;
+    brim_model_set_profile(t->model, profile);
+    status = train_run(t, result, err);
+    brim_model_set_profile(t->model, NULL);
+    train_result(t, result);
   }
-  brim_trainer_close(&trainer);
+  brim_trainer_close(t);
   return status;
+}
+
+int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *data,
+               const brim_named_dataset *evals, int eval_count, const brim_train_options *options, brim_train_result *result,
+               brim_error *err) {
+  brim_trainer trainer = {.runtime = runtime,
+                          .model = model,
+                          .tokenizer = tokenizer,
+                          .options = *options,
+                          .supply = {.runtime = runtime, .dataset = data}};
+  return train(&trainer, evals, eval_count, result, err);
+}
+
+int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, brim_feed *feed,
+                    const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
+                    brim_train_result *result, brim_error *err) {
+  brim_trainer trainer = {.runtime = runtime,
+                          .model = model,
+                          .tokenizer = tokenizer,
+                          .options = *options,
+                          .supply = {.runtime = runtime, .feed = feed}};
+  trainer.options.plan = brim_feed_how(feed)->plan;
+  return train(&trainer, evals, eval_count, result, err);
 }

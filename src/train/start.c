@@ -100,7 +100,7 @@ static int start_resume(brim_trainer *t, brim_error *err) {
   brim_release(t->runtime, steps);
   if (count == 0)
     return brim_log_cut(&t->folder.log, 0, err);
-  BRIM_TRY(brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, err));
+  BRIM_TRY(brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, &t->supply, err));
   t->earlier = t->state.seconds;
   if (t->options.group.rank == 0)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));
@@ -121,17 +121,18 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
   BRIM_TRY(start_options(t, err));
-  BRIM_TRY(brim_dataset_fits(t->model, t->dataset, t->options.plan.max_length, true, "training data", err));
-  BRIM_TRY(
-      brim_survey_run(t->runtime, brim_dataset_lengths(t->dataset), brim_dataset_rows(t->dataset), &t->options, &t->survey, err));
+  t->supply.model = t->model;
+  t->supply.options = &t->options;
+  t->supply.batch = &t->batch;
+  BRIM_TRY(brim_supply_check(&t->supply, err));
+  BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
   t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
   BRIM_TRY(start_evals(t, evals, eval_count, err));
   t->identity = (brim_train_identity){.options = &t->options,
                                       .model_type = brim_model_type(t->model),
                                       .kernels = brim_model_kernels(t->model),
-                                      .initial_weights = brim_model_weights_hash(t->model),
-                                      .data_rows = brim_dataset_rows(t->dataset),
-                                      .data_fingerprint = brim_dataset_fingerprint(t->dataset)};
+                                      .initial_weights = brim_model_weights_hash(t->model)};
+  brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   const brim_model_limits *limits = &t->survey.limits;
   BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, limits->max_slots, limits->max_sequences, err));
   BRIM_TRY(brim_model_prepare(t->model, limits, err));
@@ -143,24 +144,10 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
 }
 
 int brim_trainer_open_epoch(brim_trainer *t, brim_error *err) {
-  if (t->plan && t->plan_epoch == t->state.epoch)
-    return BRIM_OK;
-  brim_plan_free(t->plan);
-  t->plan = NULL;
   brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "plan of an epoch");
-  int status = brim_plan_new(t->runtime, brim_dataset_lengths(t->dataset), brim_dataset_rows(t->dataset), &t->options.plan,
-                             t->state.epoch, &t->plan, err);
+  int status = brim_supply_open_epoch(&t->supply, t->state.epoch, t->state.epoch_step, err);
   brim_profile_end(t->options.profile, 0);
-  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
-  t->plan_epoch = t->state.epoch;
-  t->epoch_steps = brim_plan_steps(t->plan);
-  brim_planned part;
-  for (t->part = 0; t->part < brim_plan_parts(t->plan); t->part++) {
-    brim_plan_part(t->plan, t->options.group.rank, t->part, &part);
-    if (part.step >= t->state.epoch_step)
-      break;
-  }
-  return BRIM_OK;
+  return brim_group_agree(&t->options.group, status, err);
 }
 
 void brim_trainer_close(brim_trainer *t) {
@@ -169,7 +156,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_release(t->runtime, t->evals);
   brim_release(t->runtime, t->logits);
   brim_release(t->runtime, t->part_logits);
-  brim_plan_free(t->plan);
+  brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);
   brim_run_folder_close(&t->folder);
 }

@@ -4,73 +4,67 @@
 
 #include "base/runtime.h"
 #include "base/status.h"
+#include "dist/group.h"
 #include "train/trainer.h"
+
+enum { NAMED = 8 }; /* rows that a message names */
 
 /* What one step adds up over its parts. */
 typedef struct step_sums {
   double loss; /* this rank's share of the step's mean loss, then the whole */
   uint64_t tokens, slots;
-  uint32_t rows;    /* of the step, over all ranks */
-  uint64_t end;     /* first part of the next step */
-  brim_planned bad; /* the first part of this rank whose loss is not finite (count 0: none) */
+  uint32_t rows;         /* of the step, over all ranks */
+  uint64_t named[NAMED]; /* the first rows of this rank, or of its first part whose loss is not finite */
+  uint64_t listed;
+  bool bad; /* there is such a part */
 } step_sums;
 
-static int step_part(brim_trainer *t, const brim_planned *part, step_sums *sums, brim_error *err) {
-  const brim_pass pass = {.training = true, .dropout = true, .seed = t->options.seed, .optimizer_step = t->state.step + 1};
-  double loss = 0.0;
-  brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
-  int status = brim_batch_fill(&t->batch, t->runtime, t->dataset, part, err);
-  brim_profile_end(t->options.profile, 0);
-  BRIM_TRY(status);
-  BRIM_TRY(brim_model_forward(t->model, &t->batch, &pass, &loss, NULL, err));
-  if (!isfinite(loss) && sums->bad.count == 0)
-    sums->bad = *part;
-  sums->loss += loss;
-  return brim_model_backward(t->model, &t->batch, &pass, err);
+static void note_rows(step_sums *sums, const brim_batch *part, bool bad) {
+  if (sums->bad)
+    return;
+  if (bad)
+    sums->listed = 0;
+  sums->bad = bad;
+  for (int32_t i = 0; i < part->count; i++, sums->listed++)
+    if (sums->listed < NAMED)
+      sums->named[sums->listed] = part->rows[i];
 }
 
-/* All parts of this rank. Counts come from the plan, which knows every rank's parts. */
+static int step_part(brim_trainer *t, const brim_batch *part, step_sums *sums, brim_error *err) {
+  const brim_pass pass = {.training = true, .dropout = true, .seed = t->options.seed, .optimizer_step = t->state.step + 1};
+  double loss = 0.0;
+  BRIM_TRY(brim_model_forward(t->model, part, &pass, &loss, NULL, err));
+  note_rows(sums, part, !isfinite(loss));
+  sums->loss += loss;
+  return brim_model_backward(t->model, part, &pass, err);
+}
+
+/* All parts of this rank. The supply counts those of all ranks. */
 static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
-  const brim_group *group = &t->options.group;
-  uint64_t parts = brim_plan_parts(t->plan);
-  for (sums->end = t->part; sums->end < parts; sums->end++) {
-    for (int32_t rank = 0; rank < group->world_size; rank++) {
-      brim_planned part;
-      brim_plan_part(t->plan, rank, sums->end, &part);
-      if (part.step != t->state.epoch_step)
-        return BRIM_OK;
-      sums->tokens += (uint64_t)part.tokens, sums->slots += (uint64_t)part.slots;
-      sums->rows = part.step_rows;
-      if (rank == group->rank && part.count > 0)
-        BRIM_TRY(step_part(t, &part, sums, err));
-    }
+  for (bool last = false; !last;) {
+    const brim_batch *part;
+    brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
+    int status = brim_supply_next(&t->supply, &part, &last, err);
+    brim_profile_end(t->options.profile, 0);
+    BRIM_TRY(status);
+    if (part->count > 0)
+      BRIM_TRY(step_part(t, part, sums, err));
   }
+  sums->rows = t->supply.rows;
+  sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
   return BRIM_OK;
 }
 
-/* Appends the rows of a part by their numbers in the source, at most eight in all. */
-static size_t rows_text(const brim_trainer *t, char *text, size_t size, size_t used, const brim_planned *part, uint32_t *listed) {
-  for (uint32_t i = 0; i < part->count && used < size; i++, ++*listed)
-    if (*listed < 8)
-      used += (size_t)snprintf(text + used, size - used, *listed ? ", %llu" : "%llu",
-                               (unsigned long long)brim_dataset_origin(t->dataset, part->rows[i]));
-  return used;
-}
-
-/* `bad` names the part at fault when it is known; otherwise all rows of the step on this rank are named. */
+/* Names the part at fault when it is known; otherwise the rows of the step on this rank. */
 static int step_diverged(brim_trainer *t, const char *what, const step_sums *sums, brim_error *err) {
-  char rows[240] = "", more[40] = "", kept[64] = "";
-  uint32_t listed = 0;
+  char rows[480] = "", more[40] = "", kept[64] = "";
   size_t used = 0;
-  if (sums->bad.count > 0)
-    rows_text(t, rows, sizeof rows, 0, &sums->bad, &listed);
-  for (uint64_t i = t->part; i < sums->end && sums->bad.count == 0; i++) {
-    brim_planned part;
-    brim_plan_part(t->plan, t->options.group.rank, i, &part);
-    used = rows_text(t, rows, sizeof rows, used, &part, &listed);
+  for (uint64_t i = 0; i < sums->listed && i < NAMED && used + 4 < sizeof rows; i++) {
+    used += (size_t)snprintf(rows + used, sizeof rows - used, "%s", i ? ", " : "");
+    used += brim_supply_row_text(&t->supply, sums->named[i], rows + used, sizeof rows - used);
   }
-  if (listed > 8)
-    snprintf(more, sizeof more, " and %u more", (unsigned)(listed - 8));
+  if (sums->listed > NAMED)
+    snprintf(more, sizeof more, " and %llu more", (unsigned long long)(sums->listed - NAMED));
   if (t->saved_step != BRIM_NO_STEP)
     snprintf(kept, sizeof kept, "; checkpoint step-%llu is kept", (unsigned long long)t->saved_step);
   return brim_error_set(
@@ -123,15 +117,15 @@ static void tally_add(brim_tally *tally, const step_sums *sums) {
   tally->slots += sums->slots;
 }
 
-static void step_done(brim_trainer *t, const step_sums *sums) {
+static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
   tally_add(&t->state.run, sums);
   tally_add(&t->state.since_epoch, sums);
   tally_add(&t->state.since_log, sums);
   t->tokens_here += sums->tokens;
-  t->part = sums->end;
   t->state.step++;
   t->state.epoch_step++;
   t->state.pending = true;
+  return brim_supply_step_done(&t->supply, err);
 }
 
 static double step_rate(const brim_trainer *t) {
@@ -150,7 +144,7 @@ static int step_run(brim_trainer *t, brim_error *err) {
     brim_model_zero_gradients(t->model);
     return status;
   }
-  step_done(t, &sums);
+  BRIM_TRY(brim_group_agree(&t->options.group, step_done(t, &sums, err), err));
   BRIM_TRY(brim_trainer_emit_step(t, sums.loss, lr, norm, err));
   t->state.log_bytes = t->folder.log.bytes;
   t->safe = t->state;

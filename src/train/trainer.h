@@ -3,6 +3,7 @@
 #define BRIM_TRAIN_TRAINER_H
 #include "train/checkpoint.h"
 #include "train/schedule.h"
+#include "train/supply.h"
 
 typedef struct brim_eval_set {
   const char *name;
@@ -14,8 +15,8 @@ typedef struct brim_trainer {
   brim_runtime *runtime;
   brim_model *model;
   const brim_tokenizer *tokenizer;
-  const brim_dataset *dataset;
   brim_train_options options; /* a copy, with everything that was left open filled in */
+  brim_supply supply;         /* of the training data */
   brim_survey survey;
   uint64_t warmup;
   brim_eval_set *evals;
@@ -27,10 +28,6 @@ typedef struct brim_trainer {
   brim_train_state safe; /* the last moment that a checkpoint may be made of */
   uint64_t saved_step;   /* of the newest checkpoint; NO_STEP: none */
 
-  brim_plan *plan; /* of plan_epoch, or NULL */
-  uint64_t plan_epoch;
-  uint64_t epoch_steps;
-  uint64_t part; /* first part of the next step */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
 
@@ -44,7 +41,7 @@ typedef struct brim_trainer {
 /* start.c: checks everything, plans, takes all memory, opens the run folder and finds the place to begin at. */
 int brim_trainer_open(brim_trainer *trainer, const brim_named_dataset *evals, int eval_count, brim_error *err) BRIM_CHECK;
 void brim_trainer_close(brim_trainer *trainer);
-/* The plan of state.epoch, and the part that the next step begins with. */
+/* Makes the supply ready for the next step. */
 int brim_trainer_open_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 
 /* step.c: one optimizer step. Leaves the state pending; weights are as before when it fails. BRIM_E_CANCELLED when the runtime was

@@ -18,8 +18,8 @@ MAY_INCLUDE = {
     "ops": {"base"},
     "model": {"base", "text", "data", "batch", "ops"},
     "dist": {"base"},
-    "train": {"base", "text", "data", "batch", "ops", "model", "dist"},
-    "study": {"base", "text", "data", "batch", "ops", "model", "dist", "train"},
+    "train": {"base", "text", "data", "batch", "feed", "ops", "model", "dist"},
+    "study": {"base", "text", "data", "batch", "feed", "ops", "model", "dist", "train"},
     "report": {"base"},
 }
 # The public header of a folder is the folder's own; device.h is ops's, profile.h base's.

@@ -1,0 +1,209 @@
+#include "train/supply.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "train/evaluate.h"
+
+#define FEED_FILE "feed.json"
+
+/* ---- what is known beforehand ----------------------------------------------------------------------------- */
+
+static int check_feed(const brim_supply *s, brim_error *err) {
+  const brim_feed_options *how = brim_feed_how(s->feed);
+  const brim_group *group = &s->options->group;
+  int32_t world = how->plan.world_size > 1 ? how->plan.world_size : 1, most = brim_model_max_length(s->model);
+  int64_t slots, rows;
+  int32_t width;
+  if (how->rank != group->rank || world != group->world_size)
+    return brim_error_set(err, BRIM_E_USAGE, "the feed is of rank %d of %d, the run of rank %d of %d", (int)how->rank, (int)world,
+                          (int)group->rank, (int)group->world_size);
+  if (s->options->max_steps == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "max_steps: how many steps an epoch of a stream has is known only at its end, so "
+                                             "give the steps of the run");
+  if (!how->labels || !how->source.need_label)
+    return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
+  if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_outputs(s->model))
+    return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
+                          (int)how->labels->count, (int)brim_model_outputs(s->model));
+  brim_feed_limits(s->feed, &slots, &rows, &width);
+  if (width == 0 || width > most)
+    return brim_error_set(err, BRIM_E_USAGE, "the model has %d positions: give the feed a max_length of at most that", (int)most);
+  return BRIM_OK;
+}
+
+int brim_supply_check(const brim_supply *s, brim_error *err) {
+  if (s->feed)
+    return check_feed(s, err);
+  return brim_dataset_fits(s->model, s->dataset, s->options->plan.max_length, true, "training data", err);
+}
+
+int brim_supply_survey(const brim_supply *s, brim_survey *out, brim_error *err) {
+  if (!s->feed)
+    return brim_survey_run(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), s->options, out, err);
+  int64_t rows;
+  *out = (brim_survey){.limits = {.training = true}, .total_steps = s->options->max_steps};
+  brim_feed_limits(s->feed, &out->limits.max_slots, &rows, &out->limits.max_length);
+  out->limits.max_sequences = (int32_t)(rows < INT32_MAX ? rows : INT32_MAX);
+  return BRIM_OK;
+}
+
+void brim_supply_identity(const brim_supply *s, uint64_t *rows, uint64_t *fingerprint) {
+  *rows = s->feed ? 0 : brim_dataset_rows(s->dataset);
+  *fingerprint = s->feed ? 0 : brim_dataset_fingerprint(s->dataset);
+}
+
+/* ---- epochs ----------------------------------------------------------------------------------------------- */
+
+int brim_supply_open_epoch(brim_supply *s, uint64_t epoch, uint64_t epoch_step, brim_error *err) {
+  if (s->feed || (s->plan && s->plan_epoch == epoch))
+    return BRIM_OK;
+  brim_plan_free(s->plan);
+  s->plan = NULL;
+  BRIM_TRY(brim_plan_new(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), &s->options->plan, epoch,
+                         &s->plan, err));
+  s->plan_epoch = epoch;
+  s->epoch_steps = brim_plan_steps(s->plan);
+  brim_planned part;
+  for (s->part = 0; s->part < brim_plan_parts(s->plan); s->part++) {
+    brim_plan_part(s->plan, s->options->group.rank, s->part, &part);
+    if (part.step >= epoch_step)
+      break;
+  }
+  return BRIM_OK;
+}
+
+int brim_supply_over(brim_supply *s, uint64_t epoch, uint64_t epoch_step, bool *epoch_over, bool *all, brim_error *err) {
+  *all = false;
+  *epoch_over = !s->feed && epoch_step == s->epoch_steps;
+  if (!s->feed)
+    return BRIM_OK;
+  const brim_feed_options *how = brim_feed_how(s->feed);
+  BRIM_TRY(brim_feed_epoch_over(s->feed, epoch_over, err));
+  *all = *epoch_over && how->epochs && epoch + 1 >= how->epochs;
+  return BRIM_OK;
+}
+
+double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_step) {
+  if (s->feed)
+    return (double)epoch + (epoch_step ? brim_feed_share(s->feed) : 0.0);
+  return (double)epoch + (s->epoch_steps > 0 ? (double)epoch_step / (double)s->epoch_steps : 0.0);
+}
+
+void brim_supply_close(brim_supply *s) {
+  brim_plan_free(s->plan);
+  if (s->place.runtime)
+    brim_text_free(&s->place);
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------ */
+
+static void begin_step(brim_supply *s, uint32_t rows) {
+  s->open = true;
+  s->rows = rows;
+  s->tokens = s->slots = 0;
+}
+
+/* Counts come from the plan, which knows every rank's parts. */
+static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim_error *err) {
+  const brim_group *group = &s->options->group;
+  brim_planned part, mine, behind = {.step = UINT64_MAX};
+  brim_plan_part(s->plan, group->rank, s->part, &mine);
+  if (!s->open)
+    begin_step(s, mine.step_rows);
+  for (int32_t rank = 0; rank < group->world_size; rank++) {
+    brim_plan_part(s->plan, rank, s->part, &part);
+    s->tokens += (uint64_t)part.tokens, s->slots += (uint64_t)part.slots;
+  }
+  if (++s->part < brim_plan_parts(s->plan))
+    brim_plan_part(s->plan, group->rank, s->part, &behind);
+  *last = behind.step != mine.step;
+  s->batch->count = 0;
+  if (mine.count > 0)
+    BRIM_TRY(brim_batch_fill(s->batch, s->runtime, s->dataset, &mine, err));
+  *out = s->batch;
+  return BRIM_OK;
+}
+
+/* What brim_supply_check sees of a dataset before the run, and of a feed only here. */
+static int check_ids(const brim_supply *s, const brim_batch *batch, brim_error *err) {
+  int32_t words = brim_model_vocab_size(s->model);
+  for (int64_t i = 0; i < batch->tokens; i++)
+    if (batch->ids[i] >= words)
+      return brim_error_set(err, BRIM_E_MISMATCH, "the training data have token id %d, but the model has %d words: use its own "
+                                                  "tokenizer",
+                            (int)batch->ids[i], (int)words);
+  return BRIM_OK;
+}
+
+/* The ledger of a feed counts a step, over all ranks, when it begins. */
+static int next_of_feed(brim_supply *s, const brim_batch **out, bool *last, brim_error *err) {
+  brim_feed_ledger before, after;
+  brim_feed_tell(s->feed, &before);
+  BRIM_TRY(brim_feed_next(s->feed, out, err));
+  brim_feed_tell(s->feed, &after);
+  if (!s->open) {
+    bool same = before.epoch == after.epoch;
+    begin_step(s, (*out)->step_rows);
+    s->tokens = after.tokens - (same ? before.tokens : 0);
+    s->slots = after.slots - (same ? before.slots : 0);
+  }
+  *last = brim_feed_step_over(s->feed);
+  return check_ids(s, *out, err);
+}
+
+int brim_supply_next(brim_supply *s, const brim_batch **part, bool *last, brim_error *err) {
+  return s->feed ? next_of_feed(s, part, last, err) : next_of_plan(s, part, last, err);
+}
+
+int brim_supply_step_done(brim_supply *s, brim_error *err) {
+  s->open = false;
+  if (!s->feed)
+    return BRIM_OK;
+  if (!s->place.runtime)
+    brim_text_init(&s->place, s->runtime);
+  brim_text_clear(&s->place);
+  return brim_feed_save(s->feed, &s->place, err);
+}
+
+size_t brim_supply_row_text(const brim_supply *s, uint64_t row, char *text, size_t size) {
+  int used = s->feed ? snprintf(text, size, "%s row %llu", brim_path_name(brim_feed_file_name(s->feed, brim_feed_file(row))),
+                                (unsigned long long)brim_feed_record(row))
+                     : snprintf(text, size, "%llu", (unsigned long long)brim_dataset_origin(s->dataset, row));
+  return used < 0 ? 0 : (size_t)used < size ? (size_t)used : size;
+}
+
+/* ---- checkpoints ------------------------------------------------------------------------------------------ */
+
+int brim_supply_save(const brim_supply *s, const char *folder, brim_error *err) {
+  if (!s->feed)
+    return BRIM_OK;
+  char *path = brim_path_join(s->runtime, folder, FEED_FILE);
+  int status = path ? brim_file_write_all(s->runtime, path, s->place.data, s->place.length, err) : BRIM_NOMEM(err);
+  brim_release(s->runtime, path);
+  return status;
+}
+
+static int restore_feed(brim_supply *s, const char *path, brim_error *err) {
+  char *bytes;
+  size_t length;
+  BRIM_TRY(brim_file_read_all(s->runtime, path, 0, &bytes, &length, err));
+  int status = brim_feed_restore(s->feed, bytes, length, err);
+  if (!status)
+    status = brim_supply_step_done(s, err);
+  brim_runtime_release(s->runtime, bytes);
+  return status;
+}
+
+int brim_supply_restore(brim_supply *s, const char *folder, brim_error *err) {
+  if (!s->feed)
+    return BRIM_OK;
+  char *path = brim_path_join(s->runtime, folder, FEED_FILE);
+  int status = path ? restore_feed(s, path, err) : BRIM_NOMEM(err);
+  brim_release(s->runtime, path);
+  return status;
+}

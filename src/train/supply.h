@@ -1,0 +1,51 @@
+/* supply.h: where a run's steps come from: a plan over rows in memory, or a feed of rows that are larger than memory. */
+#ifndef BRIM_TRAIN_SUPPLY_H
+#define BRIM_TRAIN_SUPPLY_H
+#include "train/schedule.h"
+
+typedef struct brim_supply {
+  brim_runtime *runtime;
+  const brim_model *model;
+  const brim_train_options *options;
+  const brim_dataset *dataset; /* one of the two; borrowed */
+  brim_feed *feed;
+
+  brim_plan *plan; /* dataset: of plan_epoch, or NULL */
+  uint64_t plan_epoch, part, epoch_steps;
+  brim_batch *batch; /* dataset: filled for each part */
+  brim_text place;   /* feed: its state behind the last step that is over */
+
+  /* The step that is under way, or the last one. Counts are over all ranks. */
+  bool open;
+  uint64_t step;
+  uint32_t rows;
+  uint64_t tokens, slots;
+} brim_supply;
+
+/* Rows that the model cannot take are refused: all of a dataset here, those of a feed when they come. */
+int brim_supply_check(const brim_supply *supply, brim_error *err) BRIM_CHECK;
+/* Steps of the run, and what the largest part takes: of a dataset exactly, of a feed at most. */
+int brim_supply_survey(const brim_supply *supply, brim_survey *out, brim_error *err) BRIM_CHECK;
+/* What a checkpoint must find again. A feed has its own, finer words for it: rows is 0, and its state is compared. */
+void brim_supply_identity(const brim_supply *supply, uint64_t *rows, uint64_t *fingerprint);
+/* Makes ready to give the steps of `epoch` from `epoch_step` on. */
+int brim_supply_open_epoch(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, brim_error *err) BRIM_CHECK;
+void brim_supply_close(brim_supply *supply);
+
+/* This rank's next part of the step, borrowed until the next call; it may be empty. *last: the step has no further part. BRIM_END
+ * when a feed has no further step. */
+int brim_supply_next(brim_supply *supply, const brim_batch **part, bool *last, brim_error *err) BRIM_CHECK;
+/* The step counts: takes down where the supply stands behind it. */
+int brim_supply_step_done(brim_supply *supply, brim_error *err) BRIM_CHECK;
+/* Is the epoch over after `epoch_step` steps of it, and (a feed that is not endless) is all of it? */
+int brim_supply_over(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, bool *epoch_over, bool *all, brim_error *err) BRIM_CHECK;
+/* Epochs done, as a fraction. */
+double brim_supply_epochs(const brim_supply *supply, uint64_t epoch, uint64_t epoch_step);
+/* "row 12" or "a.csv row 12": a row of a part, as messages name it. Returns the length. */
+size_t brim_supply_row_text(const brim_supply *supply, uint64_t row, char *text, size_t size);
+
+/* A feed's place, in the folder of a checkpoint; nothing for a dataset. */
+int brim_supply_save(const brim_supply *supply, const char *folder, brim_error *err) BRIM_CHECK;
+int brim_supply_restore(brim_supply *supply, const char *folder, brim_error *err) BRIM_CHECK;
+
+#endif
