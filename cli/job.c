@@ -116,6 +116,7 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   if (v->schedule && !brim_schedule_parse(v->schedule, &o->schedule))
     return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --schedule allows a word that the library does not know");
   o->warmup_steps = (uint64_t)v->warmup_steps, o->warmup_ratio = v->warmup_ratio;
+  o->freeze = v->freeze, o->checkpoint_activations = v->checkpoint_activations;
   if (v->log_every)
     o->log_every = (uint64_t)v->log_every;
   o->eval_every = (uint64_t)v->eval_every, o->save_every = (uint64_t)v->save_every;

@@ -38,6 +38,15 @@ void cli_job_close(cli_job *job);
   REAL("epochs", epochs, "E", 0, 1e6, .letter = 'e', .fallback = "1", .help = "passes over the data; may be a fraction"),        \
       INTEGER("max-steps", max_steps, "N", 1, CLI_MANY, .shown = "by --epochs", .help = "optimizer steps, instead of --epochs")
 
+#define CLI_OPTIONS_METHODS                                                                                                      \
+  HEADING("Methods"),                                                                                                            \
+      TEXT("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing",                                            \
+           .help = "leave as they are: embeddings, layers:N or N (the embeddings and the lowest N layers), or encoder (all but " \
+                   "the head); what is frozen takes no backward and no optimizer memory"),                                       \
+      FLAG("checkpoint-activations", checkpoint_activations, .aliases = "gradient-checkpointing",                                \
+           .help = "keep only the input of each layer and compute the rest again in backward: less memory, more time, the same " \
+                   "result")
+
 #define CLI_OPTIONS_OPTIMIZER                                                                                                    \
   HEADING("Optimizer"),                                                                                                          \
       REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .help = "largest learning rate"),              \
@@ -56,8 +65,6 @@ void cli_job_close(cli_job *job);
 
 #define CLI_OPTIONS_MACHINE                                                                                                      \
   HEADING("Machine"), CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),                       \
-      CHOICE("precision", precision, "fp32|bf16|fp16", .fallback = "fp32", .help = "arithmetic; this version has fp32"),         \
-      REFUSED("gradient-checkpointing", .aliases = "checkpoint-activations",                                                     \
-              .help = "this version keeps all activations; lower the memory with --max-tokens, which changes no result")
+      CHOICE("precision", precision, "fp32|bf16|fp16", .fallback = "fp32", .help = "arithmetic; this version has fp32")
 
 #endif

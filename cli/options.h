@@ -62,10 +62,10 @@ typedef struct cli_values {
   bool drop_last;
   int64_t seed, epoch, rank, world_size;
   /* training */
-  const char *model, *task, *precision, *device, *best_metric, *schedule;
+  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze;
   double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size;
-  bool resume;
+  bool resume, checkpoint_activations;
   const char *profile;
   const char *compared;
   /* inspect */

@@ -20,6 +20,7 @@ static const cli_option options[] = {
     FLAG("overwrite", overwrite, .help = "replace what is in --output"),
     HEADING("Batches"),
     CLI_OPTIONS_PLAN,
+    CLI_OPTIONS_METHODS,
     CLI_OPTIONS_OPTIMIZER,
     HEADING("Rhythm, in optimizer steps"),
     INTEGER("log-every", log_every, "N", 1, CLI_MANY, .fallback = "1", .help = "a line in log.jsonl"),

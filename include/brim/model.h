@@ -82,7 +82,18 @@ BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
 BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
 BRIM_API int64_t brim_model_flat_size(const brim_model *model);   /* elements of the flat buffers, padding included */
 BRIM_API float *brim_model_values(brim_model *model);
-BRIM_API float *brim_model_gradients(brim_model *model);          /* NULL before brim_model_prepare with training */
+/* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
+ * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
+BRIM_API float *brim_model_gradients(brim_model *model);
+
+/* What training leaves as it is: "embeddings" (with their layer norm), "layers:N" or "N" (the embeddings and the lowest N layers),
+ * "encoder" (all but the head, to which BERT's pooler belongs), NULL or "" (nothing). Frozen parts compute as before, dropout too,
+ * but have no gradient, no moments, no part in the gradient's norm and no backward; no weight decay touches them. Gradients and
+ * moments of an earlier prepare are given back when this changes something. BRIM_E_USAGE: another text, or too many layers. */
+BRIM_API int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) BRIM_CHECK;
+BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddings", "layers:N", "encoder" */
+/* Elements of the flat buffers before the first that is trained. */
+BRIM_API int64_t brim_model_trained_offset(const brim_model *model);
 
 /* Slots are what is computed: real tokens when ragged, rows x width when padded. */
 typedef struct brim_model_limits {
@@ -91,10 +102,11 @@ typedef struct brim_model_limits {
   int32_t max_length;     /* longest sequence or width */
   bool training;
   bool all_tokens;        /* training passes may ask for all tokens (predictions always may) */
+  bool checkpoint_activations; /* keep the input of each layer only; backward runs its forward again. The same bits */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
- * gradients and moments. Values are held already. A token costs 40 hidden bytes a layer in training where intermediate = 4
- * hidden. */
+ * gradients and moments. Values are held already. A token costs 40 hidden bytes a trained layer in training where intermediate = 4
+ * hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
 /* Allocates everything for batches within the limits; later calls within them allocate nothing. A model prepared for training
  * serves predictions within the same limits too. May be called again: moments and gradients, once there, are kept, and a call for
@@ -128,7 +140,7 @@ typedef struct brim_adamw {
   double clip;            /* largest gradient norm; 0: no clipping */
   uint64_t step;          /* from 1: bias correction */
 } brim_adamw;
-/* Moments are two flat buffers like the values, owned by the model after prepare(training), saved in checkpoints. */
+/* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. */
 BRIM_API float *brim_model_moment1(brim_model *model);
 BRIM_API float *brim_model_moment2(brim_model *model);
 /* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
@@ -141,7 +153,7 @@ BRIM_API void brim_model_state_written(brim_model *model);
 BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) BRIM_CHECK;
 
 /* Useful FLOPs of a full forward and backward over texts of these lengths s: the sum of 6 N s + 12 L H s^2, with N weights in the
- * layers, L layers and hidden size H; a third of it without training. */
+ * layers, L layers and hidden size H; a third of it without training, and for layers that are frozen. */
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
 
 /* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */

@@ -23,6 +23,9 @@ typedef struct brim_train_options {
   brim_plan_options plan;      /* batching, padding, batch_size, max_tokens, ... */
   double epochs;               /* ignored when max_steps > 0; a fraction of an epoch is its first batches */
   uint64_t max_steps;
+  /* model */
+  const char *freeze;          /* what is not trained: brim_model_freeze; NULL: everything is */
+  bool checkpoint_activations; /* less memory for a third more computing: brim_model_limits */
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
   brim_schedule schedule;

@@ -15,13 +15,18 @@ typedef struct step {
   brim_rows rows;
   int32_t hidden, intermediate;
   const real *v;
-  real *g;
+  bool lowest; /* nothing below is trained: nobody needs the gradient of the layer's input */
 } step;
 
-/* The layer's input: of the first layer it was kept, else the norm before it is made anew into slots.x. */
+/* Gradient of a weight or bias. */
+static real *grad(const step *t, int64_t offset) {
+  return brim_model_gradient(t->m, offset);
+}
+
+/* The layer's input, if it was kept; else the norm before it is made anew into slots.x. */
 static const real *layer_input(const step *t) {
-  if (t->layer == 0)
-    return t->s->embedded;
+  if (t->l->input)
+    return t->l->input;
   const brim_layer_slots *before = &t->s->layers[t->layer - 1];
   const brim_pair_at *norm = &t->m->parameters.layers[t->layer - 1].output_norm;
   t->m->ops->norm_forward(&t->m->context, t->m->tape.layout.slots, t->hidden, before->output_sum, before->output_mean,
@@ -38,18 +43,18 @@ static void feed_forward_backward(const step *t) {
   const int64_t rows = t->rows.count;
   const brim_dropout dropout = brim_model_output_dropout(t->m, t->layer);
   ops->norm_backward(c, &t->m->tape.layout, &t->rows, hidden, t->l->output_sum, t->l->output_mean, t->l->output_rstd,
-                     t->v + t->at->output_norm.weight, &dropout, s->gradient, s->y, s->branch, t->g + t->at->output_norm.weight,
-                     t->g + t->at->output_norm.bias);
+                     t->v + t->at->output_norm.weight, &dropout, s->gradient, s->y, s->branch, grad(t, t->at->output_norm.weight),
+                     grad(t, t->at->output_norm.bias));
   ops->linear_backward(c, rows, intermediate, hidden, NULL, intermediate, t->v + t->at->down.weight, s->branch, hidden, s->wide,
                        intermediate, false, NULL, NULL);
   ops->act_backward(c, rows * intermediate, t->m->config.activation, t->l->pre, s->wide, s->wide);
   ops->act_forward(c, rows * intermediate, t->m->config.activation, t->l->pre, t->l->pre); /* its last use was the line above */
   ops->linear_backward(c, rows, intermediate, hidden, t->l->pre, intermediate, NULL, s->branch, hidden, NULL, 0, false,
-                       t->g + t->at->down.weight, t->g + t->at->down.bias);
+                       grad(t, t->at->down.weight), grad(t, t->at->down.bias));
   ops->norm_forward(c, rows, hidden, t->l->attention_sum, t->l->attention_mean, t->l->attention_rstd,
                     t->v + t->at->attention_norm.weight, t->v + t->at->attention_norm.bias, s->x);
   ops->linear_backward(c, rows, hidden, intermediate, s->x, hidden, t->v + t->at->up.weight, s->wide, intermediate, s->y, hidden,
-                       true, t->g + t->at->up.weight, t->g + t->at->up.bias);
+                       true, grad(t, t->at->up.weight), grad(t, t->at->up.bias));
 }
 
 /* y = norm(x + dropout(context W)): from the gradient of y (slots.y) to that of x on the residual path (slots.gradient) and of
@@ -59,10 +64,10 @@ static void projection_backward(const step *t) {
   const brim_dropout dropout = brim_model_attention_output_dropout(t->m, t->layer);
   t->m->ops->norm_backward(&t->m->context, &t->m->tape.layout, &t->rows, t->hidden, t->l->attention_sum, t->l->attention_mean,
                            t->l->attention_rstd, t->v + t->at->attention_norm.weight, &dropout, s->y, s->gradient, s->branch,
-                           t->g + t->at->attention_norm.weight, t->g + t->at->attention_norm.bias);
+                           grad(t, t->at->attention_norm.weight), grad(t, t->at->attention_norm.bias));
   t->m->ops->linear_backward(&t->m->context, t->rows.count, t->hidden, t->hidden, t->l->context, t->hidden,
                              t->v + t->at->attention_output.weight, s->branch, t->hidden, s->y, t->hidden, false,
-                             t->g + t->at->attention_output.weight, t->g + t->at->attention_output.bias);
+                             grad(t, t->at->attention_output.weight), grad(t, t->at->attention_output.bias));
 }
 
 /* q, k, v = x W for all tokens: adds to the gradient of x. */
@@ -76,8 +81,8 @@ static void attention_backward(const step *t) {
   a.dv = s->wide + 2 * hidden;
   t->m->ops->attention_backward(&t->m->context, &a);
   t->m->ops->linear_backward(&t->m->context, t->rows.count, hidden, 3 * hidden, layer_input(t), hidden,
-                             t->v + t->at->query.weight, s->wide, 3 * hidden, s->gradient, hidden, true,
-                             t->g + t->at->query.weight, t->g + t->at->query.bias);
+                             t->v + t->at->query.weight, s->wide, 3 * hidden, t->lowest ? NULL : s->gradient, hidden, true,
+                             grad(t, t->at->query.weight), grad(t, t->at->query.bias));
 }
 
 /* The same where only first tokens have queries: their gradient [n, H] goes on as one of all tokens [R, H]. */
@@ -95,13 +100,16 @@ static void first_attention_backward(const step *t) {
   const real *x = layer_input(t);
   real *first_x = s->y, *first_gradient = s->head_gradient;
   ops->gather_rows(c, &t->rows, hidden, x, hidden, first_x);
-  ops->linear_backward(c, t->rows.count, hidden, hidden, first_x, hidden, t->v + t->at->query.weight, s->branch, hidden,
-                       s->gradient, hidden, true, t->g + t->at->query.weight, t->g + t->at->query.bias);
+  real *dx = t->lowest ? NULL : s->gradient;
+  ops->linear_backward(c, t->rows.count, hidden, hidden, first_x, hidden, t->v + t->at->query.weight, s->branch, hidden, dx,
+                       hidden, true, grad(t, t->at->query.weight), grad(t, t->at->query.bias));
   const brim_rows all = {.count = t->rows.count};
-  ops->gather_rows(c, &all, hidden, s->gradient, hidden, first_gradient);
-  ops->linear_backward(c, slots, hidden, 2 * hidden, x, hidden, t->v + t->at->key.weight, s->wide, 2 * hidden, s->gradient,
-                       hidden, false, t->g + t->at->key.weight, t->g + t->at->key.bias);
-  ops->scatter_rows(c, &t->rows, hidden, first_gradient, s->gradient, hidden);
+  if (dx)
+    ops->gather_rows(c, &all, hidden, dx, hidden, first_gradient);
+  ops->linear_backward(c, slots, hidden, 2 * hidden, x, hidden, t->v + t->at->key.weight, s->wide, 2 * hidden, dx, hidden, false,
+                       grad(t, t->at->key.weight), grad(t, t->at->key.bias));
+  if (dx)
+    ops->scatter_rows(c, &t->rows, hidden, first_gradient, dx, hidden);
 }
 
 static void layer_backward(brim_model *m, int32_t layer) {
@@ -114,7 +122,7 @@ static void layer_backward(brim_model *m, int32_t layer) {
                   .hidden = m->config.hidden,
                   .intermediate = m->config.intermediate,
                   .v = m->values,
-                  .g = m->gradients};
+                  .lowest = m->frozen > 0 && layer == brim_model_lowest_layer(m)};
   feed_forward_backward(&t);
   projection_backward(&t);
   if (brim_model_first_only(m, layer))
@@ -126,14 +134,14 @@ static void layer_backward(brim_model *m, int32_t layer) {
 /* Row `row` of a table has no gradient, as with PyTorch's padding_idx. */
 static void clear_row(brim_model *m, int64_t table, int32_t row) {
   if (row >= 0)
-    m->ops->zero(&m->context, m->config.hidden, m->gradients + table + (int64_t)row * m->config.hidden);
+    m->ops->zero(&m->context, m->config.hidden, brim_model_gradient(m, table + (int64_t)row * m->config.hidden));
 }
 
 static void embedding_backward(brim_model *m) {
   const brim_slots *s = &m->tape.stage->slots;
   const brim_parameters *p = &m->parameters;
   const brim_embed embed = brim_model_embed(m);
-  real *g = m->gradients;
+  real *g = m->gradients; /* of all values, since those of the embeddings are the first */
   m->ops->embed_backward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, s->gradient, s->y, g + p->word,
                          g + p->position, p->type < 0 ? NULL : g + p->type, g + p->embed_norm.weight, g + p->embed_norm.bias);
   clear_row(m, p->word, m->config.pad_id);
@@ -151,16 +159,22 @@ static void spread_head_gradient(brim_model *m) {
   m->ops->scatter_rows(&m->context, &first, hidden, s->head_gradient, s->gradient, hidden);
 }
 
+/* From the head down to the lowest part that is trained. What checkpoints did not keep is still there for the last layer, since
+ * its forward was the last one, and made anew for those below. */
 static int run(brim_model *m, brim_error *err) {
-  const int32_t last = m->config.layers - 1;
+  const int32_t last = m->config.layers - 1, lowest = brim_model_lowest_layer(m);
+  const brim_slots *s = &m->tape.stage->slots;
   brim_head_backward(m);
-  if (!brim_model_first_only(m, last))
+  if (lowest <= last && !brim_model_first_only(m, last))
     spread_head_gradient(m);
-  for (int32_t layer = last; layer >= 0; layer--) {
+  for (int32_t layer = last; layer >= lowest; layer--) {
     BRIM_TRY(brim_check_cancel(m->runtime, err));
+    if (m->tape.stage->limits.checkpoint_activations && layer < last)
+      brim_layer_forward(m, layer, s->layers[layer].input, s->x);
     layer_backward(m, layer);
   }
-  embedding_backward(m);
+  if (m->frozen == 0)
+    embedding_backward(m);
   return BRIM_OK;
 }
 

@@ -19,13 +19,13 @@ static void project(brim_model *m, int32_t layer, const real *x) {
   const brim_rows first = brim_model_first_rows(m);
   m->ops->linear_forward(&m->context, slots, hidden, 2 * hidden, x, hidden, m->values + at->key.weight, m->values + at->key.bias,
                          qkv, 2 * hidden);
-  m->ops->gather_rows(&m->context, &first, hidden, x, hidden, s->wide);
-  m->ops->linear_forward(&m->context, first.count, hidden, hidden, s->wide, hidden, m->values + at->query.weight,
+  m->ops->gather_rows(&m->context, &first, hidden, x, hidden, s->first_input);
+  m->ops->linear_forward(&m->context, first.count, hidden, hidden, s->first_input, hidden, m->values + at->query.weight,
                          m->values + at->query.bias, s->first_query, hidden);
 }
 
-/* One layer from x to `out`, which may be x itself. What feeds the residual of a first-only layer was gathered into `wide`. */
-static void layer_forward(brim_model *m, int32_t layer, const real *x, real *out) {
+/* What feeds the residual of a first-only layer was gathered. */
+void brim_layer_forward(brim_model *m, int32_t layer, const real *x, real *out) {
   const brim_slots *s = &m->tape.stage->slots;
   const brim_layer_slots *l = &s->layers[layer];
   const brim_layer_at *at = &m->parameters.layers[layer];
@@ -40,7 +40,7 @@ static void layer_forward(brim_model *m, int32_t layer, const real *x, real *out
   m->ops->attention_forward(&m->context, &attention);
   m->ops->linear_residual_norm_forward(
       &m->context, layout, &rows, hidden, hidden, l->context, v + at->attention_output.weight, v + at->attention_output.bias,
-      &attention_dropout, brim_model_first_only(m, layer) ? s->wide : x, v + at->attention_norm.weight,
+      &attention_dropout, brim_model_first_only(m, layer) ? s->first_input : x, v + at->attention_norm.weight,
       v + at->attention_norm.bias, eps, l->attention_sum, l->attention_mean, l->attention_rstd, s->y);
   m->ops->linear_act_forward(&m->context, rows.count, hidden, intermediate, s->y, v + at->up.weight, v + at->up.bias,
                              m->config.activation, l->pre, s->wide);
@@ -49,14 +49,20 @@ static void layer_forward(brim_model *m, int32_t layer, const real *x, real *out
                                        v + at->output_norm.bias, eps, l->output_sum, l->output_mean, l->output_rstd, out);
 }
 
+/* Input of a layer: its own, if it is kept. */
+static real *layer_input(const brim_slots *s, int32_t layer) {
+  return s->layers[layer].input ? s->layers[layer].input : s->x;
+}
+
 static int encode(brim_model *m, brim_error *err) {
   const brim_slots *s = &m->tape.stage->slots;
   const brim_embed embed = brim_model_embed(m);
   const int32_t last = m->config.layers - 1, hidden = m->config.hidden;
-  m->ops->embed_forward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, s->embedded);
+  m->ops->embed_forward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, layer_input(s, 0));
   for (int32_t layer = 0; layer <= last; layer++) {
     BRIM_TRY(brim_check_cancel(m->runtime, err));
-    layer_forward(m, layer, layer == 0 ? s->embedded : s->x, brim_model_first_only(m, layer) ? s->head_input : s->x);
+    real *out = layer < last ? layer_input(s, layer + 1) : brim_model_first_only(m, layer) ? s->head_input : s->x;
+    brim_layer_forward(m, layer, layer_input(s, layer), out);
   }
   if (!brim_model_first_only(m, last)) {
     const brim_rows first = brim_model_first_rows(m);

@@ -38,16 +38,17 @@ void brim_head_backward(brim_model *model) {
   const brim_rows first = brim_model_first_rows(model);
   const int32_t width = model->config.hidden, outputs = model->config.labels.count;
   const brim_dropout before = input_dropout(model), after = hidden_dropout(model);
-  real *d = s->head_gradient, *g = model->gradients;
+  real *d = s->head_gradient;
   model->ops->linear_backward(&model->context, first.count, width, outputs, s->head_dropped, width,
-                              model->values + p->output.weight, s->dlogits, outputs, d, width, false, g + p->output.weight,
-                              g + p->output.bias);
+                              model->values + p->output.weight, s->dlogits, outputs, d, width, false,
+                              brim_model_gradient(model, p->output.weight), brim_model_gradient(model, p->output.bias));
   if (after.on)
     model->ops->dropout(&model->context, layout, &first, width, &after, d, d);
   model->ops->act_backward(&model->context, (int64_t)first.count * width, model->config.family->head_activation, s->head_hidden,
                            d, d);
   model->ops->linear_backward(&model->context, first.count, width, width, s->head_input, width, model->values + p->dense.weight,
-                              d, width, s->gradient, width, false, g + p->dense.weight, g + p->dense.bias);
-  if (before.on)
+                              d, width, s->gradient, width, false, brim_model_gradient(model, p->dense.weight),
+                              brim_model_gradient(model, p->dense.bias));
+  if (before.on && s->gradient)
     model->ops->dropout(&model->context, layout, &first, width, &before, s->gradient, s->gradient);
 }

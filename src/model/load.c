@@ -155,5 +155,5 @@ double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_
     const double length = lengths[i];
     total += 2 * weights * length + 4 * layers * hidden * length * length;
   }
-  return training ? 3 * total : total;
+  return training ? total * (1 + 2 * (layers - brim_model_lowest_layer(model)) / layers) : total;
 }

@@ -58,6 +58,7 @@ static void carve_layout(carver *c, const brim_model_limits *limits, brim_slots 
 
 /* A layer whose tensors have `rows` rows, and whose keys and values have `slots`. */
 static void carve_kept_layer(carver *c, const brim_config *config, int64_t slots, int64_t rows, brim_layer_slots *l) {
+  l->input = NULL;
   l->qkv = carve_reals(c, slots, (rows < slots ? 2 : 3) * (int64_t)config->hidden);
   l->context = carve_reals(c, rows, config->hidden);
   l->lse = carve_reals(c, rows, config->heads);
@@ -70,48 +71,64 @@ static void carve_kept_layer(carver *c, const brim_config *config, int64_t slots
   l->output_rstd = carve_reals(c, rows, 1);
 }
 
-/* Training keeps every layer. */
-static void carve_kept(carver *c, const brim_config *config, const brim_model_limits *limits, brim_slots *s) {
-  const int64_t slots = limits->max_slots;
-  const int64_t last_rows = limits->all_tokens || limits->max_sequences > slots ? slots : limits->max_sequences;
-  s->embed_sum = carve_reals(c, slots, config->hidden);
-  s->embedded = carve_reals(c, slots, config->hidden);
-  s->gradient = carve_reals(c, slots, config->hidden);
-  s->branch = carve_reals(c, slots, config->hidden);
-  s->dlogits = carve_reals(c, limits->max_sequences, config->labels.count);
-  s->head_gradient = carve_reals(c, limits->max_sequences, config->hidden);
-  for (int32_t i = 0; i < config->layers; i++) {
-    brim_layer_slots unused; /* while counting there are no slots yet */
-    brim_layer_slots *layer = s->layers ? &s->layers[i] : &unused;
-    carve_kept_layer(c, config, slots, i == config->layers - 1 ? last_rows : slots, layer);
-  }
-}
-
-/* A prediction has one set for all layers, and sums in the memory of what they add to. */
-static void carve_passing(carver *c, const brim_config *config, const brim_model_limits *limits, brim_slots *s) {
-  const int64_t slots = limits->max_slots;
+/* Layers that keep nothing share all memory, sums lie in the memory of what they add to. */
+static void carve_passing(carver *c, const brim_config *config, int64_t slots, int32_t layers, brim_slots *s) {
   brim_layer_slots one = {
-      .qkv = carve_reals(c, slots, 3 * (int64_t)config->hidden),
-      .context = carve_reals(c, slots, config->hidden),
+      .qkv = s->wide,
+      .context = s->branch,
       .lse = carve_reals(c, slots, config->heads),
       .attention_mean = carve_reals(c, slots, 1),
       .attention_rstd = carve_reals(c, slots, 1),
+      .attention_sum = s->x,
+      .output_sum = s->y,
   };
-  one.attention_sum = s->x;
-  one.output_sum = s->y;
   one.output_mean = one.attention_mean;
   one.output_rstd = one.attention_rstd;
-  s->embed_sum = s->y;
-  s->embedded = s->x;
-  for (int32_t i = 0; s->layers && i < config->layers; i++)
+  for (int32_t i = 0; s->layers && i < layers; i++)
     s->layers[i] = one;
+}
+
+/* Layers from `lowest` on: each with a set of its own, or with its input alone and one set for all. */
+static void carve_kept(carver *c, const brim_config *config, const brim_model_limits *limits, int32_t lowest, brim_slots *s) {
+  const int64_t slots = limits->max_slots;
+  const int32_t last = config->layers - 1;
+  const int64_t last_rows = limits->all_tokens || limits->max_sequences > slots ? slots : limits->max_sequences;
+  brim_layer_slots shared, unused; /* while counting there are no slots yet */
+  if (limits->checkpoint_activations && lowest < last)
+    carve_kept_layer(c, config, slots, slots, &shared);
+  for (int32_t i = lowest; i <= last; i++) {
+    brim_layer_slots *layer = s->layers ? &s->layers[i] : &unused;
+    if (limits->checkpoint_activations && lowest < last)
+      *layer = shared;
+    else
+      carve_kept_layer(c, config, slots, i == last ? last_rows : slots, layer);
+    if (i == lowest || limits->checkpoint_activations)
+      layer->input = carve_reals(c, slots, config->hidden);
+  }
+}
+
+static void carve_training(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots *s) {
+  const brim_config *config = &m->config;
+  const int64_t slots = limits->max_slots, n = limits->max_sequences;
+  const int32_t lowest = brim_model_lowest_layer(m);
+  s->dlogits = carve_reals(c, n, config->labels.count);
+  s->head_gradient = carve_reals(c, n, config->hidden);
+  if (lowest < config->layers)
+    s->gradient = carve_reals(c, slots, config->hidden);
+  s->embed_sum = m->frozen ? s->y : carve_reals(c, slots, config->hidden);
+  if (lowest > 0)
+    carve_passing(c, config, slots, lowest, s);
+  carve_kept(c, config, limits, lowest, s);
+}
+
+static void carve_prediction(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots *s) {
+  s->embed_sum = s->y;
+  carve_passing(c, &m->config, limits->max_slots, m->config.layers, s);
 }
 
 static void carve_slots(const brim_model *m, const brim_model_limits *limits, carver *c, brim_slots *s) {
   const brim_config *config = &m->config;
   const int64_t slots = limits->max_slots, n = limits->max_sequences, hidden = config->hidden;
-  const int64_t least = limits->training ? 3 * hidden : hidden;
-  const int64_t wide = config->intermediate < least ? least : config->intermediate;
   const brim_ops_limits ops = {.max_slots = slots,
                                .max_sequences = limits->max_sequences,
                                .max_length = limits->max_length,
@@ -124,16 +141,18 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, ca
   s->embed_rstd = carve_reals(c, slots, 1);
   s->x = carve_reals(c, slots, hidden);
   s->y = carve_reals(c, slots, hidden);
-  s->wide = carve_reals(c, slots, wide);
+  s->branch = carve_reals(c, slots, hidden);
+  s->wide = carve_reals(c, slots, config->intermediate < 3 * hidden ? 3 * hidden : config->intermediate);
+  s->first_input = carve_reals(c, n, hidden);
   s->first_query = carve_reals(c, n, hidden);
   s->head_input = carve_reals(c, n, hidden);
   s->head_hidden = carve_reals(c, n, hidden);
   s->head_dropped = carve_reals(c, n, hidden);
   s->logits = carve_reals(c, n, config->labels.count);
   if (limits->training)
-    carve_kept(c, config, limits, s);
+    carve_training(c, m, limits, s);
   else
-    carve_passing(c, config, limits, s);
+    carve_prediction(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
   s->workspace = carve(c, s->workspace_size, 1);
 }
@@ -165,15 +184,21 @@ typedef struct state_pieces {
   brim_update_range *ranges;
   uint8_t *touched, *alive;
   size_t table_rows;
+  int32_t first; /* trained parameter */
 } state_pieces;
 
+/* Of what is trained: the parameters from some index on. */
 static state_pieces carve_state(const brim_model *m, carver *c) {
   const brim_parameters *p = &m->parameters;
-  state_pieces s = {.gradients = carve_reals(c, p->flat_size, 1),
-                    .moment1 = carve_reals(c, p->flat_size, 1),
-                    .moment2 = carve_reals(c, p->flat_size, 1),
-                    .ranges = carve(c, (size_t)p->count, sizeof *s.ranges)};
-  for (int32_t i = 0; i < p->count; i++)
+  const int64_t trained = p->flat_size - m->trained;
+  state_pieces s = {0};
+  while (p->list[s.first].offset < m->trained)
+    s.first++;
+  s.gradients = carve_reals(c, trained, 1);
+  s.moment1 = carve_reals(c, trained, 1);
+  s.moment2 = carve_reals(c, trained, 1);
+  s.ranges = carve(c, (size_t)(p->count - s.first), sizeof *s.ranges);
+  for (int32_t i = s.first; i < p->count; i++)
     if (p->list[i].sparse_rows)
       s.table_rows += (size_t)p->list[i].shape[0];
   s.touched = carve(c, s.table_rows, 1);
@@ -181,11 +206,12 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
   return s;
 }
 
-static void make_ranges(brim_model *m) {
+static void make_ranges(brim_model *m, int32_t first) {
   size_t row = 0;
-  for (int32_t i = 0; i < m->parameters.count; i++) {
-    const brim_parameter *p = &m->parameters.list[i];
-    m->ranges[i] = (brim_update_range){.offset = p->offset, .count = p->count, .decay = p->decay};
+  m->range_count = m->parameters.count - first;
+  for (int32_t i = 0; i < m->range_count; i++) {
+    const brim_parameter *p = &m->parameters.list[first + i];
+    m->ranges[i] = (brim_update_range){.offset = p->offset - m->trained, .count = p->count, .decay = p->decay};
     if (!p->sparse_rows)
       continue;
     m->ranges[i].row_size = p->shape[1];
@@ -215,7 +241,7 @@ static int take_state(brim_model *m, brim_error *err) {
   m->alive = s.alive;
   m->table_rows = s.table_rows;
   m->dirty = false;
-  make_ranges(m);
+  make_ranges(m, s.first);
   return BRIM_OK;
 }
 
@@ -271,12 +297,18 @@ static void release_work(brim_model *m) {
   m->work_size = 0;
 }
 
-void brim_model_release_memory(brim_model *model) {
-  release_work(model);
+void brim_model_release_state(brim_model *model) {
   if (model->state_block)
     brim_unpoison(model->state_block, model->state_size);
   brim_release(model->runtime, model->state_block);
   model->state_block = NULL;
+  model->gradients = model->moment1 = model->moment2 = NULL;
+  model->train.limits.max_slots = 0;
+}
+
+void brim_model_release_memory(brim_model *model) {
+  release_work(model);
+  brim_model_release_state(model);
 }
 
 static int take_work(brim_model *m, size_t size, brim_error *err) {

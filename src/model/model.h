@@ -10,11 +10,15 @@
 
 /* What a training forward keeps of a layer: 10 R H values where F = 4H, and the norms' and softmax' sums. Outputs of the norms
  * and the activation are made anew in backward. The last layer has n rows instead of R (but for keys and values), unless the pass
- * is for all tokens. */
+ * is for all tokens.
+ *
+ * With checkpoints the trained layers share one such set and each keeps its input; backward runs their forward again. Frozen
+ * layers, and all layers of a prediction, pass through shared memory and keep nothing. */
 typedef struct brim_layer_slots {
-  real *qkv;                                             /* [R, 3H]; last layer: keys and values [R, 2H] */
-  real *context;                                         /* [R, H] */
-  real *lse;                                             /* [A, R] */
+  real *input;   /* [R, H] of the lowest trained layer, with checkpoints of each; or NULL */
+  real *qkv;     /* [R, 3H]; last layer: keys and values [R, 2H] */
+  real *context; /* [R, H] */
+  real *lse;     /* [A, R] */
   real *attention_sum, *attention_mean, *attention_rstd; /* [R, H], [R], [R] */
   real *pre;                                             /* [R, F] */
   real *output_sum, *output_mean, *output_rstd;          /* [R, H], [R], [R] */
@@ -27,9 +31,8 @@ typedef struct brim_slots {
   int32_t *offsets, *lengths;                                    /* [n+1], [n] */
   uint32_t *places;                                              /* [n] */
   real *embed_sum, *embed_mean, *embed_rstd;                     /* [R, H], [R], [R] */
-  real *embedded;                                                /* [R, H] input of the first layer */
-  brim_layer_slots *layers;                                      /* [L], in the arena; all the same memory in a prediction */
-  real *first_query;                                             /* [n, H] queries of the last layer */
+  brim_layer_slots *layers;                                      /* [L], in the arena */
+  real *first_input, *first_query;                               /* [n, H] of the last layer: rows of its input, queries */
   real *x, *y, *wide;                                            /* [R, H], [R, H], [R, max(F, 3H)] */
   real *gradient, *branch;                                       /* [R, H], [R, H] */
   real *head_input, *head_hidden, *head_dropped, *head_gradient; /* [n, H] */
@@ -65,9 +68,13 @@ struct brim_model {
   brim_ops_context context;
 
   real *values;
-  real *gradients, *moment1, *moment2; /* NULL before prepare(training) */
-  brim_update_range *ranges;           /* [parameters.count] */
-  uint8_t *touched, *alive;            /* a byte for each row of each table */
+  int32_t frozen;                      /* parts from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
+  char frozen_name[24];                /* the same in words */
+  int64_t trained;                     /* offset of the first trained value */
+  real *gradients, *moment1, *moment2; /* of values[trained ..]; NULL before prepare(training) */
+  brim_update_range *ranges;           /* [range_count], one a trained tensor; offsets count from `trained` */
+  int32_t range_count;
+  uint8_t *touched, *alive; /* a byte for each row of each trained table */
   size_t table_rows;
   bool dirty; /* gradients may hold something */
   void *state_block;
@@ -83,6 +90,16 @@ struct brim_model {
 /* Operations from now on work in this stage's memory. */
 void brim_model_enter(brim_model *model, const brim_stage *stage);
 void brim_model_release_memory(brim_model *model);
+/* Gradients and moments; the model must be prepared anew before it is trained. */
+void brim_model_release_state(brim_model *model);
+
+/* ---- freeze.c */
+/* The lowest layer that is trained; the number of layers: only the head is. */
+int32_t brim_model_lowest_layer(const brim_model *model);
+/* Where the gradient of the parameter at `offset` is added up; NULL: it is frozen. */
+static inline real *brim_model_gradient(const brim_model *model, int64_t offset) {
+  return offset < model->trained ? NULL : model->gradients + (offset - model->trained);
+}
 
 /* ---- batch_layout.c: checks a batch and lays it out in the slots of the model's tape */
 int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool labels,
@@ -106,9 +123,13 @@ bool brim_model_first_only(const brim_model *model, int32_t layer);
 brim_rows brim_model_first_rows(const brim_model *model);
 brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer);
 
+/* ---- forward.c */
+/* One layer from x to `out`, which may be x itself unless the layer is kept for backward. */
+void brim_layer_forward(brim_model *model, int32_t layer, const real *x, real *out);
+
 /* ---- head.c */
 void brim_head_forward(brim_model *model);
-/* From dlogits to the gradient of the first tokens, slots.gradient [n, H]. */
+/* From dlogits to the gradient of the first tokens, slots.gradient [n, H], if anything below the head is trained. */
 void brim_head_backward(brim_model *model);
 
 /* ---- update.c */

@@ -5,7 +5,7 @@
 #include "base/status.h"
 #include "model/model.h"
 
-/* The range of the table at `offset`. */
+/* The range of the table at `offset`. A table that is trained makes all parameters trained: offsets are those of the values. */
 static brim_update_range *find_range(brim_model *m, int64_t offset) {
   int32_t i = 0;
   while (m->ranges[i].offset != offset)
@@ -18,6 +18,9 @@ static uint8_t *touched_rows(brim_model *m, int64_t table) {
 }
 
 void brim_model_touch(brim_model *model) {
+  model->dirty = true;
+  if (model->frozen)
+    return;
   const brim_slots *s = &model->tape.stage->slots;
   const brim_parameters *p = &model->parameters;
   uint8_t *words = touched_rows(model, p->word), *positions = touched_rows(model, p->position);
@@ -28,7 +31,6 @@ void brim_model_touch(brim_model *model) {
     if (types)
       types[s->types[i]] = 1;
   }
-  model->dirty = true;
 }
 
 static void zero_rows(brim_model *m, const brim_update_range *range) {
@@ -40,7 +42,7 @@ static void zero_rows(brim_model *m, const brim_update_range *range) {
 void brim_model_zero_gradients(brim_model *model) {
   if (!model->dirty)
     return;
-  for (int32_t i = 0; i < model->parameters.count; i++) {
+  for (int32_t i = 0; i < model->range_count; i++) {
     const brim_update_range *range = &model->ranges[i];
     if (range->row_size > 0)
       zero_rows(model, range);
@@ -66,7 +68,7 @@ static bool all_zero(const real *x, int64_t count) {
 }
 
 void brim_model_state_written(brim_model *model) {
-  for (int32_t i = 0; model->state_block && i < model->parameters.count; i++) {
+  for (int32_t i = 0; model->state_block && i < model->range_count; i++) {
     const brim_update_range *range = &model->ranges[i];
     const int64_t size = range->row_size;
     for (int64_t row = 0; size > 0 && row < range->count / size; row++) {
@@ -79,12 +81,12 @@ void brim_model_state_written(brim_model *model) {
 int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
   if (!model->state_block || model->train.limits.max_slots == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training");
-  brim_update u = {.values = model->values,
+  brim_update u = {.values = model->values + model->trained,
                    .gradients = model->gradients,
                    .moment1 = model->moment1,
                    .moment2 = model->moment2,
                    .ranges = model->ranges,
-                   .range_count = model->parameters.count,
+                   .range_count = model->range_count,
                    .lr = options->lr,
                    .beta1 = options->beta1,
                    .beta2 = options->beta2,

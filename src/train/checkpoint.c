@@ -9,11 +9,12 @@
 #include "train/moments.h"
 
 uint64_t brim_model_weights_hash(brim_model *model) {
-  return brim_flat_hash(model, brim_model_values(model), 0);
+  return brim_flat_hash(model, brim_model_values(model), 0, 0);
 }
 
 static uint64_t moments_hash(brim_model *model) {
-  return brim_flat_hash(model, brim_model_moment2(model), brim_flat_hash(model, brim_model_moment1(model), 1));
+  const int64_t from = brim_model_trained_offset(model);
+  return brim_flat_hash(model, brim_model_moment2(model), from, brim_flat_hash(model, brim_model_moment1(model), from, 1));
 }
 
 /* ---- saving ----------------------------------------------------------------------------------------------- */

@@ -115,12 +115,15 @@ static int make_results(results *r, const inspection *in, brim_error *err) {
   return BRIM_OK;
 }
 
-/* "grad.NAME" for every parameter. */
+/* "grad.NAME" for every trained parameter. */
 static int list_gradients(results *r, brim_model *model, brim_error *err) {
+  const int64_t trained = brim_model_trained_offset(model);
   double square = 0;
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    const float *gradient = brim_model_gradients(model) + p->offset;
+    if (p->offset < trained)
+      continue;
+    const float *gradient = brim_model_gradients(model) + (p->offset - trained);
     const size_t length = strlen(p->name);
     char *name = brim_arena_alloc(&r->arena, length + sizeof "grad.");
     if (!name)

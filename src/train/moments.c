@@ -8,12 +8,27 @@
 #include "base/status.h"
 #include "model/safetensors.h"
 
-uint64_t brim_flat_hash(const brim_model *model, const float *flat, uint64_t seed) {
+uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    seed = brim_hash64(flat + p->offset, (size_t)p->count * sizeof *flat, seed);
+    if (p->offset >= from)
+      seed = brim_hash64(flat + (p->offset - from), (size_t)p->count * sizeof *flat, seed);
   }
   return seed;
+}
+
+/* A moment of a parameter. */
+static float *moment_values(brim_model *model, int moment, const brim_parameter *p) {
+  float *flat = moment ? brim_model_moment2(model) : brim_model_moment1(model);
+  return flat + (p->offset - brim_model_trained_offset(model));
+}
+
+/* Index of the first parameter that is trained: only those behind it have moments. */
+static int32_t first_trained(const brim_model *model) {
+  int32_t i = 0;
+  while (brim_model_parameter(model, i)->offset < brim_model_trained_offset(model))
+    i++;
+  return i;
 }
 
 /* "moment1.NAME" in the arena, or NULL. */
@@ -30,19 +45,18 @@ static char *moment_name(brim_arena *arena, int moment, const char *parameter) {
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
 int brim_moments_write(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) {
-  int32_t count = brim_model_parameter_count(model);
+  int32_t first = first_trained(model), count = brim_model_parameter_count(model) - first;
   brim_arena arena;
   brim_arena_init(&arena, runtime, 0);
   brim_tensor *tensors = brim_arena_alloc_array(&arena, 2 * (size_t)count, sizeof *tensors);
   int status = tensors ? BRIM_OK : BRIM_NOMEM(err);
   for (int32_t i = 0; i < 2 * count && !status; i++) {
     int moment = i >= count;
-    const brim_parameter *p = brim_model_parameter(model, i % count);
-    const float *flat = moment ? brim_model_moment2(model) : brim_model_moment1(model);
+    const brim_parameter *p = brim_model_parameter(model, first + i % count);
     tensors[i] = (brim_tensor){.name = moment_name(&arena, moment, p->name),
                                .rank = p->rank,
                                .shape = {p->shape[0], p->shape[1]},
-                               .data = flat + p->offset};
+                               .data = moment_values(model, moment, p)};
     if (!tensors[i].name)
       status = BRIM_NOMEM(err);
   }
@@ -68,15 +82,14 @@ static int moments_read_all(const brim_store *store, brim_runtime *runtime, brim
   brim_arena arena;
   brim_arena_init(&arena, runtime, 0);
   brim_arena_mark mark = brim_arena_mark_now(&arena);
-  int32_t count = brim_model_parameter_count(model);
+  int32_t first = first_trained(model), count = brim_model_parameter_count(model) - first;
   int status = BRIM_OK;
   for (int32_t i = 0; i < 2 * count && !status; i++) {
     int moment = i >= count;
-    const brim_parameter *p = brim_model_parameter(model, i % count);
-    float *flat = moment ? brim_model_moment2(model) : brim_model_moment1(model);
+    const brim_parameter *p = brim_model_parameter(model, first + i % count);
     brim_arena_reset(&arena, mark);
     char *name = moment_name(&arena, moment, p->name);
-    status = name ? moments_read_tensor(store, path, name, flat + p->offset, p->count, err) : BRIM_NOMEM(err);
+    status = name ? moments_read_tensor(store, path, name, moment_values(model, moment, p), p->count, err) : BRIM_NOMEM(err);
   }
   brim_arena_free(&arena);
   return status;

@@ -1,4 +1,5 @@
-/* moments.h: AdamW's moments as optimizer.safetensors: "moment1.NAME" and "moment2.NAME" for every parameter NAME. */
+/* moments.h: AdamW's moments as optimizer.safetensors: "moment1.NAME" and "moment2.NAME" for every trained parameter
+ * NAME. */
 #ifndef BRIM_TRAIN_MOMENTS_H
 #define BRIM_TRAIN_MOMENTS_H
 #include "brim/model.h"
@@ -7,7 +8,8 @@ int brim_moments_write(brim_runtime *runtime, brim_model *model, const char *pat
 /* Into the model's moments. BRIM_E_FORMAT when a tensor is missing or has another size. */
 int brim_moments_read(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) BRIM_CHECK;
 
-/* Over the parameters of a flat buffer, without the gaps between them. */
-uint64_t brim_flat_hash(const brim_model *model, const float *flat, uint64_t seed);
+/* Over the parameters of a flat buffer that begins with the parameter at `from` (0, or brim_model_trained_offset), without the gaps
+ * between them. */
+uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed);
 
 #endif

@@ -3,6 +3,8 @@
 
 #include <math.h>
 
+#include "model/freeze.h"
+
 void brim_train_options_init(brim_train_options *options) {
   *options = (brim_train_options){
       .plan = {.batching = BRIM_RANDOM, .padding = BRIM_PAD_NONE, .batch_size = 16, .seed = 42, .world_size = 1},
@@ -72,6 +74,9 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
     return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
   if ((int)o->schedule < BRIM_SCHEDULE_LINEAR || o->schedule > BRIM_SCHEDULE_CONSTANT)
     return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: take linear, cosine or constant", (int)o->schedule);
+  int32_t frozen;
   int status = options_check_metric(o->best_metric, err);
+  if (!status)
+    status = brim_freeze_parse(o->freeze, &frozen, err);
   return status ? status : brim_plan_options_check(&o->plan, err);
 }

@@ -17,6 +17,8 @@ static int start_options(brim_trainer *t, brim_error *err) {
   if (o->group.world_size <= 0)
     o->group = brim_group_single();
   BRIM_TRY(brim_train_options_check(o, err));
+  BRIM_TRY(brim_model_freeze(t->model, o->freeze, err));
+  o->freeze = brim_model_frozen(t->model);
   o->plan.world_size = o->group.world_size;
   if (o->plan.batch_size == 0 && o->plan.accumulate == 0)
     o->plan.accumulate = o->group.world_size;
@@ -83,7 +85,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
 /* ---- the place to begin at -------------------------------------------------------------------------------- */
 
 static void start_fresh(brim_trainer *t) {
-  size_t bytes = (size_t)brim_model_flat_size(t->model) * sizeof(float);
+  size_t bytes = (size_t)(brim_model_flat_size(t->model) - brim_model_trained_offset(t->model)) * sizeof(float);
   memset(brim_model_moment1(t->model), 0, bytes);
   memset(brim_model_moment2(t->model), 0, bytes);
   brim_model_state_written(t->model);
@@ -127,6 +129,7 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   BRIM_TRY(brim_supply_check(&t->supply, err));
   BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
   t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
+  t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
   BRIM_TRY(start_evals(t, evals, eval_count, err));
   t->identity = (brim_train_identity){.options = &t->options,
                                       .model_type = brim_model_type(t->model),

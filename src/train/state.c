@@ -15,7 +15,7 @@
 #include "base/status.h"
 #include "train/fields.h"
 
-#define STATE_VERSION 1
+#define STATE_VERSION 2
 #define STATE_LIMIT   (1u << 20) /* bytes of a state.json, far more than one has */
 
 typedef enum member_kind {
@@ -95,7 +95,7 @@ static const member option_members[] = {
     OPTION(weight_decay, MEMBER_REAL), OPTION(clip, MEMBER_REAL),
     OPTION(warmup_steps, MEMBER_I64),  OPTION(warmup_ratio, MEMBER_REAL),
     OPTION(seed, MEMBER_I64),          OPTION(best_metric, MEMBER_TEXT),
-    OPTION(schedule, MEMBER_SCHEDULE),
+    OPTION(schedule, MEMBER_SCHEDULE), OPTION(freeze, MEMBER_TEXT),
 };
 _Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTION_FIELDS, "the header's count is wrong");
 

@@ -38,7 +38,7 @@ typedef struct brim_train_identity {
 typedef struct brim_train_hashes { uint64_t values, moments; } brim_train_hashes;
 
 /* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 29 };
+enum { BRIM_TRAIN_OPTION_FIELDS = 30 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */

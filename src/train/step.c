@@ -96,7 +96,8 @@ static int step_update(brim_trainer *t, const step_sums *sums, double lr, double
   if (!isfinite(sums->loss))
     return step_diverged(t, "loss", sums, err);
   if (o->group.world_size > 1) {
-    BRIM_TRY(o->group.sum(o->group.context, brim_model_gradients(t->model), brim_model_flat_size(t->model), err));
+    BRIM_TRY(o->group.sum(o->group.context, brim_model_gradients(t->model),
+                          brim_model_flat_size(t->model) - brim_model_trained_offset(t->model), err));
     brim_model_gradients_written(t->model);
   }
   const brim_adamw adamw = {.lr = lr,

@@ -14,6 +14,7 @@ typedef struct way {
   int64_t max_tokens, max_rows;
   int threads, pad_to;
   bool bits; /* bit-equal to the first, not only near */
+  bool checkpoints;
 } way;
 
 /* Loss and gradient of the first step of an epoch. */
@@ -29,7 +30,11 @@ static double first_gradient(case_job *job, const way *w, float *gradient) {
   brim_plan *plan;
   brim_batch batch = {0};
   brim_error err = {0};
-  const brim_model_limits limits = {.max_slots = 16 * 40, .max_sequences = 16, .max_length = 40, .training = true};
+  const brim_model_limits limits = {.max_slots = 16 * 40,
+                                    .max_sequences = 16,
+                                    .max_length = 40,
+                                    .training = true,
+                                    .checkpoint_activations = w->checkpoints};
   const brim_pass pass = {.training = true, .dropout = true, .seed = 5, .optimizer_step = 3};
   double loss = 0;
   int parts = 0;
@@ -78,16 +83,18 @@ static double worst_tensor(const brim_model *model, const float *a, const float 
 
 static void ways(void) {
   static const way all[] = {
-      {"ragged at once", BRIM_PAD_NONE, 0, 0, 1, 0, true},
-      {"two threads", BRIM_PAD_NONE, 0, 0, 2, 0, true},
-      {"three threads", BRIM_PAD_NONE, 0, 0, 3, 0, true},
-      {"padded to the longest", BRIM_PAD_LONGEST, 0, 0, 2, 0, false},
-      {"padded to multiples of 8", BRIM_PAD_LONGEST, 0, 0, 2, 8, false},
-      {"padded to max_length", BRIM_PAD_MAX_LENGTH, 0, 0, 2, 0, false},
-      {"cut at 100 tokens", BRIM_PAD_NONE, 100, 0, 2, 0, false},
-      {"cut at 31 tokens", BRIM_PAD_NONE, 31, 0, 1, 0, false},
-      {"row by row", BRIM_PAD_NONE, 0, 1, 2, 0, false},
-      {"padded and cut", BRIM_PAD_LONGEST, 90, 0, 2, 0, false},
+      {"ragged at once", BRIM_PAD_NONE, 0, 0, 1, 0, true, false},
+      {"two threads", BRIM_PAD_NONE, 0, 0, 2, 0, true, false},
+      {"three threads", BRIM_PAD_NONE, 0, 0, 3, 0, true, false},
+      {"checkpoints", BRIM_PAD_NONE, 0, 0, 2, 0, true, true},
+      {"padded to the longest", BRIM_PAD_LONGEST, 0, 0, 2, 0, false, false},
+      {"padded to multiples of 8", BRIM_PAD_LONGEST, 0, 0, 2, 8, false, false},
+      {"padded to max_length", BRIM_PAD_MAX_LENGTH, 0, 0, 2, 0, false, false},
+      {"cut at 100 tokens", BRIM_PAD_NONE, 100, 0, 2, 0, false, false},
+      {"cut at 31 tokens", BRIM_PAD_NONE, 31, 0, 1, 0, false, false},
+      {"row by row", BRIM_PAD_NONE, 0, 1, 2, 0, false, false},
+      {"padded and cut", BRIM_PAD_LONGEST, 90, 0, 2, 0, false, false},
+      {"padded, cut, checkpoints", BRIM_PAD_LONGEST, 90, 0, 3, 0, false, true},
   };
   case_job job = case_open(model_folder, 1);
   int64_t size = brim_model_flat_size(job.model);
@@ -169,6 +176,9 @@ static void runs(void) {
   float *threads = trained(&options, 3, &other);
   ok(memcmp(weights, threads, (size_t)size * sizeof *weights) == 0 && one.loss == other.loss,
      "three threads: the same run, bit for bit");
+  options.checkpoint_activations = true;
+  float *anew = trained(&options, 2, &other);
+  ok(memcmp(weights, anew, (size_t)size * sizeof *weights) == 0, "checkpoints of activations: the same run, bit for bit");
   options.plan.max_tokens = 60;
   float *cut = trained(&options, 2, &other);
   ok(one.rows == other.rows && one.tokens == other.tokens && one.steps == other.steps, "cut steps: the same rows and steps");
@@ -179,7 +189,7 @@ static void runs(void) {
   float *padded = trained(&options, 2, &other);
   apart = case_distance(padded, weights, size);
   ok(apart < 1e-4 && other.slots > one.slots, "padded: the same weights up to rounding (%.1e apart), more slots", apart);
-  free(weights), free(threads), free(cut), free(padded);
+  free(weights), free(threads), free(anew), free(cut), free(padded);
 }
 
 /* ---- ranks as threads --------------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 enum { STEPS = 12 };
 
 static const char *model_folder;
+static bool with_methods; /* runs freeze, and keep checkpoints of activations */
 
 /* ---- an event callback that cancels ------------------------------------------------------------------------ */
 
@@ -34,6 +35,10 @@ static brim_train_options resume_options(const char *output) {
   brim_train_options options = case_options(output);
   options.eval_every = 4;
   options.save_every = 5;
+  if (with_methods) {
+    options.freeze = "1";
+    options.checkpoint_activations = true;
+  }
   return options;
 }
 
@@ -224,6 +229,10 @@ static void mismatches(const char *output, const char *log) {
   refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "batching random", "another batching");
   options = resume_options(output);
   options.resume = true;
+  options.freeze = "embeddings";
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "freeze , now it is embeddings", "another freeze");
+  options = resume_options(output);
+  options.resume = true;
   refuse(&options, model_folder, 77, BRIM_E_MISMATCH, "other training data", "other data");
   options.resume = false;
   refuse(&options, model_folder, 0, BRIM_E_USAGE, "holds a run", "a fresh run into an old one's folder");
@@ -270,6 +279,28 @@ static void damaged(const char *output) {
   }
 }
 
+/* Frozen tensors stay, and moments of the others alone are in the checkpoint. */
+static void methods(const float *everything) {
+  char output[512], *log;
+  with_methods = true;
+  snprintf(output, sizeof output, "%s", scratch_file("methods"));
+  float *weights = straight(output, &log);
+  case_job job = case_open(model_folder, 1);
+  int64_t frozen = 0, size = brim_model_flat_size(job.model);
+  for (int32_t i = 0; i < brim_model_parameter_count(job.model); i++) {
+    const brim_parameter *p = brim_model_parameter(job.model, i);
+    frozen += memcmp(brim_model_values(job.model) + p->offset, weights + p->offset, (size_t)p->count * sizeof(float)) == 0;
+  }
+  ok_int(frozen, 5 + 16, "the embeddings and a layer are as they were");
+  ok(memcmp(everything, weights, (size_t)size * sizeof(float)) != 0, "another run than that of all parameters");
+  case_close(&job);
+  for (int step = 3; step <= 8; step += 5)
+    interrupted(step, false, 2, weights, log);
+  with_methods = false;
+  free(weights);
+  free(log);
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -291,6 +322,7 @@ int main(void) {
   mismatches(output, log);
   other_model(output);
   damaged(output);
+  methods(weights);
   free(weights);
   free(log);
   return tap_done();

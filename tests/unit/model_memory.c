@@ -35,17 +35,25 @@ static void start_counting(void) {
 
 /* ---- memory ---- */
 
-static void check_planned(const char *golden, const char *kernels, bool training, bool all_tokens) {
+static void check_planned(const char *golden, const char *kernels, bool training, bool all_tokens, const char *freeze,
+                          bool checkpoints) {
   brim_model *model = case_load(case_golden(golden), kernels);
   brim_error err;
-  const brim_model_limits limits = {
-      .max_slots = 333, .max_sequences = 9, .max_length = 60, .training = training, .all_tokens = all_tokens};
+  const brim_model_limits limits = {.max_slots = 333,
+                                    .max_sequences = 9,
+                                    .max_length = 60,
+                                    .training = training,
+                                    .all_tokens = all_tokens,
+                                    .checkpoint_activations = checkpoints};
+  if (brim_model_freeze(model, freeze, &err))
+    case_stop("freeze", &err);
   const uint64_t planned = brim_model_memory(model, &limits);
   atomic_store(&taken_bytes, 0);
   if (brim_model_prepare(model, &limits, &err))
     case_stop("prepare", &err);
-  ok((uint64_t)atomic_load(&taken_bytes) == planned, "%s, %s%s%s: %llu bytes are planned and taken", golden, kernels,
-     training ? ", training" : "", all_tokens ? ", all tokens" : "", (unsigned long long)planned);
+  ok((uint64_t)atomic_load(&taken_bytes) == planned, "%s, %s%s%s%s, %s frozen: %llu bytes are planned and taken", golden, kernels,
+     training ? ", training" : "", all_tokens ? ", all tokens" : "", checkpoints ? ", checkpoints" : "",
+     *freeze ? freeze : "nothing", (unsigned long long)planned);
   brim_model_free(model);
 }
 
@@ -60,6 +68,28 @@ static void check_cost(void) {
   const double kept = 4.0 * (double)((layers - 1) * (6 * hidden + feed + 4 + 4) + 2 * hidden);
   const double shared = 4.0 * (double)(6 * hidden + 3 * hidden + 2) + 4 * 3 + 1;
   ok(token <= kept + shared + 1, "a token costs %.0f bytes: %.0f in the layers, %.0f beside them", token, kept, shared);
+  brim_model_free(model);
+}
+
+/* With checkpoints a further layer costs its input: 4 H a token. Frozen layers keep nothing at all. */
+static void check_cheap_layers(void) {
+  brim_model *model = case_load(case_variant("bert-pair-3", "cheap", ""), "cpu-plain");
+  const int64_t hidden = 48, feed = 96, a_layer = 4 * (6 * hidden + feed + 4 + 4);
+  brim_model_limits few = {.max_slots = 1000, .max_sequences = 8, .max_length = 96, .training = true, .all_tokens = true};
+  brim_model_limits many = few;
+  brim_error err;
+  int64_t token[4];
+  many.max_slots += 1000;
+  for (int i = 0; i < 4; i++) {
+    static const char *const freeze[] = {"", "", "embeddings", "layers:2"};
+    few.checkpoint_activations = many.checkpoint_activations = i == 1;
+    if (brim_model_freeze(model, freeze[i], &err))
+      case_stop("freeze", &err);
+    token[i] = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
+  }
+  ok_int(token[0] - token[1], 2 * (a_layer - 4 * hidden), "checkpoints: two layers of three cost their input alone");
+  ok_int(token[0] - token[2], 4 * hidden, "frozen embeddings do not keep their sum");
+  ok_int(token[2] - token[3], 2 * a_layer - 4 * (4 + 2), "frozen layers keep nothing, but share the sums of one");
   brim_model_free(model);
 }
 
@@ -229,12 +259,16 @@ int main(void) {
   start_counting();
   for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
     const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
-    check_planned("bert-pair-3", kernels, true, false);
-    check_planned("bert-odd-regression", kernels, true, true);
-    check_planned("distilbert-4", kernels, false, false);
+    check_planned("bert-pair-3", kernels, true, false, "", false);
+    check_planned("bert-odd-regression", kernels, true, true, "", true);
+    check_planned("distilbert-4", kernels, false, false, "", false);
+    check_planned("bert-pair-3", kernels, true, false, "embeddings", true);
+    check_planned("roberta-regression", kernels, true, false, "layers:1", false);
+    check_planned("distilbert-4", kernels, true, true, "encoder", false);
     check_steady(kernels);
   }
   check_cost();
+  check_cheap_layers();
   check_prepared_again();
   check_zeroed();
   check_padding_row("bert-pair-3", 0);

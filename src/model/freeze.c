@@ -1,0 +1,84 @@
+/* freeze.c: what training leaves as it is. Parts are frozen from below, so that backward may stop at the lowest trained one and
+ * gradients and moments are the end of the flat buffers. */
+#include "model/freeze.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/number.h"
+#include "base/status.h"
+#include "model/model.h"
+
+/* Digits alone, from 1 on. */
+static bool read_layers(const char *text, int32_t *out) {
+  int64_t count = 0;
+  if (!brim_number_integer(text, strlen(text), &count) || count < 1 || count > BRIM_FREEZE_MOST_LAYERS)
+    return false;
+  *out = (int32_t)count;
+  return true;
+}
+
+int brim_freeze_parse(const char *parts, int32_t *out, brim_error *err) {
+  static const char prefix[] = "layers:";
+  int32_t layers = 0;
+  *out = 0;
+  if (!parts || !*parts)
+    return BRIM_OK;
+  if (strcmp(parts, "encoder") == 0) {
+    *out = BRIM_FREEZE_ENCODER;
+    return BRIM_OK;
+  }
+  const bool prefixed = strncmp(parts, prefix, strlen(prefix)) == 0;
+  if (strcmp(parts, "embeddings") != 0 && !read_layers(prefixed ? parts + strlen(prefix) : parts, &layers))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "freeze is \"%.40s\": take embeddings, layers:N (the embeddings and the lowest N layers, from 1 on) or "
+                          "encoder (all but the head)",
+                          parts);
+  *out = 1 + layers;
+  return BRIM_OK;
+}
+
+static int64_t first_trained(const brim_model *m) {
+  if (m->frozen == 0)
+    return 0;
+  const int32_t lowest = brim_model_lowest_layer(m);
+  return lowest < m->config.layers ? m->parameters.layers[lowest].query.weight : m->parameters.dense.weight;
+}
+
+static void name_frozen(brim_model *m) {
+  const int32_t layers = m->config.layers;
+  if (m->frozen > 1 && m->frozen <= layers)
+    snprintf(m->frozen_name, sizeof m->frozen_name, "layers:%d", m->frozen - 1);
+  else
+    snprintf(m->frozen_name, sizeof m->frozen_name, "%s", m->frozen > layers ? "encoder" : m->frozen ? "embeddings" : "");
+}
+
+int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) {
+  const int32_t layers = model->config.layers;
+  int32_t frozen;
+  BRIM_TRY(brim_freeze_parse(parts, &frozen, err));
+  if (frozen == BRIM_FREEZE_ENCODER)
+    frozen = 1 + layers;
+  if (frozen > 1 + layers)
+    return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be frozen: the model has %d", frozen - 1, layers);
+  if (frozen == model->frozen)
+    return BRIM_OK;
+  brim_model_release_state(model);
+  model->tape = (brim_tape){0};
+  model->frozen = frozen;
+  model->trained = first_trained(model);
+  name_frozen(model);
+  return BRIM_OK;
+}
+
+const char *brim_model_frozen(const brim_model *model) {
+  return model->frozen_name;
+}
+
+int64_t brim_model_trained_offset(const brim_model *model) {
+  return model->trained;
+}
+
+int32_t brim_model_lowest_layer(const brim_model *model) {
+  return model->frozen > 0 ? model->frozen - 1 : 0;
+}

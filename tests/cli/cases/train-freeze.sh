@@ -1,0 +1,25 @@
+# What is frozen stays as it is, bit for bit; checkpoints of activations change nothing but the memory.
+options="--model $MODEL --train $DATA/train.csv --max-steps 3 --weight-decay 0.1 --lr 1e-3"
+for parts in embeddings 1 layers:2 encoder; do
+  $BRIM train $options --output $parts --freeze $parts --quiet >/dev/null
+  $BRIM train $options --output $parts-anew --freeze-layers $parts --gradient-checkpointing --quiet >/dev/null
+  cmp $parts/model.safetensors $parts-anew/model.safetensors && grep -o '"freeze":"[a-z:0-9]*"' $parts/log.jsonl | head -1
+done
+$BRIM train --model $MODEL --train $DATA/train.csv --max-steps 3 --lr 0 --output none --quiet >/dev/null
+python3 - <<'END'
+import json, struct
+def tensors(path):
+    data = open(path + "/model.safetensors", "rb").read()
+    size = struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:8 + size])
+    return {k: data[8 + size + v["data_offsets"][0]:8 + size + v["data_offsets"][1]] for k, v in header.items() if k[0] != "_"}
+before = tensors("none")
+for parts in ("embeddings", "1", "layers:2", "encoder"):
+    after = tensors(parts)
+    moved = sorted({".".join(k.split(".")[:4]) if "layer." in k else k.split(".")[-2] for k in after if after[k] != before.get(k)})
+    print(parts, "moves", *moved)
+END
+$BRIM train $options --output bad --freeze head
+$BRIM train $options --output bad --freeze 7
+$BRIM train $options --output embeddings --freeze 1 --resume --quiet
+ls bad 2>&1

@@ -1,1 +1,0 @@
-$BRIM train --model $MODEL --train $DATA/train.csv --output run --gradient-checkpointing

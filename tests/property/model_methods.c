@@ -1,0 +1,237 @@
+/* Freezing and checkpoints of activations change what is kept and computed, and nothing else: gradients of what is trained are
+ * those of training everything, with dropout on. */
+#include "base/runtime.h"
+#include "model_case.h"
+
+static const brim_pass pass = {.training = true, .dropout = true, .seed = 11, .optimizer_step = 3};
+
+typedef struct job {
+  const char *name, *folder, *kernels;
+  brim_dataset *rows;
+} job;
+
+/* One forward and backward over all rows; the batch is of this width (0: ragged). */
+typedef struct result {
+  brim_model *model;
+  double loss, flops;
+  uint64_t memory;
+} result;
+
+static result compute(const job *j, const char *freeze, bool checkpoint, bool all_tokens, int32_t width) {
+  result r = {.model = case_load(j->folder, j->kernels)};
+  brim_pass how = pass;
+  brim_batch batch = {0};
+  brim_error err = {0};
+  case_fill(&batch, j->rows, 0, (uint32_t)brim_dataset_rows(j->rows), width);
+  brim_model_limits limits = case_limits(&batch, true);
+  limits.all_tokens = how.all_tokens = all_tokens;
+  limits.checkpoint_activations = checkpoint;
+  if (brim_model_freeze(r.model, freeze, &err) || brim_model_prepare(r.model, &limits, &err))
+    case_stop("prepare", &err);
+  r.memory = brim_model_memory(r.model, &limits);
+  if (brim_model_forward(r.model, &batch, &how, &r.loss, NULL, &err) || brim_model_backward(r.model, &batch, &how, &err))
+    case_stop("step", &err);
+  r.flops = r.model->context.stats.gemm_flops + r.model->context.stats.attention_flops;
+  brim_batch_free(&batch);
+  return r;
+}
+
+static int64_t trained_count(const brim_model *m) {
+  return brim_model_flat_size(m) - brim_model_trained_offset(m);
+}
+
+static bool same_gradient(const result *a, const result *b) {
+  return a->loss == b->loss && trained_count(a->model) == trained_count(b->model) &&
+         memcmp(a->model->gradients, b->model->gradients, (size_t)trained_count(a->model) * sizeof(real)) == 0;
+}
+
+/* ---- freezing --------------------------------------------------------------------------------------------- */
+
+/* Worst relative difference of the trained tensors' gradients; key biases, whose gradients are rounding, absolutely. */
+static double worst_tensor(const result *part, const result *all) {
+  double worst = fabs(part->loss - all->loss);
+  for (int32_t i = 0; i < part->model->parameters.count; i++) {
+    const brim_parameter *p = &part->model->parameters.list[i];
+    const real *got = brim_model_gradient(part->model, p->offset), *want = brim_model_gradient(all->model, p->offset);
+    if (got && !case_is_key_bias(p->name))
+      worst = fmax(worst, case_apart(got, want, p->count));
+    for (int64_t k = 0; got && case_is_key_bias(p->name) && k < p->count; k++)
+      worst = fmax(worst, fabs((double)got[k]));
+  }
+  return worst;
+}
+
+/* Whether NAME belongs to what is frozen, told from the names alone. */
+static bool name_is_frozen(const char *name, const char *freeze, int32_t layers) {
+  int layer = -1;
+  const char *at = strstr(name, "layer.");
+  if (strstr(name, "embeddings."))
+    return true;
+  if (!at || sscanf(at, "layer.%d.", &layer) != 1)
+    return false;
+  if (strcmp(freeze, "encoder") == 0)
+    return true;
+  return layer < (strncmp(freeze, "layers:", 7) == 0 && atoi(freeze + 7) <= layers ? atoi(freeze + 7) : 0);
+}
+
+/* After an update with decay exactly the trained tensors are others, and the norm is theirs. */
+static void check_update(const job *j, const result *part, const char *freeze) {
+  brim_model *fresh = case_load(j->folder, j->kernels);
+  const brim_adamw adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1, .step = 1};
+  brim_error err = {0};
+  double norm = 0, square = 0;
+  for (int64_t i = 0; i < trained_count(part->model); i++)
+    square += (double)part->model->gradients[i] * (double)part->model->gradients[i];
+  if (brim_model_update(part->model, &adamw, &norm, &err))
+    case_stop("update", &err);
+  int wrong = 0;
+  for (int32_t i = 0; i < fresh->parameters.count; i++) {
+    const brim_parameter *p = &fresh->parameters.list[i];
+    const bool same = memcmp(fresh->values + p->offset, part->model->values + p->offset, (size_t)p->count * sizeof(real)) == 0;
+    if (same != name_is_frozen(p->name, freeze, fresh->config.layers)) {
+      printf("# %s is %s\n", p->name, same ? "as it was" : "another");
+      wrong++;
+    }
+  }
+  ok(wrong == 0 && fabs(norm - sqrt(square)) <= 1e-6 * norm, "%s, %s: an update moves what is not frozen by %s", j->name,
+     j->kernels, freeze);
+  brim_model_free(fresh);
+}
+
+static void check_freeze(const job *j, const result *all, const char *freeze, int32_t width) {
+  result part = compute(j, freeze, false, false, width), both = compute(j, freeze, true, false, width);
+  const double apart = worst_tensor(&part, all);
+  ok(apart <= 1e-6 && strcmp(brim_model_frozen(part.model), freeze) == 0,
+     "%s, %s, width %d: freezing %s leaves the other gradients as they are (%.1e apart)", j->name, j->kernels, (int)width, freeze,
+     apart);
+  ok(part.memory < all->memory && part.flops < all->flops, "which takes %.0f %% of the memory, %.0f %% of the products",
+     100.0 * (double)part.memory / (double)all->memory, 100 * part.flops / all->flops);
+  ok(same_gradient(&part, &both), "with checkpoints: the same bits");
+  check_update(j, &part, freeze);
+  brim_model_free(part.model);
+  brim_model_free(both.model);
+}
+
+/* More frozen is less computed and held. */
+static void check_order(const job *j) {
+  static const char *const parts[] = {"", "embeddings", "layers:1", "encoder"};
+  double flops = (double)INFINITY;
+  uint64_t memory = UINT64_MAX;
+  bool less = true;
+  for (int i = 0; i < 4; i++) {
+    result r = compute(j, parts[i], false, false, 0);
+    less = less && r.flops < flops && r.memory < memory;
+    flops = r.flops, memory = r.memory;
+    brim_model_free(r.model);
+  }
+  ok(less, "%s, %s: the more is frozen, the less is computed and held", j->name, j->kernels);
+}
+
+static void check_words(const job *j) {
+  static const struct {
+    const char *text, *name;
+    int status;
+  } words[] = {
+      {NULL, "", BRIM_OK},
+      {"", "", BRIM_OK},
+      {"2", "layers:2", BRIM_OK},
+      {"embeddings", "embeddings", BRIM_OK},
+      {"3", "encoder", BRIM_OK},
+      {"layers:1", "layers:1", BRIM_OK},
+      {"4", NULL, BRIM_E_USAGE},
+      {"layers:4", NULL, BRIM_E_USAGE},
+      {"0", NULL, BRIM_E_USAGE},
+      {"-1", NULL, BRIM_E_USAGE},
+      {"layers", NULL, BRIM_E_USAGE},
+      {"head", NULL, BRIM_E_USAGE},
+      {"layers:", NULL, BRIM_E_USAGE},
+      {"99999999999", NULL, BRIM_E_USAGE},
+      {"encoder", "encoder", BRIM_OK},
+  };
+  brim_model *model = case_load(j->folder, j->kernels);
+  bool good = true;
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    brim_error err = {0};
+    const int status = brim_model_freeze(model, words[i].text, &err);
+    if (status == words[i].status && (status || strcmp(brim_model_frozen(model), words[i].name) == 0))
+      continue;
+    printf("# \"%s\": %d, \"%s\" %s\n", words[i].text ? words[i].text : "(null)", status, brim_model_frozen(model), err.message);
+    good = false;
+  }
+  ok(good, "what may be frozen is said in words");
+  brim_model_free(model);
+}
+
+/* A model that was trained may freeze more and go on: its moments begin anew. */
+static void check_refreeze(const job *j) {
+  result r = compute(j, "", false, false, 0), want = compute(j, "layers:1", false, false, 0);
+  brim_batch batch = {0};
+  brim_error err = {0};
+  double loss;
+  case_fill(&batch, j->rows, 0, (uint32_t)brim_dataset_rows(j->rows), 0);
+  const brim_model_limits limits = case_limits(&batch, true);
+  if (brim_model_freeze(r.model, "layers:1", &err))
+    case_stop("freeze", &err);
+  ok(brim_model_forward(r.model, &batch, &pass, &loss, NULL, &err) == BRIM_E_USAGE && !brim_model_gradients(r.model),
+     "freezing gives the gradients back");
+  if (brim_model_prepare(r.model, &limits, &err) || brim_model_forward(r.model, &batch, &pass, &r.loss, NULL, &err) ||
+      brim_model_backward(r.model, &batch, &pass, &err))
+    case_stop("step", &err);
+  ok(same_gradient(&r, &want), "and what is trained then has the gradient of a fresh start");
+  brim_batch_free(&batch);
+  brim_model_free(r.model);
+  brim_model_free(want.model);
+}
+
+/* ---- checkpoints ------------------------------------------------------------------------------------------ */
+
+static void check_checkpoints(const job *j, bool all_tokens, int32_t width) {
+  result kept = compute(j, "", false, all_tokens, width), anew = compute(j, "", true, all_tokens, width);
+  ok(same_gradient(&kept, &anew), "%s, %s, width %d%s: checkpoints give the same bits", j->name, j->kernels, (int)width,
+     all_tokens ? ", all tokens" : "");
+  ok(anew.memory < kept.memory && anew.flops > kept.flops, "for %.0f %% of the memory and %.0f %% of the products",
+     100.0 * (double)anew.memory / (double)kept.memory, 100 * anew.flops / kept.flops);
+  brim_model_free(kept.model);
+  brim_model_free(anew.model);
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------ */
+
+static void check_model(const char *golden, const char *dropout, const char *kernels, int level) {
+  static const char *const parts[] = {"embeddings", "layers:1", "layers:2", "encoder"};
+  char name[80];
+  snprintf(name, sizeof name, "%s-methods%d", golden, level);
+  const job j = {golden, case_variant(golden, name, dropout), kernels, case_rows(golden)};
+  brim_model *model = case_load(j.folder, kernels);
+  const int32_t layers = model->config.layers;
+  brim_model_free(model);
+  for (int32_t width = 0; width <= 64; width += 64) {
+    result all = compute(&j, "", false, false, width);
+    for (int i = 0; i < 4; i++)
+      if (i != 2 || layers > 2)
+        check_freeze(&j, &all, parts[i], width);
+    brim_model_free(all.model);
+    check_checkpoints(&j, false, width);
+    check_checkpoints(&j, true, width);
+  }
+  check_order(&j);
+  if (layers == 3 && level < 0) {
+    check_words(&j);
+    check_refreeze(&j);
+  }
+  brim_dataset_free(j.rows);
+}
+
+int main(void) {
+  static const char bert[] = "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25",
+                    distilbert[] = "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25";
+  case_start(2);
+  for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
+    const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
+    check_model("bert-pair-3", bert, kernels, level);
+    check_model("roberta-regression", bert, kernels, level);
+    check_model("distilbert-4", distilbert, kernels, level);
+  }
+  brim_runtime_free(case_runtime);
+  return tap_done();
+}
