@@ -24,7 +24,7 @@ test: all ## every test
 sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
 	@MESON=$(MESON) tools/sanitize
 
-bench: bench-train bench-tokenizers bench-plan ## the benchmarks; each makes its own environment for the peers
+bench: bench-train bench-tokenizers bench-data bench-plan ## the benchmarks; each makes its own environment for the peers
 
 bench-plan: all
 	$(BUILD)/bench/bench_plan

@@ -1,5 +1,5 @@
-/* Figures of planning from lengths: batches, slots, padding and time of every strategy on real length lists and on millions of
- * synthetic lengths.
+/* Figures of planning from lengths: batches, slots, padding, time and memory (the lengths themselves left aside) of every
+ * strategy on real length lists and on millions of synthetic lengths.
  *
  *   bench_plan [--json] [--rows N] [FILE...]
  *
@@ -7,10 +7,10 @@
  * lengths are planned (10,000,000; 0: none). --json prints one JSON object a line. */
 #include "brim/batch.h"
 #include <math.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 typedef struct length_list {
@@ -23,6 +23,40 @@ typedef struct length_list {
 
 static brim_runtime *runtime;
 static bool json;
+
+/* ---- memory that a plan takes: an allocator that counts ---------------------------------------------------- */
+
+enum { HEADER = 16 }; /* holds the size and keeps the alignment */
+static atomic_size_t held, peak;
+
+static void *take(void *context, void *pointer, size_t size) {
+  (void)context;
+  char *block = pointer ? (char *)pointer - HEADER : NULL;
+  size_t before = block ? *(size_t *)(void *)block : 0;
+  block = realloc(block, size + HEADER);
+  if (!block)
+    return NULL;
+  *(size_t *)(void *)block = size;
+  size_t now = atomic_fetch_add(&held, size - before) + size - before;
+  if (now > atomic_load(&peak))
+    atomic_store(&peak, now);
+  return block + HEADER;
+}
+
+static void *take_new(void *context, size_t size) {
+  return take(context, NULL, size);
+}
+
+static void give_back(void *context, void *pointer) {
+  (void)context;
+  if (!pointer)
+    return;
+  char *block = (char *)pointer - HEADER;
+  atomic_fetch_sub(&held, *(size_t *)(void *)block);
+  free(block);
+}
+
+/* ---- plans ------------------------------------------------------------------------------------------------- */
 
 static double now(void) {
   struct timespec t;
@@ -57,7 +91,7 @@ static double imbalance(const brim_plan *plan, int32_t world) {
   return steps ? sum / (double)steps : 1;
 }
 
-static void show(const length_list *list, const brim_plan_options *o, const brim_plan *plan, double seconds) {
+static void show(const length_list *list, const brim_plan_options *o, const brim_plan *plan, double seconds, double megabytes) {
   brim_ledger l;
   brim_plan_ledger(plan, &l);
   int32_t world = o->world_size ? o->world_size : 1;
@@ -70,15 +104,15 @@ static void show(const length_list *list, const brim_plan_options *o, const brim
   if (json) {
     printf("{\"lengths\":\"%s\",\"rows\":%llu,\"batching\":\"%s\",\"padding\":\"%s\",\"batch_size\":%lld,\"max_tokens\":%lld,"
            "\"read_ahead\":%lld,\"ranks\":%d,\"steps\":%llu,\"batches\":%llu,\"tokens\":%llu,\"slots\":%llu,\"share\":%.6f,"
-           "\"filled\":%s,\"imbalance\":%.5f,\"seconds\":%.6f}\n",
+           "\"filled\":%s,\"imbalance\":%.5f,\"seconds\":%.6f,\"megabytes\":%.1f}\n",
            list->name, (unsigned long long)l.rows_read, brim_batching_name(o->batching), brim_padding_name(o->padding),
            (long long)o->batch_size, (long long)o->max_tokens, (long long)o->read_ahead, (int)world, (unsigned long long)l.steps,
            (unsigned long long)l.batches, (unsigned long long)l.tokens, (unsigned long long)l.slots, padding, fill, balance,
-           seconds);
+           seconds, megabytes);
   } else {
-    printf("  %-10s  %-10s  %14s  %5d  %8llu  %8llu  %14llu  %7.3f %%  %9s  %8.4f  %9.1f\n", brim_batching_name(o->batching),
-           brim_padding_name(o->padding), limit, (int)world, (unsigned long long)l.steps, (unsigned long long)l.batches,
-           (unsigned long long)l.slots, 100 * padding, fill, balance, 1e3 * seconds);
+    printf("  %-10s  %-10s  %14s  %5d  %8llu  %8llu  %14llu  %7.3f %%  %9s  %8.4f  %9.1f  %7.1f\n",
+           brim_batching_name(o->batching), brim_padding_name(o->padding), limit, (int)world, (unsigned long long)l.steps,
+           (unsigned long long)l.batches, (unsigned long long)l.slots, 100 * padding, fill, balance, 1e3 * seconds, megabytes);
   }
   fflush(stdout);
 }
@@ -87,20 +121,23 @@ static int measure(const length_list *list, brim_plan_options o) {
   brim_plan *plan;
   brim_error err;
   double start = now();
+  size_t before = atomic_load(&held);
+  atomic_store(&peak, before);
   if (brim_plan_new(runtime, list->values, list->count, &o, 0, &plan, &err) != BRIM_OK) {
     fprintf(stderr, "bench_plan: %s: %s\n", list->name, err.message);
     return 1;
   }
-  show(list, &o, plan, now() - start);
+  double seconds = now() - start;
+  show(list, &o, plan, seconds, (double)(atomic_load(&peak) - before) / 1e6);
   brim_plan_free(plan);
   return 0;
 }
 
 static int measure_all(const length_list *list) {
   if (!json)
-    printf("%s: %llu rows\n  %-10s  %-10s  %14s  %5s  %8s  %8s  %14s  %9s  %9s  %8s  %9s\n", list->name,
+    printf("%s: %llu rows\n  %-10s  %-10s  %14s  %5s  %8s  %8s  %14s  %9s  %9s  %8s  %9s  %7s\n", list->name,
            (unsigned long long)list->count, "batching", "padding", "limit", "ranks", "steps", "batches", "slots", "padding",
-           "filled", "balance", "ms");
+           "filled", "balance", "ms", "MB");
   int failed = 0;
   brim_plan_options o = {.batch_size = list->batch_size, .max_length = list->max_length, .batching = BRIM_RANDOM};
   o.padding = BRIM_PAD_MAX_LENGTH;
@@ -174,11 +211,10 @@ static int run_synthetic(uint64_t rows) {
     list.values[i] = length < 3 ? 3 : length > 512 ? 512 : (int32_t)length;
   }
   int failed = measure_all(&list);
+  brim_plan_options o = {.batching = BRIM_RANDOM, .batch_size = 1}; /* as many steps as rows, and eight times as many parts */
+  for (o.world_size = 1; o.world_size <= 8; o.world_size *= 8)
+    failed += measure(&list, o);
   free(list.values);
-  struct rusage usage;
-  getrusage(RUSAGE_SELF, &usage);
-  if (!json)
-    printf("  peak memory: %ld MB\n", usage.ru_maxrss / 1024);
   return failed;
 }
 
@@ -205,7 +241,8 @@ static int run_shared(void) {
 int main(int argc, char **argv) {
   uint64_t rows = 10000000;
   int files = 0, failed = 0;
-  if (brim_runtime_new(NULL, &runtime, NULL) != BRIM_OK)
+  const brim_allocator counting = {.allocate = take_new, .resize = take, .release = give_back};
+  if (brim_runtime_new(&(brim_runtime_options){.allocator = &counting}, &runtime, NULL) != BRIM_OK)
     return 1;
   for (int i = 1; i < argc; i++) {
     if (strcmp(argv[i], "--json") == 0)

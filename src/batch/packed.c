@@ -88,10 +88,21 @@ static int try_order(brim_composition *c, packing *p, const uint32_t *rows, uint
   return BRIM_OK;
 }
 
-/* The number of batches that no packing can go below. */
-static uint64_t fewest_bins(const brim_composition *c, const uint32_t *rows, uint64_t count) {
+/* Tokens of order[begin, end); those of all rows are faster counted in file order. */
+static uint64_t count_tokens(const brim_composition *c, uint64_t begin, uint64_t end) {
   const brim_budget *budget = &c->recipe->compose;
-  uint64_t tokens = (uint64_t)brim_load_of(budget, c->lengths, rows, count).tokens, slots = (uint64_t)budget->slots;
+  int64_t tokens = 0;
+  if (end - begin < c->rows)
+    return (uint64_t)brim_load_of(budget, c->lengths, c->order + begin, end - begin).tokens;
+  for (uint64_t row = 0; row < c->rows; row++)
+    tokens += brim_budget_cut(budget, c->lengths[row]);
+  return (uint64_t)tokens;
+}
+
+/* The number of batches that no packing can go below. */
+static uint64_t fewest_bins(const brim_composition *c, uint64_t begin, uint64_t end) {
+  const brim_budget *budget = &c->recipe->compose;
+  uint64_t tokens = count_tokens(c, begin, end), count = end - begin, slots = (uint64_t)budget->slots;
   uint64_t by_tokens = (tokens + slots - 1) / slots, by_rows = (count + (uint64_t)budget->rows - 1) / (uint64_t)budget->rows;
   return by_tokens > by_rows ? by_tokens : by_rows;
 }
@@ -106,7 +117,7 @@ static bool few_enough(const brim_composition *c, const packing *p, uint64_t few
 static int pack_window(brim_composition *c, packing *p, uint64_t begin, uint64_t end, bool *mixed, brim_error *err) {
   const brim_budget *budget = &c->recipe->compose;
   uint32_t *rows = c->order + begin;
-  uint64_t count = end - begin, fewest = fewest_bins(c, rows, count);
+  uint64_t count = end - begin, fewest = fewest_bins(c, begin, end);
   p->plan_bins = 0;
   if (c->recipe->accumulate > 1)
     BRIM_TRY(try_order(c, p, rows, count, budget->slots - budget->slots / FREE_SHARE, err));
@@ -125,7 +136,7 @@ static int pack_window(brim_composition *c, packing *p, uint64_t begin, uint64_t
 }
 
 typedef struct filled {
-  double key;
+  double key, cost;
   uint32_t batch;
 } filled;
 
@@ -167,16 +178,13 @@ static int arrange_steps(brim_composition *c, uint64_t first, bool mixed, uint64
   for (uint64_t i = 0; i < count; i++) {
     uint64_t start = brim_composition_start(c, first + i);
     brim_load load = brim_load_of(budget, c->lengths, c->order + start, c->ends[first + i] - start);
-    work[i] = (filled){.key = -(double)load.tokens, .batch = (uint32_t)i};
+    work[i] = (filled){.key = -(double)load.tokens, .cost = brim_budget_cost(budget, &load), .batch = (uint32_t)i};
   }
   sort_filled(work, count); /* fullest first */
   brim_random random = brim_recipe_random(c->recipe, BRIM_PURPOSE_BATCHES);
   uint64_t groups = mixed ? full / size : full, width = mixed ? size : 1;
-  for (uint64_t i = 0; mixed && i < full; i++) {
-    uint64_t start = brim_composition_start(c, first + work[i].batch);
-    brim_load load = brim_load_of(budget, c->lengths, c->order + start, c->ends[first + work[i].batch] - start);
-    work[i].key = brim_budget_cost(budget, &load);
-  }
+  for (uint64_t i = 0; mixed && i < full; i++)
+    work[i].key = work[i].cost;
   if (mixed)
     sort_filled(work, full);
   BRIM_TRY(brim_order_shuffle(c->runtime, &random, first, which + count, groups, err));

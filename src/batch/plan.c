@@ -6,20 +6,15 @@
 #include "batch/share.h"
 #include <string.h>
 
-typedef struct planned_part {
-  uint64_t start; /* in rows and places; it ends where the next one starts */
-  int64_t tokens;
-  double cost;
-  int32_t width;
-} planned_part;
-
 struct brim_plan {
   brim_runtime *runtime;
   int32_t world, cut;
-  uint64_t *rows;      /* [rows planned] */
-  uint32_t *places;    /* [rows planned] */
-  planned_part *parts; /* [world * part_count + 1] step by step, in each rank by rank */
-  uint64_t *steps;     /* [step_count + 1] parts of one rank before each step */
+  brim_budget budget; /* what a part takes is counted from its rows when it is asked for: there may be more parts than rows */
+  uint64_t *rows;     /* [rows planned] */
+  uint32_t *places;   /* [rows planned] */
+  int32_t *lengths;   /* [rows planned] cut */
+  uint32_t *parts;    /* [world * part_count + 1] where each begins in the three: step by step, in each rank by rank */
+  uint64_t *steps;    /* [step_count + 1] parts of one rank before each step */
   size_t part_room, step_room;
   uint64_t row_count, part_count, step_count;
   brim_drop *drops;
@@ -60,28 +55,28 @@ static int drop_batch(making *m, uint64_t batch, const char *reason, brim_error 
   return BRIM_OK;
 }
 
-/* Writes down the part that holds `count` of the step's rows, those at `places`. */
-static void write_part(making *m, const uint32_t *rows, const uint32_t *places, uint64_t count, planned_part *part) {
+/* Writes down a part that holds `count` of the step's rows, those at `places`. */
+static void write_part(making *m, const uint32_t *rows, const uint32_t *places, uint64_t count) {
   brim_plan *plan = m->plan;
   const brim_budget *budget = &m->recipe->budget;
   brim_ledger *ledger = &plan->ledger;
   brim_load load = {0};
   uint64_t hash = mix(ledger->hash, count);
-  *part = (planned_part){.start = plan->row_count};
-  for (uint64_t i = 0; i < count; i++) {
+  if (count == 0) {
+    ledger->hash = hash;
+    return;
+  }
+  for (uint64_t i = 0, at = plan->row_count; i < count; i++, at++) {
     uint32_t row = rows[places[i]];
-    load = brim_load_add(load, brim_budget_cut(budget, m->lengths[row]));
-    plan->rows[plan->row_count + i] = row;
-    plan->places[plan->row_count + i] = places[i];
+    int32_t length = brim_budget_cut(budget, m->lengths[row]);
+    load = brim_load_add(load, length);
+    plan->rows[at] = row;
+    plan->places[at] = places[i];
+    plan->lengths[at] = length;
     hash = mix(hash, (uint64_t)row << 32 | places[i]);
   }
   plan->row_count += count;
   ledger->hash = hash;
-  if (count == 0)
-    return;
-  part->tokens = load.tokens;
-  part->width = (int32_t)brim_budget_width(budget, load.longest);
-  part->cost = brim_budget_cost(budget, &load);
   ledger->batches++;
   ledger->tokens += (uint64_t)load.tokens;
   ledger->slots += (uint64_t)brim_budget_slots(budget, &load);
@@ -100,13 +95,14 @@ static int write_step(making *m, uint64_t first, uint64_t batches, brim_error *e
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, plan->step_count + 2, sizeof *plan->steps, err));
   plan->ledger.hash = mix(plan->ledger.hash, count << 32 | share->parts);
   for (uint64_t p = 0, begin = 0; p < added; p++) {
-    write_part(m, rows, share->places + begin, share->ends[p] - begin, &plan->parts[held + p]);
+    plan->parts[held + p] = (uint32_t)plan->row_count;
+    write_part(m, rows, share->places + begin, share->ends[p] - begin);
     begin = share->ends[p];
   }
   plan->part_count += share->parts;
   plan->steps[plan->step_count++] = before;
   plan->steps[plan->step_count] = plan->part_count;
-  plan->parts[held + added] = (planned_part){.start = plan->row_count};
+  plan->parts[held + added] = (uint32_t)plan->row_count;
   return BRIM_OK;
 }
 
@@ -134,7 +130,7 @@ static int write_steps(making *m, brim_error *err) {
     parts = batches;
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, parts + 1, sizeof *plan->parts, err));
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, steps + 1, sizeof *plan->steps, err));
-  plan->parts[0] = (planned_part){0};
+  plan->parts[0] = 0;
   plan->steps[0] = 0;
   for (uint64_t first = 0; first < batches; first += size) {
     BRIM_TRY(brim_check_cancel(plan->runtime, err));
@@ -150,7 +146,8 @@ static int make(making *m, uint64_t rows, brim_error *err) {
   BRIM_TRY(brim_compose(&m->composition, plan->runtime, m->recipe, m->lengths, rows, err));
   plan->rows = brim_alloc_array(plan->runtime, rows, sizeof *plan->rows);
   plan->places = brim_alloc_array(plan->runtime, rows, sizeof *plan->places);
-  if (!plan->rows || !plan->places)
+  plan->lengths = brim_alloc_array(plan->runtime, rows, sizeof *plan->lengths);
+  if (!plan->rows || !plan->places || !plan->lengths)
     return BRIM_NOMEM(err);
   BRIM_TRY(write_steps(m, err));
   ledger->rows_read = rows;
@@ -173,6 +170,7 @@ int brim_plan_new(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, 
     return BRIM_NOMEM(err);
   plan->runtime = runtime;
   plan->world = recipe.world;
+  plan->budget = recipe.budget;
   making m = {.plan = plan, .recipe = &recipe, .lengths = lengths, .composition.runtime = runtime};
   brim_share_init(&m.share, runtime, &recipe);
   int status = make(&m, rows, err);
@@ -192,6 +190,7 @@ void brim_plan_free(brim_plan *plan) {
     return;
   brim_release(plan->runtime, plan->rows);
   brim_release(plan->runtime, plan->places);
+  brim_release(plan->runtime, plan->lengths);
   brim_release(plan->runtime, plan->parts);
   brim_release(plan->runtime, plan->steps);
   brim_release(plan->runtime, plan->drops);
@@ -224,20 +223,21 @@ static uint64_t step_of(const brim_plan *plan, uint64_t index) {
 
 void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_planned *out) {
   uint64_t step = step_of(plan, index), world = (uint64_t)plan->world, before = plan->steps[step], after = plan->steps[step + 1];
-  const planned_part *parts = plan->parts;
-  const planned_part *part = &parts[before * world + (uint64_t)rank * (after - before) + (index - before)];
-  uint32_t count = (uint32_t)(part[1].start - part->start);
+  const uint32_t *parts = plan->parts, *part = &parts[before * world + (uint64_t)rank * (after - before) + (index - before)];
+  brim_load load = {0};
+  for (uint64_t i = part[0]; i < part[1]; i++)
+    load = brim_load_add(load, plan->lengths[i]);
   *out = (brim_planned){.step = step,
                         .rank = rank,
-                        .count = count,
-                        .rows = plan->rows + part->start,
-                        .places = plan->places + part->start,
-                        .step_rows = (uint32_t)(parts[after * world].start - parts[before * world].start),
-                        .width = part->width,
-                        .tokens = part->tokens,
-                        .slots = part->width ? (int64_t)count * part->width : part->tokens,
+                        .count = (uint32_t)load.rows,
+                        .rows = plan->rows + part[0],
+                        .places = plan->places + part[0],
+                        .step_rows = parts[after * world] - parts[before * world],
+                        .width = load.rows ? (int32_t)brim_budget_width(&plan->budget, load.longest) : 0,
+                        .tokens = load.tokens,
+                        .slots = brim_budget_slots(&plan->budget, &load),
                         .cut = plan->cut,
-                        .cost = part->cost};
+                        .cost = brim_budget_cost(&plan->budget, &load)};
 }
 
 void brim_plan_ledger(const brim_plan *plan, brim_ledger *out) {

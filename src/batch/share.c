@@ -55,6 +55,17 @@ static int share_whole(brim_share *s, const uint32_t *ends, uint32_t base, uint6
   return BRIM_OK;
 }
 
+/* The only row goes to the first rank. */
+static int share_one(brim_share *s, brim_error *err) {
+  uint64_t ranks = (uint64_t)s->recipe->world;
+  s->parts = 1;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, ranks, sizeof *s->ends, err));
+  for (uint64_t rank = 0; rank < ranks; rank++)
+    s->ends[rank] = 1;
+  s->places[0] = 0;
+  return BRIM_OK;
+}
+
 /* Writes places and ends. The parts of a rank come in the order of their first places, empty ones last. */
 static int write_parts(brim_share *s, const brim_assignment *a, brim_error *err) {
   uint64_t ranks = (uint64_t)s->recipe->world, all = ranks * a->parts;
@@ -119,6 +130,8 @@ int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows,
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->places, &s->place_room, count, sizeof *s->places, err));
   if (is_whole(s, lengths, rows, count))
     return share_whole(s, ends, base, batches, err);
+  if (count == 1)
+    return share_one(s, err);
   BRIM_TRY(look_at_rows(s, lengths, rows, err));
   bool loose = budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
                recipe->options.batching != BRIM_SEQUENTIAL;
