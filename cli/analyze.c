@@ -1,9 +1,8 @@
 /* brim analyze: what the lengths of a data set mean for padding. */
 #include <string.h>
 
-#include "cli.h"
 #include "commands.h"
-#include "shared.h"
+#include "folds.h"
 
 static const cli_option options[] = {
     HEADING("What to look at"),
@@ -14,6 +13,8 @@ static const cli_option options[] = {
     CLI_OPTION_SEED,
     FLAG("json", json, .help = "one JSON object instead of tables"),
     CLI_OPTIONS_TRUNCATION,
+    CLI_OPTIONS_FOLDS,
+    CLI_OPTION_LABEL,
     CLI_OPTIONS_COLUMNS,
     CLI_OPTIONS_GENERAL,
     {0},
@@ -88,7 +89,8 @@ static void put_strategy_json(brim_text *out, const brim_strategy_study *s) {
   brim_text_printf(out, ",\"dropped\":%llu}", (unsigned long long)l->dropped);
 }
 
-static void put_json(brim_text *out, const brim_study *study, uint64_t excluded, const cli_values *v) {
+static void put_json(brim_text *out, const brim_study *study, uint64_t excluded, const cli_values *v,
+                     const brim_overlap *overlap, const brim_tokenizer *tokenizer) {
   brim_text_printf(out,
                    "{\"rows\":%llu,\"tokens\":%llu,\"max_length\":%lld,\"batch_size\":%lld,\"truncated\":%llu,\"lost\":%llu,"
                    "\"excluded\":%llu,",
@@ -111,49 +113,77 @@ static void put_json(brim_text *out, const brim_study *study, uint64_t excluded,
       brim_text_string(out, ",");
     put_strategy_json(out, &study->strategies[i]);
   }
-  brim_text_string(out, "]}\n");
+  brim_text_string(out, "]");
+  if (overlap->count) {
+    brim_text_string(out, ",\"folds\":");
+    cli_put_overlap_json(out, overlap, tokenizer);
+  }
+  brim_text_string(out, "}\n");
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------ */
 
-static int show(cli_call *cli, const brim_dataset *dataset) {
+/* --folds: nothing without it. */
+static int study_folds(cli_call *cli, const brim_dataset *dataset, brim_overlap *overlap) {
+  brim_folds folds = {0};
+  if (!cli_folds_wanted(cli->values))
+    return BRIM_OK;
+  int status = cli_folds_make(cli, cli->arguments.operands, cli->arguments.operand_count, dataset, &folds);
+  if (!status)
+    status = brim_study_folds(cli->runtime, dataset, &folds, overlap, &cli->error);
+  brim_folds_free(&folds);
+  return status;
+}
+
+static int show(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer) {
   brim_plan_options how;
   brim_study study = {0};
+  brim_overlap overlap = {0};
   int status = cli_plan_options(cli, &how);
   if (!status)
+    status = study_folds(cli, dataset, &overlap);
+  if (!status)
     status = brim_study_dataset(cli->runtime, dataset, &how, &study, &cli->error);
-  if (status)
+  if (status) {
+    brim_overlap_free(&overlap);
     return status;
+  }
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->json) {
     uint64_t excluded;
     brim_dataset_excluded(dataset, &excluded);
-    put_json(&out, &study, excluded, cli->values);
+    put_json(&out, &study, excluded, cli->values, &overlap, tokenizer);
   } else {
     put_lengths(&out, &study, (int32_t)cli->values->max_length);
     put_strategies(&out, &study);
+    if (overlap.count)
+      cli_put_overlap(&out, &overlap, tokenizer);
   }
   status = cli_write(cli, NULL, &out);
   brim_text_free(&out);
   brim_study_free(&study);
+  brim_overlap_free(&overlap);
   return status;
 }
 
 static int run(cli_call *cli) {
   brim_tokenizer *tokenizer = NULL;
   brim_dataset *dataset = NULL;
-  int status = cli_load_tokenizer(cli, &tokenizer);
+  int status = cli_folds_check(cli);
+  if (!status)
+    status = cli_load_tokenizer(cli, &tokenizer);
   if (!status) {
     cli_dataset_request request = {.paths = cli->arguments.operands,
                                    .path_count = cli->arguments.operand_count,
                                    .tokenizer = tokenizer,
                                    .max_length = (int32_t)cli->values->max_length,
+                                   .need_label = cli->values->stratify,
                                    .silent = true};
     status = cli_load_dataset(cli, &request, &dataset);
   }
   if (!status)
-    status = show(cli, dataset);
+    status = show(cli, dataset, tokenizer);
   brim_dataset_free(dataset);
   brim_tokenizer_free(tokenizer);
   return status;
@@ -168,7 +198,9 @@ const cli_command cli_analyze = {
     .description =
         "Tokenizes the data once and plans an epoch with every strategy. `slots` is what is computed, `tokens` is what "
         "carries text, `padded` is the share between them that is waste, `of fixed` compares with padding every row to "
-        "--max-length.",
+        "--max-length.\n"
+        "With --folds it also counts the tokens that a fold's held-out rows have and its training rows do not: what to know "
+        "before embeddings are frozen.",
     .options = options,
     .example = "brim analyze -t MiniLM --max-length 400 --batch-size 16 reviews.csv",
     .run = run,

@@ -14,25 +14,17 @@ static const cli_option options[] = {
     {0},
 };
 
-typedef struct named_number {
-  const char *name;
-  double value;
-} named_number;
-
-enum { MOST_NUMBERS = 4 };
-
-/* The metrics that fit the task, loss first. */
-static int pick(const brim_metrics *m, bool regression, named_number out[MOST_NUMBERS]) {
-  out[0] = (named_number){"loss", m->loss};
-  out[1] = regression ? (named_number){"rmse", m->rmse} : (named_number){"accuracy", m->accuracy};
-  out[2] = regression ? (named_number){"pearson", m->pearson} : (named_number){"f1", m->f1};
-  out[3] = regression ? (named_number){"spearman", m->spearman} : (named_number){"matthews", m->matthews};
-  return MOST_NUMBERS;
+int cli_pick_metrics(const brim_metrics *m, bool regression, cli_number out[CLI_MOST_NUMBERS]) {
+  out[0] = (cli_number){"loss", m->loss};
+  out[1] = regression ? (cli_number){"rmse", m->rmse} : (cli_number){"accuracy", m->accuracy};
+  out[2] = regression ? (cli_number){"pearson", m->pearson} : (cli_number){"f1", m->f1};
+  out[3] = regression ? (cli_number){"spearman", m->spearman} : (cli_number){"matthews", m->matthews};
+  return CLI_MOST_NUMBERS;
 }
 
 static void put_metrics(brim_text *out, const brim_metrics *m, bool regression, bool json) {
-  named_number numbers[MOST_NUMBERS];
-  int count = pick(m, regression, numbers);
+  cli_number numbers[CLI_MOST_NUMBERS];
+  int count = cli_pick_metrics(m, regression, numbers);
   if (json) {
     brim_text_printf(out, "{\"rows\":%llu", (unsigned long long)m->rows);
     for (int i = 0; i < count; i++) {

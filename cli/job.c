@@ -32,17 +32,16 @@ static int pick_max_length(cli_call *cli, const brim_model_info *info, int32_t *
 
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
-/* "matched=FILE" names the set; a file whose own name holds = is taken as it is. */
-static const char *split_name(const char *item, int index, int count, char *name, size_t size) {
+const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
   const char *equals = strchr(item, '=');
   if (equals && equals > item && (size_t)(equals - item) < size && access(item, F_OK) != 0) {
     snprintf(name, size, "%.*s", (int)(equals - item), item);
     return equals + 1;
   }
   if (count == 1)
-    snprintf(name, size, "eval");
+    snprintf(name, size, "%s", unnamed);
   else
-    snprintf(name, size, "eval%d", index + 1);
+    snprintf(name, size, "%s%d", unnamed, index + 1);
   return item;
 }
 
@@ -57,7 +56,7 @@ static int load_data(cli_call *cli, cli_job *job, int32_t max_length) {
   int status = cli_load_dataset(cli, &request, &job->train);
   for (int i = 0; !status && i < v->eval.count; i++) {
     brim_dataset *dataset = NULL;
-    const char *path = split_name(v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
+    const char *path = cli_split_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
     request.paths = &path, request.path_count = 1, request.labels = brim_dataset_labels(job->train);
     status = cli_load_dataset(cli, &request, &dataset);
     if (!status)

@@ -50,7 +50,7 @@ typedef struct cli_values {
   const char *text_column, *pair_column, *label_column, *format, *quote;
   bool no_header;
   int64_t min_chars, records;
-  cli_list train, eval, where;
+  cli_list train, eval, test, where;
   const char *shard_format;
   /* text */
   const char *tokenizer, *truncation, *truncation_side;
@@ -67,6 +67,10 @@ typedef struct cli_values {
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size;
   bool resume, checkpoint_activations;
   const char *profile;
+  /* folds */
+  int64_t folds, fold_seed;
+  bool stratify;
+  const char *fold_column;
   const char *compared;
   /* inspect */
   const char *batch, *hyperparameters;

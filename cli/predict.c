@@ -23,7 +23,7 @@ static void put_label(brim_text *out, const brim_labels *labels, int32_t class) 
     brim_text_integer(out, class);
 }
 
-static void put_row(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
+void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
   int32_t count = brim_model_outputs(model), best = 0;
   brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
   if (brim_model_task(model) == BRIM_TASK_REGRESSION) {
@@ -54,7 +54,7 @@ static int predict(cli_call *cli, cli_inference *in) {
     brim_text out;
     brim_text_init(&out, cli->runtime);
     for (uint64_t i = 0; i < rows; i++)
-      put_row(&out, in->model, brim_dataset_origin(in->dataset, i), logits + i * outputs, scores);
+      cli_put_prediction(&out, in->model, brim_dataset_origin(in->dataset, i), logits + i * outputs, scores);
     status = cli_write(cli, cli->values->output, &out);
     brim_text_free(&out);
   }

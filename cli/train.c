@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "commands.h"
-#include "job.h"
+#include "folds.h"
 #include "profile.h"
 
 static const cli_option options[] = {
@@ -18,6 +18,8 @@ static const cli_option options[] = {
     CLI_OPTIONS_JOB_LENGTH,
     FLAG("resume", resume, .help = "go on from the newest checkpoint in --output, if there is one"),
     FLAG("overwrite", overwrite, .help = "replace what is in --output"),
+    CLI_OPTIONS_FOLDS,
+    LIST("test", test, "[NAME=]DATA", .help = "rows that all folds predict together; no labels needed"),
     HEADING("Batches"),
     CLI_OPTIONS_PLAN,
     CLI_OPTIONS_METHODS,
@@ -68,12 +70,20 @@ static void note_start(const cli_call *cli, const brim_event *event) {
            (double)memory->integer / (1 << 20));
 }
 
+static void note_fold(const cli_call *cli, const brim_event *event) {
+  const brim_field *fold = brim_event_field(event, "fold"), *count = brim_event_field(event, "count");
+  if (fold && count)
+    cli_note(cli, "fold %lld of 0 to %lld", (long long)fold->integer, (long long)count->integer - 1);
+}
+
 static int on_event(void *context, const brim_event *event) {
   const cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
     note_start(cli, event);
   if (strcmp(event->kind, "eval") == 0)
     note_eval(cli, event);
+  if (strcmp(event->kind, "fold") == 0)
+    note_fold(cli, event);
   return brim_progress_event(cli->progress, event);
 }
 
@@ -114,7 +124,6 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
 
 static int train(cli_call *cli, cli_job *job) {
   brim_train_result result;
-  job->options.event = on_event;
   int status = brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count, &job->options,
                           &result, &cli->error);
   if (status == BRIM_E_CANCELLED && result.interrupted)
@@ -132,11 +141,15 @@ static int train(cli_call *cli, cli_job *job) {
 static int run(cli_call *cli) {
   static cli_job job;
   signal(SIGPIPE, SIG_IGN); /* a closed progress pipe is no reason to lose a run */
-  int status = cli->values->profile ? brim_profile_new(cli->runtime, &job.profile, &cli->error) : BRIM_OK;
+  int status = cli_folds_check(cli);
+  if (!status && cli->values->profile)
+    status = brim_profile_new(cli->runtime, &job.profile, &cli->error);
   if (!status)
     status = cli_job_open(cli, &job);
-  if (!status)
-    status = train(cli, &job);
+  if (!status) {
+    job.options.event = on_event;
+    status = cli_folds_wanted(cli->values) ? cli_train_folds(cli, &job) : train(cli, &job);
+  }
   if (job.profile && brim_profile_row_count(job.profile) > 0)
     status = cli_profile_end(cli, job.profile, status);
   brim_profile_free(job.profile);
@@ -150,7 +163,10 @@ const cli_command cli_train = {
     .operands = "",
     .description = "Fine-tunes a pretrained encoder for classification or regression and writes a folder that Hugging Face "
                    "transformers opens. By default batches are random and nothing is padded. Ctrl-C writes a checkpoint first; "
-                   "--resume goes on from it.",
+                   "--resume goes on from it.\n"
+                   "With --folds every row is held out once: RUN/fold-N are runs of their own, RUN/folds.csv says which rows each "
+                   "held out, RUN/predictions.jsonl what it made of them, RUN/folds.json what that is worth, and "
+                   "RUN/predictions-NAME.jsonl has the mean of all folds' predictions for --test and --eval.",
     .options = options,
     .example = "brim train --model MiniLM --train train.csv --eval test.csv --output run --epochs 2 --lr 5e-5",
     .run = run,

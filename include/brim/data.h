@@ -232,6 +232,10 @@ typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *ou
 BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
                                      const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                      brim_error *err) BRIM_CHECK;
+/* Some rows of a data set, in the order given, with their origins and the mapping of labels: copies. What was cut or left out when
+ * it was read is not counted again. A row number outside is BRIM_E_USAGE. */
+BRIM_API int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, const uint64_t *rows, uint64_t count,
+                                 brim_dataset **out, brim_error *err) BRIM_CHECK;
 /* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Errors have the byte. There is no
  * mapping: labels are class ids or values as the model takes them. */
 BRIM_API int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) BRIM_CHECK;

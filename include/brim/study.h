@@ -47,6 +47,96 @@ BRIM_API int brim_compare(brim_runtime *runtime, brim_model *model, const brim_d
                           const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
                           brim_error *err) BRIM_CHECK;
 
+/* ---- folds ------------------------------------------------------------------------------------------------ */
+
+/* Which rows are held out together: fold f is validated by a model that was trained on all others. */
+typedef struct brim_folds {
+  int32_t count;       /* folds */
+  uint64_t rows;
+  int32_t *fold;       /* [rows] 0 .. count-1 */
+  uint64_t *sizes;     /* [count] rows of each, none empty */
+  brim_runtime *runtime;
+} brim_folds;
+enum { BRIM_MOST_FOLDS = 1000 };
+
+/* A random order, cut into `count` runs whose sizes differ by one at most: a pure function of (rows, count, seed). 2 <= count <=
+ * rows; BRIM_E_USAGE otherwise. */
+BRIM_API int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out,
+                                brim_error *err) BRIM_CHECK;
+/* The same, with every fold like the whole: each class is dealt out evenly (a class with fewer rows than folds is BRIM_E_USAGE and
+ * is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs labels. */
+BRIM_API int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
+                                 brim_error *err) BRIM_CHECK;
+/* As the caller says; `count` 0: as many as there are. A number outside 0 .. count-1 or a fold without rows is BRIM_E_USAGE. */
+BRIM_API int brim_folds_given(brim_runtime *runtime, const int32_t *fold, uint64_t rows, int32_t count, brim_folds *out,
+                              brim_error *err) BRIM_CHECK;
+/* As a column of the data set's own files says, whole numbers from 0: the files are read a second time (standard input cannot
+ * be). `source` as for the data set; its label column is not looked at. */
+BRIM_API int brim_folds_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
+                             const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out, brim_error *err)
+    BRIM_CHECK;
+BRIM_API void brim_folds_free(brim_folds *folds); /* what it holds, not the struct */
+/* One side of fold `index`: its rows (`held_out`) or all others, in order. */
+BRIM_API int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const brim_folds *folds, int32_t index,
+                             bool held_out, brim_dataset **out, brim_error *err) BRIM_CHECK;
+
+/* Tokens of a fold's held-out part that its training part never shows: what frozen embeddings could not learn, and what a trained
+ * embedding has not learned. A type is a token id, a token one occurrence of it. Venn: train_types - both_types are in training
+ * alone, both_types in both, unseen_types in the held-out part alone. */
+typedef struct brim_token_count { int32_t id; uint64_t count; } brim_token_count;
+typedef struct brim_fold_overlap {
+  uint64_t train_rows, valid_rows, train_tokens, valid_tokens;
+  uint64_t train_types, valid_types, both_types;
+  uint64_t unseen_types, unseen_tokens, unseen_rows; /* rows: with at least one of them */
+  brim_token_count *unseen;                          /* [unseen_types] most frequent first, then by id */
+} brim_fold_overlap;
+typedef struct brim_overlap {
+  brim_fold_overlap *folds; /* [count] */
+  int32_t count;
+  brim_runtime *runtime;
+} brim_overlap;
+BRIM_API int brim_study_folds(brim_runtime *runtime, const brim_dataset *dataset, const brim_folds *folds, brim_overlap *out,
+                              brim_error *err) BRIM_CHECK;
+BRIM_API void brim_overlap_free(brim_overlap *overlap);
+
+typedef struct brim_fold_result {
+  uint64_t train_rows, valid_rows;
+  brim_train_result run;
+  brim_metrics metrics; /* of the held-out part, with the fold's final weights */
+} brim_fold_result;
+/* A data set as all fold models together see it. */
+typedef struct brim_fold_average {
+  const char *name;     /* borrowed from the caller's list */
+  float *logits;        /* [rows, outputs] classes: logarithms of the mean probabilities; values: their means */
+  bool evaluated;       /* every row has a label, and there are metrics */
+  brim_metrics metrics;
+} brim_fold_average;
+typedef struct brim_folds_result {
+  brim_fold_result *folds; /* [count]; those from `done` on were not reached */
+  int32_t count, done;
+  float *logits;           /* [rows, outputs] out of fold, in input order: each row by the model that has not seen it */
+  brim_metrics metrics;    /* of these, over all rows */
+  brim_fold_average *averages; /* [average_count] one for each of `evals` */
+  int average_count;
+  brim_runtime *runtime;
+} brim_folds_result;
+
+/* Trains one model a fold, each from the model's present values and with the same options, and lets it predict its held-out rows and
+ * all of `evals` (labels are not needed there). During training a fold is evaluated on its held-out part, "valid", then on those of
+ * `evals` that have labels.
+ *
+ *   output/folds.csv     row,fold: the assignment, rows by their number in the source
+ *   output/fold-N/       a run folder each, as brim_train makes it
+ *   output/log.jsonl     "folds", a "fold" with its metrics behind each, "end" with those of all rows
+ *
+ * `options->resume` goes on in the fold that was not finished; finished ones only predict again. An assignment other than that of
+ * folds.csv is BRIM_E_MISMATCH. Events are those of training, with "fold" (fold, count, train_rows, valid_rows) before each. The
+ * model's values are restored at the end. *result is to be freed, also after a failure: it then holds what was done. */
+BRIM_API int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *dataset,
+                              const brim_folds *folds, const brim_named_dataset *evals, int eval_count,
+                              const brim_train_options *options, brim_folds_result *result, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_folds_result_free(brim_folds_result *result);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,4 +1,4 @@
-/* samples.c: datasets from rows that are encoded already: the caller's, or those of a JSON batch. */
+/* samples.c: datasets from rows that are encoded already: the caller's, those of another dataset, or of a JSON batch. */
 #include <math.h>
 #include <string.h>
 
@@ -64,6 +64,42 @@ int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples,
     return status;
   }
   *out = dataset;
+  return BRIM_OK;
+}
+
+/* ---- from another data set -------------------------------------------------------------------------------- */
+
+static int add_subset(brim_dataset *out, const brim_dataset *from, const uint64_t *rows, uint64_t count, brim_error *err) {
+  for (uint64_t i = 0; i < count; i++) {
+    brim_sample sample;
+    if (rows[i] >= from->rows)
+      return brim_error_set(err, BRIM_E_USAGE, "there is no row %llu among %llu", (unsigned long long)rows[i],
+                            (unsigned long long)from->rows);
+    brim_dataset_sample(from, rows[i], &sample);
+    sample.row = brim_dataset_origin(from, rows[i]);
+    BRIM_TRY(brim_dataset_add(out, &sample, 0, from->values != NULL, err));
+  }
+  if (from->mapped)
+    BRIM_TRY(brim_labels_copy(out->runtime, &from->labels, &out->labels, err));
+  out->mapped = from->mapped;
+  out->pairs = from->pairs;
+  return brim_dataset_seal(out, err);
+}
+
+int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, const uint64_t *rows, uint64_t count,
+                        brim_dataset **out, brim_error *err) {
+  *out = NULL;
+  if (count == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no rows");
+  brim_dataset *subset = brim_dataset_new(runtime, err);
+  if (!subset)
+    return BRIM_E_MEMORY;
+  int status = add_subset(subset, dataset, rows, count, err);
+  if (status != BRIM_OK) {
+    brim_dataset_free(subset);
+    return status;
+  }
+  *out = subset;
   return BRIM_OK;
 }
 

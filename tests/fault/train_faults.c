@@ -58,6 +58,26 @@ static int compare_job(case_job *job, const char *output, brim_error *err) {
   return brim_compare(job->runtime, job->model, job->train, job->eval, &options, modes, 2, results, err);
 }
 
+/* Two stratified folds of a step each, their overlap, and the mean of what they predict. */
+static int folds_job(case_job *job, const char *output, brim_error *err) {
+  const brim_named_dataset eval = {"dev", job->eval};
+  brim_train_options options = case_options(output);
+  brim_folds folds = {0};
+  brim_overlap overlap = {0};
+  brim_folds_result result = {0};
+  options.max_steps = 1;
+  options.overwrite = true;
+  int status = brim_folds_stratify(job->runtime, job->train, 2, 1, &folds, err);
+  if (!status)
+    status = brim_study_folds(job->runtime, job->train, &folds, &overlap, err);
+  if (!status)
+    status = brim_train_folds(job->runtime, job->model, NULL, job->train, &folds, &eval, 1, &options, &result, err);
+  brim_folds_result_free(&result);
+  brim_overlap_free(&overlap);
+  brim_folds_free(&folds);
+  return status;
+}
+
 /* The job, with its n-th allocation failing; then everything is freed. */
 static int small_run(job_fn run, faulty *memory, const char *output, int64_t fail_at, brim_error *err) {
   const brim_allocator allocator = {faulty_allocate, faulty_resize, faulty_release, memory};
@@ -251,6 +271,7 @@ int main(void) {
   allocations("a run", train_job, false);
   allocations("a resumed run", train_job, true);
   allocations("a comparison", compare_job, false);
+  allocations("training in folds", folds_job, false);
   steady_state();
   full_disk();
   failing_changes(false);

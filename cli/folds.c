@@ -1,0 +1,347 @@
+/* folds.c: rows parted into folds, and `brim train --folds`. */
+#include "folds.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "infer.h"
+
+/* ---- parting ---------------------------------------------------------------------------------------------- */
+
+bool cli_folds_wanted(const cli_values *values) {
+  return values->folds > 0 || values->fold_column;
+}
+
+int cli_folds_check(cli_call *cli) {
+  const cli_values *v = cli->values;
+  bool seeded = cli_given(cli->command, &cli->arguments, "fold-seed");
+  if (!cli_folds_wanted(v) && (v->stratify || seeded))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%s needs --folds K", v->stratify ? "--stratify" : "--fold-seed");
+  if (v->fold_column && (v->stratify || seeded))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-column says all: leave out %s",
+                          v->stratify ? "--stratify" : "--fold-seed");
+  if (!cli_folds_wanted(v) && v->test.count)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--test is for --folds; `brim predict` labels rows with one model");
+  return BRIM_OK;
+}
+
+int cli_folds_make(cli_call *cli, const char *const *paths, int path_count, const brim_dataset *dataset, brim_folds *out) {
+  const cli_values *v = cli->values;
+  int32_t count = (int32_t)v->folds;
+  if (v->fold_column) {
+    brim_source_options source;
+    int status = cli_source_options(cli, false, &source);
+    return status ? status
+                  : brim_folds_read(cli->runtime, paths, path_count, &source, v->fold_column, dataset, count, out, &cli->error);
+  }
+  if (v->stratify)
+    return brim_folds_stratify(cli->runtime, dataset, count, (uint64_t)v->fold_seed, out, &cli->error);
+  return brim_folds_shuffle(cli->runtime, brim_dataset_rows(dataset), count, (uint64_t)v->fold_seed, out, &cli->error);
+}
+
+/* ---- what is predicted besides ---------------------------------------------------------------------------- */
+
+/* --eval, which the job has loaded, and --test. */
+typedef struct fold_sets {
+  brim_named_dataset sets[CLI_LIST_LIMIT];
+  char names[CLI_LIST_LIMIT][64];
+  int count, own; /* the first `own` are the job's */
+} fold_sets;
+
+/* Names become names of files. */
+static int check_names(cli_call *cli, const fold_sets *sets) {
+  for (int i = 0; i < sets->count; i++) {
+    if (strchr(sets->sets[i].name, '/'))
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "\"%s\": a name with / cannot become a file in the run",
+                            sets->sets[i].name);
+    for (int j = 0; j < i; j++)
+      if (strcmp(sets->sets[i].name, sets->sets[j].name) == 0)
+        return brim_error_set(&cli->error, BRIM_E_USAGE, "two sets are named \"%s\": name them with NAME=FILE",
+                              sets->sets[i].name);
+  }
+  return BRIM_OK;
+}
+
+static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
+  const cli_list *test = &cli->values->test;
+  if (job->eval_count + test->count > CLI_LIST_LIMIT)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--eval and --test: at most %d files", CLI_LIST_LIMIT);
+  for (; out->count < job->eval_count; out->count++)
+    out->sets[out->count] = job->evals[out->count];
+  out->own = out->count;
+  for (int i = 0; i < test->count; i++) {
+    brim_dataset *dataset;
+    char *name = out->names[out->count];
+    const char *path = cli_split_name("test", test->items[i], i, test->count, name, sizeof out->names[0]);
+    const cli_dataset_request request = {
+        .paths = &path, .path_count = 1, .tokenizer = job->tokenizer, .max_length = job->options.plan.max_length};
+    int status = cli_load_dataset(cli, &request, &dataset);
+    if (status)
+      return status;
+    out->sets[out->count++] = (brim_named_dataset){.name = name, .dataset = dataset};
+  }
+  return check_names(cli, out);
+}
+
+static void free_sets(fold_sets *sets) {
+  for (int i = sets->own; i < sets->count; i++)
+    brim_dataset_free((brim_dataset *)sets->sets[i].dataset);
+}
+
+/* ---- files ------------------------------------------------------------------------------------------------ */
+
+static void run_path(const cli_call *cli, const char *name, const char *ending, char *path, size_t size) {
+  snprintf(path, size, "%s/%s%s", cli->values->output, name, ending);
+}
+
+static bool is_result(const char *name) {
+  size_t length = strlen(name);
+  return strcmp(name, "folds.json") == 0 ||
+         (strncmp(name, "predictions", 11) == 0 && length > 6 && strcmp(name + length - 6, ".jsonl") == 0);
+}
+
+/* What an earlier run left must not stand beside a new one. */
+static int forget_results(cli_call *cli) {
+  DIR *folder = opendir(cli->values->output);
+  int status = BRIM_OK;
+  for (const struct dirent *entry; folder && !status && (entry = readdir(folder));) {
+    char path[4096];
+    run_path(cli, entry->d_name, "", path, sizeof path);
+    if (is_result(entry->d_name) && unlink(path) != 0)
+      status = brim_error_set(&cli->error, BRIM_E_IO, "%s: cannot remove it: %s", path, strerror(errno));
+  }
+  if (folder)
+    closedir(folder);
+  return status;
+}
+
+/* Lines as `brim predict` writes them. */
+static int write_predictions(cli_call *cli, const brim_model *model, const brim_dataset *dataset, const float *logits,
+                             const char *name) {
+  char path[4096];
+  size_t outputs = (size_t)brim_model_outputs(model);
+  double *scores = calloc(outputs, sizeof *scores);
+  if (!scores)
+    return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the predictions");
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++)
+    cli_put_prediction(&out, model, brim_dataset_origin(dataset, i), logits + i * outputs, scores);
+  run_path(cli, name, ".jsonl", path, sizeof path);
+  int status = cli_write(cli, path, &out);
+  brim_text_free(&out);
+  free(scores);
+  return status;
+}
+
+static int write_all(cli_call *cli, const cli_job *job, const fold_sets *sets, const brim_folds_result *result) {
+  int status = write_predictions(cli, job->model, job->train, result->logits, "predictions");
+  for (int i = 0; i < result->average_count && !status; i++) {
+    char name[96];
+    snprintf(name, sizeof name, "predictions-%s", result->averages[i].name);
+    status = write_predictions(cli, job->model, sets->sets[i].dataset, result->averages[i].logits, name);
+  }
+  return status;
+}
+
+/* ---- results ---------------------------------------------------------------------------------------------- */
+
+/* Mean and standard deviation (of a sample) over the folds of number `which`. */
+static void over_folds(const brim_folds_result *result, bool regression, int which, double *mean, double *deviation) {
+  cli_number numbers[CLI_MOST_NUMBERS];
+  double sum = 0, square = 0;
+  for (int i = 0; i < result->count; i++) {
+    cli_pick_metrics(&result->folds[i].metrics, regression, numbers);
+    sum += numbers[which].value;
+  }
+  *mean = sum / result->count;
+  for (int i = 0; i < result->count; i++) {
+    cli_pick_metrics(&result->folds[i].metrics, regression, numbers);
+    square += (numbers[which].value - *mean) * (numbers[which].value - *mean);
+  }
+  *deviation = sqrt(square / (result->count - 1));
+}
+
+static void put_number_json(brim_text *out, bool first, const char *name, double value) {
+  brim_text_printf(out, "%s\"%s\":", first ? "{" : ",", name);
+  brim_text_json_number(out, value);
+}
+
+static void put_metrics_json(brim_text *out, const brim_metrics *metrics, bool regression) {
+  cli_number numbers[CLI_MOST_NUMBERS];
+  int count = cli_pick_metrics(metrics, regression, numbers);
+  for (int i = 0; i < count; i++)
+    put_number_json(out, i == 0, numbers[i].name, numbers[i].value);
+  brim_text_string(out, "}");
+}
+
+static void put_spread_json(brim_text *out, const brim_folds_result *result, bool regression) {
+  cli_number numbers[CLI_MOST_NUMBERS];
+  int count = cli_pick_metrics(&result->metrics, regression, numbers);
+  for (int spread = 0; spread < 2; spread++) {
+    brim_text_printf(out, ",\"%s\":", spread ? "deviation" : "mean");
+    for (int i = 0; i < count; i++) {
+      double values[2];
+      over_folds(result, regression, i, &values[0], &values[1]);
+      put_number_json(out, i == 0, numbers[i].name, values[spread]);
+    }
+    brim_text_string(out, "}");
+  }
+}
+
+static void put_json(brim_text *out, const brim_folds_result *result, bool regression) {
+  for (int i = 0; i < result->count; i++) {
+    const brim_fold_result *f = &result->folds[i];
+    brim_text_printf(out, "%s{\"fold\":%d,\"train_rows\":%llu,\"valid_rows\":%llu,\"steps\":%llu,\"tokens\":%llu,\"seconds\":",
+                     i ? "," : "{\"folds\":[", i, (unsigned long long)f->train_rows, (unsigned long long)f->valid_rows,
+                     (unsigned long long)f->run.steps, (unsigned long long)f->run.tokens);
+    brim_text_json_number(out, f->run.seconds);
+    brim_text_string(out, ",\"train_loss\":");
+    brim_text_json_number(out, f->run.loss);
+    brim_text_string(out, ",\"valid\":");
+    put_metrics_json(out, &f->metrics, regression);
+    brim_text_string(out, "}");
+  }
+  brim_text_string(out, "]");
+  put_spread_json(out, result, regression);
+  brim_text_printf(out, ",\"out_of_fold\":{\"rows\":%llu,\"metrics\":", (unsigned long long)result->metrics.rows);
+  put_metrics_json(out, &result->metrics, regression);
+  brim_text_string(out, "},\"averages\":[");
+  for (int i = 0; i < result->average_count; i++) {
+    brim_text_string(out, i ? ",{\"name\":" : "{\"name\":");
+    brim_text_json_string(out, result->averages[i].name, strlen(result->averages[i].name));
+    brim_text_string(out, ",\"metrics\":");
+    if (result->averages[i].evaluated)
+      put_metrics_json(out, &result->averages[i].metrics, regression);
+    else
+      brim_text_string(out, "null");
+    brim_text_string(out, "}");
+  }
+  brim_text_string(out, "]}\n");
+}
+
+enum { COLUMNS = 4 + CLI_MOST_NUMBERS };
+
+/* Rows of the result's table, growing. */
+typedef struct fold_table {
+  char (*cells)[COLUMNS][80];
+  int count;
+} fold_table;
+
+static void add_row(fold_table *table, const char *name, const brim_fold_result *fold, uint64_t rows, const double *numbers,
+                    int count) {
+  char(*row)[80] = table->cells[table->count++];
+  snprintf(row[0], sizeof row[0], "%s", name);
+  if (fold)
+    brim_count_text((int64_t)fold->train_rows, row[1], sizeof row[1]);
+  if (rows)
+    brim_count_text((int64_t)rows, row[2], sizeof row[2]);
+  if (fold)
+    brim_duration_text(fold->run.seconds, row[3], sizeof row[3]);
+  for (int i = 0; i < count; i++)
+    snprintf(row[4 + i], sizeof row[4 + i], isfinite(numbers[i]) ? "%.4f" : "-", numbers[i]);
+}
+
+static void add_metrics(fold_table *table, const char *name, const brim_fold_result *fold, const brim_metrics *metrics,
+                        bool regression) {
+  cli_number numbers[CLI_MOST_NUMBERS];
+  double values[CLI_MOST_NUMBERS];
+  int count = cli_pick_metrics(metrics, regression, numbers);
+  for (int i = 0; i < count; i++)
+    values[i] = numbers[i].value;
+  add_row(table, name, fold, metrics->rows, values, count);
+}
+
+static void fill_table(fold_table *table, const brim_folds_result *result, bool regression) {
+  double mean[CLI_MOST_NUMBERS], deviation[CLI_MOST_NUMBERS];
+  char name[80];
+  for (int i = 0; i < result->count; i++) {
+    snprintf(name, sizeof name, "%d", i);
+    add_metrics(table, name, &result->folds[i], &result->folds[i].metrics, regression);
+  }
+  for (int i = 0; i < CLI_MOST_NUMBERS; i++)
+    over_folds(result, regression, i, &mean[i], &deviation[i]);
+  add_row(table, "mean", NULL, 0, mean, CLI_MOST_NUMBERS);
+  add_row(table, "deviation", NULL, 0, deviation, CLI_MOST_NUMBERS);
+  add_metrics(table, "out of fold", NULL, &result->metrics, regression);
+  for (int i = 0; i < result->average_count; i++)
+    if (result->averages[i].evaluated) {
+      snprintf(name, sizeof name, "%.60s, averaged", result->averages[i].name);
+      add_metrics(table, name, NULL, &result->averages[i].metrics, regression);
+    }
+}
+
+static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *result, bool regression) {
+  size_t most = (size_t)(result->count + 3 + result->average_count);
+  fold_table table = {.cells = calloc(most, sizeof *table.cells)};
+  const char **cells = calloc(most * COLUMNS, sizeof *cells);
+  brim_column columns[COLUMNS] = {{"fold", false}, {"train rows", true}, {"valid rows", true}, {"time", true}};
+  cli_number numbers[CLI_MOST_NUMBERS];
+  int status = table.cells && cells ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the table");
+  if (!status) {
+    cli_pick_metrics(&result->metrics, regression, numbers);
+    for (int i = 0; i < CLI_MOST_NUMBERS; i++)
+      columns[4 + i] = (brim_column){numbers[i].name, true};
+    fill_table(&table, result, regression);
+    for (int i = 0; i < table.count * COLUMNS; i++)
+      cells[i] = table.cells[i / COLUMNS][i % COLUMNS];
+    brim_table_text(out, columns, COLUMNS, cells, table.count);
+    brim_text_printf(out, "the models are in %s/fold-0 to fold-%d, predictions of held-out rows in %s/predictions.jsonl\n",
+                     cli->values->output, result->count - 1, cli->values->output);
+  }
+  free(table.cells);
+  free(cells);
+  return status;
+}
+
+static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const brim_folds_result *result) {
+  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
+  char path[4096];
+  brim_text json, table;
+  brim_text_init(&json, cli->runtime);
+  brim_text_init(&table, cli->runtime);
+  put_json(&json, result, regression);
+  run_path(cli, "folds", ".json", path, sizeof path);
+  int status = write_all(cli, job, sets, result);
+  if (!status)
+    status = cli_write(cli, path, &json);
+  if (!status)
+    status = put_table(cli, &table, result, regression);
+  if (!status)
+    status = cli_write(cli, NULL, cli->values->json ? &json : &table);
+  brim_text_free(&json);
+  brim_text_free(&table);
+  return status;
+}
+
+static int train(cli_call *cli, cli_job *job, const brim_folds *folds, fold_sets *sets) {
+  brim_folds_result result = {0};
+  int status = cli->values->overwrite && !cli->values->resume ? forget_results(cli) : BRIM_OK;
+  if (!status)
+    status = brim_train_folds(cli->runtime, job->model, job->tokenizer, job->train, folds, sets->sets, sets->count, &job->options,
+                              &result, &cli->error);
+  if (status == BRIM_E_CANCELLED)
+    snprintf(cli->hint, sizeof cli->hint, "; %d of %d folds are done, and --resume goes on behind them", (int)result.done,
+             (int)folds->count);
+  if (!status)
+    status = show(cli, job, sets, &result);
+  brim_folds_result_free(&result);
+  return status;
+}
+
+int cli_train_folds(cli_call *cli, cli_job *job) {
+  static fold_sets sets;
+  brim_folds folds = {0};
+  int status = load_sets(cli, job, &sets);
+  if (!status)
+    status = cli_folds_make(cli, cli->values->train.items, cli->values->train.count, job->train, &folds);
+  if (!status)
+    status = train(cli, job, &folds, &sets);
+  brim_folds_free(&folds);
+  free_sets(&sets);
+  return status;
+}

@@ -1,0 +1,28 @@
+/* folds.h: the options that part rows into folds: what `brim train` and `brim analyze` share. */
+#ifndef BRIM_CLI_FOLDS_H
+#define BRIM_CLI_FOLDS_H
+
+#include "job.h"
+
+#define CLI_OPTIONS_FOLDS                                                                                                        \
+  HEADING("Folds"),                                                                                                              \
+      INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "hold out each of K parts of the rows once"),               \
+      INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42", .help = "decides which rows come into which fold"),    \
+      FLAG("stratify", stratify, .help = "every fold like the whole: classes in proportion, values in bins"),                    \
+      TEXT("fold-column", fold_column, "NAME", .shown = "none",                                                                  \
+           .help = "column that says which fold, from 0, a row is held out in; instead of a random choice")
+
+bool cli_folds_wanted(const cli_values *values);
+/* Refuses options of folds that do not go together, before any data is read. */
+int cli_folds_check(cli_call *cli);
+/* The folds of a data set that was read from these files; free with brim_folds_free. */
+int cli_folds_make(cli_call *cli, const char *const *paths, int path_count, const brim_dataset *dataset, brim_folds *out);
+
+/* How the held-out part of each fold overlaps with its training part, as a table and as a JSON array. */
+void cli_put_overlap(brim_text *out, const brim_overlap *overlap, const brim_tokenizer *tokenizer);
+void cli_put_overlap_json(brim_text *out, const brim_overlap *overlap, const brim_tokenizer *tokenizer);
+
+/* `brim train --folds`: trains, writes predictions and folds.json into the run, and shows the result. */
+int cli_train_folds(cli_call *cli, cli_job *job);
+
+#endif

@@ -1,0 +1,90 @@
+/* overlap.c: `brim analyze --folds`: tokens that a fold's held-out part has and its training part does not. */
+#include <string.h>
+
+#include "folds.h"
+
+enum { COLUMNS = 9, SHOWN_TOKENS = 3, JSON_TOKENS = 20, MOST_ROWS = 1000 };
+
+typedef struct overlap_row {
+  char text[COLUMNS][96];
+} overlap_row;
+
+static double share(uint64_t part, uint64_t whole) {
+  return whole ? (double)part / (double)whole : 0;
+}
+
+/* "Ġmoss 14, Ġice 9": the most frequent ones. */
+static void put_tokens(char *text, size_t size, const brim_fold_overlap *fold, const brim_tokenizer *tokenizer) {
+  size_t used = 0;
+  text[0] = 0;
+  for (uint64_t i = 0; i < fold->unseen_types && i < SHOWN_TOKENS && used < size; i++) {
+    size_t length;
+    const char *token = brim_tokenizer_token(tokenizer, fold->unseen[i].id, &length);
+    if (!token || length > 20 || used + length + 24 > size)
+      continue;
+    used += (size_t)snprintf(text + used, size - used, "%s%.*s %llu", used ? ", " : "", (int)length, token,
+                             (unsigned long long)fold->unseen[i].count);
+  }
+}
+
+static void fill_row(overlap_row *row, int index, const brim_fold_overlap *f, const brim_tokenizer *tokenizer) {
+  const uint64_t counts[] = {f->train_rows, f->valid_rows, f->train_types - f->both_types, f->both_types, f->unseen_types};
+  snprintf(row->text[0], sizeof row->text[0], "%d", index);
+  for (int i = 0; i < 5; i++)
+    brim_count_text((int64_t)counts[i], row->text[1 + i], sizeof row->text[1 + i]);
+  snprintf(row->text[6], sizeof row->text[6], "%.2f %%", 100 * share(f->unseen_types, f->valid_types));
+  snprintf(row->text[7], sizeof row->text[7], "%.3f %%", 100 * share(f->unseen_tokens, f->valid_tokens));
+  put_tokens(row->text[8], sizeof row->text[8], f, tokenizer);
+}
+
+void cli_put_overlap(brim_text *out, const brim_overlap *overlap, const brim_tokenizer *tokenizer) {
+  static const brim_column columns[COLUMNS] = {{"fold", true},       {"train rows", true}, {"valid rows", true},
+                                               {"only train", true}, {"both", true},       {"only valid", true},
+                                               {"of types", true},   {"of tokens", true},  {"most often", false}};
+  static overlap_row rows[MOST_ROWS];
+  static const char *cells[MOST_ROWS * COLUMNS];
+  int count = overlap->count < MOST_ROWS ? overlap->count : MOST_ROWS;
+  for (int fold = 0; fold < count; fold++) {
+    fill_row(&rows[fold], fold, &overlap->folds[fold], tokenizer);
+    for (int c = 0; c < COLUMNS; c++)
+      cells[fold * COLUMNS + c] = rows[fold].text[c];
+  }
+  brim_text_string(out, "\ntoken types of each fold: in training alone, in both, and in the held-out part alone (unseen)\n");
+  brim_table_text(out, columns, COLUMNS, cells, count);
+}
+
+static void put_fold_json(brim_text *out, int index, const brim_fold_overlap *f, const brim_tokenizer *tokenizer) {
+  const struct {
+    const char *name;
+    uint64_t value;
+  } counts[] = {{"train_rows", f->train_rows},     {"valid_rows", f->valid_rows},
+                {"train_tokens", f->train_tokens}, {"valid_tokens", f->valid_tokens},
+                {"train_types", f->train_types},   {"valid_types", f->valid_types},
+                {"both_types", f->both_types},     {"only_train_types", f->train_types - f->both_types},
+                {"unseen_types", f->unseen_types}, {"unseen_tokens", f->unseen_tokens},
+                {"unseen_rows", f->unseen_rows}};
+  brim_text_printf(out, "{\"fold\":%d", index);
+  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+    brim_text_printf(out, ",\"%s\":%llu", counts[i].name, (unsigned long long)counts[i].value);
+  brim_text_string(out, ",\"share_of_types\":");
+  brim_text_json_number(out, share(f->unseen_types, f->valid_types));
+  brim_text_string(out, ",\"share_of_tokens\":");
+  brim_text_json_number(out, share(f->unseen_tokens, f->valid_tokens));
+  brim_text_string(out, ",\"most_frequent\":[");
+  for (uint64_t i = 0; i < f->unseen_types && i < JSON_TOKENS; i++) {
+    size_t length;
+    const char *token = brim_tokenizer_token(tokenizer, f->unseen[i].id, &length);
+    brim_text_printf(out, "%s{\"id\":%d,\"token\":", i ? "," : "", (int)f->unseen[i].id);
+    brim_text_json_string(out, token ? token : "", token ? length : 0);
+    brim_text_printf(out, ",\"count\":%llu}", (unsigned long long)f->unseen[i].count);
+  }
+  brim_text_string(out, "]}");
+}
+
+void cli_put_overlap_json(brim_text *out, const brim_overlap *overlap, const brim_tokenizer *tokenizer) {
+  for (int fold = 0; fold < overlap->count; fold++) {
+    brim_text_string(out, fold ? "," : "[");
+    put_fold_json(out, fold, &overlap->folds[fold], tokenizer);
+  }
+  brim_text_string(out, "]");
+}

@@ -1,0 +1,266 @@
+/* folds.c: which rows are held out together. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/status.h"
+#include "brim/study.h"
+
+void brim_folds_free(brim_folds *folds) {
+  if (!folds || !folds->runtime)
+    return;
+  brim_release(folds->runtime, folds->fold);
+  brim_release(folds->runtime, folds->sizes);
+  *folds = (brim_folds){0};
+}
+
+/* ---- making ----------------------------------------------------------------------------------------------- */
+
+static int folds_new(brim_runtime *runtime, uint64_t rows, int32_t count, brim_folds *out, brim_error *err) {
+  *out = (brim_folds){0};
+  if (count < 2 || count > BRIM_MOST_FOLDS)
+    return brim_error_set(err, BRIM_E_USAGE, "%d folds: from 2 to %d are possible", (int)count, BRIM_MOST_FOLDS);
+  if ((uint64_t)count > rows)
+    return brim_error_set(err, BRIM_E_USAGE, "%d folds of %llu rows: take fewer, every fold needs a row", (int)count,
+                          (unsigned long long)rows);
+  *out = (brim_folds){.count = count, .rows = rows, .runtime = runtime};
+  out->fold = brim_alloc_array(runtime, (size_t)rows, sizeof *out->fold);
+  out->sizes = brim_alloc_array_zero(runtime, (size_t)count, sizeof *out->sizes);
+  if (out->fold && out->sizes)
+    return BRIM_OK;
+  brim_folds_free(out);
+  return BRIM_NOMEM(err);
+}
+
+static void folds_put(brim_folds *folds, uint64_t row, int32_t fold) {
+  folds->fold[row] = fold;
+  folds->sizes[fold]++;
+}
+
+/* Fisher-Yates over items[0..count); draw i uses index base + i. */
+static void folds_shuffle(const brim_random *random, uint64_t base, uint64_t *items, uint64_t count) {
+  for (uint64_t i = count; i > 1; i--) {
+    uint64_t j = brim_random_below(random, base + i - 1, i), item = items[i - 1];
+    items[i - 1] = items[j];
+    items[j] = item;
+  }
+}
+
+/* 0 .. rows-1 in random order, or NULL. */
+static uint64_t *folds_order(brim_runtime *runtime, const brim_random *random, uint64_t rows) {
+  uint64_t *order = brim_alloc_array(runtime, (size_t)rows, sizeof *order);
+  for (uint64_t i = 0; order && i < rows; i++)
+    order[i] = i;
+  if (order)
+    folds_shuffle(random, 0, order, rows);
+  return order;
+}
+
+int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out, brim_error *err) {
+  BRIM_TRY(folds_new(runtime, rows, count, out, err));
+  brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_FOLDS);
+  uint64_t *order = folds_order(runtime, &random, rows);
+  if (!order) {
+    brim_folds_free(out);
+    return BRIM_NOMEM(err);
+  }
+  uint64_t larger = rows % (uint64_t)count, at = 0; /* so many folds have one row more */
+  for (int32_t fold = 0; fold < count; fold++)
+    for (uint64_t i = rows / (uint64_t)count + ((uint64_t)fold < larger); i > 0; i--)
+      folds_put(out, order[at++], fold);
+  brim_release(runtime, order);
+  return BRIM_OK;
+}
+
+/* ---- stratified ------------------------------------------------------------------------------------------- */
+
+typedef struct labelled_row {
+  float label;
+  uint64_t place, row; /* place: in a random order, which decides among equal labels */
+} labelled_row;
+
+static int compare_rows(const void *left, const void *right) {
+  const labelled_row *a = left, *b = right;
+  if (a->label != b->label)
+    return a->label < b->label ? -1 : 1;
+  return (a->place > b->place) - (a->place < b->place);
+}
+
+/* Rows by label, in random order among equals; or NULL. */
+static labelled_row *rows_by_label(brim_runtime *runtime, const brim_random *random, const brim_dataset *dataset,
+                                   brim_error *err) {
+  uint64_t rows = brim_dataset_rows(dataset), *order = folds_order(runtime, random, rows);
+  labelled_row *sorted = brim_alloc_array(runtime, (size_t)rows, sizeof *sorted);
+  if (!order || !sorted) {
+    brim_error_memory(err);
+    brim_release(runtime, order);
+    brim_release(runtime, sorted);
+    return NULL;
+  }
+  for (uint64_t place = 0; place < rows; place++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, order[place], &sample);
+    sorted[place] = (labelled_row){.label = sample.label, .place = place, .row = order[place]};
+  }
+  brim_release(runtime, order);
+  qsort(sorted, (size_t)rows, sizeof *sorted, compare_rows);
+  return sorted;
+}
+
+static int refuse_small_class(const brim_dataset *dataset, float label, uint64_t rows, int32_t folds, brim_error *err) {
+  const brim_labels *labels = brim_dataset_labels(dataset);
+  char number[32];
+  brim_number_format(number, sizeof number, "%g", (double)label);
+  const char *name = labels && labels->names ? labels->names[(int32_t)label] : number;
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "class \"%.100s\" has too few rows (%llu) for %d folds: a fold would be without it; take fewer folds, or "
+                        "do not stratify",
+                        name, (unsigned long long)rows, (int)folds);
+}
+
+/* One class behind another, each dealt out one row a fold: where one stops the next goes on, so that sizes stay even. */
+static int deal_classes(const brim_dataset *dataset, const labelled_row *sorted, brim_folds *out, brim_error *err) {
+  for (uint64_t i = 0, first = 0; i < out->rows; i++) {
+    folds_put(out, sorted[i].row, (int32_t)(i % (uint64_t)out->count));
+    if (i + 1 < out->rows && sorted[i + 1].label == sorted[i].label)
+      continue;
+    if (i + 1 - first < (uint64_t)out->count)
+      return refuse_small_class(dataset, sorted[i].label, i + 1 - first, out->count, err);
+    first = i + 1;
+  }
+  return BRIM_OK;
+}
+
+/* Bins of `count` rows next to each other in value, and one row of each for every fold; the last bin may have fewer. */
+static void deal_values(const labelled_row *sorted, uint64_t seed, brim_folds *out) {
+  brim_random random = brim_random_make(seed, 1, BRIM_PURPOSE_FOLDS);
+  uint64_t deck[BRIM_MOST_FOLDS], count = (uint64_t)out->count;
+  for (uint64_t bin = 0; bin < out->rows; bin += count) {
+    for (uint64_t i = 0; i < count; i++)
+      deck[i] = i;
+    folds_shuffle(&random, bin, deck, count);
+    for (uint64_t i = 0; i < count && bin + i < out->rows; i++)
+      folds_put(out, sorted[bin + i].row, (int32_t)deck[i]);
+  }
+}
+
+int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
+                        brim_error *err) {
+  const brim_labels *labels = brim_dataset_labels(dataset);
+  *out = (brim_folds){0};
+  if (!brim_dataset_has_labels(dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified: not every row has a label");
+  BRIM_TRY(folds_new(runtime, brim_dataset_rows(dataset), count, out, err));
+  brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_FOLDS);
+  labelled_row *sorted = rows_by_label(runtime, &random, dataset, err);
+  int status = sorted ? BRIM_OK : BRIM_E_MEMORY;
+  if (!status && labels && labels->task == BRIM_TASK_REGRESSION)
+    deal_values(sorted, seed, out);
+  else if (!status)
+    status = deal_classes(dataset, sorted, out, err);
+  brim_release(runtime, sorted);
+  if (status)
+    brim_folds_free(out);
+  return status;
+}
+
+/* ---- given ------------------------------------------------------------------------------------------------ */
+
+static int folds_take(brim_folds *folds, const int32_t *given, brim_error *err) {
+  for (uint64_t row = 0; row < folds->rows; row++) {
+    if (given[row] < 0 || given[row] >= folds->count)
+      return brim_error_set(err, BRIM_E_USAGE, "row %llu is in fold %d, but folds are numbered from 0 to %d",
+                            (unsigned long long)row, (int)given[row], (int)folds->count - 1);
+    folds_put(folds, row, given[row]);
+  }
+  for (int32_t fold = 0; fold < folds->count; fold++)
+    if (folds->sizes[fold] == 0)
+      return brim_error_set(err, BRIM_E_USAGE, "no row is in fold %d: folds are numbered from 0 to %d, without gaps", (int)fold,
+                            (int)folds->count - 1);
+  return BRIM_OK;
+}
+
+int brim_folds_given(brim_runtime *runtime, const int32_t *fold, uint64_t rows, int32_t count, brim_folds *out, brim_error *err) {
+  int32_t most = 0;
+  for (uint64_t row = 0; row < rows; row++)
+    most = fold[row] > most ? fold[row] : most;
+  *out = (brim_folds){0};
+  if (most >= BRIM_MOST_FOLDS)
+    return brim_error_set(err, BRIM_E_USAGE, "fold %d: at most %d folds are possible", (int)most, BRIM_MOST_FOLDS);
+  BRIM_TRY(folds_new(runtime, rows, count ? count : most + 1, out, err));
+  int status = folds_take(out, fold, err);
+  if (status)
+    brim_folds_free(out);
+  return status;
+}
+
+/* ---- a column --------------------------------------------------------------------------------------------- */
+
+static int column_number(const brim_record *record, const char *column, int32_t *fold, brim_error *err) {
+  int64_t number;
+  if (!record->label)
+    return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, record->byte, "column \"%.100s\" has no fold here",
+                         column);
+  if (brim_number_integer(record->label, record->label_length, &number) && number >= 0 && number < BRIM_MOST_FOLDS) {
+    *fold = (int32_t)number;
+    return BRIM_OK;
+  }
+  return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, record->byte,
+                       "column \"%.100s\" has \"%.*s\": a fold is a whole number from 0 to %d", column,
+                       (int)(record->label_length < 40 ? record->label_length : 40), record->label, BRIM_MOST_FOLDS - 1);
+}
+
+/* One number for every row of the data set, which has been read from the same records. */
+static int column_read(brim_reader *reader, const char *column, const brim_dataset *dataset, int32_t *fold, brim_error *err) {
+  uint64_t row = 0, rows = brim_dataset_rows(dataset);
+  brim_record record;
+  for (int status; (status = brim_reader_next(reader, &record, err)) != BRIM_END; row++) {
+    BRIM_TRY(status);
+    if (row == rows || record.row != brim_dataset_origin(dataset, row))
+      return brim_error_at(err, BRIM_E_MISMATCH, record.file, record.line, record.byte,
+                           "the rows are not those that were read before: the file has changed");
+    BRIM_TRY(column_number(&record, column, &fold[row], err));
+  }
+  return row == rows ? BRIM_OK : brim_error_set(err, BRIM_E_MISMATCH, "the data has fewer rows than before: a file has changed");
+}
+
+int brim_folds_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
+                    const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out, brim_error *err) {
+  brim_source_options options = *source;
+  brim_reader *reader;
+  options.label_column = column;
+  options.need_label = false; /* a missing value is reported here, as what it is */
+  *out = (brim_folds){0};
+  for (int i = 0; i < path_count; i++)
+    if (strcmp(paths[i], "-") == 0)
+      return brim_error_set(err, BRIM_E_USAGE, "a column of folds cannot be read from standard input: name a file");
+  BRIM_TRY(brim_reader_open(runtime, paths, path_count, &options, &reader, err));
+  int32_t *fold = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset), sizeof *fold);
+  int status = fold ? column_read(reader, column, dataset, fold, err) : BRIM_NOMEM(err);
+  brim_reader_close(reader);
+  if (!status)
+    status = brim_folds_given(runtime, fold, brim_dataset_rows(dataset), count, out, err);
+  brim_release(runtime, fold);
+  return status;
+}
+
+/* ---- parts ------------------------------------------------------------------------------------------------ */
+
+int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const brim_folds *folds, int32_t index, bool held_out,
+                    brim_dataset **out, brim_error *err) {
+  *out = NULL;
+  if (folds->rows != brim_dataset_rows(dataset) || index < 0 || index >= folds->count)
+    return brim_error_set(err, BRIM_E_USAGE, "fold %d of %d over %llu rows does not fit a data set of %llu rows", (int)index,
+                          (int)folds->count, (unsigned long long)folds->rows, (unsigned long long)brim_dataset_rows(dataset));
+  uint64_t *rows = brim_alloc_array(runtime, (size_t)folds->rows, sizeof *rows), count = 0;
+  if (!rows)
+    return BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < folds->rows; row++)
+    if ((folds->fold[row] == index) == held_out)
+      rows[count++] = row;
+  int status = brim_dataset_subset(runtime, dataset, rows, count, out, err);
+  brim_release(runtime, rows);
+  return status;
+}

@@ -1,0 +1,341 @@
+/* train_folds.c: one model a fold, and what they say together. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "brim/study.h"
+#include "train/fields.h"
+#include "train/folder.h"
+
+enum { MOST_EVALS = 64 };
+
+typedef struct fold_job {
+  brim_runtime *runtime;
+  brim_model *model;
+  const brim_tokenizer *tokenizer;
+  const brim_dataset *dataset;
+  const brim_folds *folds;
+  const brim_named_dataset *evals;
+  int eval_count;
+  const brim_train_options *options;
+  brim_folds_result *result;
+  brim_run_folder folder;
+  float *weights; /* every fold starts from these */
+  size_t outputs;
+} fold_job;
+
+static size_t model_bytes(const brim_model *model) {
+  return (size_t)brim_model_flat_size(model) * sizeof(float);
+}
+
+static bool is_first_rank(const fold_job *job) {
+  return job->options->group.world_size <= 1 || job->options->group.rank == 0;
+}
+
+/* ---- the folder ------------------------------------------------------------------------------------------- */
+
+static int assignment_text(const fold_job *job, brim_text *text, brim_error *err) {
+  brim_text_string(text, "row,fold\n");
+  for (uint64_t row = 0; row < job->folds->rows; row++)
+    brim_text_printf(text, "%llu,%d\n", (unsigned long long)brim_dataset_origin(job->dataset, row), (int)job->folds->fold[row]);
+  return brim_text_status(text, err);
+}
+
+/* folds.csv is written once; who goes on must bring the same. */
+static int keep_assignment(const fold_job *job, const char *path, const brim_text *text, brim_error *err) {
+  char *before = NULL;
+  size_t length = 0;
+  if (!job->options->resume || !brim_path_exists(path))
+    return brim_file_write_all(job->runtime, path, text->data, text->length, err);
+  BRIM_TRY(brim_file_read_all(job->runtime, path, 0, &before, &length, err));
+  bool same = length == text->length && memcmp(before, text->data, length) == 0;
+  brim_release(job->runtime, before);
+  if (same)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1,
+                       "the run was begun with other folds: give the data, the number of folds and the seed it was begun with");
+}
+
+static int write_assignment(const fold_job *job, brim_error *err) {
+  char *path = brim_path_join(job->runtime, job->options->output, "folds.csv");
+  brim_text text;
+  brim_text_init(&text, job->runtime);
+  int status = path ? assignment_text(job, &text, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = keep_assignment(job, path, &text, err);
+  brim_text_free(&text);
+  brim_release(job->runtime, path);
+  return status;
+}
+
+/* An earlier run's folds go before the first new one is there: --resume must not meet them. */
+static int replace_folds(const fold_job *job, brim_error *err) {
+  char **names;
+  size_t count;
+  BRIM_TRY(brim_list_folder(job->runtime, job->options->output, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++) {
+    int number, used = 0;
+    if (sscanf(names[i], "fold-%d%n", &number, &used) != 1 || names[i][used])
+      continue;
+    brim_run_folder fold;
+    char *path = brim_path_join(job->runtime, job->options->output, names[i]);
+    status = path ? brim_run_folder_open(job->runtime, path, false, true, &fold, err) : BRIM_NOMEM(err);
+    if (!status)
+      brim_run_folder_close(&fold);
+    brim_release(job->runtime, path);
+  }
+  brim_names_free(job->runtime, names, count);
+  return status;
+}
+
+static int open_folder(fold_job *job, brim_error *err) {
+  const brim_train_options *o = job->options;
+  if (!o->output || !is_first_rank(job))
+    return BRIM_OK;
+  BRIM_TRY(brim_run_folder_open(job->runtime, o->output, o->resume, o->overwrite, &job->folder, err));
+  if (o->overwrite && !o->resume)
+    BRIM_TRY(replace_folds(job, err));
+  BRIM_TRY(write_assignment(job, err));
+  return brim_log_cut(&job->folder.log, 0, err);
+}
+
+/* ---- events ----------------------------------------------------------------------------------------------- */
+
+static int note(fold_job *job, const char *kind, const brim_field *fields, int count, brim_error *err) {
+  const brim_event event = {kind, fields, count};
+  return job->folder.output ? brim_log_append(&job->folder.log, &event, err) : BRIM_OK;
+}
+
+static int note_begin(fold_job *job, brim_error *err) {
+  const brim_field fields[] = {BRIM_FIELD_INT("folds", job->folds->count), BRIM_FIELD_INT("rows", job->folds->rows),
+                               BRIM_FIELD_INT("seed", job->options->seed),
+                               BRIM_FIELD_JSON("options", job->options->options_json ? job->options->options_json : "null")};
+  return note(job, "folds", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+/* What a held-out part, or all of them, are worth. */
+static int note_metrics(fold_job *job, const char *kind, int64_t fold, const brim_metrics *m, brim_error *err) {
+  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
+  const brim_field fields[] = {
+      BRIM_FIELD_INT("fold", fold),
+      BRIM_FIELD_INT("rows", m->rows),
+      BRIM_FIELD_REAL("loss", m->loss),
+      regression ? BRIM_FIELD_REAL("rmse", m->rmse) : BRIM_FIELD_REAL("accuracy", m->accuracy),
+      regression ? BRIM_FIELD_REAL("pearson", m->pearson) : BRIM_FIELD_REAL("f1", m->f1),
+      regression ? BRIM_FIELD_REAL("spearman", m->spearman) : BRIM_FIELD_REAL("matthews", m->matthews),
+  };
+  int skipped = fold < 0; /* of all rows: no fold */
+  return note(job, kind, fields + skipped, BRIM_FIELD_COUNT(fields) - skipped, err);
+}
+
+static int announce(const fold_job *job, int32_t fold, const brim_fold_result *result, brim_error *err) {
+  const brim_field fields[] = {BRIM_FIELD_INT("fold", fold), BRIM_FIELD_INT("count", job->folds->count),
+                               BRIM_FIELD_INT("train_rows", result->train_rows),
+                               BRIM_FIELD_INT("valid_rows", result->valid_rows)};
+  const brim_event event = {"fold", fields, BRIM_FIELD_COUNT(fields)};
+  int status = job->options->event ? job->options->event(job->options->event_context, &event) : BRIM_OK;
+  return status ? brim_error_set(err, status, "training was stopped by the program that started it") : BRIM_OK;
+}
+
+/* ---- predictions ------------------------------------------------------------------------------------------ */
+
+static brim_eval_options prediction_options(const fold_job *job) {
+  brim_eval_options options;
+  brim_eval_options_init(&options);
+  options.max_tokens = job->options->plan.max_tokens;
+  options.max_length = job->options->plan.max_length;
+  options.event = job->options->event;
+  options.event_context = job->options->event_context;
+  return options;
+}
+
+/* Logits of the held-out rows, to their places among all rows, and what they are worth. */
+static int predict_held_out(const fold_job *job, int32_t fold, const brim_dataset *valid, brim_metrics *metrics,
+                            brim_error *err) {
+  const brim_eval_options options = prediction_options(job);
+  size_t row_bytes = job->outputs * sizeof(float);
+  float *logits = brim_alloc_array(job->runtime, (size_t)brim_dataset_rows(valid), row_bytes);
+  if (!logits)
+    return BRIM_NOMEM(err);
+  int status = brim_predict(job->runtime, job->model, valid, &options, logits, err);
+  if (!status)
+    status = brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, logits, valid, metrics, err);
+  for (uint64_t row = 0, next = 0; row < job->folds->rows && !status; row++)
+    if (job->folds->fold[row] == fold)
+      memcpy(job->result->logits + row * job->outputs, logits + next++ * job->outputs, row_bytes);
+  brim_release(job->runtime, logits);
+  return status;
+}
+
+/* Adds a model's opinion of one row: probabilities, or the value. */
+static void add_opinion(const fold_job *job, const float *logits, double *probabilities, float *sum) {
+  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
+  if (!regression)
+    brim_softmax(logits, (int32_t)job->outputs, probabilities);
+  for (size_t c = 0; c < job->outputs; c++)
+    sum[c] += regression ? logits[c] : (float)probabilities[c];
+}
+
+static int predict_eval(const fold_job *job, int index, brim_error *err) {
+  const brim_dataset *dataset = job->evals[index].dataset;
+  const brim_eval_options options = prediction_options(job);
+  uint64_t rows = brim_dataset_rows(dataset);
+  float *logits = brim_alloc_array(job->runtime, (size_t)rows, job->outputs * sizeof *logits);
+  double *probabilities = brim_alloc_array(job->runtime, job->outputs, sizeof *probabilities);
+  int status = logits && probabilities ? brim_predict(job->runtime, job->model, dataset, &options, logits, err) : BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < rows && !status; row++)
+    add_opinion(job, logits + row * job->outputs, probabilities, job->result->averages[index].logits + row * job->outputs);
+  brim_release(job->runtime, probabilities);
+  brim_release(job->runtime, logits);
+  return status;
+}
+
+/* Sums become means; of probabilities the logarithm, whose softmax they are. */
+static int finish_average(const fold_job *job, int index, brim_error *err) {
+  brim_fold_average *average = &job->result->averages[index];
+  const brim_dataset *dataset = job->evals[index].dataset;
+  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
+  for (size_t i = 0, count = (size_t)brim_dataset_rows(dataset) * job->outputs; i < count; i++) {
+    float mean = average->logits[i] / (float)job->folds->count;
+    average->logits[i] = regression ? mean : logf(fmaxf(mean, 1e-37f));
+  }
+  average->evaluated = brim_dataset_has_labels(dataset);
+  if (!average->evaluated)
+    return BRIM_OK;
+  return brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, average->logits, dataset,
+                              &average->metrics, err);
+}
+
+/* ---- one fold --------------------------------------------------------------------------------------------- */
+
+static int train_fold(const fold_job *job, const brim_dataset *train, const brim_dataset *valid, const char *output,
+                      brim_fold_result *result, brim_error *err) {
+  brim_train_options options = *job->options;
+  brim_named_dataset evals[MOST_EVALS + 1] = {{"valid", valid}};
+  int count = 1;
+  for (int i = 0; i < job->eval_count; i++)
+    if (brim_dataset_has_labels(job->evals[i].dataset))
+      evals[count++] = job->evals[i];
+  options.output = output;
+  memcpy(brim_model_values(job->model), job->weights, model_bytes(job->model));
+  return brim_train(job->runtime, job->model, job->tokenizer, train, evals, count, &options, &result->run, err);
+}
+
+static int run_fold(fold_job *job, int32_t fold, const brim_dataset *train, const brim_dataset *valid, brim_error *err) {
+  brim_fold_result *result = &job->result->folds[fold];
+  char name[32];
+  snprintf(name, sizeof name, "fold-%d", (int)fold);
+  char *output = job->options->output ? brim_path_join(job->runtime, job->options->output, name) : NULL;
+  if (job->options->output && !output)
+    return BRIM_NOMEM(err);
+  result->train_rows = brim_dataset_rows(train), result->valid_rows = brim_dataset_rows(valid);
+  int status = announce(job, fold, result, err);
+  if (!status)
+    status = train_fold(job, train, valid, output, result, err);
+  brim_release(job->runtime, output);
+  if (!status)
+    status = predict_held_out(job, fold, valid, &result->metrics, err);
+  for (int i = 0; i < job->eval_count && !status; i++)
+    status = predict_eval(job, i, err);
+  return status ? status : note_metrics(job, "fold", fold, &result->metrics, err);
+}
+
+static int fold_parts(fold_job *job, int32_t fold, brim_error *err) {
+  brim_dataset *train = NULL, *valid = NULL;
+  int status = brim_folds_part(job->runtime, job->dataset, job->folds, fold, false, &train, err);
+  if (!status)
+    status = brim_folds_part(job->runtime, job->dataset, job->folds, fold, true, &valid, err);
+  if (!status)
+    status = run_fold(job, fold, train, valid, err);
+  brim_dataset_free(train);
+  brim_dataset_free(valid);
+  return status;
+}
+
+/* ---- all of them ------------------------------------------------------------------------------------------ */
+
+static int make_result(fold_job *job, brim_error *err) {
+  brim_folds_result *result = job->result;
+  result->count = job->folds->count;
+  result->folds = brim_alloc_array_zero(job->runtime, (size_t)result->count, sizeof *result->folds);
+  result->logits = brim_alloc_array_zero(job->runtime, (size_t)job->folds->rows, job->outputs * sizeof *result->logits);
+  result->averages = brim_alloc_array_zero(job->runtime, (size_t)job->eval_count, sizeof *result->averages);
+  if (!result->folds || !result->logits || !result->averages)
+    return BRIM_NOMEM(err);
+  for (; result->average_count < job->eval_count; result->average_count++) {
+    brim_fold_average *average = &result->averages[result->average_count];
+    const brim_named_dataset *eval = &job->evals[result->average_count];
+    average->name = eval->name;
+    average->logits =
+        brim_alloc_array_zero(job->runtime, (size_t)brim_dataset_rows(eval->dataset), job->outputs * sizeof *average->logits);
+    if (!average->logits)
+      return BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
+}
+
+static int run_folds(fold_job *job, brim_error *err) {
+  brim_folds_result *result = job->result;
+  BRIM_TRY(make_result(job, err));
+  BRIM_TRY(open_folder(job, err));
+  BRIM_TRY(note_begin(job, err));
+  for (; result->done < result->count; result->done++)
+    BRIM_TRY(fold_parts(job, result->done, err));
+  BRIM_TRY(brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, result->logits, job->dataset,
+                                &result->metrics, err));
+  for (int i = 0; i < job->eval_count; i++)
+    BRIM_TRY(finish_average(job, i, err));
+  return note_metrics(job, "end", -1, &result->metrics, err);
+}
+
+static int check_job(const fold_job *job, brim_error *err) {
+  if (job->folds->rows != brim_dataset_rows(job->dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "folds over %llu rows do not fit a data set of %llu rows",
+                          (unsigned long long)job->folds->rows, (unsigned long long)brim_dataset_rows(job->dataset));
+  if (job->eval_count > MOST_EVALS)
+    return brim_error_set(err, BRIM_E_USAGE, "%d sets to predict: at most %d", job->eval_count, MOST_EVALS);
+  return BRIM_OK;
+}
+
+int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *dataset,
+                     const brim_folds *folds, const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
+                     brim_folds_result *result, brim_error *err) {
+  fold_job job = {.runtime = runtime,
+                  .model = model,
+                  .tokenizer = tokenizer,
+                  .dataset = dataset,
+                  .folds = folds,
+                  .evals = evals,
+                  .eval_count = eval_count,
+                  .options = options,
+                  .result = result,
+                  .folder = {.log = {.file = -1}},
+                  .outputs = (size_t)brim_model_outputs(model)};
+  *result = (brim_folds_result){.runtime = runtime};
+  BRIM_TRY(check_job(&job, err));
+  job.weights = brim_alloc(runtime, model_bytes(model));
+  if (!job.weights)
+    return BRIM_NOMEM(err);
+  memcpy(job.weights, brim_model_values(model), model_bytes(model));
+  int status = run_folds(&job, err);
+  memcpy(brim_model_values(model), job.weights, model_bytes(model));
+  brim_model_state_written(model);
+  brim_run_folder_close(&job.folder);
+  brim_release(runtime, job.weights);
+  return status;
+}
+
+void brim_folds_result_free(brim_folds_result *result) {
+  if (!result || !result->runtime)
+    return;
+  for (int i = 0; result->averages && i < result->average_count; i++)
+    brim_release(result->runtime, result->averages[i].logits);
+  brim_release(result->runtime, result->averages);
+  brim_release(result->runtime, result->logits);
+  brim_release(result->runtime, result->folds);
+  *result = (brim_folds_result){0};
+}
