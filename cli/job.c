@@ -91,6 +91,9 @@ static int load_model(cli_call *cli, cli_job *job) {
   brim_model_options options = {.labels = brim_dataset_labels(job->train), .seed = (uint64_t)v->seed};
   int status = v->resume ? brim_checkpoint_find(cli->runtime, v->output, &checkpoint, &cli->error) : BRIM_OK;
   options.kernels = kernels_to_resume(cli, &checkpoint);
+  options.no_type_ids = v->no_type_ids, options.reinit_layers = (int32_t)v->reinit_layers;
+  if (!status && v->pooling && !brim_pooling_parse(v->pooling, &options.pooling))
+    status = brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --pooling allows a word that the library does not know");
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &options, &job->model, &cli->error);
   brim_checkpoint_info_free(&checkpoint);
@@ -115,6 +118,7 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   if (v->schedule && !brim_schedule_parse(v->schedule, &o->schedule))
     return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --schedule allows a word that the library does not know");
   o->warmup_steps = (uint64_t)v->warmup_steps, o->warmup_ratio = v->warmup_ratio;
+  o->layer_lr_decay = v->layer_lr_decay;
   o->freeze = v->freeze, o->checkpoint_activations = v->checkpoint_activations;
   if (v->log_every)
     o->log_every = (uint64_t)v->log_every;

@@ -48,7 +48,12 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
                    "the head); what is frozen takes no backward and no optimizer memory"),                                       \
       FLAG("checkpoint-activations", checkpoint_activations, .aliases = "gradient-checkpointing",                                \
            .help = "keep only the input of each layer and compute the rest again in backward: less memory, more time, the same " \
-                   "result")
+                   "result"),                                                                                                    \
+      CHOICE("pooling", pooling, "cls|mean|max", .shown = "as config.json says, else cls",                                       \
+             .help = "what the head sees: the first token, or the mean or the largest values of all"),                           \
+      FLAG("no-type-ids", no_type_ids, .help = "give every token type 0, also those of a second text"),                          \
+      INTEGER("reinit-layers", reinit_layers, "N", 0, 1024, .fallback = "0",                                                     \
+              .help = "begin with new weights in the top N layers, a function of --seed")
 
 #define CLI_OPTIONS_OPTIMIZER                                                                                                    \
   HEADING("Optimizer"),                                                                                                          \
@@ -62,6 +67,8 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
            .help = "decoupled; biases and layer norms are left out"),                                                            \
       REAL("clip", clip, "X", 0, 1e9, .aliases = "max-grad-norm", .fallback = "1",                                               \
            .help = "largest norm of the gradient; 0: no limit"),                                                                 \
+      REAL("layer-lr-decay", layer_lr_decay, "X", 1e-3, 1, .aliases = "layerwise-lr-decay", .fallback = "1",                     \
+           .help = "the learning rate of each layer is that of the layer above times X; the head has --lr"),                     \
       REAL("beta1", beta1, "X", 0, 1, .fallback = "0.9", .help = "AdamW's first decay rate"),                                    \
       REAL("beta2", beta2, "X", 0, 1, .fallback = "0.999", .help = "AdamW's second decay rate"),                                 \
       REAL("eps", eps, "X", 0, 1, .fallback = "1e-8", .help = "AdamW's epsilon, outside the root")

@@ -62,10 +62,10 @@ typedef struct cli_values {
   bool drop_last;
   int64_t seed, epoch, rank, world_size;
   /* training */
-  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze;
-  double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio;
-  int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size;
-  bool resume, checkpoint_activations;
+  const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling;
+  double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay;
+  int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers;
+  bool resume, checkpoint_activations, no_type_ids;
   const char *profile;
   /* folds */
   int64_t folds, fold_seed;

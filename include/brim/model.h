@@ -19,11 +19,27 @@ typedef struct brim_model brim_model;
 /* REFERENCE: plain loops with sums in double; slow, for tests. */
 typedef enum brim_device { BRIM_DEVICE_CPU = 0, BRIM_DEVICE_CUDA = 1, BRIM_DEVICE_REFERENCE = 2 } brim_device;
 
+/* What the head sees of the last layer: each family's own is the first token; or the mean, or the largest value of each column,
+ * over a text's tokens, special tokens included. Saved in config.json as "brim_pooling": other programs do not know it and would look
+ * at the first token. */
+typedef enum brim_pooling {
+  BRIM_POOLING_CONFIG = 0, /* as config.json says; cls where it says nothing */
+  BRIM_POOLING_CLS,
+  BRIM_POOLING_MEAN,
+  BRIM_POOLING_MAX
+} brim_pooling;
+BRIM_API const char *brim_pooling_name(brim_pooling pooling); /* "cls", "mean", "max"; "unknown" */
+/* False for any other name. */
+BRIM_API bool brim_pooling_parse(const char *name, brim_pooling *out);
+
 typedef struct brim_model_options {
   const brim_labels *labels;  /* training: task, classes, names (copied); NULL: as the folder's config.json says */
   uint64_t seed;              /* of a head that has to be initialised */
   brim_device device;
   const char *kernels;        /* NULL: by CPU level; else the name that brim_model_kernels gave (resume) */
+  brim_pooling pooling;
+  bool no_type_ids;           /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
+  int32_t reinit_layers;      /* that many layers from the top are initialised, not read */
 } brim_model_options;
 
 /* What config.json alone says: known before weights and labels are. Errors as brim_model_load's. */
@@ -31,14 +47,14 @@ typedef struct brim_model_info {
   char type[32];         /* "bert", ... */
   int32_t max_length;    /* positions that fit a text */
   int32_t vocab_size;
-  int32_t type_count;    /* token types that are embedded; 0: type_ids are not looked at (DistilBERT) */
+  int32_t type_count;    /* token types that are embedded; 0: type_ids are not looked at (DistilBERT, "brim_type_ids": false) */
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
 
 /* Loads config.json and model.safetensors (or the shards of model.safetensors.index.json; F32, F16, BF16, F64) from a folder.
  * Accepts weights with or without the encoder's prefix ("bert."), the old names LayerNorm.gamma/beta, and a missing head or
- * pooler, which is initialised: normal(0, initializer_range), biases 0, a function of (seed, name, index) alone. With `labels` a
- * head of another label count is initialised too. `options` NULL: all zero.
+ * pooler, which is initialised: normal(0, initializer_range), biases 0, norms 1, a function of (seed, name, index) alone. With
+ * `labels` a head of another label count is initialised too. `options` NULL: all zero.
  *
  * BRIM_E_UNSUPPORTED: an unknown model_type or an option that brim lacks; BRIM_E_FORMAT: a damaged file, with its byte;
  * BRIM_E_MISMATCH: a tensor of the encoder is missing or has another shape, both of which are named. */
@@ -64,6 +80,8 @@ BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
 BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
 BRIM_API const char *brim_model_type(const brim_model *model);    /* "bert", ... */
+BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
+BRIM_API bool brim_model_reads_types(const brim_model *model);
 BRIM_API const char *brim_model_kernels(const brim_model *model); /* recorded in checkpoints */
 /* From now on the time of every operation is counted in the profile; NULL: no longer. No result changes. */
 BRIM_API void brim_model_set_profile(brim_model *model, brim_profile *profile);
@@ -138,6 +156,9 @@ BRIM_API void brim_model_zero_gradients(brim_model *model);
 typedef struct brim_adamw {
   double lr, beta1, beta2, eps, weight_decay;
   double clip;            /* largest gradient norm; 0: no clipping */
+  double layer_decay;     /* the learning rate of each part is that of the part above times this: the head has lr, the top layer
+                             lr * layer_decay, .., the embeddings lr * layer_decay^(layers + 1); 0: all have lr. Howard and Ruder,
+                             "Universal language model fine-tuning" (2018), 3.2 */
   uint64_t step;          /* from 1: bias correction */
 } brim_adamw;
 /* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. */

@@ -28,6 +28,7 @@ typedef struct brim_train_options {
   bool checkpoint_activations; /* less memory for a third more computing: brim_model_limits */
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
+  double layer_lr_decay;       /* brim_adamw.layer_decay; 1: every layer has lr */
   brim_schedule schedule;
   uint64_t warmup_steps;
   double warmup_ratio;         /* share of all steps, used when warmup_steps is 0 */

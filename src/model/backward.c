@@ -149,12 +149,16 @@ static void embedding_backward(brim_model *m) {
     clear_row(m, p->position, m->config.pad_id);
 }
 
-/* The head's gradient is that of the first tokens; an all-token last layer needs it among zeros. */
+/* The head's gradient is that of the first tokens, or of what was pooled; an all-token last layer needs it for all. */
 static void spread_head_gradient(brim_model *m) {
   const brim_slots *s = &m->tape.stage->slots;
   const int32_t hidden = m->config.hidden;
   const brim_rows first = brim_model_first_rows(m), all = {.count = first.count};
   m->ops->gather_rows(&m->context, &all, hidden, s->gradient, hidden, s->head_gradient);
+  if (m->config.pooling != BRIM_POOLING_CLS) {
+    m->ops->pool_backward(&m->context, &m->tape.layout, hidden, s->head_gradient, s->chosen, s->gradient);
+    return;
+  }
   m->ops->zero(&m->context, (int64_t)m->tape.layout.slots * hidden, s->gradient);
   m->ops->scatter_rows(&m->context, &first, hidden, s->head_gradient, s->gradient, hidden);
 }

@@ -30,7 +30,7 @@ static int check_length(const brim_model *m, const brim_batch *batch, int32_t se
 }
 
 static int check_tokens(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
-  const int32_t types = m->config.types;
+  const int32_t types = m->config.ignores_types ? 0 : m->config.types;
   for (int32_t i = batch->offsets[sequence]; i < batch->offsets[sequence + 1]; i++) {
     if (batch->ids[i] < 0 || batch->ids[i] >= m->config.vocab_size)
       return brim_error_set(err, BRIM_E_MISMATCH,
@@ -92,7 +92,7 @@ static int32_t place_sequence(const brim_config *config, const brim_batch *batch
   const int32_t from = batch->offsets[sequence], length = length_of(batch, sequence);
   const int32_t room = batch->width ? batch->width : length, pad = config->pad_id < 0 ? 0 : config->pad_id;
   memcpy(s->ids + slot, batch->ids + from, (size_t)length * sizeof *s->ids);
-  if (batch->type_ids)
+  if (batch->type_ids && !config->ignores_types)
     memcpy(s->types + slot, batch->type_ids + from, (size_t)length);
   else
     memset(s->types + slot, 0, (size_t)length);

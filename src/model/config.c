@@ -82,6 +82,23 @@ static int read_activation(const reading *r, brim_error *err) {
                          (int)(length < 100 ? length : 100), name);
 }
 
+/* What is brim's own: how the head sees a text, and whether token types are looked at. */
+static int read_own(const reading *r, brim_error *err) {
+  const char *name = "cls";
+  size_t length = strlen(name);
+  char text[8] = "";
+  bool types = true;
+  BRIM_TRY(brim_json_read_string(r->document, r->root, "brim_pooling", &name, &length, err));
+  if (length < sizeof text)
+    memcpy(text, name, length);
+  if (!brim_pooling_parse(text, &r->config->pooling))
+    return brim_json_error(r->document, brim_json_get(r->root, "brim_pooling"), err, BRIM_E_FORMAT,
+                           "brim_pooling is one of cls, mean, max");
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "brim_type_ids", &types, err));
+  r->config->ignores_types = !types;
+  return BRIM_OK;
+}
+
 static int read_sizes(const reading *r, brim_error *err) {
   brim_config *c = r->config;
   const brim_family_keys *keys = c->family->keys;
@@ -249,6 +266,7 @@ static int read_encoder(const reading *r, brim_error *err) {
   BRIM_TRY(read_sizes(r, err));
   BRIM_TRY(read_padding(r, err));
   BRIM_TRY(read_activation(r, err));
+  BRIM_TRY(read_own(r, err));
   return read_reals(r, err);
 }
 

@@ -2,7 +2,7 @@
 #ifndef BRIM_MODEL_CONFIG_H
 #define BRIM_MODEL_CONFIG_H
 #include "base/json.h"
-#include "brim/data.h"
+#include "brim/model.h"
 #include "model/family.h"
 
 typedef struct brim_config {
@@ -11,6 +11,8 @@ typedef struct brim_config {
   int32_t positions, types; /* rows of the tables; types 0: none */
   int32_t pad_id;           /* -1: none */
   brim_activation activation;
+  brim_pooling pooling; /* cls, mean or max */
+  bool ignores_types;   /* every token has type 0 */
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
   brim_labels labels; /* task, classes and their names */
   brim_json_document *document;

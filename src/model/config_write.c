@@ -109,19 +109,42 @@ static void write_dtype(brim_text *out, const brim_config *config) {
   brim_text_string(out, "\"float32\"");
 }
 
+static void write_pooling(brim_text *out, const brim_config *config) {
+  brim_text_printf(out, "\"%s\"", brim_pooling_name(config->pooling));
+}
+
+static void write_type_ids(brim_text *out, const brim_config *config) {
+  brim_text_string(out, config->ignores_types ? "false" : "true");
+}
+
+static bool always(const brim_config *config) {
+  (void)config;
+  return true;
+}
+
+static bool pools(const brim_config *config) {
+  return config->pooling != BRIM_POOLING_CLS;
+}
+
+static bool ignores_types(const brim_config *config) {
+  return config->ignores_types;
+}
+
 static const struct decided {
   const char *key;
-  bool always; /* added when the file had no such member */
+  bool (*added)(const brim_config *config); /* when the file had no such member; NULL: never */
   void (*write)(brim_text *out, const brim_config *config);
 } decided[] = {
-    {"architectures", true, write_architectures},
-    {"id2label", true, write_id2label},
-    {"label2id", true, write_label2id},
-    {"problem_type", true, write_problem},
-    {"dtype", false, write_dtype},
-    {"torch_dtype", false, write_dtype},
-    {"num_labels", false, write_label_count},
-    {"_num_labels", false, write_label_count},
+    {"architectures", always, write_architectures},
+    {"id2label", always, write_id2label},
+    {"label2id", always, write_label2id},
+    {"problem_type", always, write_problem},
+    {"dtype", NULL, write_dtype},
+    {"torch_dtype", NULL, write_dtype},
+    {"num_labels", NULL, write_label_count},
+    {"_num_labels", NULL, write_label_count},
+    {"brim_pooling", pools, write_pooling},
+    {"brim_type_ids", ignores_types, write_type_ids},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 
@@ -148,7 +171,7 @@ static void write_config(brim_text *out, const brim_config *config) {
       write_value(out, brim_json_member(key), 1);
   }
   for (size_t i = 0; i < DECIDED; i++)
-    if (decided[i].always && !brim_json_get(root, decided[i].key)) {
+    if (decided[i].added && decided[i].added(config) && !brim_json_get(root, decided[i].key)) {
       brim_text_printf(out, ",\n  \"%s\": ", decided[i].key); /* there is a model_type before it */
       decided[i].write(out, config);
     }

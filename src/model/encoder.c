@@ -24,7 +24,7 @@ brim_dropout brim_model_output_dropout(const brim_model *model, int32_t layer) {
 }
 
 bool brim_model_first_only(const brim_model *model, int32_t layer) {
-  return layer == model->config.layers - 1 && !model->tape.all_tokens;
+  return layer == model->config.layers - 1 && !model->tape.all_tokens && model->config.pooling == BRIM_POOLING_CLS;
 }
 
 brim_rows brim_model_first_rows(const brim_model *model) {

@@ -64,7 +64,9 @@ static int encode(brim_model *m, brim_error *err) {
     real *out = layer < last ? layer_input(s, layer + 1) : brim_model_first_only(m, layer) ? s->head_input : s->x;
     brim_layer_forward(m, layer, layer_input(s, layer), out);
   }
-  if (!brim_model_first_only(m, last)) {
+  if (m->config.pooling != BRIM_POOLING_CLS) {
+    m->ops->pool_forward(&m->context, &m->tape.layout, hidden, s->x, s->chosen, s->head_input);
+  } else if (!brim_model_first_only(m, last)) {
     const brim_rows first = brim_model_first_rows(m);
     m->ops->gather_rows(&m->context, &first, hidden, s->x, hidden, s->head_input);
   }

@@ -12,7 +12,7 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
   memcpy(out->type, config.family->type, strlen(config.family->type) + 1);
   out->max_length = brim_config_max_length(&config);
   out->vocab_size = config.vocab_size;
-  out->type_count = config.types;
+  out->type_count = config.ignores_types ? 0 : config.types;
   brim_config_free(&config);
   return BRIM_OK;
 }
@@ -52,6 +52,12 @@ static int make_stages(brim_model *m, brim_error *err) {
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
+  if (options->pooling != BRIM_POOLING_CONFIG)
+    m->config.pooling = options->pooling;
+  m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
+  if (options->reinit_layers < 0 || options->reinit_layers > m->config.layers)
+    return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be initialised anew: the model has %d", options->reinit_layers,
+                          m->config.layers);
   BRIM_TRY(brim_parameters_make(&m->arena, &m->config, &m->parameters, err));
   BRIM_TRY(make_stages(m, err));
   const size_t bytes = (size_t)m->parameters.flat_size * sizeof *m->values;
@@ -59,7 +65,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   if (!m->values)
     return BRIM_NOMEM(err);
   memset(m->values, 0, bytes);
-  return brim_weights_load(m, folder, options->seed, options->labels != NULL, err);
+  return brim_weights_load(m, folder, options, err);
 }
 
 int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_options *options, brim_model **out,
@@ -123,6 +129,12 @@ int32_t brim_model_hidden_size(const brim_model *model) {
 }
 const char *brim_model_type(const brim_model *model) {
   return model->config.family->type;
+}
+brim_pooling brim_model_pooling(const brim_model *model) {
+  return model->config.pooling;
+}
+bool brim_model_reads_types(const brim_model *model) {
+  return model->config.types > 0 && !model->config.ignores_types;
 }
 void brim_model_set_profile(brim_model *model, brim_profile *profile) {
   if (model->context.inner)

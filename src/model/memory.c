@@ -92,7 +92,8 @@ static void carve_passing(carver *c, const brim_config *config, int64_t slots, i
 static void carve_kept(carver *c, const brim_config *config, const brim_model_limits *limits, int32_t lowest, brim_slots *s) {
   const int64_t slots = limits->max_slots;
   const int32_t last = config->layers - 1;
-  const int64_t last_rows = limits->all_tokens || limits->max_sequences > slots ? slots : limits->max_sequences;
+  const bool all_tokens = limits->all_tokens || config->pooling != BRIM_POOLING_CLS;
+  const int64_t last_rows = all_tokens || limits->max_sequences > slots ? slots : limits->max_sequences;
   brim_layer_slots shared, unused; /* while counting there are no slots yet */
   if (limits->checkpoint_activations && lowest < last)
     carve_kept_layer(c, config, slots, slots, &shared);
@@ -145,6 +146,8 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, ca
   s->wide = carve_reals(c, slots, config->intermediate < 3 * hidden ? 3 * hidden : config->intermediate);
   s->first_input = carve_reals(c, n, hidden);
   s->first_query = carve_reals(c, n, hidden);
+  if (config->pooling == BRIM_POOLING_MAX)
+    s->chosen = carve(c, (size_t)(n * hidden), sizeof *s->chosen);
   s->head_input = carve_reals(c, n, hidden);
   s->head_hidden = carve_reals(c, n, hidden);
   s->head_dropped = carve_reals(c, n, hidden);
@@ -211,7 +214,7 @@ static void make_ranges(brim_model *m, int32_t first) {
   m->range_count = m->parameters.count - first;
   for (int32_t i = 0; i < m->range_count; i++) {
     const brim_parameter *p = &m->parameters.list[first + i];
-    m->ranges[i] = (brim_update_range){.offset = p->offset - m->trained, .count = p->count, .decay = p->decay};
+    m->ranges[i] = (brim_update_range){.offset = p->offset - m->trained, .count = p->count, .decay = p->decay, .rate = 1};
     if (!p->sparse_rows)
       continue;
     m->ranges[i].row_size = p->shape[1];

@@ -33,6 +33,7 @@ typedef struct brim_slots {
   real *embed_sum, *embed_mean, *embed_rstd;                     /* [R, H], [R], [R] */
   brim_layer_slots *layers;                                      /* [L], in the arena */
   real *first_input, *first_query;                               /* [n, H] of the last layer: rows of its input, queries */
+  int32_t *chosen;                                               /* [n, H] where the largest values were; NULL: not asked for */
   real *x, *y, *wide;                                            /* [R, H], [R, H], [R, max(F, 3H)] */
   real *gradient, *branch;                                       /* [R, H], [R, H] */
   real *head_input, *head_hidden, *head_dropped, *head_gradient; /* [n, H] */
@@ -118,7 +119,7 @@ brim_dropout brim_model_attention_output_dropout(const brim_model *model, int32_
 brim_dropout brim_model_output_dropout(const brim_model *model, int32_t layer);
 brim_attention brim_model_attention(const brim_model *model, int32_t layer);
 brim_embed brim_model_embed(const brim_model *model);
-/* The last layer is computed only for the first token of each sequence, unless the pass is for all tokens. */
+/* The last layer is computed only for the first token of each sequence, unless the pass is for all tokens or the head sees all. */
 bool brim_model_first_only(const brim_model *model, int32_t layer);
 brim_rows brim_model_first_rows(const brim_model *model);
 brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer);
@@ -137,8 +138,8 @@ void brim_head_backward(brim_model *model);
 void brim_model_touch(brim_model *model);
 
 /* ---- weights.c */
-/* Values from the folder's files; fills the lists of unused and initialised tensors. `reshape`: a head of another label count is
- * initialised instead of refused. */
-int brim_weights_load(brim_model *model, const char *folder, uint64_t seed, bool reshape, brim_error *err) BRIM_CHECK;
+/* Values from the folder's files; fills the lists of unused and initialised tensors. With options->labels a head of another label
+ * count is initialised instead of refused. */
+int brim_weights_load(brim_model *model, const char *folder, const brim_model_options *options, brim_error *err) BRIM_CHECK;
 
 #endif

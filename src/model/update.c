@@ -78,6 +78,18 @@ void brim_model_state_written(brim_model *model) {
   }
 }
 
+/* A factor `decay` for each part that lies above: 1 for the head, decay for the top layer, decay^(L + 1) for the embeddings. */
+static void set_rates(brim_model *m, double decay) {
+  const brim_parameters *p = &m->parameters;
+  for (int32_t i = 0; i < m->range_count; i++) {
+    const int64_t offset = m->ranges[i].offset + m->trained;
+    int32_t above = offset < p->dense.weight ? m->config.layers + 1 : 0;
+    for (int32_t layer = 0; above > 0 && layer < m->config.layers && offset >= p->layers[layer].query.weight; layer++)
+      above--;
+    m->ranges[i].rate = decay > 0 ? pow(decay, above) : 1;
+  }
+}
+
 int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
   if (!model->state_block || model->train.limits.max_slots == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training");
@@ -96,6 +108,7 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
                    .correction1 = 1 - pow(options->beta1, (double)options->step),
                    .correction2 = 1 - pow(options->beta2, (double)options->step)};
   brim_model_enter(model, &model->train);
+  set_rates(model, options->layer_decay);
   u.norm = sqrt(model->ops->gradient_square(&model->context, &u));
   *norm = u.norm;
   if (!isfinite(u.norm))

@@ -13,8 +13,7 @@ typedef struct loading {
   const brim_store *store;
   const char *folder;
   bool *used; /* a flag for each stored tensor */
-  uint64_t seed;
-  bool reshape;
+  const brim_model_options *options;
 } loading;
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -59,12 +58,23 @@ static bool is_buffer(const char *name) {
 
 /* ---- one parameter ---------------------------------------------------------------------------------------- */
 
-/* Normal(0, initializer_range) for weights, 0 for biases; a function of seed, name and index alone. */
+/* The weight of a layer's norm. */
+static bool is_norm_weight(const brim_model *m, int64_t offset) {
+  for (int32_t i = 0; i < m->config.layers; i++)
+    if (offset == m->parameters.layers[i].attention_norm.weight || offset == m->parameters.layers[i].output_norm.weight)
+      return true;
+  return false;
+}
+
+/* Normal(0, initializer_range) for weights, 1 for those of norms, 0 for biases; a function of seed, name and index alone. */
 static void initialize(const loading *l, const brim_parameter *p) {
   brim_model *m = l->model;
-  const brim_random random = brim_random_make(l->seed, (uint32_t)brim_hash64(p->name, strlen(p->name), 0), BRIM_PURPOSE_INIT);
+  const brim_random random =
+      brim_random_make(l->options->seed, (uint32_t)brim_hash64(p->name, strlen(p->name), 0), BRIM_PURPOSE_INIT);
+  const real vector = is_norm_weight(m, p->offset) ? 1 : 0;
   for (int64_t i = 0; i < p->count; i++)
-    m->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i)) : 0;
+    m->values[p->offset + i] =
+        p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i)) : vector;
   m->initialized[m->initialized_count++] = p->name;
 }
 
@@ -82,7 +92,7 @@ static bool same_shape(const brim_parameter *p, const brim_stored *t) {
 
 /* The classifier of a model with another number of labels. */
 static bool only_labels_differ(const loading *l, int32_t index, const brim_parameter *p, const brim_stored *t) {
-  return l->reshape && index >= l->model->parameters.head_output && p->rank == t->rank &&
+  return l->options->labels && index >= l->model->parameters.head_output && p->rank == t->rank &&
          (p->rank == 1 || p->shape[1] == t->shape[1]);
 }
 
@@ -94,9 +104,23 @@ static int refuse_shape(const loading *l, const brim_parameter *p, const brim_st
                        "tensor %.200s has shape %s, but config.json asks for %s", t->name, got, want);
 }
 
+/* Of the top layers that are wanted new. */
+static bool is_reinitialized(const loading *l, const brim_parameter *p) {
+  const brim_model *m = l->model;
+  const int32_t count = l->options->reinit_layers;
+  return count > 0 && p->offset >= m->parameters.layers[m->config.layers - count].query.weight &&
+         p->offset < m->parameters.dense.weight;
+}
+
 static int load_parameter(loading *l, int32_t index, brim_error *err) {
   const brim_parameter *p = &l->model->parameters.list[index];
   const brim_stored *t = find_tensor(l, p);
+  if (is_reinitialized(l, p)) {
+    if (t)
+      l->used[t - brim_store_tensor(l->store, 0)] = true;
+    initialize(l, p);
+    return BRIM_OK;
+  }
   if (!t && index < l->model->parameters.head_dense)
     return brim_error_at(err, BRIM_E_MISMATCH, l->folder, 0, -1, "the weights have no tensor %s: they are not a whole %s encoder",
                          p->name, l->model->config.family->type);
@@ -141,10 +165,10 @@ static int load_all(loading *l, brim_error *err) {
   return list_unused(l, err);
 }
 
-int brim_weights_load(brim_model *model, const char *folder, uint64_t seed, bool reshape, brim_error *err) {
+int brim_weights_load(brim_model *model, const char *folder, const brim_model_options *options, brim_error *err) {
   brim_store *store;
   BRIM_TRY(brim_store_open_folder(model->runtime, folder, &store, err));
-  loading l = {.model = model, .store = store, .folder = folder, .seed = seed, .reshape = reshape};
+  loading l = {.model = model, .store = store, .folder = folder, .options = options};
   int status = load_all(&l, err);
   brim_release(model->runtime, l.used);
   brim_store_close(store);

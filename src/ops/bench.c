@@ -180,7 +180,7 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
 }
 
 static void bench_update(bench *b, int64_t count) {
-  const brim_update_range range = {.offset = 0, .count = count};
+  const brim_update_range range = {.offset = 0, .count = count, .rate = 1};
   work w = {.update = {.values = b->w,
                        .gradients = b->z,
                        .moment1 = b->x,

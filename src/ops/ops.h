@@ -93,6 +93,7 @@ typedef struct brim_loss {
 typedef struct brim_update_range {  /* a tensor of the flat buffers */
   int64_t offset, count;
   bool decay;
+  double rate;                    /* factor of the learning rate, decay included: 1, or less in lower layers */
   int64_t row_size;               /* > 0: an embedding table with rows of this size, see `touched` */
   const uint8_t *touched;         /* [count / row_size]: rows whose gradient may be non-zero; NULL: all */
   uint8_t *alive;                 /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
@@ -168,6 +169,11 @@ typedef struct brim_ops {
   /* y[i] = x[slot[i]]; and dx (zeroed by the caller) [slot[i]] += dy[i] */
   void (*gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y);
   void (*scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *dy, real *dx, int64_t dx_stride);
+  /* y[i] [n, width]: the mean of the tokens of sequence i; or, when `chosen` [n, width] is not NULL, the largest of each column,
+   * whose slot it gets (the first of equal ones; NaN is larger than all). Backward writes dx for all slots; that of padding is 0. */
+  void (*pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y);
+  void (*pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,
+                        real *dx);
   /* y = dropout(x), [rows, width]; backward is the same call on the gradient. In place allowed. */
   void (*dropout)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const brim_dropout *dropout,
                   const real *x, real *y);

@@ -88,6 +88,15 @@ static void scatter_rows(brim_ops_context *c, const brim_rows *at, int32_t width
   TIMED(BRIM_WORK_ELEMENTWISE, "scatter rows", scatter_rows(c, at, width, dy, dx, dx_stride));
 }
 
+static void pool_forward(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y) {
+  TIMED(BRIM_WORK_ELEMENTWISE, "pooling", pool_forward(c, layout, width, x, chosen, y));
+}
+
+static void pool_backward(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,
+                          real *dx) {
+  TIMED(BRIM_WORK_ELEMENTWISE, "pooling gradient", pool_backward(c, layout, width, dy, chosen, dx));
+}
+
 static void dropout(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const brim_dropout *d,
                     const real *x, real *y) {
   TIMED(BRIM_WORK_ELEMENTWISE, "dropout", dropout(c, layout, at, width, d, x, y));
@@ -135,6 +144,8 @@ void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const b
                       .attention_backward = attention_backward,
                       .gather_rows = gather_rows,
                       .scatter_rows = scatter_rows,
+                      .pool_forward = pool_forward,
+                      .pool_backward = pool_backward,
                       .dropout = dropout,
                       .loss = loss,
                       .add = add,

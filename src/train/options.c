@@ -14,6 +14,7 @@ void brim_train_options_init(brim_train_options *options) {
       .beta2 = 0.999,
       .eps = 1e-8,
       .clip = 1.0,
+      .layer_lr_decay = 1.0,
       .log_every = 1,
       .keep_checkpoints = 1,
       .seed = 42,
@@ -59,6 +60,7 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
       {"eps", o->eps, 1e-30, 1.0, false, "it must be a small number above 0 (usually 1e-8)"},
       {"weight_decay", o->weight_decay, 0.0, 1e6, false, "it must be a number of at least 0, such as 0.01"},
       {"clip", o->clip, 0.0, HUGE_VAL, false, "the largest gradient norm must be at least 0 (0: no clipping)"},
+      {"layer_lr_decay", o->layer_lr_decay, 1e-3, 1.0, false, "it must lie between 0.001 and 1 (1: every layer learns alike)"},
       {"warmup_ratio", o->warmup_ratio, 0.0, 1.0, false, "the share of warm-up steps must lie between 0 and 1"},
       {"keep_checkpoints", (double)o->keep_checkpoints, 0.0, 1e9, false, "it must be at least 0 (0: keep all)"},
   };

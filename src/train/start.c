@@ -134,6 +134,8 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   t->identity = (brim_train_identity){.options = &t->options,
                                       .model_type = brim_model_type(t->model),
                                       .kernels = brim_model_kernels(t->model),
+                                      .pooling = brim_pooling_name(brim_model_pooling(t->model)),
+                                      .type_ids = brim_model_reads_types(t->model),
                                       .initial_weights = brim_model_weights_hash(t->model)};
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   const brim_model_limits *limits = &t->survey.limits;

@@ -96,6 +96,7 @@ static const member option_members[] = {
     OPTION(warmup_steps, MEMBER_I64),  OPTION(warmup_ratio, MEMBER_REAL),
     OPTION(seed, MEMBER_I64),          OPTION(best_metric, MEMBER_TEXT),
     OPTION(schedule, MEMBER_SCHEDULE), OPTION(freeze, MEMBER_TEXT),
+    OPTION(layer_lr_decay, MEMBER_REAL),
 };
 _Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTION_FIELDS, "the header's count is wrong");
 
@@ -169,12 +170,13 @@ static hash_text hash_hex(uint64_t hash) {
 static void state_identity_text(brim_text *out, const brim_train_identity *identity) {
   hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint);
   const brim_field model[] = {BRIM_FIELD_TEXT("type", identity->model_type), BRIM_FIELD_TEXT("kernels", identity->kernels),
+                              BRIM_FIELD_TEXT("pooling", identity->pooling), BRIM_FIELD_BOOL("type_ids", identity->type_ids),
                               BRIM_FIELD_TEXT("initial_weights", weights.hex)};
   const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex)};
   brim_field options[BRIM_TRAIN_OPTION_FIELDS];
   brim_train_option_fields(identity->options, options);
   brim_text_string(out, ",\n\"model\":");
-  brim_fields_text(out, model, 3);
+  brim_fields_text(out, model, sizeof model / sizeof *model);
   brim_text_string(out, ",\n\"data\":");
   brim_fields_text(out, dataset, 2);
   brim_text_string(out, ",\n\"options\":");
@@ -306,11 +308,18 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
     return brim_json_error(document, model, err, BRIM_E_MISMATCH,
                            "the run was begun with the kernels %.*s, this model was loaded with %s: load it with the former",
                            (int)length, kernels, identity->kernels);
+  bool types = false;
+  BRIM_TRY(brim_json_read_bool(document, model, "type_ids", &types, err));
+  if (!brim_json_is_string(brim_json_get(model, "pooling"), identity->pooling) || types != identity->type_ids)
+    return brim_json_error(document, model, err, BRIM_E_MISMATCH,
+                           "the run was begun with another pooling or other token types, not %s %s type ids: give what it began "
+                           "with",
+                           identity->pooling, identity->type_ids ? "with" : "without");
   BRIM_TRY(hash_read(document, model, "initial_weights", &weights, err));
   if (weights == identity->initial_weights)
     return BRIM_OK;
   return brim_json_error(document, model, err, BRIM_E_MISMATCH,
-                         "the run was begun from other weights: give the model and the seed that it began with");
+                         "the run was begun from other weights: give the model, the seed and the new layers that it began with");
 }
 
 static int state_compare_data(const brim_json_document *document, const brim_train_identity *identity, brim_error *err) {

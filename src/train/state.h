@@ -29,7 +29,8 @@ typedef struct brim_train_state {
 /* What a checkpoint must share with the run that goes on from it. */
 typedef struct brim_train_identity {
   const brim_train_options *options;
-  const char *model_type, *kernels;
+  const char *model_type, *kernels, *pooling;
+  bool type_ids;             /* the model looks at them */
   uint64_t initial_weights;  /* hash of the weights that the run began with */
   uint64_t data_rows, data_fingerprint;
 } brim_train_identity;
@@ -38,7 +39,7 @@ typedef struct brim_train_identity {
 typedef struct brim_train_hashes { uint64_t values, moments; } brim_train_hashes;
 
 /* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 30 };
+enum { BRIM_TRAIN_OPTION_FIELDS = 31 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */

@@ -106,6 +106,7 @@ static int step_update(brim_trainer *t, const step_sums *sums, double lr, double
                             .eps = o->eps,
                             .weight_decay = o->weight_decay,
                             .clip = o->clip,
+                            .layer_decay = o->layer_lr_decay,
                             .step = t->state.step + 1};
   int status = brim_model_update(t->model, &adamw, norm, err);
   return status == BRIM_E_DIVERGED ? step_diverged(t, "gradient", sums, err) : status;

@@ -94,6 +94,10 @@ int main(void) {
   check("bert-pair-3", "ragged", BERT_DROPOUT, 0, false);
   check("bert-pair-3", "padded", BERT_DROPOUT, 70, false);
   check("bert-pair-3", "all-tokens", BERT_DROPOUT, 0, true);
+  check("bert-pair-3", "mean", BERT_DROPOUT ",\"brim_pooling\":\"mean\"", 0, false);
+  check("roberta-regression", "padded-mean", BERT_DROPOUT ",\"brim_pooling\":\"mean\"", 67, true);
+  check("bert-pair-3", "padded-max", BERT_DROPOUT ",\"brim_pooling\":\"max\"", 70, false);
+  check("distilbert-4", "max", DISTILBERT_DROPOUT ",\"brim_pooling\":\"max\"", 0, false);
   check("bert-odd-regression", "regression", BERT_DROPOUT, 0, false);
   check("bert-odd-regression", "gelu-new", BERT_DROPOUT ",\"hidden_act\":\"gelu_new\"", 0, false);
   check("bert-odd-regression", "relu", BERT_DROPOUT ",\"hidden_act\":\"relu\"", 0, false);

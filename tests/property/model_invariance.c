@@ -162,6 +162,8 @@ int main(void) {
   } cases[] = {{"bert-pair-3", BERT_DROPOUT},
                {"bert-odd-regression", BERT_DROPOUT},
                {"roberta-regression", BERT_DROPOUT},
+               {"bert-pair-3", BERT_DROPOUT ",\"brim_pooling\":\"mean\""},
+               {"roberta-regression", BERT_DROPOUT ",\"brim_pooling\":\"max\""},
                {"distilbert-4", DISTILBERT_DROPOUT}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char name[64];

@@ -195,6 +195,73 @@ static void check_checkpoints(const job *j, bool all_tokens, int32_t width) {
   brim_model_free(anew.model);
 }
 
+/* ---- learning rates of layers ----------------------------------------------------------------------------- */
+
+/* Parts above a tensor, told from its name: 0 for the head. */
+static int parts_above(const char *name, int32_t layers) {
+  int layer;
+  const char *at = strstr(name, "layer.");
+  if (strstr(name, "embeddings."))
+    return layers + 1;
+  return at && sscanf(at, "layer.%d.", &layer) == 1 ? layers - layer : 0;
+}
+
+/* With a decay every tensor moves as it would with its own learning rate and none. */
+static void check_layer_decay(const job *j, const char *freeze) {
+  const double lr = 1e-2, decay = 0.7;
+  result all = compute(j, freeze, false, false, 0);
+  brim_adamw adamw = {
+      .lr = lr, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1, .step = 1, .layer_decay = decay};
+  brim_error err = {0};
+  double norm;
+  const int32_t layers = all.model->config.layers;
+  int wrong = 0;
+  if (brim_model_update(all.model, &adamw, &norm, &err))
+    case_stop("update", &err);
+  for (int above = 0; above <= layers + 1; above++) {
+    result one = compute(j, freeze, false, false, 0);
+    adamw.lr = lr * pow(decay, above);
+    adamw.layer_decay = above % 2; /* 0 and 1 mean none */
+    if (brim_model_update(one.model, &adamw, &norm, &err))
+      case_stop("update", &err);
+    for (int32_t i = 0; i < all.model->parameters.count; i++) {
+      const brim_parameter *p = &all.model->parameters.list[i];
+      const bool same =
+          memcmp(all.model->values + p->offset, one.model->values + p->offset, (size_t)p->count * sizeof(real)) == 0;
+      if (same != (parts_above(p->name, layers) == above || p->offset < all.model->trained)) {
+        printf("# %s, %d above\n", p->name, above);
+        wrong++;
+      }
+    }
+    brim_model_free(one.model);
+  }
+  ok(wrong == 0, "%s, %s, %s frozen: layers have learning rates of their own", j->name, j->kernels, *freeze ? freeze : "nothing");
+  brim_model_free(all.model);
+}
+
+/* ---- token types ------------------------------------------------------------------------------------------ */
+
+/* Types that are ignored are all 0. */
+static void check_types(const char *kernels) {
+  brim_model *model = case_load(case_golden("bert-pair-3"), kernels), *blind;
+  const brim_model_options options = {.kernels = kernels, .no_type_ids = true};
+  brim_error err = {0};
+  tiny t;
+  double zero, typed, ignored;
+  make_tiny(&t);
+  if (brim_model_load(case_runtime, case_golden("bert-pair-3"), &options, &blind, &err))
+    case_stop("no types", &err);
+  zero = case_step(model, &t.batch, &pass);
+  memset(t.types, 1, sizeof t.types);
+  typed = case_step(model, &t.batch, &pass);
+  memset(t.types, 9, sizeof t.types); /* that the model does not even have */
+  ignored = case_step(blind, &t.batch, &pass);
+  ok(ignored == zero && typed != zero && brim_model_reads_types(model) && !brim_model_reads_types(blind),
+     "%s: token types may be ignored (%.6f, %.6f)", kernels, zero, typed);
+  brim_model_free(model);
+  brim_model_free(blind);
+}
+
 /* ---- all of them ------------------------------------------------------------------------------------------ */
 
 static void check_model(const char *golden, const char *dropout, const char *kernels, int level) {
@@ -215,6 +282,8 @@ static void check_model(const char *golden, const char *dropout, const char *ker
     check_checkpoints(&j, true, width);
   }
   check_order(&j);
+  check_layer_decay(&j, "");
+  check_layer_decay(&j, "layers:1");
   if (layers == 3 && level < 0) {
     check_words(&j);
     check_refreeze(&j);
@@ -229,6 +298,7 @@ int main(void) {
   for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
     const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
     check_model("bert-pair-3", bert, kernels, level);
+    check_types(kernels);
     check_model("roberta-regression", bert, kernels, level);
     check_model("distilbert-4", distilbert, kernels, level);
   }

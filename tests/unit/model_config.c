@@ -163,6 +163,35 @@ static void check_saved(void) {
   brim_config_free(&c);
 }
 
+/* What is brim's own is read, written where it was, added only when it is needed. */
+static void check_own(void) {
+  brim_config c, again;
+  brim_error err;
+  const char *folder = scratch_make_folder("own");
+  if (load("{\"model_type\":\"bert\",\"brim_pooling\":\"max\",\"x\":1}", NULL, &c, &err))
+    case_stop("own", &err);
+  ok(c.pooling == BRIM_POOLING_MAX && !c.ignores_types, "pooling by its name");
+  c.ignores_types = true;
+  c.pooling = BRIM_POOLING_MEAN;
+  if (brim_config_save(case_runtime, &c, folder, &err) || brim_config_load(case_runtime, folder, NULL, &again, &err))
+    case_stop("own, saved", &err);
+  ok(again.pooling == BRIM_POOLING_MEAN && again.ignores_types, "pooling and token types are saved");
+  brim_config_free(&again);
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"bert\"}", NULL, &c, &err) || brim_config_save(case_runtime, &c, folder, &err))
+    case_stop("plain", &err);
+  char path[600];
+  size_t length;
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  char *text = case_read_file(path, &length);
+  ok(c.pooling == BRIM_POOLING_CLS && !strstr(text, "brim_"), "a model that has nothing of brim's is saved without it");
+  brim_runtime_release(case_runtime, text);
+  brim_config_free(&c);
+  check_refused("{\"model_type\":\"bert\",\"brim_pooling\":\"sum\"}", BRIM_E_FORMAT, "cls, mean, max");
+  check_refused("{\"model_type\":\"bert\",\"brim_pooling\":\"a long name of a pooling\"}", BRIM_E_FORMAT, "cls, mean, max");
+  check_refused("{\"model_type\":\"bert\",\"brim_type_ids\":0}", BRIM_E_FORMAT, "brim_type_ids");
+}
+
 static void check_described(void) {
   brim_model_info info;
   brim_error err;
@@ -185,6 +214,7 @@ int main(void) {
   check_labels();
   check_all_refused();
   check_saved();
+  check_own();
   check_described();
   brim_runtime_free(case_runtime);
   return tap_done();

@@ -164,6 +164,46 @@ static void check_initialized(void) {
   brim_model_free(c);
 }
 
+/* Top layers anew: norms are 1, biases 0, weights another seed's for another seed; nothing else changes. */
+static void check_new_layers(void) {
+  brim_model *want = case_load(case_golden("bert-pair-3"), NULL), *got, *other, *hole;
+  brim_error err;
+  brim_model_options options = {.reinit_layers = 2, .seed = 7};
+  if (brim_model_load(case_runtime, case_golden("bert-pair-3"), &options, &got, &err))
+    case_stop("new layers", &err);
+  options.seed = 8;
+  if (brim_model_load(case_runtime, case_golden("bert-pair-3"), &options, &other, &err))
+    case_stop("new layers", &err);
+  ok(same_values(want, got, "bert.encoder.layer.0.") && same_values(want, got, "bert.embeddings") &&
+         same_values(want, got, "bert.pooler") && same_values(want, got, "classifier") &&
+         !same_values(want, got, "bert.encoder.layer.1.attention.self.key.w") && brim_model_initialized_count(got) == 32 &&
+         brim_model_unused_count(got) == 0,
+     "two layers of three are new");
+  ok(!same_values(got, other, "bert.encoder.layer.2.output.dense.w") &&
+         same_values(got, other, "bert.encoder.layer.2.output.dense.b"),
+     "a function of the seed");
+  int64_t count = 0;
+  const float *norm = values_of(got, "bert.encoder.layer.2.attention.output.LayerNorm.weight", &count);
+  bool ones = count == 48;
+  for (int64_t i = 0; i < count; i++)
+    ones = ones && norm[i] == 1;
+  norm = values_of(got, "bert.encoder.layer.1.output.LayerNorm.bias", &count);
+  for (int64_t i = 0; i < count; i++)
+    ones = ones && norm[i] == 0;
+  ok(ones, "norms begin at 1 and 0");
+  options.reinit_layers = 4;
+  ok(brim_model_load(case_runtime, case_golden("bert-pair-3"), &options, &hole, &err) == BRIM_E_USAGE &&
+         strstr(err.message, "the model has 3"),
+     "more layers than there are");
+  options.reinit_layers = 2;
+  ok(brim_model_load(case_runtime, make_folder("bert-pair-3", "new-hole", "", without_one), &options, &hole, &err) == BRIM_OK,
+     "what is new need not be in the file");
+  brim_model_free(hole);
+  brim_model_free(other);
+  brim_model_free(got);
+  brim_model_free(want);
+}
+
 static void check_refused(const char *what, const char *folder, const brim_labels *labels, int code, const char *words) {
   brim_model *model;
   brim_error err = {0};
@@ -279,6 +319,7 @@ int main(void) {
   case_start(1);
   check_names();
   check_initialized();
+  check_new_layers();
   check_missing();
   check_kernels();
   check_labels();

@@ -1,4 +1,4 @@
-/* ops_rows.c: embeddings, dropout, gather, scatter, add, zero and the loss of every table; statistics of dropout. */
+/* ops_rows.c: embeddings, dropout, gather, scatter, pooling, add, zero and the loss of every table; statistics of dropout. */
 #include "ops_case.h"
 
 typedef struct setting {
@@ -84,6 +84,29 @@ static void whole_rows(const brim_ops *ops, brim_ops_context *c, const void *par
   case_free(&m);
 }
 
+static void pools(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {34};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t count = (int64_t)layout.slots * s->hidden, few = (int64_t)s->n * s->hidden;
+  real *x = case_values(&m, &in, count, 1), *dy = case_values(&m, &in, few, 1);
+  real *y = case_fill(&m, few, 7), *dx = case_fill(&m, count, 7), *slots = case_fill(&m, few, 7);
+  int32_t *chosen = case_alloc(&m, (size_t)few * sizeof *chosen);
+  for (int64_t i = 0; i < count; i++) /* many are equal: the first of them counts */
+    x[i] = (real)((int)(x[i] * 10));
+  for (int largest = 0; largest < 2; largest++) {
+    ops->pool_forward(c, &layout, s->hidden, x, largest ? chosen : NULL, y);
+    emit(out, largest ? "largest" : "mean", y, few);
+    ops->pool_backward(c, &layout, s->hidden, dy, largest ? chosen : NULL, dx);
+    emit(out, largest ? "gradient of the largest" : "gradient of the mean", dx, count);
+  }
+  for (int64_t i = 0; i < few; i++)
+    slots[i] = (real)chosen[i];
+  emit(out, "slots", slots, few);
+  case_free(&m);
+}
+
 static void losses(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
   case_memory m = {0};
@@ -161,6 +184,9 @@ int main(void) {
       check_case(name, &limits, embedding, &s, 1e-5);
       snprintf(name, sizeof name, "rows, width %d%s", s.hidden, dropout ? ", dropout" : "");
       check_case(name, &limits, whole_rows, &s, 1e-6);
+      snprintf(name, sizeof name, "pooling, width %d", s.hidden);
+      if (!dropout)
+        check_case(name, &limits, pools, &s, 1e-6);
       snprintf(name, sizeof name, "loss, %s", s.types ? "regression" : "classes");
       if (i >= 3)
         check_case(name, &limits, losses, &s, 1e-6);

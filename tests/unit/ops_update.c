@@ -17,9 +17,15 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
   uint8_t *touched = case_alloc(&m, ROWS), *alive = case_alloc(&m, ROWS);
   memset(alive, 0, ROWS);
   const brim_update_range ranges[] = {
-      {.offset = 0, .count = DENSE, .decay = true},
-      {.offset = DENSE, .count = ODD},
-      {.offset = DENSE + 48, .count = ROW * ROWS, .decay = true, .row_size = ROW, .touched = touched, .alive = alive},
+      {.offset = 0, .count = DENSE, .decay = true, .rate = 1},
+      {.offset = DENSE, .count = ODD, .rate = 0.25},
+      {.offset = DENSE + 48,
+       .count = ROW * ROWS,
+       .decay = true,
+       .rate = 0.9,
+       .row_size = ROW,
+       .touched = touched,
+       .alive = alive},
   };
   brim_update u = {.values = values,
                    .gradients = gradients,

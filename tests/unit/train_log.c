@@ -80,6 +80,8 @@ static brim_train_identity identity_of(const brim_train_options *options) {
   return (brim_train_identity){.options = options,
                                .model_type = "bert",
                                .kernels = "cpu-avx2",
+                               .pooling = "cls",
+                               .type_ids = true,
                                .initial_weights = 0xffffffffffffffffu,
                                .data_rows = 25000,
                                .data_fingerprint = 0x0123456789abcdefu};
@@ -178,6 +180,12 @@ static void state_differences(const char *path) {
   identity = identity_of(&options);
   identity.initial_weights--;
   differs(path, &identity, "other weights");
+  identity = identity_of(&options);
+  identity.pooling = "mean";
+  differs(path, &identity, "another pooling or other token types, not mean with type ids");
+  identity = identity_of(&options);
+  identity.type_ids = false;
+  differs(path, &identity, "not cls without type ids");
   identity = identity_of(&options);
   identity.model_type = "roberta";
   differs(path, &identity, "another kind of model");

@@ -69,6 +69,11 @@ void CPU(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_row
 void CPU(add)(brim_ops_context *c, int64_t count, const real *x, real *y);
 void CPU(zero)(brim_ops_context *c, int64_t count, real *x);
 
+/* ---- pool.c */
+void CPU(pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y);
+void CPU(pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,
+                        real *dx);
+
 /* ---- update.c */
 double CPU(gradient_square)(brim_ops_context *c, const brim_update *u);
 void CPU(adamw)(brim_ops_context *c, const brim_update *u);

@@ -105,6 +105,13 @@ typedef struct step {
   float clip, keep, new1, beta2, new2, root, size, eps; /* keep: 1 - lr * decay; root: 1 / sqrt(correction2) */
 } step;
 
+/* What depends on the range's own learning rate. */
+static void set_rate(step *s, double rate) {
+  const double lr = s->u->lr * rate;
+  s->keep = (float)(1 - lr * s->u->weight_decay);
+  s->size = (float)(lr / s->u->correction1);
+}
+
 static void update_values(const step *s, int64_t first, int64_t n, bool decay) {
   const brim_update *u = s->u;
   float *x = u->values + first, *g = u->gradients + first, *m1 = u->moment1 + first, *m2 = u->moment2 + first;
@@ -131,10 +138,11 @@ static void decay_values(const step *s, int64_t first, int64_t n) {
 
 static void adamw_task(void *context, int64_t task, int worker) {
   (void)worker;
-  const step *s = context;
+  step own = *(const step *)context, *s = &own;
   const piece p = piece_at(s->u, task);
   const brim_update_range *range = p.range;
   const bool decay = range->decay && s->u->weight_decay > 0;
+  set_rate(s, range->rate);
   if (range->row_size <= 0) {
     update_values(s, range->offset + p.first, p.count, decay);
     return;
@@ -154,12 +162,10 @@ static void adamw_task(void *context, int64_t task, int worker) {
 void CPU(adamw)(brim_ops_context *c, const brim_update *u) {
   step s = {.u = u,
             .clip = 1,
-            .keep = (float)(1 - u->lr * u->weight_decay),
             .new1 = (float)(1 - u->beta1),
             .beta2 = (float)u->beta2,
             .new2 = (float)(1 - u->beta2),
             .root = (float)(1 / sqrt(u->correction2)),
-            .size = (float)(u->lr / u->correction1),
             .eps = (float)u->eps};
   if (u->clip > 0)
     s.clip = (float)fmin(1, u->clip / (u->norm + 1e-6));

@@ -61,6 +61,11 @@ void REF(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_row
 void REF(add)(brim_ops_context *c, int64_t count, const real *x, real *y);
 void REF(zero)(brim_ops_context *c, int64_t count, real *x);
 
+/* ---- pool.c */
+void REF(pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y);
+void REF(pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,
+                        real *dx);
+
 /* ---- loss.c */
 void REF(loss)(brim_ops_context *c, const brim_loss *l);
 

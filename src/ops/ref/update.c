@@ -28,11 +28,11 @@ double REF(gradient_square)(brim_ops_context *c, const brim_update *u) {
   return sum;
 }
 
-static void update_row(const brim_update *u, int64_t first, int64_t count, bool decay) {
+static void update_row(const brim_update *u, double lr, int64_t first, int64_t count, bool decay) {
   const double clip = u->clip > 0 ? fmin(1, u->clip / (u->norm + 1e-6)) : 1;
-  const real factor = (real)clip, keep = (real)(decay ? 1 - u->lr * u->weight_decay : 1);
+  const real factor = (real)clip, keep = (real)(decay ? 1 - lr * u->weight_decay : 1);
   const real beta2 = (real)u->beta2, new1 = (real)(1 - u->beta1), new2 = (real)(1 - u->beta2);
-  const real root = (real)sqrt(u->correction2), step = (real)(u->lr / u->correction1), eps = (real)u->eps;
+  const real root = (real)sqrt(u->correction2), step = (real)(lr / u->correction1), eps = (real)u->eps;
   for (int64_t i = first; i < first + count; i++) {
     const real g = u->gradients[i] * factor;
     const real m = u->moment1[i] + (g - u->moment1[i]) * new1, v = u->moment2[i] * beta2 + new2 * g * g;
@@ -56,7 +56,7 @@ void REF(adamw)(brim_ops_context *c, const brim_update *u) {
         range->alive[row] = 1;
       if (!alive && !decay)
         continue; /* gradient and moments are zero: nothing would change */
-      update_row(u, range->offset + row * size, size, decay);
+      update_row(u, u->lr * range->rate, range->offset + row * size, size, decay);
     }
   }
 }
