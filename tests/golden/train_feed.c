@@ -1,0 +1,287 @@
+/* Training from a feed: the same bits as from memory where the batches are the same, and the same bits however often it was
+ * interrupted or killed. */
+#include <signal.h>
+#include <sys/wait.h>
+#include <zlib.h>
+
+#include "data_tokenizer.h"
+#include "train_case.h"
+
+enum { FILES = 3, ROWS = 19, STEPS = 17 };
+
+static const char *model_folder, *shards;
+static const char *const names[] = {"a", "b", "c"};
+static brim_labels labels;
+
+static void write_shards(void) {
+  shards = scratch_make_folder("shards");
+  for (int f = 0; f < FILES; f++) {
+    char name[64];
+    snprintf(name, sizeof name, "shards/%d.csv.gz", f);
+    gzFile gz = gzopen(scratch_file(name), "wb");
+    gzputs(gz, "text,label\n");
+    for (int r = 0; r < ROWS; r++)
+      gzprintf(gz, "%.*s,%s\n", 1 + (f * 31 + r * r * 7) % 23, "thequickbrownfoxjumpsoverthelazydog" + (r + f) % 9, names[(r * r + f) % 3]);
+    gzclose(gz);
+  }
+}
+
+typedef struct job {
+  brim_runtime *runtime;
+  brim_tokenizer *tokenizer;
+  brim_model *model;
+  brim_feed *feed;
+  brim_dataset *eval;
+} job;
+
+static void must(int status, const brim_error *err) {
+  if (status) {
+    printf("Bail out! %s\n", err->message);
+    exit(99);
+  }
+}
+
+/* A process of its own, as far as brim can tell. */
+static job open_job(const brim_feed_options *given, int threads) {
+  job j = {0};
+  brim_error err;
+  brim_feed_options how = *given;
+  must(brim_runtime_new(&(brim_runtime_options){.threads = threads}, &j.runtime, &err), &err);
+  must(brim_tokenizer_load(j.runtime, scratch_file("vocab.txt"), &j.tokenizer, &err), &err);
+  must(brim_model_load(j.runtime, model_folder, &(brim_model_options){.seed = 1}, &j.model, &err), &err);
+  how.labels = &labels;
+  must(brim_feed_open(j.runtime, &shards, 1, j.tokenizer, &how, &j.feed, &err), &err);
+  j.eval = case_dataset(j.runtime, 10, 12, 50, 3, 2);
+  return j;
+}
+
+static void close_job(job *j) {
+  brim_dataset_free(j->eval);
+  brim_feed_close(j->feed);
+  brim_model_free(j->model);
+  brim_tokenizer_free(j->tokenizer);
+  brim_runtime_free(j->runtime);
+}
+
+static brim_feed_options feed_options(int prefetch) {
+  return (brim_feed_options){.source = {.need_label = true},
+                             .encode = {.max_length = 16},
+                             .plan = {.batching = BRIM_BUCKETED, .batch_size = 8, .max_tokens = 60, .read_ahead = 16, .seed = 3},
+                             .window = 20,
+                             .prefetch = prefetch};
+}
+
+static brim_train_options train_options(const char *output) {
+  brim_train_options o = case_options(output);
+  o.max_steps = STEPS;
+  o.eval_every = 4;
+  o.save_every = 5;
+  o.log_every = 2;
+  return o;
+}
+
+static int train(job *j, const brim_train_options *options, brim_train_result *result, brim_error *err) {
+  const brim_named_dataset eval = {"dev", j->eval};
+  return brim_train_feed(j->runtime, j->model, NULL, j->feed, &eval, 1, options, result, err);
+}
+
+static bool same_weights(const job *j, const float *weights) {
+  return memcmp(brim_model_values(j->model), weights, (size_t)brim_model_flat_size(j->model) * sizeof(float)) == 0;
+}
+
+/* ---- against memory --------------------------------------------------------------------------------------- */
+
+static void as_from_memory(void) {
+  const brim_dataset_options in_memory = {.source = {.need_label = true}, .encode = {.max_length = 16}};
+  brim_feed_options how = feed_options(0);
+  how.plan = (brim_plan_options){.batching = BRIM_SEQUENTIAL, .batch_size = 8};
+  how.window = 1000;
+  brim_train_options o = train_options(NULL);
+  brim_train_result from_feed, from_memory;
+  brim_error err = {0};
+  job j = open_job(&how, 2);
+  int status = train(&j, &o, &from_feed, &err);
+  ok(status == BRIM_OK && from_feed.steps == STEPS, "trains from a feed: %s", err.message);
+  float *weights = malloc((size_t)brim_model_flat_size(j.model) * sizeof(float));
+  memcpy(weights, brim_model_values(j.model), (size_t)brim_model_flat_size(j.model) * sizeof(float));
+  close_job(&j);
+  j = open_job(&how, 1);
+  brim_dataset *data;
+  must(brim_dataset_load(j.runtime, &shards, 1, j.tokenizer, &in_memory, &data, &err), &err);
+  o.plan = how.plan;
+  status = brim_train(j.runtime, j.model, NULL, data, NULL, 0, &o, &from_memory, &err);
+  ok(status == BRIM_OK && same_weights(&j, weights), "sequential batches: the same bits as from memory");
+  ok(from_feed.rows == from_memory.rows && from_feed.tokens == from_memory.tokens && from_feed.slots == from_memory.slots,
+     "and the same counts");
+  ok(from_feed.rows == 2 * FILES * ROWS + 8, "two epochs and a step: %llu rows", (unsigned long long)from_feed.rows);
+  brim_dataset_free(data);
+  close_job(&j);
+  free(weights);
+}
+
+/* A feed that ends first ends the run; the log says the last step. */
+static void ends_first(void) {
+  brim_feed_options how = feed_options(1);
+  how.epochs = 1;
+  brim_train_options o = train_options(NULL);
+  brim_train_result result;
+  brim_error err = {0};
+  job j = open_job(&how, 1);
+  int status = train(&j, &o, &result, &err);
+  ok(status == BRIM_OK && result.steps == 8 && result.rows == FILES * ROWS, "one epoch: %llu steps, %llu rows %s",
+     (unsigned long long)result.steps, (unsigned long long)result.rows, err.message);
+  close_job(&j);
+}
+
+/* ---- interrupted ------------------------------------------------------------------------------------------ */
+
+typedef struct stopper {
+  brim_runtime *runtime;
+  uint64_t step; /* cancels, or kills, when this many steps are done */
+  bool kill;
+} stopper;
+
+static int stop_at(void *context, const brim_event *event) {
+  const stopper *s = context;
+  const brim_field *phase = brim_event_field(event, "phase"), *done = brim_event_field(event, "done");
+  if (phase && strcmp(phase->text, "train") == 0 && (uint64_t)done->integer == s->step) {
+    if (s->kill)
+      raise(SIGKILL);
+    brim_runtime_cancel(s->runtime);
+  }
+  return 0;
+}
+
+static float *straight(const char *output, char **log) {
+  brim_feed_options how = feed_options(0);
+  brim_train_options o = train_options(output);
+  brim_train_result result;
+  brim_error err = {0};
+  job j = open_job(&how, 1);
+  must(train(&j, &o, &result, &err), &err);
+  float *weights = malloc((size_t)brim_model_flat_size(j.model) * sizeof(float));
+  memcpy(weights, brim_model_values(j.model), (size_t)brim_model_flat_size(j.model) * sizeof(float));
+  *log = case_log(output);
+  close_job(&j);
+  return weights;
+}
+
+static void finish(const char *output, int threads, const float *weights, const char *log, const char *what) {
+  brim_feed_options how = feed_options(threads % 3);
+  brim_train_options o = train_options(output);
+  brim_train_result result;
+  brim_error err = {0};
+  o.resume = true;
+  job j = open_job(&how, threads);
+  int status = train(&j, &o, &result, &err);
+  ok(status == BRIM_OK && result.steps == STEPS, "%s: gone on with %s", what, err.message);
+  ok(same_weights(&j, weights), "%s: the same bits", what);
+  char *after = case_log(output);
+  case_same_text(strchr(after, '\n'), strchr(log, '\n'), what); /* the first line tells the threads */
+  free(after);
+  close_job(&j);
+}
+
+static void interrupted(uint64_t step, const float *weights, const char *log) {
+  const char *output = scratch_file("interrupted");
+  char what[64];
+  brim_feed_options how = feed_options((int)step % 3);
+  brim_train_options o = train_options(output);
+  brim_train_result result;
+  brim_error err = {0};
+  case_remove(output);
+  job j = open_job(&how, 1 + (int)step % 2);
+  o.event = stop_at;
+  o.event_context = &(stopper){j.runtime, step, false};
+  snprintf(what, sizeof what, "interrupted at step %llu", (unsigned long long)step);
+  ok_int(train(&j, &o, &result, &err), BRIM_E_CANCELLED, what);
+  close_job(&j);
+  finish(output, 2 - (int)step % 2, weights, log, what);
+}
+
+/* A process of its own that dies at a step, wherever its checkpoints stand. */
+static void killed(const float *weights, const char *log) {
+  const char *output = scratch_file("killed");
+  case_remove(output);
+  int deaths = 0;
+  for (uint64_t step = 3; step <= STEPS; step += 3) {
+    fflush(NULL);
+    pid_t child = fork();
+    if (child == 0) {
+      brim_feed_options how = feed_options((int)step % 2);
+      brim_train_options o = train_options(output);
+      brim_train_result result;
+      job j = open_job(&how, 1);
+      o.resume = true;
+      o.event = stop_at;
+      o.event_context = &(stopper){j.runtime, step, true};
+      _exit(train(&j, &o, &result, NULL));
+    }
+    int state;
+    waitpid(child, &state, 0);
+    deaths += WIFSIGNALED(state);
+  }
+  ok_int(deaths, STEPS / 3, "killed again and again");
+  finish(output, 2, weights, log, "killed");
+}
+
+/* ---- refused ---------------------------------------------------------------------------------------------- */
+
+static void refuse(const brim_feed_options *how, const brim_train_options *o, int code, const char *word) {
+  brim_train_result result;
+  brim_error err = {0};
+  job j = open_job(how, 1);
+  int status = train(&j, o, &result, &err);
+  ok(status == code && strstr(err.message, word), "refused: %s", err.message);
+  close_job(&j);
+}
+
+static void mismatches(const char *output) {
+  brim_feed_options how = feed_options(0);
+  brim_train_options o = train_options(output);
+  o.resume = true;
+  how.window = 21;
+  refuse(&how, &o, BRIM_E_MISMATCH, "window");
+  how = feed_options(0);
+  o.max_steps = 0;
+  refuse(&how, &o, BRIM_E_USAGE, "max_steps");
+  o = train_options(output);
+  how.encode.max_length = 0;
+  refuse(&how, &o, BRIM_E_USAGE, "max_length");
+  how = feed_options(0);
+  how.source.need_label = false;
+  refuse(&how, &o, BRIM_E_USAGE, "need_label");
+  how = feed_options(0);
+  o.resume = true;
+  gzFile gz = gzopen(scratch_file("shards/1.csv.gz"), "wb");
+  gzputs(gz, "text,label\nabc,a\n");
+  gzclose(gz);
+  refuse(&how, &o, BRIM_E_MISMATCH, "is not the file that it was");
+}
+
+int main(void) {
+  data_start(1);
+  brim_tokenizer_free(data_tokenizer());
+  model_folder = case_model_folder("bert-pair-3");
+  if (!model_folder) {
+    tap_skip("training from a feed", "there are no golden models");
+    return tap_done();
+  }
+  brim_error err;
+  must(brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 3, &labels, &err), &err);
+  write_shards();
+  as_from_memory();
+  ends_first();
+  char output[512], *log;
+  snprintf(output, sizeof output, "%s", scratch_file("straight"));
+  float *weights = straight(output, &log);
+  for (uint64_t step = 1; step <= STEPS; step++)
+    interrupted(step, weights, log);
+  killed(weights, log);
+  mismatches(output);
+  free(weights);
+  free(log);
+  brim_labels_free(&labels);
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}
