@@ -45,6 +45,22 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
   return item;
 }
 
+static const brim_labels *labels_of(const cli_job *job) {
+  return job->feed ? &job->labels : brim_dataset_labels(job->train);
+}
+
+static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
+  const cli_values *v = cli->values;
+  const cli_feed_request request = {.paths = v->train.items,
+                                    .path_count = v->train.count,
+                                    .tokenizer = job->tokenizer,
+                                    .labels = &job->labels,
+                                    .plan = &job->options.plan,
+                                    .max_length = max_length};
+  int status = cli_stream_labels(cli, request.paths, request.path_count, task_of(v->task), &job->labels);
+  return status ? status : cli_open_feed(cli, &request, &job->feed);
+}
+
 static int load_data(cli_call *cli, cli_job *job, int32_t max_length) {
   const cli_values *v = cli->values;
   cli_dataset_request request = {.paths = v->train.items,
@@ -53,11 +69,11 @@ static int load_data(cli_call *cli, cli_job *job, int32_t max_length) {
                                  .max_length = max_length,
                                  .need_label = true,
                                  .task = task_of(v->task)};
-  int status = cli_load_dataset(cli, &request, &job->train);
+  int status = v->stream ? open_stream(cli, job, max_length) : cli_load_dataset(cli, &request, &job->train);
   for (int i = 0; !status && i < v->eval.count; i++) {
     brim_dataset *dataset = NULL;
     const char *path = cli_split_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
-    request.paths = &path, request.path_count = 1, request.labels = brim_dataset_labels(job->train);
+    request.paths = &path, request.path_count = 1, request.labels = labels_of(job);
     status = cli_load_dataset(cli, &request, &dataset);
     if (!status)
       job->evals[job->eval_count++] = (brim_named_dataset){.name = job->eval_names[i], .dataset = dataset};
@@ -88,7 +104,7 @@ static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_
 static int load_model(cli_call *cli, cli_job *job) {
   const cli_values *v = cli->values;
   brim_checkpoint_info checkpoint = {0};
-  brim_model_options options = {.labels = brim_dataset_labels(job->train), .seed = (uint64_t)v->seed};
+  brim_model_options options = {.labels = labels_of(job), .seed = (uint64_t)v->seed};
   int status = v->resume ? brim_checkpoint_find(cli->runtime, v->output, &checkpoint, &cli->error) : BRIM_OK;
   options.kernels = kernels_to_resume(cli, &checkpoint);
   options.no_type_ids = v->no_type_ids, options.reinit_layers = (int32_t)v->reinit_layers;
@@ -112,6 +128,9 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   if (status)
     return status;
   o->plan.max_length = max_length;
+  if (v->stream && !v->max_steps)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream needs --max-steps: how many steps an epoch has is known only at "
+                                                     "its end");
   o->epochs = v->epochs, o->max_steps = (uint64_t)v->max_steps;
   o->lr = v->lr, o->beta1 = v->beta1, o->beta2 = v->beta2, o->eps = v->eps;
   o->weight_decay = v->weight_decay, o->clip = v->clip;
@@ -171,6 +190,8 @@ void cli_job_close(cli_job *job) {
   for (int i = 0; i < job->eval_count; i++)
     brim_dataset_free((brim_dataset *)job->evals[i].dataset);
   brim_dataset_free(job->train);
+  brim_feed_close(job->feed);
+  brim_labels_free(&job->labels);
   brim_tokenizer_free(job->tokenizer);
   brim_text_free(&job->options_json);
 }

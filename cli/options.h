@@ -50,7 +50,9 @@ typedef struct cli_values {
   const char *text_column, *pair_column, *label_column, *format, *quote;
   bool no_header;
   int64_t min_chars, records;
-  cli_list train, eval, test, where;
+  cli_list train, eval, test, where, labels;
+  bool stream;
+  int64_t shuffle_window, prefetch;
   const char *shard_format;
   /* text */
   const char *tokenizer, *truncation, *truncation_side;

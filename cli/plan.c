@@ -5,6 +5,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "shared.h"
+#include "stream.h"
 
 static const cli_option options[] = {
     HEADING("What to plan"),
@@ -16,6 +17,7 @@ static const cli_option options[] = {
     INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "which epoch, from 0: each has its own order"),
     HEADING("Batches"),
     CLI_OPTIONS_PLAN,
+    CLI_OPTIONS_STREAM("DATA"),
     HEADING("Ranks"),
     INTEGER("world-size", world_size, "N", 1, 65536, .fallback = "1", .help = "how many processes share each step"),
     INTEGER("rank", rank, "N", 0, 65535, .shown = "all", .help = "print only this rank's part"),
@@ -233,8 +235,10 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "give either DATA with --tokenizer, or --lengths FILE");
   if (data && !v->tokenizer)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
+  if (v->stream && !data)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream reads DATA: with --lengths there is none");
   if (data)
-    return plan_data(cli);
+    return v->stream ? cli_plan_stream(cli) : plan_data(cli);
   length_list lengths = {0};
   int status = read_lengths(cli, &lengths);
   if (!status)
@@ -254,7 +258,8 @@ const cli_command cli_plan = {
         "{\"batch\":0,\"step\":0,\"rank\":0,\"rows\":[..],\"width\":W,\"tokens\":T,\"slots\":S}, and the last line is "
         "a summary with "
         "the share of padding (1 - tokens/slots), the rows that --drop-last dropped, those that --min-chars and --where "
-        "excluded, and a hash over the whole plan. Rows are numbered as in DATA, excluded ones too.",
+        "excluded, and a hash over the whole plan. Rows are numbered as in DATA, excluded ones too.\n"
+        "With --stream a row is [file, record], the summary names the files, and what is left out is counted, not listed.",
     .options = options,
     .example = "brim plan --lengths lengths.txt --max-length 400 --batching uniform --padding longest --batch-size 16 --jsonl",
     .run = run,

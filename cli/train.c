@@ -13,6 +13,8 @@ static const cli_option options[] = {
     TEXT("output", output, "RUN", .letter = 'o', .required = true,
          .help = "folder of the run: log.jsonl, checkpoints, and the model at the end"),
     CLI_OPTIONS_JOB_TASK,
+    LIST("labels", labels, "NAME", .shown = "found by a pass over --train",
+         .help = "with --stream: the classes in the order of their ids, each given by itself"),
     CLI_OPTION_LABEL,
     HEADING("How long"),
     CLI_OPTIONS_JOB_LENGTH,
@@ -23,6 +25,7 @@ static const cli_option options[] = {
     HEADING("Batches"),
     CLI_OPTIONS_PLAN,
     CLI_OPTIONS_METHODS,
+    CLI_OPTIONS_STREAM("--train"),
     CLI_OPTIONS_OPTIMIZER,
     HEADING("Rhythm, in optimizer steps"),
     INTEGER("log-every", log_every, "N", 1, CLI_MANY, .fallback = "1", .help = "a line in log.jsonl"),
@@ -124,8 +127,10 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
 
 static int train(cli_call *cli, cli_job *job) {
   brim_train_result result;
-  int status = brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count, &job->options,
-                          &result, &cli->error);
+  int status = job->feed ? brim_train_feed(cli->runtime, job->model, job->tokenizer, job->feed, job->evals, job->eval_count,
+                                           &job->options, &result, &cli->error)
+                         : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
+                                      &job->options, &result, &cli->error);
   if (status == BRIM_E_CANCELLED && result.interrupted)
     snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", cli->values->output);
   if (status)

@@ -167,6 +167,11 @@ BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, 
  * where all names are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1. Searches
  * all names. */
 BRIM_API int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length);
+/* The mapping of a source whose rows are too many to keep: one pass over all records, in which nothing is encoded. Every record
+ * needs a label. `progress` may be NULL; kind "progress", phase "labels", done and total (bytes), rows. `rows` may be NULL. */
+BRIM_API int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                              brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows,
+                              brim_error *err) BRIM_CHECK;
 BRIM_API void brim_labels_free(brim_labels *labels); /* what it holds, not the struct */
 
 /* ---- datasets --------------------------------------------------------------------------------------------- */

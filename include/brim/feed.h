@@ -20,6 +20,7 @@ typedef struct brim_feed_options {
   brim_plan_options plan;     /* how each window is planned; its world_size and seed count for the feed. rows_for is not allowed */
   int32_t rank;               /* below plan.world_size. Every rank reads all rows and takes its parts */
   uint64_t window;            /* rows that are shuffled and planned together; 0: 100,000 */
+  uint64_t first_epoch;       /* the number of the first pass */
   uint64_t epochs;            /* passes over the data; 0: without end */
   int32_t prefetch;           /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
 } brim_feed_options;
@@ -68,7 +69,7 @@ BRIM_API const brim_feed_options *brim_feed_how(const brim_feed *feed);
 BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) BRIM_CHECK;
 /* Goes to a saved place: the next batch is the one behind it. The window is read and encoded again, what came before it is passed
  * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves the
- * feed as it was. Threads, prefetch and epochs may differ; world_size too at the end of a step, where batch_size or `accumulate` is
+ * feed as it was. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step, where batch_size or `accumulate` is
  * given. After any other failure the feed can only be closed. */
 BRIM_API int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) BRIM_CHECK;
 

@@ -85,7 +85,7 @@ static int count_least(brim_feed *feed, const brim_tokenizer *tokenizer, brim_er
 
 static int open_feed(brim_feed *feed, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                      brim_error *err) {
-  brim_beginning none = {0};
+  brim_beginning none = {.epoch = feed->options.first_epoch, .ledger.epoch = feed->options.first_epoch};
   BRIM_TRY(check_options(&feed->options, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, &feed->options.encode, false, err));
   BRIM_TRY(count_least(feed, tokenizer, err));

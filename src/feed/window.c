@@ -275,7 +275,7 @@ static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
 
 int brim_producer_next(void *context, void **out, brim_error *err) {
   brim_producer *p = context;
-  if (p->options->epochs && p->next.epoch >= p->options->epochs)
+  if (p->options->epochs && p->next.epoch >= p->options->first_epoch + p->options->epochs)
     return BRIM_END;
   brim_window *w = brim_alloc_zero(p->runtime, sizeof *w);
   if (!w)

@@ -84,7 +84,7 @@ int brim_supply_over(brim_supply *s, uint64_t epoch, uint64_t epoch_step, bool *
     return BRIM_OK;
   const brim_feed_options *how = brim_feed_how(s->feed);
   BRIM_TRY(brim_feed_epoch_over(s->feed, epoch_over, err));
-  *all = *epoch_over && how->epochs && epoch + 1 >= how->epochs;
+  *all = *epoch_over && how->epochs && epoch + 1 >= how->first_epoch + how->epochs;
   return BRIM_OK;
 }
 

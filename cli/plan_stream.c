@@ -1,0 +1,127 @@
+/* plan_stream.c: `brim plan --stream`: the batches of one epoch of a feed. */
+#include <string.h>
+
+#include "stream.h"
+
+typedef struct totals {
+  uint64_t batches, rows;
+  int64_t tokens, slots;
+} totals;
+
+/* A row is [file, record], both from 0; the summary names the files. */
+static void put_batch(brim_text *out, uint64_t index, const brim_batch *batch, int64_t rank) {
+  brim_text_printf(out, "{\"batch\":%llu,\"step\":%llu,\"rank\":%lld,\"rows\":[", (unsigned long long)index,
+                   (unsigned long long)batch->step, (long long)rank);
+  for (int32_t i = 0; i < batch->count; i++)
+    brim_text_printf(out, "%s[%lld,%llu]", i ? "," : "", (long long)brim_feed_file(batch->rows[i]),
+                     (unsigned long long)brim_feed_record(batch->rows[i]));
+  brim_text_printf(out, "],\"width\":%d,\"tokens\":%lld,\"slots\":%lld}\n", (int)batch->width, (long long)batch->tokens,
+                   (long long)batch->slots);
+}
+
+static double padding_share(const totals *t) {
+  return t->slots > 0 ? 1.0 - (double)t->tokens / (double)t->slots : 0.0;
+}
+
+static void put_summary_json(brim_text *out, const totals *t, const brim_feed *feed, const brim_feed_ledger *l) {
+  brim_text_printf(out, "{\"summary\":{\"batches\":%llu,\"rows\":%llu,\"tokens\":%lld,\"slots\":%lld,\"padding\":",
+                   (unsigned long long)t->batches, (unsigned long long)t->rows, (long long)t->tokens, (long long)t->slots);
+  brim_text_json_number(out, padding_share(t));
+  brim_text_printf(out, ",\"read\":%llu,\"excluded\":%llu,\"dropped\":%llu,\"truncated\":%llu,\"lost\":%llu,\"files\":[",
+                   (unsigned long long)l->rows_read, (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_dropped,
+                   (unsigned long long)l->rows_truncated, (unsigned long long)l->tokens_lost);
+  for (int64_t i = 0; i < brim_feed_file_count(feed); i++) {
+    const char *name = brim_feed_file_name(feed, i);
+    brim_text_string(out, i ? "," : "");
+    brim_text_json_string(out, name, strlen(name));
+  }
+  brim_text_printf(out, "],\"hash\":\"%016llx\"}}\n", (unsigned long long)l->hash);
+}
+
+static void put_summary_table(brim_text *out, const totals *t, const brim_feed_ledger *l) {
+  char cells[10][40];
+  const int64_t counts[] = {(int64_t)l->steps,         (int64_t)t->batches,       (int64_t)t->rows,          t->tokens, t->slots,
+                            (int64_t)l->rows_excluded, (int64_t)l->rows_dropped,  (int64_t)l->rows_truncated};
+  for (int i = 0; i < 8; i++)
+    brim_count_text(counts[i], cells[i], sizeof cells[i]);
+  snprintf(cells[8], sizeof cells[8], "%.2f %%", 100.0 * padding_share(t));
+  snprintf(cells[9], sizeof cells[9], "%016llx", (unsigned long long)l->hash);
+  const brim_column columns[] = {{"steps", true},   {"batches", true},  {"rows", true},    {"tokens", true},    {"slots", true},
+                                 {"padding", true}, {"excluded", true}, {"dropped", true}, {"truncated", true}, {"hash", false}};
+  const char *row[] = {cells[0], cells[1], cells[2], cells[3], cells[4], cells[8], cells[5], cells[6], cells[7], cells[9]};
+  brim_table_text(out, columns, 10, row, 1);
+}
+
+/* In pieces: the epoch may have more batches than one text should hold. */
+static int write_batches(cli_call *cli, brim_feed *feed, brim_file *file, totals *t, brim_text *out) {
+  const brim_batch *batch;
+  int status;
+  while ((status = brim_feed_next(feed, &batch, &cli->error)) == BRIM_OK) {
+    if (cli->values->jsonl)
+      put_batch(out, t->batches, batch, cli->values->rank);
+    t->batches++, t->rows += (uint64_t)batch->count, t->tokens += batch->tokens, t->slots += batch->slots;
+    if (out->length < 1 << 20)
+      continue;
+    status = brim_text_status(out, &cli->error);
+    if (!status)
+      status = brim_file_write(file, out->data, out->length, &cli->error);
+    if (status)
+      return status;
+    brim_text_clear(out);
+  }
+  return status == BRIM_END ? BRIM_OK : status;
+}
+
+static int write_epoch(cli_call *cli, brim_feed *feed, brim_file *file) {
+  totals t = {0};
+  brim_feed_ledger ledger;
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  int status = write_batches(cli, feed, file, &t, &out);
+  brim_feed_tell(feed, &ledger);
+  if (!status && cli->values->jsonl)
+    put_summary_json(&out, &t, feed, &ledger);
+  else if (!status)
+    put_summary_table(&out, &t, &ledger);
+  if (!status)
+    status = brim_text_status(&out, &cli->error);
+  if (!status)
+    status = brim_file_write(file, out.data, out.length, &cli->error);
+  brim_text_free(&out);
+  return status;
+}
+
+int cli_plan_stream(cli_call *cli) {
+  const cli_values *v = cli->values;
+  brim_plan_options plan;
+  brim_tokenizer *tokenizer = NULL;
+  brim_feed *feed = NULL;
+  brim_file *file = NULL;
+  if (v->world_size > 1 && !cli_given(cli->command, &cli->arguments, "rank"))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream with --world-size %lld: give the --rank whose part is wanted",
+                          (long long)v->world_size);
+  int status = cli_plan_options(cli, &plan);
+  if (!status)
+    status = cli_load_tokenizer(cli, &tokenizer);
+  if (!status) {
+    const cli_feed_request request = {.paths = cli->arguments.operands,
+                                      .path_count = cli->arguments.operand_count,
+                                      .tokenizer = tokenizer,
+                                      .plan = &plan,
+                                      .max_length = (int32_t)v->max_length,
+                                      .rank = (int32_t)v->rank,
+                                      .first_epoch = (uint64_t)v->epoch,
+                                      .epochs = 1};
+    status = cli_open_feed(cli, &request, &feed);
+  }
+  if (!status)
+    status = brim_file_create(cli->runtime, v->output ? v->output : "-", &file, &cli->error);
+  if (!status)
+    status = write_epoch(cli, feed, file);
+  if (!status)
+    status = brim_file_commit(file, &cli->error);
+  brim_file_free(file);
+  brim_feed_close(feed);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}

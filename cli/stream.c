@@ -1,0 +1,43 @@
+/* stream.c: feeds from options: what --stream means for every command that has it. */
+#include "stream.h"
+
+int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **out) {
+  const cli_values *v = cli->values;
+  brim_feed_options how = {.encode = cli_encode_options(v),
+                           .labels = request->labels,
+                           .plan = *request->plan,
+                           .rank = request->rank,
+                           .window = (uint64_t)v->shuffle_window,
+                           .first_epoch = request->first_epoch,
+                           .epochs = request->epochs,
+                           .prefetch = (int32_t)v->prefetch};
+  how.encode.max_length = request->max_length;
+  int status = cli_source_options(cli, request->labels != NULL, &how.source);
+  if (!status)
+    status = brim_feed_open(cli->runtime, request->paths, request->path_count, request->tokenizer, &how, out, &cli->error);
+  if (status)
+    return status;
+  char files[32], window[32];
+  brim_count_text(brim_feed_file_count(*out), files, sizeof files);
+  brim_count_text(v->shuffle_window, window, sizeof window);
+  if (brim_feed_memory(*out))
+    cli_note(cli, "stream: %s file%s, windows of %s rows take at most %.1f MiB", files,
+             brim_feed_file_count(*out) == 1 ? "" : "s", window, (double)brim_feed_memory(*out) / (1 << 20));
+  else
+    cli_note(cli, "stream: %s file%s, windows of %s rows; --max-length would bound their memory", files,
+             brim_feed_file_count(*out) == 1 ? "" : "s", window);
+  return BRIM_OK;
+}
+
+int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {
+  const cli_list *names = &cli->values->labels;
+  brim_source_options source;
+  if (names->count)
+    return brim_labels_make(cli->runtime, BRIM_TASK_CLASSIFICATION, names->items, names->count, out, &cli->error);
+  if (task == BRIM_TASK_REGRESSION)
+    return brim_labels_make(cli->runtime, BRIM_TASK_REGRESSION, NULL, 1, out, &cli->error);
+  int status = cli_source_options(cli, true, &source);
+  if (!status)
+    status = brim_labels_scan(cli->runtime, paths, path_count, &source, task, cli_progress, cli, out, NULL, &cli->error);
+  return status;
+}

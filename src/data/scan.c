@@ -1,0 +1,58 @@
+/* scan.c: the labels of a source, without its texts. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "data/labels.h"
+
+enum { EVERY = 4096 }; /* records between two events */
+
+static int report(const brim_reader *reader, uint64_t rows, brim_event_fn progress, void *context, brim_error *err) {
+  uint64_t done, total;
+  if (!progress)
+    return BRIM_OK;
+  brim_reader_progress(reader, &done, &total);
+  const brim_field fields[] = {{.name = "phase", .kind = BRIM_VALUE_TEXT, .text = "labels"},
+                               {.name = "done", .kind = BRIM_VALUE_INT, .integer = (int64_t)done},
+                               {.name = "total", .kind = BRIM_VALUE_INT, .integer = (int64_t)total},
+                               {.name = "rows", .kind = BRIM_VALUE_INT, .integer = (int64_t)rows}};
+  const brim_event event = {.kind = "progress", .fields = fields, .field_count = sizeof fields / sizeof *fields};
+  int status = progress(context, &event);
+  return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
+}
+
+static int scan(brim_reader *reader, brim_label_taker *taker, uint64_t *rows, brim_event_fn progress, void *context,
+                brim_error *err) {
+  brim_record record;
+  int status;
+  while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
+    BRIM_TRY(brim_label_taker_add(taker, record.label, record.label_length, record.file, record.line, err));
+    taker->count = 0; /* only the mapping is wanted */
+    if (++*rows % EVERY == 0)
+      BRIM_TRY(report(reader, *rows, progress, context, err));
+  }
+  if (status != BRIM_END)
+    return status;
+  if (*rows == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file(reader, 0), 0, -1, "there are no rows");
+  return report(reader, *rows, progress, context, err);
+}
+
+int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                     brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows, brim_error *err) {
+  brim_source_options how = *options;
+  brim_label_taker taker;
+  brim_reader *reader;
+  float *values = NULL;
+  uint64_t count = 0;
+  how.need_label = true;
+  BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
+  brim_label_taker_init(&taker, runtime, task, NULL);
+  int status = scan(reader, &taker, &count, progress, context, err);
+  if (status == BRIM_OK)
+    status = brim_label_taker_finish(&taker, out, &values, err);
+  brim_release(runtime, values);
+  brim_label_taker_free(&taker);
+  brim_reader_close(reader);
+  if (rows)
+    *rows = count;
+  return status;
+}

@@ -1,0 +1,13 @@
+# A stream: the same weights with other threads and prefetch; a run that is cut short goes on exactly; what does not fit is refused.
+$BRIM shard $DATA/train.csv --records 9 -o shards --quiet
+options="--model $MODEL --train shards --eval $DATA/test.csv --stream --shuffle-window 20 --max-steps 14 --batch-size 8 --quiet"
+$BRIM train $options --output a --threads 1 --prefetch 0 --save-every 5 --keep-checkpoints 0 >/dev/null
+$BRIM train $options --output b --threads 3 --prefetch 2 --save-every 5 --labels 0 --labels 1 >/dev/null
+cmp a/model.safetensors b/model.safetensors && echo same weights
+ls a/checkpoints
+cp -r a c && rm -r c/model.safetensors c/checkpoints/step-14
+$BRIM train $options --output c --resume --threads 2 --save-every 5 >/dev/null
+cmp a/model.safetensors c/model.safetensors && echo same weights
+$BRIM train --model $MODEL --train shards --stream --output d --quiet
+echo "one more,1" | gzip >> shards/shard-000001.csv.gz
+$BRIM train $options --output a --resume
