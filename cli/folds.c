@@ -24,6 +24,8 @@ int cli_folds_check(cli_call *cli) {
   if (v->fold_column && (v->stratify || seeded))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-column says all: leave out %s",
                           v->stratify ? "--stratify" : "--fold-seed");
+  if (cli_folds_wanted(v) && v->stream)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "folds are made of rows in memory: leave out --stream");
   if (!cli_folds_wanted(v) && v->test.count)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--test is for --folds; `brim predict` labels rows with one model");
   return BRIM_OK;

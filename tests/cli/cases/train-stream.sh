@@ -11,3 +11,4 @@ cmp a/model.safetensors c/model.safetensors && echo same weights
 $BRIM train --model $MODEL --train shards --stream --output d --quiet
 echo "one more,1" | gzip >> shards/shard-000001.csv.gz
 $BRIM train $options --output a --resume
+$BRIM train --model $MODEL --train $DATA/train.csv --stream --max-steps 3 --folds 2 --output e --quiet
