@@ -1,0 +1,63 @@
+"""What can go wrong: every failure of the C library is one of these, with its message, and file, line and byte where there are any."""
+from __future__ import annotations
+
+
+class Error(Exception):
+    """A failure of brim.
+
+    ``str(error)`` is one line: where (file, line, byte, as far as known), what is wrong and what to do.
+    """
+
+    def __init__(self, message: str, file: str | None = None, line: int | None = None, byte: int | None = None):
+        super().__init__(message)
+        self.file = file
+        self.line = line
+        self.byte = byte
+
+    def __reduce__(self):
+        return type(self), (str(self), self.file, self.line, self.byte)
+
+
+class UsageError(Error, ValueError):
+    """An argument or option makes no sense."""
+
+
+class OutOfMemory(Error, MemoryError):
+    """An allocation failed."""
+
+
+class FileError(Error, OSError):
+    """The system refused to open, read, write or rename."""
+
+
+class FormatError(Error, ValueError):
+    """Input is malformed."""
+
+
+class UnsupportedError(Error, NotImplementedError):
+    """Input asks for something that brim does not have."""
+
+
+class MismatchError(Error, ValueError):
+    """Two inputs do not belong together: state and data, checkpoint and model, labels and head."""
+
+
+class Cancelled(Error):
+    """The call was asked to stop."""
+
+
+class DivergedError(Error, ArithmeticError):
+    """A loss or gradient became non-finite."""
+
+
+class InternalError(Error, RuntimeError):
+    """A bug in brim."""
+
+
+_BY_CODE = {2: UsageError, 3: OutOfMemory, 4: FileError, 5: FormatError, 6: UnsupportedError, 7: MismatchError, 8: Cancelled,
+            9: DivergedError, 10: InternalError}
+
+
+def make(code: int, message: str, file: str, line: int, byte: int) -> Error:
+    """The exception for a status of the C library (which calls this)."""
+    return _BY_CODE.get(code, InternalError)(message, file or None, line or None, byte if byte >= 0 else None)

@@ -1,0 +1,34 @@
+"""Threads. Everything runs on one runtime a process unless another is given."""
+from __future__ import annotations
+
+import os
+import threading
+
+from . import _core
+
+_lock = threading.Lock()
+_default = None
+
+
+def Runtime(threads: int = 0, cpu: str | None = None):
+    """Threads that compute, and their CPU level.
+
+    threads: 0 takes all cores this process may use. cpu: "plain", "avx2", "avx512" or None (the best there is).
+    """
+    return _core.runtime(threads, cpu)
+
+
+def default():
+    """The runtime of this process, made when first needed; the environment's BRIM_THREADS says how many threads it has."""
+    global _default
+    with _lock:
+        if _default is None:
+            _default = Runtime(int(os.environ.get("BRIM_THREADS", "0")))
+        return _default
+
+
+def set_threads(threads: int) -> None:
+    """Threads of what is made from now on. Results never depend on it."""
+    global _default
+    with _lock:
+        _default = Runtime(threads)

@@ -1,0 +1,136 @@
+"""Tokenizers: exactly the ids of Hugging Face's, at the speed of C."""
+from __future__ import annotations
+
+import json
+import os
+from typing import NamedTuple, Sequence
+
+from . import _core, runtime as _runtime
+
+
+class Encoding(NamedTuple):
+    """One text (or pair). Arrays convert without a copy: ``numpy.asarray(e.ids)``, ``torch.from_dlpack(e.ids)``."""
+
+    ids: "_core.Array"       #: int32 [length]
+    type_ids: "_core.Array"  #: uint8 [length]
+    lost: int                #: tokens that truncation cut off
+    spans: "_core.Array | None" = None    #: int32 [length, 2]: bytes of the UTF-8 text that the token comes from; 0, 0 if special
+    words: "_core.Array | None" = None    #: int32 [length]: number of the word; -1 if special
+    sources: "_core.Array | None" = None  #: int32 [length]: 0 the text, 1 the pair, -1 special
+
+    @property
+    def length(self) -> int:
+        return len(self.ids)
+
+
+class Ragged(NamedTuple):
+    """Many texts, end to end: row ``i`` is ``ids[offsets[i]:offsets[i + 1]]``."""
+
+    ids: "_core.Array"       #: int32 [tokens]
+    offsets: "_core.Array"   #: int64 [rows + 1]
+    type_ids: "_core.Array"  #: uint8 [tokens]
+    lost: int                #: tokens that truncation cut off
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+
+def _read(folder: str, name: str) -> dict:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8") as file:
+            found = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+class Tokenizer:
+    """Reads ``tokenizer.json``, ``vocab.txt``, or ``vocab.json`` with ``merges.txt``; a file or the folder that has them.
+
+    Immutable; may be shared between threads. Anything in the file that brim does not know is an error that names it.
+    """
+
+    def __init__(self, path: str | os.PathLike, *, runtime=None):
+        self.path = os.fspath(path)
+        self._runtime = runtime or _runtime.default()
+        self._core = _core.tokenizer(self._runtime, self.path)
+        self._types: bool | None = None
+
+    def __reduce__(self):
+        return Tokenizer, (self.path,)
+
+    def __repr__(self) -> str:
+        return f"Tokenizer({self.path!r}, family={self.family!r}, vocab_size={self.vocab_size})"
+
+    def __len__(self) -> int:
+        return self.vocab_size
+
+    @property
+    def vocab_size(self) -> int:
+        """One more than the highest id."""
+        return self._core.vocab_size
+
+    @property
+    def family(self) -> str:
+        """"wordpiece", "bpe" or "unigram"."""
+        return self._core.family
+
+    @property
+    def pad_id(self) -> int:
+        """Id of the padding token; 0 if the vocabulary has none."""
+        return max(self._core.pad_id, 0)
+
+    @property
+    def uses_type_ids(self) -> bool:
+        """Models of this tokenizer take token_type_ids: what tokenizer_config.json or config.json beside it say, else WordPiece does."""
+        if self._types is None:
+            folder = self.path if os.path.isdir(self.path) else os.path.dirname(self.path)
+            names = _read(folder, "tokenizer_config.json").get("model_input_names")
+            kind = _read(folder, "config.json").get("model_type")
+            self._types = "token_type_ids" in names if names else kind == "bert" if kind else self.family == "wordpiece"
+        return self._types
+
+    @property
+    def fingerprint(self) -> int:
+        """Hash of everything that decides ids."""
+        return self._core.fingerprint
+
+    def token_to_id(self, token: str) -> int | None:
+        return self._core.token_id(token)
+
+    def id_to_token(self, id: int) -> str | None:
+        return self._core.token(id)
+
+    def special_tokens_to_add(self, pair: bool = False) -> int:
+        """How many special tokens a text (or a pair) gets."""
+        return self._core.added(pair)
+
+    @staticmethod
+    def _options(max_length, special_tokens, truncation, truncation_side):
+        if truncation_side not in ("left", "right"):
+            raise ValueError(f'truncation_side is "left" or "right", not {truncation_side!r}')
+        return {"max_length": max_length or 0, "no_special_tokens": not special_tokens, "truncation": truncation,
+                "truncate_left": truncation_side == "left"}
+
+    def encode(self, text: str | bytes, pair: str | bytes | None = None, *, max_length: int | None = None, special_tokens: bool = True,
+               truncation: str = "longest_first", truncation_side: str = "right", offsets: bool = False) -> Encoding:
+        """One text, or a pair.
+
+        max_length: tokens at most, special tokens included; None: no limit. truncation: "longest_first", "only_first" or
+        "only_second". offsets: also say where each token comes from (slower).
+        """
+        return Encoding(*self._core.encode(text, pair, self._options(max_length, special_tokens, truncation, truncation_side), offsets))
+
+    def encode_batch(self, texts: Sequence[str | bytes], pairs: Sequence[str | bytes] | None = None, *, max_length: int | None = None,
+                     special_tokens: bool = True, truncation: str = "longest_first", truncation_side: str = "right") -> Ragged:
+        """Many texts on all threads, without the GIL; the same result for any number of threads."""
+        options = self._options(max_length, special_tokens, truncation, truncation_side)
+        return Ragged(*_core.encode_batch(self._core, list(texts), None if pairs is None else list(pairs), options))
+
+    def decode(self, ids: Sequence[int], *, skip_special_tokens: bool = True) -> str:
+        """The text of ids, as the file's decoder says."""
+        return self._core.decode(ids, skip_special_tokens)
+
+    def save(self, folder: str | os.PathLike) -> None:
+        """Writes the tokenizer's files, and a tokenizer.json where there was none."""
+        self._core.save(os.fspath(folder))

@@ -1,0 +1,279 @@
+/* array.c: numbers that NumPy, torch and others read where they are. */
+#include "core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- DLPack (dlpack.h of the DLPack project, version 0.8: the layout that every consumer takes) ------------- */
+
+typedef struct dl_device { int32_t type, id; } dl_device; /* 1: CPU */
+typedef struct dl_type { uint8_t code, bits; uint16_t lanes; } dl_type; /* code 0: int, 1: unsigned, 2: float */
+typedef struct dl_tensor {
+  void *data;
+  dl_device device;
+  int32_t ndim;
+  dl_type dtype;
+  int64_t *shape, *strides;
+  uint64_t byte_offset;
+} dl_tensor;
+typedef struct dl_managed {
+  dl_tensor tensor;
+  void *context;
+  void (*deleter)(struct dl_managed *self);
+} dl_managed;
+typedef struct dl_export { dl_managed managed; int64_t shape[2]; } dl_export;
+
+static void delete_export(dl_managed *managed) {
+  PyGILState_STATE gil = PyGILState_Ensure(); /* consumers may drop a tensor from any thread */
+  Py_DECREF((PyObject *)managed->context);
+  PyMem_Free(managed);
+  PyGILState_Release(gil);
+}
+
+static void drop_capsule(PyObject *capsule) {
+  if (!PyCapsule_IsValid(capsule, "dltensor")) /* taken: the consumer calls the deleter */
+    return;
+  dl_managed *managed = PyCapsule_GetPointer(capsule, "dltensor");
+  managed->deleter(managed);
+}
+
+static dl_type dl_type_of(const core_array *a) {
+  char f = a->format[0];
+  return (dl_type){.code = f == 'f' ? 2 : f == 'B' || f == 'I' ? 1 : 0, .bits = (uint8_t)(a->item * 8), .lanes = 1};
+}
+
+static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords) {
+  (void)args, (void)keywords; /* stream, max_version, dl_device, copy: this is the CPU, and the old layout is always allowed */
+  core_array *self = (core_array *)object;
+  if (self->readonly) {
+    PyErr_SetString(PyExc_BufferError, "this array is read-only: copy it first");
+    return NULL;
+  }
+  dl_export *out = PyMem_Calloc(1, sizeof *out);
+  if (!out)
+    return PyErr_NoMemory();
+  out->shape[0] = self->shape[0];
+  out->shape[1] = self->shape[1];
+  out->managed = (dl_managed){.tensor = {.data = self->data, .device = {1, 0}, .ndim = self->dimensions, .dtype = dl_type_of(self),
+                                         .shape = out->shape},
+                              .context = Py_NewRef(object),
+                              .deleter = delete_export};
+  PyObject *capsule = PyCapsule_New(&out->managed, "dltensor", drop_capsule);
+  if (!capsule)
+    delete_export(&out->managed);
+  return capsule;
+}
+
+static PyObject *dlpack_device(PyObject *object, PyObject *nothing) {
+  (void)object, (void)nothing;
+  return Py_BuildValue("(ii)", 1, 0);
+}
+
+/* ---- buffer protocol -------------------------------------------------------------------------------------- */
+
+static int get_buffer(PyObject *object, Py_buffer *view, int flags) {
+  core_array *self = (core_array *)object;
+  if ((flags & PyBUF_WRITABLE) && self->readonly) {
+    PyErr_SetString(PyExc_BufferError, "this array is read-only");
+    return -1;
+  }
+  Py_ssize_t items = self->shape[0] * (self->dimensions == 2 ? self->shape[1] : 1);
+  view->buf = self->data;
+  view->obj = Py_NewRef(object);
+  view->len = items * self->item;
+  view->itemsize = self->item;
+  view->readonly = self->readonly;
+  view->ndim = self->dimensions;
+  view->format = flags & PyBUF_FORMAT ? self->format : NULL;
+  view->shape = flags & PyBUF_ND ? self->shape : NULL;
+  view->strides = (flags & PyBUF_STRIDES) == PyBUF_STRIDES ? self->strides : NULL;
+  view->suboffsets = NULL;
+  view->internal = NULL;
+  return 0;
+}
+
+/* ---- as an object ----------------------------------------------------------------------------------------- */
+
+static Py_ssize_t length(PyObject *object) {
+  return ((core_array *)object)->shape[0];
+}
+
+static PyObject *get_shape(PyObject *object, void *nothing) {
+  (void)nothing;
+  core_array *self = (core_array *)object;
+  return self->dimensions == 2 ? Py_BuildValue("(nn)", self->shape[0], self->shape[1]) : Py_BuildValue("(n)", self->shape[0]);
+}
+
+static PyObject *get_format(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyUnicode_FromString(((core_array *)object)->format);
+}
+
+/* A list, or a list of lists. */
+static PyObject *to_list(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  PyObject *view = PyMemoryView_FromObject(object);
+  PyObject *list = view ? PyObject_CallMethod(view, "tolist", NULL) : NULL;
+  Py_XDECREF(view);
+  return list;
+}
+
+static PyObject *item(PyObject *object, PyObject *key) {
+  PyObject *view = PyMemoryView_FromObject(object);
+  PyObject *value = view ? PyObject_GetItem(view, key) : NULL;
+  Py_XDECREF(view);
+  return value;
+}
+
+static PyObject *iterate(PyObject *object) {
+  PyObject *list = to_list(object, NULL);
+  PyObject *iterator = list ? PyObject_GetIter(list) : NULL;
+  Py_XDECREF(list);
+  return iterator;
+}
+
+static PyObject *represent(PyObject *object) {
+  PyObject *list = to_list(object, NULL);
+  PyObject *text = list ? PyUnicode_FromFormat("Array(%R, '%s')", list, ((core_array *)object)->format) : NULL;
+  Py_XDECREF(list);
+  return text;
+}
+
+static void destroy(PyObject *object) {
+  core_array *self = (core_array *)object;
+  if (self->owned)
+    free(self->data);
+  core_drop(self);
+}
+
+static PyMethodDef methods[] = {{"tolist", to_list, METH_NOARGS, "The numbers as a list (of rows)."},
+                                {"__dlpack__", (PyCFunction)(void (*)(void))dlpack, METH_VARARGS | METH_KEYWORDS, NULL},
+                                {"__dlpack_device__", dlpack_device, METH_NOARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+static PyGetSetDef members[] = {{"shape", get_shape, NULL, "Lengths of the dimensions.", NULL},
+                                {"format", get_format, NULL, "Item type, as in the struct module.", NULL},
+                                {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {Py_tp_repr, represent},
+                              {Py_tp_iter, iterate}, {Py_bf_getbuffer, get_buffer}, {Py_mp_length, length},
+                              {Py_mp_subscript, item}, {Py_tp_doc, "Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy."},
+                              {0, NULL}};
+PyType_Spec core_array_spec = {.name = "brim._core.Array", .basicsize = sizeof(core_array),
+                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+
+/* ---- making them ------------------------------------------------------------------------------------------ */
+
+static Py_ssize_t item_size(char format) {
+  return format == 'q' ? 8 : format == 'B' ? 1 : 4;
+}
+
+core_array *core_array_new(core_state *state, PyObject *module, char format, Py_ssize_t rows, Py_ssize_t columns, void *data,
+                           PyObject *owner, bool readonly) {
+  core_array *self = core_new(state, module, CORE_ARRAY, owner, NULL, NULL);
+  if (!self)
+    return NULL;
+  self->item = item_size(format);
+  self->format[0] = format;
+  self->dimensions = columns < 0 ? 1 : 2;
+  self->shape[0] = rows;
+  self->shape[1] = columns < 0 ? 0 : columns;
+  self->strides[0] = self->item * (columns < 0 ? 1 : columns);
+  self->strides[1] = columns < 0 ? 0 : self->item;
+  self->readonly = readonly;
+  self->data = data;
+  if (owner)
+    return self;
+  size_t bytes = (size_t)rows * (size_t)self->strides[0];
+  self->data = malloc(bytes ? bytes : 1);
+  self->owned = true;
+  if (!self->data) {
+    Py_DECREF((PyObject *)self);
+    PyErr_NoMemory();
+    return NULL;
+  }
+  if (data && bytes)
+    memcpy(self->data, data, bytes);
+  return self;
+}
+
+/* Items of any integer or float buffer, as 64-bit values. */
+static bool copy_items(const Py_buffer *view, core_array *out) {
+  char from = view->format ? view->format[0] : 'B';
+  bool real = from == 'f' || from == 'd';
+  if (!strchr("bBhHiIlLqQfd", from) || (view->format && view->format[1]) || (real && out->format[0] != 'f')) {
+    PyErr_Format(PyExc_TypeError, "items of format %s do not fit here", view->format ? view->format : "B");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < view->len / view->itemsize; i++) {
+    const char *at = (const char *)view->buf + i * view->itemsize;
+    int64_t integer = 0;
+    double number = 0;
+    switch (from) {
+      case 'b': integer = *(const signed char *)at; break;
+      case 'B': integer = *(const unsigned char *)at; break;
+      case 'h': integer = *(const short *)(const void *)at; break;
+      case 'H': integer = *(const unsigned short *)(const void *)at; break;
+      case 'i': integer = *(const int *)(const void *)at; break;
+      case 'I': integer = *(const unsigned *)(const void *)at; break;
+      case 'f': number = (double)*(const float *)(const void *)at; break;
+      case 'd': number = *(const double *)(const void *)at; break;
+      default: integer = *(const int64_t *)(const void *)at;
+    }
+    if (out->format[0] == 'f') {
+      ((float *)out->data)[i] = (float)(real ? number : (double)integer);
+    } else if (out->format[0] == 'q') {
+      ((int64_t *)out->data)[i] = integer;
+    } else if (out->format[0] == 'B' ? integer < 0 || integer > 255 : integer < INT32_MIN || integer > INT32_MAX) {
+      PyErr_Format(PyExc_OverflowError, "item %zd is out of range", i);
+      return false;
+    } else if (out->format[0] == 'B') {
+      ((uint8_t *)out->data)[i] = (uint8_t)integer;
+    } else {
+      ((int32_t *)out->data)[i] = (int32_t)integer;
+    }
+  }
+  return true;
+}
+
+static core_array *from_sequence(core_state *state, PyObject *module, PyObject *object, char format) {
+  PyObject *list = PySequence_List(object);
+  Py_ssize_t n = list ? PyList_Size(list) : 0;
+  core_array *out = list ? core_array_new(state, module, format == 'f' ? 'f' : 'q', n, -1, NULL, NULL, false) : NULL;
+  for (Py_ssize_t i = 0; out && i < n; i++) {
+    PyObject *value = PyList_GetItem(list, i);
+    if (format == 'f')
+      ((float *)out->data)[i] = (float)PyFloat_AsDouble(value);
+    else
+      ((int64_t *)out->data)[i] = PyLong_AsLongLong(value);
+    if (PyErr_Occurred())
+      Py_CLEAR(out);
+  }
+  Py_XDECREF(list);
+  if (!out || out->format[0] == format)
+    return out;
+  core_array *narrow = core_array_from(state, module, (PyObject *)out, format);
+  Py_DECREF((PyObject *)out);
+  return narrow;
+}
+
+core_array *core_array_from(core_state *state, PyObject *module, PyObject *object, char format) {
+  if (!PyObject_CheckBuffer(object))
+    return from_sequence(state, module, object, format);
+  Py_buffer view;
+  if (PyObject_GetBuffer(object, &view, PyBUF_CONTIG_RO | PyBUF_FORMAT) < 0)
+    return NULL;
+  core_array *out = NULL;
+  bool same = view.format && view.format[0] == format && !view.format[1];
+  same = same || (format == 'q' && view.format && view.format[0] == 'l' && !view.format[1]);
+  if (view.ndim != 1) {
+    PyErr_SetString(PyExc_ValueError, "an array of one dimension is needed");
+  } else if (same) { /* in place; the view keeps the memory where it is */
+    PyObject *keep = PyMemoryView_FromObject(object);
+    out = keep ? core_array_new(state, module, format, view.shape[0], -1, view.buf, keep, true) : NULL;
+    Py_XDECREF(keep);
+  } else
+    out = core_array_new(state, module, format, view.shape[0], -1, NULL, NULL, false);
+  if (out && !same && !copy_items(&view, out))
+    Py_CLEAR(out);
+  PyBuffer_Release(&view);
+  return out;
+}

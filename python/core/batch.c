@@ -1,0 +1,179 @@
+/* batch.c: what a batch holds: arrays that share its memory, and padded or 64-bit copies as torch wants them. */
+#include "core.h"
+
+#include <string.h>
+
+static core_batch *new_batch(core_state *state, PyObject *module, PyObject *keep) {
+  return core_new(state, module, CORE_BATCH, keep, NULL, NULL);
+}
+
+/* What a part that was planned from a key really takes. */
+static void measure(brim_planned *part, const brim_dataset *dataset, int multiple) {
+  int32_t most = 0;
+  brim_sample sample;
+  part->tokens = 0;
+  part->cut = 0;
+  for (uint32_t i = 0; i < part->count && part->rows[i] < brim_dataset_rows(dataset); i++) {
+    brim_dataset_sample(dataset, part->rows[i], &sample);
+    part->tokens += sample.length;
+    most = sample.length > most ? sample.length : most;
+  }
+  if (part->width)
+    part->width = (most + multiple - 1) / multiple * multiple;
+  part->slots = part->width ? (int64_t)part->width * part->count : part->tokens;
+}
+
+PyObject *core_batch_fill(core_plan *plan, core_dataset *dataset, int32_t rank, uint64_t index, int multiple) {
+  core_batch *self = new_batch(plan->state, plan->module, (PyObject *)plan->runtime);
+  if (!self)
+    return NULL;
+  brim_planned part;
+  brim_error error;
+  brim_plan_part(plan->plan, rank, index, &part);
+  if (multiple > 0)
+    measure(&part, dataset->dataset, multiple);
+  int status = brim_batch_fill(&self->batch, core_use(plan->runtime), dataset->dataset, &part, &error);
+  if (status == BRIM_OK)
+    return (PyObject *)self;
+  Py_DECREF((PyObject *)self);
+  return core_fail(plan->state, status, &error);
+}
+
+/* A feed reuses its batch, so what Python gets is a copy. */
+PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *runtime, const brim_batch *from) {
+  core_batch *self = new_batch(state, module, NULL);
+  brim_error error;
+  if (!self)
+    return NULL;
+  int status = brim_batch_reserve(&self->batch, runtime, from->tokens > 0 ? from->tokens : 1, from->count > 0 ? from->count : 1, &error);
+  if (status != BRIM_OK) {
+    Py_DECREF((PyObject *)self);
+    return core_fail(state, status, &error);
+  }
+  brim_batch *to = &self->batch;
+  size_t n = (size_t)from->count, t = (size_t)from->tokens;
+  to->count = from->count;
+  to->width = from->width;
+  to->tokens = from->tokens;
+  to->slots = from->slots;
+  to->step = from->step;
+  to->step_rows = from->step_rows;
+  if (n) {
+    memcpy(to->ids, from->ids, t * sizeof *to->ids);
+    memcpy(to->type_ids, from->type_ids, t);
+    memcpy(to->labels, from->labels, n * sizeof *to->labels);
+    memcpy(to->rows, from->rows, n * sizeof *to->rows);
+    memcpy(to->places, from->places, n * sizeof *to->places);
+  }
+  if (n)
+    memcpy(to->offsets, from->offsets, (n + 1) * sizeof *to->offsets);
+  else
+    to->offsets[0] = 0;
+  return (PyObject *)self;
+}
+
+/* ---- views ------------------------------------------------------------------------------------------------ */
+
+#define VIEW(name, format, member, length)                                                                                   \
+  static PyObject *get_##name(PyObject *object, void *nothing) {                                                             \
+    core_batch *self = (core_batch *)object;                                                                                 \
+    (void)nothing;                                                                                                           \
+    return (PyObject *)core_array_new(self->state, self->module, format, (Py_ssize_t)(length), -1, self->batch.member, object, false); \
+  }
+VIEW(ids, 'i', ids, self->batch.tokens)
+VIEW(type_ids, 'B', type_ids, self->batch.tokens)
+VIEW(offsets, 'i', offsets, self->batch.count + 1)
+VIEW(labels, 'f', labels, self->batch.count)
+VIEW(rows, 'q', rows, self->batch.count)
+VIEW(places, 'i', places, self->batch.count)
+
+#define NUMBER(name, member)                                      \
+  static PyObject *get_##name(PyObject *object, void *nothing) {  \
+    (void)nothing;                                                \
+    return PyLong_FromLongLong((long long)((core_batch *)object)->batch.member); \
+  }
+NUMBER(count, count)
+NUMBER(width, width)
+NUMBER(tokens, tokens)
+NUMBER(slots, slots)
+NUMBER(step, step)
+NUMBER(step_rows, step_rows)
+
+/* ---- copies ----------------------------------------------------------------------------------------------- */
+
+static int32_t longest(const brim_batch *b) {
+  return b->count ? brim_batch_width(b) : 0;
+}
+
+/* padded(width, pad_id) -> (input_ids, attention_mask, token_type_ids), 64 bits, [count, width]; width 0: the batch's own */
+static PyObject *padded(PyObject *object, PyObject *args) {
+  core_batch *self = (core_batch *)object;
+  const brim_batch *b = &self->batch;
+  int width, pad_id;
+  if (!PyArg_ParseTuple(args, "ii", &width, &pad_id))
+    return NULL;
+  if (width < longest(b)) {
+    if (width != 0)
+      return PyErr_Format(PyExc_ValueError, "the batch is %d tokens wide", (int)longest(b));
+    width = longest(b);
+  }
+  core_array *ids = CORE_NEW_ARRAY(self, 'q', b->count, width), *mask = CORE_NEW_ARRAY(self, 'q', b->count, width),
+             *types = CORE_NEW_ARRAY(self, 'q', b->count, width);
+  for (int32_t r = 0; ids && mask && types && r < b->count; r++) {
+    int64_t *id = (int64_t *)ids->data + (int64_t)r * width, *seen = (int64_t *)mask->data + (int64_t)r * width,
+            *type = (int64_t *)types->data + (int64_t)r * width;
+    const int32_t from = b->offsets[r], length = b->offsets[r + 1] - from;
+    for (int32_t i = 0; i < width; i++) {
+      bool real = i < length;
+      id[i] = real ? b->ids[from + i] : pad_id;
+      seen[i] = real;
+      type[i] = real ? b->type_ids[from + i] : 0;
+    }
+  }
+  return Py_BuildValue("(NNN)", ids, mask, types);
+}
+
+/* flat() -> (input_ids, token_type_ids, position_ids), 64 bits, [1, tokens] */
+static PyObject *flat(PyObject *object, PyObject *nothing) {
+  core_batch *self = (core_batch *)object;
+  const brim_batch *b = &self->batch;
+  (void)nothing;
+  core_array *ids = CORE_NEW_ARRAY(self, 'q', 1, b->tokens), *types = CORE_NEW_ARRAY(self, 'q', 1, b->tokens),
+             *positions = CORE_NEW_ARRAY(self, 'q', 1, b->tokens);
+  for (int32_t r = 0; ids && types && positions && r < b->count; r++)
+    for (int32_t i = b->offsets[r]; i < b->offsets[r + 1]; i++) {
+      ((int64_t *)ids->data)[i] = b->ids[i];
+      ((int64_t *)types->data)[i] = b->type_ids[i];
+      ((int64_t *)positions->data)[i] = i - b->offsets[r];
+    }
+  return Py_BuildValue("(NNN)", ids, types, positions);
+}
+
+/* classes() -> labels as 64-bit integers, -100 (which torch's losses pass over) where there is none */
+static PyObject *classes(PyObject *object, PyObject *nothing) {
+  core_batch *self = (core_batch *)object;
+  (void)nothing;
+  core_array *out = CORE_NEW_ARRAY(self, 'q', self->batch.count, -1);
+  for (int32_t i = 0; out && i < self->batch.count; i++) {
+    float label = self->batch.labels[i];
+    ((int64_t *)out->data)[i] = label == label ? (int64_t)label : -100;
+  }
+  return (PyObject *)out;
+}
+
+static void destroy(PyObject *object) {
+  brim_batch_free(&((core_batch *)object)->batch);
+  core_drop(object);
+}
+
+static PyMethodDef methods[] = {{"padded", padded, METH_VARARGS, NULL}, {"flat", flat, METH_NOARGS, NULL},
+                                {"classes", classes, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyGetSetDef members[] = {
+    {"ids", get_ids, NULL, NULL, NULL},         {"type_ids", get_type_ids, NULL, NULL, NULL}, {"offsets", get_offsets, NULL, NULL, NULL},
+    {"labels", get_labels, NULL, NULL, NULL},   {"rows", get_rows, NULL, NULL, NULL},         {"places", get_places, NULL, NULL, NULL},
+    {"count", get_count, NULL, NULL, NULL},     {"width", get_width, NULL, NULL, NULL},       {"tokens", get_tokens, NULL, NULL, NULL},
+    {"slots", get_slots, NULL, NULL, NULL},     {"step", get_step, NULL, NULL, NULL},         {"step_rows", get_step_rows, NULL, NULL, NULL},
+    {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
+PyType_Spec core_batch_spec = {.name = "brim._core.Batch", .basicsize = sizeof(core_batch),
+                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};

@@ -1,0 +1,153 @@
+/* core.h: the extension module brim._core. Handles of the C library, one type a file, without opinions: names, defaults and
+ * everything that a user sees are in the Python files beside it.
+ *
+ * Limited API of CPython 3.11. The module has no globals: types and exceptions are in its state, which every handle points to, so
+ * each interpreter has its own. A handle keeps alive what it was made from. */
+#ifndef BRIM_PYTHON_CORE_H
+#define BRIM_PYTHON_CORE_H
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+
+#include <brim/brim.h>
+
+typedef enum core_type {
+  CORE_RUNTIME, CORE_ARRAY, CORE_TOKENIZER, CORE_LABELS, CORE_DATASET, CORE_PLAN, CORE_BATCH, CORE_FEED, CORE_MODEL, CORE_TYPES
+} core_type;
+
+typedef struct core_state {
+  PyTypeObject *types[CORE_TYPES];
+  PyObject *raise; /* brim.errors.make(code, message, file, line, byte) -> exception */
+} core_state;
+
+static inline core_state *core_of(PyObject *module) {
+  return PyModule_GetState(module);
+}
+
+/* ---- handles ---------------------------------------------------------------------------------------------- */
+
+/* Every handle begins so. `busy` is held while a call on an object that serves one thread at a time runs without the GIL. */
+#define CORE_HEAD      \
+  PyObject_HEAD        \
+  core_state *state;   \
+  PyObject *module;    \
+  PyObject *keep[3];   \
+  bool busy
+
+typedef struct core_object { CORE_HEAD; } core_object;
+
+typedef struct core_runtime { CORE_HEAD; brim_runtime *runtime; long pid; } core_runtime;
+
+/* A block of numbers that others read in place: buffer protocol and DLPack. `data` belongs to keep[0], or to the array. */
+typedef struct core_array {
+  CORE_HEAD;
+  void *data;
+  bool owned, readonly;
+  char format[2];          /* of the struct module: i q B f I */
+  int dimensions;
+  Py_ssize_t item, shape[2], strides[2];
+} core_array;
+
+typedef struct core_tokenizer { CORE_HEAD; core_runtime *runtime; brim_tokenizer *tokenizer; brim_scratch *scratch; } core_tokenizer;
+typedef struct core_labels { CORE_HEAD; brim_labels labels; } core_labels;
+typedef struct core_dataset { CORE_HEAD; core_runtime *runtime; brim_dataset *dataset; } core_dataset;
+typedef struct core_plan { CORE_HEAD; core_runtime *runtime; brim_plan *plan; int32_t world_size; } core_plan;
+typedef struct core_batch { CORE_HEAD; brim_batch batch; } core_batch;
+typedef struct core_feed { CORE_HEAD; core_runtime *runtime; brim_feed *feed; long pid; } core_feed;
+typedef struct core_model { CORE_HEAD; core_runtime *runtime; brim_model *model; } core_model;
+
+/* A zeroed object of the type, which holds references to the module and to up to three others (NULL where there is none). */
+void *core_new(core_state *state, PyObject *module, core_type type, PyObject *keep0, PyObject *keep1, PyObject *keep2);
+/* Gives back the references and the object: the end of every tp_dealloc. */
+void core_drop(void *object);
+/* The object as a handle of this type, or NULL with TypeError. */
+void *core_cast(core_state *state, PyObject *object, core_type type);
+
+/* The runtime of a handle, fit for use in this process (a child of fork has no pool threads). */
+brim_runtime *core_use(core_runtime *runtime);
+/* Sets busy; false with RuntimeError if another thread is inside. */
+bool core_enter(void *object);
+void core_leave(void *object);
+
+/* ---- calls ------------------------------------------------------------------------------------------------ */
+
+/* Raises what a failed call said; returns NULL. */
+PyObject *core_fail(core_state *state, int code, const brim_error *error);
+
+/* Runs work(context) without the GIL in a thread of its own, while this one looks for signals: an exception of a signal handler
+ * (KeyboardInterrupt) cancels the work and is raised when it has stopped. Returns a status; -1: an exception is set. BRIM_END and
+ * BRIM_OK set none. `context` may call back into Python through core_callback. */
+typedef int (*core_work)(void *context, brim_error *error);
+int core_run(core_state *state, core_runtime *runtime, core_work work, void *context);
+
+/* An event for a Python function, from inside core_run: function(kind, {name: value}). An exception stops the work and is what
+ * core_run raises; so does a true result, silently as a cancellation. */
+typedef struct core_listener {
+  PyObject *function; /* NULL: none */
+  PyInterpreterState *interpreter;
+  PyObject *type, *value, *traceback; /* of an exception */
+} core_listener;
+int core_event(void *listener, const brim_event *event);
+/* After core_run: the status, or -1 with the listener's exception raised. */
+int core_listened(core_listener *listener, int status);
+
+/* ---- arguments -------------------------------------------------------------------------------------------- */
+
+/* One field of an options struct. */
+typedef enum core_kind { CORE_I32, CORE_I64, CORE_U64, CORE_REAL, CORE_BOOL, CORE_TEXT, CORE_ENUM } core_kind;
+typedef struct core_field {
+  const char *name;
+  core_kind kind;
+  size_t offset;
+  bool (*parse)(const char *name, int *out); /* ENUM: its value, an int; false: no such name */
+} core_field;
+#define CORE_FIELD(type, member, field_kind) {.name = #member, .kind = field_kind, .offset = offsetof(type, member)}
+/* Sets the fields that `options` (a dict) names and removes them from it; None leaves a field as it is. False with an exception. */
+bool core_fields(PyObject *options, const core_field *fields, void *out);
+/* False with TypeError if anything is left. */
+bool core_no_more(PyObject *options);
+/* The strings of a sequence: pointers into it, in memory to be freed with PyMem_Free. None gives NULL and 0. */
+const char **core_strings(PyObject *sequence, Py_ssize_t *count);
+
+/* Keeps pointers into a Python string or bytes. */
+typedef struct core_bytes { const char *data; Py_ssize_t size; } core_bytes;
+bool core_text(PyObject *object, core_bytes *out); /* str (UTF-8; lone surrogates are U+FFFD's business: refused) or bytes */
+
+/* ---- arrays ----------------------------------------------------------------------------------------------- */
+
+/* [rows] or [rows, columns] (columns < 0: one dimension). With an owner the data is its, else it is copied if there is any, or left
+ * uninitialised. */
+core_array *core_array_new(core_state *state, PyObject *module, char format, Py_ssize_t rows, Py_ssize_t columns, void *data,
+                           PyObject *owner, bool readonly);
+#define CORE_NEW_ARRAY(from, format, rows, columns) \
+  core_array_new((from)->state, (from)->module, format, rows, columns, NULL, NULL, false)
+/* A one-dimensional contiguous buffer of this item format, or any sequence of integers copied into one: an array, a new reference. */
+core_array *core_array_from(core_state *state, PyObject *module, PyObject *object, char format);
+
+/* ---- what the files add to the module --------------------------------------------------------------------- */
+
+extern PyType_Spec core_runtime_spec, core_array_spec, core_tokenizer_spec, core_labels_spec, core_dataset_spec, core_plan_spec,
+    core_batch_spec, core_feed_spec, core_model_spec;
+
+PyObject *core_runtime_make(PyObject *module, PyObject *args);
+PyObject *core_tokenizer_make(PyObject *module, PyObject *args);
+PyObject *core_labels_make(PyObject *module, PyObject *args);
+PyObject *core_dataset_load(PyObject *module, PyObject *args);
+PyObject *core_dataset_texts(PyObject *module, PyObject *args);
+PyObject *core_dataset_arrow(PyObject *module, PyObject *args);
+PyObject *core_dataset_encoded(PyObject *module, PyObject *args);
+PyObject *core_plan_make(PyObject *module, PyObject *args);
+PyObject *core_feed_make(PyObject *module, PyObject *args);
+PyObject *core_model_make(PyObject *module, PyObject *args);
+PyObject *core_train(PyObject *module, PyObject *args);
+
+/* Shared between files. */
+bool core_plan_options(PyObject *options, brim_plan_options *out);
+bool core_encode_options(PyObject *options, brim_encode_options *out);
+bool core_source_options(PyObject *options, brim_source_options *out);
+PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *runtime, const brim_batch *batch);
+PyObject *core_batch_fill(core_plan *plan, core_dataset *dataset, int32_t rank, uint64_t index, int multiple);
+
+#endif

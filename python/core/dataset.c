@@ -1,0 +1,316 @@
+/* dataset.c: rows in memory, from files, from texts and from encoded rows. */
+#include "core.h"
+
+#include <string.h>
+
+#include "texts.h"
+
+/* ---- options ---------------------------------------------------------------------------------------------- */
+
+static bool parse_format(const char *name, int *out) {
+  static const char *const names[] = {"auto", "csv", "tsv", "jsonl", "txt"};
+  for (int i = 0; i < 5; i++)
+    if (strcmp(name, names[i]) == 0) {
+      *out = i;
+      return true;
+    }
+  return false;
+}
+
+static bool parse_task(const char *name, int *out) {
+  static const char *const names[] = {"auto", "classification", "regression"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(name, names[i]) == 0) {
+      *out = i;
+      return true;
+    }
+  return false;
+}
+
+bool core_source_options(PyObject *options, brim_source_options *out) {
+  static const core_field fields[] = {CORE_FIELD(brim_source_options, no_header, CORE_BOOL),
+                                      CORE_FIELD(brim_source_options, text_column, CORE_TEXT),
+                                      CORE_FIELD(brim_source_options, pair_column, CORE_TEXT),
+                                      CORE_FIELD(brim_source_options, label_column, CORE_TEXT),
+                                      CORE_FIELD(brim_source_options, need_label, CORE_BOOL),
+                                      CORE_FIELD(brim_source_options, min_chars, CORE_I64),
+                                      CORE_FIELD(brim_source_options, max_record, CORE_I64),
+                                      {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
+                                      {0}};
+  return core_fields(options, fields, out);
+}
+
+static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
+  static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), parse_task}, {0}};
+  if (labels != Py_None) {
+    core_labels *known = core_cast(state, labels, CORE_LABELS);
+    if (!known)
+      return false;
+    out->labels = &known->labels;
+  }
+  return core_source_options(keywords, &out->source) && core_encode_options(keywords, &out->encode) &&
+         core_fields(keywords, fields, out) && core_no_more(keywords);
+}
+
+/* ---- making them ------------------------------------------------------------------------------------------ */
+
+typedef struct job {
+  core_runtime *runtime;
+  core_tokenizer *tokenizer;
+  brim_dataset_options options;
+  core_listener listener;
+  const char **paths;
+  Py_ssize_t path_count;
+  const brim_where *where;
+  core_texts *texts;
+  brim_dataset *dataset;
+} job;
+
+static int load_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_dataset_load(j->runtime->runtime, j->paths, (int)j->path_count, j->tokenizer->tokenizer, &j->options, &j->dataset,
+                           error);
+}
+
+static int texts_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_dataset_from_texts(j->runtime->runtime, core_texts_row, j->texts, (uint64_t)j->texts->count, j->tokenizer->tokenizer,
+                                 &j->options, &j->dataset, error);
+}
+
+static PyObject *wrap(core_state *state, PyObject *module, core_runtime *runtime, PyObject *tokenizer, brim_dataset *dataset) {
+  core_dataset *self = core_new(state, module, CORE_DATASET, (PyObject *)runtime, tokenizer, NULL);
+  if (!self) {
+    brim_dataset_free(dataset);
+    return NULL;
+  }
+  self->runtime = runtime;
+  self->dataset = dataset;
+  return (PyObject *)self;
+}
+
+static PyObject *run_job(PyObject *module, job *j, core_work work) {
+  j->listener.interpreter = PyInterpreterState_Get();
+  if (j->listener.function) {
+    j->options.progress = core_event;
+    j->options.progress_context = &j->listener;
+  }
+  int status = core_listened(&j->listener, core_run(core_of(module), j->runtime, work, j));
+  if (status == BRIM_OK)
+    return wrap(core_of(module), module, j->runtime, (PyObject *)j->tokenizer, j->dataset);
+  brim_dataset_free(j->dataset);
+  return NULL;
+}
+
+/* (column, value) pairs, in memory to be freed. */
+static brim_where *conditions(PyObject *list, int *count) {
+  *count = 0;
+  Py_ssize_t n = list == Py_None ? 0 : PyList_Size(list);
+  brim_where *where = n > 0 ? PyMem_Calloc((size_t)n, sizeof *where) : NULL;
+  for (Py_ssize_t i = 0; where && i < n; i++)
+    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "ss", &where[i].column, &where[i].value)) {
+      PyMem_Free(where);
+      return NULL;
+    }
+  *count = where ? (int)n : 0;
+  return where;
+}
+
+/* dataset_load(runtime, tokenizer, paths, where, labels, options, progress) */
+PyObject *core_dataset_load(PyObject *module, PyObject *args) {
+  PyObject *runtime, *tokenizer, *paths, *where, *labels, *options, *progress;
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &paths, &where, &labels, &options, &progress))
+    return NULL;
+  j.runtime = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  j.tokenizer = j.runtime ? core_cast(core_of(module), tokenizer, CORE_TOKENIZER) : NULL;
+  if (!j.tokenizer || !dataset_options(core_of(module), options, labels, &j.options))
+    return NULL;
+  j.listener.function = progress == Py_None ? NULL : progress;
+  brim_where *held = conditions(where, &j.options.source.where_count);
+  j.options.source.where = held;
+  j.paths = PyErr_Occurred() ? NULL : core_strings(paths, &j.path_count);
+  PyObject *result = j.paths ? run_job(module, &j, load_work) : NULL;
+  PyMem_Free(j.paths);
+  PyMem_Free(held);
+  return result;
+}
+
+static PyObject *from_texts(PyObject *module, PyObject *runtime, PyObject *tokenizer, PyObject *labels, PyObject *options,
+                            core_texts *texts) {
+  job j = {.texts = texts};
+  PyObject *result = NULL;
+  j.runtime = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  j.tokenizer = j.runtime ? core_cast(core_of(module), tokenizer, CORE_TOKENIZER) : NULL;
+  if (j.tokenizer && dataset_options(core_of(module), options, labels, &j.options))
+    result = run_job(module, &j, texts_work);
+  core_texts_free(texts);
+  return result;
+}
+
+/* dataset_texts(runtime, tokenizer, texts, pairs, label texts, labels, options): lists of str or bytes; pairs, label texts: or None. */
+PyObject *core_dataset_texts(PyObject *module, PyObject *args) {
+  PyObject *runtime, *tokenizer, *text, *pair, *label, *labels, *options;
+  core_texts texts = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &runtime, &tokenizer, &text, &pair, &label, &labels, &options))
+    return NULL;
+  if (!core_texts_lists(&texts, text, pair, label)) {
+    core_texts_free(&texts);
+    return NULL;
+  }
+  return from_texts(module, runtime, tokenizer, labels, options, &texts);
+}
+
+/* dataset_arrow(runtime, tokenizer, capsule of a stream, text, pair, label column, labels, options) */
+PyObject *core_dataset_arrow(PyObject *module, PyObject *args) {
+  PyObject *runtime, *tokenizer, *capsule, *labels, *options;
+  const char *text, *pair, *label;
+  core_texts texts = {0};
+  if (!PyArg_ParseTuple(args, "OOOzzzOO", &runtime, &tokenizer, &capsule, &text, &pair, &label, &labels, &options))
+    return NULL;
+  if (!core_texts_arrow(&texts, capsule, text, pair, label)) {
+    core_texts_free(&texts);
+    return NULL;
+  }
+  return from_texts(module, runtime, tokenizer, labels, options, &texts);
+}
+
+/* ---- encoded rows ----------------------------------------------------------------------------------------- */
+
+static bool check_offsets(const core_array *ids, const core_array *offsets) {
+  const int64_t *at = offsets->data;
+  Py_ssize_t n = offsets->shape[0] - 1;
+  bool fine = n >= 0 && at[0] == 0 && at[n] == ids->shape[0];
+  for (Py_ssize_t i = 0; fine && i < n; i++)
+    fine = at[i] <= at[i + 1] && at[i + 1] - at[i] <= INT32_MAX;
+  if (!fine)
+    PyErr_SetString(PyExc_ValueError, "offsets rise from 0 to the number of ids");
+  return fine;
+}
+
+static brim_sample *samples_of(const core_array *ids, const core_array *offsets, const core_array *types, const core_array *values) {
+  const int64_t *at = offsets->data;
+  Py_ssize_t n = offsets->shape[0] - 1;
+  if ((types && types->shape[0] != ids->shape[0]) || (values && values->shape[0] != n)) {
+    PyErr_SetString(PyExc_ValueError, "as many type_ids as ids and as many labels as rows are needed");
+    return NULL;
+  }
+  brim_sample *samples = PyMem_Calloc((size_t)n + 1, sizeof *samples);
+  if (!samples)
+    PyErr_NoMemory();
+  for (Py_ssize_t i = 0; samples && i < n; i++)
+    samples[i] = (brim_sample){.ids = (const int32_t *)ids->data + at[i],
+                               .type_ids = types ? (const uint8_t *)types->data + at[i] : NULL,
+                               .length = (int32_t)(at[i + 1] - at[i]),
+                               .label = values ? ((const float *)values->data)[i] : __builtin_nanf("")};
+  return samples;
+}
+
+/* dataset_encoded(runtime, ids, offsets, type_ids, values, labels) */
+PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
+  PyObject *runtime, *parts[4], *labels, *result = NULL;
+  static const char formats[] = "iqBf";
+  core_array *arrays[4] = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOO", &runtime, &parts[0], &parts[1], &parts[2], &parts[3], &labels))
+    return NULL;
+  core_state *state = core_of(module);
+  core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
+  core_labels *known = of && labels != Py_None ? core_cast(state, labels, CORE_LABELS) : NULL;
+  for (int i = 0; i < 4 && !PyErr_Occurred(); i++)
+    arrays[i] = parts[i] == Py_None ? NULL : core_array_from(state, module, parts[i], formats[i]);
+  brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
+                             ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3])
+                             : NULL;
+  if (samples) {
+    brim_error error;
+    brim_dataset *dataset;
+    int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)(arrays[1]->shape[0] - 1), known ? &known->labels : NULL,
+                                           &dataset, &error);
+    result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
+  }
+  PyMem_Free(samples);
+  for (int i = 0; i < 4; i++)
+    Py_XDECREF((PyObject *)arrays[i]);
+  return result;
+}
+
+/* ---- looking at them -------------------------------------------------------------------------------------- */
+
+static PyObject *facts(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  const brim_dataset *d = ((core_dataset *)object)->dataset;
+  return Py_BuildValue("{sKsKsKsKsisOsOsK}", "rows", (unsigned long long)brim_dataset_rows(d), "tokens",
+                       (unsigned long long)brim_dataset_tokens(d), "truncated", (unsigned long long)brim_dataset_truncated(d), "lost",
+                       (unsigned long long)brim_dataset_lost(d), "longest", (int)brim_dataset_longest(d), "has_pairs",
+                       brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels", brim_dataset_has_labels(d) ? Py_True : Py_False,
+                       "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
+}
+
+/* (task, [names]) or None. */
+static PyObject *labels_of(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  const brim_labels *labels = brim_dataset_labels(((core_dataset *)object)->dataset);
+  if (!labels)
+    Py_RETURN_NONE;
+  PyObject *names = PyList_New(0);
+  for (int32_t i = 0; names && labels->names && i < labels->count; i++) {
+    PyObject *name = PyUnicode_DecodeUTF8(labels->names[i], (Py_ssize_t)strlen(labels->names[i]), "replace");
+    if (!name || PyList_Append(names, name) < 0)
+      Py_CLEAR(names);
+    Py_XDECREF(name);
+  }
+  if (!names)
+    return NULL;
+  return Py_BuildValue("(sN)", labels->task == BRIM_TASK_REGRESSION ? "regression" : "classification", names);
+}
+
+static PyObject *lengths(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  core_dataset *self = (core_dataset *)object;
+  return (PyObject *)core_array_new(self->state, self->module, 'i', (Py_ssize_t)brim_dataset_rows(self->dataset), -1,
+                                    (void *)brim_dataset_lengths(self->dataset), object, true);
+}
+
+/* sample(row) -> (ids, type_ids or None, label, origin) */
+static PyObject *sample(PyObject *object, PyObject *row) {
+  core_dataset *self = (core_dataset *)object;
+  unsigned long long number = PyLong_AsUnsignedLongLong(row);
+  if (PyErr_Occurred())
+    return NULL;
+  if (number >= brim_dataset_rows(self->dataset)) {
+    PyErr_Format(PyExc_IndexError, "there are %llu rows", (unsigned long long)brim_dataset_rows(self->dataset));
+    return NULL;
+  }
+  brim_sample s;
+  brim_dataset_sample(self->dataset, number, &s);
+  PyObject *ids = (PyObject *)core_array_new(self->state, self->module, 'i', s.length, -1, (void *)s.ids, object, true);
+  PyObject *types = s.type_ids ? (PyObject *)core_array_new(self->state, self->module, 'B', s.length, -1, (void *)s.type_ids, object, true)
+                               : Py_NewRef(Py_None);
+  return Py_BuildValue("(NNdK)", ids, types, (double)s.label, (unsigned long long)brim_dataset_origin(self->dataset, number));
+}
+
+static PyObject *excluded(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  uint64_t count;
+  const brim_exclusion *list = brim_dataset_excluded(((core_dataset *)object)->dataset, &count);
+  PyObject *out = PyList_New(0);
+  for (uint64_t i = 0; out && i < count; i++) {
+    PyObject *item = Py_BuildValue("(sLKs)", list[i].file, (long long)list[i].line, (unsigned long long)list[i].row, list[i].reason);
+    if (!item || PyList_Append(out, item) < 0)
+      Py_CLEAR(out);
+    Py_XDECREF(item);
+  }
+  return out;
+}
+
+static void destroy(PyObject *object) {
+  brim_dataset_free(((core_dataset *)object)->dataset);
+  core_drop(object);
+}
+
+static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},       {"labels", labels_of, METH_NOARGS, NULL},
+                                {"lengths", lengths, METH_NOARGS, NULL},   {"sample", sample, METH_O, NULL},
+                                {"excluded", excluded, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
+PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset", .basicsize = sizeof(core_dataset),
+                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};

@@ -1,0 +1,199 @@
+/* feed.c: batches from files larger than memory. */
+#include "core.h"
+
+#include <unistd.h>
+
+typedef struct job {
+  core_runtime *runtime;
+  core_tokenizer *tokenizer;
+  brim_feed_options options;
+  const char **paths;
+  Py_ssize_t path_count;
+  brim_feed *feed;
+  const brim_batch *batch;
+  const char *state;
+  Py_ssize_t state_length;
+} job;
+
+static int open_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_feed_open(j->runtime->runtime, j->paths, (int)j->path_count, j->tokenizer->tokenizer, &j->options, &j->feed, error);
+}
+
+static int next_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_feed_next(j->feed, &j->batch, error);
+}
+
+static int restore_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_feed_restore(j->feed, j->state, (size_t)j->state_length, error);
+}
+
+static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels, brim_feed_options *out) {
+  static const core_field fields[] = {CORE_FIELD(brim_feed_options, rank, CORE_I32),
+                                      CORE_FIELD(brim_feed_options, window, CORE_U64),
+                                      CORE_FIELD(brim_feed_options, epochs, CORE_U64),
+                                      CORE_FIELD(brim_feed_options, prefetch, CORE_I32),
+                                      {0}};
+  if (labels != Py_None) {
+    core_labels *known = core_cast(state, labels, CORE_LABELS);
+    if (!known)
+      return false;
+    out->labels = &known->labels;
+  }
+  if (!core_fields(keywords, fields, out) || !core_source_options(keywords, &out->source) ||
+      !core_plan_options(keywords, &out->plan))
+    return false;
+  out->encode.max_length = out->plan.max_length;
+  return core_encode_options(keywords, &out->encode) && core_no_more(keywords);
+}
+
+/* feed(runtime, tokenizer, paths, labels, options): keeps the labels and the options dict, which the feed points into. */
+PyObject *core_feed_make(PyObject *module, PyObject *args) {
+  PyObject *runtime, *tokenizer, *paths, *labels, *options;
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOOO", &runtime, &tokenizer, &paths, &labels, &options))
+    return NULL;
+  core_state *state = core_of(module);
+  j.runtime = core_cast(state, runtime, CORE_RUNTIME);
+  j.tokenizer = j.runtime ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
+  if (!j.tokenizer || !feed_options(state, options, labels, &j.options))
+    return NULL;
+  j.paths = core_strings(paths, &j.path_count);
+  int status = j.paths ? core_run(state, j.runtime, open_work, &j) : -1;
+  PyMem_Free(j.paths);
+  PyObject *held = status == BRIM_OK ? PyTuple_Pack(3, runtime, labels, options) : NULL;
+  core_feed *self = held ? core_new(state, module, CORE_FEED, held, tokenizer, NULL) : NULL;
+  Py_XDECREF(held);
+  if (!self) {
+    brim_feed_close(j.feed);
+    return NULL;
+  }
+  self->runtime = j.runtime;
+  self->feed = j.feed;
+  self->pid = (long)getpid();
+  return (PyObject *)self;
+}
+
+/* Its threads and files are the parent's. */
+static bool usable(core_feed *self) {
+  if (self->feed && self->pid == (long)getpid())
+    return true;
+  PyErr_SetString(PyExc_RuntimeError, self->feed ? "this stream was opened before a fork: open it in the process that reads it"
+                                                 : "the stream is closed");
+  return false;
+}
+
+static PyObject *next(PyObject *object, PyObject *nothing) {
+  core_feed *self = (core_feed *)object;
+  (void)nothing;
+  if (!usable(self) || !core_enter(self))
+    return NULL;
+  job j = {.feed = self->feed};
+  int status = core_run(self->state, self->runtime, next_work, &j);
+  PyObject *result = status == BRIM_OK ? core_batch_copy(self->state, self->module, self->runtime->runtime, j.batch) : NULL;
+  core_leave(self);
+  if (status == BRIM_END)
+    Py_RETURN_NONE;
+  return result;
+}
+
+static PyObject *save(PyObject *object, PyObject *nothing) {
+  core_feed *self = (core_feed *)object;
+  (void)nothing;
+  if (!usable(self) || !core_enter(self))
+    return NULL;
+  brim_text text;
+  brim_error error;
+  brim_text_init(&text, self->runtime->runtime);
+  int status = brim_feed_save(self->feed, &text, &error);
+  PyObject *result = status == BRIM_OK ? PyUnicode_DecodeUTF8(text.data, (Py_ssize_t)text.length, "strict")
+                                       : core_fail(self->state, status, &error);
+  brim_text_free(&text);
+  core_leave(self);
+  return result;
+}
+
+static PyObject *restore(PyObject *object, PyObject *text) {
+  core_feed *self = (core_feed *)object;
+  job j = {.feed = self->feed};
+  j.state = PyUnicode_AsUTF8AndSize(text, &j.state_length);
+  if (!j.state || !usable(self) || !core_enter(self))
+    return NULL;
+  int status = core_run(self->state, self->runtime, restore_work, &j);
+  core_leave(self);
+  if (status != BRIM_OK)
+    return NULL;
+  Py_RETURN_NONE;
+}
+
+static PyObject *ledger(PyObject *object, PyObject *nothing) {
+  core_feed *self = (core_feed *)object;
+  (void)nothing;
+  if (!usable(self) || !core_enter(self))
+    return NULL;
+  brim_feed_ledger l;
+  brim_feed_tell(self->feed, &l);
+  core_leave(self);
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsK}", "epoch", (unsigned long long)l.epoch, "rows_read",
+                       (unsigned long long)l.rows_read, "rows_excluded", (unsigned long long)l.rows_excluded, "rows_yielded",
+                       (unsigned long long)l.rows_yielded, "rows_dropped", (unsigned long long)l.rows_dropped, "rows_waiting",
+                       (unsigned long long)l.rows_waiting, "rows_truncated", (unsigned long long)l.rows_truncated, "tokens_lost",
+                       (unsigned long long)l.tokens_lost, "tokens", (unsigned long long)l.tokens, "slots", (unsigned long long)l.slots,
+                       "batches", (unsigned long long)l.batches, "steps", (unsigned long long)l.steps, "hash",
+                       (unsigned long long)l.hash);
+}
+
+static PyObject *files(PyObject *object, PyObject *nothing) {
+  core_feed *self = (core_feed *)object;
+  (void)nothing;
+  if (!usable(self))
+    return NULL;
+  PyObject *list = PyList_New(0);
+  for (int64_t i = 0; list && i < brim_feed_file_count(self->feed); i++) {
+    PyObject *name = PyUnicode_DecodeFSDefault(brim_feed_file_name(self->feed, i));
+    if (!name || PyList_Append(list, name) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(name);
+  }
+  return list;
+}
+
+static PyObject *get_memory(PyObject *object, void *nothing) {
+  core_feed *self = (core_feed *)object;
+  (void)nothing;
+  return usable(self) ? PyLong_FromUnsignedLongLong(brim_feed_memory(self->feed)) : NULL;
+}
+
+static PyObject *close_feed(PyObject *object, PyObject *nothing) {
+  core_feed *self = (core_feed *)object;
+  (void)nothing;
+  if (self->feed && self->pid == (long)getpid()) {
+    if (!core_enter(self))
+      return NULL;
+    brim_feed *feed = self->feed;
+    self->feed = NULL;
+    Py_BEGIN_ALLOW_THREADS
+    brim_feed_close(feed);
+    Py_END_ALLOW_THREADS
+    core_leave(self);
+  }
+  Py_RETURN_NONE;
+}
+
+static void destroy(PyObject *object) {
+  core_feed *self = (core_feed *)object;
+  if (self->feed && self->pid == (long)getpid())
+    brim_feed_close(self->feed);
+  core_drop(self);
+}
+
+static PyMethodDef methods[] = {{"next", next, METH_NOARGS, NULL},     {"save", save, METH_NOARGS, NULL},
+                                {"restore", restore, METH_O, NULL},    {"ledger", ledger, METH_NOARGS, NULL},
+                                {"files", files, METH_NOARGS, NULL},   {"close", close_feed, METH_NOARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+static PyGetSetDef members[] = {{"memory", get_memory, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
+PyType_Spec core_feed_spec = {.name = "brim._core.Feed", .basicsize = sizeof(core_feed),
+                              .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};

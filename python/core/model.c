@@ -1,0 +1,306 @@
+/* model.c: load, train, evaluate, predict, save. */
+#include "core.h"
+
+#include <string.h>
+
+typedef struct job {
+  core_runtime *runtime;
+  core_model *model;
+  const char *path;
+  brim_model_options load;
+  brim_model *loaded;
+  const brim_tokenizer *tokenizer;
+  const brim_dataset *dataset;
+  brim_named_dataset *evals;
+  int eval_count;
+  brim_eval_options eval;
+  brim_train_options train;
+  brim_train_result result;
+  brim_metrics metrics;
+  core_array *logits;
+  core_listener listener;
+} job;
+
+/* ---- loading and saving ----------------------------------------------------------------------------------- */
+
+static int load_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_model_load(j->runtime->runtime, j->path, &j->load, &j->loaded, error);
+}
+
+static int save_work(void *context, brim_error *error) {
+  job *j = context;
+  int status = brim_make_folder(j->runtime->runtime, j->path, error);
+  return status == BRIM_OK ? brim_model_save(j->model->model, j->path, error) : status;
+}
+
+/* model(runtime, path, dataset or labels or None, seed) */
+PyObject *core_model_make(PyObject *module, PyObject *args) {
+  PyObject *runtime, *labels;
+  unsigned long long seed;
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OsOK", &runtime, &j.path, &labels, &seed))
+    return NULL;
+  core_state *state = core_of(module);
+  j.runtime = core_cast(state, runtime, CORE_RUNTIME);
+  if (!j.runtime)
+    return NULL;
+  j.load.seed = seed;
+  if (Py_IS_TYPE(labels, state->types[CORE_DATASET]))
+    j.load.labels = brim_dataset_labels(((core_dataset *)labels)->dataset);
+  else if (labels != Py_None) {
+    core_labels *known = core_cast(state, labels, CORE_LABELS);
+    if (!known)
+      return NULL;
+    j.load.labels = &known->labels;
+  }
+  int status = core_run(state, j.runtime, load_work, &j);
+  core_model *self = status == BRIM_OK ? core_new(state, module, CORE_MODEL, runtime, NULL, NULL) : NULL;
+  if (!self) {
+    brim_model_free(j.loaded);
+    return NULL;
+  }
+  self->runtime = j.runtime;
+  self->model = j.loaded;
+  return (PyObject *)self;
+}
+
+static PyObject *save(PyObject *object, PyObject *folder) {
+  core_model *self = (core_model *)object;
+  job j = {.runtime = self->runtime, .model = self, .path = PyUnicode_AsUTF8AndSize(folder, NULL)};
+  if (!j.path || !core_enter(self))
+    return NULL;
+  int status = core_run(self->state, self->runtime, save_work, &j);
+  core_leave(self);
+  if (status != BRIM_OK)
+    return NULL;
+  Py_RETURN_NONE;
+}
+
+/* ---- evaluation ------------------------------------------------------------------------------------------- */
+
+static bool eval_options(PyObject *options, brim_eval_options *out) {
+  brim_plan_options plan = {.batching = out->batching, .padding = out->padding, .batch_size = out->batch_size};
+  if (!core_plan_options(options, &plan) || !core_no_more(options))
+    return false;
+  out->batching = plan.batching;
+  out->padding = plan.padding;
+  out->batch_size = plan.batch_size;
+  out->max_tokens = plan.max_tokens;
+  out->max_length = plan.max_length;
+  return true;
+}
+
+static int predict_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_predict(j->runtime->runtime, j->model->model, j->dataset, &j->eval, j->logits->data, error);
+}
+
+static int evaluate_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
+}
+
+static PyObject *metrics_dict(const brim_metrics *m) {
+  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens", (unsigned long long)m->tokens, "slots",
+                       (unsigned long long)m->slots, "loss", m->loss, "accuracy", m->accuracy, "f1", m->f1, "matthews", m->matthews,
+                       "rmse", m->rmse, "pearson", m->pearson, "spearman", m->spearman, "seconds", m->seconds);
+}
+
+/* The common part: method(dataset, options, progress). */
+static bool begin(core_model *self, PyObject *args, job *j) {
+  PyObject *dataset, *options, *progress;
+  if (!PyArg_ParseTuple(args, "OOO", &dataset, &options, &progress))
+    return false;
+  core_dataset *of = core_cast(self->state, dataset, CORE_DATASET);
+  brim_eval_options_init(&j->eval);
+  if (!of || !eval_options(options, &j->eval))
+    return false;
+  j->runtime = self->runtime;
+  j->model = self;
+  j->dataset = of->dataset;
+  j->listener = (core_listener){.function = progress == Py_None ? NULL : progress, .interpreter = PyInterpreterState_Get()};
+  j->eval.event = core_event;
+  j->eval.event_context = &j->listener;
+  return core_enter(self);
+}
+
+static PyObject *predict(PyObject *object, PyObject *args) {
+  core_model *self = (core_model *)object;
+  job j = {0};
+  if (!begin(self, args, &j))
+    return NULL;
+  j.logits = CORE_NEW_ARRAY(self, 'f', (Py_ssize_t)brim_dataset_rows(j.dataset), brim_model_outputs(self->model));
+  int status = j.logits ? core_listened(&j.listener, core_run(self->state, self->runtime, predict_work, &j)) : -1;
+  core_leave(self);
+  if (status != BRIM_OK)
+    Py_CLEAR(j.logits);
+  return (PyObject *)j.logits;
+}
+
+static PyObject *evaluate(PyObject *object, PyObject *args) {
+  core_model *self = (core_model *)object;
+  job j = {0};
+  if (!begin(self, args, &j))
+    return NULL;
+  int status = core_listened(&j.listener, core_run(self->state, self->runtime, evaluate_work, &j));
+  core_leave(self);
+  return status == BRIM_OK ? metrics_dict(&j.metrics) : NULL;
+}
+
+/* ---- training --------------------------------------------------------------------------------------------- */
+
+static bool parse_schedule(const char *name, int *out) {
+  brim_schedule schedule;
+  bool known = brim_schedule_parse(name, &schedule);
+  *out = (int)schedule;
+  return known;
+}
+
+static bool train_options(PyObject *options, brim_train_options *out) {
+  static const core_field fields[] = {CORE_FIELD(brim_train_options, epochs, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, max_steps, CORE_U64),
+                                      CORE_FIELD(brim_train_options, lr, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, beta1, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, beta2, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, eps, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, weight_decay, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, clip, CORE_REAL),
+                                      {"schedule", CORE_ENUM, offsetof(brim_train_options, schedule), parse_schedule},
+                                      CORE_FIELD(brim_train_options, warmup_steps, CORE_U64),
+                                      CORE_FIELD(brim_train_options, warmup_ratio, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, log_every, CORE_U64),
+                                      CORE_FIELD(brim_train_options, eval_every, CORE_U64),
+                                      CORE_FIELD(brim_train_options, save_every, CORE_U64),
+                                      CORE_FIELD(brim_train_options, keep_checkpoints, CORE_I32),
+                                      CORE_FIELD(brim_train_options, best_metric, CORE_TEXT),
+                                      CORE_FIELD(brim_train_options, resume, CORE_BOOL),
+                                      CORE_FIELD(brim_train_options, overwrite, CORE_BOOL),
+                                      CORE_FIELD(brim_train_options, seed, CORE_U64),
+                                      CORE_FIELD(brim_train_options, output, CORE_TEXT),
+                                      CORE_FIELD(brim_train_options, options_json, CORE_TEXT),
+                                      {0}};
+  return core_fields(options, fields, out);
+}
+
+static int train_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_train(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train, &j->result,
+                    error);
+}
+
+/* [(name, dataset)], in memory to be freed. */
+static brim_named_dataset *named_sets(core_state *state, PyObject *list, int *count) {
+  Py_ssize_t n = PyList_Check(list) ? PyList_Size(list) : 0;
+  brim_named_dataset *sets = PyMem_Calloc((size_t)n + 1, sizeof *sets);
+  for (Py_ssize_t i = 0; sets && i < n; i++) {
+    PyObject *dataset;
+    core_dataset *of = NULL;
+    if (PyArg_ParseTuple(PyList_GetItem(list, i), "sO", &sets[i].name, &dataset))
+      of = core_cast(state, dataset, CORE_DATASET);
+    if (!of) {
+      PyMem_Free(sets);
+      return NULL;
+    }
+    sets[i].dataset = of->dataset;
+  }
+  *count = (int)n;
+  return sets;
+}
+
+static PyObject *result_dict(const brim_train_result *r) {
+  return Py_BuildValue("{sKsKsKsKsdsdsdsKsOsO}", "steps", (unsigned long long)r->steps, "rows", (unsigned long long)r->rows, "tokens",
+                       (unsigned long long)r->tokens, "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds", r->seconds,
+                       "best_metric", r->best_metric, "best_step", (unsigned long long)r->best_step, "resumed",
+                       r->resumed ? Py_True : Py_False, "interrupted", r->interrupted ? Py_True : Py_False);
+}
+
+/* train(model, tokenizer or None, dataset, evals, plan options, options, event) */
+PyObject *core_train(PyObject *module, PyObject *args) {
+  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event;
+  core_state *state = core_of(module);
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event))
+    return NULL;
+  j.model = core_cast(state, model, CORE_MODEL);
+  core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
+  core_tokenizer *words = rows && tokenizer != Py_None ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
+  brim_train_options_init(&j.train);
+  if (PyErr_Occurred() || !core_plan_options(plan, &j.train.plan) || !core_no_more(plan) || !train_options(options, &j.train) ||
+      !core_no_more(options))
+    return NULL;
+  j.runtime = j.model->runtime;
+  j.tokenizer = words ? words->tokenizer : NULL;
+  j.dataset = rows->dataset;
+  j.listener = (core_listener){.function = event == Py_None ? NULL : event, .interpreter = PyInterpreterState_Get()};
+  j.train.event = core_event;
+  j.train.event_context = &j.listener;
+  j.evals = named_sets(state, evals, &j.eval_count);
+  if (!j.evals || !core_enter(j.model)) {
+    PyMem_Free(j.evals);
+    return NULL;
+  }
+  int status = core_listened(&j.listener, core_run(state, j.runtime, train_work, &j));
+  core_leave(j.model);
+  PyMem_Free(j.evals);
+  return status == BRIM_OK ? result_dict(&j.result) : NULL;
+}
+
+/* ---- what it is ------------------------------------------------------------------------------------------- */
+
+static PyObject *facts(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  const brim_model *m = ((core_model *)object)->model;
+  const brim_labels *labels = brim_model_labels(m);
+  PyObject *names = PyList_New(0);
+  for (int32_t i = 0; names && labels && labels->names && i < labels->count; i++) {
+    PyObject *name = PyUnicode_DecodeUTF8(labels->names[i], (Py_ssize_t)strlen(labels->names[i]), "replace");
+    if (!name || PyList_Append(names, name) < 0)
+      Py_CLEAR(names);
+    Py_XDECREF(name);
+  }
+  return Py_BuildValue("{sssisisisisssNss}", "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m), "vocab_size",
+                       (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
+                       (int)brim_model_outputs(m), "task", brim_model_task(m) == BRIM_TASK_REGRESSION ? "regression" : "classification",
+                       "labels", names, "kernels", brim_model_kernels(m));
+}
+
+/* [(name, shape, array)]: the arrays share the model's memory, which training changes. */
+static PyObject *parameters(PyObject *object, PyObject *nothing) {
+  core_model *self = (core_model *)object;
+  (void)nothing;
+  PyObject *list = PyList_New(0);
+  for (int32_t i = 0; list && i < brim_model_parameter_count(self->model); i++) {
+    const brim_parameter *p = brim_model_parameter(self->model, i);
+    core_array *values = core_array_new(self->state, self->module, 'f', (Py_ssize_t)p->shape[0], p->rank == 2 ? (Py_ssize_t)p->shape[1] : -1,
+                                        brim_model_values(self->model) + p->offset, object, false);
+    PyObject *item = Py_BuildValue("(sN)", p->name, values);
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+/* To be called after the arrays of parameters() were written to. */
+static PyObject *written(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  brim_model_state_written(((core_model *)object)->model);
+  Py_RETURN_NONE;
+}
+
+static void destroy(PyObject *object) {
+  brim_model_free(((core_model *)object)->model);
+  core_drop(object);
+}
+
+static PyMethodDef methods[] = {{"save", save, METH_O, NULL},
+                                {"predict", predict, METH_VARARGS, NULL},
+                                {"evaluate", evaluate, METH_VARARGS, NULL},
+                                {"facts", facts, METH_NOARGS, NULL},
+                                {"parameters", parameters, METH_NOARGS, NULL},
+                                {"written", written, METH_NOARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
+PyType_Spec core_model_spec = {.name = "brim._core.Model", .basicsize = sizeof(core_model),
+                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};

@@ -1,0 +1,148 @@
+/* module.c: the module and its state, handles in general, exceptions. */
+#include "core.h"
+
+#include <string.h>
+
+/* ---- handles ---------------------------------------------------------------------------------------------- */
+
+void *core_new(core_state *state, PyObject *module, core_type type, PyObject *keep0, PyObject *keep1, PyObject *keep2) {
+  PyTypeObject *of = state->types[type];
+  core_object *object = (core_object *)((allocfunc)PyType_GetSlot(of, Py_tp_alloc))(of, 0);
+  if (!object)
+    return NULL;
+  object->state = state;
+  object->module = Py_NewRef(module);
+  object->keep[0] = Py_XNewRef(keep0);
+  object->keep[1] = Py_XNewRef(keep1);
+  object->keep[2] = Py_XNewRef(keep2);
+  return object;
+}
+
+void core_drop(void *object) {
+  core_object *self = object;
+  PyTypeObject *type = Py_TYPE((PyObject *)self);
+  PyObject *module = self->module;
+  for (int i = 0; i < 3; i++)
+    Py_CLEAR(self->keep[i]);
+  ((freefunc)PyType_GetSlot(type, Py_tp_free))(self);
+  Py_DECREF(type);
+  Py_XDECREF(module);
+}
+
+void *core_cast(core_state *state, PyObject *object, core_type type) {
+  if (Py_IS_TYPE(object, state->types[type]))
+    return object;
+  PyErr_Format(PyExc_TypeError, "expected a %S, not a %S", state->types[type], Py_TYPE(object));
+  return NULL;
+}
+
+bool core_enter(void *object) {
+  core_object *self = object;
+  if (self->busy) {
+    PyErr_SetString(PyExc_RuntimeError, "another thread is using this object: it serves one thread at a time");
+    return false;
+  }
+  self->busy = true;
+  Py_INCREF((PyObject *)self);
+  return true;
+}
+
+void core_leave(void *object) {
+  ((core_object *)object)->busy = false;
+  Py_DECREF((PyObject *)object);
+}
+
+/* ---- exceptions ------------------------------------------------------------------------------------------- */
+
+PyObject *core_fail(core_state *state, int code, const brim_error *error) {
+  if (PyErr_Occurred())
+    return NULL;
+  char text[1200];
+  brim_error_text(error, text, sizeof text);
+  PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
+  PyObject *file = PyUnicode_DecodeUTF8(error->file, (Py_ssize_t)strlen(error->file), "replace");
+  PyObject *exception = message && file ? PyObject_CallFunction(state->raise, "iOOLL", code, message, file, (long long)error->line,
+                                                                (long long)error->byte)
+                                        : NULL;
+  Py_XDECREF(message);
+  Py_XDECREF(file);
+  if (exception)
+    PyErr_SetObject((PyObject *)Py_TYPE(exception), exception);
+  Py_XDECREF(exception);
+  return NULL;
+}
+
+/* ---- the module ------------------------------------------------------------------------------------------- */
+
+static PyObject *version(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  return PyUnicode_FromString(brim_version());
+}
+
+static PyMethodDef functions[] = {
+    {"version", version, METH_NOARGS, NULL},
+    {"runtime", core_runtime_make, METH_VARARGS, NULL},
+    {"tokenizer", core_tokenizer_make, METH_VARARGS, NULL},
+    {"labels", core_labels_make, METH_VARARGS, NULL},
+    {"dataset_load", core_dataset_load, METH_VARARGS, NULL},
+    {"dataset_texts", core_dataset_texts, METH_VARARGS, NULL},
+    {"dataset_arrow", core_dataset_arrow, METH_VARARGS, NULL},
+    {"dataset_encoded", core_dataset_encoded, METH_VARARGS, NULL},
+    {"plan", core_plan_make, METH_VARARGS, NULL},
+    {"feed", core_feed_make, METH_VARARGS, NULL},
+    {"model", core_model_make, METH_VARARGS, NULL},
+    {"train", core_train, METH_VARARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static int execute(PyObject *module) {
+  static PyType_Spec *const specs[CORE_TYPES] = {&core_runtime_spec, &core_array_spec, &core_tokenizer_spec,
+                                                 &core_labels_spec,  &core_dataset_spec, &core_plan_spec,
+                                                 &core_batch_spec,   &core_feed_spec,  &core_model_spec};
+  core_state *state = core_of(module);
+  for (int i = 0; i < CORE_TYPES; i++) {
+    state->types[i] = (PyTypeObject *)PyType_FromModuleAndSpec(module, specs[i], NULL);
+    if (!state->types[i] || PyModule_AddType(module, state->types[i]) < 0)
+      return -1;
+  }
+  PyObject *errors = PyImport_ImportModule("brim.errors");
+  if (!errors)
+    return -1;
+  state->raise = PyObject_GetAttrString(errors, "make");
+  Py_DECREF(errors);
+  return state->raise ? 0 : -1;
+}
+
+static int traverse(PyObject *module, visitproc visit, void *arg) {
+  core_state *state = core_of(module);
+  for (int i = 0; state && i < CORE_TYPES; i++)
+    Py_VISIT(state->types[i]);
+  if (state)
+    Py_VISIT(state->raise);
+  return 0;
+}
+
+static int clear(PyObject *module) {
+  core_state *state = core_of(module);
+  for (int i = 0; state && i < CORE_TYPES; i++)
+    Py_CLEAR(state->types[i]);
+  if (state)
+    Py_CLEAR(state->raise);
+  return 0;
+}
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+static PyModuleDef definition = {
+    .m_base = PyModuleDef_HEAD_INIT,
+    .m_name = "brim._core",
+    .m_doc = "Handles of the C library; see the package's other modules for what to use.",
+    .m_size = sizeof(core_state),
+    .m_methods = functions,
+    .m_slots = slots,
+    .m_traverse = traverse,
+    .m_clear = clear,
+};
+
+PyMODINIT_FUNC PyInit__core(void);
+PyMODINIT_FUNC PyInit__core(void) {
+  return PyModuleDef_Init(&definition);
+}

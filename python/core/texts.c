@@ -1,0 +1,244 @@
+/* texts.c: columns of texts, from lists and from Arrow. */
+#include "texts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "arrow.h"
+
+static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
+  if (list == Py_None)
+    return true;
+  if (!PyList_Check(list) || PyList_Size(list) != count) {
+    PyErr_SetString(PyExc_ValueError, "texts, pairs and labels are lists of the same length");
+    return false;
+  }
+  column->rows = calloc((size_t)count + 1, sizeof *column->rows);
+  if (!column->rows) {
+    PyErr_NoMemory();
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < count; i++) {
+    PyObject *item = PyList_GetItem(list, i);
+    if (item != Py_None && !core_text(item, &column->rows[i]))
+      return false;
+  }
+  return true;
+}
+
+bool core_texts_lists(core_texts *texts, PyObject *text, PyObject *pair, PyObject *label) {
+  if (!PyList_Check(text)) {
+    PyErr_SetString(PyExc_TypeError, "texts are a list");
+    return false;
+  }
+  texts->count = PyList_Size(text);
+  return fill_list(&texts->text, text, texts->count) && fill_list(&texts->pair, pair, texts->count) &&
+         fill_list(&texts->label, label, texts->count);
+}
+
+int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error *error) {
+  const core_texts *texts = context;
+  const core_bytes *text = &texts->text.rows[index];
+  if (!text->data)
+    return brim_error_set(error, BRIM_E_FORMAT, "row %llu has no text", (unsigned long long)index);
+  out->text = text->data;
+  out->text_length = (size_t)text->size;
+  if (texts->pair.rows) {
+    if (!texts->pair.rows[index].data)
+      return brim_error_set(error, BRIM_E_FORMAT, "row %llu has no second text", (unsigned long long)index);
+    out->pair = texts->pair.rows[index].data;
+    out->pair_length = (size_t)texts->pair.rows[index].size;
+  }
+  if (texts->label.rows) {
+    out->label = texts->label.rows[index].data;
+    out->label_length = (size_t)texts->label.rows[index].size;
+  }
+  return BRIM_OK;
+}
+
+/* ---- Arrow ------------------------------------------------------------------------------------------------ */
+
+static bool is_valid(const struct ArrowArray *a, int64_t i) {
+  const uint8_t *bits = a->n_buffers > 0 && a->null_count != 0 ? a->buffers[0] : NULL;
+  return !bits || (bits[(i + a->offset) >> 3] >> ((i + a->offset) & 7) & 1);
+}
+
+/* utf8 "u", large "U", view "vu" (16 bytes: a length, then 12 bytes or a prefix, buffer and offset). */
+static core_bytes string_at(const char *format, const struct ArrowArray *a, int64_t i) {
+  core_bytes out = {0};
+  int64_t at = i + a->offset;
+  if (strcmp(format, "u") == 0) {
+    const int32_t *o = a->buffers[1];
+    out = (core_bytes){(const char *)a->buffers[2] + o[at], o[at + 1] - o[at]};
+  } else if (strcmp(format, "U") == 0) {
+    const int64_t *o = a->buffers[1];
+    out = (core_bytes){(const char *)a->buffers[2] + o[at], (Py_ssize_t)(o[at + 1] - o[at])};
+  } else {
+    const char *view = (const char *)a->buffers[1] + 16 * at;
+    int32_t length, buffer, offset;
+    memcpy(&length, view, 4);
+    memcpy(&buffer, view + 8, 4);
+    memcpy(&offset, view + 12, 4);
+    out = (core_bytes){length <= 12 ? view + 4 : (const char *)a->buffers[2 + buffer] + offset, length};
+  }
+  if (!out.data)
+    out.data = "";
+  return out;
+}
+
+static bool is_string(const char *format) {
+  return strcmp(format, "u") == 0 || strcmp(format, "U") == 0 || strcmp(format, "vu") == 0;
+}
+
+static int64_t integer_at(const char *format, const struct ArrowArray *a, int64_t i) {
+  const void *values = a->buffers[1];
+  int64_t at = i + a->offset;
+  switch (*format) {
+    case 'c': return ((const int8_t *)values)[at];
+    case 'C': return ((const uint8_t *)values)[at];
+    case 's': return ((const int16_t *)values)[at];
+    case 'S': return ((const uint16_t *)values)[at];
+    case 'i': return ((const int32_t *)values)[at];
+    case 'I': return ((const uint32_t *)values)[at];
+    default: return ((const int64_t *)values)[at];
+  }
+}
+
+enum { NUMBER = 32 }; /* bytes that a number's text takes at most */
+
+/* The text of a number, as a file would have it. */
+static core_bytes number_at(const char *format, const struct ArrowArray *a, int64_t i, char *to) {
+  int64_t at = i + a->offset;
+  int length;
+  if (*format == 'b')
+    length = snprintf(to, NUMBER, "%s", ((const uint8_t *)a->buffers[1])[at >> 3] >> (at & 7) & 1 ? "true" : "false");
+  else if (*format == 'f')
+    length = snprintf(to, NUMBER, "%.9g", (double)((const float *)a->buffers[1])[at]);
+  else if (*format == 'g')
+    length = snprintf(to, NUMBER, "%.17g", ((const double *)a->buffers[1])[at]);
+  else
+    length = snprintf(to, NUMBER, "%lld", (long long)integer_at(format, a, i));
+  if ((*format == 'f' || *format == 'g') && !strpbrk(to, ".en")) /* a whole number stays a decimal; inf and nan have an n */
+    length += snprintf(to + length, (size_t)(NUMBER - length), ".0");
+  return (core_bytes){to, length};
+}
+
+static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray *a, int64_t i, char *to) {
+  if (!is_valid(a, i))
+    return (core_bytes){0};
+  if (s->dictionary)
+    return value_at(s->dictionary, a->dictionary, integer_at(s->format, a, i), to);
+  return is_string(s->format) ? string_at(s->format, a, i) : number_at(s->format, a, i, to);
+}
+
+static bool known_type(const struct ArrowSchema *s, bool numbers) {
+  if (s->dictionary)
+    return strlen(s->format) == 1 && strchr("cCsSiIlL", *s->format) && known_type(s->dictionary, numbers);
+  return is_string(s->format) || (numbers && strlen(s->format) == 1 && strchr("bcCsSiIlLfg", *s->format));
+}
+
+static int64_t find_column(const struct ArrowSchema *schema, const char *name, const char *fallback, bool needed, bool numbers) {
+  const char *wanted = name ? name : fallback;
+  for (int64_t i = 0; i < schema->n_children; i++)
+    if (schema->children[i]->name && strcmp(schema->children[i]->name, wanted) == 0) {
+      if (known_type(schema->children[i], numbers))
+        return i;
+      PyErr_Format(PyExc_TypeError, "column \"%s\" has Arrow type \"%s\": a string%s is needed", wanted, schema->children[i]->format,
+                   numbers ? ", a number or a boolean" : "");
+      return -1;
+    }
+  if (needed || name)
+    PyErr_Format(PyExc_ValueError, "there is no column \"%s\"", wanted);
+  return -1;
+}
+
+/* ---- a stream's batches ----------------------------------------------------------------------------------- */
+
+static bool stream_failed(struct ArrowArrayStream *stream) {
+  const char *message = stream->get_last_error(stream);
+  PyErr_Format(PyExc_ValueError, "the Arrow stream failed: %s", message ? message : "it does not say why");
+  return false;
+}
+
+static bool read_batches(core_texts *texts, struct ArrowArrayStream *stream) {
+  struct ArrowArray *all = NULL;
+  for (;;) {
+    struct ArrowArray *more = realloc(all, (size_t)(texts->kept_count + 1) * sizeof *all);
+    if (!more) {
+      PyErr_NoMemory();
+      return false;
+    }
+    texts->kept = all = more;
+    struct ArrowArray *batch = &all[texts->kept_count];
+    *batch = (struct ArrowArray){0};
+    if (stream->get_next(stream, batch) != 0)
+      return stream_failed(stream);
+    if (!batch->release)
+      return true;
+    texts->kept_count++;
+    texts->count += (Py_ssize_t)batch->length;
+  }
+}
+
+static bool fill_column(core_texts *texts, core_column *column, const struct ArrowSchema *schema, int64_t index) {
+  const struct ArrowArray *all = texts->kept;
+  if (index < 0)
+    return true;
+  column->rows = calloc((size_t)texts->count + 1, sizeof *column->rows);
+  bool numbers = column == &texts->label;
+  if (numbers)
+    texts->made = malloc((size_t)texts->count * NUMBER + 1);
+  if (!column->rows || (numbers && !texts->made)) {
+    PyErr_NoMemory();
+    return false;
+  }
+  Py_ssize_t row = 0;
+  for (Py_ssize_t b = 0; b < texts->kept_count; b++)
+    for (int64_t i = 0; i < all[b].length; i++, row++)
+      column->rows[row] = value_at(schema->children[index], all[b].children[index], i + all[b].offset,
+                                   numbers ? texts->made + (size_t)row * NUMBER : NULL);
+  return true;
+}
+
+static bool read_stream(core_texts *texts, struct ArrowArrayStream *stream, const struct ArrowSchema *schema, const char *text,
+                        const char *pair, const char *label) {
+  if (strcmp(schema->format, "+s") != 0) {
+    PyErr_SetString(PyExc_TypeError, "the Arrow stream has no columns: give a table");
+    return false;
+  }
+  int64_t columns[3] = {find_column(schema, text, "text", true, false)};
+  if (PyErr_Occurred())
+    return false;
+  columns[1] = find_column(schema, pair, "text_pair", false, false);
+  columns[2] = PyErr_Occurred() ? -1 : find_column(schema, label, "label", false, true);
+  return !PyErr_Occurred() && read_batches(texts, stream) && fill_column(texts, &texts->text, schema, columns[0]) &&
+         fill_column(texts, &texts->pair, schema, columns[1]) && fill_column(texts, &texts->label, schema, columns[2]);
+}
+
+bool core_texts_arrow(core_texts *texts, PyObject *capsule, const char *text, const char *pair, const char *label) {
+  struct ArrowArrayStream *stream = PyCapsule_GetPointer(capsule, "arrow_array_stream");
+  struct ArrowSchema schema = {0};
+  if (!stream)
+    return false;
+  if (!stream->release) {
+    PyErr_SetString(PyExc_ValueError, "the Arrow stream was read already");
+    return false;
+  }
+  bool fine = stream->get_schema(stream, &schema) == 0 ? read_stream(texts, stream, &schema, text, pair, label) : stream_failed(stream);
+  if (schema.release)
+    schema.release(&schema);
+  stream->release(stream);
+  return fine;
+}
+
+void core_texts_free(core_texts *texts) {
+  struct ArrowArray *all = texts->kept;
+  for (Py_ssize_t i = 0; i < texts->kept_count; i++)
+    all[i].release(&all[i]);
+  free(all);
+  free(texts->text.rows);
+  free(texts->pair.rows);
+  free(texts->label.rows);
+  free(texts->made);
+  *texts = (core_texts){0};
+}

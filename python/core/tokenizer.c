@@ -1,0 +1,191 @@
+/* tokenizer.c: texts to ids and back. */
+#include "core.h"
+
+#include <string.h>
+
+static bool parse_truncation(const char *name, int *out) {
+  static const char *const names[] = {"longest_first", "only_first", "only_second"};
+  for (int i = 0; i < 3; i++)
+    if (strcmp(name, names[i]) == 0) {
+      *out = i;
+      return true;
+    }
+  return false;
+}
+
+bool core_encode_options(PyObject *options, brim_encode_options *out) {
+  static const core_field fields[] = {CORE_FIELD(brim_encode_options, max_length, CORE_I32),
+                                      CORE_FIELD(brim_encode_options, no_special_tokens, CORE_BOOL),
+                                      CORE_FIELD(brim_encode_options, truncate_left, CORE_BOOL),
+                                      {"truncation", CORE_ENUM, offsetof(brim_encode_options, truncation), parse_truncation},
+                                      {0}};
+  return core_fields(options, fields, out);
+}
+
+PyObject *core_tokenizer_make(PyObject *module, PyObject *args) {
+  PyObject *runtime;
+  const char *path;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "Os", &runtime, &path))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  core_tokenizer *self = of ? core_new(core_of(module), module, CORE_TOKENIZER, runtime, NULL, NULL) : NULL;
+  if (!self)
+    return NULL;
+  self->runtime = of;
+  int status = brim_tokenizer_load(core_use(of), path, &self->tokenizer, &error);
+  if (status == BRIM_OK)
+    status = brim_scratch_new(of->runtime, self->tokenizer, &self->scratch, &error);
+  if (status == BRIM_OK)
+    return (PyObject *)self;
+  Py_DECREF((PyObject *)self);
+  return core_fail(core_of(module), status, &error);
+}
+
+/* ---- one text --------------------------------------------------------------------------------------------- */
+
+static PyObject *encoding_tuple(core_tokenizer *self, const brim_encoding *e, const brim_offsets *o) {
+  Py_ssize_t n = (Py_ssize_t)e->length;
+  core_array *ids = core_array_new(self->state, self->module, 'i', n, -1, e->ids, NULL, false);
+  core_array *types = core_array_new(self->state, self->module, 'B', n, -1, e->type_ids, NULL, false);
+  if (!o)
+    return Py_BuildValue("(NNn)", ids, types, (Py_ssize_t)e->lost);
+  core_array *spans = CORE_NEW_ARRAY(self, 'i', n, 2), *words = CORE_NEW_ARRAY(self, 'i', n, -1), *sources = CORE_NEW_ARRAY(self, 'i', n, -1);
+  for (Py_ssize_t i = 0; spans && words && sources && i < n; i++) {
+    ((int32_t *)spans->data)[2 * i] = (int32_t)o->from[i];
+    ((int32_t *)spans->data)[2 * i + 1] = (int32_t)o->to[i];
+    ((int32_t *)words->data)[i] = o->words[i];
+    ((int32_t *)sources->data)[i] = o->sources[i];
+  }
+  return Py_BuildValue("(NNnNNN)", ids, types, (Py_ssize_t)e->lost, spans, words, sources);
+}
+
+/* encode(text, pair, options, offsets) -> (ids, type_ids, lost[, spans, words, sources]). Texts are short: the GIL stays. */
+static PyObject *encode(PyObject *object, PyObject *args) {
+  core_tokenizer *self = (core_tokenizer *)object;
+  PyObject *text, *pair, *keywords;
+  int with_offsets;
+  core_bytes first, second = {0};
+  brim_encode_options options = {0};
+  if (!PyArg_ParseTuple(args, "OOOp", &text, &pair, &keywords, &with_offsets) || !core_text(text, &first) ||
+      (pair != Py_None && !core_text(pair, &second)) || !core_encode_options(keywords, &options) || !core_no_more(keywords) ||
+      !core_enter(self))
+    return NULL;
+  brim_encoding encoding = {0};
+  brim_offsets offsets = {0};
+  brim_error error;
+  core_use(self->runtime);
+  int status = with_offsets ? brim_tokenizer_encode_offsets(self->tokenizer, self->scratch, first.data, (size_t)first.size, second.data,
+                                                            (size_t)second.size, &options, &encoding, &offsets, &error)
+                            : brim_tokenizer_encode(self->tokenizer, self->scratch, first.data, (size_t)first.size, second.data,
+                                                    (size_t)second.size, &options, &encoding, &error);
+  PyObject *result = status == BRIM_OK ? encoding_tuple(self, &encoding, with_offsets ? &offsets : NULL)
+                                       : core_fail(self->state, status, &error);
+  brim_encoding_free(&encoding);
+  brim_offsets_free(&offsets);
+  core_leave(self);
+  return result;
+}
+
+static PyObject *decode(PyObject *object, PyObject *args) {
+  core_tokenizer *self = (core_tokenizer *)object;
+  PyObject *ids;
+  int skip;
+  if (!PyArg_ParseTuple(args, "Op", &ids, &skip))
+    return NULL;
+  core_array *array = core_array_from(self->state, self->module, ids, 'i');
+  if (!array)
+    return NULL;
+  brim_text text;
+  brim_error error;
+  brim_text_init(&text, core_use(self->runtime));
+  int status = brim_tokenizer_decode(self->tokenizer, array->data, (size_t)array->shape[0], skip, &text, &error);
+  PyObject *result = status == BRIM_OK ? PyUnicode_DecodeUTF8(text.data ? text.data : "", (Py_ssize_t)text.length, "replace")
+                                       : core_fail(self->state, status, &error);
+  brim_text_free(&text);
+  Py_DECREF((PyObject *)array);
+  return result;
+}
+
+/* ---- what it knows ---------------------------------------------------------------------------------------- */
+
+static PyObject *token_id(PyObject *object, PyObject *token) {
+  core_bytes text;
+  if (!core_text(token, &text))
+    return NULL;
+  int32_t id = brim_tokenizer_token_id(((core_tokenizer *)object)->tokenizer, text.data, (size_t)text.size);
+  if (id < 0)
+    Py_RETURN_NONE;
+  return PyLong_FromLong(id);
+}
+
+static PyObject *token(PyObject *object, PyObject *id) {
+  size_t length = 0;
+  long number = PyLong_AsLong(id);
+  if (PyErr_Occurred())
+    return NULL;
+  const char *text = number >= 0 && number <= INT32_MAX
+                         ? brim_tokenizer_token(((core_tokenizer *)object)->tokenizer, (int32_t)number, &length)
+                         : NULL;
+  if (!text)
+    Py_RETURN_NONE;
+  return PyUnicode_DecodeUTF8(text, (Py_ssize_t)length, "replace");
+}
+
+static PyObject *added(PyObject *object, PyObject *pair) {
+  return PyLong_FromLong(brim_tokenizer_added(((core_tokenizer *)object)->tokenizer, PyObject_IsTrue(pair) > 0));
+}
+
+static PyObject *save(PyObject *object, PyObject *folder) {
+  core_tokenizer *self = (core_tokenizer *)object;
+  brim_error error;
+  const char *path = PyUnicode_AsUTF8AndSize(folder, NULL);
+  if (!path)
+    return NULL;
+  int status = brim_make_folder(core_use(self->runtime), path, &error);
+  if (status == BRIM_OK)
+    status = brim_tokenizer_save(self->tokenizer, path, &error);
+  if (status != BRIM_OK)
+    return core_fail(self->state, status, &error);
+  Py_RETURN_NONE;
+}
+
+static PyObject *get_vocab_size(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyLong_FromLong(brim_tokenizer_vocab_size(((core_tokenizer *)object)->tokenizer));
+}
+
+static PyObject *get_pad_id(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyLong_FromLong(brim_tokenizer_pad_id(((core_tokenizer *)object)->tokenizer));
+}
+
+static PyObject *get_family(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyUnicode_FromString(brim_tokenizer_family(((core_tokenizer *)object)->tokenizer));
+}
+
+static PyObject *get_fingerprint(PyObject *object, void *nothing) {
+  (void)nothing;
+  return PyLong_FromUnsignedLongLong(brim_tokenizer_fingerprint(((core_tokenizer *)object)->tokenizer));
+}
+
+static void destroy(PyObject *object) {
+  core_tokenizer *self = (core_tokenizer *)object;
+  brim_scratch_free(self->scratch);
+  brim_tokenizer_free(self->tokenizer);
+  core_drop(self);
+}
+
+static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL}, {"decode", decode, METH_VARARGS, NULL},
+                                {"token_id", token_id, METH_O, NULL},   {"token", token, METH_O, NULL},
+                                {"added", added, METH_O, NULL},         {"save", save, METH_O, NULL},
+                                {NULL, NULL, 0, NULL}};
+static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
+                                {"pad_id", get_pad_id, NULL, NULL, NULL},
+                                {"family", get_family, NULL, NULL, NULL},
+                                {"fingerprint", get_fingerprint, NULL, NULL, NULL},
+                                {NULL, NULL, NULL, NULL, NULL}};
+static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
+PyType_Spec core_tokenizer_spec = {.name = "brim._core.Tokenizer", .basicsize = sizeof(core_tokenizer),
+                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};

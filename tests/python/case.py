@@ -1,0 +1,57 @@
+"""What the tests of the Python package share: a small model and data in a temporary folder, and TAP instead of unittest's dots."""
+import atexit
+import pathlib
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
+import fixtures  # noqa: E402
+
+_folder = None
+
+
+def folder():
+    """model/ and data/ as tests/cli/fixtures.py makes them."""
+    global _folder
+    if _folder is None:
+        _folder = pathlib.Path(tempfile.mkdtemp(prefix="brim-python-"))
+        atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+        fixtures.write_all(_folder)
+    return _folder
+
+
+class _Tap(unittest.TestResult):
+    def _line(self, good, test, note=""):
+        words = test.shortDescription() or test.id().split(".", 1)[-1]
+        print(f"{'ok' if good else 'not ok'} {self.testsRun} - {words}{note}", flush=True)
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self._line(True, test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self._line(True, test, f" # SKIP {reason}")
+
+    def _bad(self, test, error):
+        self._line(False, test)
+        for line in self._exc_info_to_string(error, test).splitlines():
+            print(f"# {line}")
+
+    def addFailure(self, test, error):
+        super().addFailure(test, error)
+        self._bad(test, error)
+
+    def addError(self, test, error):
+        super().addError(test, error)
+        self._bad(test, error)
+
+
+def main():
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules["__main__"])
+    result = _Tap()
+    print(f"1..{suite.countTestCases()}")
+    suite.run(result)
+    sys.exit(0 if result.wasSuccessful() else 1)

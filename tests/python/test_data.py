@@ -1,0 +1,447 @@
+"""Tokenizer, datasets, batches and streams: the same as the program's, exact to resume, without copies."""
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import threading
+import unittest
+
+import brim
+import case
+
+HERE = case.folder()
+TOKENIZER = brim.Tokenizer(HERE / "model")
+TRAIN = HERE / "data" / "train.csv"
+PROGRAM = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
+
+
+def rows_of(batches):
+    return [batch.rows.tolist() for batch in batches]
+
+
+def program(*arguments):
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=True)
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+class Tokens(unittest.TestCase):
+    def test_as_the_program(self):
+        want = program("tokenize", "-t", HERE / "model", "--max-length", 9, TRAIN)
+        texts = [line.split(",")[0] for line in TRAIN.read_text().splitlines()[1:]]
+        self.assertEqual([TOKENIZER.encode(t, max_length=9).ids.tolist() for t in texts], [w["ids"] for w in want])
+        ragged = TOKENIZER.encode_batch(texts, max_length=9)
+        ids, at = ragged.ids.tolist(), ragged.offsets.tolist()
+        self.assertEqual([ids[a:b] for a, b in zip(at, at[1:])], [w["ids"] for w in want])
+        self.assertEqual(len(ragged), len(texts))
+
+    def test_batches_of_any_kind(self):
+        self.assertEqual(TOKENIZER.encode_batch([]).offsets.tolist(), [0])
+        none = TOKENIZER.encode_batch(["", "a"], special_tokens=False)
+        self.assertEqual(none.offsets.tolist(), [0, 0, 1])
+        pair = TOKENIZER.encode_batch(["good", b"bad"], ["film", "plot"])
+        self.assertEqual(pair.type_ids.tolist(), [0, 0, 0, 1, 1] * 2)
+        with self.assertRaises(ValueError):
+            TOKENIZER.encode_batch(["a"], ["b", "c"])
+        with self.assertRaises(TypeError):
+            TOKENIZER.encode_batch(["a", 3])
+        with self.assertRaises(brim.errors.UsageError):
+            TOKENIZER.encode_batch(["a"], max_length=1)
+
+    def test_what_a_token_comes_from(self):
+        text = "Good films, naïve"
+        e = TOKENIZER.encode(text, offsets=True)
+        bytes_ = text.encode()
+        self.assertEqual(bytes_[slice(*e.spans.tolist()[1])], b"Good")
+        self.assertEqual([w for w in e.words.tolist() if w >= 0], sorted(w for w in e.words.tolist() if w >= 0))
+        self.assertEqual(e.sources.tolist()[0], -1)
+
+    def test_there_and_back(self):
+        self.assertEqual(TOKENIZER.decode(TOKENIZER.encode("a good film").ids), "a good film")
+        self.assertEqual(TOKENIZER.decode([2, 3], skip_special_tokens=False), "[CLS] [SEP]")
+        self.assertEqual(TOKENIZER.token_to_id("[PAD]"), TOKENIZER.pad_id)
+        self.assertIsNone(TOKENIZER.token_to_id("nowhere to be found"))
+        self.assertIsNone(TOKENIZER.id_to_token(10**6))
+
+    def test_pickle(self):
+        again = pickle.loads(pickle.dumps(TOKENIZER))
+        self.assertEqual(again.fingerprint, TOKENIZER.fingerprint)
+
+    def test_errors(self):
+        with self.assertRaises(brim.errors.FileError) as caught:
+            brim.Tokenizer("/nowhere")
+        self.assertIsInstance(caught.exception, OSError)
+        self.assertIn("/nowhere", str(caught.exception))
+        with self.assertRaises(TypeError):
+            TOKENIZER.encode(3)
+        with self.assertRaises(UnicodeEncodeError):
+            TOKENIZER.encode("\ud800")
+
+
+class Rows(unittest.TestCase):
+    def setUp(self):
+        self.rows = brim.Dataset.from_csv(TRAIN, TOKENIZER, max_length=20)
+
+    def test_sources_agree(self):
+        lines = [line.split(",") for line in TRAIN.read_text().splitlines()[1:]]
+        texts, labels = [t for t, _ in lines], [int(label) for _, label in lines]
+        for other in (brim.Dataset.from_texts(texts, TOKENIZER, labels=labels, max_length=20),
+                      brim.Dataset.from_texts([t.encode() for t in texts], TOKENIZER, labels=[str(v) for v in labels], max_length=20),
+                      brim.Dataset.from_iterable(zip(texts, labels), TOKENIZER, max_length=20),
+                      brim.Dataset.from_iterable(({"text": t, "label": v} for t, v in zip(texts, labels)), TOKENIZER, max_length=20),
+                      pickle.loads(pickle.dumps(self.rows))):
+            self.assertEqual(other.fingerprint, self.rows.fingerprint)
+            self.assertEqual(other.labels.names, ["0", "1"])
+        jsonl = brim.Dataset.from_jsonl(HERE / "data" / "train.jsonl", TOKENIZER, max_length=20)
+        self.assertEqual(jsonl.labels.names, ["neg", "pos"])
+        self.assertEqual(jsonl.tokens, self.rows.tokens)
+
+    def test_arrow(self):
+        try:
+            import pyarrow
+        except ImportError:
+            self.skipTest("pyarrow is not installed")
+        lines = [line.split(",") for line in TRAIN.read_text().splitlines()[1:]]
+        texts, labels = [t for t, _ in lines], [int(label) for _, label in lines]
+        table = pyarrow.table({"id": list(range(len(texts))), "text": texts, "label": labels})
+        chunks = pyarrow.concat_tables([table.slice(0, 7), table.slice(7, 50), table.slice(57)])
+        views = table.set_column(1, "text", table["text"].cast(pyarrow.string_view()))
+        large = table.set_column(1, "text", table["text"].cast(pyarrow.large_string()))
+        classes = table.set_column(2, "label", pyarrow.array([str(v) for v in labels]).dictionary_encode())
+        for kind in (table, chunks, views, large, classes, table.slice(0)):
+            self.assertEqual(brim.Dataset.from_arrow(kind, TOKENIZER, max_length=20).fingerprint, self.rows.fingerprint)
+        values = table.set_column(2, "label", pyarrow.array([v + 0.0 for v in labels]))
+        self.assertEqual(brim.Dataset.from_arrow(values, TOKENIZER).labels.task, "regression")
+        part = brim.Dataset.from_arrow(table.slice(10, 5), TOKENIZER, max_length=20)
+        self.assertEqual([r["ids"].tolist() for r in map(part.__getitem__, range(5))],
+                         [self.rows[i]["ids"].tolist() for i in range(10, 15)])
+        with self.assertRaises(ValueError):
+            brim.Dataset.from_arrow(table, TOKENIZER, text_column="nothing")
+        with self.assertRaises(TypeError):
+            brim.Dataset.from_arrow(table, TOKENIZER, text_column="id")
+        holes = pyarrow.table({"text": ["a", None]})
+        with self.assertRaises(brim.errors.FormatError) as caught:
+            brim.Dataset.from_arrow(holes, TOKENIZER)
+        self.assertIn("row 1", str(caught.exception))
+
+    def test_polars_and_pandas(self):
+        found = 0
+        for name in ("polars", "pandas"):
+            try:
+                frame = __import__(name).DataFrame({"text": ["a good film", "a dull plot", ""], "label": ["x", "y", "x"]})
+                frame.__arrow_c_stream__
+            except (ImportError, AttributeError):
+                continue
+            found += 1
+            rows = brim.Dataset.from_arrow(frame, TOKENIZER)
+            self.assertEqual(rows.fingerprint, brim.Dataset.from_texts(["a good film", "a dull plot", ""], TOKENIZER,
+                                                                       labels=["x", "y", "x"]).fingerprint)
+        if not found:
+            self.skipTest("neither polars nor pandas is installed")
+
+    def test_encoded_rows(self):
+        ids, offsets = [], [0]
+        for i in range(len(self.rows)):
+            ids += self.rows[i]["ids"].tolist()
+            offsets.append(len(ids))
+        labels = [self.rows[i]["label"] for i in range(len(self.rows))]
+        again = brim.Dataset.from_ids(ids, offsets, labels=labels, mapping=["0", "1"])
+        self.assertEqual(again.fingerprint, self.rows.fingerprint)
+        for wrong in ([0, 5, 3, len(ids)], [1, len(ids)], [0, len(ids) + 1]):
+            with self.assertRaises(ValueError):
+                brim.Dataset.from_ids(ids, wrong)
+        with self.assertRaises(brim.errors.UsageError):
+            brim.Dataset.from_ids([-1], [0, 1])
+
+    def test_errors_have_a_place(self):
+        path = HERE / "data" / "bad.csv"
+        path.write_text('text,label\nfine,1\n"never closed,0\n')
+        with self.assertRaises(brim.errors.FormatError) as caught:
+            brim.Dataset.from_csv(path, TOKENIZER)
+        self.assertEqual((caught.exception.file, caught.exception.line), (str(path), 3))
+        again = pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual((type(again), str(again), again.line), (type(caught.exception), str(caught.exception), 3))
+        with self.assertRaises(IndexError):
+            self.rows[len(self.rows)]
+        with self.assertRaises(TypeError):
+            self.rows.batches(batch_sise=3)
+
+    def test_excluded(self):
+        rows = brim.Dataset.from_csv(TRAIN, TOKENIZER, where={"label": "1"})
+        self.assertEqual(len(rows) + len(rows.excluded), len(self.rows))
+        self.assertEqual(rows[0]["origin"], 1)
+
+
+class Strategies(unittest.TestCase):
+    def setUp(self):
+        self.rows = brim.Dataset.from_csv(TRAIN, TOKENIZER, max_length=20)
+
+    def test_same_batches_as_the_program(self):
+        lengths = HERE / "data" / "these.txt"
+        lengths.write_text("".join(f"{n}\n" for n in self.rows.lengths.tolist()))
+        for batching in ("sequential", "random", "uniform", "sorted", "bucketed", "packed"):
+            for padding in ("none", "longest"):
+                for rank, world in ((0, 1), (1, 3)):
+                    for epoch in (0, 2):
+                        b = self.rows.batches(batching=batching, padding=padding, batch_size=8, max_tokens=80, seed=3, rank=rank,
+                                              world_size=world, read_ahead=40)
+                        want = program("plan", "--lengths", lengths, "--batching", batching, "--padding", padding, "--batch-size", 8,
+                                       "--max-tokens", 80, "--seed", 3, "--epoch", epoch, "--rank", rank, "--world-size", world,
+                                       "--read-ahead", 40, "--jsonl")
+                        b.set_epoch(epoch)
+                        self.assertEqual(rows_of(b), [w["rows"] for w in want[:-1]])
+                        b.set_epoch(epoch)
+                        self.assertEqual(f"{b.ledger()['hash']:016x}", want[-1]["summary"]["hash"])
+
+    def test_epochs_and_length(self):
+        b = self.rows.batches(batch_size=10)
+        first, second = rows_of(b), rows_of(b)
+        self.assertEqual((len(b), b.epoch), (10, 2))
+        self.assertNotEqual(first, second)
+        self.assertEqual(sorted(sum(first, [])), sorted(sum(second, [])))
+        b.set_epoch(0)
+        self.assertEqual(rows_of(b), first)
+
+    def test_padded_and_ragged(self):
+        for batch in self.rows.batches(batch_size=7, padding="longest", pad_to_multiple_of=8):
+            p = {k: v.tolist() for k, v in batch.padded().items()}
+            self.assertEqual(batch.width % 8, 0)
+            for i, row in enumerate(batch.rows.tolist()):
+                ids = self.rows[row]["ids"].tolist()
+                self.assertEqual(p["input_ids"][i], ids + [0] * (batch.width - len(ids)))
+                self.assertEqual(p["attention_mask"][i], [1] * len(ids) + [0] * (batch.width - len(ids)))
+                self.assertEqual(p["labels"][i], int(self.rows[row]["label"]))
+        for batch in self.rows.batches(batch_size=7):
+            r = batch.ragged()
+            self.assertEqual(r["input_ids"].shape, (1, batch.tokens))
+            at = r["cu_seq_lens_q"].tolist()
+            flat, positions = r["input_ids"].tolist()[0], r["position_ids"].tolist()[0]
+            for i, row in enumerate(batch.rows.tolist()):
+                self.assertEqual(flat[at[i]:at[i + 1]], self.rows[row]["ids"].tolist())
+                self.assertEqual(positions[at[i]:at[i + 1]], list(range(at[i + 1] - at[i])))
+            self.assertEqual(r["max_length_k"], max(b - a for a, b in zip(at, at[1:])))
+
+    def test_regression_labels_are_floats(self):
+        rows = brim.Dataset.from_files(HERE / "data" / "train.tsv", TOKENIZER)
+        batch = next(iter(rows.batches(batch_size=4)))
+        self.assertEqual(batch.ragged()["labels"].format, "f")
+        self.assertAlmostEqual(batch.labels[0], rows[batch.rows[0]]["label"], 6)
+
+    def test_resume_at_every_batch(self):
+        make = lambda: self.rows.batches(batch_size=9, batching="sorted", seed=5)
+        one = make()
+        want = [(b.epoch, b.index, b.rows.tolist()) for _ in range(3) for b in one]
+        for stop in range(0, len(want), 3):
+            before, got = make(), []
+            for _ in range(3):
+                for batch in before:
+                    got.append((batch.epoch, batch.index, batch.rows.tolist()))
+                    if len(got) == stop:
+                        break
+                if len(got) >= stop:
+                    break
+            state = before.state_dict() if stop else make().state_dict()
+            for through in (lambda s: json.loads(json.dumps(s)), lambda s: pickle.loads(pickle.dumps(s))):
+                after = make()
+                after.load_state_dict(through(state))
+                rest = []
+                while len(rest) < len(want) - stop:
+                    rest += [(b.epoch, b.index, b.rows.tolist()) for b in after]
+                self.assertEqual(want[:stop] + rest, want)
+
+    def test_states_of_others_are_refused(self):
+        state = self.rows.batches(batch_size=9).state_dict()
+        with self.assertRaises(brim.errors.MismatchError) as caught:
+            self.rows.batches(batch_size=8).load_state_dict(state)
+        self.assertIn("batch_size", str(caught.exception))
+        fewer = brim.Dataset.from_csv(HERE / "data" / "test.csv", TOKENIZER)
+        with self.assertRaises(brim.errors.MismatchError):
+            fewer.batches(batch_size=9).load_state_dict(state)
+
+    def test_ranks_share_a_step(self):
+        whole = rows_of(self.rows.batches(batch_size=12, seed=1))
+        parts = [rows_of(self.rows.batches(batch_size=12, seed=1, rank=r, world_size=4)) for r in range(4)]
+        self.assertEqual({len(p) for p in parts}, {len(whole)})
+        self.assertEqual([sorted(sum((p[i] for p in parts), [])) for i in range(len(whole))], [sorted(w) for w in whole])
+
+    def test_rows_for_and_key(self):
+        b = self.rows.batches(rows_for=lambda longest: 100 // longest, batching="sorted", padding="longest")
+        for batch in b:
+            self.assertLessEqual(len(batch) * batch.width, max(100, batch.width))
+        with self.assertRaises(ValueError):
+            self.rows.batches(rows_for=lambda longest: "many")
+        key = [1 + i % 5 for i in range(len(self.rows))]
+        for batch in self.rows.batches(key=key, batching="sorted", batch_size=8, padding="longest"):
+            kinds = [key[r] for r in batch.rows.tolist()]
+            self.assertLessEqual(max(kinds) - min(kinds), 1)
+            self.assertEqual(batch.width, max(len(self.rows[r]["ids"]) for r in batch.rows.tolist()))
+
+    def test_order_restored(self):
+        values, rows = [], []
+        for batch in self.rows.batches(batch_size=9, batching="uniform"):
+            rows += batch.rows.tolist()
+            values += [r * 10 for r in batch.rows.tolist()]
+        self.assertEqual(brim.restore_order(values, rows), [10 * i for i in range(len(self.rows))])
+
+    def test_arrays_share_memory(self):
+        try:
+            import numpy
+        except ImportError:
+            self.skipTest("numpy is not installed")
+        batch = next(iter(self.rows.batches(batch_size=5)))
+        a, b = numpy.asarray(batch.ids), numpy.from_dlpack(batch.ids)
+        self.assertEqual(a.__array_interface__["data"][0], b.__array_interface__["data"][0])
+        self.assertEqual(a.dtype, numpy.int32)
+        ids = a.tolist()
+        del batch
+        self.assertEqual(b.tolist(), ids)
+        lengths = numpy.asarray(self.rows.lengths)
+        self.assertFalse(lengths.flags.writeable)
+        with self.assertRaises(BufferError):
+            numpy.from_dlpack(self.rows.lengths)
+
+
+class Streams(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.shards = HERE / "shards"
+        subprocess.run([PROGRAM, "shard", str(TRAIN), "--records", "14", "-o", str(cls.shards)], check=True, capture_output=True)
+
+    def open(self, **options):
+        given = {"labels": ["0", "1"], "max_length": 16, "batch_size": 5, "batching": "bucketed", "window": 30, **options}
+        return brim.data.stream(self.shards, TOKENIZER, **given)
+
+    def keys(self, stream, count):
+        out = []
+        for batch in stream:
+            out.append((batch.epoch, batch.rows.tolist(), batch.labels.tolist()))
+            if len(out) == count:
+                break
+        return out
+
+    def test_finite_begins_anew(self):
+        s = self.open(epochs=1)
+        first, second = self.keys(s, -1), self.keys(s, -1)
+        self.assertEqual(first, second)
+        self.assertEqual(sum(len(r) for _, r, _ in first), 96)
+
+    def test_endless_goes_on(self):
+        a, b = self.open(), self.open(prefetch=0, runtime=brim.Runtime(1))
+        want = self.keys(a, 60)
+        self.assertEqual(self.keys(b, 25) + self.keys(b, 35), want)
+        self.assertGreater(want[-1][0], 1)
+
+    def test_resume_at_every_batch(self):
+        want = self.keys(self.open(), 45)
+        for stop in range(1, 45, 4):
+            before, after = self.open(), self.open(prefetch=0)
+            self.keys(before, stop)
+            after.load_state_dict(json.loads(json.dumps(before.state_dict())))
+            self.assertEqual(self.keys(after, 45 - stop), want[stop:])
+            self.assertEqual(self.keys(pickle.loads(pickle.dumps(before)), 45 - stop), want[stop:])
+
+    def test_facts(self):
+        s = self.open(epochs=1)
+        self.keys(s, 3)
+        self.assertEqual(len(s.files), 7)
+        self.assertGreater(s.memory, 0)
+        self.assertEqual(s.ledger()["rows_yielded"], 15)
+        s.close()
+        with self.assertRaises(brim.errors.MismatchError):
+            self.open(batch_size=6).load_state_dict(self.open().state_dict())
+
+    def test_after_a_fork(self):
+        s = self.open()
+        want = self.keys(self.open(), 4)
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                os.write(write, json.dumps(self.keys(s, 4)).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as answer:
+            self.assertEqual([tuple(k) for k in json.load(answer)], want)
+        os.waitpid(child, 0)
+
+
+class Processes(unittest.TestCase):
+    def test_forked_children_use_datasets(self):
+        rows = brim.Dataset.from_csv(TRAIN, TOKENIZER)
+        want = rows_of(rows.batches(batch_size=6))
+        read, write = os.pipe()
+        child = os.fork()
+        if child == 0:
+            try:
+                texts = TOKENIZER.encode_batch(["a good film"] * 500).offsets.tolist()[-1]
+                os.write(write, json.dumps([rows_of(rows.batches(batch_size=6)), texts]).encode())
+            finally:
+                os._exit(0)
+        os.close(write)
+        with os.fdopen(read) as answer:
+            self.assertEqual(json.load(answer), [want, 2500])
+        os.waitpid(child, 0)
+
+    def test_threads_share_datasets(self):
+        rows = brim.Dataset.from_csv(TRAIN, TOKENIZER)
+        want = rows_of(rows.batches(batch_size=6))
+        got = []
+        threads = [threading.Thread(target=lambda: got.append(rows_of(rows.batches(batch_size=6)))) for _ in range(6)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        self.assertEqual(got, [want] * 6)
+
+    def test_ctrl_c_while_reading(self):
+        """Ctrl-C stops a long read and the process lives on."""
+        code = ("import os, signal, threading, brim\n"
+                f"t = brim.Tokenizer({str(HERE / 'model')!r})\n"
+                "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+                "try:\n    brim.Dataset.from_texts(['a good film ' * 200] * 3_000_000, t)\n"
+                "except KeyboardInterrupt:\n    print('stopped', len(brim.Dataset.from_texts(['a'], t)))\n")
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.stdout, "stopped 1\n", done.stderr)
+
+    def test_interpreters(self):
+        """Another interpreter of the same process has a brim of its own."""
+        try:
+            import _xxsubinterpreters as interpreters
+        except ImportError:
+            try:
+                import _interpreters as interpreters
+            except ImportError:
+                self.skipTest("this Python has no interpreters module")
+        other = interpreters.create()
+        paths = [p for p in sys.path]
+        code = f"import sys; sys.path[:] = {paths!r}\nimport brim\nassert brim.Tokenizer({str(HERE / 'model')!r}).encode('a good film').length == 5"
+        problem = interpreters.run_string(other, code)
+        interpreters.destroy(other)
+        self.assertIsNone(problem)
+        self.assertEqual(TOKENIZER.encode("a good film").length, 5)
+
+    def test_no_leaks(self):
+        """A million batches take no more memory than a hundred thousand."""
+        rows = brim.Dataset.from_texts(["a good film", "dull"] * 4, TOKENIZER)
+        plan = rows.batches(batch_size=8)
+
+        def pages():
+            with open("/proc/self/statm") as f:
+                return int(f.read().split()[1])
+
+        core, fill = plan.plan(0)._core, rows._core
+        many = int(os.environ.get("BRIM_LEAK_BATCHES", "1000000"))
+        for i in range(many):
+            batch = core.batch(fill, 0, 0, 0)
+            batch.ids, batch.labels
+            if i % 16 == 0:
+                batch.padded(0, 0), batch.flat()
+            if i == many // 10:
+                before = pages()
+        self.assertLess(pages() - before, 256)
+
+
+if __name__ == "__main__":
+    case.main()

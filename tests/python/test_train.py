@@ -1,0 +1,152 @@
+"""Training from Python: the program's weights, events, interruption, resume, other programs' folders."""
+import filecmp
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+import brim
+import case
+
+HERE = case.folder()
+MODEL, TRAIN, TEST = HERE / "model", HERE / "data" / "train.csv", HERE / "data" / "test.csv"
+
+
+class Training(unittest.TestCase):
+    def test_as_the_program(self):
+        """The same weights as `brim train` writes."""
+        import shutil
+        program = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
+        subprocess.run([program, "train", "--model", str(MODEL), "--train", str(TRAIN), "--eval", str(TEST), "--output", str(HERE / "c"),
+                        "--epochs", "2", "--lr", "1e-3", "--batch-size", "8", "--quiet"], check=True)
+        result = brim.train(MODEL, TRAIN, eval=TEST, output=HERE / "py", epochs=2, lr=1e-3, batch_size=8)
+        self.assertTrue(filecmp.cmp(HERE / "c" / "model.safetensors", HERE / "py" / "model.safetensors", shallow=False))
+        self.assertEqual((result.steps, result.rows), (24, 192))
+        self.assertEqual(len(result.evaluations), 2)
+        self.assertTrue(math.isfinite(result.loss))
+        self.assertEqual(result.best_metric, max(e["accuracy"] for e in result.evaluations))
+
+    def test_events(self):
+        seen = []
+        brim.train(MODEL, TRAIN, max_steps=3, on_event=lambda kind, fields: seen.append((kind, fields)) and None)
+        steps = [f for k, f in seen if k == "step"]
+        self.assertEqual([f["step"] for f in steps], [1, 2, 3])
+        self.assertEqual((seen[0][0] in ("start", "progress"), "end" in [k for k, _ in seen]), (True, True))
+        self.assertTrue(all(math.isfinite(f["loss"]) for f in steps))
+
+    def test_events_one_by_one(self):
+        kinds = [e.kind for e in brim.train_events(MODEL, TRAIN, max_steps=3)]
+        self.assertEqual(kinds.count("step"), 3)
+        self.assertEqual(kinds[-1], "result")
+        for event in brim.train_events(MODEL, TRAIN, epochs=50):
+            if event.kind == "step" and event.fields["step"] == 2:
+                break
+        self.assertLess(threading.active_count(), 3)
+
+    def test_exceptions_of_callbacks(self):
+        def listen(kind, fields):
+            if kind == "step" and fields["step"] == 2:
+                raise KeyError("mine")
+
+        with self.assertRaises(KeyError) as caught:
+            brim.train(MODEL, TRAIN, on_event=listen)
+        self.assertEqual(caught.exception.args, ("mine",))
+
+    def test_stop_and_resume(self):
+        """A run that is stopped and resumed has the weights of one that was not."""
+        options = {"epochs": 2, "lr": 1e-3, "batch_size": 8, "seed": 5}
+        brim.train(MODEL, TRAIN, output=HERE / "whole", **options)
+        with self.assertRaises(brim.errors.Cancelled):
+            brim.train(MODEL, TRAIN, output=HERE / "cut", on_event=lambda k, f: k == "step" and f["step"] == 7, **options)
+        result = brim.train(MODEL, TRAIN, output=HERE / "cut", resume=True, **options)
+        self.assertTrue(result.resumed)
+        self.assertTrue(filecmp.cmp(HERE / "whole" / "model.safetensors", HERE / "cut" / "model.safetensors", shallow=False))
+
+    def test_ctrl_c(self):
+        """Ctrl-C in the middle of training writes a checkpoint and raises KeyboardInterrupt."""
+        code = (f"import brim\ntry:\n    brim.train({str(MODEL)!r}, {str(TRAIN)!r}, output={str(HERE / 'ctrl')!r}, epochs=5000,"
+                " on_event=lambda k, f: print(k, flush=True) if k == 'step' else None)\n"
+                "except KeyboardInterrupt:\n    print('stopped')\n")
+        child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        time.sleep(0.2)
+        child.send_signal(signal.SIGINT)
+        out, _ = child.communicate(timeout=120)
+        self.assertTrue(out.endswith("stopped\n"))
+        self.assertTrue(list((HERE / "ctrl" / "checkpoints").glob("step-*")))
+
+    def test_wrong_use(self):
+        with self.assertRaises(TypeError) as caught:
+            brim.train(MODEL, TRAIN, learning=3)
+        self.assertIn("learning", str(caught.exception))
+        with self.assertRaises(brim.errors.UsageError):
+            brim.train(MODEL, TRAIN, lr=float("nan"))
+        with self.assertRaises(brim.errors.FileError):
+            brim.train("/nowhere", TRAIN)
+        with self.assertRaises(ValueError):
+            brim.train(MODEL, brim.Dataset.from_texts(["a"], brim.Tokenizer(MODEL)))
+
+
+class Models(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.trained = HERE / "run"
+        brim.train(MODEL, TRAIN, output=cls.trained, epochs=3, lr=2e-3, batch_size=8)
+        cls.model = brim.Model(cls.trained)
+
+    def test_predict(self):
+        texts = [line.split(",")[0] for line in TEST.read_text().splitlines()[1:]]
+        out = self.model.predict(texts)
+        self.assertEqual(len(out), len(texts))
+        self.assertTrue(all(abs(sum(p.scores) - 1) < 1e-9 and p.label in ("0", "1") for p in out))
+        again = self.model.logits(texts, batching="sequential", padding="longest", batch_size=3).tolist()
+        for a, b in zip(self.model.logits(texts).tolist(), again):
+            self.assertLess(max(abs(x - y) for x, y in zip(a, b)), 1e-5)
+        self.assertEqual(self.model.logits(TEST).tolist(), self.model.logits(texts).tolist())
+
+    def test_evaluate(self):
+        found = self.model.evaluate(TEST)
+        self.assertEqual(found["rows"], 24)
+        self.assertTrue(0 <= found["accuracy"] <= 1)
+        self.assertNotIn("rmse", found)
+        rows = brim.Dataset.from_csv(TEST, self.model.tokenizer, labels=self.model.labels)
+        self.assertEqual(self.model.evaluate(rows)["loss"], found["loss"])
+
+    def test_save_and_load(self):
+        self.model.save(HERE / "copy")
+        again = brim.Model(HERE / "copy")
+        self.assertEqual(again.logits(["a good film"]).tolist(), self.model.logits(["a good film"]).tolist())
+        self.assertEqual(again.labels.names, ["0", "1"])
+
+    def test_weights_in_place(self):
+        model = brim.Model(self.trained)
+        before = model.logits(["a good film"]).tolist()
+        bias = memoryview(model.parameters()["classifier.bias"])
+        bias[0] += 1.0
+        model.written()
+        after = model.logits(["a good film"]).tolist()
+        self.assertAlmostEqual(after[0][0], before[0][0] + 1, 5)
+
+    def test_one_thread_at_a_time(self):
+        refused = []
+
+        def listen(kind, fields):
+            if kind == "step":
+                try:
+                    self.model.logits(["a"])
+                except RuntimeError as error:
+                    refused.append(str(error))
+                return True
+
+        with self.assertRaises(brim.errors.Cancelled):
+            brim.train(self.model, TRAIN, on_event=listen)
+        self.assertEqual(len(refused), 1)
+
+
+if __name__ == "__main__":
+    case.main()
