@@ -42,7 +42,8 @@ typedef struct brim_train_options {
   uint64_t seed;               /* of dropout; the plan's order has its own in plan.seed */
   const char *output;          /* RUN folder; NULL: nothing is written */
   const char *options_json;    /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
-  brim_event_fn event;
+  brim_event_fn event;         /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished, checkpoint
+                                  written; any other status ends it there and then */
   void *event_context;
   brim_group group;            /* zero: single */
   brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */

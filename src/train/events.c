@@ -27,6 +27,10 @@ static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim
   if (!t->options.event)
     return BRIM_OK;
   int status = t->options.event(t->options.event_context, event);
+  if (status == BRIM_E_CANCELLED) { /* what is under way ends as after Ctrl-C, with a checkpoint */
+    brim_runtime_cancel(t->runtime);
+    return BRIM_OK;
+  }
   return status ? brim_error_set(err, status, "the run was stopped by the program that started it") : BRIM_OK;
 }
 

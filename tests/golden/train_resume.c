@@ -10,7 +10,7 @@ enum { STEPS = 12 };
 static const char *model_folder;
 static bool with_methods; /* runs freeze, and keep checkpoints of activations */
 
-/* ---- an event callback that cancels ------------------------------------------------------------------------ */
+/* ---- an event callback that cancels, one way or the other --------------------------------------------------- */
 
 typedef struct canceller {
   brim_runtime *runtime;
@@ -26,6 +26,8 @@ static int cancel_at(void *context, const brim_event *event) {
     c->last = step->integer;
   bool hit = c->at_eval ? phase && strcmp(phase->text, "evaluate") == 0 && c->last == c->step
                         : strcmp(event->kind, "step") == 0 && step->integer == c->step;
+  if (hit && c->step % 2) /* the other way */
+    return BRIM_E_CANCELLED;
   if (hit)
     brim_runtime_cancel(c->runtime);
   return 0;
