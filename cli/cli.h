@@ -12,6 +12,7 @@ typedef struct cli_call {
   const cli_values *values; /* of arguments */
   brim_runtime *runtime;
   brim_progress *progress;
+  brim_tensorboard *tensorboard; /* of `brim train`, NULL elsewhere */
   brim_error error;
   char hint[320]; /* what to say behind "interrupted" */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */

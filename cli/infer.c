@@ -25,7 +25,7 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
                                     .batching = BRIM_SORTED,
                                     .event = cli_progress,
                                     .event_context = cli};
-  if (!brim_padding_parse(v->padding, &in->options.padding))
+  if (v->padding && !brim_padding_parse(v->padding, &in->options.padding))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", v->padding);
   int status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &in->model, &cli->error);
   if (!status)
@@ -38,8 +38,8 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
     status = cli_check_vocabulary(cli, in->tokenizer, brim_model_vocab_size(in->model));
   if (status)
     return status;
-  cli_dataset_request request = {.paths = cli->arguments.operands,
-                                 .path_count = cli->arguments.operand_count,
+  cli_dataset_request request = {.paths = in->paths ? in->paths : cli->arguments.operands,
+                                 .path_count = in->paths ? in->path_count : cli->arguments.operand_count,
                                  .tokenizer = in->tokenizer,
                                  .max_length = max_length,
                                  .need_label = need_label,

@@ -10,9 +10,11 @@ typedef struct cli_inference {
   brim_model *model;
   brim_dataset *dataset;
   brim_eval_options options;
+  const char *const *paths; /* of the rows; NULL: the operands */
+  int path_count;
 } cli_inference;
 
-/* Loads model, tokenizer and the operands' rows. Zero *in first; close it in any case. */
+/* Loads model, tokenizer and rows. Zero *in first; close it in any case. */
 int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label);
 void cli_inference_close(cli_inference *in);
 

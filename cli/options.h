@@ -76,6 +76,10 @@ typedef struct cli_values {
   const char *compared;
   /* inspect */
   const char *batch, *hyperparameters;
+  /* report */
+  cli_list data;
+  const char *csv, *html;
+  int64_t samples;
   /* help */
   bool manual, markdown;
 } cli_values;

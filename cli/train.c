@@ -6,12 +6,13 @@
 #include "commands.h"
 #include "folds.h"
 #include "profile.h"
+#include "views.h"
 
 static const cli_option options[] = {
     HEADING("What to train"),
     CLI_OPTIONS_JOB_INPUT,
     TEXT("output", output, "RUN", .letter = 'o', .required = true,
-         .help = "folder of the run: log.jsonl, checkpoints, and the model at the end"),
+         .help = "folder of the run: log.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
     CLI_OPTIONS_JOB_TASK,
     LIST("labels", labels, "NAME", .shown = "found by a pass over --train",
          .help = "with --stream: the classes in the order of their ids, each given by itself"),
@@ -87,6 +88,8 @@ static int on_event(void *context, const brim_event *event) {
     note_eval(cli, event);
   if (strcmp(event->kind, "fold") == 0)
     note_fold(cli, event);
+  if (cli->tensorboard)
+    brim_tensorboard_event(cli->tensorboard, event);
   return brim_progress_event(cli->progress, event);
 }
 
@@ -126,11 +129,15 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
 }
 
 static int train(cli_call *cli, cli_job *job) {
-  brim_train_result result;
-  int status = job->feed ? brim_train_feed(cli->runtime, job->model, job->tokenizer, job->feed, job->evals, job->eval_count,
-                                           &job->options, &result, &cli->error)
-                         : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
-                                      &job->options, &result, &cli->error);
+  brim_train_result result = {0};
+  int status = cli_views_open(cli);
+  if (status)
+    return status;
+  status = job->feed ? brim_train_feed(cli->runtime, job->model, job->tokenizer, job->feed, job->evals, job->eval_count,
+                                       &job->options, &result, &cli->error)
+                     : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
+                                  &job->options, &result, &cli->error);
+  cli_views_close(cli, !status || result.interrupted);
   if (status == BRIM_E_CANCELLED && result.interrupted)
     snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", cli->values->output);
   if (status)

@@ -96,6 +96,39 @@ BRIM_API void brim_page_blocks(brim_page *page, brim_caption caption, const brim
 typedef struct brim_venn { const char *left, *right; uint64_t left_only, both, right_only; } brim_venn;
 BRIM_API void brim_page_venn(brim_page *page, brim_caption caption, const brim_venn *venn);
 
+/* ---- logs of events --------------------------------------------------------------------------------------- */
+
+/* A file of events, one JSON object a line ({"event":"step","step":1,"loss":0.7}), as columns: RUN/log.jsonl. Members of objects
+ * within are named with a point between ("options.batch_size"), arrays are kept as JSON text. A last line without its end is being
+ * written and is left out; anything else that is no event is BRIM_E_FORMAT with its line. Immutable. */
+typedef struct brim_event_log brim_event_log;
+BRIM_API int brim_event_log_read(brim_runtime *runtime, const char *path, brim_event_log **out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_event_log_free(brim_event_log *log);
+/* Events of a kind; 0 if there are none. */
+BRIM_API size_t brim_event_log_count(const brim_event_log *log, const char *kind);
+/* Names of the fields that events of the kind have, in the order in which they came up; NULL behind the last. */
+BRIM_API const char *brim_event_log_field(const brim_event_log *log, const char *kind, size_t index);
+/* A field of all events of the kind, in order: [count], NaN where it is absent or no number (true is 1); NULL if none has it. */
+BRIM_API const double *brim_event_log_numbers(const brim_event_log *log, const char *kind, const char *field);
+/* A string (decoded) or array (JSON) of event `index` of the kind; NULL if it is something else. */
+BRIM_API const char *brim_event_log_text(const brim_event_log *log, const char *kind, size_t index, const char *field);
+/* CSV: a line an event of the kinds "step", "eval" and "epoch" in the file's order, a column a field that one of them has, behind
+ * `run` (the name given) and `event`. The first line has the names; what an event does not have is empty. */
+BRIM_API void brim_event_log_csv(const brim_event_log *const *logs, const char *const *names, int count, brim_text *out);
+
+/* ---- TensorBoard ------------------------------------------------------------------------------------------ */
+
+/* Writes events as scalars into folder/events.out.tfevents.SECONDS.brim, for TensorBoard to watch: the numbers of "step" events as
+ * train/FIELD, of "eval" events as eval/NAME/FIELD, at their step. A file is begun by the first of them and replaces those of an earlier
+ * run; after a "resume" event it is another file beside them, which takes back what they say of later steps. Nothing is written
+ * to a NULL folder. */
+typedef struct brim_tensorboard brim_tensorboard;
+BRIM_API int brim_tensorboard_new(brim_runtime *runtime, const char *folder, brim_tensorboard **out, brim_error *err) BRIM_CHECK;
+/* A brim_event_fn that always returns BRIM_OK: after a failure nothing more is written, and close tells. */
+BRIM_API int brim_tensorboard_event(void *tensorboard, const brim_event *event);
+/* Frees it in any case; the first failure, if there was one. */
+BRIM_API int brim_tensorboard_close(brim_tensorboard *tensorboard, brim_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -6,6 +6,8 @@
 #include "base/number.h"
 #include "report/page.h"
 
+enum { AXIS_COLUMNS = 50 }; /* room for an axis's title */
+
 /* The smallest of 1, 2, 5 times a power of ten that is not below `value`. */
 static double round_up(double value) {
   const double power = pow(10, floor(log10(value)));
@@ -113,10 +115,9 @@ void brim_axes_draw(brim_text *out, const brim_scale *x, const brim_scale *y, co
     put_tick_y(out, y, y->ticks[i]);
   for (int i = 0; x && i < x->tick_count; i++)
     put_tick_x(out, x, x->ticks[i]);
-  brim_text_string(out, "<text class=\"soft end\" x=\"348\" y=\"218\">");
-  brim_markup_fitted(out, x_title ? x_title : "", 48);
-  brim_text_printf(out, "</text><text class=\"soft mid\" transform=\"translate(10 %d) rotate(-90)\">",
-                   (PLOT_TOP + PLOT_BOTTOM) / 2);
-  brim_markup_fitted(out, y_title ? y_title : "", 28);
+  brim_text_printf(out, "<text class=\"soft end\" x=\"%d\" y=\"%d\">", PLOT_RIGHT, PLOT_BOTTOM + 34);
+  brim_markup_fitted(out, x_title ? x_title : "", AXIS_COLUMNS);
+  brim_text_string(out, "</text><text class=\"soft\" x=\"2\" y=\"11\">");
+  brim_markup_fitted(out, y_title ? y_title : "", AXIS_COLUMNS);
   brim_text_string(out, "</text>\n");
 }

@@ -4,7 +4,7 @@
 #include "brim/report.h"
 
 /* The room of a chart within its picture. */
-enum { PLOT_LEFT = 46, PLOT_RIGHT = 348, PLOT_TOP = 10, PLOT_BOTTOM = 184, PLOT_HEIGHT = 224 };
+enum { PLOT_LEFT = 46, PLOT_RIGHT = 348, PLOT_TOP = 24, PLOT_BOTTOM = 184, PLOT_HEIGHT = 224 };
 
 enum { MOST_TICKS = 12 };
 

@@ -45,9 +45,40 @@ static int write_page(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+static int read_log(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_event_log *log;
+  brim_text csv;
+  const char *name = "run";
+  int status = brim_event_log_read(runtime, context, &log, err);
+  if (status)
+    return status;
+  brim_text_init(&csv, runtime);
+  brim_event_log_csv((const brim_event_log *const *)&log, &name, 1, &csv);
+  status = brim_text_status(&csv, err);
+  brim_text_free(&csv);
+  brim_event_log_free(log);
+  return status;
+}
+
+static int write_tensorboard(brim_runtime *runtime, void *context, brim_error *err) {
+  const brim_field fields[] = {{.name = "step", .kind = BRIM_VALUE_INT, .integer = 1},
+                               {.name = "loss", .kind = BRIM_VALUE_REAL, .real = 0.5}};
+  brim_tensorboard *t;
+  int status = brim_tensorboard_new(runtime, context, &t, err);
+  if (status)
+    return status;
+  brim_tensorboard_event(t, &(brim_event){"step", fields, 2});
+  brim_tensorboard_event(t, &(brim_event){"eval", fields, 2});
+  return brim_tensorboard_close(t, err);
+}
+
 int main(void) {
   snprintf(path, sizeof path, "%s/page.html", scratch_folder());
   fault_check("a page", 1, write_page, whole_or_absent, NULL);
   ok(access(path, F_OK) == 0, "and at last it is there");
+  fault_check("a log", 1, read_log, NULL,
+              (void *)scratch_write("log.jsonl", "{\"event\":\"start\",\"a\":{\"b\":\"c\"}}\n{\"event\":\"step\",\"loss\":1}\n"
+                                                 "{\"event\":\"step\",\"step\":1,\"list\":[1]}\n"));
+  fault_check("TensorBoard", 1, write_tensorboard, NULL, (void *)scratch_file("tensorboard"));
   return tap_done();
 }

@@ -138,7 +138,7 @@ static void small_pictures(void) {
   const int32_t lengths[] = {2, 4};
   brim_text_clear(&page->out);
   brim_page_blocks(page, (brim_caption){"batch", NULL}, &(brim_block){lengths, 2, 4}, 1, 4);
-  ok(strstr(body(page), "<path class=\"waste\" d=\"M64.12 97.0V10.0h114.28V97.0z\"/>") != NULL,
+  ok(strstr(body(page), "<path class=\"waste\" d=\"M64.12 104.0V24.0h114.28V104.0z\"/>") != NULL,
      "padding stands on the text, up to the width");
   ok(strstr(body(page), "<bdi>6</bdi></td><td class=\"n\"><bdi>8</bdi></td><td class=\"n\"><bdi>25.0 %</bdi>") != NULL,
      "tokens, slots and their difference");
@@ -146,7 +146,7 @@ static void small_pictures(void) {
   const brim_series series = {"s", x, y, 3};
   brim_text_clear(&page->out);
   brim_page_chart(page, (brim_caption){"line", NULL}, &(brim_chart){.series = &series, .series_count = 1});
-  ok(strstr(body(page), "<path class=\"l c0\" d=\"M46.0 184.0 348.0 10.0\"/>") != NULL, "a line passes over what is no number");
+  ok(strstr(body(page), "<path class=\"l c0\" d=\"M46.0 184.0 348.0 24.0\"/>") != NULL, "a line passes over what is no number");
   brim_page_free(page);
 }
 

@@ -1,0 +1,91 @@
+/* brim report: what runs did, as a page or a table. */
+#include "commands.h"
+#include "run_report.h"
+
+static const cli_option options[] = {
+    HEADING("What to show"),
+    TEXT("output", output, "FILE", .letter = 'o', .shown = "RUN/report.html of a single run",
+         .help = "the page: one file that needs no network; complete or absent"),
+    LIST("data", data, "DATA",
+         .help = "labelled rows that the run's model predicts: confusion or scatter, and the most wrong with their texts; may be "
+                 "given several times"),
+    TEXT("csv", csv, "FILE", .help = "the steps, evaluations and epochs of all runs as one table; - is standard output"),
+    CLI_OPTION_LABEL,
+    CLI_OPTIONS_COLUMNS,
+    CLI_OPTIONS_GENERAL,
+    {0},
+};
+
+static int write_csv(cli_call *cli, const cli_runs *runs) {
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  brim_event_log_csv((const brim_event_log *const *)runs->logs, runs->names, runs->count, &out);
+  int status = cli_write(cli, cli->values->csv, &out);
+  brim_text_free(&out);
+  return status;
+}
+
+/* The rows of --data, predicted by the model in the run's folder. */
+static int add_predictions(cli_call *cli, brim_page *page) {
+  const cli_list *data = &cli->values->data;
+  cli_inference in = {.paths = data->items, .path_count = data->count};
+  cli->arguments.values.model = cli->arguments.operands[0];
+  int status = cli_inference_open(cli, &in, true);
+  if (!status)
+    status = cli_page_predictions(cli, page, &in, data->items, data->count);
+  cli_inference_close(&in);
+  return status;
+}
+
+static int write_page(cli_call *cli, const cli_runs *runs) {
+  brim_page *page = NULL;
+  char path[4096];
+  const char *given = cli->values->output;
+  snprintf(path, sizeof path, "%s/report.html", runs->names[0]);
+  int status = brim_page_new(cli->runtime, runs->count == 1 ? runs->names[0] : "Runs side by side", &page, &cli->error);
+  if (!status)
+    status = cli_page_runs(cli, page, runs);
+  if (!status && cli->values->data.count)
+    status = add_predictions(cli, page);
+  if (!status)
+    status = cli_page_settings(cli, page, runs);
+  if (!status)
+    status = brim_page_write(page, given ? given : path, &cli->error);
+  if (!status)
+    cli_note(cli, "the report is in %s", given ? given : path);
+  brim_page_free(page);
+  return status;
+}
+
+static int run(cli_call *cli) {
+  const cli_values *v = cli->values;
+  const int count = cli->arguments.operand_count;
+  cli_runs runs = {0};
+  if (count > 1 && v->data.count)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--data: for the report of one run, not of %d", count);
+  if (count > 1 && !v->output && !v->csv)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "where should the report of %d runs go? --output FILE", count);
+  int status = cli_runs_open(cli, cli->arguments.operands, count, &runs);
+  if (!status && v->csv)
+    status = write_csv(cli, &runs);
+  if (!status && (v->output || !v->csv))
+    status = write_page(cli, &runs);
+  cli_runs_close(&runs);
+  return status;
+}
+
+const cli_command cli_report = {
+    .name = "report",
+    .summary = "a page about one or several runs: curves, evaluations, the most wrong examples",
+    .operands = "RUN...",
+    .least_operands = 1,
+    .most_operands = CLI_MOST_RUNS,
+    .description =
+        "Reads RUN/log.jsonl and writes one HTML file with the curves of all runs side by side, their evaluations, options and "
+        "environment. `brim train` ends with the same page in RUN/report.html. With --data the run's model predicts these rows, "
+        "and "
+        "the page shows the confusion (or values over labels) and the texts that it is most wrong about.",
+    .options = options,
+    .example = "brim report run --data test.csv -o report.html",
+    .run = run,
+};

@@ -1,0 +1,357 @@
+#include "run_report.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int no_memory(cli_call *cli) {
+  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the report");
+}
+
+int cli_runs_open(cli_call *cli, const char *const *folders, int count, cli_runs *runs) {
+  char path[4096];
+  if (count > CLI_MOST_RUNS)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%d runs: at most %d fit a report", count, CLI_MOST_RUNS);
+  for (int i = 0; i < count; i++) {
+    if ((size_t)snprintf(path, sizeof path, "%s/log.jsonl", folders[i]) >= sizeof path)
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "the name of a run is too long");
+    int status = brim_event_log_read(cli->runtime, path, &runs->logs[i], &cli->error);
+    if (status)
+      return status;
+    runs->names[i] = folders[i];
+    runs->count++;
+    if (!brim_event_log_count(runs->logs[i], "step"))
+      return brim_error_at(&cli->error, BRIM_E_MISMATCH, path, 0, -1, "there is no step in it: the run has not begun");
+  }
+  return BRIM_OK;
+}
+
+void cli_runs_close(cli_runs *runs) {
+  for (int i = 0; i < runs->count; i++)
+    brim_event_log_free(runs->logs[i]);
+  runs->count = 0;
+}
+
+/* ---- key figures ------------------------------------------------------------------------------------------ */
+
+enum { MOST_FIGURES = 8 };
+
+static double last_of(const brim_event_log *log, const char *kind, const char *field) {
+  const double *values = brim_event_log_numbers(log, kind, field);
+  const size_t count = brim_event_log_count(log, kind);
+  return values && count ? values[count - 1] : (double)NAN;
+}
+
+static double sum_of(const brim_event_log *log, const char *field) {
+  const double *values = brim_event_log_numbers(log, "step", field);
+  double sum = 0;
+  for (size_t i = 0; values && i < brim_event_log_count(log, "step"); i++)
+    sum += isfinite(values[i]) ? values[i] : 0;
+  return sum;
+}
+
+static void put_figures(brim_page *page, const brim_event_log *log) {
+  char text[MOST_FIGURES][48];
+  const char *names[MOST_FIGURES], *values[MOST_FIGURES];
+  const double tokens = sum_of(log, "tokens"), slots = sum_of(log, "slots"), seconds = last_of(log, "step", "seconds");
+  const double loss = last_of(log, "epoch", "loss"), best = last_of(log, "end", "best_metric");
+  int count = 0;
+  names[count] = "steps";
+  brim_count_text((int64_t)last_of(log, "step", "step"), text[count++], sizeof text[0]);
+  names[count] = "rows";
+  brim_count_text((int64_t)sum_of(log, "rows"), text[count++], sizeof text[0]);
+  names[count] = "time";
+  brim_duration_text(seconds, text[count++], sizeof text[0]);
+  names[count] = "tokens/s";
+  brim_count_text((int64_t)(seconds > 0 ? tokens / seconds : 0), text[count++], sizeof text[0]);
+  names[count] = "padding computed";
+  snprintf(text[count++], sizeof text[0], "%.1f %%", slots > 0 ? 100 * (1 - tokens / slots) : 0.0);
+  names[count] = isfinite(loss) ? "loss of the last epoch" : "loss of the last step";
+  snprintf(text[count++], sizeof text[0], "%.4f", isfinite(loss) ? loss : last_of(log, "step", "loss"));
+  if (isfinite(best)) {
+    names[count] = "best evaluation";
+    snprintf(text[count++], sizeof text[0], "%.4f", best);
+  }
+  for (int i = 0; i < count; i++)
+    values[i] = text[i];
+  brim_page_figures(page, names, values, count);
+}
+
+/* ---- curves of training ----------------------------------------------------------------------------------- */
+
+/* Numbers of steps that are not in the log as they are. */
+typedef struct derived {
+  double *rate, *padding; /* [steps] real tokens a second since the step before; share of slots without a token */
+} derived;
+
+static bool derive(const brim_event_log *log, derived *out) {
+  const size_t count = brim_event_log_count(log, "step");
+  const double *tokens = brim_event_log_numbers(log, "step", "tokens"), *slots = brim_event_log_numbers(log, "step", "slots"),
+               *seconds = brim_event_log_numbers(log, "step", "seconds");
+  out->rate = malloc(count * sizeof *out->rate);
+  out->padding = malloc(count * sizeof *out->padding);
+  for (size_t i = 0; out->rate && out->padding && i < count; i++) {
+    const double passed = seconds ? seconds[i] - (i ? seconds[i - 1] : 0) : 0;
+    out->rate[i] = tokens && passed > 0 ? tokens[i] / passed : (double)NAN;
+    out->padding[i] = tokens && slots && slots[i] > 0 ? 100 * (1 - tokens[i] / slots[i]) : (double)NAN;
+  }
+  return out->rate && out->padding;
+}
+
+typedef enum curve_source { FROM_LOG, FROM_RATE, FROM_PADDING } curve_source;
+
+static const struct curve {
+  const char *title, *description, *x, *field, *y_title;
+  curve_source source;
+  bool smooth, zero;
+} curves[] = {
+    {"Loss", "Mean loss of the rows of each step, and its running mean.", "step", "loss", "loss", FROM_LOG, true, false},
+    {"Loss over time", "The same over the seconds since the run began.", "seconds", "loss", "loss", FROM_LOG, true, false},
+    {"Learning rate", "Learning rate of each step.", "step", "lr", "learning rate", FROM_LOG, false, true},
+    {"Norm of the gradient", "Before clipping, and its running mean.", "step", "grad_norm", "norm", FROM_LOG, true, true},
+    {"Throughput", "Real tokens a second, evaluations and checkpoints included.", "step", "", "tokens/s", FROM_RATE, true, true},
+    {"Padding", "Share of what was computed that carried no text.", "step", "", "percent of slots", FROM_PADDING, true, true},
+    {"Memory", "Largest resident memory of the process so far.", "step", "memory_peak", "bytes", FROM_LOG, false, true},
+};
+
+static void put_curve(brim_page *page, const cli_runs *runs, const derived *computed, const struct curve *curve) {
+  brim_series series[CLI_MOST_RUNS];
+  int used = 0;
+  for (int i = 0; i < runs->count; i++) {
+    const double *x = brim_event_log_numbers(runs->logs[i], "step", curve->x);
+    const double *y = curve->source == FROM_RATE      ? computed[i].rate
+                      : curve->source == FROM_PADDING ? computed[i].padding
+                                                      : brim_event_log_numbers(runs->logs[i], "step", curve->field);
+    if (x && y)
+      series[used++] = (brim_series){runs->names[i], x, y, brim_event_log_count(runs->logs[i], "step")};
+  }
+  if (!used)
+    return;
+  const brim_chart chart = {.x = {curve->x, false, false},
+                            .y = {curve->y_title, curve->zero, false},
+                            .series = series,
+                            .series_count = used,
+                            .smooth = curve->smooth};
+  brim_page_chart(page, (brim_caption){curve->title, curve->description}, &chart);
+}
+
+static int put_curves(cli_call *cli, brim_page *page, const cli_runs *runs) {
+  derived computed[CLI_MOST_RUNS] = {0};
+  bool room = true;
+  for (int i = 0; i < runs->count && room; i++)
+    room = derive(runs->logs[i], &computed[i]);
+  brim_page_section(page, "Training");
+  for (size_t i = 0; room && i < sizeof curves / sizeof *curves; i++)
+    put_curve(page, runs, computed, &curves[i]);
+  for (int i = 0; i < runs->count; i++) {
+    free(computed[i].rate);
+    free(computed[i].padding);
+  }
+  return room ? BRIM_OK : no_memory(cli);
+}
+
+/* ---- evaluations ------------------------------------------------------------------------------------------ */
+
+enum { MOST_SETS = 32, MOST_METRICS = 16 };
+
+static const char *set_name(const brim_event_log *log, size_t index) {
+  const char *name = brim_event_log_text(log, "eval", index, "name");
+  return name ? name : "eval";
+}
+
+static bool is_metric(const brim_event_log *log, const char *field) {
+  static const char *const others[] = {"step", "epoch", "rows", "tokens", "slots", "seconds", "batches", "steps"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    if (strcmp(field, others[i]) == 0)
+      return false;
+  return isfinite(last_of(log, "eval", field));
+}
+
+/* Evaluations of one set by one run. */
+typedef struct eval_set {
+  const brim_event_log *log;
+  const char *set;
+  char name[320]; /* with the run's, where there are several runs */
+  double *x, *y;  /* room for all evaluations of the run */
+} eval_set;
+
+static int find_sets(const cli_runs *runs, eval_set *sets) {
+  int used = 0;
+  for (int r = 0; r < runs->count; r++)
+    for (size_t i = 0, first = (size_t)used; i < brim_event_log_count(runs->logs[r], "eval"); i++) {
+      const char *name = set_name(runs->logs[r], i);
+      size_t at = first;
+      while (at < (size_t)used && strcmp(sets[at].set, name) != 0)
+        at++;
+      if (at < (size_t)used || used == MOST_SETS)
+        continue;
+      sets[used] = (eval_set){.log = runs->logs[r], .set = name};
+      if (runs->count > 1)
+        snprintf(sets[used].name, sizeof sets->name, "%s: %s", runs->names[r], name);
+      else
+        snprintf(sets[used].name, sizeof sets->name, "%s", name);
+      used++;
+    }
+  return used;
+}
+
+static brim_series eval_series(eval_set *set, const char *field) {
+  const double *steps = brim_event_log_numbers(set->log, "eval", "step"),
+               *values = brim_event_log_numbers(set->log, "eval", field);
+  size_t count = 0;
+  for (size_t i = 0; steps && values && i < brim_event_log_count(set->log, "eval"); i++)
+    if (strcmp(set_name(set->log, i), set->set) == 0)
+      set->x[count] = steps[i], set->y[count++] = values[i];
+  return (brim_series){set->name, set->x, set->y, count};
+}
+
+static void put_metric(brim_page *page, eval_set *sets, int count, const char *field) {
+  brim_series series[MOST_SETS];
+  for (int i = 0; i < count; i++)
+    series[i] = eval_series(&sets[i], field);
+  const brim_chart chart = {.x = {"step", true, false}, .y = {field, false, false}, .series = series, .series_count = count};
+  char title[160];
+  snprintf(title, sizeof title, "Evaluation: %s", field);
+  brim_page_chart(page, (brim_caption){title, "After each evaluation."}, &chart);
+}
+
+static void put_evaluation_table(brim_page *page, eval_set *sets, int count, const char *const *fields, int field_count) {
+  brim_column columns[MOST_METRICS + 2] = {{"set", false}, {"step", true}};
+  char text[MOST_SETS][MOST_METRICS + 1][32];
+  const char *cells[MOST_SETS * (MOST_METRICS + 2)];
+  const int width = field_count + 2;
+  for (int i = 0; i < field_count; i++)
+    columns[i + 2] = (brim_column){fields[i], true};
+  for (int s = 0; s < count; s++) {
+    cells[s * width] = sets[s].name;
+    for (int i = -1; i < field_count; i++) {
+      const brim_series series = eval_series(&sets[s], i < 0 ? "step" : fields[i]);
+      const double value = series.count ? series.y[series.count - 1] : (double)NAN;
+      if (isfinite(value))
+        snprintf(text[s][i + 1], sizeof text[0][0], i < 0 ? "%.0f" : "%.4f", value);
+      else
+        snprintf(text[s][i + 1], sizeof text[0][0], "-");
+      cells[s * width + 2 + i] = text[s][i + 1];
+    }
+  }
+  brim_page_table(page, "the last evaluation of each set", columns, width, cells, count);
+}
+
+static int put_evaluations(cli_call *cli, brim_page *page, const cli_runs *runs) {
+  static eval_set sets[MOST_SETS];
+  const char *fields[MOST_METRICS], *field;
+  const int count = find_sets(runs, sets);
+  int used = 0;
+  bool room = true;
+  if (!count)
+    return BRIM_OK;
+  for (size_t i = 0; used < MOST_METRICS && (field = brim_event_log_field(sets[0].log, "eval", i)) != NULL; i++)
+    if (is_metric(sets[0].log, field))
+      fields[used++] = field;
+  for (int i = 0; i < count; i++) {
+    const size_t all = brim_event_log_count(sets[i].log, "eval");
+    sets[i].x = malloc(all * sizeof *sets[i].x), sets[i].y = malloc(all * sizeof *sets[i].y);
+    room = room && sets[i].x && sets[i].y;
+  }
+  if (room) {
+    brim_page_section(page, "Evaluation");
+    put_evaluation_table(page, sets, count, fields, used);
+    for (int i = 0; i < used; i++)
+      put_metric(page, sets, count, fields[i]);
+  }
+  for (int i = 0; i < count; i++) {
+    free(sets[i].x);
+    free(sets[i].y);
+  }
+  return room ? BRIM_OK : no_memory(cli);
+}
+
+/* ---- options and environment ------------------------------------------------------------------------------ */
+
+enum { MOST_OPTIONS = 256 };
+
+/* The fields of the start event that begin with `prefix`, or, with "", those that are in no object. */
+static bool belongs(const char *field, const char *prefix) {
+  return *prefix ? strncmp(field, prefix, strlen(prefix)) == 0 : strchr(field, '.') == NULL;
+}
+
+static void option_text(const brim_event_log *log, const char *field, char *text, size_t size) {
+  const double *numbers = brim_event_log_numbers(log, "start", field);
+  const char *string = brim_event_log_text(log, "start", 0, field);
+  if (string)
+    snprintf(text, size, "%s", string);
+  else if (numbers && isfinite(numbers[0]))
+    snprintf(text, size, "%.9g", numbers[0]);
+  else
+    snprintf(text, size, "-");
+}
+
+static int put_settings(cli_call *cli, brim_page *page, const cli_runs *runs, const char *caption, const char *prefix) {
+  brim_column columns[CLI_MOST_RUNS + 1] = {{"name", false}};
+  const int width = runs->count + 1;
+  const char *field, *cells[MOST_OPTIONS * 2];
+  int rows = 0;
+  for (int r = 0; r < runs->count; r++)
+    columns[r + 1] = (brim_column){runs->count > 1 ? runs->names[r] : "value", false};
+  char(*text)[256] = calloc(MOST_OPTIONS * 2, sizeof *text);
+  if (!text)
+    return no_memory(cli);
+  for (size_t i = 0; (rows + 1) * width <= MOST_OPTIONS * 2 && (field = brim_event_log_field(runs->logs[0], "start", i)); i++) {
+    if (!belongs(field, prefix))
+      continue;
+    cells[rows * width] = field + strlen(prefix);
+    for (int r = 0; r < runs->count; r++) {
+      option_text(runs->logs[r], field, text[rows * width + r + 1], sizeof *text);
+      cells[rows * width + r + 1] = text[rows * width + r + 1];
+    }
+    rows++;
+  }
+  if (rows)
+    brim_page_table(page, caption, columns, width, cells, rows);
+  free(text);
+  return BRIM_OK;
+}
+
+int cli_page_runs(cli_call *cli, brim_page *page, const cli_runs *runs) {
+  for (int i = 0; i < runs->count; i++) {
+    const char *failure = brim_event_log_text(runs->logs[i], "end", brim_event_log_count(runs->logs[i], "end") - 1, "failure");
+    if (runs->count > 1)
+      brim_page_section(page, runs->names[i]);
+    put_figures(page, runs->logs[i]);
+    if (failure)
+      brim_page_advice(page, failure);
+  }
+  int status = put_curves(cli, page, runs);
+  if (!status)
+    status = put_evaluations(cli, page, runs);
+  return status;
+}
+
+int cli_page_settings(cli_call *cli, brim_page *page, const cli_runs *runs) {
+  brim_page_section(page, "Options and environment");
+  int status = put_settings(cli, page, runs, "what was given", "given.");
+  if (!status)
+    status = put_settings(cli, page, runs, "what training used", "options.");
+  if (!status)
+    status = put_settings(cli, page, runs, "model, data and machine", "");
+  return status;
+}
+
+int cli_write_run_report(cli_call *cli, const char *folder) {
+  cli_runs runs = {0};
+  brim_page *page = NULL;
+  char path[4096];
+  snprintf(path, sizeof path, "%s/report.html", folder);
+  int status = cli_runs_open(cli, &folder, 1, &runs);
+  if (!status)
+    status = brim_page_new(cli->runtime, folder, &page, &cli->error);
+  if (!status)
+    status = cli_page_runs(cli, page, &runs);
+  if (!status)
+    status = cli_page_settings(cli, page, &runs);
+  if (!status)
+    status = brim_page_write(page, path, &cli->error);
+  brim_page_free(page);
+  cli_runs_close(&runs);
+  return status;
+}

@@ -1,0 +1,36 @@
+/* event_log.h: how a log of events lies in memory. */
+#ifndef BRIM_REPORT_EVENT_LOG_H
+#define BRIM_REPORT_EVENT_LOG_H
+#include "brim/report.h"
+
+typedef struct log_cell {
+  double number; /* NaN: none */
+  char *text;    /* NULL: none */
+} log_cell;
+typedef struct log_column {
+  char *name;
+  log_cell *cells; /* [count] */
+  size_t count, room;
+  double *numbers; /* the numbers of the cells */
+} log_column;
+typedef struct log_table { /* the events of one kind */
+  char *kind;
+  log_column *columns;
+  size_t column_count, column_room, count;
+} log_table;
+typedef struct log_place {
+  size_t table, row;
+} log_place;
+
+struct brim_event_log {
+  brim_runtime *runtime;
+  log_table *tables;
+  size_t table_count, table_room;
+  log_place *order; /* [event_count] as in the file */
+  size_t event_count, order_room;
+};
+
+/* NULL if there is none, or no table. */
+const log_column *brim_log_column(const log_table *table, const char *name);
+
+#endif

@@ -1,0 +1,33 @@
+# TensorBoard's files say what the log says, also over an interruption. BRIM_TENSORBOARD names a Python that has the tensorboard package:
+# it must read the same (tools/check-tensorboard).
+options="--model $MODEL --train $DATA/train.csv --eval dev=$DATA/test.csv --eval-every 50 --epochs 100 --batch-size 4 --save-every 100000 --quiet"
+$BRIM train $options --output run >/dev/null 2>/dev/null &
+pid=$!
+python3 - $pid <<'END'
+import os, signal, sys, time
+for _ in range(1000):
+    time.sleep(0.01)
+    try:
+        if sum('"step"' in line for line in open("run/log.jsonl")) > 5: break
+    except OSError: pass
+os.kill(int(sys.argv[1]), signal.SIGINT)
+END
+wait $pid
+$BRIM train $options --output run --resume >/dev/null
+python3 $CASES/../read_tensorboard.py run/tensorboard > read.txt
+python3 - <<'END'
+import json, struct
+def single(x): return struct.unpack("<f", struct.pack("<f", x))[0]
+said = {(tag, int(step)): float(value) for tag, step, value in (line.split() for line in open("read.txt"))}
+wanted = {}
+for line in open("run/log.jsonl"):
+    event = json.loads(line)
+    prefix = {"step": "train", "eval": "eval/" + str(event.get("name"))}.get(event.pop("event"))
+    for name, value in event.items():
+        if prefix and name not in ("step", "name") and value is not None:
+            wanted[f"{prefix}/{name}", event["step"]] = single(value)
+print("the same numbers" if said == wanted else f"{len(said)} and {len(wanted)} numbers")
+END
+if [ -n "${BRIM_TENSORBOARD:-}" ]; then
+  "$BRIM_TENSORBOARD" $CASES/../read_tensorboard.py run/tensorboard --package 2>/dev/null | cmp - read.txt || echo "the package reads other numbers"
+fi
