@@ -369,3 +369,20 @@ int brim_bpe_run(const brim_bpe *model, brim_token_model_work *work, const char 
   }
   return BRIM_OK;
 }
+
+int brim_bpe_merge_bytes(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length, brim_error *err) {
+  int32_t n = 0;
+  BRIM_TRY(brim_token_model_work_reserve(work, length, err));
+  for (size_t i = 0; i < length; i++) {
+    int32_t id = model->symbols[(uint8_t)bytes[i]];
+    if (id < 0)
+      continue; /* unknown bytes are dropped, and their neighbours may merge */
+    work->symbols[n] = (brim_symbol){id, n - 1, n + 1, 1};
+    n++;
+  }
+  work->symbol_count = (size_t)n;
+  if (n == 0)
+    return BRIM_OK;
+  work->symbols[n - 1].next = -1;
+  return brim_bpe_merge(model, work, err);
+}

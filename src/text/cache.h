@@ -1,5 +1,5 @@
-/* cache.h: a thread's memory of words and their ids. It is bounded, and never visible in results: a word has the same ids whether
- * it is found here or worked out. */
+/* cache.h: a thread's memory of words and their ids. It grows with the words it meets, up to a bound, and is never visible in
+ * results: a word has the same ids whether it is found here or worked out. */
 #ifndef BRIM_TEXT_CACHE_H
 #define BRIM_TEXT_CACHE_H
 #include "brim/base.h"
@@ -8,9 +8,7 @@
 enum {
   BRIM_SHORT_BYTES = 15, /* words up to here are their own key */
   BRIM_WORD_BYTES = 63,  /* longer ones are not remembered */
-  BRIM_WORD_IDS = 3,     /* so many ids lie beside the key */
-  BRIM_CACHE_SETS = 1 << 16,
-  BRIM_CACHE_SPILL = 1 << 20
+  BRIM_WORD_IDS = 3      /* so many ids lie beside the key */
 };
 
 /* Up to 15 bytes, or a hash of more; their number in the top byte. One comparison of 16 bytes. 0, 0 is no word. */
@@ -32,23 +30,37 @@ typedef struct brim_cache_set {
 } brim_cache_set;
 
 typedef struct brim_cache {
-  brim_cache_set *sets; /* BRIM_CACHE_SETS, 64-byte aligned */
-  int32_t *spill;       /* BRIM_CACHE_SPILL */
-  uint32_t spill_count;
+  brim_runtime *runtime;
+  brim_cache_set *sets; /* a power of two of them, 64-byte aligned */
+  size_t set_count;
+  unsigned shift;     /* of a hash, to the number of a set */
+  size_t count, most; /* words that are there; when they are more, the sets should grow */
+  int32_t *spill;     /* [spill_capacity] */
+  size_t spill_count, spill_capacity;
+  bool is_untidy; /* there are too many words, or one found no room */
+  bool lacks_spill;
   uint64_t owner; /* fingerprint of the tokenizer whose words these are */
 } brim_cache;
 
+int brim_cache_init(brim_cache *cache, brim_runtime *runtime, uint64_t owner, brim_error *err) BRIM_CHECK;
+void brim_cache_free(brim_cache *cache);
+/* Forgets everything. */
+void brim_cache_clear(brim_cache *cache, uint64_t owner);
+/* Makes room where it lacks; sets move. When there is no memory or the bound is reached, the cache goes on as it is, or anew. */
+void brim_cache_tidy(brim_cache *cache);
+
 /* ---- keys ------------------------------------------------------------------------------------------------- */
+
+/* The bytes of a key that belong to a word of each length. */
+extern const brim_word_key brim_word_masks[BRIM_SHORT_BYTES + 1];
 
 /* The key of `length` (at most 15) bytes, of which 16 can be read. */
 static inline brim_word_key brim_word_key_wide(const char *bytes, size_t length) {
+  const brim_word_key *mask = &brim_word_masks[length];
   brim_word_key key;
   memcpy(&key, bytes, 16);
-  unsigned bits = (unsigned)length * 8;
-  uint64_t low = bits >= 64 ? UINT64_MAX : ((uint64_t)1 << bits) - 1;
-  uint64_t high = bits > 64 ? ((uint64_t)1 << (bits - 64)) - 1 : 0;
-  key.low &= low;
-  key.high = (key.high & high) | (uint64_t)length << 56;
+  key.low &= mask->low;
+  key.high = (key.high & mask->high) | (uint64_t)length << 56;
   return key;
 }
 /* The same where not more than `length` bytes can be read. */
@@ -78,8 +90,7 @@ static inline brim_word_key brim_word_key_long(const char *bytes, size_t length)
 
 static inline brim_cache_set *brim_cache_at(const brim_cache *cache, brim_word_key key) {
   uint64_t h = (key.low ^ (key.high << 23 | key.high >> 41)) * 0x9E3779B97F4A7C15u;
-  h ^= h >> 32;
-  return &cache->sets[(h * 0xD6E8FEB86659FD93u) >> 48];
+  return &cache->sets[h >> cache->shift];
 }
 
 static inline bool brim_word_is(const brim_cached_word *word, brim_word_key key) {
@@ -97,17 +108,19 @@ static inline const brim_cached_word *brim_cache_find(const brim_cache *cache, c
   return NULL;
 }
 
-/* Remembers a word; the older of the two in its set goes. When there is no room left for spilled ids, everything is forgotten. */
+/* Remembers a word, if there is room; the older of the two in its set goes. */
 static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const char *bytes, size_t length,
                                   const int32_t *ids, size_t count) {
   size_t before = length > BRIM_SHORT_BYTES ? (length + 3) / 4 : 0;
   bool spilled = before || count > BRIM_WORD_IDS;
   if (count > UINT16_MAX)
     return;
-  if (spilled && before + count > BRIM_CACHE_SPILL - cache->spill_count) {
-    memset(cache->sets, 0, BRIM_CACHE_SETS * sizeof *cache->sets);
-    cache->spill_count = 0;
+  if (spilled && before + count > cache->spill_capacity - cache->spill_count) {
+    cache->is_untidy = cache->lacks_spill = true;
+    return;
   }
+  cache->count += set->words[1].key.high == 0;
+  cache->is_untidy |= cache->count > cache->most;
   set->words[1] = set->words[0];
   brim_cached_word *word = &set->words[0];
   word->key = key;
@@ -121,14 +134,7 @@ static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_w
   if (before)
     memcpy(cache->spill + cache->spill_count, bytes, length);
   memcpy(cache->spill + cache->spill_count + before, ids, count * sizeof *ids);
-  cache->spill_count += (uint32_t)(before + count);
-}
-
-/* Forgets everything. */
-static inline void brim_cache_clear(brim_cache *cache, uint64_t owner) {
-  memset(cache->sets, 0, BRIM_CACHE_SETS * sizeof *cache->sets);
-  cache->spill_count = 0;
-  cache->owner = owner;
+  cache->spill_count += before + count;
 }
 
 /* ---- groups ----------------------------------------------------------------------------------------------- */

@@ -20,15 +20,12 @@ int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, bri
   brim_text_init(&s->bytes, runtime);
   brim_text_init(&s->clean[0], runtime);
   brim_text_init(&s->clean[1], runtime);
-  s->cache.sets = brim_alloc_aligned(runtime, BRIM_CACHE_SETS * sizeof *s->cache.sets);
-  s->cache.spill = brim_alloc_array(runtime, BRIM_CACHE_SPILL, sizeof *s->cache.spill);
-  if (!s->cache.sets || !s->cache.spill) {
+  int status = brim_cache_init(&s->cache, runtime, tokenizer->fingerprint, err);
+  if (status == BRIM_OK)
+    *out = s;
+  else
     brim_scratch_free(s);
-    return BRIM_NOMEM(err);
-  }
-  brim_cache_clear(&s->cache, tokenizer->fingerprint);
-  *out = s;
-  return BRIM_OK;
+  return status;
 }
 
 void brim_scratch_free(brim_scratch *s) {
@@ -46,8 +43,7 @@ void brim_scratch_free(brim_scratch *s) {
   brim_release(s->runtime, s->piece_tokens.at);
   brim_release(s->runtime, s->exact.at);
   brim_release(s->runtime, s->places);
-  brim_release_aligned(s->runtime, s->cache.sets);
-  brim_release(s->runtime, s->cache.spill);
+  brim_cache_free(&s->cache);
   brim_release(s->runtime, s->ids[0].at);
   brim_release(s->runtime, s->ids[1].at);
   brim_release(s->runtime, s);

@@ -4,18 +4,29 @@
 #include "base/status.h"
 #include <string.h>
 
+static brim_fused_fn fused(brim_path path, brim_cpu_level level) {
+  static const brim_fused_fn passes[][BRIM_PATH_SPACED + 1] = {
+    {NULL, brim_bert_run_plain, brim_bytes_run_plain, brim_spaced_run_plain},
+#if defined(__x86_64__)
+    {NULL, brim_bert_run_avx2, brim_bytes_run_avx2, brim_spaced_run_avx2},
+    {NULL, brim_bert_run_avx512, brim_bytes_run_avx512, brim_spaced_run_avx512},
+#endif
+  };
+  return passes[level][path];
+}
+
 int brim_fast_choose(brim_tokenizer *t, brim_error *err) {
   t->path = BRIM_PATH_EXACT;
-  if (brim_bert_fits(t)) {
+  if (brim_bert_fits(t))
     t->path = BRIM_PATH_BERT;
-    brim_bert_prepare(t);
-  } else if (brim_bytes_fits(t)) {
+  else if (brim_bytes_fits(t))
     t->path = BRIM_PATH_BYTES;
-    return brim_bytes_prepare(t, err);
-  } else if (brim_spaced_fits(t)) {
+  else if (brim_spaced_fits(t))
     t->path = BRIM_PATH_SPACED;
-  }
-  return BRIM_OK;
+  t->fused = fused(t->path, brim_runtime_cpu(t->runtime));
+  if (t->path == BRIM_PATH_BERT)
+    brim_bert_prepare(t);
+  return t->path == BRIM_PATH_BYTES ? brim_bytes_prepare(t, err) : BRIM_OK;
 }
 
 int brim_ids_reserve(brim_ids *ids, size_t more, brim_error *err) {
@@ -43,22 +54,8 @@ int brim_fast_piece(const brim_tokenizer *t, brim_scratch *s, const char *bytes,
   return BRIM_OK;
 }
 
-static int run_section(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids,
-                       brim_error *err) {
-  if (length == 0)
-    return BRIM_OK;
-  switch (t->path) {
-  case BRIM_PATH_BERT:
-    return brim_bert_run(t, s, text, length, ids, err);
-  case BRIM_PATH_BYTES:
-    return brim_bytes_run(t, s, text, length, ids, err);
-  default:
-    return brim_spaced_run(t, s, text, length, ids, err);
-  }
-}
-
 int brim_fast_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
-  if (t->path == BRIM_PATH_EXACT)
+  if (!t->fused)
     return brim_fast_exact(t, s, text, length, ids, err);
   if (length > INT32_MAX)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "a text has %zu bytes; at most %d are supported", length, INT32_MAX);
@@ -70,7 +67,7 @@ int brim_fast_run(const brim_tokenizer *t, brim_scratch *s, const char *text, si
     bool found = brim_added_next(&scan, &match);
     size_t plain = found ? match.begin : length;
     if (plain > covered)
-      BRIM_TRY(run_section(t, s, text + covered, plain - covered, ids, err));
+      BRIM_TRY(t->fused(t, s, text + covered, plain - covered, ids, err));
     if (!found)
       return BRIM_OK;
     BRIM_TRY(brim_ids_reserve(ids, 1, err));

@@ -56,19 +56,34 @@ static inline int brim_group_drain(const brim_pass *pass, brim_group *group, bri
       memcpy(ids->at + before, cache->spill + found->ids[0] + found->spilled - 1, found->count * sizeof *ids->at);
   }
   group->count = 0;
+  if (__builtin_expect(cache->is_untidy, 0))
+    brim_cache_tidy(cache);
   return BRIM_OK;
 }
 
 bool brim_bert_fits(const brim_tokenizer *tokenizer);
 void brim_bert_prepare(brim_tokenizer *tokenizer);
-int brim_bert_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
-                  brim_error *err) BRIM_CHECK;
 bool brim_bytes_fits(const brim_tokenizer *tokenizer);
 int brim_bytes_prepare(brim_tokenizer *tokenizer, brim_error *err) BRIM_CHECK;
-int brim_bytes_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
-                   brim_error *err) BRIM_CHECK;
 bool brim_spaced_fits(brim_tokenizer *tokenizer);
-int brim_spaced_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
-                    brim_error *err) BRIM_CHECK;
+
+/* fast_bert.c, fast_bytes.c and fast_spaced.c are compiled once for each level of processors; fast.c chooses. BRIM_PASS gives a
+ * function the name that it has at the level that is being compiled. */
+#define BRIM_PASSES(level)                                                                                                       \
+  int brim_bert_run_##level(const brim_tokenizer *, brim_scratch *, const char *, size_t, brim_ids *, brim_error *) BRIM_CHECK;  \
+  int brim_bytes_run_##level(const brim_tokenizer *, brim_scratch *, const char *, size_t, brim_ids *, brim_error *) BRIM_CHECK; \
+  int brim_spaced_run_##level(const brim_tokenizer *, brim_scratch *, const char *, size_t, brim_ids *, brim_error *) BRIM_CHECK;
+BRIM_PASSES(plain)
+#if defined(__x86_64__)
+BRIM_PASSES(avx2)
+BRIM_PASSES(avx512)
+#endif
+#if defined(__AVX512BW__)
+#define BRIM_PASS(name) name##_avx512
+#elif defined(__AVX2__)
+#define BRIM_PASS(name) name##_avx2
+#else
+#define BRIM_PASS(name) name##_plain
+#endif
 
 #endif

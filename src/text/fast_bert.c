@@ -9,48 +9,7 @@
 #include "text/fast.h"
 #include "text/unicode.h"
 
-/* Kinds of bytes. */
-enum { BYTE_WORD, BYTE_BLANK, BYTE_PUNCTUATION, BYTE_OTHER };
 enum { MAX_PLAIN = 128 }; /* longer words of ASCII take the general way */
-
-static bool is_step(const brim_tokenizer *t, size_t index, brim_normal_kind kind) {
-  return index < t->normalizer.count && t->normalizer.steps[index].kind == kind;
-}
-
-bool brim_bert_fits(const brim_tokenizer *t) {
-  if (t->model.family != BRIM_WORDPIECE || t->added.normalized.count)
-    return false;
-  if (t->pretokenizer.count != 2 || t->pretokenizer.steps[0].kind != BRIM_SPLIT_WHITE ||
-      t->pretokenizer.steps[1].kind != BRIM_SPLIT_PUNCTUATION || t->pretokenizer.steps[1].behavior != BRIM_ISOLATED)
-    return false;
-  size_t i = 0;
-  i += is_step(t, i, BRIM_NORMAL_CLEAN);
-  i += is_step(t, i, BRIM_NORMAL_CJK);
-  if (is_step(t, i, BRIM_NORMAL_FORM)) {
-    brim_form form = t->normalizer.steps[i].form;
-    if (form.compose || form.compatible || !is_step(t, i + 1, BRIM_NORMAL_DROP_NONSPACING))
-      return false;
-    i += 2;
-  }
-  i += is_step(t, i, BRIM_NORMAL_LOWER);
-  return i == t->normalizer.count && t->model.wordpiece.unknown >= 0;
-}
-
-void brim_bert_prepare(brim_tokenizer *t) {
-  brim_bert *b = &t->bert;
-  for (size_t i = 0; i < t->normalizer.count; i++) {
-    b->clean = b->clean || t->normalizer.steps[i].kind == BRIM_NORMAL_CLEAN;
-    b->chinese = b->chinese || t->normalizer.steps[i].kind == BRIM_NORMAL_CJK;
-    b->strip = b->strip || t->normalizer.steps[i].kind == BRIM_NORMAL_FORM;
-    b->lower = b->lower || t->normalizer.steps[i].kind == BRIM_NORMAL_LOWER;
-  }
-  for (int c = 0; c < 256; c++) {
-    bool word = (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
-    bool blank = c == ' ' || c == '\t' || c == '\n' || c == '\r';
-    bool punctuation = c < 0x80 && brim_char_is((uint32_t)c, BRIM_CHAR_PUNCTUATION);
-    b->kinds[c] = word ? BYTE_WORD : blank ? BYTE_BLANK : punctuation ? BYTE_PUNCTUATION : BYTE_OTHER;
-  }
-}
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
@@ -184,11 +143,11 @@ static size_t segment_end(const uint8_t *kinds, const char *text, size_t at, siz
   uint8_t seen = 0;
   for (; at < length; at++) {
     uint8_t kind = kinds[(uint8_t)text[at]];
-    if (kind == BYTE_BLANK || kind == BYTE_PUNCTUATION)
+    if (kind == BRIM_BYTE_BLANK || kind == BRIM_BYTE_PUNCTUATION)
       break;
     seen |= kind;
   }
-  *plain = seen == BYTE_WORD;
+  *plain = seen == BRIM_BYTE_WORD;
   return at;
 }
 
@@ -199,7 +158,7 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text)
   uint64_t plain = b.letter | b.digit, tabs = 0;
   for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) { /* of these only \t, \n and \r are blanks */
     unsigned at = brim_lowest_bit(feeds);
-    tabs |= (uint64_t)(p->tokenizer->bert.kinds[(uint8_t)text[at]] == BYTE_BLANK) << at;
+    tabs |= (uint64_t)(p->tokenizer->bert.kinds[(uint8_t)text[at]] == BRIM_BYTE_BLANK) << at;
   }
   uint64_t odd = ~(b.visible | b.space | tabs), starts = (plain & ~(plain << 1)) | (b.visible & ~plain);
   /* The last segment may go on in the next block, and what touches an odd byte is not plain. */
@@ -216,7 +175,8 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text)
   return cut;
 }
 
-int brim_bert_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
+int BRIM_PASS(brim_bert_run)(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids,
+                             brim_error *err) {
   BRIM_TRY(brim_ids_reserve(ids, length, err)); /* no character becomes more tokens than it has bytes */
   brim_pass p = {t, s, length, ids, err};
   const uint8_t *kinds = t->bert.kinds;
@@ -235,9 +195,9 @@ int brim_bert_run(const brim_tokenizer *t, brim_scratch *s, const char *text, si
     uint8_t kind = kinds[(uint8_t)text[at]];
     bool plain = true;
     end = at + 1;
-    if (kind == BYTE_BLANK)
+    if (kind == BRIM_BYTE_BLANK)
       continue;
-    if (kind != BYTE_PUNCTUATION)
+    if (kind != BRIM_BYTE_PUNCTUATION)
       end = segment_end(kinds, text, at, length, &plain);
     if (end - at <= BRIM_WORD_BYTES) {
       brim_group_add(&group, &s->cache, text + at, end - at, length - at >= 16, plain);

@@ -1,27 +1,10 @@
 /* fast_bytes.c: byte-level BPE with GPT-2's pattern in one pass: a hand-written scanner finds the pre-tokens, which are
  * remembered by their bytes. Normalised added tokens and NFC are dealt with section by section. */
-#include "base/memory.h"
 #include "base/status.h"
 #include "text/block.h"
 #include "text/fast.h"
 #include "text/unicode.h"
 #include <string.h>
-
-bool brim_bytes_fits(const brim_tokenizer *t) {
-  const brim_bpe *m = &t->model.bpe;
-  if (t->model.family != BRIM_BPE || m->prefix_length || m->suffix_length || m->ignore_merges)
-    return false;
-  for (int byte = 0; byte < 256 && (m->unknown != -1 || m->byte_fallback); byte++)
-    if (m->symbols[byte] < 0)
-      return false;
-  const brim_pretokenizer *p = &t->pretokenizer;
-  if (p->count != 2 || p->steps[0].kind != BRIM_SPLIT_PATTERN || p->steps[0].behavior != BRIM_ISOLATED || p->steps[0].invert ||
-      !brim_pattern_is(p->steps[0].pattern, BRIM_GPT2_PATTERN) || p->steps[1].kind != BRIM_SPLIT_BYTES)
-    return false;
-  const brim_normalizer *n = &t->normalizer;
-  return n->count == 0 ||
-         (n->count == 1 && n->steps[0].kind == BRIM_NORMAL_FORM && n->steps[0].form.compose && !n->steps[0].form.compatible);
-}
 
 /* ---- the scanner ------------------------------------------------------------------------------------------ */
 
@@ -117,24 +100,6 @@ static inline const char *next_token(const char *p, const char *end) {
 
 /* ---- tokens ----------------------------------------------------------------------------------------------- */
 
-/* Puts the ids of a pre-token, found by merging, into work->symbols; the number of symbols before merging. */
-static int merge_symbols(const brim_bpe *m, brim_token_model_work *work, const char *bytes, size_t length, brim_error *err) {
-  int32_t n = 0;
-  BRIM_TRY(brim_token_model_work_reserve(work, length, err));
-  for (size_t i = 0; i < length; i++) {
-    int32_t id = m->symbols[(uint8_t)bytes[i]];
-    if (id < 0)
-      continue; /* unknown bytes are dropped, and their neighbours may merge */
-    work->symbols[n] = (brim_symbol){id, n - 1, n + 1, 1};
-    n++;
-  }
-  work->symbol_count = (size_t)n;
-  if (n == 0)
-    return BRIM_OK;
-  work->symbols[n - 1].next = -1;
-  return brim_bpe_merge(m, work, err);
-}
-
 /* Appends the ids of a pre-token. There is room for as many as it has bytes. */
 static int merge(const brim_pass *p, const char *bytes, size_t length, bool plain) {
   (void)plain;
@@ -144,54 +109,10 @@ static int merge(const brim_pass *p, const char *bytes, size_t length, bool plai
     p->ids->at[p->ids->count++] = known;
     return BRIM_OK;
   }
-  BRIM_TRY(merge_symbols(&p->tokenizer->model.bpe, work, bytes, length, p->err));
+  BRIM_TRY(brim_bpe_merge_bytes(&p->tokenizer->model.bpe, work, bytes, length, p->err));
   for (int32_t i = work->symbol_count ? 0 : -1; i >= 0; i = work->symbols[i].next)
     p->ids->at[p->ids->count++] = work->symbols[i].id;
   return BRIM_OK;
-}
-
-/* The bytes that a token stands for; false when it holds a character that stands for none. */
-static bool raw_bytes(const char *token, size_t length, char *out, size_t *out_length) {
-  *out_length = 0;
-  for (size_t i = 0; i < length;) {
-    uint32_t code;
-    i += (size_t)brim_utf8_next(token + i, &code);
-    int byte = brim_char_byte(code);
-    if (byte < 0)
-      return false;
-    out[(*out_length)++] = (char)byte;
-  }
-  return true;
-}
-
-/* Collects the tokens that come out when their own bytes are merged: a pre-token that is one of them needs no merging. */
-static int collect_known(brim_tokenizer *t, brim_token_model_work *work, brim_trie_key *keys, char *bytes, brim_error *err) {
-  size_t count = 0;
-  for (int32_t id = 0; id < t->model.size; id++) {
-    size_t length;
-    if (!t->model.tokens[id] || !raw_bytes(t->model.tokens[id], t->model.lengths[id], bytes, &length) || length == 0)
-      continue;
-    BRIM_TRY(merge_symbols(&t->model.bpe, work, bytes, length, err));
-    if (work->symbol_count == length && work->symbols[0].next < 0 && work->symbols[0].id == id) {
-      keys[count++] = (brim_trie_key){bytes, (uint32_t)length, id};
-      bytes += length;
-    }
-  }
-  return brim_trie_build(t->runtime, keys, count, &t->known, err);
-}
-
-int brim_bytes_prepare(brim_tokenizer *t, brim_error *err) {
-  size_t total = 0;
-  for (int32_t id = 0; id < t->model.size; id++)
-    total += t->model.lengths[id];
-  brim_token_model_work work = {.runtime = t->runtime};
-  brim_trie_key *keys = brim_alloc_array(t->runtime, (size_t)t->model.size + 1, sizeof *keys);
-  char *bytes = brim_alloc(t->runtime, total + 1);
-  int status = keys && bytes ? collect_known(t, &work, keys, bytes, err) : BRIM_NOMEM(err);
-  brim_release(t->runtime, keys);
-  brim_release(t->runtime, bytes);
-  brim_token_model_work_free(&work);
-  return status;
 }
 
 /* Where pre-tokens begin in a block that begins with one: at blanks, and where the class changes but for behind a blank. */
@@ -287,7 +208,8 @@ static int compose(const brim_pass *p, const char **text, size_t *length) {
   return BRIM_OK;
 }
 
-int brim_bytes_run(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids, brim_error *err) {
+int BRIM_PASS(brim_bytes_run)(const brim_tokenizer *t, brim_scratch *s, const char *text, size_t length, brim_ids *ids,
+                              brim_error *err) {
   brim_pass p = {t, s, length, ids, err};
   if (t->normalizer.count && !is_composed(text, length))
     BRIM_TRY(compose(&p, &text, &length));

@@ -7,89 +7,6 @@
 #include "text/unicode.h"
 #include <string.h>
 
-/* ---- what fits -------------------------------------------------------------------------------------------- */
-
-static const brim_normal_step *step_at(const brim_tokenizer *t, size_t index) {
-  return index < t->normalizer.count ? &t->normalizer.steps[index] : NULL;
-}
-
-static bool is_kind(const brim_normal_step *step, brim_normal_kind kind) {
-  return step && step->kind == kind;
-}
-
-static bool replaces(const brim_normal_step *step, const char *pattern, uint32_t content) {
-  return is_kind(step, BRIM_NORMAL_REPLACE) && brim_pattern_is(step->pattern, pattern) && step->content.count == 1 &&
-         step->content.at[0].code == content;
-}
-
-static bool strips_right(const brim_normal_step *step) {
-  return is_kind(step, BRIM_NORMAL_STRIP) && step->strip_right && !step->strip_left;
-}
-
-static bool maps_to(const brim_charsmap *map, char from, const char *to) {
-  size_t length;
-  const char *text = brim_charsmap_find(map, &from, 1, &length);
-  return text && length == strlen(to) && memcmp(text, to, length) == 0;
-}
-static bool maps(const brim_charsmap *map, char from) {
-  size_t length;
-  return brim_charsmap_find(map, &from, 1, &length) != NULL;
-}
-
-/* What a charsmap does to ASCII; false when it touches the blank. */
-static bool look_at_charsmap(brim_spaced *s, const brim_charsmap *map) {
-  s->guard_joining = true;
-  for (int c = 0x21; c < 0x7F; c++)
-    s->plain[c] = s->plain[c] && !maps(map, (char)c);
-  return !maps(map, ' ');
-}
-
-static bool find_shape(brim_tokenizer *t) {
-  brim_spaced *s = &t->spaced;
-  const brim_pretokenizer *p = &t->pretokenizer;
-  if (t->model.family != BRIM_UNIGRAM || t->added.normalized.count || p->count == 0 || p->count > 2)
-    return false;
-  const brim_split_step *last = &p->steps[p->count - 1];
-  if (last->kind != BRIM_SPLIT_METASPACE || !last->split || last->prepend != BRIM_PREPEND_ALWAYS || last->replacement < 0x80)
-    return false;
-  s->lead_length = (size_t)brim_utf8_put(last->replacement, s->lead);
-  for (int c = 0x21; c < 0x7F; c++)
-    s->plain[c] = true;
-  s->blanks[' '] = s->blanks['\t'] = s->blanks['\n'] = s->blanks['\r'] = true;
-  const brim_normal_step *first = step_at(t, 0);
-  if (p->count == 2) { /* XLM-R: perhaps a charsmap; all white space separates */
-    if (p->steps[0].kind != BRIM_SPLIT_WHITE || t->normalizer.count > 1)
-      return false;
-    if (!first)
-      return true;
-    if (first->kind != BRIM_NORMAL_CHARSMAP || !look_at_charsmap(s, &first->charsmap))
-      return false;
-    for (const char *c = "\t\n\r"; *c; c++)
-      if (maps(&first->charsmap, *c) && !maps_to(&first->charsmap, *c, " "))
-        return false;
-    return true;
-  }
-  s->guard_white = true;
-  if (replaces(first, "\\s{2,}|[\\n\\r\\t]", ' ')) /* CamemBERT */
-    return t->normalizer.count == 2 && strips_right(step_at(t, 1));
-  if (t->normalizer.count != 3 || !is_kind(first, BRIM_NORMAL_CHARSMAP) || !strips_right(step_at(t, 1)) ||
-      !replaces(step_at(t, 2), " {2,}", last->replacement) || !look_at_charsmap(s, &first->charsmap))
-    return false;
-  s->guard_inner = true;
-  for (const char *c = "\t\n\r"; *c; c++)
-    s->blanks[(uint8_t)*c] = maps_to(&first->charsmap, *c, " ");
-  return true;
-}
-
-bool brim_spaced_fits(brim_tokenizer *t) {
-  if (!find_shape(t))
-    return false;
-  t->spaced.ascii_plain = true;
-  for (int c = 0x21; c < 0x7F; c++)
-    t->spaced.ascii_plain = t->spaced.ascii_plain && t->spaced.plain[c];
-  return true;
-}
-
 /* ---- words ------------------------------------------------------------------------------------------------ */
 
 static int put_new_word(const brim_pass *p, const char *bytes, size_t length, bool plain) {
@@ -188,8 +105,8 @@ static int put_words(const brim_pass *p, const char *text, size_t length) {
   return brim_group_drain(p, &group, put_checked);
 }
 
-int brim_spaced_run(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
-                    brim_error *err) {
+int BRIM_PASS(brim_spaced_run)(const brim_tokenizer *t, brim_scratch *scratch, const char *text, size_t length, brim_ids *ids,
+                               brim_error *err) {
   brim_pass p = {t, scratch, length, ids, err};
   size_t before = ids->count;
   int status = put_words(&p, text, length);

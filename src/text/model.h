@@ -139,6 +139,9 @@ int brim_bpe_run(const brim_bpe *model, brim_token_model_work *work, const char 
                  brim_error *err) BRIM_CHECK;
 /* The symbols in `work` after all merges; those with length 0 are gone. */
 int brim_bpe_merge(const brim_bpe *model, brim_token_model_work *work, brim_error *err) BRIM_CHECK;
+/* The same for the characters of bytes (BPE over bytes). */
+int brim_bpe_merge_bytes(const brim_bpe *model, brim_token_model_work *work, const char *bytes, size_t length,
+                         brim_error *err) BRIM_CHECK;
 int brim_unigram_load(brim_token_model_loader *loader) BRIM_CHECK;
 void brim_unigram_free(brim_unigram *model);
 int brim_unigram_run(const brim_unigram *model, brim_token_model_work *work, const char *bytes, size_t length,

@@ -27,6 +27,9 @@ typedef struct brim_tokenizer_file {
 /* Which way ids are made. */
 typedef enum brim_path { BRIM_PATH_EXACT, BRIM_PATH_BERT, BRIM_PATH_BYTES, BRIM_PATH_SPACED } brim_path;
 
+/* Kinds of bytes. */
+enum { BRIM_BYTE_WORD, BRIM_BYTE_BLANK, BRIM_BYTE_PUNCTUATION, BRIM_BYTE_OTHER };
+
 /* fast_bert.c: what BertNormalizer does, and tables by byte. */
 typedef struct brim_bert {
   bool clean, chinese, strip, lower;
@@ -45,6 +48,16 @@ typedef struct brim_spaced {
   size_t lead_length;
 } brim_spaced;
 
+typedef struct brim_ids {
+  brim_runtime *runtime;
+  int32_t *at;
+  size_t count, capacity;
+} brim_ids;
+
+/* Takes a section of valid UTF-8 (no raw added token in it) to ids, which are appended. */
+typedef int (*brim_fused_fn)(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length,
+                             brim_ids *ids, brim_error *err);
+
 struct brim_tokenizer {
   brim_runtime *runtime;
   brim_token_model model;
@@ -54,6 +67,7 @@ struct brim_tokenizer {
   brim_processor processor;
   brim_decoder decoder;
   brim_path path;
+  brim_fused_fn fused; /* of the path and the processor; NULL on the exact path */
   brim_bert bert;
   brim_spaced spaced;
   brim_trie known; /* fast_bytes.c: raw bytes of the tokens that their own merges make */
@@ -76,12 +90,6 @@ typedef struct brim_exact_tokens {
   brim_exact_token *at;
   size_t count, capacity;
 } brim_exact_tokens;
-
-typedef struct brim_ids {
-  brim_runtime *runtime;
-  int32_t *at;
-  size_t count, capacity;
-} brim_ids;
 
 struct brim_scratch {
   brim_runtime *runtime;
