@@ -100,21 +100,19 @@ static int normalize_token(loader *l, brim_added_token *token) {
   return status;
 }
 
-static void add_start(brim_added_set *set, uint8_t first, uint8_t second, bool any) {
-  if (set->start_count < 0)
-    return;
-  for (int i = 0; i < set->start_count; i++) {
-    brim_added_start_bytes *start = &set->starts[i];
-    if (start->first != first)
-      continue;
-    start->any_second = start->any_second || any || start->second != second;
-    return;
+static void add_start(brim_added_set *set, const char *text, size_t length) {
+  uint8_t first = (uint8_t)text[0];
+  if (length > 1)
+    set->second[(uint8_t)text[1]] = true;
+  else
+    memset(set->second, true, sizeof set->second);
+  if (!set->first[first] && set->first_count >= 0) {
+    if (set->first_count < BRIM_ADDED_FIRSTS)
+      set->firsts[set->first_count++] = first;
+    else
+      set->first_count = -1;
   }
-  if (set->start_count == BRIM_ADDED_STARTS) {
-    set->start_count = -1;
-    return;
-  }
-  set->starts[set->start_count++] = (brim_added_start_bytes){first, second, any};
+  set->first[first] = true;
 }
 
 static int build_set(loader *l, bool normalized, brim_added_set *set) {
@@ -135,8 +133,7 @@ static int build_set(loader *l, bool normalized, brim_added_set *set) {
       break;
     }
     keys[set->count++] = (brim_trie_key){text, (uint32_t)length, (int32_t)i};
-    set->first[(uint8_t)text[0]] = true;
-    add_start(set, (uint8_t)text[0], length > 1 ? (uint8_t)text[1] : 0, length == 1);
+    add_start(set, text, length);
   }
   if (status == BRIM_OK)
     status = brim_trie_build(l->runtime, keys, set->count, &set->trie, l->err);
@@ -263,23 +260,24 @@ static size_t strip_right(const brim_added_scan *s, size_t end) {
 }
 
 #if defined(__SSE2__)
-/* The next place at or behind `at` where a token may begin, as far as whole groups of 16 go; there the caller goes on by bytes.
- */
+/* Which of text[0..16) are first bytes of tokens. */
+static inline __m128i find_firsts(const brim_added_set *set, const char *text) {
+  __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)text), found = _mm_setzero_si128();
+  for (int i = 0; i < set->first_count; i++)
+    found = _mm_or_si128(found, _mm_cmpeq_epi8(bytes, _mm_set1_epi8((char)set->firsts[i])));
+  return found;
+}
+
+/* The next first byte at or behind `at`, as far as whole blocks go; there the caller goes on by bytes. */
 static size_t skip_ahead(const brim_added_set *set, const char *text, size_t at, size_t length) {
-  for (; length - at > 16; at += 16) {
-    __m128i here = _mm_loadu_si128((const __m128i *)(const void *)(text + at));
-    __m128i next = _mm_loadu_si128((const __m128i *)(const void *)(text + at + 1));
-    __m128i found = _mm_setzero_si128();
-    for (int i = 0; i < set->start_count; i++) {
-      brim_added_start_bytes start = set->starts[i];
-      __m128i hit = _mm_cmpeq_epi8(here, _mm_set1_epi8((char)start.first));
-      if (!start.any_second)
-        hit = _mm_and_si128(hit, _mm_cmpeq_epi8(next, _mm_set1_epi8((char)start.second)));
-      found = _mm_or_si128(found, hit);
+  for (; length - at >= 64; at += 64) {
+    __m128i a = find_firsts(set, text + at), b = find_firsts(set, text + at + 16);
+    __m128i c = find_firsts(set, text + at + 32), d = find_firsts(set, text + at + 48);
+    if (_mm_movemask_epi8(_mm_or_si128(_mm_or_si128(a, b), _mm_or_si128(c, d)))) {
+      uint64_t low = (uint32_t)_mm_movemask_epi8(a) | (uint32_t)_mm_movemask_epi8(b) << 16;
+      uint64_t high = (uint32_t)_mm_movemask_epi8(c) | (uint32_t)_mm_movemask_epi8(d) << 16;
+      return at + (size_t)__builtin_ctzll(low | high << 32);
     }
-    int mask = _mm_movemask_epi8(found);
-    if (mask)
-      return at + (size_t)__builtin_ctz((unsigned)mask);
   }
   return at;
 }
@@ -287,12 +285,16 @@ static size_t skip_ahead(const brim_added_set *set, const char *text, size_t at,
 
 /* The next place where a token may begin, or the end. */
 static size_t find_start(const brim_added_set *set, const char *text, size_t at, size_t length) {
+  for (; at < length; at++) {
 #if defined(__SSE2__)
-  if (set->start_count > 0)
-    at = skip_ahead(set, text, at, length);
+    if (set->first_count > 0)
+      at = skip_ahead(set, text, at, length);
 #endif
-  while (at < length && !set->first[(uint8_t)text[at]])
-    at++;
+    while (at < length && !set->first[(uint8_t)text[at]])
+      at++;
+    if (at + 1 >= length || set->second[(uint8_t)text[at + 1]])
+      break;
+  }
   return at;
 }
 

@@ -15,21 +15,15 @@ typedef struct brim_added_token {
   bool single_word, left_strip, right_strip, is_normalized, special;
 } brim_added_token;
 
-/* How tokens of a set can begin: a byte, and perhaps a second one. */
-typedef struct brim_added_start_bytes {
-  uint8_t first, second;
-  bool any_second;
-} brim_added_start_bytes;
-
-enum { BRIM_ADDED_STARTS = 6 };
+enum { BRIM_ADDED_FIRSTS = 4 };
 
 /* Tokens of one pass: over the raw text, or over the normalised text. */
 typedef struct brim_added_set {
   brim_trie trie; /* value: index into tokens */
   size_t count;
-  bool first[256]; /* bytes that a token can begin with */
-  brim_added_start_bytes starts[BRIM_ADDED_STARTS];
-  int start_count; /* -1: there are too many to look for each */
+  bool first[256], second[256]; /* bytes that tokens begin with; a token of one byte allows any second */
+  uint8_t firsts[BRIM_ADDED_FIRSTS];
+  int first_count; /* -1: there are too many to look for each */
 } brim_added_set;
 
 typedef struct brim_added {

@@ -52,7 +52,7 @@ static void use_sets(brim_cache *cache, brim_cache_set *sets, size_t count) {
 
 int brim_cache_init(brim_cache *cache, brim_runtime *runtime, uint64_t owner, brim_error *err) {
   *cache = (brim_cache){.runtime = runtime, .owner = owner, .spill_capacity = FIRST_SPILL};
-  cache->spill = brim_alloc_array(runtime, FIRST_SPILL, sizeof *cache->spill);
+  cache->spill = brim_alloc_array(runtime, FIRST_SPILL + BRIM_SPILL_IDS, sizeof *cache->spill);
   brim_cache_set *sets = make_sets(runtime, FIRST_SETS);
   if (sets)
     use_sets(cache, sets, FIRST_SETS);
@@ -98,7 +98,7 @@ static bool grow_sets(brim_cache *cache) {
 static bool grow_spill(brim_cache *cache) {
   if (cache->spill_capacity >= MOST_SPILL)
     return false;
-  int32_t *spill = brim_resize_array(cache->runtime, cache->spill, cache->spill_capacity * 2, sizeof *spill);
+  int32_t *spill = brim_resize_array(cache->runtime, cache->spill, cache->spill_capacity * 2 + BRIM_SPILL_IDS, sizeof *spill);
   if (!spill)
     return false;
   cache->spill = spill;

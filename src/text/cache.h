@@ -8,7 +8,8 @@
 enum {
   BRIM_SHORT_BYTES = 15, /* words up to here are their own key */
   BRIM_WORD_BYTES = 63,  /* longer ones are not remembered */
-  BRIM_WORD_IDS = 3      /* so many ids lie beside the key */
+  BRIM_WORD_IDS = 3,     /* so many ids lie beside the key */
+  BRIM_SPILL_IDS = 8     /* so many are copied at once of those that lie elsewhere */
 };
 
 /* Up to 15 bytes, or a hash of more; their number in the top byte. One comparison of 16 bytes. 0, 0 is no word. */
@@ -35,7 +36,7 @@ typedef struct brim_cache {
   size_t set_count;
   unsigned shift;     /* of a hash, to the number of a set */
   size_t count, most; /* words that are there; when they are more, the sets should grow */
-  int32_t *spill;     /* [spill_capacity] */
+  int32_t *spill;     /* [spill_capacity], and room to read BRIM_SPILL_IDS more */
   size_t spill_count, spill_capacity;
   bool is_untidy; /* there are too many words, or one found no room */
   bool lacks_spill;
@@ -99,10 +100,11 @@ static inline bool brim_word_is(const brim_cached_word *word, brim_word_key key)
 
 /* NULL when the word is not there. */
 static inline const brim_cached_word *brim_cache_find(const brim_cache *cache, const brim_cache_set *set, brim_word_key key,
-                                                      const char *bytes, size_t length) {
+                                                      const char *bytes) {
   const brim_cached_word *word = brim_word_is(&set->words[0], key) ? &set->words[0] : &set->words[1];
   if (!brim_word_is(word, key))
     return NULL;
+  size_t length = key.high >> 56;
   if (__builtin_expect(length <= BRIM_SHORT_BYTES, 1) || memcmp(cache->spill + word->ids[0], bytes, length) == 0)
     return word;
   return NULL;
@@ -140,34 +142,40 @@ static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_w
 /* ---- groups ----------------------------------------------------------------------------------------------- */
 
 /* Words are looked up in groups: while one is scanned the memory of those before it is already on its way. */
-enum { BRIM_GROUP = 128 };
+enum { BRIM_GROUP = 128, BRIM_TAIL = 80 }; /* BRIM_TAIL: what a block and the key of its last word can reach */
 
 typedef struct brim_grouped_word {
-  brim_word_key key;
+  brim_word_key key; /* with the length */
   brim_cache_set *set;
   const char *bytes;
-  uint32_t length;
-  bool plain; /* as the scanner means it */
 } brim_grouped_word;
 
 typedef struct brim_group {
   brim_grouped_word words[BRIM_GROUP];
   uint32_t count;
+  uint64_t other[BRIM_GROUP / 64];  /* the words that are not plain, as the scanner means it */
+  char tail[BRIM_TAIL + BRIM_TAIL]; /* the end of the text, when more must be readable behind it */
 } brim_group;
 
-/* A word of at most BRIM_WORD_BYTES. `wide`: 16 bytes can be read. There is room. */
+/* The key of a word of at most BRIM_WORD_BYTES. `wide`: 16 bytes can be read. */
+static inline brim_word_key brim_word_key_of(const char *bytes, size_t length, bool wide) {
+  if (__builtin_expect(length > BRIM_SHORT_BYTES, 0))
+    return brim_word_key_long(bytes, length);
+  return wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
+}
+
+/* Adds a word; there is room. */
 static inline void brim_group_add(brim_group *group, const brim_cache *cache, const char *bytes, size_t length, bool wide,
                                   bool plain) {
-  brim_grouped_word *word = &group->words[group->count++];
-  if (__builtin_expect(length > BRIM_SHORT_BYTES, 0))
-    word->key = brim_word_key_long(bytes, length);
-  else
-    word->key = wide ? brim_word_key_wide(bytes, length) : brim_word_key_narrow(bytes, length);
-  word->set = brim_cache_at(cache, word->key);
+  uint32_t n = group->count++;
+  brim_word_key key = brim_word_key_of(bytes, length, wide);
+  brim_grouped_word *word = &group->words[n];
+  word->key = key;
+  word->set = brim_cache_at(cache, key);
   __builtin_prefetch(word->set);
   word->bytes = bytes;
-  word->length = (uint32_t)length;
-  word->plain = plain;
+  if (!plain)
+    group->other[n / 64] |= (uint64_t)1 << n % 64;
 }
 
 #endif

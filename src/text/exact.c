@@ -124,11 +124,22 @@ size_t brim_malformed_length(const uint8_t *b, size_t length) {
   return n;
 }
 
+/* True when none of 64 bytes has its top bit set. */
+static inline bool is_ascii(const uint8_t *p) {
+  uint64_t eights[8], seen = 0;
+  memcpy(eights, p, sizeof eights);
+  for (int i = 0; i < 8; i++)
+    seen |= eights[i];
+  return (seen & 0x8080808080808080u) == 0;
+}
+
 /* True for well-formed UTF-8. Most of what comes is, so this runs ahead of the slower search for what is not. */
 static bool is_valid(const uint8_t *p, const uint8_t *end) {
   while (p < end) {
     uint64_t eight;
-    if (end - p >= 8 && (memcpy(&eight, p, 8), (eight & 0x8080808080808080u) == 0)) {
+    if (end - p >= 64 && is_ascii(p)) {
+      p += 64;
+    } else if (end - p >= 8 && (memcpy(&eight, p, 8), (eight & 0x8080808080808080u) == 0)) {
       p += 8;
     } else if (*p < 0x80) {
       p++;

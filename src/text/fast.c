@@ -30,7 +30,7 @@ int brim_fast_choose(brim_tokenizer *t, brim_error *err) {
 }
 
 int brim_ids_reserve(brim_ids *ids, size_t more, brim_error *err) {
-  more += BRIM_WORD_IDS + 1;
+  more += BRIM_SPILL_IDS;
   if (ids->capacity - ids->count >= more)
     return BRIM_OK;
   return brim_grow(ids->runtime, (void **)&ids->at, &ids->capacity, ids->count + more, sizeof *ids->at, err);

@@ -34,28 +34,63 @@ typedef struct brim_pass {
 /* Appends the ids of a word that is not remembered. */
 typedef int (*brim_new_word_fn)(const brim_pass *pass, const char *bytes, size_t length, bool plain);
 
+static inline void brim_group_start(brim_group *group) {
+  group->count = 0;
+  memset(group->other, 0, sizeof group->other);
+}
+
+/* The rest of a text, from `at` to *end, moved to where BRIM_TAIL bytes can be read behind any part of it; they are 0. */
+static inline const char *brim_group_tail(brim_group *group, const char *at, const char **end) {
+  size_t length = (size_t)(*end - at);
+  memcpy(group->tail, at, length);
+  memset(group->tail + length, 0, BRIM_TAIL);
+  *end = group->tail + length;
+  return group->tail;
+}
+
+/* The ids of a word that is new, or that has many. */
+static inline int brim_group_put_slow(const brim_pass *pass, const brim_group *group, uint32_t index,
+                                      const brim_cached_word *found, brim_new_word_fn work_out) {
+  const brim_grouped_word *word = &group->words[index];
+  brim_cache *cache = &pass->scratch->cache;
+  brim_ids *ids = pass->ids;
+  size_t before = ids->count, length = word->key.high >> 56;
+  if (found) {
+    BRIM_TRY(brim_ids_reserve(ids, found->count, pass->err));
+    memcpy(ids->at + before, cache->spill + found->ids[0] + found->spilled - 1, found->count * sizeof *ids->at);
+    ids->count += found->count;
+    return BRIM_OK;
+  }
+  BRIM_TRY(work_out(pass, word->bytes, length, !(group->other[index / 64] >> index % 64 & 1)));
+  brim_cache_put(cache, word->set, word->key, word->bytes, length, ids->at + before, ids->count - before);
+  return BRIM_OK;
+}
+
 /* Looks all words of the group up, in order; `work_out` gets those that are new. */
 static inline int brim_group_drain(const brim_pass *pass, brim_group *group, brim_new_word_fn work_out) {
   brim_cache *cache = &pass->scratch->cache;
   brim_ids *ids = pass->ids;
-  for (uint32_t i = 0; i < group->count; i++) {
+  const uint32_t count = group->count;
+  BRIM_TRY(brim_ids_reserve(ids, count * BRIM_SPILL_IDS, pass->err));
+  int32_t *out = ids->at + ids->count;
+  for (uint32_t i = 0; i < count; i++) {
     const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(cache, word->set, word->key, word->bytes, word->length);
-    size_t before = ids->count;
-    if (__builtin_expect(!found, 0)) {
-      BRIM_TRY(work_out(pass, word->bytes, word->length, word->plain));
-      brim_cache_put(cache, word->set, word->key, word->bytes, word->length, ids->at + before, ids->count - before);
+    const brim_cached_word *found = brim_cache_find(cache, word->set, word->key, word->bytes);
+    if (__builtin_expect(found && found->count <= BRIM_SPILL_IDS, 1)) {
+      if (__builtin_expect(!found->spilled, 1))
+        memcpy(out, found->ids, sizeof found->ids);
+      else
+        memcpy(out, cache->spill + found->ids[0] + found->spilled - 1, BRIM_SPILL_IDS * sizeof *out);
+      out += found->count;
       continue;
     }
-    if (__builtin_expect(ids->capacity - before < (size_t)found->count + BRIM_WORD_IDS, 0))
-      BRIM_TRY(brim_ids_reserve(ids, found->count, pass->err));
-    ids->count += found->count;
-    if (__builtin_expect(!found->spilled, 1))
-      memcpy(ids->at + before, found->ids, sizeof found->ids);
-    else
-      memcpy(ids->at + before, cache->spill + found->ids[0] + found->spilled - 1, found->count * sizeof *ids->at);
+    ids->count = (size_t)(out - ids->at);
+    BRIM_TRY(brim_group_put_slow(pass, group, i, found, work_out));
+    BRIM_TRY(brim_ids_reserve(ids, (count - i) * BRIM_SPILL_IDS, pass->err));
+    out = ids->at + ids->count;
   }
-  group->count = 0;
+  ids->count = (size_t)(out - ids->at);
+  brim_group_start(group);
   if (__builtin_expect(cache->is_untidy, 0))
     brim_cache_tidy(cache);
   return BRIM_OK;

@@ -138,9 +138,10 @@ static int put_new(const brim_pass *p, const char *bytes, size_t length, bool pl
   return BRIM_OK;
 }
 
-/* The end of the segment at text[at]; *plain: it holds nothing but letters and digits. */
-static size_t segment_end(const uint8_t *kinds, const char *text, size_t at, size_t length, bool *plain) {
+/* The length of the segment that the text begins with; *plain: it holds nothing but letters and digits. */
+static size_t segment_length(const uint8_t *kinds, const char *text, size_t length, bool *plain) {
   uint8_t seen = 0;
+  size_t at = 0;
   for (; at < length; at++) {
     uint8_t kind = kinds[(uint8_t)text[at]];
     if (kind == BRIM_BYTE_BLANK || kind == BRIM_BYTE_PUNCTUATION)
@@ -152,8 +153,8 @@ static size_t segment_end(const uint8_t *kinds, const char *text, size_t at, siz
 }
 
 /* Adds the segments of a block that begins with one, as far as they are plain or punctuation and end within it; how many bytes
- * they take with the blanks between them. */
-static size_t add_block(const brim_pass *p, brim_group *group, const char *text) {
+ * they take with the blanks between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
+static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
   brim_block b = brim_block_at(text);
   uint64_t plain = b.letter | b.digit, tabs = 0;
   for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) { /* of these only \t, \n and \r are blanks */
@@ -161,12 +162,15 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text)
     tabs |= (uint64_t)(p->tokenizer->bert.kinds[(uint8_t)text[at]] == BRIM_BYTE_BLANK) << at;
   }
   uint64_t odd = ~(b.visible | b.space | tabs), starts = (plain & ~(plain << 1)) | (b.visible & ~plain);
-  /* The last segment may go on in the next block, and what touches an odd byte is not plain. */
-  unsigned limit = odd ? brim_lowest_bit(odd) : BRIM_BLOCK;
-  uint64_t gaps = ~plain & brim_bits_below(limit);
-  if (!gaps)
-    return 0;
-  unsigned cut = brim_highest_bit(gaps) + 1;
+  unsigned cut;
+  if (length < BRIM_BLOCK && !(odd & brim_bits_below((unsigned)length))) {
+    cut = (unsigned)length;
+  } else { /* the last segment may go on in the next block, and what touches an odd byte is not plain */
+    uint64_t gaps = ~plain & brim_bits_below(odd ? brim_lowest_bit(odd) : BRIM_BLOCK);
+    if (!gaps)
+      return 0;
+    cut = brim_highest_bit(gaps) + 1;
+  }
   for (starts &= brim_bits_below(cut); starts; starts &= starts - 1) {
     unsigned at = brim_lowest_bit(starts);
     uint64_t run = plain >> at;
@@ -181,30 +185,33 @@ int BRIM_PASS(brim_bert_run)(const brim_tokenizer *t, brim_scratch *s, const cha
   brim_pass p = {t, s, length, ids, err};
   const uint8_t *kinds = t->bert.kinds;
   brim_group group;
-  group.count = 0;
-  for (size_t at = 0, end; at < length; at = end) {
+  brim_group_start(&group);
+  bool is_tail = false;
+  for (const char *at = text, *end = text + length, *next; at < end; at = next) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
       BRIM_TRY(brim_group_drain(&p, &group, put_new));
-    end = at;
-    if (length - at > BRIM_BLOCK + 16) {
-      end = at + add_block(&p, &group, text + at);
-      if (end - at > BRIM_BLOCK / 2)
-        continue;
-      at = end;
+    if (end - at < BRIM_TAIL && !is_tail) {
+      at = brim_group_tail(&group, at, &end);
+      is_tail = true;
     }
-    uint8_t kind = kinds[(uint8_t)text[at]];
+    size_t left = (size_t)(end - at), done = add_block(&p, &group, at, left < BRIM_BLOCK ? left : BRIM_BLOCK);
+    next = at + done;
+    if (done > BRIM_BLOCK / 2 || next == end)
+      continue;
+    at = next;
+    next = at + 1;
+    uint8_t kind = kinds[(uint8_t)*at];
     bool plain = true;
-    end = at + 1;
     if (kind == BRIM_BYTE_BLANK)
       continue;
     if (kind != BRIM_BYTE_PUNCTUATION)
-      end = segment_end(kinds, text, at, length, &plain);
-    if (end - at <= BRIM_WORD_BYTES) {
-      brim_group_add(&group, &s->cache, text + at, end - at, length - at >= 16, plain);
+      next = at + segment_length(kinds, at, (size_t)(end - at), &plain);
+    if (next - at <= BRIM_WORD_BYTES) {
+      brim_group_add(&group, &s->cache, at, (size_t)(next - at), is_tail || end - at >= 16, plain);
       continue;
     }
     BRIM_TRY(brim_group_drain(&p, &group, put_new));
-    BRIM_TRY(put_new(&p, text + at, end - at, plain));
+    BRIM_TRY(put_new(&p, at, (size_t)(next - at), plain));
   }
   return brim_group_drain(&p, &group, put_new);
 }

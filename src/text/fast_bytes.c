@@ -129,12 +129,17 @@ static uint64_t token_starts(const brim_block *b, const char *text) {
   return starts;
 }
 
-/* Adds the pre-tokens of a block for which a look at ASCII is enough; how many bytes they have. What stands at the end of the
- * block, wide characters, and runs of white space are left to the caller. */
-static size_t add_block(const brim_pass *p, brim_group *group, const char *text) {
+/* Adds the pre-tokens of a block of `length` bytes for which a look at ASCII is enough; how many bytes they have. A block shorter
+ * than BRIM_BLOCK is the end of the text. What stands at the end of others, wide characters, and runs of white space are left to
+ * the caller. */
+static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
   brim_block b = brim_block_at(text);
   uint64_t starts = token_starts(&b, text), white = b.space | b.feed;
   uint64_t limits = b.wide | b.feed | (b.space & white >> 1) | (b.apostrophe & ~brim_bits_below(BRIM_BLOCK - 4));
+  if (length < BRIM_BLOCK) {
+    starts = (starts & brim_bits_below((unsigned)length)) | (uint64_t)1 << length;
+    limits &= brim_bits_below((unsigned)length);
+  }
   uint64_t sure = limits ? starts & (brim_bits_below(brim_lowest_bit(limits)) | (limits & -limits & ~b.wide)) : starts;
   if (!sure)
     return 0;
@@ -150,24 +155,27 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text)
 /* Text in which there are no more added tokens. */
 static int put_plain(const brim_pass *p, const char *text, size_t length) {
   brim_group group;
-  group.count = 0;
+  brim_group_start(&group);
+  bool is_tail = false;
   for (const char *at = text, *end = text + length, *next; at < end; at = next) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
       BRIM_TRY(brim_group_drain(p, &group, merge));
-    if (end - at > BRIM_BLOCK + 16) {
-      size_t done = add_block(p, &group, at);
-      next = at + done;
-      if (done > BRIM_BLOCK / 2)
-        continue;
-      at = next;
+    if (end - at < BRIM_TAIL && !is_tail) {
+      at = brim_group_tail(&group, at, &end);
+      is_tail = true;
     }
+    size_t left = (size_t)(end - at), done = add_block(p, &group, at, left < BRIM_BLOCK ? left : BRIM_BLOCK);
+    next = at + done;
+    if (done > BRIM_BLOCK / 2 || next == end)
+      continue;
+    at = next;
     next = next_token(at, end);
     if (next - at > BRIM_WORD_BYTES) {
       BRIM_TRY(brim_group_drain(p, &group, merge));
       BRIM_TRY(merge(p, at, (size_t)(next - at), true));
       continue;
     }
-    brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), end - at >= 16, true);
+    brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), is_tail || end - at >= 16, true);
   }
   return brim_group_drain(p, &group, merge);
 }

@@ -47,8 +47,9 @@ static int put_checked(const brim_pass *p, const char *bytes, size_t length, boo
   return put_new_word(p, bytes, length, plain);
 }
 
-/* The end of the word at text[at]; *plain: nothing but bytes that the normalizer leaves alone. */
-static size_t word_end(const brim_spaced *s, const char *text, size_t at, size_t length, bool *plain) {
+/* The length of the word that the text begins with; *plain: nothing but bytes that the normalizer leaves alone. */
+static size_t word_length(const brim_spaced *s, const char *text, size_t length, bool *plain) {
+  size_t at = 0;
   *plain = true;
   for (; at < length && !s->blanks[(uint8_t)text[at]]; at++)
     *plain = *plain && s->plain[(uint8_t)text[at]];
@@ -56,8 +57,8 @@ static size_t word_end(const brim_spaced *s, const char *text, size_t at, size_t
 }
 
 /* Adds the words of a block that begins with one (or with blanks), as far as they are visible ASCII and end within it; how many
- * bytes they take with the blanks between them. */
-static size_t add_block(const brim_pass *p, brim_group *group, const char *text) {
+ * bytes they take with the blanks between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
+static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
   brim_block b = brim_block_at(text);
   uint64_t blanks = b.space;
   for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) {
@@ -65,13 +66,18 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text)
     blanks |= (uint64_t)p->tokenizer->spaced.blanks[(uint8_t)text[at]] << at;
   }
   uint64_t odd = ~(b.visible | blanks);
-  uint64_t ends = blanks & brim_bits_below(odd ? brim_lowest_bit(odd) : BRIM_BLOCK);
-  if (!ends)
-    return 0;
-  unsigned cut = brim_highest_bit(ends) + 1;
+  unsigned cut;
+  if (length < BRIM_BLOCK && !(odd & brim_bits_below((unsigned)length))) {
+    cut = (unsigned)length;
+  } else {
+    uint64_t ends = blanks & brim_bits_below(odd ? brim_lowest_bit(odd) : BRIM_BLOCK);
+    if (!ends)
+      return 0;
+    cut = brim_highest_bit(ends) + 1;
+  }
   for (uint64_t starts = b.visible & ~(b.visible << 1) & brim_bits_below(cut); starts; starts &= starts - 1) {
-    unsigned at = brim_lowest_bit(starts), length = brim_lowest_bit(~(b.visible >> at));
-    brim_group_add(group, &p->scratch->cache, text + at, length, true, true);
+    unsigned at = brim_lowest_bit(starts), size = brim_lowest_bit(~(b.visible >> at));
+    brim_group_add(group, &p->scratch->cache, text + at, size, true, true);
   }
   return cut;
 }
@@ -79,28 +85,33 @@ static size_t add_block(const brim_pass *p, brim_group *group, const char *text)
 static int put_words(const brim_pass *p, const char *text, size_t length) {
   const brim_spaced *s = &p->tokenizer->spaced;
   brim_group group;
-  group.count = 0;
-  for (size_t at = 0, end; at < length; at = end) {
+  brim_group_start(&group);
+  bool is_tail = false;
+  for (const char *at = text, *end = text + length, *next; at < end; at = next) {
     if (group.count > BRIM_GROUP - BRIM_BLOCK)
       BRIM_TRY(brim_group_drain(p, &group, put_checked));
-    end = at;
-    if (s->ascii_plain && length - at > BRIM_BLOCK + 16) {
-      end = at + add_block(p, &group, text + at);
-      if (end - at > BRIM_BLOCK / 2)
-        continue;
-      at = end;
+    if (end - at < BRIM_TAIL && !is_tail) {
+      at = brim_group_tail(&group, at, &end);
+      is_tail = true;
     }
-    end = at + 1;
-    if (s->blanks[(uint8_t)text[at]])
+    if (s->ascii_plain) {
+      size_t left = (size_t)(end - at), done = add_block(p, &group, at, left < BRIM_BLOCK ? left : BRIM_BLOCK);
+      next = at + done;
+      if (done > BRIM_BLOCK / 2 || next == end)
+        continue;
+      at = next;
+    }
+    next = at + 1;
+    if (s->blanks[(uint8_t)*at])
       continue;
     bool plain;
-    end = word_end(s, text, at, length, &plain);
-    if (end - at <= BRIM_WORD_BYTES) {
-      brim_group_add(&group, &p->scratch->cache, text + at, end - at, length - at >= 16, plain);
+    next = at + word_length(s, at, (size_t)(end - at), &plain);
+    if (next - at <= BRIM_WORD_BYTES) {
+      brim_group_add(&group, &p->scratch->cache, at, (size_t)(next - at), is_tail || end - at >= 16, plain);
       continue;
     }
     BRIM_TRY(brim_group_drain(p, &group, put_checked));
-    BRIM_TRY(put_checked(p, text + at, end - at, plain));
+    BRIM_TRY(put_checked(p, at, (size_t)(next - at), plain));
   }
   return brim_group_drain(p, &group, put_checked);
 }
