@@ -35,8 +35,9 @@ BRIM_API uint64_t brim_tokenizer_fingerprint(const brim_tokenizer *tokenizer);
  * where only older files were. */
 BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *folder, brim_error *err) BRIM_CHECK;
 
-/* Per-thread working memory, about 8 MB (a bounded cache of words included; it never changes a result). It is made for one tokenizer;
- * with another it works too, but starts anew at every change. */
+/* Per-thread working memory: 5 MB at first, at most about 30 MB beside what the longest text takes. Most of it is a cache of
+ * words that grows with what it meets; it never changes a result. It is made for one tokenizer; with another it works too, but
+ * starts anew at every change. */
 BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API void brim_scratch_free(brim_scratch *scratch);
@@ -69,6 +70,40 @@ BRIM_API void brim_encoding_free(brim_encoding *encoding);
 BRIM_API int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
                                    const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
                                    brim_error *err) BRIM_CHECK;
+
+/* ---- many texts ------------------------------------------------------------------------------------------- */
+
+typedef struct brim_string {
+  const char *bytes; /* any bytes, read as brim_tokenizer_encode reads them */
+  size_t length;
+} brim_string;
+
+/* The ids of many texts, one row behind the other. Zero-initialise once, free at the end; the arrays are reused. */
+typedef struct brim_encodings {
+  int32_t *ids;      /* [starts[count]]; row i is ids[starts[i] .. starts[i + 1]) */
+  uint8_t *type_ids; /* the same */
+  size_t *starts;    /* [count + 1] */
+  size_t *lost;      /* [count] tokens cut by truncation */
+  size_t count;
+  size_t capacity, row_capacity;
+  brim_runtime *runtime;
+} brim_encodings;
+BRIM_API void brim_encodings_free(brim_encodings *encodings);
+
+/* Encodes arrays of texts on the runtime's threads. It keeps a scratch for each of them, so later arrays are faster than the
+ * first. One thread at a time may use it; the tokenizer must outlive it. */
+typedef struct brim_batch_encoder brim_batch_encoder;
+BRIM_API int brim_batch_encoder_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_batch_encoder **out,
+                                    brim_error *err) BRIM_CHECK;
+BRIM_API void brim_batch_encoder_free(brim_batch_encoder *encoder);
+
+/* Row i of *out is what brim_tokenizer_encode makes of texts[i] and pairs[i]: the same bytes for any number of threads. `pairs`
+ * may be NULL, and so may pairs[i].bytes: a text without a pair. `options` NULL: the defaults. On failure the error names the
+ * first text that cannot be encoded ("text 17: ...", counted from 0) and *out has no rows. */
+BRIM_API int brim_batch_encoder_run(brim_batch_encoder *encoder, const brim_string *texts, const brim_string *pairs, size_t count,
+                                    const brim_encode_options *options, brim_encodings *out, brim_error *err) BRIM_CHECK;
+
+/* ---- offsets, windows, decoding --------------------------------------------------------------------------- */
 
 /* Where the tokens of an encoding come from; arrays parallel to its ids. Zero-initialise once, free at the end. */
 typedef struct brim_offsets {

@@ -98,6 +98,7 @@ static void put(brim_encoding *out, const int32_t *ids, size_t count, uint8_t ty
   out->length += count;
 }
 
+/* Appends the row to *out. */
 static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, const brim_encode_options *options,
                     brim_encoding *out, brim_error *err) {
   const brim_template *template = pair ? &t->processor.pair : &t->processor.single;
@@ -106,9 +107,8 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   brim_kept kept = {counts[0], counts[1]};
   if (options->max_length)
     BRIM_TRY(brim_truncate(options->truncation, pair, counts[0], counts[1], (size_t)options->max_length - special, &kept, err));
-  BRIM_TRY(brim_encoding_reserve(out, kept.a + kept.b + special, err));
+  BRIM_TRY(brim_encoding_reserve(out, out->length + kept.a + kept.b + special, err));
   size_t skip_a = options->truncate_left ? counts[0] - kept.a : 0, skip_b = options->truncate_left ? counts[1] - kept.b : 0;
-  out->length = 0;
   out->lost = counts[0] - kept.a + counts[1] - kept.b;
   for (size_t i = 0; i < template->count; i++) {
     const brim_part *part = &template->parts[i];
@@ -122,18 +122,22 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   return BRIM_OK;
 }
 
+int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                       const brim_encode_options *options, brim_encoding *out, brim_error *err) {
+  BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
+  BRIM_TRY(tokenize(tokenizer, scratch, 0, text.bytes, text.length, err));
+  if (pair.bytes)
+    BRIM_TRY(tokenize(tokenizer, scratch, 1, pair.bytes, pair.length, err));
+  return assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err);
+}
+
 int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,
                           const char *pair, size_t pair_length, const brim_encode_options *options, brim_encoding *out,
                           brim_error *err) {
   static const brim_encode_options defaults = {0};
-  if (!options)
-    options = &defaults;
   if (!out->runtime)
     out->runtime = scratch->runtime;
   out->length = out->lost = 0;
-  BRIM_TRY(brim_encode_options_check(tokenizer, options, pair != NULL, err));
-  BRIM_TRY(tokenize(tokenizer, scratch, 0, text, text_length, err));
-  if (pair)
-    BRIM_TRY(tokenize(tokenizer, scratch, 1, pair, pair_length, err));
-  return assemble(tokenizer, scratch, pair != NULL, options, out, err);
+  return brim_encode_append(tokenizer, scratch, (brim_string){text, text_length}, (brim_string){pair, pair_length},
+                            options ? options : &defaults, out, err);
 }

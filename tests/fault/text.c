@@ -47,6 +47,25 @@ static int live(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+/* Arrays of texts; the second array is larger. */
+static int live_in_batches(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_tokenizer *tokenizer = NULL;
+  brim_batch_encoder *encoder = NULL;
+  brim_encodings rows = {0};
+  brim_string texts[3000];
+  for (size_t i = 0; i < 3000; i++)
+    texts[i] = (brim_string){text, sizeof text - 1};
+  int status = brim_tokenizer_load(runtime, context, &tokenizer, err);
+  if (!status)
+    status = brim_batch_encoder_new(runtime, tokenizer, &encoder, err);
+  for (size_t count = 1; !status && count <= 3000; count += 2999)
+    status = brim_batch_encoder_run(encoder, texts, texts, count, NULL, &rows, err);
+  brim_encodings_free(&rows);
+  brim_batch_encoder_free(encoder);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}
+
 static void check_golden(const char *name) {
   char path[600];
   snprintf(path, sizeof path, "%s/tests/golden/tokenizers/%s", getenv("BRIM_SOURCE"), name);
@@ -60,6 +79,8 @@ int main(void) {
   if (!getenv("BRIM_SOURCE") || !f || fputs(vocabulary, f) < 0 || fclose(f) != 0)
     return 99;
   fault_check("vocab.txt", 1, live, NULL, (void *)(uintptr_t)path);
+  fault_check("batches", 1, live_in_batches, NULL, (void *)(uintptr_t)path);
+  fault_check("batches on three threads", 3, live_in_batches, NULL, (void *)(uintptr_t)path);
   check_golden("wordpiece-uncased");
   check_golden("byte-bpe");
   check_golden("unigram");

@@ -1,0 +1,224 @@
+/* batch.c: arrays of texts on all threads. Blocks of whole texts are encoded wherever there is time, each into memory of its own;
+ * then their places in the result are known, and they are copied there. With one thread there is one block, which becomes the
+ * result without a copy. */
+#include "base/memory.h"
+#include "base/pool.h"
+#include "base/runtime.h"
+#include "base/status.h"
+#include "text/tokenizer.h"
+#include <string.h>
+
+enum { BLOCK_BYTES = 128 << 10, BLOCK_TEXTS = 1024 }; /* of text; a longer one has a block for itself */
+
+/* Texts [first, last). */
+typedef struct block {
+  size_t first, last;
+  brim_encoding encoding;
+  int status;
+  brim_error error;
+} block;
+
+struct brim_batch_encoder {
+  brim_runtime *runtime;
+  const brim_tokenizer *tokenizer;
+  brim_scratch **scratches; /* [threads]; NULL until a worker needs it */
+  block *blocks;            /* [block_capacity]; those beyond block_count keep their memory for later */
+  size_t block_count, block_capacity;
+};
+
+/* One call of run. */
+typedef struct job {
+  brim_batch_encoder *encoder;
+  const brim_string *texts, *pairs;
+  size_t count;
+  const brim_encode_options *options;
+  brim_encodings *out;
+} job;
+
+int brim_batch_encoder_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_batch_encoder **out, brim_error *err) {
+  *out = NULL;
+  brim_batch_encoder *encoder = brim_alloc_zero(runtime, sizeof *encoder);
+  if (!encoder)
+    return BRIM_NOMEM(err);
+  *encoder = (brim_batch_encoder){.runtime = runtime, .tokenizer = tokenizer};
+  encoder->scratches = brim_alloc_array_zero(runtime, (size_t)brim_runtime_threads(runtime), sizeof *encoder->scratches);
+  if (!encoder->scratches) {
+    brim_batch_encoder_free(encoder);
+    return BRIM_NOMEM(err);
+  }
+  *out = encoder;
+  return BRIM_OK;
+}
+
+void brim_batch_encoder_free(brim_batch_encoder *encoder) {
+  if (!encoder)
+    return;
+  for (int i = 0; encoder->scratches && i < brim_runtime_threads(encoder->runtime); i++)
+    brim_scratch_free(encoder->scratches[i]);
+  for (size_t i = 0; i < encoder->block_capacity; i++)
+    brim_encoding_free(&encoder->blocks[i].encoding);
+  brim_release(encoder->runtime, encoder->scratches);
+  brim_release(encoder->runtime, encoder->blocks);
+  brim_release(encoder->runtime, encoder);
+}
+
+void brim_encodings_free(brim_encodings *encodings) {
+  if (!encodings || !encodings->runtime)
+    return;
+  brim_release(encodings->runtime, encodings->ids);
+  brim_release(encodings->runtime, encodings->type_ids);
+  brim_release(encodings->runtime, encodings->starts);
+  brim_release(encodings->runtime, encodings->lost);
+  *encodings = (brim_encodings){0};
+}
+
+/* ---- cutting ---------------------------------------------------------------------------------------------- */
+
+static int add_block(brim_batch_encoder *encoder, size_t first, brim_error *err) {
+  size_t n = encoder->block_count, before = encoder->block_capacity;
+  if (n == before) {
+    BRIM_TRY(brim_grow(encoder->runtime, (void **)&encoder->blocks, &encoder->block_capacity, n + 1, sizeof(block), err));
+    memset(encoder->blocks + before, 0, (encoder->block_capacity - before) * sizeof(block));
+  }
+  block *b = &encoder->blocks[encoder->block_count++];
+  b->first = b->last = first;
+  return BRIM_OK;
+}
+
+/* Cuts the texts into blocks; where does not depend on the number of threads, unless there is one. */
+static int cut(const job *j, brim_error *err) {
+  brim_batch_encoder *encoder = j->encoder;
+  bool whole = brim_runtime_threads(encoder->runtime) == 1;
+  encoder->block_count = 0;
+  BRIM_TRY(add_block(encoder, 0, err));
+  for (size_t i = 0, bytes = 0; i < j->count; i++) {
+    block *b = &encoder->blocks[encoder->block_count - 1];
+    if (!whole && (bytes >= BLOCK_BYTES || i - b->first >= BLOCK_TEXTS)) {
+      BRIM_TRY(add_block(encoder, i, err));
+      b = &encoder->blocks[encoder->block_count - 1];
+      bytes = 0;
+    }
+    b->last = i + 1;
+    bytes += j->texts[i].length + (j->pairs ? j->pairs[i].length : 0);
+  }
+  return BRIM_OK;
+}
+
+/* ---- encoding --------------------------------------------------------------------------------------------- */
+
+static int encode_block(const job *j, block *b, brim_scratch **scratch) {
+  static const brim_string none = {0};
+  brim_batch_encoder *encoder = j->encoder;
+  if (!*scratch)
+    BRIM_TRY(brim_scratch_new(encoder->runtime, encoder->tokenizer, scratch, &b->error));
+  b->encoding.runtime = encoder->runtime;
+  b->encoding.length = 0;
+  for (size_t i = b->first; i < b->last; i++) {
+    BRIM_TRY(brim_check_cancel(encoder->runtime, &b->error));
+    brim_error failure = {0};
+    int status = brim_encode_append(encoder->tokenizer, *scratch, j->texts[i], j->pairs ? j->pairs[i] : none, j->options,
+                                    &b->encoding, &failure);
+    if (status != BRIM_OK)
+      return brim_error_set(&b->error, status, "text %zu: %s", i, failure.message);
+    j->out->starts[i + 1] = b->encoding.length; /* within the block, for now */
+    j->out->lost[i] = b->encoding.lost;
+  }
+  return BRIM_OK;
+}
+
+static void encode_task(void *context, int64_t task, int worker) {
+  job *j = context;
+  block *b = &j->encoder->blocks[task];
+  b->status = encode_block(j, b, &j->encoder->scratches[worker]);
+}
+
+/* ---- joining ---------------------------------------------------------------------------------------------- */
+
+static void copy_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const job *j = context;
+  const block *b = &j->encoder->blocks[task];
+  size_t at = j->out->starts[b->first];
+  if (b->encoding.length == 0)
+    return;
+  memcpy(j->out->ids + at, b->encoding.ids, b->encoding.length * sizeof *b->encoding.ids);
+  memcpy(j->out->type_ids + at, b->encoding.type_ids, b->encoding.length);
+}
+
+/* Swaps the only block's memory with the result's. */
+static void hand_over(block *b, brim_encodings *out) {
+  brim_encoding was = b->encoding;
+  b->encoding.ids = out->ids;
+  b->encoding.type_ids = out->type_ids;
+  b->encoding.capacity = out->capacity;
+  out->ids = was.ids;
+  out->type_ids = was.type_ids;
+  out->capacity = was.capacity;
+}
+
+static int join(job *j, brim_error *err) {
+  brim_batch_encoder *encoder = j->encoder;
+  brim_encodings *out = j->out;
+  size_t total = 0;
+  for (size_t i = 0; i < encoder->block_count; i++) {
+    const block *b = &encoder->blocks[i];
+    for (size_t row = b->first; row < b->last; row++)
+      out->starts[row + 1] += total;
+    total += b->encoding.length;
+  }
+  if (encoder->block_count == 1) {
+    hand_over(&encoder->blocks[0], out);
+    return BRIM_OK;
+  }
+  brim_encoding arrays = {.ids = out->ids, .type_ids = out->type_ids, .capacity = out->capacity, .runtime = encoder->runtime};
+  int status = brim_encoding_reserve(&arrays, total, err);
+  out->ids = arrays.ids;
+  out->type_ids = arrays.type_ids;
+  out->capacity = arrays.capacity;
+  if (status == BRIM_OK)
+    brim_pool_run(encoder->runtime, (int64_t)encoder->block_count, copy_task, j);
+  return status;
+}
+
+/* Room for the rows' starts and losses. */
+static int reserve_rows(brim_encodings *out, size_t count, brim_error *err) {
+  size_t capacity = out->row_capacity;
+  if (out->starts && count < capacity)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(out->runtime, (void **)&out->starts, &capacity, count + 1, sizeof *out->starts, err));
+  size_t *lost = brim_resize_array(out->runtime, out->lost, capacity, sizeof *lost);
+  if (!lost)
+    return BRIM_NOMEM(err);
+  out->lost = lost;
+  out->row_capacity = capacity;
+  return BRIM_OK;
+}
+
+static int run(job *j, brim_error *err) {
+  brim_batch_encoder *encoder = j->encoder;
+  BRIM_TRY(brim_encode_options_check(encoder->tokenizer, j->options, false, err));
+  BRIM_TRY(reserve_rows(j->out, j->count, err));
+  BRIM_TRY(cut(j, err));
+  j->out->starts[0] = 0;
+  brim_pool_run(encoder->runtime, (int64_t)encoder->block_count, encode_task, j);
+  for (size_t i = 0; i < encoder->block_count; i++)
+    if (encoder->blocks[i].status != BRIM_OK) {
+      if (err)
+        *err = encoder->blocks[i].error;
+      return encoder->blocks[i].status;
+    }
+  return join(j, err);
+}
+
+int brim_batch_encoder_run(brim_batch_encoder *encoder, const brim_string *texts, const brim_string *pairs, size_t count,
+                           const brim_encode_options *options, brim_encodings *out, brim_error *err) {
+  static const brim_encode_options defaults = {0};
+  job j = {encoder, texts, pairs, count, options ? options : &defaults, out};
+  if (out->runtime != encoder->runtime)
+    brim_encodings_free(out);
+  out->runtime = encoder->runtime;
+  out->count = 0;
+  BRIM_TRY(run(&j, err));
+  out->count = count;
+  return BRIM_OK;
+}
