@@ -29,7 +29,7 @@ bench: bench-train bench-tokenizers bench-data bench-plan ## the benchmarks; eac
 bench-plan: all
 	$(BUILD)/bench/bench_plan
 
-bench-%: all ## one of them: bench-train runs bench/bench_train.py, with ARGS="--rounds 3"
+bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; runs bench/bench_NAME.py with ARGS="--rounds 3"
 	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(ARGS)
 
 install: all ## program, library, headers, manual pages

@@ -1,0 +1,300 @@
+#!/usr/bin/env python3
+"""Results on real data: brim next to PyTorch + transformers, several seeds.
+
+Both start from the same weights, the new head included, and train on the same rows in the same batches in the same order with the same
+hyper-parameters (AdamW, no decay, clipping at 1, a line to 0); dropout is each one's own. PyTorch pads each batch to its longest row.
+A result that is a point or more below PyTorch's, and by more than twice the standard error of the difference, fails the run.
+
+Every cell (task, engine, seed) is kept in build/results/cells under a hash of all that decides it, the program included: an interrupted
+table goes on where it stopped. --quick takes a third of the training rows and two thirds of the test rows. Data come from ../shared/data and the quick start."""
+
+import argparse
+import csv
+import json
+import math
+import shutil
+import statistics
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+import results_data as data
+from common import BRIM, brim_json, fetch_data, machine, print_table, write_json
+from results_torch import METRICS, Peer
+
+TASKS = {
+    "rotten-tomatoes": {"data": data.rotten_tomatoes, "model": "minilm", "rows": (3000, 1066), "max_length": 64, "batch": 16, "lr": 5e-5,
+                        "epochs": 2, "metric": "accuracy"},
+    "imdb-400": {"data": data.imdb, "model": "minilm", "rows": (800, 500), "max_length": 400, "batch": 16, "lr": 5e-5, "epochs": 1,
+                 "metric": "accuracy"},
+    "commonlit-5-folds": {"data": data.commonlit, "model": "minilm", "rows": (400, 0), "max_length": 128, "batch": 8, "lr": 1e-4,
+                          "epochs": 2, "metric": "rmse", "folds": 5},
+    "sts-b": {"data": data.stsb, "model": "minilm", "rows": (3000, 1000), "max_length": 128, "batch": 16, "lr": 5e-5, "epochs": 2,
+              "metric": "pearson"},
+    "sick": {"data": data.sick, "model": "minilm", "rows": (3000, 1000), "max_length": 128, "batch": 16, "lr": 5e-5, "epochs": 2,
+             "metric": "accuracy"},
+    "mnli": {"data": data.mnli, "model": "small-bert-cased", "rows": (800, 200), "max_length": 512, "batch": 8, "lr": 1e-4, "epochs": 2,
+             "metric": "accuracy"},
+    "french-reviews": {"data": data.french, "model": "small-camembert", "rows": (1200, 300), "max_length": 128, "batch": 16, "lr": 1e-3,
+                       "epochs": 4, "metric": "accuracy"},
+}
+SHAPE = {"hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 512}
+RANDOM_MODELS = {
+    "small-bert-cased": ("bert-base-cased", {"model_type": "bert", "vocab_size": 28996, **SHAPE}),
+    "small-camembert": ("camembert-base", {"model_type": "camembert", "vocab_size": 32005, "max_position_embeddings": 514,
+                                           "type_vocab_size": 1, "pad_token_id": 1, "bos_token_id": 5, "eos_token_id": 6,
+                                           "layer_norm_eps": 1e-5, **SHAPE}),
+}
+BRIM_OPTIONS = {}  # of every call that computes
+CELLS = data.WORK / "cells"
+QUICK = 1 / 3
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seeds", default="1,2,3")
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    parser.add_argument("--quick", action="store_true", help="a third of the training rows")
+    parser.add_argument("--share", type=float, help="share of the training rows, instead of all or a third")
+    parser.add_argument("--threads", type=int, default=0, help="of brim and of PyTorch; 0: all cores (no result depends on it)")
+    parser.add_argument("--seconds", action="store_true", help="also print the seconds of training (on a quiet machine)")
+    parser.add_argument("--ratio", action="store_true", help="also measure fixed against ragged on MNLI (on a quiet machine)")
+    parser.add_argument("--cached", action="store_true", help="print what there is, compute nothing")
+    parser.add_argument("--markdown", type=Path, help="write the table there too")
+    return parser.parse_args()
+
+
+# ---- one cell ---------------------------------------------------------------------------------------------------------
+
+
+def train_options(task, seed):
+    return {**BRIM_OPTIONS, "max_length": task["max_length"], "batch_size": task["batch"], "lr": task["lr"], "epochs": task["epochs"], "seed": seed}
+
+
+def planned(folder, path, task, seed):
+    """The batches of all epochs, as brim takes them."""
+    batches = []
+    for epoch in range(task["epochs"]):
+        command = [BRIM, "plan", str(path), "-t", str(folder), "--batching", "random", "--padding", "none", "--batch-size", str(task["batch"]),
+                   "--max-length", str(task["max_length"]), "--seed", str(seed), "--epoch", str(epoch), "--jsonl", "--quiet"]
+        lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
+        batches += [json.loads(line)["rows"] for line in lines[:-1]]
+    return batches
+
+
+def start_weights(model, train, task, seed, folder):
+    """The model with the head that brim makes for this seed: what both begin with."""
+    brim_json("train", "--overwrite", model=model, train=train, output=folder, lr=0, max_steps=1, batch_size=1, seed=seed,
+              max_length=task["max_length"], **BRIM_OPTIONS)
+    shutil.rmtree(folder / "checkpoints")
+    return folder
+
+
+def brim_cell(task, seed, start, paths, scratch):
+    """Metric and seconds of training."""
+    run = scratch / "run"
+    if task.get("folds"):
+        done = brim_json("train", model=start, train=paths[0], output=run, fold_column="fold", **train_options(task, seed))
+        return done["out_of_fold"]["metrics"][task["metric"]], sum(f["seconds"] for f in done["folds"])
+    trained = brim_json("train", model=start, train=paths[0], output=run, **train_options(task, seed))
+    scored = brim_json("evaluate", paths[1], model=run, max_length=task["max_length"], **BRIM_OPTIONS)
+    return scored[task["metric"]], trained["seconds"]
+
+
+def torch_run(task, seed, start, train, test):
+    peer = Peer(start, task["max_length"])
+    rows, held_out = peer.rows(train), peer.rows(test)
+    batches = planned(start, train, task, seed)
+    begin = time.perf_counter()
+    peer.train(rows, batches, task["lr"], seed)
+    seconds = time.perf_counter() - begin
+    return peer.predict(held_out), held_out.labels, seconds
+
+
+def fold_files(path, scratch, fold):
+    """Training and held-out rows of a fold as files."""
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    return [data.write_rows(scratch / f"{name}-{fold}.csv", [r for r in rows if (r["fold"] == str(fold)) == held])
+            for name, held in (("train", False), ("held-out", True))]
+
+
+def torch_cell(task, seed, start, paths, scratch):
+    guesses, labels, seconds = [], [], 0.0
+    pairs = [fold_files(paths[0], scratch, fold) for fold in range(task["folds"])] if task.get("folds") else [paths]
+    for train, test in pairs:
+        got, truth, took = torch_run(task, seed, start, train, test)
+        guesses, labels, seconds = guesses + got, labels + truth, seconds + took
+    return METRICS[task["metric"]](guesses, labels), seconds
+
+
+ENGINES = {"brim": brim_cell, "PyTorch": torch_cell}
+
+
+def versions(engine):
+    if engine == "brim":
+        return data.file_hash(BRIM)
+    import torch
+    import transformers
+
+    return [torch.__version__, transformers.__version__]
+
+
+def describe(name, engine, seed, task, paths):
+    """Everything that decides a cell."""
+    decides = {key: value for key, value in task.items() if key != "data"}
+    return {"task": name, "engine": engine, "seed": seed, "options": decides, "version": versions(engine),
+            "data": [data.file_hash(path) for path in paths if path]}
+
+
+def known(cell):
+    path = CELLS / f"{data.cell_key(cell)}.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def compute(name, seed, task, model, paths, engines):
+    """The cells of one task and seed that are not known yet."""
+    with tempfile.TemporaryDirectory(prefix="brim-results-") as folder:
+        scratch = Path(folder)
+        start = start_weights(model, paths[0], task, seed, scratch / "start")
+        for engine in engines:
+            value, seconds = ENGINES[engine](task, seed, start, paths, scratch)
+            cell = describe(name, engine, seed, task, paths)
+            CELLS.mkdir(parents=True, exist_ok=True)
+            path = CELLS / f"{data.cell_key(cell)}.json"
+            path.with_suffix(".part").write_text(json.dumps({**cell, "value": value, "seconds": seconds}, indent=1), encoding="utf-8")
+            path.with_suffix(".part").replace(path)
+            print(f"  {name}, seed {seed}, {engine}: {task['metric']} {value:.4f}", flush=True)
+
+
+# ---- the table --------------------------------------------------------------------------------------------------------
+
+
+def spread(values):
+    return statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def judge(metric, brim, peer):
+    """Difference (better is positive) and whether brim fails: a point or more below, and more than noise explains."""
+    sign = -1 if metric == "rmse" else 1
+    difference = sign * (statistics.mean(brim) - statistics.mean(peer))
+    error = math.sqrt(spread(brim) ** 2 / len(brim) + spread(peer) ** 2 / len(peer))
+    return difference, difference <= -0.01 and difference < -2 * error
+
+
+def shown(values):
+    return f"{statistics.mean(values):.4f} ± {spread(values):.4f}" if values else "-"
+
+
+def result_row(name, task, rows, cells, seconds):
+    brim, peer = ([c["value"] for c in cells[engine]] for engine in ENGINES)
+    out = [name, task["model"], rows, task["epochs"], task["metric"], f"{len(brim)}, {len(peer)}", shown(brim), shown(peer)]
+    failed = False
+    if brim and peer:
+        difference, failed = judge(task["metric"], brim, peer)
+        out.append(f"{difference:+.4f}{' below' if failed else ''}")
+    else:
+        out.append("-")
+    if seconds:
+        out += [f"{statistics.mean(c['seconds'] for c in cells[engine]):.0f}" if cells[engine] else "-" for engine in ENGINES]
+    return out, failed
+
+
+TITLES = ["task", "model", "rows", "epochs", "metric", "seeds", "brim", "PyTorch", "brim is better by"]
+
+
+def markdown(titles, rows):
+    lines = ["| " + " | ".join(titles) + " |", "|" + "---|" * len(titles)]
+    return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
+
+
+# ---- MNLI in the manner of the first document ---------------------------------------------------------------------------
+
+
+def mnli_slots(model, shared):
+    """Slots of all 1,000 pairs at 512 tokens, 8 at a time: padded to 512, to the longest of a batch, and not at all."""
+    path = data.write_rows(data.WORK / "data" / "mnli-all.csv", sum(data.mnli(shared), []))
+    slots = []
+    for padding in ("max_length", "longest", "none"):
+        command = [BRIM, "plan", str(path), "-t", str(model), "--batching", "random", "--padding", padding, "--batch-size", "8",
+                   "--max-length", "512", "--jsonl", "--quiet"]
+        last = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1]
+        slots.append(json.loads(last)["summary"]["slots"])
+    print(f"\nMNLI, 1,000 pairs at 512, batch 8: {slots[0]:,} slots fixed, {slots[1]:,} dynamic, {slots[2]:,} tokens")
+    return path, slots
+
+
+def mnli_ratio(model, path):
+    result = brim_json("compare", model=model, train=path, modes="fixed,dynamic,brim", max_length=512, batch_size=8, max_steps=40)
+    fixed, dynamic, ragged = (mode["seconds"] for mode in result["modes"])
+    print(f"fixed takes {fixed / ragged:.1f} times as long as ragged, {fixed / dynamic:.1f} times as long as dynamic (the document: 4.7)")
+    return {"fixed": fixed, "dynamic": dynamic, "ragged": ragged}
+
+
+# ---- the run ------------------------------------------------------------------------------------------------------------
+
+
+def set_threads(count):
+    if count:
+        import torch
+
+        torch.set_num_threads(count)
+        BRIM_OPTIONS["threads"] = count
+
+
+def scaled(rows, share):
+    """Rows to train on, and to test on: of those twice the share, for they cost a third and their number is the noise."""
+    return round(rows[0] * share), round(rows[1] * min(1, 2 * share))
+
+
+def model_folder(name, minilm, shared):
+    if name == "minilm":
+        return minilm
+    tokenizer, config = RANDOM_MODELS[name]
+    return data.random_model(name, shared / "tokenizers" / tokenizer, config)
+
+
+def main():
+    options = arguments()
+    shared, minilm = data.shared_folder(), fetch_data()
+    set_threads(options.threads)
+    if not (shared / "data").exists():
+        raise SystemExit(f"{shared / 'data'} is not there: the data sets of this benchmark lie beside the source tree")
+    share = options.share or (QUICK if options.quick else 1)
+    names, seeds = options.tasks.split(","), [int(seed) for seed in options.seeds.split(",")]
+    tasks = {}
+    for name in names:
+        task = dict(TASKS[name])
+        paths = data.prepare(name, task["data"], *scaled(task["rows"], share), shared)
+        tasks[name] = (task, model_folder(task["model"], minilm, shared), paths)
+    for seed in seeds:
+        for name, (task, model, paths) in tasks.items():
+            missing = [engine for engine in ENGINES if not known(describe(name, engine, seed, task, paths))]
+            if missing and not options.cached:
+                compute(name, seed, task, model, paths, missing)
+    titles = TITLES + (["brim s", "PyTorch s"] if options.seconds else [])
+    rows, failures, results = [], [], []
+    for name, (task, _, paths) in tasks.items():
+        cells = {engine: [c for c in (known(describe(name, engine, seed, task, paths)) for seed in seeds) if c] for engine in ENGINES}
+        counts = " + ".join(str(sum(1 for _ in csv.DictReader(open(p, encoding="utf-8", newline="")))) for p in paths if p)
+        line, failed = result_row(name, task, counts, cells, options.seconds)
+        rows.append(line)
+        results += sum(cells.values(), [])
+        failures += [name] if failed else []
+    print(machine())
+    print_table(titles, rows)
+    if options.markdown:
+        options.markdown.write_text(markdown(titles, rows), encoding="utf-8")
+    summary = {"machine": machine(), "cells": results}
+    if "mnli" in tasks:
+        path, summary["mnli_slots"] = mnli_slots(tasks["mnli"][1], shared)
+        if options.ratio:
+            summary["mnli_seconds"] = mnli_ratio(tasks["mnli"][1], path)
+    write_json("bench-results.json", summary)
+    if failures:
+        raise SystemExit(f"below PyTorch: {', '.join(failures)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""What the benchmarks' scripts compute without a program, a model or data, as TAP: bench_scripts.py SOURCE_ROOT"""
+
+import json
+import math
+import pathlib
+import struct
+import sys
+import tempfile
+
+ROOT = pathlib.Path(sys.argv[1])
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(ROOT / "bench"))
+
+import bench_methods  # noqa: E402
+import bench_results  # noqa: E402
+import results_data  # noqa: E402
+import results_torch  # noqa: E402
+
+count = failed = 0
+
+
+def point(good, name):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}")
+
+
+def scores():
+    xs, ys = [1.0, 2.0, 4.0], [2.0, 1.0, 5.0]
+    point(abs(results_torch.rmse(xs, ys) - 1.0) < 1e-12, "rmse")
+    point(abs(results_torch.pearson(xs, ys) - 48 / math.sqrt(42 * 78)) < 1e-12, "pearson")
+    point(results_torch.accuracy([0, 1, 1], [0, 1, 0]) == 2 / 3, "accuracy")
+
+
+def judgement():
+    judge = bench_results.judge
+    point(judge("accuracy", [0.80, 0.80], [0.82, 0.82])[1] is True, "two points below fail")
+    point(judge("accuracy", [0.815, 0.815], [0.82, 0.82])[1] is False, "half a point below does not")
+    point(judge("accuracy", [0.70, 0.90], [0.72, 0.92])[1] is False, "nor two points that noise explains")
+    point(judge("rmse", [0.70, 0.70], [0.65, 0.65])[1] is True and judge("rmse", [0.65, 0.65], [0.70, 0.70])[0] > 0, "a larger rmse is worse")
+
+
+def rows():
+    items = [{"text": str(i), "label": "0"} for i in range(50)]
+    mixed, again = results_data.mixed(items, "a"), results_data.mixed(items, "a")
+    point(mixed == again and mixed != items and sorted(r["text"] for r in mixed) == sorted(r["text"] for r in items), "mixed the same way")
+    taken = results_data.take(items, 10, "a")
+    point(len(taken) == 10 and taken == [r for r in items if r in taken] and taken != items[:10], "rows taken keep the file's order")
+    point(results_data.apart(items[:30], items[20:]) == items[30:], "test rows that are not among the training rows")
+    pair = results_data.row("a", "1", "b")
+    point(list(pair) == ["text", "text_pair", "label"] and list(results_data.row("a", "1", fold=2)) == ["text", "label", "fold"], "columns")
+    point(bench_results.scaled((3000, 1000), 1 / 3) == (1000, 667) and bench_results.scaled((3000, 1000), 1) == (3000, 1000), "shares")
+    with tempfile.TemporaryDirectory() as folder:
+        path = results_data.write_rows(pathlib.Path(folder) / "x.csv", [results_data.row('a "b", c\nd', "1")])
+        point(results_data.table(path) == [{"text": 'a "b", c\nd', "label": "1"}], "written rows come back")
+    point(results_data.cell_key({"a": 1, "b": 2}) == results_data.cell_key({"b": 2, "a": 1}) != results_data.cell_key({"a": 1, "b": 3}),
+          "a cell is known by what decides it")
+
+
+def tables():
+    task = {"model": "m", "epochs": 1, "metric": "accuracy"}
+    cells = {"brim": [{"value": 0.8, "seconds": 1}, {"value": 0.9, "seconds": 3}], "PyTorch": []}
+    line, bad = bench_results.result_row("t", task, "9", cells, True)
+    point(line[5:] == ["2, 0", "0.8500 ± 0.0707", "-", "-", "2", "-"] and not bad, "a row of which a half is missing")
+    point(bench_results.markdown(["a", "b"], [[1, 2]]) == "| a | b |\n|---|---|\n| 1 | 2 |\n", "markdown")
+
+
+def methods():
+    all_of_them = bench_methods.methods(16)
+    options, lacking = bench_methods.together(16, {"precision bf16": "why"})
+    point(lacking == ["precision bf16"] and "--precision" not in options and "--freeze" in options and "max_length" not in options,
+          "all together leaves out what is not there, and pads nothing")
+    point("--precision" in bench_methods.together(16, {})[0], "and has it where it is")
+    point(bench_methods.available(["--a", "1", "--b"], {"--a"}) == "--b" and bench_methods.available(["--a"], {"--a"}) is None, "lacking options")
+    point(len({name for name, *_ in all_of_them}) == len(all_of_them), "methods have names of their own")
+    result, memory = bench_methods.run_json([sys.executable, "-c", "x = bytearray(80 << 20); print('{\"a\": 1}')"])
+    point(result == {"a": 1} and 80 < memory < 200, "memory is that of the child")
+    result, complaint = bench_methods.run_json([sys.executable, "-c", "import sys; sys.exit('no')"])
+    point(result is None and complaint == "no", "and so are complaints")
+
+
+def model():
+    with tempfile.TemporaryDirectory() as folder:
+        tokenizer, out = pathlib.Path(folder) / "t", pathlib.Path(folder) / "m"
+        tokenizer.mkdir()
+        for name in ("tokenizer.json", "tokenizer_config.json"):
+            (tokenizer / name).write_text("{}")
+        (tokenizer / "vocab.txt").write_text("a\nb\nc\n")
+        bench_methods.write_model(out, tokenizer, 8, layers=1)
+        data = (out / "model.safetensors").read_bytes()
+        size = struct.unpack("<Q", data[:8])[0]
+        header = json.loads(data[8 : 8 + size])
+        point(max(t["data_offsets"][1] for t in header.values()) == len(data) - 8 - size, "the weights fill the file")
+        begin, end = header["transformer.layer.0.sa_layer_norm.weight"]["data_offsets"]
+        point(struct.unpack("<8f", data[8 + size + begin : 8 + size + end]) == (1.0,) * 8, "layer norms begin with 1")
+        begin, end = header["transformer.layer.0.ffn.lin1.weight"]["data_offsets"]
+        values = struct.unpack("<256f", data[8 + size + begin : 8 + size + end])
+        point(0.015 < math.sqrt(sum(v * v for v in values) / 256) < 0.025 and len(set(values)) == 256, "weights are random")
+
+
+for test in (scores, judgement, rows, tables, methods, model):
+    test()
+print(f"1..{count}")
+sys.exit(1 if failed else 0)
