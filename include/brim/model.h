@@ -51,7 +51,8 @@ typedef struct brim_model_info {
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
 
-/* Loads config.json and model.safetensors (or the shards of model.safetensors.index.json; F32, F16, BF16, F64) from a folder.
+/* Loads config.json and model.safetensors (or the shards of model.safetensors.index.json; F32, F16, BF16, F64) from a folder; where
+ * there is neither, pytorch_model.bin (or its shards), of which nothing is executed: what is not plain weights is refused.
  * Accepts weights with or without the encoder's prefix ("bert."), the old names LayerNorm.gamma/beta, and a missing head or
  * pooler, which is initialised: normal(0, initializer_range), biases 0, norms 1, a function of (seed, name, index) alone. With
  * `labels` a head of another label count is initialised too. `options` NULL: all zero.

@@ -1,45 +1,15 @@
-/* safetensors.c: reads files, trusting nothing that they say. */
+/* safetensors.c: reads the header of a safetensors file, trusting nothing that it says. */
 #include "model/safetensors.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
-#include "base/arena.h"
-#include "base/folder.h"
-#include "base/hashmap.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/narrow.h"
+#include "model/store.h"
 
 #define HEADER_LIMIT ((uint64_t)100 << 20) /* bytes, as in the reference reader */
 enum { PREFIX = 8 };
-
-typedef struct open_file {
-  char *path;
-  int descriptor; /* -1: parsed from memory */
-} open_file;
-
-struct brim_store {
-  brim_runtime *runtime;
-  brim_arena arena; /* names and paths */
-  open_file *files;
-  size_t file_count, file_capacity;
-  brim_stored *tensors;
-  size_t count, capacity;
-  brim_hashmap index;
-};
-
-static const struct dtype {
-  const char *name;
-  int64_t size;
-} dtypes[] = {
-    {"F32", 4}, {"F16", 2}, {"BF16", 2}, {"F64", 8}, {"I64", 8},  {"I32", 4},     {"I16", 2},     {"I8", 1},
-    {"U64", 8}, {"U32", 4}, {"U16", 2},  {"U8", 1},  {"BOOL", 1}, {"F8_E4M3", 1}, {"F8_E5M2", 1},
-};
 
 /* One file's header while it is read. */
 typedef struct header {
@@ -53,12 +23,12 @@ typedef struct header {
 /* ---- one tensor of the header ------------------------------------------------------------------------------ */
 
 static int read_dtype(const header *h, const brim_json_value *value, brim_stored *t, int64_t *size, brim_error *err) {
-  for (size_t i = 0; i < sizeof dtypes / sizeof *dtypes; i++)
-    if (brim_json_is_string(value, dtypes[i].name)) {
-      t->dtype = dtypes[i].name;
-      *size = dtypes[i].size;
-      return BRIM_OK;
-    }
+  const brim_dtype *known = value && value->kind == BRIM_JSON_STRING ? brim_dtype_find(value->as.text, value->length) : NULL;
+  if (known) {
+    t->dtype = known->name;
+    *size = known->size;
+    return BRIM_OK;
+  }
   return brim_json_error(h->document, value, err, BRIM_E_UNSUPPORTED, "the dtype of tensor %.200s is not one that is known",
                          t->name);
 }
@@ -106,12 +76,8 @@ static int read_tensor(const header *h, const brim_json_value *key, brim_error *
   BRIM_TRY(read_dtype(h, brim_json_get(value, "dtype"), &t, &size, err));
   BRIM_TRY(read_shape(h, brim_json_get(value, "shape"), &t, err));
   BRIM_TRY(read_offsets(h, brim_json_get(value, "data_offsets"), &t, size, err));
-  BRIM_TRY(brim_hashmap_put(&s->index, key->as.text, key->length, (int32_t)s->count, &twice, NULL, err));
-  if (twice)
-    return brim_json_error(h->document, key, err, BRIM_E_FORMAT, "tensor %.200s is there twice", t.name);
-  BRIM_TRY(brim_grow(s->runtime, (void **)&s->tensors, &s->capacity, s->count + 1, sizeof *s->tensors, err));
-  s->tensors[s->count++] = t;
-  return BRIM_OK;
+  BRIM_TRY(brim_store_add(s, &t, &twice, err));
+  return twice ? brim_json_error(h->document, key, err, BRIM_E_FORMAT, "tensor %.200s is there twice", t.name) : BRIM_OK;
 }
 
 /* ---- one header -------------------------------------------------------------------------------------------- */
@@ -203,236 +169,55 @@ static int header_length(const char *path, const uint8_t prefix[PREFIX], int64_t
   return BRIM_OK;
 }
 
-/* Takes over `descriptor`, also when it fails. `text` is the file's beginning with its header, the prefix made blank so that JSON
- * positions are the file's. */
-static int add_file(brim_store *s, const char *path, int descriptor, const char *text, size_t header_size, int64_t file_size,
-                    brim_error *err) {
-  char *copy = brim_arena_copy_string(&s->arena, path, strlen(path));
-  int status = copy ? brim_grow(s->runtime, (void **)&s->files, &s->file_capacity, s->file_count + 1, sizeof *s->files, err)
-                    : BRIM_NOMEM(err);
-  if (status) {
-    if (descriptor >= 0)
-      close(descriptor);
-    return status;
-  }
-  s->files[s->file_count++] = (open_file){copy, descriptor};
+/* `text` is the file's beginning with its header, the prefix made blank so that JSON positions are the file's. */
+static int read_text(brim_store *s, int32_t file, char *text, size_t header_size, brim_error *err) {
   header h = {.store = s,
-              .path = copy,
+              .path = s->files[file].path,
               .data = PREFIX + (int64_t)header_size,
-              .file_size = file_size,
-              .file = (int32_t)s->file_count - 1};
+              .file_size = s->files[file].size,
+              .file = file};
+  memset(text, ' ', PREFIX);
   return read_header(&h, text, PREFIX + header_size, err);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------- */
-
-/* Exactly `length` bytes from `offset` on; the caller has seen that the file was long enough. */
-static int read_bytes(const char *path, int descriptor, void *to, size_t length, int64_t offset, brim_error *err) {
-  for (size_t done = 0; done < length;) {
-    const ssize_t n = pread(descriptor, (char *)to + done, length - done, offset + (int64_t)done);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n < 0)
-      return brim_error_system(err, path, "read", errno);
-    if (n == 0)
-      return brim_error_at(err, BRIM_E_FORMAT, path, 0, offset + (int64_t)done, "the file became shorter while it was read");
-    done += (size_t)n;
-  }
-  return BRIM_OK;
-}
-
-static int read_file_header(const char *path, int descriptor, brim_runtime *runtime, char **text, size_t *length,
-                            int64_t *file_size, brim_error *err) {
+int brim_safetensors_read(brim_store *s, int32_t file, brim_error *err) {
+  const brim_store_file *f = &s->files[file];
   uint8_t prefix[PREFIX];
-  struct stat about;
-  if (fstat(descriptor, &about) != 0)
-    return brim_error_system(err, path, "read", errno);
-  if (!S_ISREG(about.st_mode))
-    return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "this is not a file");
-  *file_size = about.st_size;
-  if (about.st_size < PREFIX)
-    return brim_error_at(err, BRIM_E_FORMAT, path, 0, about.st_size,
-                         "the file is cut off: a safetensors file has at least 8 bytes");
-  BRIM_TRY(read_bytes(path, descriptor, prefix, PREFIX, 0, err));
-  BRIM_TRY(header_length(path, prefix, about.st_size, length, err));
-  *text = brim_alloc(runtime, PREFIX + *length);
-  if (!*text)
-    return BRIM_NOMEM(err);
-  memset(*text, ' ', PREFIX);
-  return read_bytes(path, descriptor, *text + PREFIX, *length, PREFIX, err);
-}
-
-static int open_one(brim_store *s, const char *path, brim_error *err) {
-  char *text = NULL;
   size_t length = 0;
-  int64_t file_size = 0;
-  const int descriptor = open(path, O_RDONLY | O_CLOEXEC);
-  if (descriptor < 0)
-    return brim_error_system(err, path, "open", errno);
-  int status = read_file_header(path, descriptor, s->runtime, &text, &length, &file_size, err);
-  if (status)
-    close(descriptor);
-  else
-    status = add_file(s, path, descriptor, text, length, file_size, err);
+  if (f->size < PREFIX)
+    return brim_error_at(err, BRIM_E_FORMAT, f->path, 0, f->size, "the file is cut off: a safetensors file has at least 8 bytes");
+  BRIM_TRY(brim_store_read_bytes(f, prefix, PREFIX, 0, err));
+  BRIM_TRY(header_length(f->path, prefix, f->size, &length, err));
+  char *text = brim_alloc(s->runtime, PREFIX + length);
+  if (!text)
+    return BRIM_NOMEM(err);
+  int status = brim_store_read_bytes(f, text + PREFIX, length, PREFIX, err);
+  if (!status)
+    status = read_text(s, file, text, length, err);
   brim_release(s->runtime, text);
   return status;
-}
-
-static brim_store *new_store(brim_runtime *runtime) {
-  brim_store *s = brim_alloc_zero(runtime, sizeof *s);
-  if (s) {
-    s->runtime = runtime;
-    brim_arena_init(&s->arena, runtime, 0);
-    brim_hashmap_init(&s->index, runtime);
-  }
-  return s;
-}
-
-static int finish(brim_store *s, int status, brim_store **out) {
-  if (status)
-    brim_store_close(s);
-  else
-    *out = s;
-  return status;
-}
-
-int brim_store_open(brim_runtime *runtime, const char *path, brim_store **out, brim_error *err) {
-  *out = NULL;
-  brim_store *s = new_store(runtime);
-  return s ? finish(s, open_one(s, path, err), out) : BRIM_NOMEM(err);
 }
 
 int brim_store_parse(brim_runtime *runtime, const char *name, const void *bytes, size_t length, int64_t file_size,
                      brim_store **out, brim_error *err) {
   *out = NULL;
   size_t header_size = 0;
+  int32_t file;
   if (length < PREFIX || file_size < (int64_t)length)
     return brim_error_at(err, BRIM_E_FORMAT, name, 0, (int64_t)length,
                          "the file is cut off: a safetensors file has at least 8 bytes");
   BRIM_TRY(header_length(name, bytes, (int64_t)length, &header_size, err));
-  brim_store *s = new_store(runtime);
+  brim_store *s = brim_store_new(runtime);
   char *text = brim_alloc(runtime, PREFIX + header_size);
-  if (!s || !text) {
-    brim_store_close(s);
-    brim_release(runtime, text);
-    return BRIM_NOMEM(err);
+  int status = s && text ? brim_store_add_file(s, name, -1, file_size, &file, err) : BRIM_NOMEM(err);
+  if (!status) {
+    memcpy(text + PREFIX, (const char *)bytes + PREFIX, header_size);
+    status = read_text(s, file, text, header_size, err);
   }
-  memset(text, ' ', PREFIX);
-  memcpy(text + PREFIX, (const char *)bytes + PREFIX, header_size);
-  int status = add_file(s, name, -1, text, header_size, file_size, err);
   brim_release(runtime, text);
-  return finish(s, status, out);
-}
-
-void brim_store_close(brim_store *store) {
-  if (!store)
-    return;
-  for (size_t i = 0; i < store->file_count; i++)
-    if (store->files[i].descriptor >= 0)
-      close(store->files[i].descriptor);
-  brim_hashmap_free(&store->index);
-  brim_arena_free(&store->arena);
-  brim_release(store->runtime, store->files);
-  brim_release(store->runtime, store->tensors);
-  brim_release(store->runtime, store);
-}
-
-/* ---- shards ------------------------------------------------------------------------------------------------ */
-
-static bool has_file(const brim_store *s, const char *path) {
-  for (size_t i = 0; i < s->file_count; i++)
-    if (strcmp(s->files[i].path, path) == 0)
-      return true;
-  return false;
-}
-
-/* The file of one entry "NAME": "FILE" of weight_map; it must lie in the folder itself. */
-static int open_shard(brim_store *s, const brim_json_document *index, const char *folder, const brim_json_value *key,
-                      brim_error *err) {
-  const brim_json_value *file = brim_json_member(key);
-  if (file->kind != BRIM_JSON_STRING || file->length == 0 || file->length > 255 || file->as.text[0] == '.' ||
-      memchr(file->as.text, '/', file->length) || memchr(file->as.text, 0, file->length))
-    return brim_json_error(index, file, err, BRIM_E_FORMAT, "weight_map must name a file in the same folder for every tensor");
-  char name[256];
-  memcpy(name, file->as.text, file->length);
-  name[file->length] = 0;
-  char *path = brim_path_join(s->runtime, folder, name);
-  if (!path)
-    return BRIM_NOMEM(err);
-  int status = has_file(s, path) ? BRIM_OK : open_one(s, path, err);
-  brim_release(s->runtime, path);
-  if (!status && !brim_store_find(s, key->as.text, key->length))
-    status = brim_json_error(index, key, err, BRIM_E_FORMAT, "tensor %.*s is not in %s",
-                             (int)(key->length < 200 ? key->length : 200), key->as.text, name);
+  if (status)
+    brim_store_close(s);
+  else
+    *out = s;
   return status;
-}
-
-static int open_shards(brim_store *s, const char *folder, const char *index_path, brim_error *err) {
-  brim_json_document *index;
-  BRIM_TRY(brim_json_load(s->runtime, index_path, HEADER_LIMIT, &index, err));
-  const brim_json_value *map = brim_json_get(brim_json_root(index), "weight_map");
-  int status = BRIM_OK;
-  if (!map || map->kind != BRIM_JSON_OBJECT)
-    status =
-        brim_json_error(index, map, err, BRIM_E_FORMAT, "an index needs a \"weight_map\" that names the file of every tensor");
-  for (const brim_json_value *key = brim_json_first(map); key && !status; key = brim_json_after(map, key))
-    status = open_shard(s, index, folder, key, err);
-  brim_json_free(index);
-  return status;
-}
-
-static int open_folder(brim_store *s, const char *folder, const char *single, const char *index, brim_error *err) {
-  if (!brim_path_exists(single) && brim_path_exists(index))
-    return open_shards(s, folder, index, err);
-  if (!brim_path_exists(single))
-    return brim_error_at(err, BRIM_E_IO, folder, 0, -1,
-                         "there is neither model.safetensors nor model.safetensors.index.json in this folder");
-  return open_one(s, single, err);
-}
-
-int brim_store_open_folder(brim_runtime *runtime, const char *folder, brim_store **out, brim_error *err) {
-  *out = NULL;
-  brim_store *s = new_store(runtime);
-  char *single = brim_path_join(runtime, folder, "model.safetensors");
-  char *index = brim_path_join(runtime, folder, "model.safetensors.index.json");
-  int status = s && single && index ? open_folder(s, folder, single, index, err) : BRIM_NOMEM(err);
-  brim_release(runtime, index);
-  brim_release(runtime, single);
-  return finish(s, status, out);
-}
-
-/* ---- use --------------------------------------------------------------------------------------------------- */
-
-int32_t brim_store_count(const brim_store *store) {
-  return (int32_t)store->count;
-}
-
-const brim_stored *brim_store_tensor(const brim_store *store, int32_t index) {
-  return &store->tensors[index];
-}
-
-const brim_stored *brim_store_find(const brim_store *store, const char *name, size_t length) {
-  const int32_t i = brim_hashmap_get(&store->index, name, length, -1);
-  return i < 0 ? NULL : &store->tensors[i];
-}
-
-const char *brim_store_path(const brim_store *store, const brim_stored *tensor) {
-  return store->files[tensor->file].path;
-}
-
-int brim_store_read(const brim_store *store, const brim_stored *tensor, real *to, brim_error *err) {
-  const open_file *file = &store->files[tensor->file];
-  const brim_widen widen = brim_widen_find(tensor->dtype);
-  if (!widen.values)
-    return brim_error_at(err, BRIM_E_UNSUPPORTED, file->path, 0, tensor->offset,
-                         "tensor %.200s has dtype %s: brim reads F32, F16, BF16 and F64", tensor->name, tensor->dtype);
-  uint8_t chunk[16384];
-  const int64_t room = (int64_t)(sizeof chunk / widen.size);
-  for (int64_t done = 0; done < tensor->count; done += room) {
-    const int64_t n = tensor->count - done < room ? tensor->count - done : room;
-    BRIM_TRY(read_bytes(file->path, file->descriptor, chunk, (size_t)n * widen.size, tensor->offset + done * (int64_t)widen.size,
-                        err));
-    widen.values(chunk, n, to + done);
-  }
-  return BRIM_OK;
 }

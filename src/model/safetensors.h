@@ -1,4 +1,5 @@
-/* safetensors.h: tensors in files, by name (https://github.com/huggingface/safetensors, "Format"):
+/* safetensors.h: tensors in files, by name: safetensors, and what torch.save writes (torch.c). Safetensors
+ * (https://github.com/huggingface/safetensors, "Format"):
  *
  *   8 bytes   length N of the header, little-endian
  *   N bytes   JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, .., "__metadata__": {..}}, blanks at
@@ -21,13 +22,16 @@ typedef struct brim_stored {
   int64_t offset; /* in the file */
   int64_t bytes;
   int32_t file; /* index of its file */
+  bool strided; /* a view: element (i, j, ..) lies i * stride[0] + j * stride[1] + .. elements behind the first */
+  int64_t stride[BRIM_STORED_RANK];
 } brim_stored;
 
 /* Open files and the tables of their headers, which were checked against the files' lengths. */
 typedef struct brim_store brim_store;
 /* One file. */
 int brim_store_open(brim_runtime *runtime, const char *path, brim_store **out, brim_error *err) BRIM_CHECK;
-/* FOLDER/model.safetensors, or the shards that FOLDER/model.safetensors.index.json names. */
+/* FOLDER/model.safetensors, or the shards that FOLDER/model.safetensors.index.json names; or else the same of pytorch_model.bin.
+ */
 int brim_store_open_folder(brim_runtime *runtime, const char *folder, brim_store **out, brim_error *err) BRIM_CHECK;
 /* The same tables from the beginning of a file that would be `file_size` bytes long; nothing can be read from it. */
 int brim_store_parse(brim_runtime *runtime, const char *name, const void *bytes, size_t length, int64_t file_size,

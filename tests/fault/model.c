@@ -2,6 +2,7 @@
  */
 #include "base/runtime.h"
 #include "fault.h"
+#include "model/safetensors.h"
 #include "model_case.h"
 
 /* The whole life of a model. */
@@ -19,6 +20,18 @@ static int live(brim_runtime *runtime, void *context, brim_error *err) {
   if (!status)
     status = brim_model_save(model, output, err);
   brim_model_free(model);
+  return status;
+}
+
+/* Tables and values of a file of torch.save. */
+static int read_store(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_store *store;
+  real values[16];
+  int status = brim_store_open(runtime, context, &store, err);
+  for (int32_t i = 0; !status && i < brim_store_count(store); i++)
+    if (strcmp(brim_store_tensor(store, i)->dtype, "F32") == 0)
+      status = brim_store_read(store, brim_store_tensor(store, i), values, err);
+  brim_store_close(store);
   return status;
 }
 
@@ -65,10 +78,13 @@ static void check_cuts(const char *name) {
 }
 
 int main(void) {
+  char views[600];
   case_start(1);
   fault_check("a model's life", 2, live, NULL, (void *)(uintptr_t)case_golden("bert-odd-regression"));
   fault_check("DistilBERT", 1, live, NULL, (void *)(uintptr_t)case_golden("distilbert-4"));
   fault_check("a description", 1, inspect_config, NULL, (void *)(uintptr_t)case_golden("roberta-regression"));
+  snprintf(views, sizeof views, "%s/../torch/views.bin", case_golden(""));
+  fault_check("PyTorch's tensors", 1, read_store, NULL, views);
   check_cuts("model.safetensors");
   check_cuts("config.json");
   brim_runtime_free(case_runtime);
