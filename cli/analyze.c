@@ -1,6 +1,7 @@
 /* brim analyze: what the lengths of a data set mean for padding. */
 #include <string.h>
 
+#include "analyze.h"
 #include "commands.h"
 #include "folds.h"
 
@@ -12,6 +13,8 @@ static const cli_option options[] = {
     CLI_OPTION_BATCH_SIZE,
     CLI_OPTION_SEED,
     FLAG("json", json, .help = "one JSON object instead of tables"),
+    TEXT("html", html, "FILE", .help = "also a page with pictures, in one file that needs no network"),
+    INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .fallback = "3", .help = "texts that --html shows, drawn at random by --seed"),
     CLI_OPTIONS_TRUNCATION,
     CLI_OPTIONS_FOLDS,
     CLI_OPTION_LABEL,
@@ -75,6 +78,29 @@ static void put_strategies(brim_text *out, const brim_study *study) {
   brim_table_text(out, columns, STRATEGY_COLUMNS, cells, count);
 }
 
+static const brim_strategy_study *find(const brim_study *study, brim_batching batching, brim_padding padding) {
+  for (int i = 0; i < study->strategy_count; i++)
+    if (study->strategies[i].batching == batching && study->strategies[i].padding == padding)
+      return &study->strategies[i];
+  return NULL;
+}
+
+void cli_put_advice(brim_text *out, const cli_analysis *a) {
+  const brim_study *study = a->study;
+  const brim_strategy_study *fixed = find(study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH), *longest = find(study, BRIM_RANDOM, BRIM_PAD_LONGEST),
+                            *none = find(study, BRIM_RANDOM, BRIM_PAD_NONE);
+  if (study->truncated)
+    brim_text_printf(out, "max length %d cuts %.1f %% of the rows and %.1f %% of the tokens", (int)a->how->max_length,
+                     100.0 * (double)study->truncated / (double)study->rows,
+                     100.0 * (double)study->lost / (double)(study->lost + study->tokens));
+  else
+    brim_text_printf(out, "no row is longer than %d tokens, so --max-length %d cuts nothing", (int)study->longest, (int)study->longest);
+  if (fixed && longest && none)
+    brim_text_printf(out, "; random + none saves %.1f %% of the compute of fixed padding and %.1f %% of dynamic padding's",
+                     100 * (1 - none->cost / fixed->cost), 100 * (1 - none->cost / longest->cost));
+  brim_text_string(out, ".");
+}
+
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
 static void put_strategy_json(brim_text *out, const brim_strategy_study *s) {
@@ -135,42 +161,60 @@ static int study_folds(cli_call *cli, const brim_dataset *dataset, brim_overlap 
   return status;
 }
 
+static int print(cli_call *cli, const cli_analysis *a) {
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  if (cli->values->json) {
+    uint64_t excluded;
+    brim_dataset_excluded(a->dataset, &excluded);
+    put_json(&out, a->study, excluded, cli->values, a->overlap, a->tokenizer);
+  } else {
+    put_lengths(&out, a->study, (int32_t)cli->values->max_length);
+    put_strategies(&out, a->study);
+    brim_text_string(&out, "\n");
+    cli_put_advice(&out, a);
+    brim_text_string(&out, "\n");
+    if (a->overlap->count)
+      cli_put_overlap(&out, a->overlap, a->tokenizer);
+  }
+  int status = cli_write(cli, NULL, &out);
+  brim_text_free(&out);
+  return status;
+}
+
 static int show(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer) {
   brim_plan_options how;
   brim_study study = {0};
   brim_overlap overlap = {0};
+  const cli_analysis analysis = {dataset, tokenizer, &study, &how, &overlap};
   int status = cli_plan_options(cli, &how);
   if (!status)
     status = study_folds(cli, dataset, &overlap);
   if (!status)
     status = brim_study_dataset(cli->runtime, dataset, &how, &study, &cli->error);
-  if (status) {
-    brim_overlap_free(&overlap);
-    return status;
-  }
-  brim_text out;
-  brim_text_init(&out, cli->runtime);
-  if (cli->values->json) {
-    uint64_t excluded;
-    brim_dataset_excluded(dataset, &excluded);
-    put_json(&out, &study, excluded, cli->values, &overlap, tokenizer);
-  } else {
-    put_lengths(&out, &study, (int32_t)cli->values->max_length);
-    put_strategies(&out, &study);
-    if (overlap.count)
-      cli_put_overlap(&out, &overlap, tokenizer);
-  }
-  status = cli_write(cli, NULL, &out);
-  brim_text_free(&out);
+  if (!status)
+    status = print(cli, &analysis);
+  if (!status && cli->values->html)
+    status = cli_write_analyze_page(cli, &analysis);
   brim_study_free(&study);
   brim_overlap_free(&overlap);
   return status;
+}
+
+/* The page reads the files again. */
+static int check_html(cli_call *cli) {
+  for (int i = 0; cli->values->html && i < cli->arguments.operand_count; i++)
+    if (strcmp(cli->arguments.operands[i], "-") == 0)
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--html: standard input cannot be read twice; give a file");
+  return BRIM_OK;
 }
 
 static int run(cli_call *cli) {
   brim_tokenizer *tokenizer = NULL;
   brim_dataset *dataset = NULL;
   int status = cli_folds_check(cli);
+  if (!status)
+    status = check_html(cli);
   if (!status)
     status = cli_load_tokenizer(cli, &tokenizer);
   if (!status) {

@@ -80,7 +80,12 @@ BRIM_API void brim_page_bars(brim_page *page, brim_caption caption, const brim_b
 
 /* counts[i] values in [first + i * width, first + (i + 1) * width); many bins are joined to fewer. `whole`: the values are whole numbers
  * (and width is 1), and a bin's name is its values. */
-typedef struct brim_bins { double first, width; bool whole; const uint64_t *counts; int64_t count; const char *title; } brim_bins;
+typedef struct brim_bins {
+  double first, width;
+  bool whole;
+  const uint64_t *counts; int64_t count;
+  const char *title, *counted; /* of the values, and of what is counted: "tokens", "rows" */
+} brim_bins;
 BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins *bins);
 
 /* counts[truth * count + predicted]. */

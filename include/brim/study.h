@@ -11,6 +11,11 @@ typedef struct brim_strategy_study {
   brim_batching batching; brim_padding padding;
   brim_ledger ledger;      /* drops is not filled */
   double padding_share;    /* 1 - tokens / slots */
+  double cost;             /* of the epoch, by the plan's cost_linear and cost_square: what is computed, attention included */
+  /* What the strategy does to the steps. Bias is the share of the variance of lengths that lies between steps (eta squared): 1 where a
+   * step's rows are all of one length, and near steps / rows where rows are drawn at random. */
+  double step_rows, step_rows_deviation; /* rows of a step, and their standard deviation over steps */
+  double length_bias;                    /* 0 where all rows are of one length */
 } brim_strategy_study;
 
 typedef struct brim_study {
@@ -30,6 +35,8 @@ typedef struct brim_study {
 BRIM_API int brim_study_dataset(brim_runtime *runtime, const brim_dataset *dataset, const brim_plan_options *options, brim_study *out,
                                 brim_error *err) BRIM_CHECK;
 BRIM_API void brim_study_free(brim_study *study);
+/* The options by which strategy `index` was planned: what a caller plans again to look at the batches themselves. */
+BRIM_API brim_plan_options brim_study_strategy_options(const brim_study *study, const brim_plan_options *options, int index);
 
 /* One mode of a comparison. */
 typedef struct brim_mode { const char *name; brim_batching batching; brim_padding padding; } brim_mode;

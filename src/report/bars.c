@@ -147,7 +147,7 @@ static void put_bins(brim_text *out, const brim_bins *bins, int64_t begin, int64
 }
 
 static void put_bin_numbers(brim_page *page, const brim_bins *bins, int64_t begin, int64_t size) {
-  const brim_column columns[] = {{bins->title, false}, {"rows", true}};
+  const brim_column columns[] = {{bins->title, false}, {bins->counted, true}};
   char text[MOST_BINS + 1][2][64];
   const char *cells[2 * (MOST_BINS + 1)];
   int rows = 0;
@@ -176,7 +176,7 @@ void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins 
       brim_scale_make(low, low + (double)(drawn ? drawn : 1) * bins->width, false, false, 5, PLOT_LEFT, PLOT_RIGHT);
   const brim_scale y = brim_scale_make(0, (double)(most ? most : 1), false, true, 4, PLOT_BOTTOM, PLOT_TOP);
   brim_picture_open(page, caption, PLOT_HEIGHT);
-  brim_axes_draw(&page->out, &x, &y, bins->title, "rows");
+  brim_axes_draw(&page->out, &x, &y, bins->title, bins->counted);
   put_bins(&page->out, bins, begin, size, &x, &y);
   brim_picture_numbers(page);
   put_bin_numbers(page, bins, begin, size);

@@ -1,7 +1,7 @@
 /* What the lengths of a data set mean: their distribution, and what every strategy would compute. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "brim/study.h"
+#include "study/spread.h"
 #include <string.h>
 
 enum { READ_AHEAD = 10000 };
@@ -69,8 +69,8 @@ static int study_lengths(const brim_dataset *dataset, const brim_plan_options *o
   return BRIM_OK;
 }
 
-/* The caller's options for one combination; what that needs and the caller did not say is taken from the lengths. */
-static brim_plan_options options_for(const brim_study *study, const brim_plan_options *options, int index) {
+/* What a combination needs and the caller did not say is taken from the lengths. */
+brim_plan_options brim_study_strategy_options(const brim_study *study, const brim_plan_options *options, int index) {
   brim_plan_options o = *options;
   o.batching = combinations[index].batching;
   o.padding = combinations[index].padding;
@@ -91,11 +91,14 @@ static brim_plan_options options_for(const brim_study *study, const brim_plan_op
 static int study_strategy(brim_study *study, const brim_dataset *dataset, const brim_plan_options *options, int index,
                           brim_error *err) {
   brim_strategy_study *out = &study->strategies[index];
-  brim_plan_options o = options_for(study, options, index);
+  brim_plan_options o = brim_study_strategy_options(study, options, index);
   brim_plan *plan;
   BRIM_TRY(brim_plan_new(study->runtime, brim_dataset_lengths(dataset), study->rows, &o, 0, &plan, err));
   brim_plan_ledger(plan, &out->ledger);
+  int status = brim_spread_measure(study->runtime, plan, &o, brim_dataset_lengths(dataset), out, err);
   brim_plan_free(plan);
+  if (status)
+    return status;
   out->ledger.drops = NULL;
   out->batching = o.batching;
   out->padding = o.padding;

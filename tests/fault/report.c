@@ -36,7 +36,7 @@ static int write_page(brim_runtime *runtime, void *context, brim_error *err) {
   brim_page_passage(page, "row 3", "text", 4);
   brim_page_chart(page, caption, &(brim_chart){.series = &series, .series_count = 1, .smooth = true});
   brim_page_bars(page, caption, &(brim_bars){names, names, x, 1, names, 2});
-  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, counts, 4, "tokens"});
+  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, counts, 4, "tokens", "rows"});
   brim_page_confusion(page, caption, names, counts, 2);
   brim_page_blocks(page, caption, &(brim_block){lengths, 2, 5}, 1, 0);
   brim_page_venn(page, caption, &(brim_venn){"left", "right", 1, 2, 3});

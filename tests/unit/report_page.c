@@ -80,7 +80,7 @@ static void hostile_page(void) {
   brim_page_table(page, hostile, columns, 2, labels, 1);
   brim_page_chart(page, caption, &(brim_chart){.x = {hostile}, .y = {hostile}, .series = series, .series_count = 2});
   brim_page_bars(page, caption, &(brim_bars){names, labels, y, 1, names, 2});
-  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, counts, 4, hostile});
+  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, counts, 4, hostile, hostile});
   brim_page_confusion(page, caption, names, counts, 2);
   brim_page_blocks(page, caption, &(brim_block){lengths, 2, 5}, 1, 0);
   brim_page_venn(page, caption, &(brim_venn){hostile, hostile, 1, 2, 3});
@@ -160,8 +160,8 @@ static void empty_pictures(void) {
   const brim_caption caption = {"nothing", NULL};
   brim_page_chart(page, caption, &(brim_chart){.series = series, .series_count = 2});
   brim_page_chart(page, caption, &(brim_chart){.series = NULL, .series_count = 0, .points = true});
-  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, zero, 2, "x"});
-  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, zero, 0, "x"});
+  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, zero, 2, "x", "rows"});
+  brim_page_histogram(page, caption, &(brim_bins){0, 1, true, zero, 0, "x", "rows"});
   brim_page_bars(page, caption, &(brim_bars){.parts = 1});
   brim_page_blocks(page, caption, NULL, 0, 0);
   brim_page_venn(page, caption, &(brim_venn){"a", "b", 0, 0, 0});

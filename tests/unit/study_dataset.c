@@ -72,6 +72,33 @@ static void strategies(void) {
   brim_dataset_free(dataset);
 }
 
+/* Two lengths, two rows a step: what is between steps, and what within them. */
+static void spread(void) {
+  brim_dataset *dataset = dataset_of((int32_t[]){2, 2, 6, 6, 2, 6}, 6);
+  brim_plan_options options = {.batch_size = 2, .cost_linear = 1, .cost_square = 0.5};
+  brim_study study;
+  ok_int(brim_study_dataset(runtime, dataset, &options, &study, NULL), BRIM_OK, "study");
+  const brim_strategy_study *file = find(&study, BRIM_SEQUENTIAL, BRIM_PAD_LONGEST);
+  ok_near(file->length_bias, 2.0 / 3, 1e-12, "two of three steps are of one length");
+  ok_near(file->step_rows, 2, 0, "rows of a step");
+  ok_near(file->step_rows_deviation, 0, 0, "always");
+  ok_near(file->cost, 2 * (2 + 2) + 4 * (6 + 18), 1e-9, "cost of the slots");
+  ok_near(find(&study, BRIM_RANDOM, BRIM_PAD_NONE)->cost, 3 * (2 + 2) + 3 * (6 + 18), 1e-9, "cost of the tokens");
+  for (int i = 0; i < study.strategy_count; i++)
+    if (study.strategies[i].batching == BRIM_PACKED) {
+      brim_plan_options again = brim_study_strategy_options(&study, &options, i);
+      ok(again.batching == BRIM_PACKED && again.max_tokens == 12 && again.batch_size == 0, "packed into what two long rows take");
+      ok(study.strategies[i].step_rows_deviation > 0, "steps of different numbers of rows");
+    }
+  brim_study_free(&study);
+  brim_dataset_free(dataset);
+  dataset = dataset_of((int32_t[]){4, 4, 4, 4}, 4);
+  ok_int(brim_study_dataset(runtime, dataset, &options, &study, NULL), BRIM_OK, "one length");
+  ok_near(study.strategies[0].length_bias, 0, 0, "no bias");
+  brim_study_free(&study);
+  brim_dataset_free(dataset);
+}
+
 static void edges(void) {
   brim_dataset *one = dataset_of((int32_t[]){7}, 1);
   brim_plan_options options = {.batch_size = 8};
@@ -95,6 +122,7 @@ int main(void) {
     return 1;
   distribution();
   strategies();
+  spread();
   edges();
   brim_runtime_free(runtime);
   return tap_done();
