@@ -19,6 +19,7 @@ static const cli_option options[] = {
     CLI_OPTIONS_FOLDS,
     CLI_OPTION_LABEL,
     CLI_OPTIONS_COLUMNS,
+    CLI_OPTION_CACHE,
     CLI_OPTIONS_GENERAL,
     {0},
 };

@@ -23,6 +23,7 @@ static const cli_option options[] = {
     CLI_OPTIONS_OPTIMIZER,
     CLI_OPTIONS_MACHINE,
     CLI_OPTIONS_COLUMNS,
+    CLI_OPTION_CACHE,
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
     CLI_OPTIONS_GENERAL,

@@ -152,11 +152,32 @@ void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint
            (long long)excluded->line, excluded->reason);
 }
 
+/* "reviews.csv: 25,000 rows from the cache ...", or why they are encoded anew. */
+static void note_cache(const cli_call *cli, const brim_event *event) {
+  const brim_field *path = brim_event_field(event, "path"), *used = brim_event_field(event, "used");
+  const brim_field *rows = brim_event_field(event, "rows"), *reason = brim_event_field(event, "reason");
+  char count[32];
+  if (!path || !used || !rows || !reason)
+    return;
+  brim_count_text(rows->integer, count, sizeof count);
+  if (used->integer)
+    cli_note(cli, "%s rows from the cache %s", count, path->text);
+  else if (*reason->text)
+    cli_note(cli, "%s rows encoded: %s", count, reason->text);
+}
+
+static int on_load(void *context, const brim_event *event) {
+  if (strcmp(event->kind, "cache") == 0)
+    note_cache(context, event);
+  return cli_progress(context, event);
+}
+
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
   brim_dataset_options options = {.encode = cli_encode_options(cli->values),
                                   .task = request->task,
                                   .labels = request->labels,
-                                  .progress = cli_progress,
+                                  .cache = cli->values->cache,
+                                  .progress = on_load,
                                   .progress_context = cli};
   options.encode.max_length = request->max_length;
   int status = cli_source_options(cli, request->need_label, &options.source);

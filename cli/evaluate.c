@@ -10,6 +10,7 @@ static const cli_option options[] = {
     CLI_OPTION_LABEL,
     FLAG("json", json, .help = "one JSON object instead of a table"),
     CLI_OPTIONS_COLUMNS,
+    CLI_OPTION_CACHE,
     CLI_OPTIONS_GENERAL,
     {0},
 };

@@ -47,7 +47,7 @@ typedef struct cli_values {
   const char *config, *output, *cpu;
   int64_t threads;
   /* data */
-  const char *text_column, *pair_column, *label_column, *format, *quote;
+  const char *text_column, *pair_column, *label_column, *format, *quote, *cache;
   bool no_header;
   int64_t min_chars, records;
   cli_list train, eval, test, where, labels;

@@ -27,6 +27,7 @@ static const cli_option options[] = {
          .help = "where it goes; the file is complete or absent"),
     CLI_OPTIONS_TRUNCATION,
     CLI_OPTIONS_COLUMNS,
+    CLI_OPTION_CACHE,
     CLI_OPTIONS_GENERAL,
     {0},
 };

@@ -11,6 +11,7 @@ static const cli_option options[] = {
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
          .help = "where the lines go; the file is complete or absent"),
     CLI_OPTIONS_COLUMNS,
+    CLI_OPTION_CACHE,
     CLI_OPTIONS_GENERAL,
     {0},
 };

@@ -48,6 +48,10 @@
       CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .help = "whether \"...\" encloses fields"),             \
       CLI_OPTIONS_SELECTION
 
+#define CLI_OPTION_CACHE                                                                                                         \
+  TEXT("cache", cache, "DIR", .help = "keep the encoded rows in this folder and take them from there the next time; rows of files " \
+                                      "that have changed are encoded anew")
+
 #define CLI_OPTION_LABEL TEXT("label-column", label_column, "NAME", .shown = "label", .help = "column of the label")
 
 #define CLI_OPTION_TOKENIZER(is_required)                                                                                        \

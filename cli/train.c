@@ -37,6 +37,7 @@ static const cli_option options[] = {
     TEXT("best-metric", best_metric, "NAME", .shown = "accuracy or rmse", .help = "what decides which checkpoint is the best"),
     CLI_OPTIONS_MACHINE,
     CLI_OPTIONS_COLUMNS,
+    CLI_OPTION_CACHE,
     HEADING("Output"),
     FLAG("json", json, .help = "the result as one JSON object"),
     TEXT("profile", profile, "FILE", .implied = "", .shown = "trace.json in --output",

@@ -183,12 +183,19 @@ typedef struct brim_dataset_options {
   const brim_labels *labels;    /* not NULL: use this mapping and its task (evaluation); an unknown label is an error that
                                    gives its place and the known labels */
   brim_event_fn progress;       /* NULL: none. Kind "progress": phase "encode", done and total (bytes), unit, rows, tokens,
-                                   seconds */
+                                   seconds. With a cache also kind "cache": path, used, rows and reason (why not; "" when there
+                                   was none yet) */
   void *progress_context;
+  const char *cache;            /* NULL: none. A folder, made if need be: rows that it holds are not encoded again */
 } brim_dataset_options;
 
 /* All rows of a source, encoded once, in compact memory: 4 bytes a token, 1 more in rows whose type_ids are not all 0, and about
- * 16 a row. Immutable after load: shareable between threads. No rows at all is BRIM_E_FORMAT, a row without any token too. */
+ * 16 a row. Immutable after load: shareable between threads. No rows at all is BRIM_E_FORMAT, a row without any token too.
+ *
+ * A cache holds a file for each set of paths, tokenizer and options, which is mapped into memory: 8 bytes a row are allocated, the rest
+ * is the system's to keep or to drop. It is used only if the bytes of all data files, of the tokenizer and the options are those that it
+ * was made from, and if it is undamaged (all of it is looked at); otherwise rows are encoded anew, the file is replaced as a whole, and the
+ * event says why. A cache that cannot be written is no error. Standard input and pipes are not kept. */
 typedef struct brim_dataset brim_dataset;
 BRIM_API int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                                const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;

@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "base/hashmap.h"
 #include "base/memory.h"
@@ -38,10 +39,14 @@ void brim_dataset_free(brim_dataset *dataset) {
   free_chunks(runtime, dataset->tokens);
   free_chunks(runtime, dataset->types);
   brim_release(runtime, dataset->ids);
-  brim_release(runtime, dataset->lengths);
   brim_release(runtime, dataset->type_ids);
-  brim_release(runtime, dataset->values);
-  brim_release(runtime, dataset->origins);
+  if (!dataset->map) {
+    brim_release(runtime, dataset->lengths);
+    brim_release(runtime, dataset->values);
+    brim_release(runtime, dataset->origins);
+  } else {
+    munmap(dataset->map, dataset->map_size);
+  }
   brim_labels_free(&dataset->labels);
   brim_exclusions_free(&dataset->excluded);
   brim_release(runtime, dataset);
@@ -153,16 +158,20 @@ static int trim(brim_dataset *d, void **items, size_t size, brim_error *err) {
   return BRIM_OK;
 }
 
+void brim_dataset_finish(brim_dataset *d) {
+  d->labelled = d->values != NULL;
+  for (uint64_t i = 0; i < d->rows && d->labelled; i++)
+    d->labelled = !isnan(d->values[i]);
+  d->fingerprint = fingerprint(d);
+}
+
 int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   BRIM_TRY(trim(d, (void **)&d->ids, sizeof *d->ids, err));
   BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
   BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
   BRIM_TRY(trim(d, (void **)&d->values, sizeof *d->values, err));
   BRIM_TRY(trim(d, (void **)&d->origins, sizeof *d->origins, err));
-  d->labelled = d->values != NULL;
-  for (uint64_t i = 0; i < d->rows && d->labelled; i++)
-    d->labelled = !isnan(d->values[i]);
-  d->fingerprint = fingerprint(d);
+  brim_dataset_finish(d);
   return BRIM_OK;
 }
 

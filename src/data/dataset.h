@@ -28,16 +28,23 @@ struct brim_dataset {
   uint64_t token_count, truncated, lost, fingerprint;
   int32_t longest, highest_id;
   uint8_t highest_type;
-  bool pairs, labelled, mapped;
+  bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   brim_labels labels; /* when mapped */
   brim_exclusions excluded;
+  void *map; /* the file of a cache, in which tokens, types, lengths, values and origins then lie; NULL: they are its own */
+  size_t map_size;
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
 /* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none). The caller has
  * checked that length > 0 and ids >= 0. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;
-/* Gives back spare room and computes the fingerprint: the last step. */
+/* Gives back spare room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
+/* Computes the fingerprint, and whether every row has a label. */
+void brim_dataset_finish(brim_dataset *dataset);
+/* brim_dataset_load without a cache (load.c). */
+int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
+                        const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
 #endif

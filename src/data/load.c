@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/cache.h"
 #include "data/dataset.h"
 #include "data/encoder.h"
 #include "data/labels.h"
@@ -114,8 +115,8 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   return finish(l, err);
 }
 
-int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
-                      const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
+int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
+                        const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
   *out = NULL;
   loader l = {.runtime = runtime, .options = options, .started = now()};
   brim_label_taker_init(&l.taker, runtime, options->task, options->labels);
@@ -128,4 +129,9 @@ int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_
   }
   *out = l.dataset;
   return BRIM_OK;
+}
+
+int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
+                      const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
+  return (options->cache ? brim_cache_load : brim_dataset_encode)(runtime, paths, path_count, tokenizer, options, out, err);
 }

@@ -6,28 +6,12 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/describe.h"
 #include "feed/feed.h"
 
 #define VERSION 1
 
 /* ---- configuration ---------------------------------------------------------------------------------------- */
-
-static void put_string(brim_text *out, const char *string) {
-  brim_text_json_string(out, string ? string : "", string ? strlen(string) : 0);
-  brim_text_string(out, string ? "," : "-,");
-}
-
-static void put_source(brim_text *out, const brim_source_options *o) {
-  brim_text_printf(out, "source %d %d %d %d %lld %lld ", (int)o->format, (int)o->quote, o->no_header, o->need_label,
-                   (long long)o->min_chars, (long long)o->max_record);
-  put_string(out, o->text_column);
-  put_string(out, o->pair_column);
-  put_string(out, o->label_column);
-  for (int i = 0; i < o->where_count; i++) {
-    put_string(out, o->where[i].column);
-    put_string(out, o->where[i].value);
-  }
-}
 
 /* world_size only where it decides which rows make a step; never what is shared out among ranks and parts later. */
 static void put_plan(brim_text *out, const brim_plan_options *o) {
@@ -45,17 +29,11 @@ int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, b
   const brim_feed_options *o = &feed->options;
   brim_text text;
   brim_text_init(&text, feed->runtime);
-  brim_text_printf(&text, "tokenizer %016llx encode %d %d %d %d window %llu ",
-                   (unsigned long long)brim_tokenizer_fingerprint(tokenizer), (int)o->encode.max_length,
-                   o->encode.no_special_tokens, (int)o->encode.truncation, o->encode.truncate_left,
-                   (unsigned long long)o->window);
-  put_source(&text, &o->source);
+  brim_describe_encoding(&text, tokenizer, &o->encode);
+  brim_text_printf(&text, "window %llu ", (unsigned long long)o->window);
+  brim_describe_source(&text, &o->source);
   put_plan(&text, &o->plan);
-  if (o->labels) {
-    brim_text_printf(&text, "labels %d %d ", (int)o->labels->task, (int)o->labels->count);
-    for (int32_t i = 0; o->labels->names && i < o->labels->count; i++)
-      put_string(&text, o->labels->names[i]);
-  }
+  brim_describe_labels(&text, o->labels);
   int status = brim_text_status(&text, err);
   if (status == BRIM_OK)
     feed->configuration = brim_hash64(text.data, text.length, 0);

@@ -36,6 +36,40 @@ static int load_table(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+/* The same through a cache: nothing is kept, or all of it. */
+static int load_cached(brim_runtime *runtime, void *context, brim_error *err) {
+  const char *path = scratch_file("shards");
+  brim_tokenizer *tokenizer;
+  brim_dataset *dataset = NULL;
+  brim_dataset_options options = {.source = {.need_label = true, .min_chars = 2}, .encode.max_length = 12, .cache = context};
+  int status = brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &tokenizer, err);
+  if (status == BRIM_OK)
+    status = brim_dataset_load(runtime, &path, 1, tokenizer, &options, &dataset, err);
+  brim_dataset_free(dataset);
+  brim_tokenizer_free(tokenizer);
+  return status;
+}
+
+/* No cache at all, or one whole file in the folder, which is then removed. */
+static bool one_cache_or_none(void *context) {
+  const char *folder = context;
+  DIR *open = opendir(folder);
+  int whole = 0, others = 0;
+  for (struct dirent *entry; open && (entry = readdir(open));) {
+    char path[600];
+    size_t length = strlen(entry->d_name);
+    if (entry->d_name[0] == '.')
+      continue;
+    bool named = length > 5 && strcmp(entry->d_name + length - 5, ".rows") == 0;
+    *(named ? &whole : &others) += 1;
+    snprintf(path, sizeof path, "%s/%s", folder, entry->d_name);
+    unlink(path);
+  }
+  if (open)
+    closedir(open);
+  return whole <= 1 && others == 0;
+}
+
 static int read_lines(brim_runtime *runtime, void *context, brim_error *err) {
   const char *path = context;
   brim_source_options options = {.need_label = true};
@@ -145,6 +179,8 @@ int main(void) {
   brim_runtime_free(data_runtime);
   fault_check("a folder of csv", 1, load_table, NULL, (void *)scratch_file("shards"));
   fault_check("a folder of csv, with threads", 2, load_table, NULL, (void *)scratch_file("shards"));
+  fault_check("into a cache", 1, load_cached, one_cache_or_none, (void *)scratch_file("cache"));
+  fault_check("from a cache", 1, load_cached, NULL, (void *)scratch_file("cache"));
   fault_check("a glob", 1, load_table, NULL, (void *)scratch_file("sh*/b.*"));
   fault_check("JSON lines", 1, read_lines, NULL, (void *)scratch_file("rows.jsonl"));
   fault_check("a column that is not there", 1, wrong_column, NULL, (void *)scratch_file("shards/a.csv"));

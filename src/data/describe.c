@@ -1,0 +1,33 @@
+#include "data/describe.h"
+
+#include <string.h>
+
+void brim_describe_string(brim_text *out, const char *string) {
+  brim_text_json_string(out, string ? string : "", string ? strlen(string) : 0);
+  brim_text_string(out, string ? "," : "-,");
+}
+
+void brim_describe_source(brim_text *out, const brim_source_options *o) {
+  brim_text_printf(out, "source %d %d %d %d %lld %lld ", (int)o->format, (int)o->quote, o->no_header, o->need_label,
+                   (long long)o->min_chars, (long long)o->max_record);
+  brim_describe_string(out, o->text_column);
+  brim_describe_string(out, o->pair_column);
+  brim_describe_string(out, o->label_column);
+  for (int i = 0; i < o->where_count; i++) {
+    brim_describe_string(out, o->where[i].column);
+    brim_describe_string(out, o->where[i].value);
+  }
+}
+
+void brim_describe_encoding(brim_text *out, const brim_tokenizer *tokenizer, const brim_encode_options *options) {
+  brim_text_printf(out, "tokenizer %016llx encode %d %d %d %d ", (unsigned long long)brim_tokenizer_fingerprint(tokenizer),
+                   (int)options->max_length, options->no_special_tokens, (int)options->truncation, options->truncate_left);
+}
+
+void brim_describe_labels(brim_text *out, const brim_labels *labels) {
+  if (!labels)
+    return;
+  brim_text_printf(out, "labels %d %d ", (int)labels->task, (int)labels->count);
+  for (int32_t i = 0; labels->names && i < labels->count; i++)
+    brim_describe_string(out, labels->names[i]);
+}

@@ -1,0 +1,54 @@
+/* Caches of any bytes, their checksum made right: a dataset whose rows are in range, or one error. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "data/cache.h"
+#include "fuzz.h"
+
+/* Rows, labels and exclusions are all there to be read. */
+static void look_at(const brim_dataset *dataset) {
+  const brim_labels *labels = brim_dataset_labels(dataset);
+  uint64_t excluded, seen = 0;
+  const brim_exclusion *exclusions = brim_dataset_excluded(dataset, &excluded);
+  for (uint64_t i = 0; i < excluded; i++)
+    MUST(strlen(exclusions[i].file) + strlen(exclusions[i].reason) < 1 << 20);
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    MUST(sample.length >= 1 && sample.length <= brim_dataset_longest(dataset));
+    for (int32_t i = 0; i < sample.length; i++)
+      MUST(sample.ids[i] >= 0 && sample.ids[i] <= brim_dataset_highest_id(dataset));
+    for (int32_t i = 0; sample.type_ids && i < sample.length; i++)
+      MUST(sample.type_ids[i] <= brim_dataset_highest_type(dataset));
+    if (labels && labels->names)
+      MUST(sample.label >= 0 && sample.label < (float)labels->count && *labels->names[(int32_t)sample.label] >= 0 - 128);
+    seen += brim_dataset_origin(dataset, row) + 1;
+  }
+  MUST(brim_dataset_rows(dataset) > 0 || seen == 0);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  brim_runtime *runtime = fuzz_runtime();
+  uint8_t *bytes = malloc(size + !size);
+  uint64_t check;
+  int file = memfd_create("input", 0);
+  MUST(bytes && file >= 0);
+  memcpy(bytes, data, size);
+  if (brim_cache_check(bytes, size, &check))
+    memcpy(bytes + offsetof(brim_cache_header, check), &check, sizeof check);
+  MUST(write(file, bytes, size) == (ssize_t)size);
+  char path[64];
+  snprintf(path, sizeof path, "/dev/fd/%d", file);
+  brim_dataset *dataset;
+  brim_error err = {0};
+  int status = brim_cache_read(runtime, path, NULL, &dataset, &err);
+  MUST((status == BRIM_OK) == (dataset != NULL));
+  if (status != BRIM_OK)
+    fuzz_check_error(status, &err, (int64_t)size);
+  else
+    look_at(dataset);
+  brim_dataset_free(dataset);
+  free(bytes);
+  close(file);
+  return 0;
+}

@@ -1,0 +1,232 @@
+/* Datasets kept on disk: what comes back, what makes a cache stale, and what becomes of a damaged one. */
+#include <dirent.h>
+
+#include "data/cache.h"
+#include "data_tokenizer.h"
+
+static brim_tokenizer *tokenizer;
+
+/* What the last load said about its cache. */
+static char said[1400];
+static bool used;
+static int events;
+
+static int on_event(void *context, const brim_event *event) {
+  (void)context;
+  if (strcmp(event->kind, "cache") != 0)
+    return BRIM_OK;
+  events++;
+  used = brim_event_field(event, "used")->integer != 0;
+  snprintf(said, sizeof said, "%s", brim_event_field(event, "reason")->text);
+  return BRIM_OK;
+}
+
+static brim_dataset *load(const char *const *paths, int count, brim_dataset_options options, const char *folder) {
+  brim_dataset *dataset = NULL;
+  brim_error err = {0};
+  options.cache = folder;
+  options.progress = on_event;
+  *said = 0, used = false;
+  if (brim_dataset_load(data_runtime, paths, count, tokenizer, &options, &dataset, &err) != BRIM_OK)
+    printf("# %s\n", err.message);
+  return dataset;
+}
+
+static bool same_labels(const brim_labels *a, const brim_labels *b) {
+  if (!a || !b)
+    return a == b;
+  bool same = a->task == b->task && a->count == b->count && a->integers == b->integers && !a->names == !b->names;
+  for (int32_t i = 0; same && a->names && i < a->count; i++)
+    same = strcmp(a->names[i], b->names[i]) == 0;
+  return same;
+}
+
+static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
+  for (uint64_t i = 0; i < brim_dataset_rows(a); i++) {
+    brim_sample x, y;
+    brim_dataset_sample(a, i, &x);
+    brim_dataset_sample(b, i, &y);
+    bool labels = x.label == y.label || (isnan(x.label) && isnan(y.label));
+    if (x.length != y.length || !labels || x.row != y.row || !x.type_ids != !y.type_ids ||
+        brim_dataset_origin(a, i) != brim_dataset_origin(b, i) || brim_dataset_lengths(a)[i] != brim_dataset_lengths(b)[i] ||
+        memcmp(x.ids, y.ids, (size_t)x.length * 4) || (x.type_ids && memcmp(x.type_ids, y.type_ids, (size_t)x.length)))
+      return false;
+  }
+  return true;
+}
+
+/* Every public property of two datasets. */
+static bool same(const brim_dataset *a, const brim_dataset *b) {
+  if (!a || !b)
+    return false;
+  uint64_t x, y;
+  const brim_exclusion *excluded_a = brim_dataset_excluded(a, &x), *excluded_b = brim_dataset_excluded(b, &y);
+  bool good = x == y;
+  for (uint64_t i = 0; good && i < x; i++)
+    good = excluded_a[i].row == excluded_b[i].row && excluded_a[i].line == excluded_b[i].line &&
+           !strcmp(excluded_a[i].file, excluded_b[i].file) && !strcmp(excluded_a[i].reason, excluded_b[i].reason);
+  return good && brim_dataset_rows(a) == brim_dataset_rows(b) && brim_dataset_tokens(a) == brim_dataset_tokens(b) &&
+         brim_dataset_truncated(a) == brim_dataset_truncated(b) && brim_dataset_lost(a) == brim_dataset_lost(b) &&
+         brim_dataset_longest(a) == brim_dataset_longest(b) && brim_dataset_highest_id(a) == brim_dataset_highest_id(b) &&
+         brim_dataset_highest_type(a) == brim_dataset_highest_type(b) && brim_dataset_has_pairs(a) == brim_dataset_has_pairs(b) &&
+         brim_dataset_has_labels(a) == brim_dataset_has_labels(b) && brim_dataset_fingerprint(a) == brim_dataset_fingerprint(b) &&
+         same_labels(brim_dataset_labels(a), brim_dataset_labels(b)) && same_rows(a, b);
+}
+
+/* Loads plain, then twice with a cache: made, then used. */
+static void round_trip(const char *name, const char *const *paths, int count, brim_dataset_options options) {
+  const char *folder = scratch_file(name);
+  brim_dataset *plain = load(paths, count, options, NULL), *made = load(paths, count, options, folder);
+  ok(!used && !*said && same(plain, made), "%s: made", name);
+  brim_dataset *back = load(paths, count, options, folder);
+  ok(used && !*said && same(plain, back), "%s: used, the same in every way", name);
+  brim_dataset_free(plain);
+  brim_dataset_free(made);
+  brim_dataset_free(back);
+}
+
+static void round_trips(void) {
+  static const brim_where train = {"split", "train"};
+  const char *pairs[] = {scratch_write("pairs.csv", "text,text_pair,label\nabc,,pos\nb,cd,neg\n,e,pos\nfghijklm,,neg\n"),
+                         scratch_write("more.csv", "text,text_pair,label\nx,y,pos\nz,,neutral\n")};
+  const char *plain[] = {scratch_write("plain.txt", "abc\nd\nefg\n")};
+  const char *numbers[] = {scratch_write("numbers.tsv", "text\tlabel\na\t1.5\nb\t-2e-3\n")};
+  const char *chosen[] = {
+      scratch_write("chosen.csv", "text,split,label\nab,train,1\nc,dev,0\n,train,1\nde,train,0\nfg,,1\nhi,train,1\n")};
+  round_trip("pairs and classes", pairs, 2, (brim_dataset_options){.source.need_label = true, .encode.max_length = 6});
+  round_trip("texts alone", plain, 1, (brim_dataset_options){0});
+  round_trip("regression", numbers, 1, (brim_dataset_options){.source.need_label = true});
+  round_trip("excluded rows", chosen, 1,
+             (brim_dataset_options){.source = {.need_label = true, .min_chars = 1, .where = &train, .where_count = 1}});
+  const char *names[] = {"neg", "neutral", "pos"};
+  brim_labels labels;
+  ok_int(brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 3, &labels, NULL), BRIM_OK, "a known mapping");
+  round_trip("known labels", pairs, 1, (brim_dataset_options){.source.need_label = true, .labels = &labels});
+  brim_labels_free(&labels);
+}
+
+/* Loads and frees; the caller looks at `used` and `said`. */
+static void try_load(const char *path, brim_dataset_options options, const char *folder, uint64_t rows) {
+  brim_dataset *dataset = load(&path, 1, options, folder);
+  ok(dataset && brim_dataset_rows(dataset) == rows, "%llu rows, whatever the cache holds", (unsigned long long)rows);
+  brim_dataset_free(dataset);
+}
+
+static int count_files(const char *folder) {
+  DIR *open = opendir(folder);
+  int count = 0;
+  for (struct dirent *entry; open && (entry = readdir(open));)
+    count += entry->d_name[0] != '.';
+  if (open)
+    closedir(open);
+  return count;
+}
+
+static void staleness(void) {
+  const char *path = scratch_write("rows.csv", "text,label\nab,1\ncd,0\n"), *folder = scratch_file("stale");
+  brim_dataset_options options = {.source.need_label = true};
+  try_load(path, options, folder, 2);
+  try_load(path, options, folder, 2);
+  ok(used, "the second time from the cache");
+  scratch_write("rows.csv", "text,label\nab,1\nce,0\n"); /* as long as before */
+  try_load(path, options, folder, 2);
+  ok(!used && strstr(said, "rows.csv: has changed since the cache was made"), "a byte of the data: %s", said);
+  try_load(path, options, folder, 2);
+  ok(used && count_files(folder) == 1, "it was replaced");
+  options.encode.max_length = 3;
+  try_load(path, options, folder, 2);
+  ok(!used && !*said && count_files(folder) == 2, "other options have a file of their own");
+  options.source.min_chars = 1;
+  try_load(path, options, folder, 2);
+  options.source.need_label = false;
+  try_load(path, options, folder, 2);
+  options.task = BRIM_TASK_REGRESSION; /* decides nothing without labels */
+  try_load(path, options, folder, 2);
+  ok(used && count_files(folder) == 4, "each choice that matters, and only those");
+  brim_tokenizer *other, *first = tokenizer;
+  char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##b\n##d\n";
+  scratch_make_folder("other");
+  ok_int(brim_tokenizer_load(data_runtime, scratch_write("other/vocab.txt", vocabulary), &other, NULL), BRIM_OK, "another one");
+  tokenizer = other;
+  try_load(path, options, folder, 2);
+  ok(!used && count_files(folder) == 5, "has a file of its own");
+  tokenizer = first;
+  brim_tokenizer_free(other);
+}
+
+static void not_kept(void) {
+  const char *path = scratch_write("kept.txt", "a\nb\n");
+  scratch_write("file", "in the way");
+  try_load(path, (brim_dataset_options){0}, scratch_file("file/folder"), 2);
+  ok(!used && strstr(said, "cannot make the folder"), "a folder that cannot be: %s", said);
+  const char *nowhere = scratch_file("missing.txt");
+  brim_dataset *dataset = load(&nowhere, 1, (brim_dataset_options){0}, scratch_file("cache"));
+  ok(!dataset, "missing data stay an error");
+  char pipe_path[64];
+  int ends[2];
+  ok(pipe(ends) == 0 && write(ends[1], "a\nb\nc\n", 6) == 6 && close(ends[1]) == 0, "a pipe");
+  snprintf(pipe_path, sizeof pipe_path, "/dev/fd/%d", ends[0]);
+  try_load(pipe_path, (brim_dataset_options){.source.format = BRIM_FORMAT_TXT}, scratch_file("cache"), 3);
+  ok(!used && strstr(said, "only files"), "is read, not kept: %s", said);
+  close(ends[0]);
+}
+
+static char *read_file(const char *path, size_t *size) {
+  char *bytes = NULL;
+  if (brim_file_read_all(data_runtime, path, 0, &bytes, size, NULL) != BRIM_OK)
+    exit(99);
+  return bytes;
+}
+
+/* Cut anywhere, and with any byte changed: never used, never in the way. */
+static void damage(void) {
+  const char *path = scratch_write("small.csv", "text,text_pair,label\nab,c,pos\nd,,neg\n"), *folder = scratch_file("damaged");
+  brim_dataset_options options = {.source.need_label = true};
+  try_load(path, options, folder, 2);
+  char file[600] = "";
+  DIR *open = opendir(folder);
+  for (struct dirent *entry; open && (entry = readdir(open));)
+    if (entry->d_name[0] != '.')
+      snprintf(file, sizeof file, "damaged/%s", entry->d_name);
+  closedir(open);
+  size_t size;
+  char *bytes = read_file(scratch_file(file), &size);
+  int accepted = 0, silent = 0;
+  brim_dataset *dataset = NULL;
+  brim_error err;
+  for (size_t at = 0; at < size; at++) {
+    scratch_write_bytes(file, bytes, at);
+    accepted += brim_cache_read(data_runtime, scratch_file(file), NULL, &dataset, &err) == BRIM_OK;
+    silent += !strstr(err.message, "damaged");
+  }
+  ok(accepted == 0 && silent == 0, "each of %zu cuts is told", size);
+  for (size_t at = 0; at < size; at++) {
+    bytes[at] ^= 0x40;
+    scratch_write_bytes(file, bytes, size);
+    err.code = 0;
+    int status = brim_cache_read(data_runtime, scratch_file(file), NULL, &dataset, &err);
+    accepted += status == BRIM_OK;
+    silent += status != BRIM_E_FORMAT && status != BRIM_E_MISMATCH;
+    bytes[at] ^= 0x40;
+  }
+  ok(accepted == 0 && silent == 0, "each changed byte is told");
+  scratch_write_bytes(file, bytes, size / 2);
+  try_load(path, options, folder, 2);
+  ok(!used && strstr(said, "damaged"), "the load encodes anew: %s", said);
+  try_load(path, options, folder, 2);
+  ok(used, "and leaves a good one");
+  brim_runtime_release(data_runtime, bytes);
+}
+
+int main(void) {
+  data_start(2);
+  tokenizer = data_tokenizer();
+  round_trips();
+  staleness();
+  not_kept();
+  damage();
+  ok(events > 20, "each load told what its cache did");
+  brim_tokenizer_free(tokenizer);
+  brim_runtime_free(data_runtime);
+  return tap_done();
+}
