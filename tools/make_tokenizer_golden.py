@@ -4,7 +4,8 @@
     python3 -m venv /tmp/golden && /tmp/golden/bin/pip install tokenizers==0.23.3
     /tmp/golden/bin/python tools/make_tokenizer_golden.py
 
-One JSON object a line: text, perhaps pair, perhaps options, and ids, types, from, to (characters become bytes of UTF-8), words (-1: a
+One JSON object a line. In variants.jsonl "base" lines hold the parts of a tokenizer.json, each as text, and "variant" lines name a base
+and the parts that differ; the cases behind are that tokenizer's. Every other line of any file is a case: text, perhaps pair, perhaps options, and ids, types, from, to (characters become bytes of UTF-8), words (-1: a
 special token). Surrogates cannot occur. `windows` holds the ids of every window where a stride is given.
 """
 
@@ -43,7 +44,6 @@ OPTIONS = [
     {"max_length": 9, "special": False}, {"special": False}, {"max_length": 30, "strategy": "only_second"},
     {"max_length": 12, "stride": 3}, {"max_length": 11, "stride": 2, "left": True}, {"max_length": 40, "strategy": "only_first", "stride": 5},
 ]
-REFUSED = (Exception,)
 
 
 def byte_offsets(text):
@@ -82,7 +82,9 @@ def case(tokenizer, text, pair, options):
         record["options"] = options
     try:
         encoding = tokenizer.encode(text, pair, add_special_tokens=special)
-    except REFUSED:
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # refused, or a panic of the wheel (no Exception)
         record["refused"] = True
         return record
     record.update(outputs(encoding, text, pair))
@@ -93,6 +95,204 @@ def case(tokenizer, text, pair, options):
         record["decoded"] = tokenizer.decode(encoding.ids, skip_special_tokens=False)
         record["decoded_plain"] = tokenizer.decode(encoding.ids, skip_special_tokens=True)
     return record
+
+
+# ---- variants: every component, on tokenizers of a few hundred tokens -----------------------------------------------
+
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+PLAIN = ("  The cat's 12,345 dogs don't un-happily  re-run: A[B]\t<x>_y \n\n''we'll see... 3.14\u00bd\u2168 (zq zq) THE end!! the [MASK]  x<mask> y"
+         "  x[MASK]y \u2581a\u2581 ")
+STRANGE = ("\u00c9t\u00e9 e\u0301\u0323 \ufb01 \uff21\u0301 \u0130I\u0307 \u00df\u1e9e \u4e2d\u6587\u3400 \uac01\u1100\u1161 \u00a0\u3000x\u2028y\u0085z\u200b\ufeff\u0000q\u000bw "
+           "\u0915\u094d\u0937 \U0001f468\u200d\U0001f469 \u3042\u3099 \u201cquo\u201d\u2026 \ufffd \u0661\u0662 \u2126\u212b \u180ea\u00ad")
+
+
+def byte_characters():
+    """The character that stands for each byte in byte-level tokenizers."""
+    kept = [*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)]
+    moved = [b for b in range(256) if b not in kept]
+    return [chr(b) if b in kept else chr(256 + moved.index(b)) for b in range(256)]
+
+
+def base_parts(model, specials, **parts):
+    vocab = model["vocab"]
+    ids = dict(vocab) if isinstance(vocab, dict) else {piece: i for i, (piece, _) in enumerate(vocab)}
+    added = [{"id": ids[t], "content": t, "single_word": False, "lstrip": t == "<mask>", "rstrip": False, "normalized": False, "special": True}
+             for t in specials]
+    return {"added_tokens": added, "normalizer": None, "pre_tokenizer": None, "post_processor": None, "decoder": None, **parts, "model": model}
+
+
+def bases():
+    words = ["the", "cat", "dog", "un", "happi", "re", "run", "end", "we", "see", "the", "The", "x", "zq"]
+    pieces = ["##" + p for p in [*LETTERS, "ing", "ly", "s", "\u0301", "\u00e9"]]
+    marks = list("'\",.:!?-()[]<>_0123456789ABCT\u00e9\u00df\u4e2d\u6587\u1100\u1161\u0915\u2026\u00bd")
+    tokens = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *LETTERS, *words, *pieces, *marks]
+    vocab = {t: i for i, t in enumerate(dict.fromkeys(tokens))}
+    yield "wordpiece", base_parts(
+        {"type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 20, "vocab": vocab},
+        ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"], pre_tokenizer={"type": "BertPreTokenizer"},
+        normalizer={"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "strip_accents": None, "lowercase": True},
+        post_processor={"type": "BertProcessing", "sep": ["[SEP]", 3], "cls": ["[CLS]", 2]}, decoder={"type": "WordPiece", "prefix": "##", "cleanup": True})
+    merges = [["t", "h"], ["th", "e"], ["\u0120", "the"], ["\u0120", "d"], ["o", "g"], ["\u0120d", "og"], ["'", "s"], ["\u00c3", "\u00a9"], ["1", "2"], [".", "."],
+              ["\u0120", "x"], ["u", "n"], ["\u0120", "\u0120"]]
+    tokens = ["<s>", "<pad>", "</s>", "<unk>", "<mask>", *byte_characters(), *("".join(m) for m in merges)]
+    yield "bpe", base_parts(
+        {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": "", "end_of_word_suffix": "", "fuse_unk": False,
+         "vocab": {t: i for i, t in enumerate(tokens)}, "merges": merges}, ["<s>", "<pad>", "</s>", "<unk>", "<mask>"],
+        pre_tokenizer={"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True},
+        post_processor={"type": "RobertaProcessing", "sep": ["</s>", 2], "cls": ["<s>", 0], "trim_offsets": True, "add_prefix_space": False},
+        decoder={"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True})
+    scored = [(c, -7.0 - i / 16) for i, c in enumerate(LETTERS)] + [("\u2581", -3.5), ("\u2581the", -2.25), ("the", -4.5), ("\u2581d", -5.0), ("og", -5.5),
+              ("\u2581dog", -6.0), ("un", -5.25), ("\u2581un", -5.25), ("\u00e9", -8.0), ("..", -6.5), (".", -6.5), ("'", -5.0), ("1", -6.0), ("12", -6.25),
+              ("\u4e2d", -9.0), ("\u2581\u2581", -4.0), ("<s>", 0.0), ("</s>", 0.0), ("<mask>", 0.0)]
+    pieces = [["<pad>", 0.0], ["<unk>", 0.0], *map(list, scored)]
+    yield "unigram", base_parts(
+        {"type": "Unigram", "unk_id": 1, "vocab": pieces}, ["<pad>", "<unk>", "<s>", "</s>", "<mask>"],
+        pre_tokenizer={"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True},
+        post_processor=template("<s> A </s>", "<s> A </s> </s> B </s>", {p[0]: i for i, p in enumerate(pieces)}),
+        decoder={"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": "always", "split": True})
+
+
+def template(single, pair, ids):
+    """TemplateProcessing from words such as "<s> A </s> B:1"."""
+
+    def parts(text):
+        for word in text.split():
+            name, _, type_id = word.partition(":")
+            kind = "Sequence" if name in ("A", "B") else "SpecialToken"
+            yield {kind: {"id": name, "type_id": int(type_id or 0)}}
+
+    names = {word.partition(":")[0] for word in (single + " " + pair).split()} - {"A", "B"}
+    return {"type": "TemplateProcessing", "single": list(parts(single)), "pair": list(parts(pair)),
+            "special_tokens": {n: {"id": n, "ids": [ids[n]], "tokens": [n]} for n in sorted(names)}}
+
+
+def model_changes(name, model):
+    def but(**changes):
+        return {"model": {**model, **changes}}
+
+    fallback = [f"<0x{b:02X}>" for b in range(256)]
+    if name == "wordpiece":
+        yield from (but(max_input_chars_per_word=3), but(continuing_subword_prefix=""), but(unk_token="x"))
+    elif name == "bpe":
+        vocab = model["vocab"]
+        holes = {t: i for t, i in vocab.items() if t not in ("e", "\u0120", "the", "\u0120the", "\u0120d", "\u0120dog", "\u0120x", "\u0120\u0120")}
+        merges = [m for m in model["merges"] if all(t in holes for t in (*m, "".join(m)))]
+        bytes_too = {**vocab, **{t: 1000 + i for i, t in enumerate(fallback)}}
+        raw = {"pre_tokenizer": {"type": "WhitespaceSplit"}}
+        yield but(ignore_merges=True, merges=model["merges"][3:])
+        yield but(vocab=holes, merges=merges)
+        for options in ({"unk_token": "<unk>"}, {"unk_token": "<unk>", "fuse_unk": True}, {"ignore_merges": True}):
+            yield but(vocab=holes, merges=merges, **options)
+            yield {**but(**options), **raw}
+            yield {**but(vocab=bytes_too, byte_fallback=True, **options), **raw}
+        yield {**but(vocab={**vocab, "a</w>": 900, "e</w>": 901, "the</w>": 902}, merges=[*model["merges"], ["th", "e</w>"]], end_of_word_suffix="</w>"), **raw}
+        yield but(merges=[" ".join(m) for m in model["merges"]])
+    else:
+        pieces = model["vocab"]
+        yield from (but(vocab=[*pieces, *([t, -20.0] for t in fallback)], byte_fallback=True), but(vocab=[[p, -1.0] for p, _ in pieces]))
+
+
+def normalizer_changes():
+    def replace(pattern, content, kind="Regex"):
+        return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
+
+    for kind in ("NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "Nmt"):
+        yield {"type": kind}
+    for left, right in ((True, True), (True, False), (False, True)):
+        yield {"type": "Strip", "strip_left": left, "strip_right": right}
+    yield from ({"type": "Prepend", "prepend": "\u2581"}, replace(" ", "\u2581", "String"), replace("``|''", '"'), replace(" {2,}", "\u2581"),
+                replace(r"\s{2,}|[\n\r\t]", " "), replace(r"[^a-z\p{L}]", ""))
+    yield {"type": "Sequence", "normalizers": [{"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}, {"type": "Prepend", "prepend": "x"}]}
+    for clean, chinese, accents, lower in ((False, True, None, True), (True, False, False, True), (True, True, True, False), (True, True, None, False)):
+        yield {"type": "BertNormalizer", "clean_text": clean, "handle_chinese_chars": chinese, "strip_accents": accents, "lowercase": lower}
+    yield json.loads((HERE / "tokenizers" / "unigram" / "tokenizer.json").read_text(encoding="utf-8"))["normalizer"]
+
+
+def pretokenizer_changes():
+    def split(pattern, behavior, invert=False, kind="Regex"):
+        return {"type": "Split", "pattern": {kind: pattern}, "behavior": behavior, "invert": invert}
+
+    for kind in ("WhitespaceSplit", "Whitespace", "BertPreTokenizer"):
+        yield {"type": kind}
+    yield from ({"type": "Digits", "individual_digits": single} for single in (True, False))
+    yield {"type": "CharDelimiterSplit", "delimiter": "e"}
+    for behavior in ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"):
+        yield from ({"type": "Punctuation", "behavior": behavior}, split(r"\s+|[a-c]", behavior), split("the", behavior, True, "String"))
+    for scheme in ("always", "first", "never"):
+        for cut in (True, False):
+            yield {"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": scheme, "split": cut}
+    for prefix in (True, False):
+        for regex in (True, False):
+            yield {"type": "ByteLevel", "add_prefix_space": prefix, "trim_offsets": True, "use_regex": regex}
+    yield {"type": "Sequence", "pretokenizers": [{"type": "WhitespaceSplit"}, {"type": "Digits", "individual_digits": True},
+                                                 {"type": "Punctuation", "behavior": "Isolated"}]}
+
+
+def processor_changes(name, ids):
+    first, last = ("[CLS]", "[SEP]") if name == "wordpiece" else ("<s>", "</s>")
+    one, two = [first, ids[first]], [last, ids[last]]
+    yield {"type": "BertProcessing", "sep": two, "cls": one}
+    for trim in (True, False):
+        yield {"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": trim, "use_regex": True}
+        for prefix in (True, False):
+            yield {"type": "RobertaProcessing", "sep": two, "cls": one, "trim_offsets": trim, "add_prefix_space": prefix}
+    for single, pair in (("A", "A B"), (f"{first} A", f"{first} A:1 {last}:1 B:2"), (f"A {last} {last}", f"{first} B:1 {last} A {last}")):
+        yield template(single, pair, ids)
+    yield {"type": "Sequence", "processors": [{"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True},
+                                              template(f"{first} A {last}", f"{first} A {last} B:1 {last}:1", ids)]}
+
+
+def decoder_changes():
+    space = {"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}
+    yield from ({"type": "WordPiece", "prefix": "##", "cleanup": cleanup} for cleanup in (True, False))
+    yield from ({"type": "Metaspace", "replacement": "\u2581", "prepend_scheme": s, "split": True} for s in ("always", "first", "never"))
+    yield from ({"type": "ByteLevel", "add_prefix_space": True, "trim_offsets": True, "use_regex": True}, {"type": "BPEDecoder", "suffix": "e"}, {"type": "ByteFallback"}, {"type": "Fuse"}, space,
+                {"type": "Strip", "content": "t", "start": 1, "stop": 0}, {"type": "Strip", "content": "g", "start": 0, "stop": 2},
+                {"type": "Sequence", "decoders": [space, {"type": "ByteFallback"}, {"type": "Fuse"}, {"type": "Strip", "content": " ", "start": 1, "stop": 0}]})
+
+
+def added_changes(tokens, ids):
+    for flags in range(16):
+        token = {"single_word": bool(flags & 1), "lstrip": bool(flags & 2), "rstrip": bool(flags & 4), "normalized": bool(flags & 8), "special": False}
+        added, fresh = list(tokens), len(ids)
+        for content in ("The", "zq zq", "\u00c9t", "[MAS", "x[MASK]y"):
+            added.append(dict(token, id=ids.get(content, fresh), content=content))
+            fresh += content not in ids
+        yield {"added_tokens": added}
+
+
+def changes(place, name, parts):
+    """What a base is varied by: its own model's options, and a third of everything else, so that the three bases share it."""
+    vocab = parts["model"]["vocab"]
+    ids = dict(vocab) if isinstance(vocab, dict) else {piece: i for i, (piece, _) in enumerate(vocab)}
+    yield {}
+    yield from model_changes(name, parts["model"])
+    shared = [{"normalizer": v} for v in normalizer_changes()] + [{"pre_tokenizer": v} for v in pretokenizer_changes()]
+    shared += [{"post_processor": v} for v in processor_changes(name, ids)] + [{"decoder": v} for v in decoder_changes()]
+    yield from (shared + list(added_changes(parts["added_tokens"], ids)))[place::3]
+
+
+def variant_cases(tokenizer, change):
+    yield case(tokenizer, PLAIN, None, {})
+    if not {"decoder", "post_processor"} & set(change):
+        yield case(tokenizer, STRANGE, None, {})
+    if "post_processor" in change:
+        for options in ({}, {"max_length": 9}, {"max_length": 9, "stride": 2}, {"max_length": 10, "stride": 1, "left": True},
+                        {"max_length": 18, "stride": 3, "strategy": "only_first"}, {"max_length": 40, "stride": 2, "strategy": "only_second", "left": True}):
+            yield case(tokenizer, "the dogs don't un-run", " x the  end...", options)
+
+
+def write_variants():
+    lines = []
+    for place, (name, parts) in enumerate(bases()):
+        lines.append({"base": name, "parts": {key: json.dumps(value) for key, value in parts.items()}})
+        for change in changes(place, name, parts):
+            tokenizer = Tokenizer.from_str(json.dumps({"version": "1.0", "truncation": None, "padding": None, **parts, **change}))
+            lines.append({"variant": name, "parts": {key: json.dumps(value) for key, value in change.items()}})
+            lines += [c for c in variant_cases(tokenizer, change) if c]
+    text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines) + "\n"
+    (HERE / "tokenizer_cases" / "variants.jsonl").write_text(text, encoding="ascii")
+    print("variants", sum("variant" in line for line in lines), len(lines), len(text))
 
 
 def main():
@@ -107,6 +307,7 @@ def main():
         lines = [json.dumps(c, separators=(",", ":")) for c in cases if c]
         (HERE / "tokenizer_cases" / (folder.name + ".jsonl")).write_text("\n".join(lines) + "\n", encoding="ascii")
         print(folder.name, len(lines))
+    write_variants()
 
 
 if __name__ == "__main__":

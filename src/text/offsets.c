@@ -93,11 +93,13 @@ static bool is_blank(uint32_t code) {
   return code == brim_byte_char(' ') || brim_char_is(code, BRIM_CHAR_WHITE);
 }
 
-/* Blanks at the beginning and at the end of what a token stands for. Added tokens count by the text that they cover. */
+/* Blanks at the beginning and at the end of what a token stands for. Added tokens, and what Unigram does not know, count by the
+ * text that they cover. */
 static void count_blanks(const builder *b, const source *s, const brim_exact_token *token, size_t *leading, size_t *trailing) {
   size_t length = token->to - token->from;
   const char *text = s->text + token->from;
-  if (!token->added)
+  const brim_token_model *model = &b->tokenizer->model;
+  if (!token->added && (model->family != BRIM_UNIGRAM || token->id != model->unigram.unknown))
     text = brim_tokenizer_token(b->tokenizer, token->id, &length);
   bool inside = false;
   *leading = *trailing = 0;
@@ -170,6 +172,29 @@ static range window_at(size_t index, size_t count, size_t kept, size_t stride, b
   return (range){shift, shift + kept < count ? shift + kept : count};
 }
 
+/* Whether the template puts the pair before the text. */
+static bool second_comes_first(const brim_template *template) {
+  for (size_t i = 0; i < template->count; i++)
+    if (template->parts[i].kind != BRIM_PART_SPECIAL)
+      return template->parts[i].kind == BRIM_PART_B;
+  return false;
+}
+
+/* How a text and its pair are cut. */
+typedef struct cuts {
+  size_t all[2], kept[2], stride;
+  bool left;
+  int outer; /* the one that stands first in the template */
+} cuts;
+
+/* Window i of the outer text with window j of the other. */
+static int put_numbered(builder *b, const cuts *how, size_t i, size_t j) {
+  range ranges[2];
+  for (int which = 0; which < 2; which++)
+    ranges[which] = window_at(which == how->outer ? i : j, how->all[which], how->kept[which], how->stride, how->left);
+  return put_window(b, ranges[0], ranges[1]);
+}
+
 static int put_windows(builder *b, brim_kept kept, size_t stride, bool left) {
   size_t a = b->sources[0].count, c = b->sources[1].count;
   if (kept.a > a)
@@ -178,14 +203,17 @@ static int put_windows(builder *b, brim_kept kept, size_t stride, bool left) {
     return brim_error_set(b->err, BRIM_E_USAGE,
                           "windows of %zu tokens cannot overlap by %zu; raise the maximum length or lower the stride",
                           kept.a < a ? kept.a : kept.b, stride);
-  size_t count_a = window_count(a, kept.a, stride), count_b = window_count(c, kept.b, stride);
-  /* The reference's order: the first of both; then for each further one of A all of B; then the first of A with the rest of B. */
-  BRIM_TRY(put_window(b, window_at(0, a, kept.a, stride, left), window_at(0, c, kept.b, stride, left)));
-  for (size_t i = 1; b->windows && i < count_a; i++)
-    for (size_t j = 0; j < count_b; j++)
-      BRIM_TRY(put_window(b, window_at(i, a, kept.a, stride, left), window_at(j, c, kept.b, stride, left)));
-  for (size_t j = 1; b->windows && j < count_b; j++)
-    BRIM_TRY(put_window(b, window_at(0, a, kept.a, stride, left), window_at(j, c, kept.b, stride, left)));
+  cuts how = {{a, c}, {kept.a, kept.b}, stride, left, second_comes_first(b->template)};
+  size_t firsts = window_count(how.all[how.outer], how.kept[how.outer], stride);
+  size_t others = window_count(how.all[!how.outer], how.kept[!how.outer], stride);
+  /* The reference's order: the first of both; then for each further one of the text that stands first all of the other; then its
+   * first with the rest of the other. */
+  BRIM_TRY(put_numbered(b, &how, 0, 0));
+  for (size_t i = 1; b->windows && i < firsts; i++)
+    for (size_t j = 0; j < others; j++)
+      BRIM_TRY(put_numbered(b, &how, i, j));
+  for (size_t j = 1; b->windows && j < others; j++)
+    BRIM_TRY(put_numbered(b, &how, 0, j));
   return BRIM_OK;
 }
 
