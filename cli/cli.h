@@ -13,6 +13,7 @@ typedef struct cli_call {
   brim_runtime *runtime;
   brim_progress *progress;
   brim_tensorboard *tensorboard; /* of `brim train`, NULL elsewhere */
+  char viewed[4096];             /* the run folder that it belongs to */
   brim_error error;
   char hint[320]; /* what to say behind "interrupted" */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */

@@ -81,14 +81,24 @@ static void note_fold(const cli_call *cli, const brim_event *event) {
     cli_note(cli, "fold %lld of 0 to %lld", (long long)fold->integer, (long long)count->integer - 1);
 }
 
+/* Each fold is a run of its own, and looked at as one. */
+static int next_fold(cli_call *cli, const brim_event *event) {
+  char folder[4096];
+  const brim_field *fold = brim_event_field(event, "fold");
+  snprintf(folder, sizeof folder, "%s/fold-%lld", cli->values->output, fold ? (long long)fold->integer : 0LL);
+  note_fold(cli, event);
+  cli_views_close(cli, true);
+  return cli_views_open(cli, folder);
+}
+
 static int on_event(void *context, const brim_event *event) {
-  const cli_call *cli = context;
+  cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
     note_start(cli, event);
   if (strcmp(event->kind, "eval") == 0)
     note_eval(cli, event);
   if (strcmp(event->kind, "fold") == 0)
-    note_fold(cli, event);
+    return next_fold(cli, event);
   if (cli->tensorboard)
     brim_tensorboard_event(cli->tensorboard, event);
   return brim_progress_event(cli->progress, event);
@@ -131,7 +141,7 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
 
 static int train(cli_call *cli, cli_job *job) {
   brim_train_result result = {0};
-  int status = cli_views_open(cli);
+  int status = cli_views_open(cli, cli->values->output);
   if (status)
     return status;
   status = job->feed ? brim_train_feed(cli->runtime, job->model, job->tokenizer, job->feed, job->evals, job->eval_count,

@@ -10,17 +10,20 @@ static void note_failure(const cli_call *cli, const char *what, int status, cons
   cli_note(cli, "%s: %s", what, text);
 }
 
-int cli_views_open(cli_call *cli) {
-  char path[4096];
-  snprintf(path, sizeof path, "%s/tensorboard", cli->values->output);
+int cli_views_open(cli_call *cli, const char *folder) {
+  char path[4200];
+  snprintf(cli->viewed, sizeof cli->viewed, "%s", folder);
+  snprintf(path, sizeof path, "%s/tensorboard", cli->viewed);
   return brim_tensorboard_new(cli->runtime, path, &cli->tensorboard, &cli->error);
 }
 
 void cli_views_close(cli_call *cli, bool ran) {
   brim_error err = {0}, kept = cli->error;
+  if (!cli->tensorboard)
+    return;
   note_failure(cli, "no more events for TensorBoard", brim_tensorboard_close(cli->tensorboard, &err), &err);
   cli->tensorboard = NULL;
   if (ran)
-    note_failure(cli, "no report", cli_write_run_report(cli, cli->values->output), &cli->error);
+    note_failure(cli, "no report", cli_write_run_report(cli, cli->viewed), &cli->error);
   cli->error = kept;
 }

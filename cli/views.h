@@ -4,9 +4,9 @@
 
 #include "cli.h"
 
-/* cli->tensorboard, for the events of a run into --output. */
-int cli_views_open(cli_call *cli);
-/* Ends them, and writes --output/report.html if there was a run. A run is worth keeping also where a picture of it fails: that is
+/* cli->tensorboard, for the events of a run into the folder. */
+int cli_views_open(cli_call *cli, const char *folder);
+/* Ends them, and writes report.html into that folder if there was a run. Nothing where none is open. A run is worth keeping also where a picture of it fails: that is
  * said on standard error, and no more. */
 void cli_views_close(cli_call *cli, bool ran);
 

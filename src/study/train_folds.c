@@ -71,7 +71,17 @@ static int write_assignment(const fold_job *job, brim_error *err) {
   return status;
 }
 
-/* An earlier run's folds go before the first new one is there: --resume must not meet them. */
+/* An earlier run's fold goes before the first new one is there, for `resume` must not meet it: its folder, where the new run has
+ * none of that number, else its model, checkpoints and log. */
+static int replace_fold(const fold_job *job, const char *path, int number, brim_error *err) {
+  brim_run_folder fold;
+  if (number >= job->folds->count)
+    return brim_remove_tree(job->runtime, path, err);
+  BRIM_TRY(brim_run_folder_open(job->runtime, path, false, true, &fold, err));
+  brim_run_folder_close(&fold);
+  return BRIM_OK;
+}
+
 static int replace_folds(const fold_job *job, brim_error *err) {
   char **names;
   size_t count;
@@ -79,13 +89,10 @@ static int replace_folds(const fold_job *job, brim_error *err) {
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++) {
     int number, used = 0;
-    if (sscanf(names[i], "fold-%d%n", &number, &used) != 1 || names[i][used])
+    if (sscanf(names[i], "fold-%d%n", &number, &used) != 1 || names[i][used] || number < 0)
       continue;
-    brim_run_folder fold;
     char *path = brim_path_join(job->runtime, job->options->output, names[i]);
-    status = path ? brim_run_folder_open(job->runtime, path, false, true, &fold, err) : BRIM_NOMEM(err);
-    if (!status)
-      brim_run_folder_close(&fold);
+    status = path ? replace_fold(job, path, number, err) : BRIM_NOMEM(err);
     brim_release(job->runtime, path);
   }
   brim_names_free(job->runtime, names, count);
