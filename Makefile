@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test sanitize bench bench-plan install deps clean help
+.PHONY: all quickstart test test-python wheel sanitize bench bench-plan install deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -32,6 +32,12 @@ bench-plan: all
 bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; runs bench/bench_NAME.py with ARGS="--rounds 3"
 	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(ARGS)
 
+test-python: ## the Python package: pip install . in a fresh environment, and its tests (ARGS=--torch, ARGS=--sanitize)
+	@tools/test_python $(ARGS)
+
+wheel: ## the Python package as a wheel for any Linux of this kind, in dist/
+	@tools/wheel
+
 install: all ## program, library, headers, manual pages
 	$(MESON) install -C $(BUILD)
 
@@ -39,7 +45,7 @@ deps: ## install the packages that building and testing need
 	@tools/deps
 
 clean: ## remove what was built
-	rm -rf $(BUILD) build-asan build-tsan
+	rm -rf $(BUILD) build-asan build-tsan build-python build-python-asan dist
 
 help:
 	@sed -n 's/^\([a-z%-]*\):.*## /\1: /p' Makefile | awk -F': ' '{ printf "  make %-12s %s\n", $$1, $$2 }'

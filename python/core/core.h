@@ -50,7 +50,13 @@ typedef struct core_array {
   Py_ssize_t item, shape[2], strides[2];
 } core_array;
 
-typedef struct core_tokenizer { CORE_HEAD; core_runtime *runtime; brim_tokenizer *tokenizer; brim_scratch *scratch; } core_tokenizer;
+typedef struct core_tokenizer {
+  CORE_HEAD; /* busy: somebody has the batch encoder */
+  core_runtime *runtime;
+  brim_tokenizer *tokenizer;
+  brim_scratch *scratch;       /* with the GIL only */
+  brim_batch_encoder *encoder; /* made when first needed */
+} core_tokenizer;
 typedef struct core_labels { CORE_HEAD; brim_labels labels; } core_labels;
 typedef struct core_dataset { CORE_HEAD; core_runtime *runtime; brim_dataset *dataset; } core_dataset;
 typedef struct core_plan { CORE_HEAD; core_runtime *runtime; brim_plan *plan; int32_t world_size; } core_plan;
@@ -133,6 +139,7 @@ extern PyType_Spec core_runtime_spec, core_array_spec, core_tokenizer_spec, core
 
 PyObject *core_runtime_make(PyObject *module, PyObject *args);
 PyObject *core_tokenizer_make(PyObject *module, PyObject *args);
+PyObject *core_encode_batch(PyObject *module, PyObject *args);
 PyObject *core_labels_make(PyObject *module, PyObject *args);
 PyObject *core_dataset_load(PyObject *module, PyObject *args);
 PyObject *core_dataset_texts(PyObject *module, PyObject *args);

@@ -83,6 +83,7 @@ static PyMethodDef functions[] = {
     {"version", version, METH_NOARGS, NULL},
     {"runtime", core_runtime_make, METH_VARARGS, NULL},
     {"tokenizer", core_tokenizer_make, METH_VARARGS, NULL},
+    {"encode_batch", core_encode_batch, METH_VARARGS, NULL},
     {"labels", core_labels_make, METH_VARARGS, NULL},
     {"dataset_load", core_dataset_load, METH_VARARGS, NULL},
     {"dataset_texts", core_dataset_texts, METH_VARARGS, NULL},

@@ -1,7 +1,10 @@
 /* tokenizer.c: texts to ids and back. */
 #include "core.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "texts.h"
 
 static bool parse_truncation(const char *name, int *out) {
   static const char *const names[] = {"longest_first", "only_first", "only_second"};
@@ -68,8 +71,7 @@ static PyObject *encode(PyObject *object, PyObject *args) {
   core_bytes first, second = {0};
   brim_encode_options options = {0};
   if (!PyArg_ParseTuple(args, "OOOp", &text, &pair, &keywords, &with_offsets) || !core_text(text, &first) ||
-      (pair != Py_None && !core_text(pair, &second)) || !core_encode_options(keywords, &options) || !core_no_more(keywords) ||
-      !core_enter(self))
+      (pair != Py_None && !core_text(pair, &second)) || !core_encode_options(keywords, &options) || !core_no_more(keywords))
     return NULL;
   brim_encoding encoding = {0};
   brim_offsets offsets = {0};
@@ -83,7 +85,6 @@ static PyObject *encode(PyObject *object, PyObject *args) {
                                        : core_fail(self->state, status, &error);
   brim_encoding_free(&encoding);
   brim_offsets_free(&offsets);
-  core_leave(self);
   return result;
 }
 
@@ -104,6 +105,116 @@ static PyObject *decode(PyObject *object, PyObject *args) {
                                        : core_fail(self->state, status, &error);
   brim_text_free(&text);
   Py_DECREF((PyObject *)array);
+  return result;
+}
+
+/* ---- many texts ------------------------------------------------------------------------------------------- */
+
+typedef struct job {
+  core_tokenizer *tokenizer;
+  brim_batch_encoder *encoder;
+  core_texts texts;
+  brim_string *strings[2];
+  brim_encode_options options;
+  brim_encodings *out;
+} job;
+
+static int encode_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_batch_encoder_run(j->encoder, j->strings[0], j->strings[1], (size_t)j->texts.count, &j->options, j->out, error);
+}
+
+static brim_string *strings_of(const core_column *column, Py_ssize_t count) {
+  brim_string *strings = malloc((size_t)(count + 1) * sizeof *strings);
+  if (!strings)
+    PyErr_NoMemory();
+  for (Py_ssize_t i = 0; strings && i < count; i++) {
+    if (!column->rows[i].data) {
+      PyErr_Format(PyExc_TypeError, "text %zd is None", i);
+      free(strings);
+      return NULL;
+    }
+    strings[i] = (brim_string){column->rows[i].data, (size_t)column->rows[i].size};
+  }
+  return strings;
+}
+
+static void free_encodings(PyObject *capsule) {
+  brim_encodings *out = PyCapsule_GetPointer(capsule, NULL);
+  brim_encodings_free(out);
+  free(out);
+  Py_DECREF((PyObject *)PyCapsule_GetContext(capsule)); /* the runtime, whose memory it was */
+}
+
+/* The arrays are those that the library filled: nothing is copied. */
+static PyObject *ragged_tuple(core_tokenizer *self, brim_encodings *out) {
+  PyObject *owner = PyCapsule_New(out, NULL, free_encodings);
+  if (!owner) {
+    brim_encodings_free(out);
+    free(out);
+    return NULL;
+  }
+  PyCapsule_SetContext(owner, Py_NewRef((PyObject *)self->runtime));
+  Py_ssize_t rows = (Py_ssize_t)out->count, tokens = rows ? (Py_ssize_t)out->starts[rows] : 0;
+  size_t lost = 0;
+  for (Py_ssize_t i = 0; i < rows; i++)
+    lost += out->lost[i];
+  int64_t none = 0;
+  core_array *ids = core_array_new(self->state, self->module, 'i', tokens, -1, out->ids, owner, false),
+             *types = core_array_new(self->state, self->module, 'B', tokens, -1, out->type_ids, owner, false),
+             *starts = rows ? core_array_new(self->state, self->module, 'q', rows + 1, -1, out->starts, owner, false)
+                            : core_array_new(self->state, self->module, 'q', 1, -1, &none, NULL, false);
+  Py_DECREF(owner);
+  return Py_BuildValue("(NNNn)", ids, starts, types, (Py_ssize_t)lost);
+}
+
+/* The tokenizer's own encoder, or, while another thread has that, one for this call. */
+static int run_encoder(core_tokenizer *self, job *j) {
+  brim_error error;
+  bool own = !self->busy;
+  brim_batch_encoder *encoder = own ? self->encoder : NULL;
+  int status = encoder ? BRIM_OK : brim_batch_encoder_new(core_use(self->runtime), self->tokenizer, &encoder, &error);
+  if (status != BRIM_OK) {
+    core_fail(self->state, status, &error);
+    return -1;
+  }
+  j->encoder = encoder;
+  if (own) {
+    self->encoder = encoder;
+    core_enter(self);
+  }
+  status = core_run(self->state, self->runtime, encode_work, j);
+  if (own)
+    core_leave(self);
+  else
+    brim_batch_encoder_free(encoder);
+  return status;
+}
+
+/* encode_batch(tokenizer, texts, pairs, options) -> (ids, offsets, type_ids, lost) */
+PyObject *core_encode_batch(PyObject *module, PyObject *args) {
+  PyObject *tokenizer, *texts, *pairs, *options, *result = NULL;
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOO", &tokenizer, &texts, &pairs, &options))
+    return NULL;
+  core_tokenizer *self = j.tokenizer = core_cast(core_of(module), tokenizer, CORE_TOKENIZER);
+  if (!self || !core_encode_options(options, &j.options) || !core_no_more(options))
+    return NULL;
+  bool ready = core_texts_lists(&j.texts, texts, pairs, Py_None);
+  ready = ready && (j.strings[0] = strings_of(&j.texts.text, j.texts.count));
+  ready = ready && (!j.texts.pair.rows || (j.strings[1] = strings_of(&j.texts.pair, j.texts.count)));
+  j.out = ready ? calloc(1, sizeof *j.out) : NULL;
+  if (ready && !j.out)
+    PyErr_NoMemory();
+  if (j.out && run_encoder(self, &j) == BRIM_OK) {
+    result = ragged_tuple(self, j.out);
+  } else if (j.out) {
+    brim_encodings_free(j.out);
+    free(j.out);
+  }
+  free(j.strings[0]);
+  free(j.strings[1]);
+  core_texts_free(&j.texts);
   return result;
 }
 
@@ -172,6 +283,7 @@ static PyObject *get_fingerprint(PyObject *object, void *nothing) {
 
 static void destroy(PyObject *object) {
   core_tokenizer *self = (core_tokenizer *)object;
+  brim_batch_encoder_free(self->encoder);
   brim_scratch_free(self->scratch);
   brim_tokenizer_free(self->tokenizer);
   core_drop(self);

@@ -1,0 +1,250 @@
+"""With torch and transformers: tensors, loaders with workers, samplers, collators, and parity of logits both ways. Skipped without torch."""
+import json
+import os
+import pathlib
+import pickle
+import sys
+import unittest
+
+import case
+
+try:
+    import torch
+    import transformers
+except ImportError:
+    print("1..0 # SKIP torch and transformers are not installed")
+    sys.exit(0)
+
+import brim
+import brim.torch
+from torch.utils.data import DataLoader
+
+transformers.logging.set_verbosity_error()
+HERE = case.folder()
+TOKENIZER = brim.Tokenizer(HERE / "model")
+TRAIN = HERE / "data" / "train.csv"
+GOLDEN = pathlib.Path(os.environ.get("BRIM_SHARED", "/nowhere")) / "golden" / "models"
+
+
+def rows():
+    return brim.Dataset.from_csv(TRAIN, TOKENIZER, max_length=20)
+
+
+def ids_of(batches):
+    return [b["input_ids"].tolist() for b in batches]
+
+
+class Tensors(unittest.TestCase):
+    def test_types_and_memory(self):
+        batch = next(iter(rows().batches(batch_size=6, padding="longest")))
+        t = batch.torch()
+        self.assertEqual({k: v.dtype for k, v in t.items()}, {k: torch.int64 for k in ("input_ids", "attention_mask", "token_type_ids", "labels")})
+        ids = batch.ids
+        one, two = torch.from_dlpack(ids), torch.from_dlpack(ids)
+        self.assertEqual(one.data_ptr(), two.data_ptr())
+        del batch, ids
+        self.assertEqual(one.tolist(), two.tolist())
+        values = brim.Dataset.from_files(HERE / "data" / "train.tsv", TOKENIZER)
+        self.assertEqual(next(iter(values.batches())).torch()["labels"].dtype, torch.float32)
+
+    def test_models_take_them(self):
+        """Padded batches go into transformers as they are, and the loss is brim's."""
+        model = brim.Model(HERE / "model", labels=["0", "1"])
+        model.save(HERE / "headed")
+        theirs = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "headed").eval()
+        data = rows()
+        total = 0.0
+        for batch in data.batches(batch_size=8, padding="longest"):
+            with torch.no_grad():
+                total += theirs(**batch.torch()).loss.item() * len(batch)
+        self.assertAlmostEqual(total / len(data), model.evaluate(data)["loss"], 5)
+
+
+class Loaders(unittest.TestCase):
+    def test_workers_change_nothing(self):
+        want = None
+        for workers in (0, 1, 3):
+            loader = brim.torch.DataLoader(rows().batches(batch_size=7, batching="uniform", padding="longest"), num_workers=workers)
+            got = [ids_of(loader), ids_of(loader)]
+            want = want or got
+            self.assertEqual(got, want)
+            self.assertNotEqual(got[0], got[1])
+
+    def test_state_with_workers(self):
+        make = lambda workers: brim.torch.DataLoader(rows().batches(batch_size=7, padding="longest"), num_workers=workers)
+        whole = make(0)
+        want = ids_of(whole) + ids_of(whole)
+        for stop in (1, 5, 13, 14, 20):
+            before, got = make(2), []
+            while len(got) < stop:
+                for batch in before:
+                    got.append(batch["input_ids"].tolist())
+                    if len(got) == stop:
+                        break
+            after = make(1)
+            after.load_state_dict(json.loads(json.dumps(before.state_dict())))
+            while len(got) < len(want):
+                got += ids_of(after)
+            self.assertEqual(got, want)
+
+    def test_streams(self):
+        shards = HERE / "data" / "train.jsonl"
+        make = lambda: brim.data.stream(shards, TOKENIZER, labels=["neg", "pos"], batch_size=9, padding="longest", max_length=20, window=40)
+        plain = []
+        for batch in make():
+            plain.append(batch.torch()["input_ids"].tolist())
+            if len(plain) == 30:
+                break
+        for workers in (0, 2):
+            loader, got = brim.torch.DataLoader(make(), num_workers=workers), []
+            for batch in loader:
+                got.append(batch["input_ids"].tolist())
+                if len(got) == 12:
+                    break
+            after = brim.torch.DataLoader(make())
+            after.load_state_dict(pickle.loads(pickle.dumps(loader.state_dict())))
+            for batch in after:
+                got.append(batch["input_ids"].tolist())
+                if len(got) == 30:
+                    break
+            self.assertEqual(got, plain)
+
+    def test_batch_sampler(self):
+        data = rows()
+        items = [{"input_ids": data[i]["ids"].tolist(), "label": int(data[i]["label"])} for i in range(len(data))]
+        sampler = brim.torch.BatchSampler(data.lengths, batch_size=8, batching="sorted", seed=3)
+        loader = DataLoader(items, batch_sampler=sampler, collate_fn=brim.torch.Collator(pad_id=0), num_workers=2)
+        self.assertEqual(len(loader), len(sampler))
+        first, second = ids_of(loader), ids_of(loader)
+        self.assertNotEqual(first, second)
+        sampler.set_epoch(0)
+        self.assertEqual(ids_of(loader), first)
+        ours = data.batches(batch_size=8, batching="sorted", seed=3, padding="longest")
+        self.assertEqual([b.padded()["input_ids"].tolist() for b in ours], first)
+        parts = [list(brim.torch.BatchSampler(data.lengths, batch_size=8, rank=r, world_size=3)) for r in range(3)]
+        self.assertEqual(len({len(p) for p in parts}), 1)
+        self.assertEqual(sorted(sum(sum(parts, []), [])), list(range(len(data))))
+
+    def test_sampler_state(self):
+        lengths = rows().lengths
+        whole = brim.torch.BatchSampler(lengths, batch_size=10)
+        want = list(whole) + list(whole)
+        for stop in (0, 1, 9, 10, 15):
+            before, got = brim.torch.BatchSampler(lengths, batch_size=10), []
+            while len(got) < stop:
+                for batch in before:
+                    got.append(batch)
+                    if len(got) == stop:
+                        break
+            after = brim.torch.BatchSampler(lengths, batch_size=10)
+            after.load_state_dict(before.state_dict())
+            while len(got) < len(want):
+                got += list(after)
+            self.assertEqual(got, want)
+
+    def test_collator_as_transformers(self):
+        theirs = transformers.AutoTokenizer.from_pretrained(HERE / "model")
+        items = [dict(theirs(text)) | {"label": i % 2} for i, text in enumerate(["a good film", "dull", "the plot is not so very bad"])]
+        want = transformers.DataCollatorWithPadding(theirs, pad_to_multiple_of=4)([dict(i) for i in items])
+        got = brim.torch.Collator(theirs, pad_to_multiple_of=4)(items)
+        self.assertEqual(set(got), set(want))
+        for name in got:
+            self.assertTrue(torch.equal(got[name], want[name]), name)
+        flat = brim.torch.Collator(padding="none")(items)
+        self.assertEqual(flat["cu_seq_lens_q"].tolist()[-1], flat["input_ids"].shape[1])
+        with self.assertRaises(ValueError):
+            brim.torch.Collator(padding="longest")
+
+
+class Parity(unittest.TestCase):
+    def test_golden_models(self):
+        """Logits of every family are those of transformers."""
+        if not GOLDEN.is_dir():
+            self.skipTest("there are no golden models")
+        draw = torch.Generator().manual_seed(3)
+        for folder in sorted(GOLDEN.iterdir()):
+            if not (folder / "config.json").exists():
+                continue
+            theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+            model = brim.Model(folder, tokenizer=TOKENIZER)
+            lengths = [3, 17, 8, 1, 12]
+            texts = [torch.randint(5, model._facts["vocab_size"], (n,), generator=draw).tolist() for n in lengths]
+            offsets = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+            data = brim.Dataset.from_ids(sum(texts, []), offsets)
+            ours = torch.tensor(model.logits(data).tolist())
+            with torch.no_grad():
+                want = torch.cat([theirs(input_ids=torch.tensor([t]), attention_mask=torch.ones(1, len(t), dtype=torch.int64)).logits for t in texts])
+            self.assertLess((ours - want).abs().max().item(), 1e-4, folder.name)
+            model._core.save(str(HERE / "saved" / folder.name))
+            again = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "saved" / folder.name).eval()
+            with torch.no_grad():
+                back = torch.cat([again(input_ids=torch.tensor([t]), attention_mask=torch.ones(1, len(t), dtype=torch.int64)).logits for t in texts])
+            self.assertTrue(torch.equal(back, want), folder.name)
+
+    def test_there_and_back(self):
+        """A model of transformers, trained by brim, opened by transformers."""
+        config = transformers.BertConfig(vocab_size=TOKENIZER.vocab_size, hidden_size=32, num_hidden_layers=2, num_attention_heads=4,
+                                         intermediate_size=64, max_position_embeddings=64, num_labels=2)
+        transformers.BertForSequenceClassification(config).save_pretrained(HERE / "theirs")
+        TOKENIZER.save(HERE / "theirs")
+        result = brim.train(HERE / "theirs", TRAIN, output=HERE / "trained", epochs=2, lr=1e-3)
+        theirs = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "trained").eval()
+        words = transformers.AutoTokenizer.from_pretrained(HERE / "trained")
+        texts = ["a good film", "so very dull a plot"]
+        with torch.no_grad():
+            want = theirs(**words(texts, padding=True, return_tensors="pt")).logits
+        ours = torch.tensor(result.model.logits(texts).tolist())
+        self.assertLess((ours - want).abs().max().item(), 1e-5)
+
+
+class Trainers(unittest.TestCase):
+    def test_transformers_trainer(self):
+        """The recipe of docs/python.md: brim's batches under transformers.Trainer."""
+        try:
+            import accelerate  # noqa: F401
+        except ImportError:
+            self.skipTest("accelerate is not installed")
+        data = rows()
+        seen = []
+
+        class Trainer(transformers.Trainer):
+            def get_train_dataloader(self):
+                return brim.torch.DataLoader(data.batches(batch_size=8, batching="uniform", padding="longest", seed=self.args.seed))
+
+            def training_step(self, model, inputs, *args, **kwargs):
+                seen.append(inputs["input_ids"].tolist())
+                return super().training_step(model, inputs, *args, **kwargs)
+
+        brim.Model(HERE / "model", labels=["0", "1"]).save(HERE / "for-trainer")
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "for-trainer")
+        arguments = transformers.TrainingArguments(output_dir=str(HERE / "trainer"), num_train_epochs=2, report_to=[], save_strategy="no",
+                                                   disable_tqdm=True, use_cpu=True, seed=7, logging_strategy="no")
+        Trainer(model=model, args=arguments).train()
+        ours = data.batches(batch_size=8, batching="uniform", padding="longest", seed=7)
+        self.assertEqual(seen, [b.padded()["input_ids"].tolist() for _ in range(2) for b in ours])
+
+    def test_accelerate(self):
+        try:
+            from accelerate import Accelerator
+        except ImportError:
+            self.skipTest("accelerate is not installed")
+        data = rows()
+        accelerator = Accelerator(cpu=True)
+        brim.Model(HERE / "model", labels=["0", "1"]).save(HERE / "for-accelerate")
+        model = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "for-accelerate")
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+        model, optimizer = accelerator.prepare(model, optimizer)
+        batches = data.batches(batch_size=8, padding="longest", rank=accelerator.process_index, world_size=accelerator.num_processes)
+        losses = []
+        for _ in range(4):
+            for batch in batches:
+                loss = model(**batch.torch(device=accelerator.device)).loss
+                accelerator.backward(loss)
+                optimizer.step()
+                optimizer.zero_grad()
+                losses.append(loss.item())
+        self.assertLess(sum(losses[-12:]), sum(losses[:12]))
+
+
+if __name__ == "__main__":
+    case.main()
