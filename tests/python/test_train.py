@@ -23,7 +23,7 @@ class Training(unittest.TestCase):
         import shutil
         program = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
         subprocess.run([program, "train", "--model", str(MODEL), "--train", str(TRAIN), "--eval", str(TEST), "--output", str(HERE / "c"),
-                        "--epochs", "2", "--lr", "1e-3", "--batch-size", "8", "--quiet"], check=True)
+                        "--epochs", "2", "--lr", "1e-3", "--batch-size", "8", "--quiet"], check=True, capture_output=True)
         result = brim.train(MODEL, TRAIN, eval=TEST, output=HERE / "py", epochs=2, lr=1e-3, batch_size=8)
         self.assertTrue(filecmp.cmp(HERE / "c" / "model.safetensors", HERE / "py" / "model.safetensors", shallow=False))
         self.assertEqual((result.steps, result.rows), (24, 192))
