@@ -17,6 +17,8 @@ static int check_machine(cli_call *cli) {
 static brim_task task_of(const char *name) {
   if (!name)
     return BRIM_TASK_AUTO;
+  if (strcmp(name, "multi-label") == 0)
+    return BRIM_TASK_MULTI_LABEL;
   return strcmp(name, "regression") == 0 ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
 }
 
@@ -144,7 +146,13 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   o->eval_every = (uint64_t)v->eval_every, o->save_every = (uint64_t)v->save_every;
   if (cli_given(cli->command, &cli->arguments, "keep-checkpoints"))
     o->keep_checkpoints = (int32_t)v->keep_checkpoints;
+  o->class_weights = v->class_weights, o->label_smoothing = v->label_smoothing;
   o->best_metric = v->best_metric;
+  o->patience = (uint64_t)v->patience, o->min_delta = v->min_delta;
+  o->eval.batch_size = v->eval_batch_size;
+  if ((v->eval_batching && !brim_batching_parse(v->eval_batching, &o->eval.batching)) ||
+      (v->eval_padding && !brim_padding_parse(v->eval_padding, &o->eval.padding)))
+    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "a table of evaluation allows a word that the library does not know");
   o->resume = v->resume, o->overwrite = v->overwrite;
   o->seed = (uint64_t)v->seed;
   o->output = v->output;

@@ -34,8 +34,8 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
       LIST("eval", eval, "[NAME=]DATA", .help = "rows to evaluate on; may be given several times")
 
 #define CLI_OPTIONS_JOB_TASK                                                                                                     \
-  CHOICE("task", task, "classification|regression", .shown = "by the labels",                                                    \
-         .help = "integers and words classify, decimals regress"),                                                               \
+  CHOICE("task", task, "classification|regression|multi-label", .shown = "by the labels",                                        \
+         .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label"),    \
       INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",                                                 \
               .help = "rows are cut to N tokens, special tokens included"),                                                      \
       CLI_OPTION_TOKENIZER(false)
@@ -57,6 +57,14 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
       FLAG("no-type-ids", no_type_ids, .help = "give every token type 0, also those of a second text"),                          \
       INTEGER("reinit-layers", reinit_layers, "N", 0, 1024, .fallback = "0",                                                     \
               .help = "begin with new weights in the top N layers, a function of --seed")
+
+#define CLI_OPTIONS_LOSS                                                                                                         \
+  HEADING("Loss"),                                                                                                               \
+      TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each",                                                         \
+           .help = "balanced, or NAME=X,NAME=Y; the mean divides by the weights of the step's rows. Multi-label: of the "        \
+                   "positive terms"),                                                                                            \
+      REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",                  \
+           .help = "share of the target that is spread over all classes")
 
 #define CLI_OPTIONS_OPTIMIZER                                                                                                    \
   HEADING("Optimizer"),                                                                                                          \

@@ -65,8 +65,9 @@ typedef struct cli_values {
   int64_t seed, epoch, rank, world_size;
   /* training */
   const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling;
-  double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay;
-  int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers;
+  const char *class_weights, *eval_batching, *eval_padding;
+  double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta;
+  int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience;
   bool resume, checkpoint_activations, no_type_ids;
   const char *profile;
   /* folds */

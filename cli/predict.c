@@ -24,22 +24,48 @@ static void put_label(brim_text *out, const brim_labels *labels, int32_t class) 
     brim_text_integer(out, class);
 }
 
-void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
-  int32_t count = brim_model_outputs(model), best = 0;
-  brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
-  if (brim_model_task(model) == BRIM_TASK_REGRESSION) {
-    scores[0] = (double)logits[0];
-    brim_text_printf(out, "%.9g", scores[0]);
-  } else {
-    brim_softmax(logits, count, scores);
-    for (int32_t i = 1; i < count; i++)
-      if (logits[i] > logits[best])
-        best = i;
-    put_label(out, brim_model_labels(model), best);
-  }
+/* One value, or a list of several. */
+static void put_values(brim_text *out, const float *logits, int32_t count, double *scores) {
   for (int32_t i = 0; i < count; i++) {
-    brim_text_printf(out, "%s%.9g", i ? "," : ",\"scores\":[", scores[i]); /* nine digits hold any float */
+    scores[i] = (double)logits[i];
+    brim_text_printf(out, "%s%.9g", i ? "," : count > 1 ? "[" : "", scores[i]);
   }
+  brim_text_string(out, count > 1 ? "]" : "");
+}
+
+static void put_class(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
+  int32_t best = 0;
+  brim_softmax(logits, labels->count, scores);
+  for (int32_t i = 1; i < labels->count; i++)
+    if (logits[i] > logits[best])
+      best = i;
+  put_label(out, labels, best);
+}
+
+/* The labels that are more likely than not. */
+static void put_many(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
+  const char *separator = "[";
+  for (int32_t i = 0; i < labels->count; i++) {
+    scores[i] = brim_sigmoid(logits[i]);
+    if (!(logits[i] > 0))
+      continue;
+    brim_text_string(out, separator);
+    put_label(out, labels, i);
+    separator = ",";
+  }
+  brim_text_string(out, *separator == '[' ? "[]" : "]");
+}
+
+void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
+  int32_t count = brim_model_outputs(model);
+  brim_task task = brim_model_task(model);
+  brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
+  if (task == BRIM_TASK_REGRESSION)
+    put_values(out, logits, count, scores);
+  else
+    (task == BRIM_TASK_MULTI_LABEL ? put_many : put_class)(out, brim_model_labels(model), logits, scores);
+  for (int32_t i = 0; i < count; i++)
+    brim_text_printf(out, "%s%.9g", i ? "," : ",\"scores\":[", scores[i]); /* nine digits hold any float */
   brim_text_string(out, "]}\n");
 }
 
@@ -80,8 +106,8 @@ const cli_command cli_predict = {
     .least_operands = 1,
     .most_operands = 1000,
     .description =
-        "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record: the probability of each class, or the value "
-        "itself for a regression. No label column is needed. The index counts all records, those that --min-chars and --where "
+        "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record: the probability of each class, of each of "
+        "many labels by itself (label lists those above one half), or the values themselves for a regression. No label column is needed. The index counts all records, those that --min-chars and --where "
         "leave out too.",
     .options = options,
     .example = "brim predict --model run new.csv -o predictions.jsonl",

@@ -123,21 +123,24 @@ typedef struct brim_batch {
   int32_t *ids;              /* [tokens] */
   uint8_t *type_ids;         /* [tokens] */
   int32_t *offsets;          /* [n+1] into ids (cu_seqlens) */
-  float *labels;             /* [n] class id or value */
+  int32_t label_width;       /* labels of a row: 1, or one an output (several values, or 0 and 1 for each of many labels) */
+  float *labels;             /* [n, label_width] class id or value */
   uint64_t *rows;            /* [n] */
   uint32_t *places;          /* [n] */
-  uint32_t step_rows;        /* divisor of the loss */
+  uint32_t step_rows;        /* rows of the whole optimizer step */
+  double divisor;            /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
   /* private */
   brim_runtime *runtime;
-  size_t token_capacity, row_capacity;
+  size_t token_capacity, row_capacity, label_capacity;
 } brim_batch;
 /* Copies a part's rows out of the dataset. `batch` is zeroed before its first fill. Rows longer than part->cut are cut to it and
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */
 BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                              brim_error *err) BRIM_CHECK;
-/* Room for parts of so many tokens and rows: fills within it allocate nothing. */
-BRIM_API int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, brim_error *err) BRIM_CHECK;
+/* Room for parts of so many tokens and rows, with so many labels each: fills within it allocate nothing. */
+BRIM_API int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, int32_t label_width,
+                                brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
 /* Width of the padded view: batch->width, or the longest row of a ragged batch. */
 BRIM_API int32_t brim_batch_width(const brim_batch *batch);

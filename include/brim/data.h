@@ -17,7 +17,8 @@ extern "C" {
  *        A quote inside an unquoted field is text. Blank lines are skipped.
  * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Blank
  *        lines are skipped.
- * jsonl  One object a line. Text is a string; a label a string, a number or a boolean; null is a missing value. Blank lines are
+ * jsonl  One object a line. Text is a string; a label a string, a number, a boolean or a list
+ *        of them; null is a missing value. Blank lines are
  *        skipped.
  * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
@@ -40,6 +41,7 @@ typedef struct brim_source_options {
   const char *pair_column;   /* NULL: "text_pair" if there is such a column */
   const char *label_column;  /* NULL: "label" if there is such a column */
   bool need_label;           /* a missing label column or value is an error */
+  bool empty_label;          /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
   int64_t min_chars;         /* rows whose text has fewer characters after stripping blanks at both ends are excluded; 0: none */
   const brim_where *where;   /* [where_count]: rows for which one of them does not hold are excluded */
   int where_count;
@@ -52,6 +54,7 @@ typedef struct brim_record {
   const char *pair; size_t pair_length;    /* pair NULL: a single text */
   const char *label; size_t label_length;  /* label NULL: none, empty or null. JSON numbers, booleans: their text */
   bool label_is_string;                    /* JSON: it was a string. csv, tsv: always true */
+  bool label_is_list;                      /* JSON: it was an array; the text of each item is followed by a NUL */
   uint64_t row;                            /* 0-based over all files of the source, excluded rows counted too */
   int64_t file_number; uint64_t file_row;  /* the file's index and the row's number in it, likewise */
   int64_t line;                            /* 1-based line where the record begins in its file */
@@ -126,7 +129,7 @@ typedef struct brim_encoded {      /* borrowed until the next call; `file` until
   uint64_t row; int64_t line, byte; const char *file;
   int64_t file_number; uint64_t file_row;
   bool pair;
-  const char *label; size_t label_length; bool label_is_string;
+  const char *label; size_t label_length; bool label_is_string, label_is_list;
 } brim_encoded;
 BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
                               const brim_encode_options *options, brim_encoder **out, brim_error *err) BRIM_CHECK;
@@ -139,7 +142,12 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
 
 /* ---- labels ----------------------------------------------------------------------------------------------- */
 
-typedef enum brim_task { BRIM_TASK_AUTO = 0, BRIM_TASK_CLASSIFICATION, BRIM_TASK_REGRESSION } brim_task;
+typedef enum brim_task {
+  BRIM_TASK_AUTO = 0,
+  BRIM_TASK_CLASSIFICATION, /* one class a row */
+  BRIM_TASK_REGRESSION,     /* a value a row, or several */
+  BRIM_TASK_MULTI_LABEL     /* any number of labels a row, none too */
+} brim_task;
 
 /* How label texts become numbers.
  *
@@ -149,17 +157,21 @@ typedef enum brim_task { BRIM_TASK_AUTO = 0, BRIM_TASK_CLASSIFICATION, BRIM_TASK
  * kind is an error that names its line. With a task, classification takes every text as a class, and regression needs finite
  * numbers.
  *
+ * Lists: a JSON array of integers or strings makes multi-label data, one of decimals regression with as many outputs as it has
+ * items (in every row). In csv and tsv a list is written a|b, and is one only with a task: multi-label (blanks around items do
+ * not count, an empty field is a row without labels) or regression (1.5|2.5).
+ *
  * Classes are numbered in order of their names: numbers by value, strings by byte. Integers 0..count-1 thus stay as they are;
  * other integers (-1 and 1, 1..5, gaps) keep their text as name, so that predictions print what the file said. */
 typedef struct brim_labels {
-  brim_task task;      /* CLASSIFICATION or REGRESSION */
-  int32_t count;       /* classes; 1 for regression */
+  brim_task task;      /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
+  int32_t count;       /* classes, labels or values: a model's outputs */
   char **names;        /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
   bool integers;       /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
   brim_runtime *runtime;
 } brim_labels;
-/* A mapping from names in the order of their ids (a model's id2label); copies. Regression: names NULL, count 1. Two equal names,
- * or no class, are BRIM_E_FORMAT. */
+/* A mapping from names in the order of their ids (a model's id2label); copies. Regression: names NULL. Two equal names, or no
+ * class, are BRIM_E_FORMAT. */
 BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;
@@ -172,6 +184,8 @@ BRIM_API int32_t brim_labels_find(const brim_labels *labels, const char *text, s
 BRIM_API int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                               brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows,
                               brim_error *err) BRIM_CHECK;
+/* Numbers that stand for a row's label: an output each for MULTI_LABEL (0 or 1) and REGRESSION (values), 1 (the class) else. */
+BRIM_API int32_t brim_labels_width(const brim_labels *labels);
 BRIM_API void brim_labels_free(brim_labels *labels); /* what it holds, not the struct */
 
 /* ---- datasets --------------------------------------------------------------------------------------------- */
@@ -217,10 +231,14 @@ BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row)
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
 BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);
 
+/* Numbers of a row's label (brim_labels_width). */
+BRIM_API int32_t brim_dataset_label_width(const brim_dataset *dataset);
+
 /* One row; pointers are borrowed for the life of the dataset. type_ids is NULL when all are 0. */
 typedef struct brim_sample {
   const int32_t *ids; const uint8_t *type_ids; int32_t length;
-  float label;      /* class id or value; NaN if there is none */
+  float label;      /* class id or value; NaN if there is none, or several */
+  const float *labels; int32_t label_width; /* [label_width] all of them; NULL and 0: `label` alone */
   uint64_t row;     /* index in the dataset */
 } brim_sample;
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
@@ -235,6 +253,7 @@ typedef struct brim_text_row {
   const char *text; size_t text_length;
   const char *pair; size_t pair_length;   /* NULL: a single text */
   const char *label; size_t label_length; /* as a file would have it; NULL: none */
+  bool label_is_list;                     /* items with a NUL behind each, as in brim_record */
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);

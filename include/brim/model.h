@@ -138,11 +138,17 @@ typedef struct brim_pass {
   bool all_tokens;        /* compute the last layer for every token (hidden); else only for the rows that feed the head */
   uint64_t seed;
   uint64_t optimizer_step; /* keys dropout: counts over the whole run */
+  const double *class_weights; /* [outputs], of the loss; NULL: all 1. Not for regression */
+  double label_smoothing; /* of classification's loss; 0: none */
 } brim_pass;
 
-/* Loss and gradient are sums over the batch's rows divided by batch->step_rows (0: its count). `loss` gets this batch's part of
- * the loss: cross entropy, or squared error. logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss
- * NULL to predict. An empty batch adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH
+/* Loss and gradient are sums over the batch's rows divided by batch->divisor (0: batch->step_rows; 0 too: its count). `loss` gets
+ * this batch's part of the loss, where a row's is
+ *   classification   cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over rows
+ *                    divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor
+ *   multi-label      mean over the outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight
+ *   regression       mean over the outputs of the squared error
+ * logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. An empty batch adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH
  * or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE. */
 BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                                 brim_error *err) BRIM_CHECK;

@@ -18,6 +18,17 @@ BRIM_API const char *brim_schedule_name(brim_schedule schedule); /* "linear", "c
 /* False for any other name. */
 BRIM_API bool brim_schedule_parse(const char *name, brim_schedule *out);
 
+typedef struct brim_eval_options {
+  brim_batching batching;
+  brim_padding padding;
+  int64_t batch_size;      /* rows computed at once; 0: 32 */
+  int64_t max_tokens;      /* slots computed at once; 0: no limit */
+  int32_t max_length;      /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
+  uint64_t *confusion;     /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
+  brim_event_fn event;     /* "progress": phase, done, total (rows), rate, unit */
+  void *event_context;
+} brim_eval_options;
+
 typedef struct brim_train_options {
   /* step */
   brim_plan_options plan;      /* batching, padding, batch_size, max_tokens, ... */
@@ -32,10 +43,24 @@ typedef struct brim_train_options {
   brim_schedule schedule;
   uint64_t warmup_steps;
   double warmup_ratio;         /* share of all steps, used when warmup_steps is 0 */
+  /* loss of training; evaluation reports the plain mean over rows */
+  const char *class_weights;   /* NULL: all 1. "NAME=X,NAME=Y": of classes by name, 1 for the rest. "balanced": rows / (classes *
+                                  rows of the class), as scikit-learn. The mean divides by the sum of the weights of the whole
+                                  optimizer step's rows. Multi-label: weights of the positive terms, BCEWithLogitsLoss's
+                                  pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.
+                                  Not for regression */
+  double label_smoothing;      /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
   uint64_t log_every, eval_every, save_every; /* epoch ends and the last step evaluate and save in any case */
   int32_t keep_checkpoints;    /* newest kept besides the best; 0: all */
-  const char *best_metric;     /* NULL: accuracy or rmse; or loss, f1, matthews, pearson, spearman */
+  const char *best_metric;     /* NULL: accuracy or rmse; or loss, f1, matthews, f1_micro, f1_macro, pearson, spearman. Of the first
+                                  evaluation set, or of another: "mismatched/accuracy" */
+  uint64_t patience;           /* the run ends after so many evaluations in a row in which best_metric did not become better, by
+                                  more than min_delta, than at the last one that counted; 0: never */
+  double min_delta;
+  /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
+   * of training holds. Results do not depend on it but for rounding. */
+  brim_eval_options eval;
   bool resume;                 /* go on from the newest checkpoint of `output` if there is one */
   bool overwrite;              /* a folder that holds a run or anything else is refused unless this is set: an old run is replaced,
                                   other files stay */
@@ -61,10 +86,10 @@ typedef struct brim_train_result {
   double loss;            /* mean over the samples of the last epoch */
   double seconds;
   double best_metric; uint64_t best_step; /* NaN and 0 without evaluation */
-  bool resumed, interrupted;
+  bool resumed, interrupted, stopped_early;
 } brim_train_result;
 
-/* Trains `model` on `train`, evaluating on each of `evals` (best_metric is looked at on the first).
+/* Trains `model` on `train`, evaluating on each of `evals`, whose names differ.
  *
  *   output/log.jsonl                one event a line: start, step, eval, epoch, checkpoint, end
  *   output/checkpoints/step-N/      weights, config, tokenizer files (a model in itself), optimizer.safetensors, state.json
@@ -108,20 +133,17 @@ BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t s
 typedef struct brim_metrics {
   uint64_t rows, tokens, slots;
   double loss;                       /* mean over rows */
-  double accuracy, f1, matthews;     /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined */
-  double rmse, pearson, spearman;    /* regression */
+  double accuracy, f1, matthews;     /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
+                                        Multi-label: accuracy is the share of rows with every label right */
+  double f1_micro, f1_macro;         /* multi-label, a label given where its logit is above 0. micro: of all labels counted
+                                        together; macro: mean over the labels that occur in the data or the predictions */
+  double rmse, pearson, spearman;    /* regression; of several values: rmse over all, the others the mean over the outputs */
   double seconds;
 } brim_metrics;
 
-typedef struct brim_eval_options {
-  brim_batching batching;
-  brim_padding padding;
-  int64_t batch_size;      /* rows computed at once; 0: 32 */
-  int64_t max_tokens;      /* slots computed at once; 0: no limit */
-  int32_t max_length;      /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
-  brim_event_fn event;     /* "progress": phase, done, total (rows), rate, unit */
-  void *event_context;
-} brim_eval_options;
+/* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
+enum { BRIM_METRIC_FIELDS = 4 };
+BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);
 
 /* Sorted, ragged, 32 rows at once: fast, and the order of the results is the input's anyway. */
 BRIM_API void brim_eval_options_init(brim_eval_options *options);
@@ -134,8 +156,14 @@ BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_
 /* Metrics from logits that the caller has. */
 BRIM_API int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
                                   const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* Softmax of one row of logits in double, largest first subtracted. */
+/* Rows of label i that are predicted as j: counts [outputs, outputs]. Multi-label: counts [outputs, 2, 2], of each label rows
+ * without and with it, predicted without and with it. Regression is BRIM_E_USAGE. */
+BRIM_API int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                                  uint64_t *counts, brim_error *err) BRIM_CHECK;
+/* What predictions are made of, in double: softmax of one row of logits (largest first subtracted), and of one logit
+ * 1 / (1 + exp(-logit)). */
 BRIM_API void brim_softmax(const float *logits, int32_t count, double *probabilities);
+BRIM_API double brim_sigmoid(float logit);
 
 /* inspect: hidden, logits, loss, grad.*, grad_norm of one batch, dropout off, written to a safetensors file. */
 BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_dataset *batch, brim_padding padding,

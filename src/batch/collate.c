@@ -38,6 +38,15 @@ static int grow(brim_runtime *runtime, void *array, size_t count, size_t size, b
   return BRIM_OK;
 }
 
+static int reserve_labels(brim_batch *batch, size_t rows, int32_t width, brim_error *err) {
+  batch->label_width = width;
+  if (rows * (size_t)width <= batch->label_capacity)
+    return BRIM_OK;
+  BRIM_TRY(grow(batch->runtime, &batch->labels, rows, (size_t)width * sizeof *batch->labels, err));
+  batch->label_capacity = rows * (size_t)width;
+  return BRIM_OK;
+}
+
 static int reserve(brim_batch *batch, size_t tokens, size_t rows, brim_error *err) {
   brim_runtime *runtime = batch->runtime;
   if (tokens > batch->token_capacity) {
@@ -49,7 +58,6 @@ static int reserve(brim_batch *batch, size_t tokens, size_t rows, brim_error *er
     if (rows == 0)
       rows = 1;
     BRIM_TRY(grow(runtime, &batch->offsets, rows + 1, sizeof *batch->offsets, err));
-    BRIM_TRY(grow(runtime, &batch->labels, rows, sizeof *batch->labels, err));
     BRIM_TRY(grow(runtime, &batch->rows, rows, sizeof *batch->rows, err));
     BRIM_TRY(grow(runtime, &batch->places, rows, sizeof *batch->places, err));
     batch->row_capacity = rows;
@@ -57,13 +65,15 @@ static int reserve(brim_batch *batch, size_t tokens, size_t rows, brim_error *er
   return BRIM_OK;
 }
 
-int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, brim_error *err) {
+int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, int32_t label_width,
+                       brim_error *err) {
   batch->runtime = runtime;
-  return reserve(batch, (size_t)tokens, (size_t)rows, err);
+  BRIM_TRY(reserve(batch, (size_t)tokens, (size_t)rows, err));
+  return reserve_labels(batch, (size_t)rows, label_width, err);
 }
 
 /* Copies one row to `at`; a cut row keeps its last token. */
-static void copy_row(brim_batch *batch, const brim_sample *sample, int32_t at, int32_t length) {
+static void copy_tokens(brim_batch *batch, const brim_sample *sample, int32_t at, int32_t length) {
   if (length == 0)
     return;
   size_t head = (size_t)length - 1, last = (size_t)sample->length - 1;
@@ -77,25 +87,36 @@ static void copy_row(brim_batch *batch, const brim_sample *sample, int32_t at, i
   }
 }
 
+/* Without labels: NaN. */
+static void copy_label(brim_batch *batch, const brim_sample *sample, uint32_t at) {
+  const size_t width = (size_t)batch->label_width;
+  if (sample->labels)
+    memcpy(batch->labels + at * width, sample->labels, width * sizeof *batch->labels);
+  for (size_t i = 0; !sample->labels && i < width; i++)
+    batch->labels[at * width + i] = sample->label;
+}
+
 int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                     brim_error *err) {
   batch->runtime = runtime;
   BRIM_TRY(check_part(dataset, part, err));
   BRIM_TRY(reserve(batch, (size_t)part->tokens, part->count, err));
+  BRIM_TRY(reserve_labels(batch, part->count, brim_dataset_label_width(dataset), err));
   batch->count = (int32_t)part->count;
   batch->width = part->width;
   batch->tokens = part->tokens;
   batch->slots = part->slots;
   batch->step = part->step;
   batch->step_rows = part->step_rows;
+  batch->divisor = 0;
   batch->offsets[0] = 0;
   for (uint32_t i = 0; i < part->count; i++) {
     brim_sample sample;
     brim_dataset_sample(dataset, part->rows[i], &sample);
     int32_t length = planned_length(part, &sample);
-    copy_row(batch, &sample, batch->offsets[i], length);
+    copy_tokens(batch, &sample, batch->offsets[i], length);
     batch->offsets[i + 1] = batch->offsets[i] + length;
-    batch->labels[i] = sample.label;
+    copy_label(batch, &sample, i);
     batch->rows[i] = part->rows[i];
     batch->places[i] = part->places[i];
   }

@@ -21,6 +21,7 @@ brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err) {
   }
   dataset->runtime = dataset->excluded.runtime = runtime;
   dataset->highest_id = -1;
+  dataset->label_width = 1;
   return dataset;
 }
 
@@ -92,7 +93,7 @@ static int make_room(brim_dataset *d, bool types, bool origin, bool labelled, br
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->ids, &d->ids_room, more, sizeof *d->ids, err));
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->lengths, &d->lengths_room, more, sizeof *d->lengths, err));
   if (labelled)
-    BRIM_TRY(brim_grow(d->runtime, (void **)&d->values, &d->values_room, more, sizeof *d->values, err));
+    BRIM_TRY(brim_grow(d->runtime, (void **)&d->values, &d->values_room, more, (size_t)d->label_width * sizeof *d->values, err));
   if (types || d->type_ids) {
     bool first = !d->type_ids;
     BRIM_TRY(brim_grow(d->runtime, (void **)&d->type_ids, &d->types_room, more, sizeof *d->type_ids, err));
@@ -108,9 +109,19 @@ static int make_room(brim_dataset *d, bool types, bool origin, bool labelled, br
   return BRIM_OK;
 }
 
+/* Behind the rows so far. One NaN for all, for the fingerprint. */
+static void add_label(brim_dataset *d, const brim_sample *sample) {
+  const float *from = sample->labels ? sample->labels : &sample->label;
+  float *to = d->values + (size_t)d->rows * (size_t)d->label_width;
+  for (int32_t i = 0; i < d->label_width; i++)
+    to[i] = isnan(from[i]) ? NAN : from[i];
+}
+
 int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) {
   uint8_t type = highest_type(sample);
   size_t length = (size_t)sample->length;
+  if (d->rows == 0 && sample->labels)
+    d->label_width = sample->label_width;
   BRIM_TRY(make_room(d, type > 0, sample->row != d->rows, labelled, err));
   const int32_t *ids = keep(d->runtime, &d->tokens, sample->ids, length * sizeof *ids);
   const uint8_t *types = type > 0 ? keep(d->runtime, &d->types, sample->type_ids, length) : NULL;
@@ -123,7 +134,7 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
   if (d->origins)
     d->origins[d->rows] = sample->row;
   if (labelled)
-    d->values[d->rows] = isnan(sample->label) ? NAN : sample->label; /* one NaN, for the fingerprint */
+    add_label(d, sample);
   d->rows++;
   d->token_count += length;
   d->truncated += lost > 0;
@@ -146,7 +157,7 @@ static uint64_t fingerprint(const brim_dataset *d) {
     if (types)
       hash = brim_hash64(types, length, hash);
   }
-  return d->values ? brim_hash64(d->values, (size_t)d->rows * sizeof *d->values, hash) : hash;
+  return d->values ? brim_hash64(d->values, (size_t)d->rows * (size_t)d->label_width * sizeof *d->values, hash) : hash;
 }
 
 /* Makes an array that is in use as large as its rows. */
@@ -160,7 +171,7 @@ static int trim(brim_dataset *d, void **items, size_t size, brim_error *err) {
 
 void brim_dataset_finish(brim_dataset *d) {
   d->labelled = d->values != NULL;
-  for (uint64_t i = 0; i < d->rows && d->labelled; i++)
+  for (uint64_t i = 0; i < d->rows * (uint64_t)d->label_width && d->labelled; i++)
     d->labelled = !isnan(d->values[i]);
   d->fingerprint = fingerprint(d);
 }
@@ -169,7 +180,7 @@ int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   BRIM_TRY(trim(d, (void **)&d->ids, sizeof *d->ids, err));
   BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
   BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
-  BRIM_TRY(trim(d, (void **)&d->values, sizeof *d->values, err));
+  BRIM_TRY(trim(d, (void **)&d->values, (size_t)d->label_width * sizeof *d->values, err));
   BRIM_TRY(trim(d, (void **)&d->origins, sizeof *d->origins, err));
   brim_dataset_finish(d);
   return BRIM_OK;
@@ -217,6 +228,10 @@ bool brim_dataset_has_labels(const brim_dataset *dataset) {
   return dataset->labelled;
 }
 
+int32_t brim_dataset_label_width(const brim_dataset *dataset) {
+  return dataset->label_width;
+}
+
 const brim_labels *brim_dataset_labels(const brim_dataset *dataset) {
   return dataset->mapped ? &dataset->labels : NULL;
 }
@@ -238,6 +253,10 @@ void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample 
   *out = (brim_sample){.ids = dataset->ids[row],
                        .type_ids = dataset->type_ids ? dataset->type_ids[row] : NULL,
                        .length = dataset->lengths[row],
-                       .label = dataset->values ? dataset->values[row] : NAN,
+                       .label = dataset->values && dataset->label_width == 1 ? dataset->values[row] : NAN,
                        .row = row};
+  if (dataset->values) {
+    out->labels = dataset->values + (size_t)row * (size_t)dataset->label_width;
+    out->label_width = dataset->label_width;
+  }
 }

@@ -21,12 +21,12 @@ struct brim_dataset {
   const int32_t **ids;
   int32_t *lengths;
   const uint8_t **type_ids; /* NULL as long as all are 0; rows of which all are 0 have NULL */
-  float *values;            /* labels; NULL if there are none */
+  float *values;            /* [rows, label_width]; NULL if there are none */
   uint64_t *origins;        /* NULL as long as row i comes from record i */
   size_t ids_room, lengths_room, types_room, values_room, origins_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
-  int32_t longest, highest_id;
+  int32_t longest, highest_id, label_width;
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   brim_labels labels; /* when mapped */

@@ -24,7 +24,7 @@
 /* A record with its strings as ranges of the block's bytes, then the range of its tokens. */
 typedef struct block_row {
   size_t text, text_length, pair, pair_length, label, label_length; /* pair, label: NONE if there is none */
-  bool label_is_string;
+  bool label_is_string, label_is_list;
   uint64_t row, file_row;
   int64_t line, byte, file_number;
   const char *file;
@@ -130,6 +130,7 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
                      .pair_length = record->pair_length,
                      .label_length = record->label_length,
                      .label_is_string = record->label_is_string,
+                     .label_is_list = record->label_is_list,
                      .row = record->row,
                      .file_row = record->file_row,
                      .file_number = record->file_number,
@@ -320,7 +321,8 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
                         .pair = row->pair != NONE,
                         .label = row->label == NONE ? NULL : b->bytes + row->label,
                         .label_length = row->label_length,
-                        .label_is_string = row->label_is_string};
+                        .label_is_string = row->label_is_string,
+                        .label_is_list = row->label_is_list};
   return BRIM_OK;
 }
 

@@ -51,14 +51,14 @@ static int refuse_equal_names(brim_runtime *runtime, const char *const *names, i
 int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                      brim_error *err) {
   *out = (brim_labels){0};
-  if (task == BRIM_TASK_REGRESSION) {
-    *out = (brim_labels){.task = task, .count = 1, .runtime = runtime};
-    return BRIM_OK;
-  }
-  if (task != BRIM_TASK_CLASSIFICATION)
+  if (task != BRIM_TASK_CLASSIFICATION && task != BRIM_TASK_REGRESSION && task != BRIM_TASK_MULTI_LABEL)
     return brim_error_set(err, BRIM_E_USAGE, "a mapping of labels needs a task");
   if (count < 1 || count > BRIM_MAX_CLASSES)
     return brim_error_set(err, BRIM_E_FORMAT, "%d classes: from 1 to %d are possible", (int)count, BRIM_MAX_CLASSES);
+  if (task == BRIM_TASK_REGRESSION) {
+    *out = (brim_labels){.task = task, .count = count, .runtime = runtime};
+    return BRIM_OK;
+  }
   BRIM_TRY(refuse_equal_names(runtime, names, count, err));
   brim_labels labels = {.task = task, .runtime = runtime};
   labels.names = brim_alloc_array_zero(runtime, (size_t)count, sizeof *labels.names);
@@ -79,6 +79,10 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
 
 int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) {
   return brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err);
+}
+
+int32_t brim_labels_width(const brim_labels *labels) {
+  return labels->task == BRIM_TASK_CLASSIFICATION ? 1 : labels->count;
 }
 
 /* ---- what a label is -------------------------------------------------------------------------------------- */
@@ -147,17 +151,16 @@ static const char *kind_name(brim_label_kind kind) {
   return kind == BRIM_LABEL_INTEGER ? "an integer" : kind == BRIM_LABEL_DECIMAL ? "a decimal number" : "not a number";
 }
 
-static int refuse_mixture(const brim_label_taker *taker, const label_text *label, const char *file, int64_t line,
-                          brim_error *err) {
+static int refuse_mixture(const brim_label_taker *taker, const label_text *label, const brim_label_source *at, brim_error *err) {
   return brim_error_at(
-      err, BRIM_E_FORMAT, file, line, -1,
+      err, BRIM_E_FORMAT, at->file, at->line, -1,
       "label \"%.*s\" is %s, but the first label, \"%s\" (%s line %lld), is %s: choose the task, classification or "
       "regression, or correct the labels",
       shown(label->text, label->length, 60), label->text, kind_name(label->kind), taker->first_text, taker->first_file,
       (long long)taker->first_line, kind_name(taker->first_kind));
 }
 
-static int refuse_unknown(const brim_labels *known, const char *text, size_t length, const char *file, int64_t line,
+static int refuse_unknown(const brim_labels *known, const char *text, size_t length, const brim_label_source *at,
                           brim_error *err) {
   char names[256];
   size_t used = 0;
@@ -170,7 +173,7 @@ static int refuse_unknown(const brim_labels *known, const char *text, size_t len
     }
     used += (size_t)brim_number_format(names + used, sizeof names - used, "%s%s", i ? ", " : "", known->names[i]);
   }
-  return brim_error_at(err, BRIM_E_MISMATCH, file, line, -1, "label \"%.*s\" is not among the %d known labels: %s",
+  return brim_error_at(err, BRIM_E_MISMATCH, at->file, at->line, -1, "label \"%.*s\" is not among the %d known labels: %s",
                        shown(text, length, 60), text, (int)known->count, names);
 }
 
@@ -194,6 +197,7 @@ void brim_label_taker_free(brim_label_taker *taker) {
   free_classes(taker);
   brim_hashmap_free(&taker->ids);
   brim_release(taker->runtime, taker->values);
+  brim_release(taker->runtime, taker->ends);
   *taker = (brim_label_taker){0};
 }
 
@@ -203,11 +207,12 @@ static int add_value(brim_label_taker *taker, float value, brim_error *err) {
   return BRIM_OK;
 }
 
-static int add_number(brim_label_taker *taker, const label_text *label, const char *file, int64_t line, brim_error *err) {
+static int add_number(brim_label_taker *taker, const label_text *label, const brim_label_source *at, brim_error *err) {
   if (label->kind != BRIM_LABEL_STRING && isfinite((float)label->real))
     return add_value(taker, (float)label->real, err);
-  return brim_error_at(err, BRIM_E_FORMAT, file, line, -1, "label \"%.*s\" is not a finite number, and regression needs one",
-                       shown(label->text, label->length, 60), label->text);
+  return brim_error_at(err, BRIM_E_FORMAT, at->file, at->line, -1,
+                       "label \"%.*s\" is not a finite number, and regression needs one", shown(label->text, label->length, 60),
+                       label->text);
 }
 
 static int add_class(brim_label_taker *taker, const label_text *label, const char *name, size_t length, brim_error *err) {
@@ -225,7 +230,7 @@ static int add_class(brim_label_taker *taker, const label_text *label, const cha
 }
 
 /* A class of a mapping that is being made: integers by their shortest text, so that 1, +1 and 01 are one class. */
-static int take_class(brim_label_taker *taker, const label_text *label, const char *file, int64_t line, brim_error *err) {
+static int take_class(brim_label_taker *taker, const label_text *label, const brim_label_source *at, brim_error *err) {
   char digits[32];
   const char *name = label->text;
   size_t length = label->length;
@@ -236,7 +241,7 @@ static int take_class(brim_label_taker *taker, const label_text *label, const ch
   int32_t id = brim_hashmap_get(&taker->ids, name, length, -1);
   if (id < 0) {
     if (memchr(name, 0, length))
-      return brim_error_at(err, BRIM_E_FORMAT, file, line, -1, "the label holds a NUL byte");
+      return brim_error_at(err, BRIM_E_FORMAT, at->file, at->line, -1, "the label holds a NUL byte");
     id = (int32_t)taker->class_count;
     BRIM_TRY(add_class(taker, label, name, length, err));
   }
@@ -244,38 +249,151 @@ static int take_class(brim_label_taker *taker, const label_text *label, const ch
 }
 
 /* A class of a known mapping; what was found once is remembered. */
-static int take_known(brim_label_taker *taker, const char *text, size_t length, const char *file, int64_t line, brim_error *err) {
-  int32_t id = brim_hashmap_get(&taker->ids, text, length, -1);
-  if (id < 0) {
-    id = brim_labels_find(taker->known, text, length);
-    if (id < 0)
-      return refuse_unknown(taker->known, text, length, file, line, err);
-    BRIM_TRY(brim_hashmap_put(&taker->ids, text, length, id, NULL, NULL, err));
-  }
-  return add_value(taker, (float)id, err);
+static int known_class(brim_label_taker *taker, const char *text, size_t length, const brim_label_source *at, int32_t *id,
+                       brim_error *err) {
+  *id = brim_hashmap_get(&taker->ids, text, length, -1);
+  if (*id >= 0)
+    return BRIM_OK;
+  *id = brim_labels_find(taker->known, text, length);
+  if (*id < 0)
+    return refuse_unknown(taker->known, text, length, at, err);
+  return brim_hashmap_put(&taker->ids, text, length, *id, NULL, NULL, err);
 }
 
-static void note_first(brim_label_taker *taker, const label_text *label, const char *file, int64_t line) {
+static void note_first(brim_label_taker *taker, const label_text *label, const brim_label_source *at) {
   brim_number_format(taker->first_text, sizeof taker->first_text, "%.*s", shown(label->text, label->length, 60), label->text);
-  size_t skip = strlen(file) < sizeof taker->first_file ? 0 : strlen(file) - sizeof taker->first_file + 1;
-  brim_number_format(taker->first_file, sizeof taker->first_file, "%s", file + skip);
-  taker->first_line = line;
+  size_t skip = strlen(at->file) < sizeof taker->first_file ? 0 : strlen(at->file) - sizeof taker->first_file + 1;
+  brim_number_format(taker->first_file, sizeof taker->first_file, "%s", at->file + skip);
+  taker->first_line = at->line;
   taker->first_kind = label->kind;
+  taker->begun = true;
   if (!taker->task_given)
-    taker->task = label->kind == BRIM_LABEL_DECIMAL ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
+    taker->task = label->kind == BRIM_LABEL_DECIMAL ? BRIM_TASK_REGRESSION
+                  : taker->lists                    ? BRIM_TASK_MULTI_LABEL
+                                                    : BRIM_TASK_CLASSIFICATION;
 }
 
-int brim_label_taker_add(brim_label_taker *taker, const char *text, size_t length, const char *file, int64_t line,
-                         brim_error *err) {
-  if (taker->known && taker->known->task == BRIM_TASK_CLASSIFICATION)
-    return take_known(taker, text, length, file, line, err);
-  label_text label = read_label(text, length);
-  if (taker->count == 0)
-    note_first(taker, &label, file, line);
+/* ---- one label a row -------------------------------------------------------------------------------------- */
+
+static int take_single(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
+  if (taker->known && taker->known->task == BRIM_TASK_CLASSIFICATION) {
+    int32_t id = 0;
+    BRIM_TRY(known_class(taker, source->text, source->length, source, &id, err));
+    return add_value(taker, (float)id, err);
+  }
+  label_text label = read_label(source->text, source->length);
+  if (!taker->begun)
+    note_first(taker, &label, source);
   if (!taker->task_given && label.kind != taker->first_kind)
-    return refuse_mixture(taker, &label, file, line, err);
-  return taker->task == BRIM_TASK_REGRESSION ? add_number(taker, &label, file, line, err)
-                                             : take_class(taker, &label, file, line, err);
+    return refuse_mixture(taker, &label, source, err);
+  return taker->task == BRIM_TASK_REGRESSION ? add_number(taker, &label, source, err) : take_class(taker, &label, source, err);
+}
+
+/* ---- lists of them ---------------------------------------------------------------------------------------- */
+
+typedef struct label_item {
+  const char *text;
+  size_t length;
+} label_item;
+
+/* The item at *at, which moves behind it; false behind the last. */
+static bool next_item(const brim_label_source *source, size_t *at, label_item *item) {
+  if (*at > source->length || (source->list && *at == source->length))
+    return false;
+  const char *from = source->text + *at, *end = memchr(from, source->list ? 0 : '|', source->length - *at);
+  *item = (label_item){from, end ? (size_t)(end - from) : source->length - *at};
+  *at += item->length + 1;
+  while (!source->list && item->length > 0 && (*item->text == ' ' || *item->text == '\t'))
+    item->text++, item->length--;
+  while (!source->list && item->length > 0 && (item->text[item->length - 1] == ' ' || item->text[item->length - 1] == '\t'))
+    item->length--;
+  return true;
+}
+
+static int take_item(brim_label_taker *taker, const label_item *item, const brim_label_source *source, size_t row,
+                     brim_error *err) {
+  if (item->length == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1, "a label of this list is empty: a|b has two");
+  if (taker->known && taker->known->task == BRIM_TASK_MULTI_LABEL) {
+    int32_t id = 0;
+    BRIM_TRY(known_class(taker, item->text, item->length, source, &id, err));
+    taker->values[row + (size_t)id] = 1.0f;
+    return BRIM_OK;
+  }
+  label_text label = read_label(item->text, item->length);
+  if (!taker->begun)
+    note_first(taker, &label, source);
+  if (!taker->task_given && label.kind != taker->first_kind)
+    return refuse_mixture(taker, &label, source, err);
+  return taker->task == BRIM_TASK_REGRESSION ? add_number(taker, &label, source, err) : take_class(taker, &label, source, err);
+}
+
+/* Every row of a regression has as many values as the first, or as the known mapping has. */
+static int check_width(brim_label_taker *taker, size_t found, const brim_label_source *source, brim_error *err) {
+  if (taker->width == 0)
+    taker->width = found;
+  if (found == taker->width && found > 0)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       "the label has %zu values where %zu are due: every row of a regression has as many", found, taker->width);
+}
+
+static int take_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
+  const size_t row = taker->count;
+  const bool known = taker->known && taker->known->task == BRIM_TASK_MULTI_LABEL;
+  label_item item;
+  for (int32_t i = 0; known && i < taker->known->count; i++)
+    BRIM_TRY(add_value(taker, 0, err));
+  for (size_t at = 0; source->length > 0 && next_item(source, &at, &item);)
+    BRIM_TRY(take_item(taker, &item, source, row, err));
+  if (taker->task == BRIM_TASK_REGRESSION)
+    return check_width(taker, taker->count - row, source, err);
+  if (known)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->ends, &taker->ends_capacity, taker->kept + 1, sizeof *taker->ends, err));
+  taker->ends[taker->kept++] = taker->count;
+  return BRIM_OK;
+}
+
+/* Whether this row is a list: what the task says, or else the first row. */
+static int decide_list(brim_label_taker *taker, const brim_label_source *source, bool *list, brim_error *err) {
+  const bool several = taker->known && taker->known->task == BRIM_TASK_REGRESSION && taker->known->count > 1;
+  const bool bars = taker->task_given && taker->task == BRIM_TASK_REGRESSION && !source->list &&
+                    memchr(source->text, '|', source->length) != NULL;
+  *list = taker->task == BRIM_TASK_MULTI_LABEL || several || bars || (source->list && taker->task != BRIM_TASK_CLASSIFICATION);
+  if (taker->rows == 0)
+    taker->lists = *list;
+  if (taker->known && taker->known->task == BRIM_TASK_REGRESSION)
+    taker->width = (size_t)taker->known->count;
+  if (source->list && !*list)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                         "the label is a list, but classification has one class a row: choose the task multi-label");
+  if (!taker->task_given && taker->lists != source->list)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                         taker->lists ? "the label is no list, but the first one is: correct the labels"
+                                      : "the label is a list, but the first one is not: correct the labels");
+  *list |= taker->lists;
+  return BRIM_OK;
+}
+
+int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
+  bool list = false;
+  BRIM_TRY(decide_list(taker, source, &list, err));
+  BRIM_TRY(list ? take_list(taker, source, err) : take_single(taker, source, err));
+  taker->rows++;
+  return BRIM_OK;
+}
+
+void brim_label_taker_forget(brim_label_taker *taker) {
+  taker->count = taker->kept = 0;
+}
+
+void brim_label_taker_pop(brim_label_taker *taker, brim_sample *sample) {
+  const int32_t width = brim_labels_width(taker->known);
+  taker->count -= (size_t)width;
+  sample->labels = taker->values + taker->count;
+  sample->label_width = width;
+  sample->label = width == 1 ? *sample->labels : NAN;
 }
 
 /* ---- the finished mapping --------------------------------------------------------------------------------- */
@@ -293,6 +411,21 @@ static int by_name(const void *a, const void *b) {
   return strcmp(((const brim_label_class *)a)->name, ((const brim_label_class *)b)->name);
 }
 
+/* Rows of classes by their ranks -> [rows, classes] of 0 and 1. */
+static int spread_classes(brim_label_taker *taker, const int32_t *rank, brim_error *err) {
+  float *spread = NULL;
+  if (taker->class_count <= SIZE_MAX / sizeof *spread)
+    spread = brim_alloc_array_zero(taker->runtime, taker->kept, taker->class_count * sizeof *spread);
+  if (!spread)
+    return BRIM_NOMEM(err);
+  for (size_t row = 0, i = 0; row < taker->kept; row++)
+    for (; i < taker->ends[row]; i++)
+      spread[row * taker->class_count + (size_t)rank[(int32_t)taker->values[i]]] = 1.0f;
+  brim_release(taker->runtime, taker->values);
+  taker->values = spread;
+  return BRIM_OK;
+}
+
 /* Sorts the classes, renumbers the values and makes the mapping. */
 static int make_mapping(brim_label_taker *taker, int32_t *rank, const char **names, brim_labels *labels, brim_error *err) {
   bool numbers = true;
@@ -303,7 +436,9 @@ static int make_mapping(brim_label_taker *taker, int32_t *rank, const char **nam
     rank[taker->classes[i].first] = (int32_t)i;
     names[i] = taker->classes[i].name;
   }
-  BRIM_TRY(brim_labels_make(taker->runtime, BRIM_TASK_CLASSIFICATION, names, (int32_t)taker->class_count, labels, err));
+  BRIM_TRY(brim_labels_make(taker->runtime, taker->task, names, (int32_t)taker->class_count, labels, err));
+  if (taker->task == BRIM_TASK_MULTI_LABEL)
+    return spread_classes(taker, rank, err);
   for (size_t i = 0; i < taker->count; i++)
     taker->values[i] = (float)rank[(int32_t)taker->values[i]];
   return BRIM_OK;
@@ -314,7 +449,9 @@ int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float 
   if (taker->known) {
     status = brim_labels_copy(taker->runtime, taker->known, labels, err);
   } else if (taker->task == BRIM_TASK_REGRESSION) {
-    status = brim_labels_make(taker->runtime, BRIM_TASK_REGRESSION, NULL, 1, labels, err);
+    status = brim_labels_make(taker->runtime, BRIM_TASK_REGRESSION, NULL, taker->lists ? (int32_t)taker->width : 1, labels, err);
+  } else if (taker->class_count == 0) {
+    status = brim_error_set(err, BRIM_E_FORMAT, "no row has a label: there is nothing to learn");
   } else {
     int32_t *rank = brim_alloc_array(taker->runtime, taker->class_count, sizeof *rank);
     const char **names = brim_alloc_array(taker->runtime, taker->class_count, sizeof *names);
@@ -322,8 +459,10 @@ int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float 
     brim_release(taker->runtime, names);
     brim_release(taker->runtime, rank);
   }
-  if (status != BRIM_OK)
+  if (status != BRIM_OK) {
+    brim_labels_free(labels);
     return status;
+  }
   *values = taker->values;
   taker->values = NULL;
   return BRIM_OK;

@@ -17,6 +17,15 @@ typedef struct brim_label_class {
   int32_t first;   /* place in the order of appearance */
 } brim_label_class;
 
+/* A row's label as it stands in the data. */
+typedef struct brim_label_source {
+  const char *text;
+  size_t length;
+  bool list; /* items with a NUL behind each */
+  const char *file;
+  int64_t line;
+} brim_label_source;
+
 typedef struct brim_label_taker {
   brim_runtime *runtime;
   const brim_labels *known; /* NULL: the mapping is made here */
@@ -25,8 +34,14 @@ typedef struct brim_label_taker {
   brim_hashmap ids; /* label text -> class by appearance, or id in `known` */
   brim_label_class *classes;
   size_t class_count, class_capacity;
-  float *values; /* [count] class or value */
+  float *values; /* [count] class or value; of lists [rows, width], but the classes of a mapping that is being made: row after row */
   size_t count, capacity;
+  size_t *ends; /* [kept] of each row among those classes */
+  size_t kept, ends_capacity;
+  size_t rows;  /* taken */
+  size_t width;  /* values of a row of several; 0: not known yet */
+  bool lists;    /* the first label was a list */
+  bool begun;    /* first_... are set */
   brim_label_kind first_kind;
   char first_text[64], first_file[256];
   int64_t first_line;
@@ -35,8 +50,12 @@ typedef struct brim_label_taker {
 void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_task task, const brim_labels *known);
 void brim_label_taker_free(brim_label_taker *taker);
 /* The next row's label; its place is for messages. */
-int brim_label_taker_add(brim_label_taker *taker, const char *text, size_t length, const char *file, int64_t line,
-                         brim_error *err) BRIM_CHECK;
+int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *label, brim_error *err) BRIM_CHECK;
+/* The numbers of all rows so far; what is known of the mapping stays. */
+void brim_label_taker_forget(brim_label_taker *taker);
+/* With a known mapping: the numbers of the row that was added last go into `sample` and are forgotten here; they are good until
+ * the next is added. */
+void brim_label_taker_pop(brim_label_taker *taker, brim_sample *sample);
 /* The mapping and the numbers, which are the caller's now. */
 int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float **values, brim_error *err) BRIM_CHECK;
 

@@ -57,15 +57,51 @@ static bool is_blank(const char *line, size_t length) {
   return true;
 }
 
+static bool is_scalar(const brim_json_token *token) {
+  return token->kind == BRIM_JSON_STRING || token->kind == BRIM_JSON_INT || token->kind == BRIM_JSON_REAL ||
+         token->kind == BRIM_JSON_BOOL;
+}
+
+/* The items of an array of labels, a NUL behind each. */
+static int take_list(brim_reader *reader, brim_slot *slot, brim_error *err) {
+  brim_json_token item;
+  brim_text_clear(&reader->list);
+  for (;;) {
+    BRIM_TRY(brim_json_next(&reader->json, &item, err));
+    if (item.kind == BRIM_JSON_ARRAY_END)
+      break;
+    if (!is_scalar(&item))
+      return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT,
+                                    "\"%s\" holds %s where a string, a number or a boolean is due", slot->name,
+                                    brim_json_kind_name(item.kind));
+    if (item.kind == BRIM_JSON_BOOL)
+      brim_text_string(&reader->list, item.integer ? "true" : "false");
+    else if (memchr(item.text, 0, item.length))
+      return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the label holds a NUL byte");
+    else
+      brim_text_append(&reader->list, item.text, item.length);
+    brim_text_append(&reader->list, "", 1);
+  }
+  slot->bytes = reader->list.data ? reader->list.data : "";
+  slot->length = reader->list.length;
+  slot->is_list = true;
+  return brim_text_status(&reader->list, err);
+}
+
 /* Sets the slots of a column to the value that the token begins. */
 static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_token *token, brim_error *err) {
   bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR];
   bool number = token->kind == BRIM_JSON_INT || token->kind == BRIM_JSON_REAL;
   slot->present = token->kind != BRIM_JSON_NULL;
   slot->is_string = token->kind == BRIM_JSON_STRING;
+  slot->is_list = false;
+  if (token->kind == BRIM_JSON_ARRAY && slot == &reader->slots[BRIM_SLOT_LABEL])
+    return take_list(reader, slot, err);
   if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
     return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is due", slot->name,
-                                  brim_json_kind_name(token->kind), is_text ? "a string" : "a string, a number or a boolean");
+                                  brim_json_kind_name(token->kind), is_text                                        ? "a string"
+                                  : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
+                                                                            : "a string, a number or a boolean");
   if (slot->is_string || number) {
     slot->bytes = token->text;
     slot->length = token->length;
@@ -142,7 +178,7 @@ static int next_jsonl(brim_reader *reader, brim_error *err) {
     BRIM_TRY(next_line(reader, &reader->line, &reader->line_length, err));
   while (is_blank(reader->line, reader->line_length));
   for (int i = 0; i < reader->slot_count; i++) {
-    reader->slots[i].present = false;
+    reader->slots[i].present = reader->slots[i].is_list = false;
     reader->slots[i].bytes = NULL;
   }
   brim_json_reader_start(&reader->json, reader->line, reader->line_length, reader->record_byte, reader->record_line);

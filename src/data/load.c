@@ -71,7 +71,8 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
   l->dataset->pairs |= row->pair;
   if (!l->options->source.need_label)
     return BRIM_OK;
-  return brim_label_taker_add(&l->taker, row->label, row->label_length, row->file, row->line, err);
+  return brim_label_taker_add(&l->taker, &(brim_label_source){row->label, row->label_length, row->label_is_list, row->file, row->line},
+                              err);
 }
 
 static int no_rows(const loader *l, const char *path, brim_error *err) {
@@ -97,13 +98,16 @@ static int finish(loader *l, brim_error *err) {
   if (l->options->source.need_label) {
     BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &dataset->values, err));
     dataset->mapped = true;
+    dataset->label_width = brim_labels_width(&dataset->labels);
   }
   return brim_dataset_seal(dataset, err);
 }
 
 static int load(loader *l, const char *const *paths, int path_count, const brim_tokenizer *tokenizer, brim_error *err) {
   brim_reader *reader;
-  BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &l->options->source, &reader, err));
+  brim_source_options source = l->options->source;
+  source.empty_label |= l->taker.task == BRIM_TASK_MULTI_LABEL;
+  BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &source, &reader, err));
   BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));
   l->dataset = brim_dataset_new(l->runtime, err);
   if (!l->dataset)

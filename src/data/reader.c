@@ -137,6 +137,7 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->max_record = (size_t)(options->max_record ? options->max_record : DEFAULT_MAX_RECORD);
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
+  reader->empty_label = options->empty_label;
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
   BRIM_TRY(name_slots(reader, options, err));
   BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err));
@@ -152,6 +153,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   reader->runtime = reader->source.runtime = reader->split.runtime = runtime;
   reader->raw = raw;
   brim_text_init(&reader->header, runtime);
+  brim_text_init(&reader->list, runtime);
   pthread_mutex_init(&reader->lock, NULL);
   brim_json_reader_init(&reader->json, runtime, NULL);
   int status = open_reader(reader, paths, path_count, options, err);
@@ -183,6 +185,7 @@ void brim_reader_close(brim_reader *reader) {
   brim_release(runtime, reader->slots);
   brim_release(runtime, reader->decoded);
   brim_text_free(&reader->header);
+  brim_text_free(&reader->list);
   brim_split_free(&reader->split);
   brim_json_reader_free(&reader->json);
   brim_selection_free(&reader->selection);
@@ -205,11 +208,11 @@ static int reason_to_exclude(const brim_reader *reader) {
   return text->present && !brim_selection_long_enough(selection, text->bytes, text->length) ? 0 : -1;
 }
 
-/* A record from the slots. An empty label is none; an empty text is a text. */
+/* A record from the slots. An empty label is none, unless it is one of many labels; an empty text is a text. */
 static int make_record(brim_reader *reader, brim_record *record, brim_error *err) {
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *pair = &reader->slots[BRIM_SLOT_PAIR];
   const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
-  bool labelled = label->present && label->length > 0;
+  bool labelled = label->present && (label->length > 0 || label->is_list || reader->empty_label);
   if (!text->present)
     return reader->format->missing(reader, text, err);
   if (!pair->present && pair->required)
@@ -223,6 +226,7 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
                           .label = labelled ? label->bytes : NULL,
                           .label_length = labelled ? label->length : 0,
                           .label_is_string = labelled && label->is_string,
+                          .label_is_list = labelled && label->is_list,
                           .row = reader->row,
                           .file_number = (int64_t)reader->file,
                           .file_row = reader->row - reader->first_row,

@@ -19,7 +19,7 @@ typedef struct brim_slot {
   const char *bytes;
   size_t length;
   bool present; /* the record has a value here (null is none) */
-  bool is_string;
+  bool is_string, is_list; /* is_list: items with a NUL behind each */
 } brim_slot;
 
 enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE /* and on: one for each condition */ };
@@ -44,7 +44,8 @@ struct brim_reader {
   brim_source source;
   brim_slot *slots;
   int slot_count;
-  bool no_header, need_label;
+  bool no_header, need_label, empty_label;
+  brim_text list; /* the items of a label that is a list */
   bool raw; /* brim_reader_open_raw */
   size_t max_record;
   brim_selection selection;

@@ -11,13 +11,29 @@
 
 /* ---- from the caller -------------------------------------------------------------------------------------- */
 
-static int check_label(float label, const brim_labels *labels, uint64_t row, brim_error *err) {
-  if (!labels || isnan(label) || labels->task == BRIM_TASK_REGRESSION)
+static int check_label(const brim_sample *sample, const brim_labels *labels, uint64_t row, brim_error *err) {
+  const float *values = sample->labels ? sample->labels : &sample->label;
+  if (!labels)
     return BRIM_OK;
-  if (label >= 0 && label < (float)labels->count && label == floorf(label))
+  if ((sample->labels ? sample->label_width : 1) != brim_labels_width(labels))
+    return brim_error_set(err, BRIM_E_USAGE, "row %llu has %d labels where the mapping has %d", (unsigned long long)row,
+                          sample->labels ? (int)sample->label_width : 1, (int)brim_labels_width(labels));
+  const float most = labels->task == BRIM_TASK_MULTI_LABEL ? 1 : (float)(labels->count - 1);
+  for (int32_t i = 0; i < brim_labels_width(labels) && labels->task != BRIM_TASK_REGRESSION; i++)
+    if (!isnan(values[i]) && !(values[i] >= 0 && values[i] <= most && values[i] == floorf(values[i])))
+      return brim_error_set(err, BRIM_E_USAGE, "row %llu: label %g is not a class from 0 to %d", (unsigned long long)row,
+                            (double)values[i], (int)most);
+  return BRIM_OK;
+}
+
+/* All rows have as many labels. */
+static int check_width(const brim_sample *samples, uint64_t row, brim_error *err) {
+  const int32_t first = samples[0].labels ? samples[0].label_width : 1;
+  const int32_t here = samples[row].labels ? samples[row].label_width : 1;
+  if (here == first && here > 0)
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_USAGE, "row %llu: label %g is not a class from 0 to %d", (unsigned long long)row,
-                        (double)label, (int)labels->count - 1);
+  return brim_error_set(err, BRIM_E_USAGE, "row %llu has %d labels, but the first row has %d", (unsigned long long)row, (int)here,
+                        (int)first);
 }
 
 static int check_sample(const brim_sample *sample, uint64_t row, brim_error *err) {
@@ -34,12 +50,13 @@ static int add_samples(brim_dataset *dataset, const brim_sample *samples, uint64
                        brim_error *err) {
   bool labelled = false;
   for (uint64_t i = 0; i < count; i++)
-    labelled |= !isnan(samples[i].label);
+    labelled |= samples[i].labels || !isnan(samples[i].label);
   for (uint64_t i = 0; i < count; i++) {
     brim_sample sample = samples[i];
     sample.row = i;
     BRIM_TRY(check_sample(&sample, i, err));
-    BRIM_TRY(check_label(sample.label, labels, i, err));
+    BRIM_TRY(check_width(samples, i, err));
+    BRIM_TRY(check_label(&sample, labels, i, err));
     BRIM_TRY(brim_dataset_add(dataset, &sample, 0, labelled, err));
   }
   if (labels) {
@@ -109,7 +126,8 @@ int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, cons
 typedef struct json_row {
   int32_t *ids;
   uint8_t *types;
-  size_t id_room, type_room;
+  float *labels;
+  size_t id_room, type_room, label_room;
 } json_row;
 
 typedef struct json_batch {
@@ -153,14 +171,31 @@ static int read_types(json_batch *batch, const brim_json_value *list, uint32_t l
   return BRIM_OK;
 }
 
-static int read_label(const json_batch *batch, const brim_json_value *value, float *label, brim_error *err) {
-  *label = NAN;
-  if (!value || value->kind == BRIM_JSON_NULL)
-    return BRIM_OK;
+static int read_number(const json_batch *batch, const brim_json_value *value, float *label, brim_error *err) {
   if (value->kind != BRIM_JSON_INT && value->kind != BRIM_JSON_REAL)
-    return bad(batch, value, err, "\"label\" is a class id or a number");
+    return bad(batch, value, err, "\"label\" is a class id or a number, or a list of them");
   *label = (float)brim_json_number(value);
   return isfinite(*label) ? BRIM_OK : brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "the label is too large");
+}
+
+static int read_labels(json_batch *batch, const brim_json_value *list, brim_sample *sample, brim_error *err) {
+  const brim_dataset *dataset = batch->dataset;
+  if (list->length == 0 || list->length > INT32_MAX || (dataset->rows > 0 && (int32_t)list->length != dataset->label_width))
+    return brim_json_error(batch->document, list, err, BRIM_E_FORMAT, "\"label\" lists at least one number, as many in every row");
+  BRIM_TRY(brim_grow(dataset->runtime, (void **)&batch->row.labels, &batch->row.label_room, list->length, sizeof(float), err));
+  for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v))
+    BRIM_TRY(read_number(batch, v, &batch->row.labels[sample->label_width++], err));
+  sample->labels = batch->row.labels;
+  return BRIM_OK;
+}
+
+static int read_label(json_batch *batch, const brim_json_value *value, brim_sample *sample, brim_error *err) {
+  sample->label = NAN;
+  if (value && value->kind == BRIM_JSON_ARRAY)
+    return read_labels(batch, value, sample, err);
+  if (batch->dataset->label_width > 1)
+    return brim_json_error(batch->document, value, err, BRIM_E_FORMAT, "the first row's \"label\" is a list, this row's is not");
+  return !value || value->kind == BRIM_JSON_NULL ? BRIM_OK : read_number(batch, value, &sample->label, err);
 }
 
 static int read_row(json_batch *batch, const brim_json_value *value, brim_error *err) {
@@ -175,7 +210,7 @@ static int read_row(json_batch *batch, const brim_json_value *value, brim_error 
     BRIM_TRY(read_types(batch, types, ids->length, err));
     sample.type_ids = batch->row.types;
   }
-  BRIM_TRY(read_label(batch, brim_json_get(value, "label"), &sample.label, err));
+  BRIM_TRY(read_label(batch, brim_json_get(value, "label"), &sample, err));
   sample.ids = batch->row.ids;
   return brim_dataset_add(batch->dataset, &sample, 0, true, err);
 }
@@ -200,6 +235,7 @@ int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset
   int status = batch.dataset ? read_batch(&batch, err) : BRIM_E_MEMORY;
   brim_release(runtime, batch.row.ids);
   brim_release(runtime, batch.row.types);
+  brim_release(runtime, batch.row.labels);
   brim_json_free(document);
   if (status != BRIM_OK) {
     brim_dataset_free(batch.dataset);

@@ -24,8 +24,9 @@ static int scan(brim_reader *reader, brim_label_taker *taker, uint64_t *rows, br
   brim_record record;
   int status;
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
-    BRIM_TRY(brim_label_taker_add(taker, record.label, record.label_length, record.file, record.line, err));
-    taker->count = 0; /* only the mapping is wanted */
+    const brim_label_source label = {record.label, record.label_length, record.label_is_list, record.file, record.line};
+    BRIM_TRY(brim_label_taker_add(taker, &label, err));
+    brim_label_taker_forget(taker); /* only the mapping is wanted */
     if (++*rows % EVERY == 0)
       BRIM_TRY(report(reader, *rows, progress, context, err));
   }
@@ -44,6 +45,7 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   float *values = NULL;
   uint64_t count = 0;
   how.need_label = true;
+  how.empty_label |= task == BRIM_TASK_MULTI_LABEL;
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
   int status = scan(reader, &taker, &count, progress, context, err);

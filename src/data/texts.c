@@ -135,7 +135,8 @@ static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_e
     return BRIM_OK;
   if (!row->label)
     return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", (unsigned long long)number);
-  int status = brim_label_taker_add(&t->taker, row->label, row->label_length, "texts", (int64_t)number + 1, &failure);
+  const brim_label_source label = {row->label, row->label_length, row->label_is_list, "texts", (int64_t)number + 1};
+  int status = brim_label_taker_add(&t->taker, &label, &failure);
   return status == BRIM_OK ? BRIM_OK : row_failed(number, status, &failure, err);
 }
 
@@ -197,6 +198,7 @@ static int make(texts *t, brim_error *err) {
   if (t->options->source.need_label) {
     BRIM_TRY(brim_label_taker_finish(&t->taker, &t->dataset->labels, &t->dataset->values, err));
     t->dataset->mapped = true;
+    t->dataset->label_width = brim_labels_width(&t->dataset->labels);
   }
   return brim_dataset_seal(t->dataset, err);
 }

@@ -43,7 +43,8 @@ static int encode_row(rereading *r, const brim_record *record, uint64_t name, br
                             .byte = record->byte,
                             .file = record->file,
                             .label = record->label,
-                            .label_length = record->label_length};
+                            .label_length = record->label_length,
+                            .label_is_list = record->label_is_list};
   brim_sample sample;
   BRIM_TRY(brim_producer_sample(p, &row, name, &sample, err));
   return brim_dataset_add(r->found, &sample, 0, p->options->source.need_label, err);

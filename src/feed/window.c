@@ -89,8 +89,9 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
   *out = (brim_sample){.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = name, .label = NAN};
   if (!p->options->source.need_label)
     return BRIM_OK;
-  BRIM_TRY(brim_label_taker_add(&p->taker, row->label, row->label_length, row->file, row->line, err));
-  out->label = p->taker.values[--p->taker.count]; /* with a known mapping it is final */
+  const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line};
+  BRIM_TRY(brim_label_taker_add(&p->taker, &label, err));
+  brim_label_taker_pop(&p->taker, out);
   return BRIM_OK;
 }
 

@@ -170,7 +170,7 @@ static int refuse_unsupported(const reading *r, brim_error *err) {
 /* ---- labels ----------------------------------------------------------------------------------------------- */
 
 /* "LABEL_0", "LABEL_1", ..: what Hugging Face calls classes without names. */
-static int placeholder_labels(const reading *r, int32_t count, brim_error *err) {
+static int placeholder_labels(const reading *r, brim_task task, int32_t count, brim_error *err) {
   const size_t size = 24;
   char *text = brim_alloc_array(r->runtime, (size_t)count, size);
   const char **names = brim_alloc_array(r->runtime, (size_t)count, sizeof *names);
@@ -180,7 +180,7 @@ static int placeholder_labels(const reading *r, int32_t count, brim_error *err) 
     names[i] = text + (size_t)i * size;
   }
   if (!status)
-    status = brim_labels_make(r->runtime, BRIM_TASK_CLASSIFICATION, names, count, &r->config->labels, err);
+    status = brim_labels_make(r->runtime, task, names, count, &r->config->labels, err);
   brim_release(r->runtime, names);
   brim_release(r->runtime, text);
   return status;
@@ -204,7 +204,7 @@ static int collect_names(const reading *r, const brim_json_value *map, brim_aren
   return BRIM_OK;
 }
 
-static int named_labels(const reading *r, const brim_json_value *map, brim_error *err) {
+static int named_labels(const reading *r, brim_task task, const brim_json_value *map, brim_error *err) {
   brim_arena arena;
   brim_arena_init(&arena, r->runtime, 0);
   const char **names = brim_arena_alloc_array(&arena, map->length, sizeof *names);
@@ -214,32 +214,50 @@ static int named_labels(const reading *r, const brim_json_value *map, brim_error
     status = collect_names(r, map, &arena, names, err);
   }
   if (!status)
-    status = brim_labels_make(r->runtime, BRIM_TASK_CLASSIFICATION, names, (int32_t)map->length, &r->config->labels, err);
+    status = brim_labels_make(r->runtime, task, names, (int32_t)map->length, &r->config->labels, err);
   brim_arena_free(&arena);
   return status;
 }
 
-/* One output is regression unless problem_type says otherwise, as in Hugging Face. */
+/* The task of problem_type; without one, one output is regression and several are classes, as in Hugging Face. */
+static int read_task(const reading *r, int32_t count, brim_task *task, brim_error *err) {
+  static const struct {
+    const char *name;
+    brim_task task;
+  } known[] = {{"single_label_classification", BRIM_TASK_CLASSIFICATION},
+               {"multi_label_classification", BRIM_TASK_MULTI_LABEL},
+               {"regression", BRIM_TASK_REGRESSION}};
+  const brim_json_value *problem = brim_json_get(r->root, "problem_type");
+  *task = count == 1 ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
+  if (!problem || problem->kind == BRIM_JSON_NULL)
+    return BRIM_OK;
+  *task = BRIM_TASK_AUTO;
+  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+    if (brim_json_is_string(problem, known[i].name))
+      *task = known[i].task;
+  if (*task == BRIM_TASK_AUTO)
+    return brim_json_error(r->document, problem, err, BRIM_E_UNSUPPORTED,
+                           "this problem_type is not one that brim has: single_label_classification, "
+                           "multi_label_classification, regression");
+  if (*task == BRIM_TASK_CLASSIFICATION && count == 1)
+    return brim_json_error(r->document, problem, err, BRIM_E_FORMAT, "single_label_classification needs more than one label");
+  return BRIM_OK;
+}
+
 static int read_labels(const reading *r, brim_error *err) {
-  const brim_json_value *map = brim_json_get(r->root, "id2label"), *problem = brim_json_get(r->root, "problem_type");
+  const brim_json_value *map = brim_json_get(r->root, "id2label");
   if (map && map->kind == BRIM_JSON_NULL)
     map = NULL;
   if (map && (map->kind != BRIM_JSON_OBJECT || map->length == 0 || map->length > 1 << 20))
     return brim_json_error(r->document, map, err, BRIM_E_FORMAT, "id2label must be an object with a name for each class");
   int32_t count = map ? (int32_t)map->length : 2;
+  brim_task task;
   if (!map)
     BRIM_TRY(read_size(r, "num_labels", 1 << 20, &count, err));
-  const bool given = problem && problem->kind != BRIM_JSON_NULL, regression = given && brim_json_is_string(problem, "regression");
-  if (given && !regression && !brim_json_is_string(problem, "single_label_classification"))
-    return brim_json_error(r->document, problem, err, BRIM_E_UNSUPPORTED,
-                           "this problem_type is not one that brim has: single_label_classification, regression");
-  if (regression && count != 1)
-    return brim_json_error(r->document, problem, err, BRIM_E_UNSUPPORTED, "regression of %d values at once: brim has one", count);
-  if (given && !regression && count == 1)
-    return brim_json_error(r->document, problem, err, BRIM_E_FORMAT, "single_label_classification needs more than one label");
-  if (count == 1)
-    return brim_labels_make(r->runtime, BRIM_TASK_REGRESSION, NULL, 1, &r->config->labels, err);
-  return map ? named_labels(r, map, err) : placeholder_labels(r, count, err);
+  BRIM_TRY(read_task(r, count, &task, err));
+  if (task == BRIM_TASK_REGRESSION)
+    return brim_labels_make(r->runtime, task, NULL, count, &r->config->labels, err);
+  return map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err);
 }
 
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {

@@ -70,10 +70,12 @@ static void write_architectures(brim_text *out, const brim_config *config) {
   brim_text_printf(out, "[\n    \"%s\"\n  ]", config->family->architecture);
 }
 
-/* Regression has one label without a name, which Hugging Face calls LABEL_0. */
+/* The values of a regression have no names: Hugging Face calls them LABEL_0, LABEL_1, .. */
 static void write_name(brim_text *out, const brim_config *config, int32_t id) {
-  const char *name = config->labels.names ? config->labels.names[id] : "LABEL_0";
-  brim_text_json_string(out, name, strlen(name));
+  if (config->labels.names)
+    brim_text_json_string(out, config->labels.names[id], strlen(config->labels.names[id]));
+  else
+    brim_text_printf(out, "\"LABEL_%d\"", id);
 }
 
 static void write_id2label(brim_text *out, const brim_config *config) {
@@ -96,8 +98,10 @@ static void write_label2id(brim_text *out, const brim_config *config) {
 }
 
 static void write_problem(brim_text *out, const brim_config *config) {
-  const bool regression = config->labels.task == BRIM_TASK_REGRESSION;
-  brim_text_string(out, regression ? "\"regression\"" : "\"single_label_classification\"");
+  const brim_task task = config->labels.task;
+  brim_text_string(out, task == BRIM_TASK_REGRESSION    ? "\"regression\""
+                        : task == BRIM_TASK_MULTI_LABEL ? "\"multi_label_classification\""
+                                                        : "\"single_label_classification\"");
 }
 
 static void write_label_count(brim_text *out, const brim_config *config) {

@@ -73,14 +73,25 @@ static int encode(brim_model *m, brim_error *err) {
   return BRIM_OK;
 }
 
-static void compute_loss(brim_model *m, const brim_batch *batch, double *loss) {
+static double loss_divisor(const brim_batch *batch) {
+  if (batch->divisor > 0)
+    return batch->divisor;
+  return batch->step_rows > 0 ? batch->step_rows : (double)batch->count;
+}
+
+static void compute_loss(brim_model *m, const brim_batch *batch, const brim_pass *pass, double *loss) {
+  static const brim_loss_kind kinds[] = {[BRIM_TASK_CLASSIFICATION] = BRIM_LOSS_CROSS_ENTROPY,
+                                         [BRIM_TASK_REGRESSION] = BRIM_LOSS_SQUARED_ERROR,
+                                         [BRIM_TASK_MULTI_LABEL] = BRIM_LOSS_BINARY};
   const brim_slots *s = &m->tape.stage->slots;
   const brim_loss of = {.n = batch->count,
                         .outputs = m->config.labels.count,
-                        .regression = m->config.labels.task == BRIM_TASK_REGRESSION,
+                        .kind = kinds[m->config.labels.task],
                         .logits = s->logits,
                         .labels = batch->labels,
-                        .divisor = batch->step_rows > 0 ? batch->step_rows : (double)batch->count,
+                        .weights = pass->class_weights,
+                        .smoothing = pass->label_smoothing,
+                        .divisor = loss_divisor(batch),
                         .loss = loss,
                         .dlogits = m->tape.training ? s->dlogits : NULL};
   m->ops->loss(&m->context, &of);
@@ -102,7 +113,7 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
   }
   brim_head_forward(model);
   if (loss)
-    compute_loss(model, batch, loss);
+    compute_loss(model, batch, pass, loss);
   const int64_t count = (int64_t)batch->count * model->config.labels.count;
   for (int64_t i = 0; logits && i < count; i++)
     logits[i] = (float)model->tape.stage->slots.logits[i];

@@ -81,11 +81,17 @@ typedef struct brim_attention {
   real *dq, *dk, *dv;        /* written (not added to); dk and dv of padded keys are 0; strides as q and kv */
 } brim_attention;
 
+/* Formulas: ref/loss.c. */
+typedef enum brim_loss_kind { BRIM_LOSS_CROSS_ENTROPY = 0, BRIM_LOSS_SQUARED_ERROR, BRIM_LOSS_BINARY } brim_loss_kind;
+
 typedef struct brim_loss {
   int32_t n, outputs;
-  bool regression;           /* mean squared error on logits [n,1]; else cross entropy */
-  const real *logits; const float *labels;
-  double divisor;            /* rows of the whole optimizer step */
+  brim_loss_kind kind;
+  const real *logits;        /* [n, C] */
+  const float *labels;       /* cross entropy: [n] classes; else [n, C] values, or 0 and 1 */
+  const double *weights;     /* [C] of the classes; binary: of the positive terms. NULL: all 1. Not for squared errors */
+  double smoothing;          /* of cross entropy */
+  double divisor;            /* of the whole optimizer step: its rows, or the sum of their weights */
   double *loss;              /* out: sum over rows / divisor */
   real *dlogits;             /* out, [n, C], may be NULL */
 } brim_loss;

@@ -10,28 +10,23 @@
 
 /* ---- evaluation ------------------------------------------------------------------------------------------- */
 
-static double metric_of(const brim_metrics *m, const char *name) {
-  const struct {
-    const char *name;
-    double value;
-  } all[] = {{"loss", m->loss},       {"accuracy", m->accuracy}, {"f1", m->f1}, {"matthews", m->matthews}, {"rmse", m->rmse},
-             {"pearson", m->pearson}, {"spearman", m->spearman}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (strcmp(all[i].name, name) == 0)
-      return all[i].value;
-  return (double)NAN;
+/* An undefined value (NaN) is never better, and anything is better than one. */
+static bool boundary_better(const brim_trainer *t, double value, double than, double by) {
+  return (isnan(than) && !isnan(value)) || (t->metric->small ? value < than - by : value > than + by);
 }
 
-/* An undefined value (NaN) is never better. */
 static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
-  const char *name = t->options.best_metric;
-  bool small = strcmp(name, "loss") == 0 || strcmp(name, "rmse") == 0;
-  double value = metric_of(metrics, name);
-  bool first = t->state.best_step == 0 && !isnan(value);
-  if (!first && !(small ? value < t->state.best : value > t->state.best))
-    return;
-  t->state.best = value;
-  t->state.best_step = t->state.step;
+  double value = brim_metric_value(t->metric, metrics);
+  if (boundary_better(t, value, t->state.best, 0.0)) {
+    t->state.best = value;
+    t->state.best_step = t->state.step;
+  }
+  t->state.waited++;
+  if (boundary_better(t, value, t->state.reference, t->options.min_delta)) {
+    t->state.reference = value;
+    t->state.waited = 0;
+  }
+  t->state.stopped = t->options.patience > 0 && t->state.waited >= t->options.patience;
 }
 
 static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, brim_metrics *metrics, brim_error *err) {
@@ -64,7 +59,7 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
     brim_metrics metrics;
     BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], &metrics, err));
-    if (i == 0)
+    if (i == t->metric_set)
       boundary_note_best(t, &metrics);
   }
   return BRIM_OK;
@@ -98,7 +93,7 @@ static int boundary_checkpoint(brim_trainer *t, bool scheduled, brim_error *err)
 
 static int boundary_end_epoch(brim_trainer *t, bool whole, brim_error *err) {
   BRIM_TRY(brim_trainer_emit_epoch(t, err));
-  t->state.last_loss = t->state.since_epoch.loss / (double)t->state.since_epoch.rows;
+  t->state.last_loss = t->state.since_epoch.loss / t->state.since_epoch.weight;
   t->state.since_epoch = (brim_tally){0};
   if (!whole)
     return BRIM_OK;
@@ -123,9 +118,10 @@ int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
   if (all)
     t->survey.total_steps = t->state.step;
   bool end = whole || t->state.step == t->survey.total_steps;
-  bool save = end || boundary_due(t, t->options.save_every);
   if (end || boundary_due(t, t->options.eval_every))
     BRIM_TRY(boundary_evaluate(t, err));
+  end = end || t->state.stopped;
+  bool save = end || boundary_due(t, t->options.save_every);
   if (end)
     BRIM_TRY(boundary_end_epoch(t, whole, err));
   t->state.pending = false;

@@ -60,16 +60,28 @@ static int fits_text(const brim_model *model, const brim_sample *sample, int32_t
   return BRIM_OK;
 }
 
-static int fits_label(const brim_model *model, float label, row_place at, brim_error *err) {
+static int fits_number(const brim_model *model, float label, row_place at, brim_error *err) {
   if (isnan(label))
     return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has no label", at.name, at.row);
   if (!isfinite(label))
     return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has an infinite label", at.name, at.row);
-  int32_t classes = brim_model_outputs(model);
-  if (brim_model_task(model) == BRIM_TASK_REGRESSION || (label >= 0.0f && label < (float)classes && label == truncf(label)))
+  brim_task task = brim_model_task(model);
+  int32_t most = task == BRIM_TASK_MULTI_LABEL ? 1 : brim_model_outputs(model) - 1;
+  if (task == BRIM_TASK_REGRESSION || (label >= 0.0f && label <= (float)most && label == truncf(label)))
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has label %g, but the model's classes are 0 to %d", at.name, at.row,
-                        (double)label, (int)classes - 1);
+                        (double)label, (int)most);
+}
+
+static int fits_label(const brim_model *model, const brim_sample *sample, row_place at, brim_error *err) {
+  const float *labels = sample->labels ? sample->labels : &sample->label;
+  int32_t width = sample->labels ? sample->label_width : 1, due = brim_labels_width(brim_model_labels(model));
+  if (width != due)
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has %d labels, but the model takes %d", at.name, at.row, (int)width,
+                          (int)due);
+  for (int32_t i = 0; i < width; i++)
+    BRIM_TRY(fits_number(model, labels[i], at, err));
+  return BRIM_OK;
 }
 
 int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
@@ -83,7 +95,7 @@ int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int3
     row_place at = {name, (unsigned long long)brim_dataset_origin(dataset, row)};
     BRIM_TRY(fits_text(model, &sample, cut, at, err));
     if (labels)
-      BRIM_TRY(fits_label(model, sample.label, at, err));
+      BRIM_TRY(fits_label(model, &sample, at, err));
   }
   return BRIM_OK;
 }
@@ -216,6 +228,8 @@ int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *
   int status = evaluate_run(runtime, model, dataset, options, logits, &counts, err);
   if (!status)
     status = brim_metrics_compute(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset, out, err);
+  if (!status && options && options->confusion)
+    status = brim_confusion_count(brim_model_task(model), brim_model_outputs(model), logits, dataset, options->confusion, err);
   if (!status)
     out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
   brim_release(runtime, logits);

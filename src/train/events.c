@@ -16,7 +16,7 @@ double brim_trainer_epochs_done(const brim_trainer *t) {
 }
 
 static double tally_mean(const brim_tally *tally) {
-  return tally->rows > 0 ? tally->loss / (double)tally->rows : (double)NAN;
+  return tally->rows > 0 ? tally->loss / tally->weight : (double)NAN;
 }
 
 static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim_error *err) {
@@ -126,21 +126,17 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
 }
 
 int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, brim_error *err) {
-  bool regression = brim_model_task(t->model) == BRIM_TASK_REGRESSION;
-  const brim_field fields[] = {
+  brim_field fields[7 + BRIM_METRIC_FIELDS] = {
       BRIM_FIELD_INT("step", t->state.step),
       BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
       BRIM_FIELD_TEXT("name", name),
       BRIM_FIELD_INT("rows", m->rows),
-      BRIM_FIELD_REAL("loss", m->loss),
-      regression ? BRIM_FIELD_REAL("rmse", m->rmse) : BRIM_FIELD_REAL("accuracy", m->accuracy),
-      regression ? BRIM_FIELD_REAL("pearson", m->pearson) : BRIM_FIELD_REAL("f1", m->f1),
-      regression ? BRIM_FIELD_REAL("spearman", m->spearman) : BRIM_FIELD_REAL("matthews", m->matthews),
-      BRIM_FIELD_INT("tokens", m->tokens),
-      BRIM_FIELD_INT("slots", m->slots),
-      BRIM_FIELD_REAL("seconds", m->seconds),
   };
-  return emit(t, true, "eval", fields, BRIM_FIELD_COUNT(fields), err);
+  int count = 4 + brim_metrics_fields(brim_model_task(t->model), m, fields + 4);
+  fields[count++] = BRIM_FIELD_INT("tokens", m->tokens);
+  fields[count++] = BRIM_FIELD_INT("slots", m->slots);
+  fields[count++] = BRIM_FIELD_REAL("seconds", m->seconds);
+  return emit(t, true, "eval", fields, count, err);
 }
 
 int brim_trainer_emit_epoch(brim_trainer *t, brim_error *err) {
@@ -175,7 +171,8 @@ int brim_trainer_emit_end(brim_trainer *t, const char *failure, brim_error *err)
       BRIM_FIELD_INT("tokens", t->state.run.tokens),
       BRIM_FIELD_INT("slots", t->state.run.slots),
       BRIM_FIELD_REAL("best_metric", t->state.best),
-      BRIM_FIELD_INT("best_step", t->state.best_step),
+      t->state.best_step ? BRIM_FIELD_INT("best_step", t->state.best_step) : BRIM_FIELD_JSON("best_step", "null"),
+      BRIM_FIELD_BOOL("stopped_early", t->state.stopped),
       BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
       failure ? BRIM_FIELD_TEXT("failure", failure) : BRIM_FIELD_JSON("failure", "null"),
   };

@@ -20,7 +20,7 @@ static int train_announce(brim_trainer *t, brim_error *err) {
 }
 
 static int train_steps(brim_trainer *t, brim_error *err) {
-  while (t->state.pending || t->state.step < t->survey.total_steps) {
+  while (t->state.pending || (!t->state.stopped && t->state.step < t->survey.total_steps)) {
     BRIM_TRY(brim_trainer_open_epoch(t, err)); /* boundary needs it too */
     if (!t->state.pending)
       BRIM_TRY(brim_trainer_step(t, err));
@@ -63,10 +63,11 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->rows = t->state.run.rows;
   result->tokens = t->state.run.tokens;
   result->slots = t->state.run.slots;
-  result->loss = now->rows > 0 ? now->loss / (double)now->rows : t->state.last_loss;
+  result->loss = now->rows > 0 ? now->loss / now->weight : t->state.last_loss;
   result->seconds = brim_trainer_seconds(t);
   result->best_metric = t->state.best;
   result->best_step = t->state.best_step;
+  result->stopped_early = t->state.stopped;
 }
 
 static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_train_result *result, brim_error *err) {

@@ -1,5 +1,6 @@
 /* metrics.c: what a set of outputs is worth, in double precision. */
 #include <math.h>
+#include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
@@ -13,6 +14,11 @@ void brim_softmax(const float *logits, int32_t count, double *probabilities) {
     sum += probabilities[c] = exp((double)logits[c] - top);
   for (int32_t c = 0; c < count; c++)
     probabilities[c] /= sum;
+}
+
+double brim_sigmoid(float logit) {
+  double small = exp(-fabs((double)logit));
+  return (logit < 0 ? small : 1.0) / (1.0 + small);
 }
 
 static int metrics_row_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) {
@@ -34,12 +40,17 @@ typedef struct class_counts {
   uint64_t *truth, *predicted, *hit;
 } class_counts;
 
+static int32_t metrics_best(const float *logits, int32_t outputs) {
+  int32_t best = 0;
+  for (int32_t c = 1; c < outputs; c++)
+    if (logits[c] > logits[best])
+      best = c;
+  return best;
+}
+
 /* Cross entropy of one row, -log softmax(logits)[label], with the largest logit subtracted. */
 static double metrics_cross_entropy(const float *logits, int32_t outputs, int32_t label, int32_t *best) {
-  *best = 0;
-  for (int32_t c = 1; c < outputs; c++)
-    if (logits[c] > logits[*best])
-      *best = c;
+  *best = metrics_best(logits, outputs);
   double top = (double)logits[*best], sum = 0.0;
   for (int32_t c = 0; c < outputs; c++)
     sum += exp((double)logits[c] - top);
@@ -50,16 +61,21 @@ static double metrics_f1_of(const class_counts *counts, int32_t c) {
   return 2.0 * (double)counts->hit[c] / (double)(counts->truth[c] + counts->predicted[c]);
 }
 
-/* Of class 1 for two classes; else the mean over the classes that occur among labels or predictions. */
-static double metrics_f1(const class_counts *counts, int32_t outputs) {
-  if (outputs == 2)
-    return counts->truth[1] + counts->predicted[1] ? metrics_f1_of(counts, 1) : (double)NAN;
+/* The mean over the classes that occur among labels or predictions. */
+static double metrics_f1_macro(const class_counts *counts, int32_t outputs) {
   double sum = 0.0;
   int32_t present = 0;
   for (int32_t c = 0; c < outputs; c++)
     if (counts->truth[c] + counts->predicted[c])
       sum += metrics_f1_of(counts, c), present++;
-  return sum / (double)present;
+  return present ? sum / (double)present : (double)NAN;
+}
+
+/* Of class 1 for two classes. */
+static double metrics_f1(const class_counts *counts, int32_t outputs) {
+  if (outputs == 2)
+    return counts->truth[1] + counts->predicted[1] ? metrics_f1_of(counts, 1) : (double)NAN;
+  return metrics_f1_macro(counts, outputs);
 }
 
 /* Matthews' correlation for any number of classes (Gorodkin 2004): with s rows, c of them right, t_k true and p_k predicted of
@@ -74,20 +90,27 @@ static double metrics_matthews(const class_counts *counts, int32_t outputs, doub
   return below > 0.0 ? (right * rows - cross) / sqrt(below) : (double)NAN;
 }
 
+/* The class of a row, within the model's. */
+static int metrics_label(const brim_dataset *dataset, uint64_t row, int32_t outputs, int32_t *label, brim_error *err) {
+  brim_sample sample;
+  brim_dataset_sample(dataset, row, &sample);
+  if (isnan(sample.label))
+    return metrics_no_label(row, err);
+  if (!(sample.label >= 0.0f && sample.label < (float)outputs))
+    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has label %g, but the model knows %d classes", (unsigned long long)row,
+                          (double)sample.label, (int)outputs);
+  *label = (int32_t)sample.label;
+  return BRIM_OK;
+}
+
 static int metrics_classes(const class_counts *counts, int32_t outputs, const float *logits, const brim_dataset *dataset,
                            brim_metrics *out, brim_error *err) {
   double loss = 0.0, right = 0.0;
   for (uint64_t r = 0; r < out->rows; r++) {
-    brim_sample sample;
-    brim_dataset_sample(dataset, r, &sample);
-    if (isnan(sample.label))
-      return metrics_no_label(r, err);
-    if (!(sample.label >= 0.0f && sample.label < (float)outputs))
-      return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has label %g, but the model knows %d classes", (unsigned long long)r,
-                            (double)sample.label, (int)outputs);
     const float *row = logits + (size_t)r * (size_t)outputs;
+    int32_t label = 0, best;
+    BRIM_TRY(metrics_label(dataset, r, outputs, &label, err));
     BRIM_TRY(metrics_row_finite(row, outputs, r, err));
-    int32_t label = (int32_t)sample.label, best;
     loss += metrics_cross_entropy(row, outputs, label, &best);
     counts->truth[label]++;
     counts->predicted[best]++;
@@ -102,16 +125,90 @@ static int metrics_classes(const class_counts *counts, int32_t outputs, const fl
   return BRIM_OK;
 }
 
-static int metrics_classification(brim_runtime *runtime, int32_t outputs, const float *logits, const brim_dataset *dataset,
-                                  brim_metrics *out, brim_error *err) {
+/* ---- many labels ------------------------------------------------------------------------------------------ */
+
+/* The labels of a row: as many as the model has outputs, none missing. */
+static int metrics_labels(const brim_dataset *dataset, uint64_t row, int32_t outputs, const float **labels, brim_error *err) {
+  brim_sample sample;
+  brim_dataset_sample(dataset, row, &sample);
+  if (!sample.labels)
+    return metrics_no_label(row, err);
+  if (sample.label_width != outputs)
+    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has %d labels, but the model has %d outputs", (unsigned long long)row,
+                          (int)sample.label_width, (int)outputs);
+  for (int32_t c = 0; c < outputs; c++)
+    if (isnan(sample.labels[c]))
+      return metrics_no_label(row, err);
+  *labels = sample.labels;
+  return BRIM_OK;
+}
+
+/* BCEWithLogitsLoss: max(z, 0) - z y + log(1 + exp(-|z|)). */
+static double metrics_binary(double logit, double label) {
+  return fmax(logit, 0.0) - logit * label + log1p(exp(-fabs(logit)));
+}
+
+static double metrics_f1_micro(const class_counts *counts, int32_t outputs) {
+  uint64_t hit = 0, all = 0;
+  for (int32_t c = 0; c < outputs; c++)
+    hit += counts->hit[c], all += counts->truth[c] + counts->predicted[c];
+  return all ? 2.0 * (double)hit / (double)all : (double)NAN;
+}
+
+static int metrics_many(const class_counts *counts, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                        brim_metrics *out, brim_error *err) {
+  double loss = 0.0, right = 0.0;
+  for (uint64_t r = 0; r < out->rows; r++) {
+    const float *row = logits + (size_t)r * (size_t)outputs, *labels;
+    bool all = true;
+    BRIM_TRY(metrics_labels(dataset, r, outputs, &labels, err));
+    BRIM_TRY(metrics_row_finite(row, outputs, r, err));
+    for (int32_t c = 0; c < outputs; c++) {
+      bool truth = labels[c] > 0.5f, guess = row[c] > 0.0f;
+      loss += metrics_binary((double)row[c], (double)labels[c]) / (double)outputs;
+      counts->truth[c] += truth, counts->predicted[c] += guess, counts->hit[c] += truth && guess;
+      all = all && truth == guess;
+    }
+    right += all;
+  }
+  out->loss = loss / (double)out->rows;
+  out->accuracy = right / (double)out->rows;
+  out->f1_micro = metrics_f1_micro(counts, outputs);
+  out->f1_macro = metrics_f1_macro(counts, outputs);
+  return BRIM_OK;
+}
+
+static int metrics_of_classes(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
+                              const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
   size_t classes = (size_t)outputs;
   uint64_t *memory = brim_alloc_array_zero(runtime, 3 * classes, sizeof *memory);
   if (!memory)
     return BRIM_NOMEM(err);
   class_counts counts = {memory, memory + classes, memory + 2 * classes};
-  int status = metrics_classes(&counts, outputs, logits, dataset, out, err);
+  int status = (task == BRIM_TASK_MULTI_LABEL ? metrics_many : metrics_classes)(&counts, outputs, logits, dataset, out, err);
   brim_release(runtime, memory);
   return status;
+}
+
+int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset, uint64_t *counts,
+                         brim_error *err) {
+  size_t classes = (size_t)outputs;
+  if (task == BRIM_TASK_REGRESSION)
+    return brim_error_set(err, BRIM_E_USAGE, "a regression has no confusion matrix");
+  memset(counts, 0, (task == BRIM_TASK_MULTI_LABEL ? 4 * classes : classes * classes) * sizeof *counts);
+  for (uint64_t r = 0; r < brim_dataset_rows(dataset); r++) {
+    const float *row = logits + (size_t)r * classes, *labels;
+    int32_t label = 0;
+    if (task == BRIM_TASK_MULTI_LABEL) {
+      BRIM_TRY(metrics_labels(dataset, r, outputs, &labels, err));
+      for (size_t c = 0; c < classes; c++)
+        counts[4 * c + 2 * (labels[c] > 0.5f) + (row[c] > 0.0f)]++;
+    } else {
+      BRIM_TRY(metrics_label(dataset, r, outputs, &label, err));
+      counts[(size_t)label * classes + (size_t)metrics_best(row, outputs)]++;
+    }
+  }
+  return BRIM_OK;
 }
 
 /* ---- regression ------------------------------------------------------------------------------------------- */
@@ -166,40 +263,45 @@ static void ranks_of(double *values, uint64_t *order, double *ranks, uint64_t co
     values[i] = ranks[i];
 }
 
-static int metrics_read_regression(const float *logits, const brim_dataset *dataset, double *x, double *y, uint64_t rows,
-                                   brim_error *err) {
-  for (uint64_t r = 0; r < rows; r++) {
-    brim_sample sample;
-    brim_dataset_sample(dataset, r, &sample);
-    if (isnan(sample.label))
-      return metrics_no_label(r, err);
-    BRIM_TRY(metrics_row_finite(logits + r, 1, r, err));
-    x[r] = (double)logits[r];
-    y[r] = (double)sample.label;
+/* Output `c` of every row: predictions to x, labels to y. */
+static int metrics_read_regression(const float *logits, const brim_dataset *dataset, int32_t c, int32_t outputs, double *x,
+                                   double *y, brim_error *err) {
+  for (uint64_t r = 0; r < brim_dataset_rows(dataset); r++) {
+    const float *labels, *row = logits + (size_t)r * (size_t)outputs;
+    BRIM_TRY(metrics_labels(dataset, r, outputs, &labels, err));
+    BRIM_TRY(metrics_row_finite(row + c, 1, r, err));
+    x[r] = (double)row[c];
+    y[r] = (double)labels[c];
   }
   return BRIM_OK;
 }
 
-static int metrics_regression(brim_runtime *runtime, const float *logits, const brim_dataset *dataset, brim_metrics *out,
-                              brim_error *err) {
+/* Adds one output's part to the metrics. memory: [3, rows]. */
+static int metrics_add_output(const float *logits, const brim_dataset *dataset, int32_t c, int32_t outputs, double *memory,
+                              uint64_t *order, brim_metrics *out, brim_error *err) {
   uint64_t rows = out->rows;
-  double *x = brim_alloc_array(runtime, (size_t)rows, 3 * sizeof *x);
-  uint64_t *order = brim_alloc_array(runtime, (size_t)rows, sizeof *order);
-  int status = x && order ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status)
-    status = metrics_read_regression(logits, dataset, x, x + rows, rows, err);
-  if (!status) {
-    double *y = x + rows, *ranks = y + rows, square = 0.0;
-    for (uint64_t r = 0; r < rows; r++)
-      square += (x[r] - y[r]) * (x[r] - y[r]);
-    out->loss = square / (double)rows;
-    out->rmse = sqrt(out->loss);
-    out->pearson = metrics_pearson(x, y, rows);
-    ranks_of(x, order, ranks, rows);
-    ranks_of(y, order, ranks, rows);
-    out->spearman = metrics_pearson(x, y, rows);
-  }
-  brim_release(runtime, x);
+  double *x = memory, *y = x + rows, *ranks = y + rows, square = 0.0;
+  BRIM_TRY(metrics_read_regression(logits, dataset, c, outputs, x, y, err));
+  for (uint64_t r = 0; r < rows; r++)
+    square += (x[r] - y[r]) * (x[r] - y[r]);
+  out->loss += square / (double)rows / (double)outputs;
+  out->pearson += metrics_pearson(x, y, rows) / (double)outputs;
+  ranks_of(x, order, ranks, rows);
+  ranks_of(y, order, ranks, rows);
+  out->spearman += metrics_pearson(x, y, rows) / (double)outputs;
+  return BRIM_OK;
+}
+
+static int metrics_regression(brim_runtime *runtime, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                              brim_metrics *out, brim_error *err) {
+  double *memory = brim_alloc_array(runtime, (size_t)out->rows, 3 * sizeof *memory);
+  uint64_t *order = brim_alloc_array(runtime, (size_t)out->rows, sizeof *order);
+  int status = memory && order ? BRIM_OK : BRIM_NOMEM(err);
+  out->loss = out->pearson = out->spearman = 0.0;
+  for (int32_t c = 0; c < outputs && !status; c++)
+    status = metrics_add_output(logits, dataset, c, outputs, memory, order, out, err);
+  out->rmse = sqrt(out->loss);
+  brim_release(runtime, memory);
   brim_release(runtime, order);
   return status;
 }
@@ -207,17 +309,13 @@ static int metrics_regression(brim_runtime *runtime, const float *logits, const 
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) {
   double none = (double)NAN;
-  *out = (brim_metrics){
-      .loss = none, .accuracy = none, .f1 = none, .matthews = none, .rmse = none, .pearson = none, .spearman = none};
+  *out = (brim_metrics){.loss = none, .accuracy = none, .f1 = none, .matthews = none, .f1_micro = none, .f1_macro = none,
+                        .rmse = none, .pearson = none, .spearman = none};
   out->rows = brim_dataset_rows(dataset);
   out->tokens = brim_dataset_tokens(dataset);
   if (out->rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
-  if (task == BRIM_TASK_REGRESSION) {
-    if (outputs != 1)
-      return brim_error_set(err, BRIM_E_UNSUPPORTED, "regression with %d outputs: only one value a row can be evaluated",
-                            (int)outputs);
-    return metrics_regression(runtime, logits, dataset, out, err);
-  }
-  return metrics_classification(runtime, outputs, logits, dataset, out, err);
+  if (task == BRIM_TASK_REGRESSION)
+    return metrics_regression(runtime, outputs, logits, dataset, out, err);
+  return metrics_of_classes(runtime, task, outputs, logits, dataset, out, err);
 }

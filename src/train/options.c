@@ -2,6 +2,9 @@
 #include "brim/train.h"
 
 #include <math.h>
+#include <string.h>
+
+#include "train/metric.h"
 
 #include "model/freeze.h"
 
@@ -17,6 +20,7 @@ void brim_train_options_init(brim_train_options *options) {
       .layer_lr_decay = 1.0,
       .log_every = 1,
       .keep_checkpoints = 1,
+      .eval = {.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE},
       .seed = 42,
       .group = brim_group_single(),
   };
@@ -36,19 +40,25 @@ static int option_check(const option_range *o, brim_error *err) {
   return brim_error_set(err, BRIM_E_USAGE, "%s is %g: %s", o->name, o->value, o->advice);
 }
 
+/* "accuracy" or "mismatched/accuracy": the name behind the last stroke. */
 static int options_check_metric(const char *metric, brim_error *err) {
-  static const char *const known[] = {"loss", "accuracy", "f1", "matthews", "rmse", "pearson", "spearman"};
-  if (!metric)
+  char names[160];
+  const char *stroke = metric ? strrchr(metric, '/') : NULL;
+  if (!metric || brim_metric_find(BRIM_TASK_AUTO, stroke ? stroke + 1 : metric))
     return BRIM_OK;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
-    const char *a = known[i], *b = metric;
-    while (*a && *a == *b)
-      a++, b++;
-    if (*a == *b)
-      return BRIM_OK;
-  }
-  return brim_error_set(err, BRIM_E_USAGE,
-                        "best_metric is \"%.40s\": take one of loss, accuracy, f1, matthews, rmse, pearson, spearman", metric);
+  brim_metric_names(BRIM_TASK_AUTO, names, sizeof names);
+  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%.40s\": take one of %s, or SET/METRIC", metric, names);
+}
+
+/* How evaluation sets are computed: what a plan would refuse is refused under the option's name. */
+static int options_check_eval(const brim_eval_options *eval, brim_error *err) {
+  if (eval->batch_size < 0 || eval->max_tokens < 0 || eval->max_length < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "eval: batch_size, max_tokens and max_length must be at least 0 (0: chosen)");
+  if ((int)eval->batching < BRIM_SEQUENTIAL || eval->batching > BRIM_PACKED || (int)eval->padding < BRIM_PAD_NONE ||
+      eval->padding > BRIM_PAD_MAX_LENGTH)
+    return brim_error_set(err, BRIM_E_USAGE, "eval: batching %d with padding %d does not exist", (int)eval->batching,
+                          (int)eval->padding);
+  return BRIM_OK;
 }
 
 int brim_train_options_check(const brim_train_options *options, brim_error *err) {
@@ -62,6 +72,8 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
       {"clip", o->clip, 0.0, HUGE_VAL, false, "the largest gradient norm must be at least 0 (0: no clipping)"},
       {"layer_lr_decay", o->layer_lr_decay, 1e-3, 1.0, false, "it must lie between 0.001 and 1 (1: every layer learns alike)"},
       {"warmup_ratio", o->warmup_ratio, 0.0, 1.0, false, "the share of warm-up steps must lie between 0 and 1"},
+      {"label_smoothing", o->label_smoothing, 0.0, 1.0, true, "it must be at least 0 and below 1 (often 0.1)"},
+      {"min_delta", o->min_delta, 0.0, HUGE_VAL, true, "the least improvement must be a number of at least 0"},
       {"keep_checkpoints", (double)o->keep_checkpoints, 0.0, 1e9, false, "it must be at least 0 (0: keep all)"},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -78,6 +90,8 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
     return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: take linear, cosine or constant", (int)o->schedule);
   int32_t frozen;
   int status = options_check_metric(o->best_metric, err);
+  if (!status)
+    status = options_check_eval(&o->eval, err);
   if (!status)
     status = brim_freeze_parse(o->freeze, &frozen, err);
   return status ? status : brim_plan_options_check(&o->plan, err);

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "train/class_weights.h"
 #include "train/clock.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
@@ -24,31 +25,57 @@ static int start_options(brim_trainer *t, brim_error *err) {
     o->plan.accumulate = o->group.world_size;
   if (o->log_every == 0)
     o->log_every = 1;
-  bool regression = brim_model_task(t->model) == BRIM_TASK_REGRESSION;
+  if (o->max_steps > 0)
+    o->epochs = 0.0;
   if (!o->best_metric)
-    o->best_metric = regression ? "rmse" : "accuracy";
-  static const char *const of_regression[] = {"loss", "rmse", "pearson", "spearman"};
-  static const char *const of_classes[] = {"loss", "accuracy", "f1", "matthews"};
-  for (int i = 0; i < 4; i++)
-    if (strcmp(o->best_metric, (regression ? of_regression : of_classes)[i]) == 0)
-      return BRIM_OK;
-  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which a %s model does not have: take one of %s",
-                        o->best_metric, regression ? "regression" : "classification",
-                        regression ? "loss, rmse, pearson, spearman" : "loss, accuracy, f1, matthews");
+    o->best_metric = brim_model_task(t->model) == BRIM_TASK_REGRESSION ? "rmse" : "accuracy";
+  if (o->label_smoothing > 0.0 && brim_model_task(t->model) != BRIM_TASK_CLASSIFICATION)
+    return brim_error_set(err, BRIM_E_USAGE, "label_smoothing is for classification with one class a row, which this is not");
+  return BRIM_OK;
+}
+
+/* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
+static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
+  const brim_train_options *o = &t->options;
+  const char *stroke = strrchr(o->best_metric, '/'), *name = stroke ? stroke + 1 : o->best_metric;
+  size_t set = stroke ? (size_t)(stroke - o->best_metric) : 0;
+  char names[160];
+  t->metric = brim_metric_find(brim_model_task(t->model), name);
+  if (!t->metric) {
+    brim_metric_names(brim_model_task(t->model), names, sizeof names);
+    return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: take one of %s",
+                          o->best_metric, names);
+  }
+  while (stroke && t->metric_set < count && !(strlen(evals[t->metric_set].name) == set &&
+                                              memcmp(evals[t->metric_set].name, o->best_metric, set) == 0))
+    t->metric_set++;
+  if (stroke && t->metric_set == count)
+    return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
+                          (int)set, o->best_metric);
+  if (o->patience > 0 && count == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "patience needs an evaluation set to look at");
+  for (int i = 0; i < count; i++)
+    for (int k = 0; k < i; k++)
+      if (strcmp(evals[i].name, evals[k].name) == 0)
+        return brim_error_set(err, BRIM_E_USAGE, "two evaluation sets are named \"%s\": give each its own name", evals[i].name);
+  return BRIM_OK;
 }
 
 /* ---- evaluation sets -------------------------------------------------------------------------------------- */
 
-/* Evaluation computes at once what training computes at once: it needs no memory of its own. */
+/* Unless it was said otherwise, evaluation computes at once what training computes at once: it needs no memory of its own. */
 static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err) {
+  const brim_eval_options *o = &t->options.eval;
   int64_t longest = brim_dataset_longest(set->dataset), most = t->survey.limits.max_slots;
+  bool chosen = o->batch_size > 0 || o->max_tokens > 0;
+  int32_t width = o->max_length > 0 ? o->max_length : t->options.plan.max_length;
   const brim_plan_options plan = {
-      .batching = BRIM_SORTED,
-      .padding = t->options.plan.padding,
-      .max_tokens = most > longest ? most : longest,
-      .max_rows = 4 * (int64_t)t->survey.limits.max_sequences,
+      .batching = o->batching,
+      .padding = o->padding,
+      .max_tokens = chosen ? o->max_tokens : most > longest ? most : longest,
+      .max_rows = o->batch_size > 0 ? o->batch_size : 4 * (int64_t)t->survey.limits.max_sequences,
       .accumulate = t->options.group.world_size,
-      .max_length = t->options.plan.max_length,
+      .max_length = o->padding == BRIM_PAD_MAX_LENGTH && width == 0 ? (int32_t)longest : width,
       .pad_to_multiple_of = t->options.plan.pad_to_multiple_of,
       .oversize = BRIM_OVERSIZE_ALONE,
       .seed = t->options.plan.seed,
@@ -64,7 +91,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   t->evals = brim_alloc_array_zero(t->runtime, (size_t)count, sizeof *t->evals);
   if (!t->evals)
     return BRIM_NOMEM(err);
-  brim_model_limits limits = t->survey.limits;
+  brim_model_limits limits = {0};
   uint64_t most = 0;
   for (; t->eval_count < count; t->eval_count++) {
     brim_eval_set *set = &t->evals[t->eval_count];
@@ -75,7 +102,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     if (brim_dataset_rows(set->dataset) > most)
       most = brim_dataset_rows(set->dataset);
   }
-  t->survey.limits = limits;
+  t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
   t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
   t->part_logits = brim_alloc_array(t->runtime, (size_t)limits.max_sequences, row);
@@ -89,7 +116,7 @@ static void start_fresh(brim_trainer *t) {
   memset(brim_model_moment1(t->model), 0, bytes);
   memset(brim_model_moment2(t->model), 0, bytes);
   brim_model_state_written(t->model);
-  t->state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN};
+  t->state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN, .reference = (double)NAN};
 }
 
 /* Every rank reads the checkpoint; rank 0 brings the log back to it. */
@@ -119,6 +146,30 @@ static int start_place(brim_trainer *t, brim_error *err) {
   return o->output && o->resume ? start_resume(t, err) : BRIM_OK;
 }
 
+static int start_class_weights(brim_trainer *t, brim_error *err) {
+  if (t->options.class_weights && t->supply.feed)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights need the rows in memory, this run streams them: leave one of the two out");
+  if (!t->options.class_weights)
+    return BRIM_OK;
+  BRIM_TRY(brim_class_weights_make(t->runtime, t->model, t->supply.dataset, t->options.class_weights, &t->class_weights, err));
+  if (brim_model_task(t->model) == BRIM_TASK_CLASSIFICATION)
+    t->supply.weights = t->class_weights;
+  return BRIM_OK;
+}
+
+/* Everything that steps and evaluations work in. */
+static int start_memory(brim_trainer *t, brim_error *err) {
+  const brim_model_limits *train = &t->survey.limits, *eval = &t->eval_limits;
+  int64_t slots = train->max_slots > eval->max_slots ? train->max_slots : eval->max_slots;
+  int32_t rows = train->max_sequences > eval->max_sequences ? train->max_sequences : eval->max_sequences;
+  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, brim_labels_width(brim_model_labels(t->model)), err));
+  BRIM_TRY(brim_model_prepare(t->model, train, err));
+  if (t->eval_count > 0)
+    BRIM_TRY(brim_model_prepare(t->model, eval, err));
+  brim_model_zero_gradients(t->model);
+  return BRIM_OK;
+}
+
 int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
@@ -126,8 +177,10 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
+  BRIM_TRY(start_metric(t, evals, eval_count, err));
   BRIM_TRY(brim_supply_check(&t->supply, err));
   BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
+  BRIM_TRY(start_class_weights(t, err));
   t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
   t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
   BRIM_TRY(start_evals(t, evals, eval_count, err));
@@ -138,10 +191,7 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
                                       .type_ids = brim_model_reads_types(t->model),
                                       .initial_weights = brim_model_weights_hash(t->model)};
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
-  const brim_model_limits *limits = &t->survey.limits;
-  BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, limits->max_slots, limits->max_sequences, err));
-  BRIM_TRY(brim_model_prepare(t->model, limits, err));
-  brim_model_zero_gradients(t->model);
+  BRIM_TRY(start_memory(t, err));
   BRIM_TRY(start_place(t, err));
   t->safe = t->state;
   t->start = brim_seconds_now();
@@ -159,6 +209,7 @@ void brim_trainer_close(brim_trainer *t) {
   for (int i = 0; i < t->eval_count; i++)
     brim_plan_free(t->evals[i].plan);
   brim_release(t->runtime, t->evals);
+  brim_release(t->runtime, t->class_weights);
   brim_release(t->runtime, t->logits);
   brim_release(t->runtime, t->part_logits);
   brim_supply_close(&t->supply);

@@ -1,6 +1,6 @@
 /* state.c: state.json of a checkpoint. Members stand in tables, so that what is written is what is read and compared.
  *
- *   {"version":1,"brim":"0.1.0","model":{..},"data":{..},"options":{..},"state":{..},"hashes":{..}}
+ *   {"version":2,"brim":"0.1.0","model":{..},"data":{..},"options":{..},"state":{..},"hashes":{..}}
  *
  * Hashes are hexadecimal text, seeds are signed 64-bit numbers of the same bits. */
 #include "train/state.h"
@@ -28,18 +28,20 @@ typedef enum member_kind {
   MEMBER_PADDING,
   MEMBER_OVERSIZE,
   MEMBER_TAIL,
-  MEMBER_SCHEDULE
+  MEMBER_SCHEDULE,
+  MEMBER_OPEN = 0x100, /* with a kind of number: 0 stands for nothing given, and is written as null */
+  MEMBER_FREE = 0x200  /* may be another when the run is gone on with */
 } member_kind;
 
 /* A member of a struct, as a named value. */
 typedef struct member {
   const char *name;
-  member_kind kind;
+  int kind; /* member_kind */
   size_t offset;
 } member;
 
 /* The name of an enumeration's value. */
-static const char *member_name(member_kind kind, const void *at) {
+static const char *member_name(int kind, const void *at) {
   switch (kind) {
   case MEMBER_BATCHING:
     return brim_batching_name(*(const brim_batching *)at);
@@ -54,10 +56,9 @@ static const char *member_name(member_kind kind, const void *at) {
   }
 }
 
-static brim_field member_field(const member *m, const void *object) {
-  const void *at = (const char *)object + m->offset;
+static brim_field member_value(const member *m, const void *at) {
   const char *text;
-  switch (m->kind) {
+  switch (m->kind & 0xff) {
   case MEMBER_REAL:
     return BRIM_FIELD_REAL(m->name, *(const double *)at);
   case MEMBER_I64:
@@ -68,10 +69,16 @@ static brim_field member_field(const member *m, const void *object) {
     return BRIM_FIELD_BOOL(m->name, *(const bool *)at);
   case MEMBER_TEXT:
     text = *(const char *const *)at;
-    return BRIM_FIELD_TEXT(m->name, text ? text : "");
+    return text ? BRIM_FIELD_TEXT(m->name, text) : BRIM_FIELD_JSON(m->name, "null");
   default:
-    return BRIM_FIELD_TEXT(m->name, member_name(m->kind, at));
+    return BRIM_FIELD_TEXT(m->name, member_name(m->kind & 0xff, at));
   }
+}
+
+static brim_field member_field(const member *m, const void *object) {
+  brim_field field = member_value(m, (const char *)object + m->offset);
+  bool zero = field.kind == BRIM_VALUE_REAL ? field.real == 0.0 : field.integer == 0;
+  return m->kind & MEMBER_OPEN && zero ? BRIM_FIELD_JSON(m->name, "null") : field;
 }
 
 /* ---- the tables ------------------------------------------------------------------------------------------- */
@@ -80,30 +87,61 @@ static brim_field member_field(const member *m, const void *object) {
   { #name, kind, offsetof(brim_train_options, name) }
 #define PLAN(name, kind)                                                                                                         \
   { #name, kind, offsetof(brim_train_options, plan.name) }
+#define EVAL(name, member, kind)                                                                                                 \
+  { name, kind, offsetof(brim_train_options, eval.member) }
+enum { FREE_I64 = MEMBER_I64 | MEMBER_OPEN | MEMBER_FREE };
+enum { OPEN_I64 = MEMBER_I64 | MEMBER_OPEN, OPEN_I32 = MEMBER_I32 | MEMBER_OPEN, OPEN_REAL = MEMBER_REAL | MEMBER_OPEN };
 static const member option_members[] = {
-    PLAN(batching, MEMBER_BATCHING),   PLAN(padding, MEMBER_PADDING),
-    PLAN(batch_size, MEMBER_I64),      PLAN(max_tokens, MEMBER_I64),
-    PLAN(max_rows, MEMBER_I64),        PLAN(accumulate, MEMBER_I64),
-    PLAN(max_length, MEMBER_I32),      PLAN(pad_to_multiple_of, MEMBER_I32),
-    PLAN(read_ahead, MEMBER_I64),      PLAN(required_batch_size_multiple, MEMBER_I64),
-    PLAN(drop_last, MEMBER_BOOL),      PLAN(oversize, MEMBER_OVERSIZE),
-    PLAN(tail, MEMBER_TAIL),           PLAN(cost_linear, MEMBER_REAL),
-    PLAN(cost_square, MEMBER_REAL),    {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
-    OPTION(epochs, MEMBER_REAL),       OPTION(max_steps, MEMBER_I64),
-    OPTION(lr, MEMBER_REAL),           OPTION(beta1, MEMBER_REAL),
-    OPTION(beta2, MEMBER_REAL),        OPTION(eps, MEMBER_REAL),
-    OPTION(weight_decay, MEMBER_REAL), OPTION(clip, MEMBER_REAL),
-    OPTION(warmup_steps, MEMBER_I64),  OPTION(warmup_ratio, MEMBER_REAL),
-    OPTION(seed, MEMBER_I64),          OPTION(best_metric, MEMBER_TEXT),
-    OPTION(schedule, MEMBER_SCHEDULE), OPTION(freeze, MEMBER_TEXT),
+    PLAN(batching, MEMBER_BATCHING),
+    PLAN(padding, MEMBER_PADDING),
+    PLAN(batch_size, OPEN_I64),
+    PLAN(max_tokens, OPEN_I64),
+    PLAN(max_rows, OPEN_I64),
+    PLAN(accumulate, OPEN_I64),
+    PLAN(max_length, OPEN_I32),
+    PLAN(pad_to_multiple_of, OPEN_I32),
+    PLAN(read_ahead, OPEN_I64),
+    PLAN(required_batch_size_multiple, OPEN_I64),
+    PLAN(drop_last, MEMBER_BOOL),
+    PLAN(oversize, MEMBER_OVERSIZE),
+    PLAN(tail, MEMBER_TAIL),
+    PLAN(cost_linear, OPEN_REAL),
+    PLAN(cost_square, OPEN_REAL),
+    {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
+    OPTION(epochs, OPEN_REAL),
+    OPTION(max_steps, OPEN_I64),
+    OPTION(lr, MEMBER_REAL),
+    OPTION(beta1, MEMBER_REAL),
+    OPTION(beta2, MEMBER_REAL),
+    OPTION(eps, MEMBER_REAL),
+    OPTION(weight_decay, MEMBER_REAL),
+    OPTION(clip, OPEN_REAL),
+    OPTION(schedule, MEMBER_SCHEDULE),
+    OPTION(warmup_steps, MEMBER_I64),
+    OPTION(warmup_ratio, OPEN_REAL),
+    OPTION(class_weights, MEMBER_TEXT),
+    OPTION(label_smoothing, MEMBER_REAL),
+    OPTION(freeze, MEMBER_TEXT),
     OPTION(layer_lr_decay, MEMBER_REAL),
+    OPTION(seed, MEMBER_I64),
+    OPTION(log_every, FREE_I64),
+    OPTION(eval_every, FREE_I64),
+    OPTION(save_every, FREE_I64),
+    OPTION(keep_checkpoints, MEMBER_I32 | MEMBER_FREE),
+    OPTION(best_metric, MEMBER_TEXT),
+    OPTION(patience, OPEN_I64),
+    OPTION(min_delta, MEMBER_REAL),
+    EVAL("eval_batching", batching, MEMBER_BATCHING | MEMBER_FREE),
+    EVAL("eval_padding", padding, MEMBER_PADDING | MEMBER_FREE),
+    EVAL("eval_batch_size", batch_size, FREE_I64),
+    EVAL("eval_max_tokens", max_tokens, FREE_I64),
 };
 _Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTION_FIELDS, "the header's count is wrong");
 
 #define STATE(name, kind)                                                                                                        \
   { #name, kind, offsetof(brim_train_state, name) }
 #define TALLY(prefix, tally)                                                                                                     \
-  {prefix "_loss", MEMBER_REAL, offsetof(brim_train_state, tally.loss)},                                                         \
+  {prefix "_loss", MEMBER_REAL, offsetof(brim_train_state, tally.loss)}, {prefix "_weight", MEMBER_REAL, offsetof(brim_train_state, tally.weight)},                                                        \
       {prefix "_rows", MEMBER_I64, offsetof(brim_train_state, tally.rows)},                                                      \
       {prefix "_tokens", MEMBER_I64, offsetof(brim_train_state, tally.tokens)}, {                                                \
     prefix "_slots", MEMBER_I64, offsetof(brim_train_state, tally.slots)                                                         \
@@ -112,7 +150,7 @@ static const member state_members[] = {
     STATE(step, MEMBER_I64),       STATE(epoch, MEMBER_I64), STATE(epoch_step, MEMBER_I64), STATE(pending, MEMBER_BOOL),
     STATE(scheduled, MEMBER_BOOL), TALLY("run", run),        TALLY("epoch", since_epoch),   TALLY("log", since_log),
     STATE(last_loss, MEMBER_REAL), STATE(best, MEMBER_REAL), STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
-    STATE(log_bytes, MEMBER_I64),
+    STATE(log_bytes, MEMBER_I64),  STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64), STATE(stopped, MEMBER_BOOL),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 
@@ -244,6 +282,8 @@ static bool field_equals(const brim_json_value *value, const brim_field *field) 
     return brim_json_is_string(value, field->text);
   case BRIM_VALUE_INT:
     return value->kind == BRIM_JSON_INT && value->as.integer == field->integer;
+  case BRIM_VALUE_JSON:
+    return value->kind == BRIM_JSON_NULL;
   case BRIM_VALUE_BOOL:
     return value->kind == BRIM_JSON_BOOL && (value->as.integer != 0) == (field->integer != 0);
   default:
@@ -260,6 +300,8 @@ static short_text value_text(const brim_json_value *value) {
   int length = (int)(value->length < 32 ? value->length : 32);
   if (value->kind == BRIM_JSON_STRING)
     snprintf(out.text, sizeof out.text, "%.*s", length, value->as.text);
+  else if (value->kind == BRIM_JSON_NULL)
+    snprintf(out.text, sizeof out.text, "not given");
   else if (value->kind == BRIM_JSON_BOOL)
     snprintf(out.text, sizeof out.text, "%s", value->as.integer ? "true" : "false");
   else
@@ -271,6 +313,8 @@ static short_text field_short(const brim_field *field) {
   short_text out;
   if (field->kind == BRIM_VALUE_TEXT)
     snprintf(out.text, sizeof out.text, "%.32s", field->text);
+  else if (field->kind == BRIM_VALUE_JSON)
+    snprintf(out.text, sizeof out.text, "not given");
   else if (field->kind == BRIM_VALUE_BOOL)
     snprintf(out.text, sizeof out.text, "%s", field->integer ? "true" : "false");
   else
@@ -286,7 +330,7 @@ static int state_compare_options(const brim_json_document *document, const brim_
     const brim_json_value *value = brim_json_get(stored, fields[i].name);
     if (!value)
       return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing", fields[i].name);
-    if (field_equals(value, &fields[i]))
+    if (option_members[i].kind & MEMBER_FREE || field_equals(value, &fields[i]))
       continue;
     return brim_json_error(document, value, err, BRIM_E_MISMATCH,
                            "the run was begun with %s %s, now it is %s: give the same value to go on, or another output folder",

@@ -5,7 +5,8 @@
 
 /* Sums over rows since some moment. */
 typedef struct brim_tally {
-  double loss; /* summed over rows */
+  double loss;   /* summed over rows, each with its weight */
+  double weight; /* sum of these weights: the rows, but with class weights */
   uint64_t rows, tokens, slots;
 } brim_tally;
 
@@ -24,6 +25,9 @@ typedef struct brim_train_state {
   double best; uint64_t best_step;
   double seconds;            /* spent until here, earlier parts of the run included */
   uint64_t log_bytes;        /* length of log.jsonl that belongs to this state */
+  double reference;          /* best_metric at the last evaluation that patience counts as better */
+  uint64_t waited;           /* evaluations since then */
+  bool stopped;              /* patience is at its end: no further step */
 } brim_train_state;
 
 /* What a checkpoint must share with the run that goes on from it. */
@@ -38,8 +42,9 @@ typedef struct brim_train_identity {
 /* Hashes that tell a damaged checkpoint. */
 typedef struct brim_train_hashes { uint64_t values, moments; } brim_train_hashes;
 
-/* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 31 };
+/* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What was
+ * not given is null. Returns their number. */
+enum { BRIM_TRAIN_OPTION_FIELDS = 43 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */

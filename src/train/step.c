@@ -14,6 +14,7 @@ typedef struct step_sums {
   double loss; /* this rank's share of the step's mean loss, then the whole */
   uint64_t tokens, slots;
   uint32_t rows;         /* of the step, over all ranks */
+  double divisor;        /* of the loss: these rows, or the sum of their weights */
   uint64_t named[NAMED]; /* the first rows of this rank, or of its first part whose loss is not finite */
   uint64_t listed;
   bool bad; /* there is such a part */
@@ -31,7 +32,12 @@ static void note_rows(step_sums *sums, const brim_batch *part, bool bad) {
 }
 
 static int step_part(brim_trainer *t, const brim_batch *part, step_sums *sums, brim_error *err) {
-  const brim_pass pass = {.training = true, .dropout = true, .seed = t->options.seed, .optimizer_step = t->state.step + 1};
+  const brim_pass pass = {.training = true,
+                          .dropout = true,
+                          .seed = t->options.seed,
+                          .optimizer_step = t->state.step + 1,
+                          .class_weights = t->class_weights,
+                          .label_smoothing = t->options.label_smoothing};
   double loss = 0.0;
   BRIM_TRY(brim_model_forward(t->model, part, &pass, &loss, NULL, err));
   note_rows(sums, part, !isfinite(loss));
@@ -51,6 +57,7 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
       BRIM_TRY(step_part(t, part, sums, err));
   }
   sums->rows = t->supply.rows;
+  sums->divisor = t->supply.divisor;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
   return BRIM_OK;
 }
@@ -113,7 +120,8 @@ static int step_update(brim_trainer *t, const step_sums *sums, double lr, double
 }
 
 static void tally_add(brim_tally *tally, const step_sums *sums) {
-  tally->loss += sums->loss * (double)sums->rows;
+  tally->loss += sums->loss * sums->divisor;
+  tally->weight += sums->divisor;
   tally->rows += sums->rows;
   tally->tokens += sums->tokens;
   tally->slots += sums->slots;

@@ -105,7 +105,33 @@ void brim_supply_close(brim_supply *s) {
 static void begin_step(brim_supply *s, uint32_t rows) {
   s->open = true;
   s->rows = rows;
+  s->divisor = rows;
   s->tokens = s->slots = 0;
+}
+
+static double part_weight(const brim_supply *s, const brim_planned *part) {
+  double sum = 0.0;
+  for (uint32_t r = 0; r < part->count; r++) {
+    brim_sample sample;
+    brim_dataset_sample(s->dataset, part->rows[r], &sample);
+    sum += s->weights[(int32_t)sample.label];
+  }
+  return sum;
+}
+
+/* The sum of the weights of the rows of a whole step, over all its parts and ranks, before any of them is computed. 1 where that
+ * is 0: there is no loss then. */
+static double step_weight(const brim_supply *s, uint64_t step) {
+  double sum = 0.0;
+  brim_planned part;
+  for (uint64_t i = s->part, parts = brim_plan_parts(s->plan); i < parts; i++)
+    for (int32_t rank = 0; rank < s->options->group.world_size; rank++) {
+      brim_plan_part(s->plan, rank, i, &part);
+      if (part.step != step)
+        return sum > 0.0 ? sum : 1.0;
+      sum += part_weight(s, &part);
+    }
+  return sum > 0.0 ? sum : 1.0;
 }
 
 /* Counts come from the plan, which knows every rank's parts. */
@@ -113,8 +139,11 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   const brim_group *group = &s->options->group;
   brim_planned part, mine, behind = {.step = UINT64_MAX};
   brim_plan_part(s->plan, group->rank, s->part, &mine);
-  if (!s->open)
+  if (!s->open) {
     begin_step(s, mine.step_rows);
+    if (s->weights)
+      s->divisor = step_weight(s, mine.step);
+  }
   for (int32_t rank = 0; rank < group->world_size; rank++) {
     brim_plan_part(s->plan, rank, s->part, &part);
     s->tokens += (uint64_t)part.tokens, s->slots += (uint64_t)part.slots;
@@ -125,6 +154,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   s->batch->count = 0;
   if (mine.count > 0)
     BRIM_TRY(brim_batch_fill(s->batch, s->runtime, s->dataset, &mine, err));
+  s->batch->divisor = s->divisor;
   *out = s->batch;
   return BRIM_OK;
 }

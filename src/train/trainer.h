@@ -2,6 +2,7 @@
 #ifndef BRIM_TRAIN_TRAINER_H
 #define BRIM_TRAIN_TRAINER_H
 #include "train/checkpoint.h"
+#include "train/metric.h"
 #include "train/schedule.h"
 #include "train/supply.h"
 
@@ -18,7 +19,11 @@ typedef struct brim_trainer {
   brim_train_options options; /* a copy, with everything that was left open filled in */
   brim_supply supply;         /* of the training data */
   brim_survey survey;
+  brim_model_limits eval_limits; /* of the largest parts of the evaluation sets */
   uint64_t warmup;
+  double *class_weights; /* [outputs] or NULL */
+  const brim_metric *metric; /* what decides the best, of evals[metric_set] */
+  int metric_set;
   brim_eval_set *evals;
   int eval_count;
   brim_run_folder folder;

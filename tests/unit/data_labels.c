@@ -14,7 +14,7 @@ static const char *take(const char *const *labels, int count, brim_task task, co
   int status = BRIM_OK;
   brim_label_taker_init(&taker, data_runtime, task, known);
   for (int i = 0; i < count && status == BRIM_OK; i++)
-    status = brim_label_taker_add(&taker, labels[i], strlen(labels[i]), "f", i + 1, &err);
+    status = brim_label_taker_add(&taker, &(brim_label_source){labels[i], strlen(labels[i]), false, "f", i + 1}, &err);
   if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, &made, &values, &err);
   if (status == BRIM_OK) {
@@ -98,7 +98,7 @@ static void refused(void) {
      "a long label is cut between characters");
   brim_label_taker taker;
   brim_label_taker_init(&taker, data_runtime, AUTO, NULL);
-  ok_int(brim_label_taker_add(&taker, "a\0b", 3, "f", 1, NULL), BRIM_E_FORMAT, "a NUL byte in a label");
+  ok_int(brim_label_taker_add(&taker, &(brim_label_source){"a\0b", 3, false, "f", 1}, NULL), BRIM_E_FORMAT, "a NUL byte in a label");
   brim_label_taker_free(&taker);
 }
 

@@ -184,7 +184,7 @@ static double loss(check *k) {
   double value;
   const brim_loss l = {.n = SLOTS,
                        .outputs = k->first_only ? 1 : 4,
-                       .regression = k->first_only,
+                       .kind = k->first_only ? BRIM_LOSS_SQUARED_ERROR : BRIM_LOSS_CROSS_ENTROPY,
                        .logits = k->x,
                        .labels = labels,
                        .divisor = 11,

@@ -115,13 +115,13 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
   float labels[5] = {2, 0, 1, 1, 2};
   brim_loss l = {.n = 5,
                  .outputs = 3,
-                 .regression = s->types,
+                 .kind = s->types ? BRIM_LOSS_SQUARED_ERROR : BRIM_LOSS_CROSS_ENTROPY,
                  .logits = case_values(&m, &in, 15, 40),
                  .labels = labels,
                  .divisor = 8,
                  .loss = &loss,
                  .dlogits = case_fill(&m, 15, 0)};
-  if (l.regression)
+  if (s->types)
     l.outputs = 1;
   ops->loss(c, &l);
   const real value = (real)loss;

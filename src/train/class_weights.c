@@ -1,0 +1,92 @@
+/* class_weights.c: "balanced", or "NAME=X,NAME=Y". */
+#include "train/class_weights.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/number.h"
+#include "base/status.h"
+
+/* ---- balanced --------------------------------------------------------------------------------------------- */
+
+/* Rows of each class, or with each label. */
+static void count_rows(const brim_dataset *dataset, bool many, int32_t outputs, double *counts) {
+  for (uint64_t r = 0; r < brim_dataset_rows(dataset); r++) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, r, &sample);
+    for (int32_t c = 0; many && c < outputs; c++)
+      counts[c] += (double)sample.labels[c];
+    if (!many)
+      counts[(int32_t)sample.label] += 1.0;
+  }
+}
+
+static int balance(const brim_model *model, const brim_dataset *dataset, double *weights, brim_error *err) {
+  const brim_labels *labels = brim_model_labels(model);
+  bool many = labels->task == BRIM_TASK_MULTI_LABEL;
+  double rows = (double)brim_dataset_rows(dataset);
+  memset(weights, 0, (size_t)labels->count * sizeof *weights);
+  count_rows(dataset, many, labels->count, weights);
+  for (int32_t c = 0; c < labels->count; c++) {
+    if (weights[c] == 0.0)
+      return brim_error_set(err, BRIM_E_USAGE, "class_weights: no row has the class \"%s\", which cannot be balanced then",
+                            labels->names[c]);
+    if (many && weights[c] == rows)
+      return brim_error_set(err, BRIM_E_USAGE, "class_weights: every row has the label \"%s\", which cannot be balanced then",
+                            labels->names[c]);
+    weights[c] = many ? (rows - weights[c]) / weights[c] : rows / (labels->count * weights[c]);
+  }
+  return BRIM_OK;
+}
+
+/* ---- by name ---------------------------------------------------------------------------------------------- */
+
+/* "NAME=X" within [text, text + length): the name ends at the last =. */
+static int take_weight(const brim_labels *labels, const char *text, size_t length, double *weights, brim_error *err) {
+  const char *equals = memrchr(text, '=', length);
+  double value = 0.0;
+  if (!equals)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\" is not NAME=WEIGHT, and not \"balanced\"", (int)length, text);
+  size_t name = (size_t)(equals - text), rest = length - name - 1;
+  if (!brim_number_real(equals + 1, rest, &value) || !isfinite(value) || value < 0.0)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: \"%.*s\": a weight is a number of at least 0", (int)length, text);
+  int32_t class = brim_labels_find(labels, text, name);
+  if (class < 0)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: there is no class \"%.*s\" among the %d of the data", (int)name, text,
+                          (int)labels->count);
+  weights[class] = value;
+  return BRIM_OK;
+}
+
+static int read_weights(const brim_labels *labels, const char *text, double *weights, brim_error *err) {
+  double sum = 0.0;
+  for (int32_t c = 0; c < labels->count; c++)
+    weights[c] = 1.0;
+  for (const char *at = text, *end; *at; at = *end ? end + 1 : end) {
+    end = strchrnul(at, ',');
+    BRIM_TRY(take_weight(labels, at, (size_t)(end - at), weights, err));
+  }
+  for (int32_t c = 0; c < labels->count; c++)
+    sum += weights[c];
+  return sum > 0.0 ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "class_weights: all weights are 0: nothing would be learnt");
+}
+
+int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, const char *text,
+                            double **out, brim_error *err) {
+  const brim_labels *labels = brim_model_labels(model);
+  *out = NULL;
+  if (!text)
+    return BRIM_OK;
+  if (labels->task == BRIM_TASK_REGRESSION)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: this is a regression, which has no classes");
+  double *weights = brim_alloc_array(runtime, (size_t)labels->count, sizeof *weights);
+  if (!weights)
+    return BRIM_NOMEM(err);
+  int status = strcmp(text, "balanced") == 0 ? balance(model, dataset, weights, err) : read_weights(labels, text, weights, err);
+  if (status)
+    brim_release(runtime, weights);
+  else
+    *out = weights;
+  return status;
+}
