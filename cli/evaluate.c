@@ -1,5 +1,7 @@
 /* brim evaluate: how good a model is on labelled rows. */
 #include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "commands.h"
 #include "infer.h"
@@ -15,49 +17,186 @@ static const cli_option options[] = {
     {0},
 };
 
-int cli_pick_metrics(const brim_metrics *m, bool regression, cli_number out[CLI_MOST_NUMBERS]) {
-  out[0] = (cli_number){"loss", m->loss};
-  out[1] = regression ? (cli_number){"rmse", m->rmse} : (cli_number){"accuracy", m->accuracy};
-  out[2] = regression ? (cli_number){"pearson", m->pearson} : (cli_number){"f1", m->f1};
-  out[3] = regression ? (cli_number){"spearman", m->spearman} : (cli_number){"matthews", m->matthews};
-  return CLI_MOST_NUMBERS;
+/* ---- numbers ---------------------------------------------------------------------------------------------- */
+
+/* What a class is worth: precision, recall and F1, NaN where undefined. */
+typedef struct class_score {
+  uint64_t rows, predicted, hit;
+} class_score;
+
+static double ratio(double above, double below) {
+  return below > 0 ? above / below : (double)NAN;
 }
 
-static void put_metrics(brim_text *out, const brim_metrics *m, bool regression, bool json) {
-  cli_number numbers[CLI_MOST_NUMBERS];
-  int count = cli_pick_metrics(m, regression, numbers);
-  if (json) {
-    brim_text_printf(out, "{\"rows\":%llu", (unsigned long long)m->rows);
-    for (int i = 0; i < count; i++) {
+/* Of class (or label) c, from the counts of brim_confusion_count. */
+static class_score score_of(const uint64_t *counts, brim_task task, int32_t outputs, int32_t c) {
+  if (task == BRIM_TASK_MULTI_LABEL) {
+    const uint64_t *own = counts + 4 * (size_t)c;
+    return (class_score){.rows = own[2] + own[3], .predicted = own[1] + own[3], .hit = own[3]};
+  }
+  class_score score = {.hit = counts[(size_t)c * (size_t)outputs + (size_t)c]};
+  for (int32_t k = 0; k < outputs; k++) {
+    score.rows += counts[(size_t)c * (size_t)outputs + (size_t)k];
+    score.predicted += counts[(size_t)k * (size_t)outputs + (size_t)c];
+  }
+  return score;
+}
+
+typedef struct named_number {
+  const char *name;
+  double value;
+} named_number;
+
+static void numbers_of(const class_score *s, named_number out[3]) {
+  out[0] = (named_number){"precision", ratio((double)s->hit, (double)s->predicted)};
+  out[1] = (named_number){"recall", ratio((double)s->hit, (double)s->rows)};
+  out[2] = (named_number){"f1", ratio(2 * (double)s->hit, (double)(s->rows + s->predicted))};
+}
+
+/* ---- as JSON ---------------------------------------------------------------------------------------------- */
+
+static void put_matrix_json(brim_text *out, const uint64_t *counts, int32_t rows, int32_t columns) {
+  for (int32_t i = 0; i < rows; i++)
+    for (int32_t k = 0; k < columns; k++) {
+      brim_text_string(out, k ? "," : i ? "],[" : "[[");
+      brim_text_integer(out, (int64_t)counts[(size_t)i * (size_t)columns + (size_t)k]);
+    }
+  brim_text_string(out, "]]");
+}
+
+/* "classes": of each its name, rows, predicted, precision, recall and F1; then the confusion matrix. */
+static void put_classes_json(brim_text *out, const brim_labels *labels, const uint64_t *counts) {
+  bool many = labels->task == BRIM_TASK_MULTI_LABEL;
+  brim_text_string(out, ",\"classes\":[");
+  for (int32_t c = 0; c < labels->count; c++) {
+    class_score score = score_of(counts, labels->task, labels->count, c);
+    named_number numbers[3];
+    numbers_of(&score, numbers);
+    brim_text_string(out, c ? ",{\"name\":" : "{\"name\":");
+    brim_text_json_string(out, labels->names[c], strlen(labels->names[c]));
+    brim_text_printf(out, ",\"rows\":%llu,\"predicted\":%llu", (unsigned long long)score.rows,
+                     (unsigned long long)score.predicted);
+    for (int i = 0; i < 3; i++) {
       brim_text_printf(out, ",\"%s\":", numbers[i].name);
       brim_text_json_number(out, numbers[i].value);
     }
-    brim_text_printf(out, ",\"tokens\":%llu,\"seconds\":", (unsigned long long)m->tokens);
-    brim_text_json_number(out, m->seconds);
-    brim_text_string(out, "}\n");
-    return;
+    brim_text_string(out, "}");
   }
-  char rows[32];
-  brim_count_text((int64_t)m->rows, rows, sizeof rows);
-  brim_text_printf(out, "%-9s %s\n", "rows", rows);
+  brim_text_string(out, "],\"confusion\":");
+  if (!many)
+    put_matrix_json(out, counts, labels->count, labels->count);
+  for (int32_t c = 0; many && c < labels->count; c++) {
+    brim_text_string(out, c ? "," : "[");
+    put_matrix_json(out, counts + 4 * (size_t)c, 2, 2);
+  }
+  brim_text_string(out, many ? "]" : "");
+}
+
+static void put_json(brim_text *out, const brim_labels *labels, const brim_metrics *m, const uint64_t *counts) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  int count = brim_metrics_fields(labels->task, m, fields);
+  brim_text_printf(out, "{\"rows\":%llu", (unsigned long long)m->rows);
   for (int i = 0; i < count; i++) {
-    if (isfinite(numbers[i].value))
-      brim_text_printf(out, "%-9s %.4f\n", numbers[i].name, numbers[i].value);
-    else
-      brim_text_printf(out, "%-9s undefined\n", numbers[i].name);
+    brim_text_printf(out, ",\"%s\":", fields[i].name);
+    brim_text_json_number(out, fields[i].real);
+  }
+  if (counts)
+    put_classes_json(out, labels, counts);
+  brim_text_printf(out, ",\"tokens\":%llu,\"slots\":%llu,\"seconds\":", (unsigned long long)m->tokens,
+                   (unsigned long long)m->slots);
+  brim_text_json_number(out, m->seconds);
+  brim_text_string(out, "}\n");
+}
+
+/* ---- as a table ------------------------------------------------------------------------------------------- */
+
+enum { MOST_SHOWN = 12 }; /* classes of a matrix that fits a screen */
+
+/* The longest name, within reason. */
+static int name_width(const brim_labels *labels) {
+  size_t width = 5;
+  for (int32_t c = 0; c < labels->count; c++)
+    if (strlen(labels->names[c]) > width)
+      width = strlen(labels->names[c]);
+  return width < 24 ? (int)width : 24;
+}
+
+static void put_class_rows(brim_text *out, const brim_labels *labels, const uint64_t *counts, int width) {
+  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, labels->task == BRIM_TASK_MULTI_LABEL ? "label" : "class", "rows",
+                   "predicted", "precision", "recall", "f1");
+  for (int32_t c = 0; c < labels->count; c++) {
+    class_score score = score_of(counts, labels->task, labels->count, c);
+    named_number numbers[3];
+    numbers_of(&score, numbers);
+    brim_text_printf(out, "%-*.*s %9llu %9llu", width, width, labels->names[c], (unsigned long long)score.rows,
+                     (unsigned long long)score.predicted);
+    for (int i = 0; i < 3; i++)
+      if (isfinite(numbers[i].value))
+        brim_text_printf(out, " %9.4f", numbers[i].value);
+      else
+        brim_text_printf(out, " %9s", "-");
+    brim_text_string(out, "\n");
   }
 }
 
+/* Rows are what the data say, columns what the model says. */
+static void put_matrix(brim_text *out, const brim_labels *labels, const uint64_t *counts, int width) {
+  int32_t n = labels->count;
+  brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, "rows of", width, "");
+  for (int32_t c = 0; c < n; c++)
+    brim_text_printf(out, " %9.9s", labels->names[c]);
+  for (int32_t i = 0; i < n; i++) {
+    brim_text_printf(out, "\n%-*.*s", width, width, labels->names[i]);
+    for (int32_t k = 0; k < n; k++)
+      brim_text_printf(out, " %9llu", (unsigned long long)counts[(size_t)i * (size_t)n + (size_t)k]);
+  }
+  brim_text_string(out, "\n");
+}
+
+static void put_table(brim_text *out, const brim_labels *labels, const brim_metrics *m, const uint64_t *counts) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  int count = brim_metrics_fields(labels->task, m, fields);
+  char rows[32];
+  brim_count_text((int64_t)m->rows, rows, sizeof rows);
+  brim_text_printf(out, "%-9s %s\n", "rows", rows);
+  for (int i = 0; i < count; i++)
+    if (isfinite(fields[i].real))
+      brim_text_printf(out, "%-9s %.4f\n", fields[i].name, fields[i].real);
+    else
+      brim_text_printf(out, "%-9s undefined\n", fields[i].name);
+  if (!counts)
+    return;
+  put_class_rows(out, labels, counts, name_width(labels));
+  if (labels->task == BRIM_TASK_CLASSIFICATION && labels->count <= MOST_SHOWN)
+    put_matrix(out, labels, counts, name_width(labels));
+}
+
+/* ---- running ---------------------------------------------------------------------------------------------- */
+
+/* Room for brim_confusion_count; regression has none. */
+static int confusion_new(cli_call *cli, const brim_labels *labels, uint64_t **out) {
+  size_t classes = (size_t)labels->count;
+  *out = NULL;
+  if (labels->task == BRIM_TASK_REGRESSION)
+    return BRIM_OK;
+  *out = calloc(labels->task == BRIM_TASK_MULTI_LABEL ? 4 * classes : classes * classes, sizeof **out);
+  return *out ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the confusion matrix");
+}
+
 static int evaluate(cli_call *cli, cli_inference *in) {
+  const brim_labels *labels = brim_model_labels(in->model);
   brim_metrics metrics;
-  int status = brim_evaluate(cli->runtime, in->model, in->dataset, &in->options, &metrics, &cli->error);
-  if (status)
-    return status;
   brim_text out;
+  int status = confusion_new(cli, labels, &in->options.confusion);
+  if (!status)
+    status = brim_evaluate(cli->runtime, in->model, in->dataset, &in->options, &metrics, &cli->error);
   brim_text_init(&out, cli->runtime);
-  put_metrics(&out, &metrics, brim_model_task(in->model) == BRIM_TASK_REGRESSION, cli->values->json);
-  status = cli_write(cli, NULL, &out);
+  if (!status) {
+    (cli->values->json ? put_json : put_table)(&out, labels, &metrics, in->options.confusion);
+    status = cli_write(cli, NULL, &out);
+  }
   brim_text_free(&out);
+  free(in->options.confusion);
   return status;
 }
 
@@ -76,8 +215,10 @@ const cli_command cli_evaluate = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
-    .description = "Prints loss, accuracy, F1 and Matthews correlation for classes, loss, RMSE, Pearson and Spearman correlation "
-                   "for values. The loss is the mean over rows.",
+    .description = "Prints loss, accuracy, F1 and Matthews correlation for classes, with precision, recall and F1 of each and the "
+                   "confusion matrix; loss, the share of rows with every label right and F1 (micro, macro) for many labels; loss, "
+                   "RMSE, Pearson and Spearman correlation for values. The loss is the mean over rows, without class weights or "
+                   "label smoothing.",
     .options = options,
     .example = "brim evaluate --model run test.csv --json",
     .run = run,

@@ -154,17 +154,17 @@ static int write_all(cli_call *cli, const cli_job *job, const fold_sets *sets, c
 /* ---- results ---------------------------------------------------------------------------------------------- */
 
 /* Mean and standard deviation (of a sample) over the folds of number `which`. */
-static void over_folds(const brim_folds_result *result, bool regression, int which, double *mean, double *deviation) {
-  cli_number numbers[CLI_MOST_NUMBERS];
+static void over_folds(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
   double sum = 0, square = 0;
   for (int i = 0; i < result->count; i++) {
-    cli_pick_metrics(&result->folds[i].metrics, regression, numbers);
-    sum += numbers[which].value;
+    brim_metrics_fields(task, &result->folds[i].metrics, numbers);
+    sum += numbers[which].real;
   }
   *mean = sum / result->count;
   for (int i = 0; i < result->count; i++) {
-    cli_pick_metrics(&result->folds[i].metrics, regression, numbers);
-    square += (numbers[which].value - *mean) * (numbers[which].value - *mean);
+    brim_metrics_fields(task, &result->folds[i].metrics, numbers);
+    square += (numbers[which].real - *mean) * (numbers[which].real - *mean);
   }
   *deviation = sqrt(square / (result->count - 1));
 }
@@ -174,29 +174,29 @@ static void put_number_json(brim_text *out, bool first, const char *name, double
   brim_text_json_number(out, value);
 }
 
-static void put_metrics_json(brim_text *out, const brim_metrics *metrics, bool regression) {
-  cli_number numbers[CLI_MOST_NUMBERS];
-  int count = cli_pick_metrics(metrics, regression, numbers);
+static void put_metrics_json(brim_text *out, const brim_metrics *metrics, brim_task task) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
+  int count = brim_metrics_fields(task, metrics, numbers);
   for (int i = 0; i < count; i++)
-    put_number_json(out, i == 0, numbers[i].name, numbers[i].value);
+    put_number_json(out, i == 0, numbers[i].name, numbers[i].real);
   brim_text_string(out, "}");
 }
 
-static void put_spread_json(brim_text *out, const brim_folds_result *result, bool regression) {
-  cli_number numbers[CLI_MOST_NUMBERS];
-  int count = cli_pick_metrics(&result->metrics, regression, numbers);
+static void put_spread_json(brim_text *out, const brim_folds_result *result, brim_task task) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
+  int count = brim_metrics_fields(task, &result->metrics, numbers);
   for (int spread = 0; spread < 2; spread++) {
     brim_text_printf(out, ",\"%s\":", spread ? "deviation" : "mean");
     for (int i = 0; i < count; i++) {
       double values[2];
-      over_folds(result, regression, i, &values[0], &values[1]);
+      over_folds(result, task, i, &values[0], &values[1]);
       put_number_json(out, i == 0, numbers[i].name, values[spread]);
     }
     brim_text_string(out, "}");
   }
 }
 
-static void put_json(brim_text *out, const brim_folds_result *result, bool regression) {
+static void put_json(brim_text *out, const brim_folds_result *result, brim_task task) {
   for (int i = 0; i < result->count; i++) {
     const brim_fold_result *f = &result->folds[i];
     brim_text_printf(out, "%s{\"fold\":%d,\"train_rows\":%llu,\"valid_rows\":%llu,\"steps\":%llu,\"tokens\":%llu,\"seconds\":",
@@ -206,20 +206,20 @@ static void put_json(brim_text *out, const brim_folds_result *result, bool regre
     brim_text_string(out, ",\"train_loss\":");
     brim_text_json_number(out, f->run.loss);
     brim_text_string(out, ",\"valid\":");
-    put_metrics_json(out, &f->metrics, regression);
+    put_metrics_json(out, &f->metrics, task);
     brim_text_string(out, "}");
   }
   brim_text_string(out, "]");
-  put_spread_json(out, result, regression);
+  put_spread_json(out, result, task);
   brim_text_printf(out, ",\"out_of_fold\":{\"rows\":%llu,\"metrics\":", (unsigned long long)result->metrics.rows);
-  put_metrics_json(out, &result->metrics, regression);
+  put_metrics_json(out, &result->metrics, task);
   brim_text_string(out, "},\"averages\":[");
   for (int i = 0; i < result->average_count; i++) {
     brim_text_string(out, i ? ",{\"name\":" : "{\"name\":");
     brim_text_json_string(out, result->averages[i].name, strlen(result->averages[i].name));
     brim_text_string(out, ",\"metrics\":");
     if (result->averages[i].evaluated)
-      put_metrics_json(out, &result->averages[i].metrics, regression);
+      put_metrics_json(out, &result->averages[i].metrics, task);
     else
       brim_text_string(out, "null");
     brim_text_string(out, "}");
@@ -227,7 +227,7 @@ static void put_json(brim_text *out, const brim_folds_result *result, bool regre
   brim_text_string(out, "]}\n");
 }
 
-enum { COLUMNS = 4 + CLI_MOST_NUMBERS };
+enum { COLUMNS = 4 + BRIM_METRIC_FIELDS };
 
 /* Rows of the result's table, growing. */
 typedef struct fold_table {
@@ -250,46 +250,46 @@ static void add_row(fold_table *table, const char *name, const brim_fold_result 
 }
 
 static void add_metrics(fold_table *table, const char *name, const brim_fold_result *fold, const brim_metrics *metrics,
-                        bool regression) {
-  cli_number numbers[CLI_MOST_NUMBERS];
-  double values[CLI_MOST_NUMBERS];
-  int count = cli_pick_metrics(metrics, regression, numbers);
+                        brim_task task) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
+  double values[BRIM_METRIC_FIELDS];
+  int count = brim_metrics_fields(task, metrics, numbers);
   for (int i = 0; i < count; i++)
-    values[i] = numbers[i].value;
+    values[i] = numbers[i].real;
   add_row(table, name, fold, metrics->rows, values, count);
 }
 
-static void fill_table(fold_table *table, const brim_folds_result *result, bool regression) {
-  double mean[CLI_MOST_NUMBERS], deviation[CLI_MOST_NUMBERS];
+static void fill_table(fold_table *table, const brim_folds_result *result, brim_task task) {
+  double mean[BRIM_METRIC_FIELDS], deviation[BRIM_METRIC_FIELDS];
   char name[80];
   for (int i = 0; i < result->count; i++) {
     snprintf(name, sizeof name, "%d", i);
-    add_metrics(table, name, &result->folds[i], &result->folds[i].metrics, regression);
+    add_metrics(table, name, &result->folds[i], &result->folds[i].metrics, task);
   }
-  for (int i = 0; i < CLI_MOST_NUMBERS; i++)
-    over_folds(result, regression, i, &mean[i], &deviation[i]);
-  add_row(table, "mean", NULL, 0, mean, CLI_MOST_NUMBERS);
-  add_row(table, "deviation", NULL, 0, deviation, CLI_MOST_NUMBERS);
-  add_metrics(table, "out of fold", NULL, &result->metrics, regression);
+  for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+    over_folds(result, task, i, &mean[i], &deviation[i]);
+  add_row(table, "mean", NULL, 0, mean, BRIM_METRIC_FIELDS);
+  add_row(table, "deviation", NULL, 0, deviation, BRIM_METRIC_FIELDS);
+  add_metrics(table, "out of fold", NULL, &result->metrics, task);
   for (int i = 0; i < result->average_count; i++)
     if (result->averages[i].evaluated) {
       snprintf(name, sizeof name, "%.60s, averaged", result->averages[i].name);
-      add_metrics(table, name, NULL, &result->averages[i].metrics, regression);
+      add_metrics(table, name, NULL, &result->averages[i].metrics, task);
     }
 }
 
-static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *result, bool regression) {
+static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *result, brim_task task) {
   size_t most = (size_t)(result->count + 3 + result->average_count);
   fold_table table = {.cells = calloc(most, sizeof *table.cells)};
   const char **cells = calloc(most * COLUMNS, sizeof *cells);
   brim_column columns[COLUMNS] = {{"fold", false}, {"train rows", true}, {"valid rows", true}, {"time", true}};
-  cli_number numbers[CLI_MOST_NUMBERS];
+  brim_field numbers[BRIM_METRIC_FIELDS];
   int status = table.cells && cells ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the table");
   if (!status) {
-    cli_pick_metrics(&result->metrics, regression, numbers);
-    for (int i = 0; i < CLI_MOST_NUMBERS; i++)
+    brim_metrics_fields(task, &result->metrics, numbers);
+    for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
       columns[4 + i] = (brim_column){numbers[i].name, true};
-    fill_table(&table, result, regression);
+    fill_table(&table, result, task);
     for (int i = 0; i < table.count * COLUMNS; i++)
       cells[i] = table.cells[i / COLUMNS][i % COLUMNS];
     brim_table_text(out, columns, COLUMNS, cells, table.count);
@@ -302,18 +302,18 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
 }
 
 static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const brim_folds_result *result) {
-  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
+  brim_task task = brim_model_task(job->model);
   char path[4096];
   brim_text json, table;
   brim_text_init(&json, cli->runtime);
   brim_text_init(&table, cli->runtime);
-  put_json(&json, result, regression);
+  put_json(&json, result, task);
   run_path(cli, "folds", ".json", path, sizeof path);
   int status = write_all(cli, job, sets, result);
   if (!status)
     status = cli_write(cli, path, &json);
   if (!status)
-    status = put_table(cli, &table, result, regression);
+    status = put_table(cli, &table, result, task);
   if (!status)
     status = cli_write(cli, NULL, cli->values->json ? &json : &table);
   brim_text_free(&json);

@@ -21,14 +21,6 @@ void cli_inference_close(cli_inference *in);
 /* {"index":..,"label":..,"scores":[..]} and a line end. scores: room for one row (predict.c). */
 void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores);
 
-typedef struct cli_number {
-  const char *name;
-  double value;
-} cli_number;
-enum { CLI_MOST_NUMBERS = 4 };
-/* The metrics that fit the task, loss first; how many (evaluate.c). */
-int cli_pick_metrics(const brim_metrics *metrics, bool regression, cli_number out[CLI_MOST_NUMBERS]);
-
 #define CLI_OPTIONS_INFER                                                                                                        \
   TEXT("model", model, "RUN", .letter = 'm', .required = true,                                                                   \
        .help = "folder that `brim train` or Hugging Face transformers wrote"),                                                   \

@@ -365,13 +365,13 @@ static int decide_list(brim_label_taker *taker, const brim_label_source *source,
     taker->lists = *list;
   if (taker->known && taker->known->task == BRIM_TASK_REGRESSION)
     taker->width = (size_t)taker->known->count;
-  if (source->list && !*list)
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "the label is a list, but classification has one class a row: choose the task multi-label");
   if (!taker->task_given && taker->lists != source->list)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
                          taker->lists ? "the label is no list, but the first one is: correct the labels"
                                       : "the label is a list, but the first one is not: correct the labels");
+  if (source->list && !*list)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                         "the label is a list, but classification has one class a row: choose the task multi-label");
   *list |= taker->lists;
   return BRIM_OK;
 }

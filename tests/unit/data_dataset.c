@@ -240,7 +240,12 @@ static void json(void) {
       {"[{\"ids\":[4000000000]}]", "!5 b.json: line 1, byte 9: a token id is an integer from 0 up\n"},
       {"[{\"ids\":[1],\"type_ids\":[0,0]}]", "!5 b.json: line 1, byte 23: 2 type_ids for 1 ids\n"},
       {"[{\"ids\":[1],\"type_ids\":[256]}]", "!5 b.json: line 1, byte 24: a type id is an integer from 0 to 255\n"},
-      {"[{\"ids\":[1],\"label\":\"x\"}]", "!5 b.json: line 1, byte 20: \"label\" is a class id or a number, not a string\n"},
+      {"[{\"ids\":[1],\"label\":\"x\"}]", "!5 b.json: line 1, byte 20: \"label\" is a class id or a number, or a list of them, not a string\n"},
+      {"[{\"ids\":[1],\"label\":[]}]", "!5 b.json: line 1, byte 20: \"label\" lists at least one number, as many in every row\n"},
+      {"[{\"ids\":[1],\"label\":[1,0]},{\"ids\":[1],\"label\":[1]}]",
+       "!5 b.json: line 1, byte 46: \"label\" lists at least one number, as many in every row\n"},
+      {"[{\"ids\":[1],\"label\":[1,0]},{\"ids\":[1],\"label\":1}]",
+       "!5 b.json: line 1, byte 46: the first row's \"label\" is a list, this row's is not\n"},
       {"[{\"ids\":[1],\"label\":1e300}]", "!5 b.json: line 1, byte 20: the label is too large\n"},
   };
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

@@ -4,8 +4,22 @@
 #include "base/memory.h"
 #include "data_case.h"
 
+/* With `lists`: "a,b" stands for a list of two, "" for an empty one, and "=a" for a label that is no list. */
+static int add_row(brim_label_taker *taker, const char *text, bool lists, int line, brim_error *err) {
+  char items[256];
+  brim_label_source label = {text, strlen(text), false, "f", line};
+  if (lists && *text == '=') {
+    label.text++, label.length--;
+  } else if (lists) {
+    label = (brim_label_source){items, label.length ? label.length + 1 : 0, true, "f", line};
+    for (size_t i = 0; i < label.length; i++)
+      items[i] = (char)(text[i] == ',' ? 0 : text[i]);
+  }
+  return brim_label_taker_add(taker, &label, err);
+}
+
 /* "task count integers [names] values" or "!code message" of some labels, one a line of the file "f". */
-static const char *take(const char *const *labels, int count, brim_task task, const brim_labels *known) {
+static const char *take_rows(const char *const *labels, int count, bool lists, brim_task task, const brim_labels *known) {
   static char out[2048];
   brim_label_taker taker;
   brim_labels made = {0};
@@ -14,17 +28,19 @@ static const char *take(const char *const *labels, int count, brim_task task, co
   int status = BRIM_OK;
   brim_label_taker_init(&taker, data_runtime, task, known);
   for (int i = 0; i < count && status == BRIM_OK; i++)
-    status = brim_label_taker_add(&taker, &(brim_label_source){labels[i], strlen(labels[i]), false, "f", i + 1}, &err);
+    status = add_row(&taker, labels[i], lists, i + 1, &err);
   if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, &made, &values, &err);
   if (status == BRIM_OK) {
-    int at = snprintf(out, sizeof out, "%s%s", made.task == BRIM_TASK_REGRESSION ? "regression" : "classes",
-                      made.integers ? " integers" : "");
+    const char *const names[] = {
+        [BRIM_TASK_CLASSIFICATION] = "classes", [BRIM_TASK_REGRESSION] = "regression", [BRIM_TASK_MULTI_LABEL] = "many"};
+    int at = snprintf(out, sizeof out, "%s%s", names[made.task], made.integers ? " integers" : "");
     for (int32_t i = 0; made.names && i < made.count; i++)
       at += snprintf(out + at, sizeof out - (size_t)at, " %s", made.names[i]);
     at += snprintf(out + at, sizeof out - (size_t)at, ":");
-    for (int i = 0; i < count; i++)
-      at += snprintf(out + at, sizeof out - (size_t)at, " %g", (double)values[i]);
+    const int width = brim_labels_width(&made);
+    for (int i = 0; i < count * width; i++)
+      at += snprintf(out + at, sizeof out - (size_t)at, "%s%g", i % width ? "|" : " ", (double)values[i]);
   } else {
     char words[1200];
     brim_error_text(&err, words, sizeof words);
@@ -36,6 +52,13 @@ static const char *take(const char *const *labels, int count, brim_task task, co
   return out;
 }
 
+static const char *take(const char *const *labels, int count, brim_task task, const brim_labels *known) {
+  return take_rows(labels, count, false, task, known);
+}
+
+#define LISTS(task, known, ...)                                                                                                  \
+  take_rows((const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)), true, task,  \
+            known)
 #define TAKE(task, known, ...)                                                                                                   \
   take((const char *const[]){__VA_ARGS__}, (int)(sizeof((const char *const[]){__VA_ARGS__}) / sizeof(char *)), task, known)
 #define AUTO     BRIM_TASK_AUTO
@@ -147,8 +170,44 @@ static void known(void) {
   brim_labels_free(NULL);
 }
 
+#define MANY BRIM_TASK_MULTI_LABEL
+
+static void lists(void) {
+  ok_string(LISTS(AUTO, NULL, "b,a", "", "c", "a,a"), "many a b c: 1|1|0 0|0|0 0|0|1 1|0|0", "lists of strings");
+  ok_string(LISTS(AUTO, NULL, "", "2,0", "1"), "many integers 0 1 2: 0|0|0 1|0|1 0|1|0", "lists of integers, the first empty");
+  ok_string(LISTS(AUTO, NULL, "10,9", "-1"), "many -1 9 10: 0|1|1 1|0|0", "by value, not by text");
+  ok_string(LISTS(AUTO, NULL, "0.5,1.0", "2.5,-1.5"), "regression: 0.5|1 2.5|-1.5", "lists of decimals are values");
+  ok_string(TAKE(MANY, NULL, "b|a", "", "c", " a | b "), "many a b c: 1|1|0 0|0|0 0|0|1 1|1|0", "a|b with a task");
+  ok_string(TAKE(AUTO, NULL, "b|a", "c"), "classes b|a c: 0 1", "without one a|b is a class");
+  ok_string(TAKE(REGRESS, NULL, "1|2.5", "3|4"), "regression: 1|2.5 3|4", "values with a task");
+  ok_string(LISTS(AUTO, NULL, "a", "=b"), "!5 f: line 2: the label is no list, but the first one is: correct the labels", "no list");
+  ok_string(LISTS(AUTO, NULL, "=b", "a"), "!5 f: line 2: the label is a list, but the first one is not: correct the labels", "a list");
+  ok_string(LISTS(AUTO, NULL, "1", "x"),
+            "!5 f: line 2: label \"x\" is not a number, but the first label, \"1\" (f line 1), is an integer: choose the task, "
+            "classification or regression, or correct the labels",
+            "a mixture");
+  ok_string(LISTS(CLASSIFY, NULL, "a"),
+            "!5 f: line 1: the label is a list, but classification has one class a row: choose the task multi-label", "a list");
+  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: a label of this list is empty: a|b has two", "an empty item");
+  ok_string(TAKE(MANY, NULL, "", ""), "!5 no row has a label: there is nothing to learn", "no labels at all");
+  ok_string(LISTS(AUTO, NULL, "0.5,1.5", "2.5"),
+            "!5 f: line 2: the label has 1 values where 2 are due: every row of a regression has as many", "too few values");
+  brim_labels known = {0}, two = {0};
+  const char *names[] = {"x", "y", "1"};
+  if (brim_labels_make(data_runtime, MANY, names, 3, &known, NULL) || brim_labels_make(data_runtime, REGRESS, NULL, 2, &two, NULL))
+    abort();
+  ok_string(TAKE(AUTO, &known, "y", "x|01|y", ""), "many x y 1: 0|1|0 1|1|1 0|0|0", "a known mapping");
+  ok_string(LISTS(AUTO, &known, "y,x", "=1"), "many x y 1: 1|1|0 0|0|1", "lists for it, and a bare label");
+  ok_string(TAKE(AUTO, &known, "x|z"), "!7 f: line 1: label \"z\" is not among the 3 known labels: x, y, 1", "an unknown label");
+  ok_string(LISTS(AUTO, &two, "1,2", "3.5,4"), "regression: 1|2 3.5|4", "known values");
+  ok_string(LISTS(AUTO, &two, "1,2,3"),
+            "!5 f: line 1: the label has 3 values where 2 are due: every row of a regression has as many", "too many values");
+  brim_labels_free(&known);
+}
+
 int main(void) {
   data_start(1);
+  lists();
   inference();
   tasks();
   refused();

@@ -68,6 +68,21 @@ static void check_labels(void) {
     case_stop("given", &err);
   ok(c.labels.count == 2 && strcmp(c.labels.names[0], "neg") == 0, "the data's labels come before the file's");
   brim_config_free(&c);
+  const struct {
+    const char *json;
+    brim_task task;
+    int32_t count;
+  } tasks[] = {{"{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\",\"num_labels\":3}", BRIM_TASK_MULTI_LABEL, 3},
+               {"{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\",\"num_labels\":1}", BRIM_TASK_MULTI_LABEL, 1},
+               {"{\"model_type\":\"bert\",\"problem_type\":\"regression\",\"num_labels\":3}", BRIM_TASK_REGRESSION, 3},
+               {"{\"model_type\":\"bert\",\"problem_type\":\"regression\"}", BRIM_TASK_REGRESSION, 2},
+               {"{\"model_type\":\"bert\",\"num_labels\":1}", BRIM_TASK_REGRESSION, 1}};
+  for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
+    if (load(tasks[i].json, NULL, &c, &err))
+      case_stop("tasks", &err);
+    ok(c.labels.task == tasks[i].task && c.labels.count == tasks[i].count, "the task of %s", tasks[i].json);
+    brim_config_free(&c);
+  }
   const brim_labels single = {.task = BRIM_TASK_CLASSIFICATION, .count = 1, .names = names};
   ok(load("{\"model_type\":\"bert\"}", &single, &c, &err) == BRIM_E_MISMATCH, "a single class is refused");
 }
@@ -97,8 +112,7 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"roberta\",\"max_position_embeddings\":2}", BRIM_E_FORMAT, "positions");
   check_refused("{\"model_type\":\"bert\",\"is_decoder\":true}", BRIM_E_UNSUPPORTED, "decoder");
   check_refused("{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}", BRIM_E_UNSUPPORTED, "absolute");
-  check_refused("{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\"}", BRIM_E_UNSUPPORTED, "problem_type");
-  check_refused("{\"model_type\":\"bert\",\"problem_type\":\"regression\"}", BRIM_E_UNSUPPORTED, "regression");
+  check_refused("{\"model_type\":\"bert\",\"problem_type\":\"token_classification\"}", BRIM_E_UNSUPPORTED, "problem_type");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"2\":\"b\"}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"00\":\"b\"}}", BRIM_E_FORMAT, "id2label");

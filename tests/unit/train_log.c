@@ -101,7 +101,7 @@ static const brim_train_state sample = {.step = 427,
                                         .log_bytes = 123456};
 
 static bool same_tally(const brim_tally *a, const brim_tally *b) {
-  return a->loss == b->loss && a->rows == b->rows && a->tokens == b->tokens && a->slots == b->slots;
+  return a->loss == b->loss && a->weight == b->weight && a->rows == b->rows && a->tokens == b->tokens && a->slots == b->slots;
 }
 
 static void state_round_trip(const char *path) {
@@ -157,10 +157,13 @@ static void state_differences(const char *path) {
   DIFFERS(plan.drop_last, true, "begun with drop_last false");
   DIFFERS(plan.oversize, BRIM_OVERSIZE_ALONE, "begun with oversize error");
   DIFFERS(plan.seed, 43, "begun with plan_seed 42");
-  DIFFERS(plan.max_length, 128, "begun with max_length 0");
+  DIFFERS(plan.max_length, 128, "max_length not given");
   DIFFERS(seed, 43, "begun with seed");
+  DIFFERS(class_weights, "balanced", "class_weights not given");
+  DIFFERS(label_smoothing, 0.1, "label_smoothing 0");
+  DIFFERS(patience, 3, "patience not given");
   DIFFERS(epochs, 2.0, "begun with epochs 1");
-  DIFFERS(max_steps, 9, "begun with max_steps 0");
+  DIFFERS(max_steps, 9, "max_steps not given");
   DIFFERS(best_metric, "loss", "begun with best_metric accuracy");
   brim_train_options options = state_options();
   brim_train_identity identity = identity_of(&options);
