@@ -73,7 +73,8 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
                                .label_column = values->label_column,
                                .need_label = need_label,
                                .min_chars = values->min_chars,
-                               .where = cli->where};
+                               .where = cli->where,
+                               .skip_damaged = values->skip_damaged};
   int status = part_where(cli);
   out->where_count = cli->where_count;
   return status;

@@ -50,6 +50,7 @@ typedef struct cli_values {
   const char *text_column, *pair_column, *label_column, *format, *quote, *cache;
   bool no_header;
   int64_t min_chars, records;
+  bool skip_damaged;
   cli_list train, eval, test, where, labels;
   bool stream;
   int64_t shuffle_window, prefetch;

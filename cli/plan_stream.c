@@ -27,8 +27,8 @@ static void put_summary_json(brim_text *out, const totals *t, const brim_feed *f
   brim_text_printf(out, "{\"summary\":{\"batches\":%llu,\"rows\":%llu,\"tokens\":%lld,\"slots\":%lld,\"padding\":",
                    (unsigned long long)t->batches, (unsigned long long)t->rows, (long long)t->tokens, (long long)t->slots);
   brim_text_json_number(out, padding_share(t));
-  brim_text_printf(out, ",\"read\":%llu,\"excluded\":%llu,\"dropped\":%llu,\"truncated\":%llu,\"lost\":%llu,\"files\":[",
-                   (unsigned long long)l->rows_read, (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_dropped,
+  brim_text_printf(out, ",\"read\":%llu,\"excluded\":%llu,\"damaged\":%llu,\"dropped\":%llu,\"truncated\":%llu,\"lost\":%llu,\"files\":[",
+                   (unsigned long long)l->rows_read, (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_damaged, (unsigned long long)l->rows_dropped,
                    (unsigned long long)l->rows_truncated, (unsigned long long)l->tokens_lost);
   for (int64_t i = 0; i < brim_feed_file_count(feed); i++) {
     const char *name = brim_feed_file_name(feed, i);
@@ -79,6 +79,7 @@ static int write_epoch(cli_call *cli, brim_feed *feed, brim_file *file) {
   brim_text_init(&out, cli->runtime);
   int status = write_batches(cli, feed, file, &t, &out);
   brim_feed_tell(feed, &ledger);
+  cli_note_damage(cli, feed);
   if (!status && cli->values->jsonl)
     put_summary_json(&out, &t, feed, &ledger);
   else if (!status)

@@ -37,7 +37,9 @@
 #define CLI_OPTIONS_SELECTION                                                                                                    \
   INTEGER("min-chars", min_chars, "N", 0, CLI_MANY, .fallback = "0",                                                             \
           .help = "leave out rows whose text has fewer characters, blanks around it not counted"),                               \
-      LIST("where", where, "COLUMN=VALUE", .help = "read only rows whose column has that value; all of several must hold")
+      LIST("where", where, "COLUMN=VALUE", .help = "read only rows whose column has that value; all of several must hold"),      \
+      FLAG("skip-damaged", skip_damaged,                                                                                         \
+           .help = "leave out rows, and the rest of files, that cannot be read, and say so, instead of stopping")
 
 #define CLI_OPTIONS_COLUMNS                                                                                                      \
   HEADING("Data files"),                                                                                                         \

@@ -29,6 +29,19 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
   return BRIM_OK;
 }
 
+void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
+  brim_feed_ledger ledger;
+  uint64_t listed;
+  char count[32];
+  const brim_exclusion *damage = brim_feed_damage(feed, &listed);
+  brim_feed_tell(feed, &ledger);
+  if (!ledger.rows_damaged)
+    return;
+  brim_count_text((int64_t)ledger.rows_damaged, count, sizeof count);
+  cli_note(cli, "epoch %llu: %s damaged place%s left out%s%s", (unsigned long long)ledger.epoch, count,
+           ledger.rows_damaged == 1 ? "" : "s", listed ? ", the first: " : "", listed ? damage[0].reason : "");
+}
+
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {
   const cli_list *names = &cli->values->labels;
   brim_source_options source;

@@ -160,6 +160,8 @@ static int train(cli_call *cli, cli_job *job) {
                      : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
                                   &job->options, &result, &cli->error);
   cli_views_close(cli, !status || result.interrupted);
+  if (job->feed)
+    cli_note_damage(cli, job->feed);
   if (status == BRIM_E_CANCELLED && result.interrupted)
     snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", cli->values->output);
   if (status)

@@ -46,7 +46,14 @@ typedef struct brim_source_options {
   const brim_where *where;   /* [where_count]: rows for which one of them does not hold are excluded */
   int where_count;
   int64_t max_record;        /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
+  bool skip_damaged;         /* what cannot be read is left out and named among the excluded rows, not an error. See below */
 } brim_source_options;
+
+/* Damage, with skip_damaged: a record that is whole but makes no sense (a ragged row, text that is not UTF-8, broken JSON) is left
+ * out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed, a record
+ * longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole records
+ * before the damage are kept, the one that it cuts is not. gzip tells a wrong checksum only at the end of a member: the rows of that
+ * member are kept then, and the damage counts behind them. A missing file or value is an error still. */
 
 /* One record; pointers are borrowed until the next call on the reader, `file` until close. */
 typedef struct brim_record {
@@ -60,12 +67,14 @@ typedef struct brim_record {
   int64_t line;                            /* 1-based line where the record begins in its file */
   int64_t byte;                            /* offset where it begins, uncompressed */
   const char *file;
+  const char *damage;                      /* what a feed gets in place of a damaged row: why, and no text; NULL elsewhere */
 } brim_record;
 
-/* A row that min_chars or where left out, and why: one line such as "fewer than 3 characters". */
+/* A row that min_chars, where or skip_damaged left out, and why: one line such as "fewer than 3 characters". */
 typedef struct brim_exclusion {
   uint64_t row; int64_t line;
   const char *file, *reason;
+  bool damaged;
 } brim_exclusion;
 
 /* Where a reader stands: what a saved state holds. */
@@ -86,7 +95,7 @@ BRIM_API int brim_reader_next(brim_reader *reader, brim_record *record, brim_err
 BRIM_API void brim_reader_close(brim_reader *reader);
 /* Bytes of input consumed and in total (compressed size; total 0 if unknown): for progress. */
 BRIM_API void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total);
-/* The rows left out so far, in order; borrowed until the next call on the reader. */
+/* The rows left out so far, damaged ones too, in order; borrowed until the next call on the reader. */
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
 /* tell gives the place of the next record; seek goes to a place that tell gave on the same files (gz and zst are read up to it).
  * Seek forgets the exclusions. Standard input cannot go backwards. */
@@ -130,6 +139,7 @@ typedef struct brim_encoded {      /* borrowed until the next call; `file` until
   int64_t file_number; uint64_t file_row;
   bool pair;
   const char *label; size_t label_length; bool label_is_string, label_is_list;
+  const char *damage;              /* as in brim_record */
 } brim_encoded;
 BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
                               const brim_encode_options *options, brim_encoder **out, brim_error *err) BRIM_CHECK;

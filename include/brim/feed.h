@@ -25,12 +25,13 @@ typedef struct brim_feed_options {
   int32_t prefetch;           /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
 } brim_feed_options;
 
-/* What happened in an epoch, up to the present batch. Conservation: rows_read = rows_excluded + rows_yielded + rows_dropped +
- * rows_waiting. Counts are over all ranks. */
+/* What happened in an epoch, up to the present batch. Conservation: rows_read = rows_excluded + rows_damaged + rows_yielded +
+ * rows_dropped + rows_waiting. Counts are over all ranks. */
 typedef struct brim_feed_ledger {
   uint64_t epoch;
   uint64_t rows_read;      /* of the shards, up to the end of the present window */
   uint64_t rows_excluded;  /* by min_chars and where */
+  uint64_t rows_damaged;   /* with source.skip_damaged; one for the rest of a file too. See brim_feed_damage */
   uint64_t rows_yielded;
   uint64_t rows_dropped;   /* by drop_last, at the end of the epoch */
   uint64_t rows_waiting;   /* read, for later batches of the epoch */
@@ -42,7 +43,7 @@ typedef struct brim_feed_ledger {
 /* Batches of one rank. Shards (plain, gz or zst files, globs, folders; no standard input) come in an order shuffled by (seed,
  * epoch), except with BRIM_SEQUENTIAL. Rows are taken `window` at a time, and the plan options compose each window anew; what fills
  * no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An epoch never shares a batch
- * with another. A damaged shard is an error with file and byte, in its turn. */
+ * with another. A damaged shard is an error with file and byte, in its turn, unless source.skip_damaged passes over it. */
 typedef struct brim_feed brim_feed;
 BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                             const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;
@@ -77,6 +78,9 @@ BRIM_API int brim_feed_restore(brim_feed *feed, const char *state, size_t length
 BRIM_API void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out);
 /* Of the last epoch that came to its end; false if there is none since open or restore. */
 BRIM_API bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out);
+/* The damaged rows of the present epoch, in order, up to the present window and since open or restore: at most 1,000, of *count.
+ * `row` is as in a batch. Borrowed until the next call. */
+BRIM_API const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count);
 /* About the most bytes that windows take: (prefetch + 2) * window rows of max_length tokens, and their plans. 0: without
  * max_length there is no bound. */
 BRIM_API uint64_t brim_feed_memory(const brim_feed *feed);

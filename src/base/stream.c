@@ -16,7 +16,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { INPUT = 1 << 16, WINDOW = 1 << 17 };
+enum { INPUT = 1 << 16, WINDOW = 1 << 17, ZSTD_BEGIN = 5 /* the least that begins a frame */ };
 typedef enum kind { PLAIN, GZIP, ZSTD } kind;
 
 struct brim_stream {
@@ -28,6 +28,7 @@ struct brim_stream {
   int status; /* of the first read that failed: it fails again and again, until a seek begins anew */
   brim_error error;
   bool between;           /* compressed: between two members or frames, where the file may end */
+  size_t hint;            /* zstd: bytes up to the end of the next block; 0: a frame begins */
   int64_t size, consumed; /* of the file as it is on disk */
   int64_t offset, lines;
   char *input; /* compressed bytes: [input_at, input_used) */
@@ -131,8 +132,8 @@ static int fill_gzip(brim_stream *s, char *to, size_t size, size_t *got, brim_er
     if (result == Z_STREAM_END) {
       s->between = true;
       inflateReset(&s->z);
-    } else if (result != Z_OK && result != Z_BUF_ERROR) {
-      return damaged(s, err, "the gzip data is damaged here");
+    } else if (result != Z_OK && result != Z_BUF_ERROR && s->z.avail_out == room) {
+      return damaged(s, err, "the gzip data is damaged here"); /* with bytes before it, at the next call */
     }
   }
   *got = room - s->z.avail_out;
@@ -152,7 +153,10 @@ static int fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_er
   ZSTD_outBuffer out = {to, size, 0};
   while (out.pos == 0) {
     BRIM_TRY(fill_input(s, err));
-    ZSTD_inBuffer in = {s->input + s->input_at, s->input_used - s->input_at, 0};
+    size_t have = s->input_used - s->input_at;
+    /* One block at a time: what comes before a damaged one is then given out, however the calls fall. */
+    size_t due = s->hint ? s->hint : ZSTD_BEGIN;
+    ZSTD_inBuffer in = {s->input + s->input_at, due < have ? due : have, 0};
     bool at_end = in.size == 0;
     if (at_end && s->between)
       break;
@@ -162,6 +166,7 @@ static int fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_er
     if (ZSTD_isError(result))
       return fail_zstd(s, ZSTD_getErrorCode(result), err);
     s->between = result == 0;
+    s->hint = result;
     if (at_end && !s->between && out.pos == 0)
       return damaged(s, err, "the zstd data ends too soon: the file was cut");
   }
@@ -236,6 +241,18 @@ int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *l
 void brim_stream_consume(brim_stream *s, size_t length) {
   s->at += length;
   s->offset += (int64_t)length;
+}
+
+bool brim_stream_salvage(brim_stream *s) {
+  if (s->status != BRIM_E_FORMAT)
+    return false;
+  s->status = BRIM_OK;
+  s->ended = true;
+  return true;
+}
+
+bool brim_stream_ends_open(const brim_stream *s) {
+  return s->ended && s->at == s->used && s->used > 0 && s->window[s->used - 1] != '\n';
 }
 
 int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *length, brim_error *err) {
@@ -382,7 +399,7 @@ static int rewind_stream(brim_stream *s, brim_error *err) {
     inflateReset(&s->z);
   if (s->zstd)
     ZSTD_DCtx_reset(s->zstd, ZSTD_reset_session_only);
-  s->at = s->used = s->input_at = 0;
+  s->at = s->used = s->input_at = s->hint = 0;
   s->offset = s->consumed = 0;
   s->ended = false;
   s->status = BRIM_OK;

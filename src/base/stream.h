@@ -27,6 +27,12 @@ int brim_stream_line(brim_stream *stream, size_t limit, const char **line, size_
  * Past the end is BRIM_E_MISMATCH. */
 int brim_stream_seek(brim_stream *stream, int64_t offset, brim_error *err) BRIM_CHECK;
 
+/* Behind a failure of damaged or cut compressed data: what was decompressed before it, a pure function of the file, can be read as if
+ * the stream ended there. False if that is not how the stream failed. */
+bool brim_stream_salvage(brim_stream *stream);
+/* All is read, and the last byte is not a line end. */
+bool brim_stream_ends_open(const brim_stream *stream);
+
 const char *brim_stream_name(const brim_stream *stream);
 int64_t brim_stream_offset(const brim_stream *stream);      /* of the first unread byte */
 int64_t brim_stream_line_number(const brim_stream *stream); /* lines that brim_stream_line gave so far */

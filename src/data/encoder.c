@@ -23,7 +23,7 @@
 
 /* A record with its strings as ranges of the block's bytes, then the range of its tokens. */
 typedef struct block_row {
-  size_t text, text_length, pair, pair_length, label, label_length; /* pair, label: NONE if there is none */
+  size_t text, text_length, pair, pair_length, label, label_length, damage; /* all but text: NONE if there is none */
   bool label_is_string, label_is_list;
   uint64_t row, file_row;
   int64_t line, byte, file_number;
@@ -121,7 +121,8 @@ static size_t append(block *b, const char *bytes, size_t length) {
 }
 
 static int add_record(brim_encoder *encoder, block *b, const brim_record *record, brim_error *err) {
-  size_t needed = b->byte_count + record->text_length + record->pair_length + record->label_length;
+  size_t why = record->damage ? strlen(record->damage) + 1 : 0;
+  size_t needed = b->byte_count + record->text_length + record->pair_length + record->label_length + why;
   BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->rows, &b->row_capacity, b->row_count + 1, sizeof *b->rows, err));
   BRIM_TRY(
       brim_grow(encoder->runtime, (void **)&b->bytes, &b->byte_capacity, needed < BLOCK_BYTES ? BLOCK_BYTES : needed, 1, err));
@@ -140,6 +141,7 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->text = append(b, record->text, record->text_length);
   row->pair = append(b, record->pair, record->pair_length);
   row->label = append(b, record->label, record->label_length);
+  row->damage = append(b, record->damage, why);
   return BRIM_OK;
 }
 
@@ -179,6 +181,8 @@ static void interrupt_reader(void *context) {
 
 static int encode_row(brim_encoder *encoder, worker *w, block *b, block_row *row, brim_error *err) {
   const char *pair = row->pair == NONE ? NULL : b->bytes + row->pair;
+  if (row->damage != NONE)
+    return BRIM_OK;
   BRIM_TRY(brim_tokenizer_encode(encoder->tokenizer, w->scratch, b->bytes + row->text, row->text_length, pair, row->pair_length,
                                  &encoder->options, &w->encoding, err));
   size_t length = w->encoding.length, needed = b->token_count + length;
@@ -322,7 +326,8 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
                         .label = row->label == NONE ? NULL : b->bytes + row->label,
                         .label_length = row->label_length,
                         .label_is_string = row->label_is_string,
-                        .label_is_list = row->label_is_list};
+                        .label_is_list = row->label_is_list,
+                        .damage = row->damage == NONE ? NULL : b->bytes + row->damage};
   return BRIM_OK;
 }
 

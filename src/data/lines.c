@@ -11,6 +11,7 @@ static int next_line(brim_reader *reader, const char **line, size_t *length, bri
   reader->record_line = reader->next_line;
   BRIM_TRY(brim_stream_line(reader->stream, reader->max_record, line, length, err));
   reader->next_line++;
+  reader->passed = true;
   reader->bytes = *line;
   reader->byte_count = *length;
   if (*length > 0 && (*line)[*length - 1] == '\r')

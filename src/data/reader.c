@@ -1,5 +1,6 @@
 #include "data/reader.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -79,12 +80,20 @@ static int check_beginning(brim_reader *reader, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Opens file number `file` and reads what comes before its first record. */
+/* What comes before the first record. */
+static int read_beginning(brim_reader *reader, brim_error *err) {
+  BRIM_TRY(check_beginning(reader, err));
+  reader->record_byte = brim_stream_offset(reader->stream);
+  return reader->format->begin(reader, err);
+}
+
+/* Opens file number `file` and reads up to its first record. */
 static int begin_file(brim_reader *reader, size_t file, brim_error *err) {
   brim_stream *stream = NULL;
   const char *path = reader->source.files[file].path;
   reader->file = file;
   reader->first_row = reader->row;
+  reader->cut = false;
   if (strcmp(path, "-") == 0) {
     if (reader->input_read)
       return brim_error_set(err, BRIM_E_USAGE, "standard input cannot be read a second time");
@@ -94,9 +103,7 @@ static int begin_file(brim_reader *reader, size_t file, brim_error *err) {
   set_stream(reader, stream);
   reader->format = format_ops(reader->source.files[file].format);
   reader->record_line = reader->next_line = 1;
-  BRIM_TRY(check_beginning(reader, err));
-  reader->record_byte = brim_stream_offset(stream);
-  return reader->format->begin(reader, err);
+  return read_beginning(reader, err);
 }
 
 /* ---- open ------------------------------------------------------------------------------------------------- */
@@ -138,10 +145,11 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
   reader->empty_label = options->empty_label;
+  reader->skip_damaged = options->skip_damaged;
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
   BRIM_TRY(name_slots(reader, options, err));
   BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err));
-  return begin_file(reader, 0, err);
+  return reader->skip_damaged ? BRIM_OK : begin_file(reader, 0, err); /* else the first record begins it */
 }
 
 static int make_reader(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
@@ -208,7 +216,8 @@ static int reason_to_exclude(const brim_reader *reader) {
   return text->present && !brim_selection_long_enough(selection, text->bytes, text->length) ? 0 : -1;
 }
 
-/* A record from the slots. An empty label is none, unless it is one of many labels; an empty text is a text. */
+/* What a record holds, from the slots. An empty label is none, unless it is one of many labels; an empty
+ * text is a text. */
 static int make_record(brim_reader *reader, brim_record *record, brim_error *err) {
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *pair = &reader->slots[BRIM_SLOT_PAIR];
   const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
@@ -226,56 +235,145 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
                           .label = labelled ? label->bytes : NULL,
                           .label_length = labelled ? label->length : 0,
                           .label_is_string = labelled && label->is_string,
-                          .label_is_list = labelled && label->is_list,
-                          .row = reader->row,
-                          .file_number = (int64_t)reader->file,
-                          .file_row = reader->row - reader->first_row,
-                          .line = reader->record_line,
-                          .byte = reader->record_byte,
-                          .file = brim_reader_file_name(reader)};
+                          .label_is_list = labelled && label->is_list};
   return BRIM_OK;
 }
 
-/* Fills the slots from the next record of any file. */
+/* ---- damage ----------------------------------------------------------------------------------------------- */
+
+/* The stream ended in damage, and what came before it is used up. */
+static bool at_cut(brim_reader *reader, int status, brim_error *err) {
+  if (!reader->cut || !(status == BRIM_END || (status == BRIM_OK && brim_stream_ends_open(reader->stream))))
+    return false;
+  if (err)
+    *err = reader->cut_by;
+  return true;
+}
+
+/* The first failure of a stream is set aside until the whole records before it are read. */
+static int read_on(brim_reader *reader, int (*read)(brim_reader *reader, brim_error *err), brim_error *err) {
+  int status = read(reader, err);
+  if (reader->skip_damaged && status == BRIM_E_FORMAT && reader->stream && brim_stream_salvage(reader->stream)) {
+    reader->cut = true;
+    if (err)
+      reader->cut_by = *err;
+    status = read(reader, err);
+  }
+  return at_cut(reader, status, err) ? BRIM_E_FORMAT : status;
+}
+
+/* begin_file, which damage behind the header does not stop. */
+static int begin_damaged_file(brim_reader *reader, size_t file, brim_error *err) {
+  int status = begin_file(reader, file, err);
+  if (!reader->skip_damaged || status != BRIM_E_FORMAT || !reader->stream || !brim_stream_salvage(reader->stream))
+    return status;
+  reader->cut = true;
+  reader->cut_by = *err;
+  if (read_beginning(reader, err) == BRIM_OK)
+    return BRIM_OK;
+  *err = reader->cut_by;
+  return BRIM_E_FORMAT;
+}
+
+/* The slots from the next record of the present file, which is opened if need be. */
+static int next_of_file(brim_reader *reader, brim_error *err) {
+  reader->passed = false;
+  if (!reader->stream) {
+    reader->record_byte = 0;
+    reader->record_line = 1;
+    BRIM_TRY(begin_damaged_file(reader, reader->file, err));
+  }
+  reader->record_byte = brim_stream_offset(reader->stream);
+  reader->record_line = reader->next_line;
+  return read_on(reader, reader->format->next, err);
+}
+
+/* Turns a failure into damage: of the record alone, or of all that is left of the file. */
+static void take_damage(brim_reader *reader, const brim_error *failure) {
+  brim_error_text(failure, reader->damage, sizeof reader->damage);
+  if (reader->passed && !(reader->cut && brim_stream_ends_open(reader->stream)))
+    return;
+  size_t used = strlen(reader->damage);
+  snprintf(reader->damage + used, sizeof reader->damage - used, "; the rest of the file is left out");
+  set_stream(reader, NULL);
+  reader->leave = true;
+}
+
+/* Fills the slots from the next record of any file, or says what its damage is. */
 static int next_values(brim_reader *reader, brim_error *err) {
+  reader->damage[0] = 0;
+  reader->file += reader->leave;
+  reader->leave = false;
   while (reader->file < reader->source.count) {
     BRIM_TRY(brim_check_cancel(reader->runtime, err));
-    reader->record_byte = brim_stream_offset(reader->stream);
-    reader->record_line = reader->next_line;
-    int status = reader->format->next(reader, err);
+    brim_error failure = {0};
+    size_t file = reader->file;
+    int status = next_of_file(reader, &failure);
+    if (status == BRIM_E_FORMAT && reader->skip_damaged) {
+      take_damage(reader, &failure);
+      return BRIM_OK;
+    }
+    if (status != BRIM_END && err && status != BRIM_OK)
+      *err = failure;
     if (status != BRIM_END)
       return status;
     set_stream(reader, NULL);
-    if (reader->file + 1 < reader->source.count)
-      BRIM_TRY(begin_file(reader, reader->file + 1, err));
-    else
-      reader->file++;
+    reader->file = file + 1;
   }
   return BRIM_END;
 }
 
-/* The next record that is selected. */
+/* The next record that is selected, or damaged where damage is told. */
 static int next_selected(brim_reader *reader, brim_error *err) {
   for (;; reader->row++) {
     BRIM_TRY(next_values(reader, err));
+    const char *file = brim_reader_file_name(reader);
+    if (reader->damage[0]) {
+      if (reader->selection.forget)
+        return BRIM_OK;
+      BRIM_TRY(brim_exclusions_add_damaged(&reader->selection.excluded, reader->damage, reader->row, reader->record_line, file,
+                                           err));
+      continue;
+    }
     int reason = reason_to_exclude(reader);
     if (reason < 0)
       return BRIM_OK;
-    BRIM_TRY(
-        brim_selection_exclude(&reader->selection, reason, reader->row, reader->record_line, brim_reader_file_name(reader), err));
+    BRIM_TRY(brim_selection_exclude(&reader->selection, reason, reader->row, reader->record_line, file, err));
   }
 }
 
 static int next_record(brim_reader *reader, brim_record *record, brim_error *err) {
   BRIM_TRY(next_selected(reader, err));
-  BRIM_TRY(make_record(reader, record, err));
+  if (reader->damage[0])
+    *record = (brim_record){.text = "", .damage = reader->damage};
+  else
+    BRIM_TRY(make_record(reader, record, err));
+  record->row = reader->row;
+  record->file_number = (int64_t)reader->file;
+  record->file_row = reader->row - reader->first_row;
+  record->line = reader->record_line;
+  record->byte = reader->record_byte;
+  record->file = brim_reader_file_name(reader);
   reader->row++;
   return BRIM_OK;
 }
 
 static int next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) {
-  BRIM_TRY(next_selected(reader, err));
-  BRIM_TRY(brim_reader_check_text(reader, reader->bytes, reader->bytes, reader->byte_count, err));
+  for (;; reader->row++) {
+    brim_error failure;
+    BRIM_TRY(next_selected(reader, err));
+    int status = brim_reader_check_text(reader, reader->bytes, reader->bytes, reader->byte_count, &failure);
+    if (status == BRIM_OK)
+      break;
+    if (!reader->skip_damaged) {
+      if (err)
+        *err = failure;
+      return status;
+    }
+    take_damage(reader, &failure);
+    BRIM_TRY(brim_exclusions_add_damaged(&reader->selection.excluded, reader->damage, reader->row, reader->record_line,
+                                         brim_reader_file_name(reader), err));
+  }
   *bytes = reader->bytes;
   *length = reader->byte_count;
   reader->row++;
@@ -324,7 +422,7 @@ void brim_reader_forget_excluded(brim_reader *reader) {
 }
 
 void brim_reader_tell(const brim_reader *reader, brim_place *place) {
-  *place = (brim_place){.file = (int64_t)reader->file, .row = reader->row};
+  *place = (brim_place){.file = (int64_t)reader->file + reader->leave, .row = reader->row};
   if (reader->stream) {
     place->file_row = reader->row - reader->first_row;
     place->byte = brim_stream_offset(reader->stream);
@@ -342,9 +440,12 @@ static int seek_place(brim_reader *reader, const brim_place *place, brim_error *
     reader->consumed += reader->source.files[i].size > 0 ? (uint64_t)reader->source.files[i].size : 0;
   reader->file = (size_t)place->file;
   reader->row = place->row;
+  reader->leave = false;
   if (reader->file == reader->source.count)
     return BRIM_OK;
-  BRIM_TRY(begin_file(reader, reader->file, err));
+  if (reader->skip_damaged && place->byte == 0)
+    return BRIM_OK; /* the next record begins it */
+  BRIM_TRY(begin_damaged_file(reader, reader->file, err));
   reader->first_row = place->row - place->file_row;
   if (place->byte <= brim_stream_offset(reader->stream))
     return BRIM_OK;

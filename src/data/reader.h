@@ -48,6 +48,7 @@ struct brim_reader {
   brim_text list; /* the items of a label that is a list */
   bool raw; /* brim_reader_open_raw */
   size_t max_record;
+  bool skip_damaged;
   brim_selection selection;
 
   /* The present file. The lock is for brim_reader_interrupt alone, which may come from another thread. */
@@ -68,6 +69,13 @@ struct brim_reader {
   const char *bytes;  /* the record's own, up to its line end, which they may hold */
   size_t byte_count;
   brim_text header; /* raw: the present table's header line as it stands */
+
+  /* Damage that is skipped. */
+  bool passed; /* formats set it: the present record's end is behind us, whatever its values */
+  bool cut;    /* the stream failed, with `cut_by`; what comes before that is still read */
+  brim_error cut_by;
+  char damage[1200]; /* of the present record; "": none */
+  bool leave;        /* the rest of the file is left out */
 
   /* What formats keep. */
   const char *line; /* jsonl: of the present record */
@@ -94,7 +102,8 @@ int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int pa
 /* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
  * they have one. Borrowed until the next call. BRIM_END after the last. */
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
-/* From now on excluded rows are counted (their numbers are missing) but not listed: for endless reading in bounded memory. */
+/* From now on excluded rows are counted (their numbers are missing) but not listed, and damaged ones come as records: for endless
+ * reading in bounded memory. */
 void brim_reader_forget_excluded(brim_reader *reader);
 /* From any thread: a call that waits for a pipe fails with BRIM_E_CANCELLED, as do all later ones. */
 void brim_reader_interrupt(brim_reader *reader);

@@ -42,6 +42,9 @@ void brim_exclusions_free(brim_exclusions *exclusions) {
     brim_release(runtime, exclusions->reasons[i]);
   for (size_t i = 0; i < exclusions->file_count; i++)
     brim_release(runtime, exclusions->files[i]);
+  for (size_t i = 0; i < exclusions->word_count; i++)
+    brim_release(runtime, exclusions->words[i]);
+  brim_release(runtime, exclusions->words);
   brim_release(runtime, exclusions->reasons);
   brim_release(runtime, exclusions->files);
   brim_release(runtime, exclusions->items);
@@ -64,16 +67,30 @@ static const char *own_file(brim_exclusions *exclusions, const char *file, brim_
   return copy;
 }
 
+static int add_item(brim_exclusions *list, brim_exclusion item, brim_error *err) {
+  BRIM_TRY(brim_grow(list->runtime, (void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items, err));
+  item.file = own_file(list, item.file, err);
+  if (!item.file)
+    return BRIM_E_MEMORY;
+  list->items[list->count++] = item;
+  return BRIM_OK;
+}
+
 int brim_selection_exclude(brim_selection *selection, int reason, uint64_t row, int64_t line, const char *file, brim_error *err) {
   brim_exclusions *list = &selection->excluded;
   if (selection->forget)
     return BRIM_OK;
-  BRIM_TRY(brim_grow(list->runtime, (void **)&list->items, &list->capacity, list->count + 1, sizeof *list->items, err));
-  const char *name = own_file(list, file, err);
-  if (!name)
-    return BRIM_E_MEMORY;
-  list->items[list->count++] = (brim_exclusion){.row = row, .line = line, .file = name, .reason = list->reasons[reason]};
-  return BRIM_OK;
+  return add_item(list, (brim_exclusion){.row = row, .line = line, .file = file, .reason = list->reasons[reason]}, err);
+}
+
+int brim_exclusions_add_damaged(brim_exclusions *list, const char *why, uint64_t row, int64_t line, const char *file,
+                                brim_error *err) {
+  BRIM_TRY(brim_grow(list->runtime, (void **)&list->words, &list->word_capacity, list->word_count + 1, sizeof *list->words, err));
+  char *copy = brim_copy_string(list->runtime, why, strlen(why));
+  if (!copy)
+    return BRIM_NOMEM(err);
+  list->words[list->word_count++] = copy;
+  return add_item(list, (brim_exclusion){.row = row, .line = line, .file = file, .reason = copy, .damaged = true}, err);
 }
 
 void brim_selection_restart(brim_selection *selection) {

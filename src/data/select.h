@@ -12,6 +12,8 @@ typedef struct brim_exclusions {
   int reason_count;
   char **files; /* [file_count] names, each once as long as files come one after another */
   size_t file_count, file_capacity;
+  char **words; /* [word_count] reasons of damaged rows */
+  size_t word_count, word_capacity;
 } brim_exclusions;
 
 void brim_exclusions_free(brim_exclusions *exclusions);
@@ -32,6 +34,9 @@ bool brim_selection_holds(const brim_selection *selection, int index, const char
 bool brim_selection_long_enough(const brim_selection *selection, const char *text, size_t length);
 int brim_selection_exclude(brim_selection *selection, int reason, uint64_t row, int64_t line, const char *file,
                            brim_error *err) BRIM_CHECK;
+/* A damaged row; copies `why`. */
+int brim_exclusions_add_damaged(brim_exclusions *list, const char *why, uint64_t row, int64_t line, const char *file,
+                                brim_error *err) BRIM_CHECK;
 /* Forgets the exclusions so far. */
 void brim_selection_restart(brim_selection *selection);
 

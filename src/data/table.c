@@ -188,9 +188,7 @@ static int reserve_decoded(brim_reader *reader, brim_error *err) {
   return brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, room, 1, err);
 }
 
-static int next_row(brim_reader *reader, brim_error *err) {
-  const char *record;
-  BRIM_TRY(find_record(reader, &record, err));
+static int take_values(brim_reader *reader, const char *record, brim_error *err) {
   if ((int64_t)reader->split.count != reader->columns)
     return brim_reader_fault(
         reader, err, record, 0, "%zu column%s where the %s has %lld%s", reader->split.count, reader->split.count == 1 ? "" : "s",
@@ -213,10 +211,18 @@ static int next_row(brim_reader *reader, brim_error *err) {
     slot->length = brim_span_decode(span, record, reader->decoded + used);
     used += slot->length;
   }
+  return BRIM_OK;
+}
+
+static int next_row(brim_reader *reader, brim_error *err) {
+  const char *record;
+  BRIM_TRY(find_record(reader, &record, err));
+  int status = take_values(reader, record, err);
   reader->bytes = record;
   reader->byte_count = reader->split.used;
   pass_record(reader);
-  return BRIM_OK;
+  reader->passed = true;
+  return status;
 }
 
 static int no_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {

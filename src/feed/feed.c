@@ -67,6 +67,7 @@ static void stop(brim_feed *feed) {
   feed->windows = NULL;
   brim_producer_free(&feed->producer);
   brim_window_free(feed->runtime, feed->window);
+  brim_exclusions_free(&feed->damage);
   feed->window = NULL;
   feed->part = feed->step = 0;
 }
@@ -139,7 +140,20 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 
 /* What is read but neither yielded nor left out. */
 static void count_waiting(brim_feed_ledger *l) {
-  l->rows_waiting = l->rows_read - l->rows_excluded - l->rows_yielded - l->rows_dropped;
+  l->rows_waiting = l->rows_read - l->rows_excluded - l->rows_damaged - l->rows_yielded - l->rows_dropped;
+}
+
+/* The list of damaged rows goes on, or begins anew with the epoch. */
+static int list_damage(brim_feed *feed, const brim_window *w, brim_error *err) {
+  if (w->beginning.window == 0 || !feed->damage.runtime) {
+    brim_exclusions_free(&feed->damage);
+    feed->damage.runtime = feed->runtime;
+  }
+  for (size_t i = 0; i < w->damage.count && feed->damage.count < BRIM_FEED_DAMAGE; i++) {
+    const brim_exclusion *row = &w->damage.items[i];
+    BRIM_TRY(brim_exclusions_add_damaged(&feed->damage, row->reason, row->row, row->line, row->file, err));
+  }
+  return BRIM_OK;
 }
 
 /* A window has come: its rows are read, and at the end of an epoch some are dropped. */
@@ -151,6 +165,7 @@ static void enter_window(brim_feed *feed, brim_window *w) {
   w->beginning.ledger = feed->ledger;
   feed->ledger.rows_read += w->read;
   feed->ledger.rows_excluded += w->excluded;
+  feed->ledger.rows_damaged += w->damaged;
   feed->ledger.rows_truncated += w->truncated;
   feed->ledger.tokens_lost += w->lost;
   if (w->last)
@@ -205,6 +220,8 @@ static int leave_window(brim_feed *feed, brim_error *err) {
   if (w->last) {
     feed->finished = feed->ledger;
     feed->has_finished = true;
+    if (feed->ledger.steps == 0 && feed->ledger.rows_dropped == 0)
+      return brim_error_at(err, BRIM_E_FORMAT, feed->shards.paths[0], 0, -1, "no rows are left");
     if (feed->ledger.steps == 0)
       return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last drops them all",
                             (unsigned long long)feed->ledger.rows_dropped);
@@ -220,7 +237,7 @@ static int next_window(brim_feed *feed, brim_error *err) {
   feed->window = next;
   feed->part = feed->step = 0;
   enter_window(feed, feed->window);
-  return BRIM_OK;
+  return list_damage(feed, feed->window, err);
 }
 
 /* Finds the part to hand out and notes its step when that begins. Passes over the step that waits for the next window. */
@@ -426,6 +443,11 @@ void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {
 bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out) {
   *out = feed->finished;
   return feed->has_finished;
+}
+
+const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count) {
+  *count = feed->damage.count;
+  return feed->damage.items;
 }
 
 uint64_t brim_feed_memory(const brim_feed *feed) {

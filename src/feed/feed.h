@@ -8,9 +8,11 @@
 #include "brim/feed.h"
 #include "data/dataset.h"
 #include "data/labels.h"
+#include "data/select.h"
 #include <stdatomic.h>
 
 #define BRIM_FEED_RECORD_BITS 40
+#define BRIM_FEED_DAMAGE      1000 /* rows that are listed */
 
 /* A row that is read but not yet planned, and where it is to be found again. */
 typedef struct brim_waiting {
@@ -38,7 +40,8 @@ typedef struct brim_window {
   brim_plan *plan;
   uint64_t skipped;                         /* a step that waits for the next window; UINT64_MAX: none */
   bool last;                                /* of its epoch */
-  uint64_t read, excluded, truncated, lost; /* rows and tokens that this window added */
+  brim_exclusions damage;                   /* its damaged rows, the first of them */
+  uint64_t read, excluded, damaged, truncated, lost; /* rows and tokens that this window added */
   double from, to;                          /* the share of the epoch that lies before it, and before the next */
 } brim_window;
 
@@ -100,6 +103,7 @@ struct brim_feed {
   brim_beginning begun; /* where the feed stands when there is no window */
   brim_feed_ledger ledger, finished;
   bool has_finished, broken;
+  brim_exclusions damage; /* of the present epoch */
   uint64_t *ids; /* of a step in order of place */
   size_t id_room;
   brim_batch batch;

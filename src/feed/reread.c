@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/reader.h"
 #include "feed/feed.h"
 
 /* One row to find, and where it stands in the list. */
@@ -59,7 +60,7 @@ static int find_row(rereading *r, const brim_waiting *place, brim_record *record
     BRIM_TRY(status);
   } while (record->file_number == brim_feed_file(place->row) && record->byte < place->byte);
   bool same = record->file_number == brim_feed_file(place->row) && record->file_row == brim_feed_record(place->row) &&
-              record->byte == place->byte;
+              record->byte == place->byte && !record->damage;
   return same ? BRIM_OK : not_there(r, place, err);
 }
 
@@ -101,6 +102,7 @@ static int reread(rereading *r, brim_error *err) {
   BRIM_TRY(brim_scratch_new(p->runtime, p->tokenizer, &r->scratch, err));
   BRIM_TRY(brim_reader_open(p->runtime, (const char *const *)p->shards->paths, (int)p->shards->count, &p->options->source,
                             &r->reader, err));
+  brim_reader_forget_excluded(r->reader);
   BRIM_TRY(find_rows(r, count, err));
   for (size_t i = 0; i < count; i++) {
     brim_sample sample;

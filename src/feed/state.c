@@ -9,7 +9,7 @@
 #include "data/describe.h"
 #include "feed/feed.h"
 
-#define VERSION 1
+#define VERSION 2
 
 /* ---- configuration ---------------------------------------------------------------------------------------- */
 
@@ -48,9 +48,9 @@ static void put_hex(brim_text *out, uint64_t value) {
 }
 
 /* The counts of a ledger that a window's beginning needs, in this order. */
-enum { COUNTS = 11 };
+enum { COUNTS = 12 };
 static void list_counts(brim_feed_ledger *l, uint64_t *out[COUNTS]) {
-  uint64_t *all[COUNTS] = {&l->rows_read,    &l->rows_excluded,  &l->rows_yielded, &l->rows_dropped,
+  uint64_t *all[COUNTS] = {&l->rows_read,    &l->rows_excluded,  &l->rows_damaged, &l->rows_yielded, &l->rows_dropped,
                            &l->rows_waiting, &l->rows_truncated, &l->tokens_lost,  &l->tokens,
                            &l->slots,        &l->batches,        &l->steps};
   memcpy(out, all, sizeof all);

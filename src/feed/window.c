@@ -34,6 +34,7 @@ void brim_window_free(brim_runtime *runtime, brim_window *window) {
   brim_beginning_free(runtime, &window->beginning);
   brim_dataset_free(window->rows);
   brim_plan_free(window->plan);
+  brim_exclusions_free(&window->damage);
   brim_release(runtime, window->places);
   brim_release(runtime, window);
 }
@@ -113,6 +114,21 @@ static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
   return BRIM_OK;
 }
 
+/* A row is taken: the numbers that were passed over since the last one were excluded. */
+static void row_taken(brim_producer *p, brim_window *w) {
+  w->excluded += p->row.row - p->next_row;
+  p->next_row = p->row.row + 1;
+  p->pending = false;
+}
+
+static int add_damaged(brim_producer *p, brim_window *w, const brim_waiting *place, brim_error *err) {
+  const brim_encoded *row = &p->row;
+  if (w->damaged++ < BRIM_FEED_DAMAGE)
+    BRIM_TRY(brim_exclusions_add_damaged(&w->damage, row->damage, place->row, row->line, row->file, err));
+  row_taken(p, w);
+  return BRIM_OK;
+}
+
 static int add_row(brim_producer *p, brim_window *w, brim_error *err) {
   const brim_encoded *row = &p->row;
   brim_sample sample;
@@ -120,14 +136,14 @@ static int add_row(brim_producer *p, brim_window *w, brim_error *err) {
     return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
   const brim_waiting place = {
       .row = (uint64_t)p->order[row->file_number] << BRIM_FEED_RECORD_BITS | row->file_row, .byte = row->byte, .line = row->line};
+  if (row->damage)
+    return add_damaged(p, w, &place, err);
   BRIM_TRY(brim_producer_sample(p, row, place.row, &sample, err));
   BRIM_TRY(add_place(p, w, &place, err));
   BRIM_TRY(brim_dataset_add(w->rows, &sample, row->lost, p->options->source.need_label, err));
   w->truncated += row->lost > 0;
   w->lost += row->lost;
-  w->excluded += row->row - p->next_row;
-  p->next_row = row->row + 1;
-  p->pending = false;
+  row_taken(p, w);
   return BRIM_OK;
 }
 
@@ -147,8 +163,8 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   w->excluded += end - p->next_row;
   w->read = end - begin;
   p->next_row = end;
-  if (w->rows->rows == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, p->shards->paths[0], 0, -1, w->excluded ? "no rows are left" : "there are no rows");
+  if (w->rows->rows == 0 && w->last && p->next.window == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, p->shards->paths[0], 0, -1, w->excluded || w->damaged ? "no rows are left" : "there are no rows");
   return BRIM_OK;
 }
 
@@ -233,7 +249,7 @@ static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
   brim_dataset *held = brim_dataset_new(p->runtime, err);
   if (!held)
     return BRIM_E_MEMORY;
-  bool *waits = brim_alloc_array_zero(p->runtime, w->rows->rows, sizeof *waits);
+  bool *waits = brim_alloc_array_zero(p->runtime, w->rows->rows + 1, sizeof *waits);
   int status = waits ? BRIM_OK : BRIM_NOMEM(err);
   if (status == BRIM_OK && !w->last)
     mark_waiting(p, w, waits);
@@ -249,6 +265,7 @@ static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
 
 static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
   BRIM_TRY(brim_beginning_copy(p->runtime, &p->next, &w->beginning, err));
+  w->damage.runtime = p->runtime;
   w->rows = brim_dataset_new(p->runtime, err);
   if (!w->rows)
     return BRIM_E_MEMORY;
