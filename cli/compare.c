@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "commands.h"
+#include "compare_page.h"
 #include "job.h"
 
 static const cli_option options[] = {
@@ -26,11 +27,12 @@ static const cli_option options[] = {
     CLI_OPTION_CACHE,
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
+    TEXT("html", html, "FILE", .help = "also a page with bars and curves, in one file that needs no network"),
     CLI_OPTIONS_GENERAL,
     {0},
 };
 
-enum { MOST_MODES = 16, COLUMNS = 8 };
+enum { MOST_MODES = 16, COLUMNS = 9 };
 
 typedef struct mode_list {
   brim_mode modes[MOST_MODES];
@@ -81,27 +83,35 @@ static bool is_regression(const brim_model *model) {
   return brim_model_task(model) == BRIM_TASK_REGRESSION;
 }
 
-static void put_table(brim_text *out, const brim_mode_result *results, int count, bool regression) {
-  const brim_column columns[COLUMNS] = {
-      {"method", false}, {"seconds", true}, {"tokens/s", true}, {"slots", true},
-      {"padding", true}, {"speed", true},   {"loss", true},     {regression ? "rmse" : "accuracy", true}};
-  char text[MOST_MODES][COLUMNS][32];
+/* The table in the manner of the documents, as cells. */
+typedef struct result_table {
+  brim_column columns[COLUMNS];
+  char text[MOST_MODES][COLUMNS][48];
   const char *cells[MOST_MODES * COLUMNS];
+} result_table;
+
+static void fill_table(result_table *t, const brim_mode_result *results, const cli_mode_curve *curves, int count, bool regression) {
+  static const brim_column columns[COLUMNS] = {{"method", false}, {"seconds", true}, {"tokens/s", true},
+                                               {"slots", true},   {"padding", true}, {"memory", true},
+                                               {"speed", true},   {"loss", true},    {"accuracy", true}};
+  memcpy(t->columns, columns, sizeof columns);
+  t->columns[COLUMNS - 1].title = regression ? "rmse" : "accuracy";
   for (int i = 0; i < count; i++) {
     const brim_mode_result *r = &results[i];
+    char(*text)[48] = t->text[i];
     double score = regression ? r->metrics.rmse : r->metrics.accuracy;
-    snprintf(text[i][1], sizeof text[i][1], "%.1f", r->seconds);
-    brim_count_text((int64_t)r->tokens_per_second, text[i][2], sizeof text[i][2]);
-    brim_count_text((int64_t)r->slots, text[i][3], sizeof text[i][3]);
-    snprintf(text[i][4], sizeof text[i][4], "%.1f %%", 100.0 * r->padding_share);
-    snprintf(text[i][5], sizeof text[i][5], "%.2f x", r->seconds > 0 ? results[0].seconds / r->seconds : 0.0);
-    snprintf(text[i][6], sizeof text[i][6], "%.4f", r->loss);
-    snprintf(text[i][7], sizeof text[i][7], r->evaluated ? "%.4f" : "-", score);
-    cells[i * COLUMNS] = r->mode.name;
+    snprintf(text[1], sizeof *text, "%.1f", r->seconds);
+    brim_count_text((int64_t)r->tokens_per_second, text[2], sizeof *text);
+    brim_count_text((int64_t)r->slots, text[3], sizeof *text);
+    snprintf(text[4], sizeof *text, "%.1f %%", 100.0 * r->padding_share);
+    snprintf(text[5], sizeof *text, "%.1f MiB", curves[i].memory / (1 << 20));
+    snprintf(text[6], sizeof *text, "%.2f x", r->seconds > 0 ? results[0].seconds / r->seconds : 0.0);
+    snprintf(text[7], sizeof *text, "%.4f", r->loss);
+    snprintf(text[8], sizeof *text, r->evaluated ? "%.4f" : "-", score);
+    t->cells[i * COLUMNS] = r->mode.name;
     for (int j = 1; j < COLUMNS; j++)
-      cells[i * COLUMNS + j] = text[i][j];
+      t->cells[i * COLUMNS + j] = text[j];
   }
-  brim_table_text(out, columns, COLUMNS, cells, count);
 }
 
 static void put_mode_json(brim_text *out, const brim_mode_result *r, bool regression) {
@@ -133,6 +143,7 @@ typedef struct watch {
   cli_call *cli;
   const mode_list *list;
   int begun;
+  cli_mode_curve curves[MOST_MODES];
 } watch;
 
 enum { MOST_FIELDS = 16 };
@@ -142,6 +153,11 @@ static int on_event(void *context, const brim_event *event) {
   brim_field fields[MOST_FIELDS];
   if (strcmp(event->kind, "start") == 0)
     w->begun++;
+  if (w->begun >= 1 && w->begun <= w->list->count) {
+    int status = cli_mode_curve_add(w->cli, &w->curves[w->begun - 1], event);
+    if (status)
+      return status;
+  }
   if (strcmp(event->kind, "progress") != 0 || event->field_count > MOST_FIELDS || w->begun < 1 || w->begun > w->list->count)
     return BRIM_OK;
   for (int i = 0; i < event->field_count; i++) {
@@ -152,29 +168,41 @@ static int on_event(void *context, const brim_event *event) {
   return cli_progress(w->cli, &(brim_event){.kind = event->kind, .fields = fields, .field_count = event->field_count});
 }
 
-static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
-  watch watched = {.cli = cli, .list = list};
-  job->options.event = on_event, job->options.event_context = &watched;
-  brim_mode_result results[MOST_MODES] = {0};
-  const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
-  bool regression = is_regression(job->model);
-  int status =
-      brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->modes, list->count, results, &cli->error);
-  if (status)
-    return status;
+static int print(cli_call *cli, const result_table *table, const brim_mode_result *results, int count, bool regression) {
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->json) {
-    for (int i = 0; i < list->count; i++) {
+    for (int i = 0; i < count; i++) {
       brim_text_string(&out, i ? "," : "{\"modes\":[");
       put_mode_json(&out, &results[i], regression);
     }
     brim_text_string(&out, "]}\n");
   } else {
-    put_table(&out, results, list->count, regression);
+    brim_table_text(&out, table->columns, COLUMNS, table->cells, count);
   }
-  status = cli_write(cli, NULL, &out);
+  int status = cli_write(cli, NULL, &out);
   brim_text_free(&out);
+  return status;
+}
+
+static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
+  static result_table table;
+  watch watched = {.cli = cli, .list = list};
+  job->options.event = on_event, job->options.event_context = &watched;
+  brim_mode_result results[MOST_MODES] = {0};
+  const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
+  const bool regression = is_regression(job->model);
+  int status =
+      brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->modes, list->count, results, &cli->error);
+  if (!status) {
+    fill_table(&table, results, watched.curves, list->count, regression);
+    status = print(cli, &table, results, list->count, regression);
+  }
+  if (!status && cli->values->html)
+    status = cli_write_compare_page(cli, &(cli_comparison){table.columns, COLUMNS, table.cells, results, watched.curves, list->count,
+                                                           regression});
+  for (int i = 0; i < MOST_MODES; i++)
+    cli_mode_curve_free(&watched.curves[i]);
   return status;
 }
 

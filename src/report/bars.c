@@ -9,7 +9,7 @@
 
 /* ---- bars ------------------------------------------------------------------------------------------------- */
 
-enum { ROW = 34, BAR = 14, BARS_LEFT = 2, BARS_RIGHT = 270, LABEL_ROOM = 14, NAME_ROOM = 54 };
+enum { ROW = 34, BAR = 14, BARS_LEFT = 2, BARS_RIGHT = 262, LABEL_ROOM = 14, NAME_ROOM = 54 };
 
 static double sum_of(const brim_bars *bars, int index) {
   double sum = 0;

@@ -77,7 +77,13 @@ static void short_exponent(char *text) {
     memmove(exponent + 1, exponent + 2, strlen(exponent + 2) + 1);
 }
 
-void brim_scale_text(double value, char *buffer, size_t size) {
+/* Significant digits that tell `value` from its neighbours. */
+static int digits_for(double most, double step) {
+  const int needed = step > 0 && most > 0 ? (int)floor(log10(most) + 1e-9) - (int)floor(log10(step) + 1e-9) + 1 : 3;
+  return needed < 3 ? 3 : needed > 6 ? 6 : needed;
+}
+
+void brim_scale_text(double value, double step, char *buffer, size_t size) {
   static const struct {
     double from;
     const char *letter;
@@ -90,22 +96,27 @@ void brim_scale_text(double value, char *buffer, size_t size) {
       divisor = units[i].from == 1e4 ? 1e3 : units[i].from > 0 ? units[i].from : 1;
       break;
     }
-  brim_number_format(buffer, size, most >= 1000 && most < 1e4 ? "%.4g%s" : "%.3g%s", value / divisor, letter);
+  const int digits = digits_for(most, step);
+  brim_number_format(buffer, size, "%.*g%s", most >= 1000 && most < 1e4 && digits < 4 ? 4 : digits, value / divisor, letter);
   if (most < 1e-3 || most >= 1e15)
     short_exponent(buffer);
+}
+
+static double tick_step(const brim_scale *scale) {
+  return scale->log || scale->tick_count < 2 ? 0 : scale->ticks[1] - scale->ticks[0];
 }
 
 static void put_tick_x(brim_text *out, const brim_scale *x, double value) {
   char text[32];
   const double at = brim_scale_place(x, value);
-  brim_scale_text(value, text, sizeof text);
+  brim_scale_text(value, tick_step(x), text, sizeof text);
   brim_text_printf(out, "<text class=\"soft mid\" x=\"%.1f\" y=\"%d\">%s</text>", at, PLOT_BOTTOM + 15, text);
 }
 
 static void put_tick_y(brim_text *out, const brim_scale *y, double value) {
   char text[32];
   const double at = brim_scale_place(y, value);
-  brim_scale_text(value, text, sizeof text);
+  brim_scale_text(value, tick_step(y), text, sizeof text);
   brim_text_printf(out, "<path class=\"grid-line\" d=\"M%d %.1fH%d\"/><text class=\"soft end\" x=\"%d\" y=\"%.1f\">%s</text>",
                    PLOT_LEFT, at, PLOT_RIGHT, PLOT_LEFT - 5, at + 3.5, text);
 }

@@ -128,9 +128,9 @@ static void small_pictures(void) {
   const double values[] = {10, 10, 10, 0};
   brim_page_bars(page, (brim_caption){"slots", NULL}, &(brim_bars){names, labels, values, 2, parts, 2});
   ok(strstr(body(page), "<text x=\"2\" y=\"12\">fixed</text>"
-                        "<rect class=\"f0\" x=\"2.0\" y=\"16\" width=\"134.0\" height=\"14\"/>"
-                        "<rect class=\"waste\" x=\"136.0\" y=\"16\" width=\"134.0\" height=\"14\"/>"
-                        "<text class=\"soft\" x=\"275.0\" y=\"27\">20</text>") != NULL,
+                        "<rect class=\"f0\" x=\"2.0\" y=\"16\" width=\"130.0\" height=\"14\"/>"
+                        "<rect class=\"waste\" x=\"132.0\" y=\"16\" width=\"130.0\" height=\"14\"/>"
+                        "<text class=\"soft\" x=\"267.0\" y=\"27\">20</text>") != NULL,
      "a bar of two parts");
   ok(strstr(body(page), "<tr><th scope=\"row\"><bdi>none</bdi></th><td class=\"n\"><bdi>10</bdi></td>"
                         "<td class=\"n\"><bdi>0</bdi></td><td class=\"n\"><bdi>10</bdi></td></tr>") != NULL,
@@ -180,9 +180,13 @@ static void scales(void) {
   } cases[] = {{0, "0"},        {0.05, "0.05"}, {400, "400"},   {1500, "1500"}, {12000, "12k"},
                {2.5e6, "2.5M"}, {5e-5, "5e-5"}, {-0.5, "-0.5"}, {3e9, "3G"},    {1e20, "1e20"}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-    brim_scale_text(cases[i].value, text, sizeof text);
+    brim_scale_text(cases[i].value, 0, text, sizeof text);
     ok_string(text, cases[i].text, "a short number");
   }
+  brim_scale_text(0.6931, 0.0001, text, sizeof text);
+  ok_string(text, "0.6931", "as many digits as neighbours need");
+  brim_scale_text(1000000, 1000, text, sizeof text);
+  ok_string(text, "1M", "and no more");
   brim_scale s = brim_scale_make(0.13, 0.87, false, true, 5, 100, 0);
   ok_near(s.low, 0, 1e-12, "round ends below");
   ok_near(s.high, 1, 1e-12, "and above");
