@@ -30,7 +30,7 @@ TASKS = {
                  "metric": "accuracy"},
     "commonlit-5-folds": {"data": data.commonlit, "model": "minilm", "rows": (400, 0), "max_length": 128, "batch": 8, "lr": 1e-4,
                           "epochs": 2, "metric": "rmse", "folds": 5},
-    "sts-b": {"data": data.stsb, "model": "minilm", "rows": (3000, 1000), "max_length": 128, "batch": 16, "lr": 5e-5, "epochs": 2,
+    "sts-b": {"data": data.stsb, "model": "minilm", "rows": (3000, 1000), "max_length": 128, "batch": 8, "lr": 1e-4, "epochs": 2,
               "metric": "pearson"},
     "sick": {"data": data.sick, "model": "minilm", "rows": (3000, 1000), "max_length": 128, "batch": 16, "lr": 5e-5, "epochs": 2,
              "metric": "accuracy"},

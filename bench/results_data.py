@@ -1,4 +1,6 @@
-"""Rows and models of bench_results.py: real data sets as small csv files, the same rows on every machine."""
+"""Rows and models of bench_results.py: real data sets as small csv files, the same rows on every machine.
+
+  results_data.py commonlit OUT.csv   all of CommonLit, with the fold of each row by KFold(5, shuffle=True, random_state=2021)"""
 
 import csv
 import hashlib
@@ -7,6 +9,8 @@ import json
 import lzma
 import os
 import pathlib
+import random
+import sys
 
 from common import DATA, ROOT
 
@@ -69,16 +73,31 @@ def imdb(shared):
     return [[row(r["text"], r["label"]) for r in table(DATA / "imdb.csv")], test]
 
 
+def numpy_order(count, seed):
+    """0 .. count-1 as numpy's RandomState(seed).shuffle leaves them: Python has the same Mersenne Twister, seeded otherwise."""
+    state = [seed]
+    for i in range(1, 624):
+        state.append((1812433253 * (state[-1] ^ (state[-1] >> 30)) + i) & 0xFFFFFFFF)
+    twister = random.Random()
+    twister.setstate((3, (*state, 624), None))
+    order = list(range(count))
+    for i in range(count - 1, 0, -1):
+        mask = (1 << i.bit_length()) - 1
+        j = twister.getrandbits(32) & mask
+        while j > i:
+            j = twister.getrandbits(32) & mask
+        order[i], order[j] = order[j], order[i]
+    return order
+
+
 def kfold(rows, folds, seed):
     """The fold of each row by scikit-learn's KFold(folds, shuffle=True, random_state=seed)."""
-    import numpy
-
-    order = numpy.arange(rows)
-    numpy.random.RandomState(seed).shuffle(order)
-    fold = [0] * rows
-    for number, part in enumerate(numpy.array_split(order, folds)):
-        for index in part:
+    order, fold, at = numpy_order(rows, seed), [0] * rows, 0
+    for number in range(folds):
+        size = rows // folds + (number < rows % folds)
+        for index in order[at : at + size]:
             fold[index] = number
+        at += size
     return fold
 
 
@@ -116,13 +135,13 @@ def take(rows, count, salt):
 
 
 def prepare(name, source, train_rows, test_rows, shared):
-    """Paths of the task's csv files, written anew: what lies there may be of another size."""
+    """Paths of the task's csv files."""
     train, test = source(shared)
     train = take(train, train_rows, name)
     test = take(apart(train, test), test_rows, name + "-test")
     folder = WORK / "data"
-    paths = [write_rows(folder / f"{name}-train.csv", train)]
-    return paths + ([write_rows(folder / f"{name}-test.csv", test)] if test else [None])
+    paths = [write_rows(folder / f"{name}-{train_rows}-train.csv", train)]
+    return paths + ([write_rows(folder / f"{name}-{train_rows}-test.csv", test)] if test else [None])
 
 
 # ---- models with random weights ---------------------------------------------------------------------------------------
@@ -150,3 +169,9 @@ def file_hash(path):
 def cell_key(cell):
     """The name of a result in the cache: a hash of everything that decides it."""
     return hashlib.sha256(json.dumps(cell, sort_keys=True).encode()).hexdigest()[:20]
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 3 or sys.argv[1] != "commonlit":
+        sys.exit(__doc__)
+    write_rows(pathlib.Path(sys.argv[2]), commonlit(shared_folder())[0])

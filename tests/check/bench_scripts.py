@@ -55,6 +55,7 @@ def rows():
     with tempfile.TemporaryDirectory() as folder:
         path = results_data.write_rows(pathlib.Path(folder) / "x.csv", [results_data.row('a "b", c\nd', "1")])
         point(results_data.table(path) == [{"text": 'a "b", c\nd', "label": "1"}], "written rows come back")
+    point(results_data.kfold(23, 5, 7) == [1, 0, 0, 4, 4, 0, 1, 3, 3, 3, 2, 1, 1, 2, 3, 4, 2, 2, 2, 4, 0, 1, 0], "KFold as scikit-learn's")
     point(results_data.cell_key({"a": 1, "b": 2}) == results_data.cell_key({"b": 2, "a": 1}) != results_data.cell_key({"a": 1, "b": 3}),
           "a cell is known by what decides it")
 
