@@ -1,163 +1,385 @@
 #!/usr/bin/env python3
-"""Training speed: real tokens per second of brim next to PyTorch + transformers.
+"""Training on the CPU: brim next to PyTorch + transformers, and next to what the machine's matrix multiply allows.
 
 The same weights, texts, batch size, optimizer, dropout and number of threads. PyTorch pads: `fixed` to the maximum, `dynamic` to the
-longest text of a random batch, `sorted` in batches of equal length (evenly spaced over the epoch). Each is run with eager and with SDPA
-attention, and the better one counts. All take turns, round by round; the table has medians. Tokens are real tokens: padding is no work
-done. Texts are tokenized beforehand on both sides."""
+longest text of a random batch, `sorted` in batches of equal length (evenly spaced over the epoch). Each is tried with eager and with
+SDPA attention, and the better one takes part. All take turns, round by round; figures are medians. Tokens are real tokens: padding is no
+work done. Texts are tokenized beforehand on both sides.
+
+A case is MODEL:TEXTS:BATCH. Models: minilm, distilbert, bert-base (the last two are shapes with random weights). Texts: rt (Rotten
+Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs). For each case:
+
+  speed      real tokens/s and ratios; UFU: useful FLOPs of real tokens, full-model formula 6 N s + 12 L H s^2, optimizer included, per
+             second, over the speed of sgemm on the model's own shapes (forward, dX, dW; the best of OpenBLAS and oneDNN each),
+             measured here in the same run on the same threads
+  memory     peak resident memory of a process that trains, what brim printed beforehand, processor seconds a thousand tokens
+  padding    eta: (t_padded / t_ragged) / (slots_padded / tokens) of brim against itself
+and once, with MiniLM: start (to the first step), predict (next to inference_mode, sorted), threads (2 next to 1, the same bits?).
+
+A case ends after --budget seconds whatever the rounds; the number of rounds is printed. --cpu avx2 holds brim and PyTorch to AVX2 and
+sets the ratios beside those of the last run without it."""
 
 import argparse
-import csv
-import itertools
-import random
+import json
+import lzma
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
 import time
 
-from common import BRIM, DATA, brim_json, fetch_data, machine, median, print_table, write_json
+from common import BRIM, DATA, ROOT, brim_json, fetch_data, machine, median, print_table, write_json
+from train_peers import ATTENTIONS, PADDINGS, Peer, Texts
 
-TASKS = {  # texts, maximum length, optimizer steps a round
-    "rotten-tomatoes": {"file": "train.csv", "max_length": 64, "steps": 30},
-    "imdb": {"file": "imdb.csv", "max_length": 400, "steps": 5},
-}
+TEXTS = {"rt": ("train.csv", 64), "imdb": ("imdb.csv", 400), "stsb": ("stsb.csv", 128)}
+SHAPES = {"distilbert": {"layers": 6, "hidden": 768, "heads": 12}, "bert-base": {"layers": 12, "hidden": 768, "heads": 12}}
+CASES = ["minilm:rt:16", "minilm:rt:32", "minilm:imdb:16", "minilm:stsb:16", "distilbert:rt:16", "distilbert:imdb:16",
+         "bert-base:rt:16", "bert-base:imdb:16"]
+PARTS = ["speed", "memory", "padding", "start", "predict", "threads"]
+# What is aimed at: ratio to sorted, ratio to fixed, UFU.
+TARGETS = {"minilm:rt:16": (2.0, 5.0, 0.70), "minilm:rt:32": (1.8, 4.5, None), "minilm:imdb:16": (1.8, 3.5, 0.80),
+           "bert-base:rt:16": (1.4, None, 0.80), "bert-base:imdb:16": (1.4, None, 0.80)}
+AVX2 = {"BRIM_CPU": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2",
+        "MKL_ENABLE_INSTRUCTIONS": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default=",".join(CASES), help="cases, parted by commas")
+    parser.add_argument("--parts", default=",".join(PARTS), help="parts, parted by commas")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, help="optimizer steps a round (default: by task)")
-    parser.add_argument("--batch-size", type=int, default=16)
-    parser.add_argument("--threads", type=int, default=0, help="0: all cores")
-    parser.add_argument("--tasks", default=",".join(TASKS))
-    parser.add_argument("--peers", default="fixed,dynamic,sorted")
+    parser.add_argument("--budget", type=float, default=150, help="seconds for the rounds of a case")
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--cpu", choices=["auto", "avx2"], default="auto")
+    parser.add_argument("--pairs", type=pathlib.Path, help="csv (.xz) of sentence 1, sentence 2, score without a header; default: "
+                        "data/stsb in the folder BRIM_SHARED")
     return parser.parse_args()
 
 
-class Texts:
-    """Token ids of a csv file and the batches that each kind of padding makes of them."""
+# ---- inputs ---------------------------------------------------------------------------------------------------------
 
-    def __init__(self, model, path, max_length, batch_size):
-        from tokenizers import Tokenizer
 
-        tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(max_length)
-        csv.field_size_limit(1 << 30)
-        with open(path, encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
-        self.ids = [encoding.ids for encoding in tokenizer.encode_batch([row["text"] for row in rows])]
-        self.labels = [int(row["label"]) for row in rows]
-        self.max_length, self.batch_size = max_length, batch_size
+def make_pairs(given):
+    """stsb.csv, or False when there is nothing to make it from."""
+    import csv
+    import io
 
-    def batches(self, padding, steps, seed):
-        """`steps` batches of row numbers."""
-        order = list(range(len(self.ids)))
-        size, shuffle = self.batch_size, random.Random(seed)
-        shuffle.shuffle(order)
-        if padding != "sorted":
-            return [order[i * size : (i + 1) * size] for i in range(steps)]
-        order.sort(key=lambda row: len(self.ids[row]))
-        cuts = [order[i : i + size] for i in range(0, len(order) - size + 1, size)]
-        chosen = [cuts[int((i + 0.5) * len(cuts) / steps)] for i in range(steps)]
-        shuffle.shuffle(chosen)
-        return chosen
+    shared = os.environ.get("BRIM_SHARED")
+    source = given or (pathlib.Path(shared) / "data/stsb/stsb-en-train.csv.xz" if shared else None)
+    if not source or not source.exists():
+        return False
+    raw = lzma.open(source, "rt", encoding="utf-8", newline="") if source.suffix == ".xz" else open(source, encoding="utf-8", newline="")
+    with raw, open(DATA / "stsb.csv", "w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out)
+        writer.writerow(["text", "text_pair", "label"])
+        writer.writerows(row[:3] for row in csv.reader(io.StringIO(raw.read())))
+    return True
 
-    def tensors(self, rows, padding):
-        """Padded ids, mask and labels, and the number of real tokens."""
+
+def model_folder(name, minilm):
+    """MiniLM as it is, or a shape with random weights and MiniLM's tokenizer."""
+    if name == "minilm":
+        return minilm
+    folder = DATA / "shapes" / name
+    if not (folder / "config.json").exists():
         import torch
+        from transformers import BertConfig, BertForSequenceClassification, DistilBertConfig, DistilBertForSequenceClassification
 
-        width = self.max_length if padding == "fixed" else max(len(self.ids[row]) for row in rows)
-        ids = torch.zeros(len(rows), width, dtype=torch.long)
-        mask = torch.zeros(len(rows), width, dtype=torch.long)
-        for place, row in enumerate(rows):
-            ids[place, : len(self.ids[row])] = torch.tensor(self.ids[row])
-            mask[place, : len(self.ids[row])] = 1
-        return {"input_ids": ids, "attention_mask": mask, "labels": torch.tensor([self.labels[row] for row in rows])}, int(mask.sum())
-
-
-class Peer:
-    """PyTorch with one kind of attention."""
-
-    def __init__(self, folder, attention):
-        import torch
-        from transformers import AutoModelForSequenceClassification
-
-        self.model = AutoModelForSequenceClassification.from_pretrained(folder, num_labels=2, attn_implementation=attention)
-        self.model.train()
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=5e-5, weight_decay=0.0)
-
-    def step(self, tensors):
-        import torch
-
-        self.model(**tensors).loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.optimizer.zero_grad()
-
-    def speed(self, texts, padding, steps, seed):
-        """Real tokens per second over `steps` steps, after one that is not timed."""
-        batches = [texts.tensors(rows, padding) for rows in texts.batches(padding, steps + 1, seed)]
-        self.step(batches[0][0])
-        start = time.perf_counter()
-        for tensors, _ in batches[1:]:
-            self.step(tensors)
-        return sum(tokens for _, tokens in batches[1:]) / (time.perf_counter() - start)
+        torch.manual_seed(1)
+        shape = SHAPES[name]
+        if name == "distilbert":
+            model = DistilBertForSequenceClassification(DistilBertConfig(vocab_size=30522, n_layers=shape["layers"], num_labels=2))
+        else:
+            model = BertForSequenceClassification(BertConfig(vocab_size=30522, num_hidden_layers=shape["layers"], num_labels=2))
+        model.save_pretrained(folder)
+        shutil.copy(minilm / "tokenizer.json", folder)
+    return folder
 
 
-def brim_speed(model, path, task, steps, options, seed):
-    result = brim_json("compare", model=model, train=path, modes="brim", max_length=task["max_length"], max_steps=steps, seed=seed,
-                       batch_size=options.batch_size, threads=options.threads)
-    return result["modes"][0]["tokens_per_second"]
+class Case:
+    def __init__(self, name, minilm, options):
+        model, texts, batch = name.split(":")
+        self.name, self.batch, self.threads = name, int(batch), options.threads
+        self.model, (file, self.max_length) = model_folder(model, minilm), TEXTS[texts]
+        self.path = DATA / file
+        self.texts = Texts(self.model, self.path, self.max_length, self.batch)
+        config = json.loads((self.model / "config.json").read_text(encoding="utf-8"))
+        self.hidden = config.get("hidden_size") or config["dim"]
+        self.layers = config.get("num_hidden_layers") or config["n_layers"]
+        self.intermediate = config.get("intermediate_size") or config["hidden_dim"]
+        self.big = self.hidden >= 768
+
+    def steps(self):
+        """Optimizer steps a round: some seconds of the slowest contender."""
+        work = self.layers * self.hidden**2 * self.max_length * self.batch
+        return max(1, min(12, int(6e10 / work)))
+
+    def flops_per_token(self):
+        weights = self.layers * (4 * self.hidden**2 + 2 * self.hidden * self.intermediate)
+        lengths = self.texts.lengths
+        return sum(6 * weights * s + 12 * self.layers * self.hidden * s * s for s in lengths) / sum(lengths)
+
+    def tokens_a_step(self):
+        return self.batch * sum(self.texts.lengths) / len(self.texts.lengths)
+
+    def brim_options(self, **more):
+        task = {"task": "regression"} if self.texts.regression else {}
+        return dict(model=self.model, train=self.path, max_length=self.max_length, batch_size=self.batch, threads=self.threads, **task, **more)
 
 
-def run_task(name, model, peers, options):
-    task = TASKS[name]
-    steps = options.steps or task["steps"]
-    path = DATA / task["file"]
-    texts = Texts(model, path, task["max_length"], options.batch_size)
-    speeds = {("brim", ""): []}
-    contenders = list(itertools.product(options.peers.split(","), peers))
-    for round_number in range(options.rounds):
-        speeds["brim", ""].append(brim_speed(model, path, task, steps, options, round_number))
-        for padding, attention in contenders:
-            speed = peers[attention].speed(texts, padding, steps, round_number)
-            speeds.setdefault((padding, attention), []).append(speed)
-        print(f"  {name}: round {round_number + 1} of {options.rounds}", flush=True)
+# ---- speed ----------------------------------------------------------------------------------------------------------
+
+
+def brim_modes(case, modes, steps, seed):
+    return brim_json("compare", **case.brim_options(modes=modes, max_steps=steps, seed=seed))["modes"]
+
+
+def choose(case, peers):
+    """The better kind of attention for each padding, from one short run each; the first of all only warms up."""
+    peers["eager"].train(case.texts, "sorted", 1, 0)
     best = {}
-    for (padding, attention), values in speeds.items():
-        if padding not in best or median(values) > median(best[padding][1]):
-            best[padding] = (attention, values)
-    print_result(name, steps, options, best)
-    return {"task": name, "steps": steps, "batch_size": options.batch_size,
-            "speeds": [{"method": m, "attention": a, "tokens_per_second": v} for (m, a), v in speeds.items()]}
+    for padding in PADDINGS:
+        speeds = {}
+        for attention in ATTENTIONS:
+            tokens, seconds, _ = peers[attention].train(case.texts, padding, 1 if case.big else 2, 1)
+            speeds[attention] = tokens / seconds
+        best[padding] = max(speeds, key=speeds.get)
+    return best
 
 
-def print_result(name, steps, options, best):
-    brim = median(best["brim"][1])
+def sgemm(case):
+    """GFLOP/s on the shapes of a layer at a batch's number of tokens: of each library alone, and of the best for each product."""
+    rows, hidden, wide = int(case.tokens_a_step()), case.hidden, case.intermediate
+    shapes = [(hidden, 3 * hidden), (hidden, hidden), (hidden, wide), (wide, hidden)]
+    program = pathlib.Path(BRIM).resolve().parent / "bench" / "bench_products"
+    done = subprocess.run([program, str(case.threads)] + [f"{rows}:{i}:{o}" for i, o in shapes], capture_output=True, text=True, check=True)
+    measured = json.loads(done.stdout)["shapes"]
+    kinds = ("forward", "input_gradient", "weight_gradient")
+    names = [name for name in ("brim", "openblas", "onednn") if name in measured[0]]
+    work = sum(s["in"] * s["out"] for s in measured) * len(kinds)
+
+    def rate(pick):
+        return work / sum(s["in"] * s["out"] / pick(s, kind) for s in measured for kind in kinds)
+
+    speeds = {name: rate(lambda s, kind, name=name: s[name][kind]) for name in names}
+    libraries = [name for name in names if name != "brim"] or names
+    speeds["best"] = rate(lambda s, kind: max(s[name][kind] for name in libraries))
+    return {"speeds": speeds, "shapes": measured, "libraries": libraries}
+
+
+def run_speed(case, options):
+    peers = {attention: Peer(case.model, attention, case.texts.regression) for attention in ATTENTIONS}
+    best, steps, speeds, limits = choose(case, peers), case.steps(), {}, []
+    start = time.monotonic()
+    for number in range(options.rounds):
+        speeds.setdefault("brim", []).append(brim_modes(case, "brim", max(steps, 4), number)[0]["tokens_per_second"])
+        for padding in PADDINGS:
+            tokens, seconds, _ = peers[best[padding]].train(case.texts, padding, steps, number)
+            speeds.setdefault(padding, []).append(tokens / seconds)
+        limits.append(sgemm(case))
+        print(f"  {case.name}: round {number + 1}, {time.monotonic() - start:.0f} s", flush=True)
+        if time.monotonic() - start > options.budget:
+            break
+    limit = median([l["speeds"]["best"] for l in limits])
+    ufu = case.flops_per_token() * 1e-9 * median(speeds["brim"]) / limit
+    return {"speeds": speeds, "attention": best, "steps": steps, "ufu": ufu,
+            "sgemm": {name: median([l["speeds"][name] for l in limits]) for name in limits[0]["speeds"]}, "products": limits[-1]}
+
+
+# ---- the other parts ------------------------------------------------------------------------------------------------
+
+
+# A process's peak memory counts that of the process it was split off from: a small one must lie between.
+LAUNCHER = """import resource, subprocess, sys
+status = subprocess.call(sys.argv[1:], stdout=subprocess.DEVNULL)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024)
+sys.exit(status)"""
+
+
+def brim_run(case, steps, threads=None, folder=None):
+    """A whole `brim train` in a process of its own: log, profile, peak memory."""
+    output = folder or tempfile.mkdtemp(prefix="brim-bench-")
+    command = [BRIM, "train", "--quiet", "--overwrite", "--profile", "--output", output]
+    for name, value in {**case.brim_options(max_steps=steps), "threads": threads or case.threads}.items():
+        command += ["--" + name.replace("_", "-"), str(value)]
+    done = subprocess.run([sys.executable, "-S", "-c", LAUNCHER, *map(str, command)], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(map(str, command))}: failed")
+    events = [json.loads(line) for line in open(f"{output}/log.jsonl", encoding="utf-8")]
+    trace = json.load(open(f"{output}/trace.json", encoding="utf-8"))
+    frames = [event for event in trace["traceEvents"] if event["cat"] == "frame"]
+    result = {"start": events[0], "steps": [event for event in events if event["event"] == "step"],
+              "peak_bytes": int(done.stdout),
+              "first_step_after": frames[0]["ts"] * 1e-6, "rows": trace["otherData"]["rows"]}
+    if not folder:
+        shutil.rmtree(output)
+    return result
+
+
+def run_memory(case, options):
+    steps = 2 if case.big else 6
+    brim = brim_run(case, steps)
+    frame = next(row for row in brim["rows"] if row["cat"] == "frame")
+    tokens = sum(step["tokens"] for step in brim["steps"])
+    parameters = brim["start"]["parameters"]
+    result = {"parameters": parameters, "brim": brim["peak_bytes"], "planned": brim["start"]["memory_planned"],
+              "brim_cpu": 1e3 * frame["cpu_seconds"] / tokens, "profile": brim["rows"]}
+    for padding in ("fixed", "sorted"):
+        order = {"model": str(case.model), "path": str(case.path), "max_length": case.max_length, "batch_size": case.batch,
+                 "threads": case.threads, "attention": "sdpa", "padding": padding, "steps": steps}
+        done = subprocess.run([sys.executable, pathlib.Path(__file__).parent / "train_peers.py", json.dumps(order)], capture_output=True,
+                              text=True, check=True)
+        child = json.loads(done.stdout.splitlines()[-1])
+        result[padding] = child["peak_bytes"]
+        result[padding + "_cpu"] = 1e3 * child["cpu_seconds"] / child["tokens"]
+    return result
+
+
+def run_padding(case, options):
+    steps, values = 3 if case.big else 10, []
+    for number in range(min(3, options.rounds)):
+        fixed, ragged = brim_modes(case, "fixed,brim", steps, number)
+        slowdown = ragged["tokens_per_second"] / fixed["tokens_per_second"]
+        values.append(slowdown / (fixed["slots"] / fixed["tokens"]))
+    return {"eta": median(values), "values": values}
+
+
+def run_start(case, options):
+    values = [brim_run(case, 1)["first_step_after"] for _ in range(options.rounds + 1)][1:]
+    return {"seconds": median(values), "values": values}
+
+
+def run_predict(case, options):
+    folder = tempfile.mkdtemp(prefix="brim-bench-")
+    brim_run(case, 1, folder=folder)
+    path, peer = DATA / ("test.csv" if case.path.name == "train.csv" else "imdb-40.csv"), Peer(case.model, "sdpa")
+    texts = Texts(case.model, path, case.max_length, 32)
+    rates = {"brim": [], "PyTorch": []}
+    peer.predict(texts, min(64, len(texts.ids)))
+    for _ in range(options.rounds):
+        scored = brim_json("evaluate", path, model=folder, max_length=case.max_length, threads=case.threads)
+        rates["brim"].append(scored["tokens"] / scored["seconds"])
+        tokens, seconds = peer.predict(texts, len(texts.ids))
+        rates["PyTorch"].append(tokens / seconds)
+    shutil.rmtree(folder)
+    return {"rates": rates, "ratio": median(rates["brim"]) / median(rates["PyTorch"])}
+
+
+def run_threads(case, options):
+    folders, speeds = {}, {1: [], 2: []}
+    for number in range(options.rounds):
+        for threads in (1, 2):
+            folder = tempfile.mkdtemp(prefix="brim-bench-")
+            steps = brim_run(case, 16, threads, folder)["steps"]
+            tokens = sum(step["tokens"] for step in steps[1:])
+            speeds[threads].append(tokens / (steps[-1]["seconds"] - steps[0]["seconds"]))
+            weights = pathlib.Path(folder, "model.safetensors").read_bytes()
+            folders.setdefault(threads, weights)
+            shutil.rmtree(folder)
+    return {"speeds": speeds, "ratio": median(speeds[2]) / median(speeds[1]), "same_bits": folders[1] == folders[2]}
+
+
+# ---- results --------------------------------------------------------------------------------------------------------
+
+
+def verdict(value, target, at_most=False):
+    if target is None:
+        return ""
+    return f"{'ok' if (value <= target if at_most else value >= target) else 'MISSED'} ({'<=' if at_most else '>='} {target})"
+
+
+def print_speed(name, r):
+    brim = median(r["speeds"]["brim"])
+    against = dict(zip(("sorted", "fixed", "ufu"), TARGETS.get(name, (None, None, None))))
     rows = []
-    for padding, (attention, values) in best.items():
-        label = "brim, random batches, no padding" if padding == "brim" else f"PyTorch, {padding} ({attention})"
-        rows.append([label, f"{median(values):,.0f}", f"{min(values):,.0f}", f"{max(values):,.0f}", f"{brim / median(values):.2f} x"])
-    print(f"\n{name}, batch {options.batch_size}, {steps} steps, median of {options.rounds} rounds")
-    print_table(["method", "tokens/s", "least", "most", "brim is"], rows)
-    print()
+    for method, values in r["speeds"].items():
+        label = "brim, random batches, no padding" if method == "brim" else f"PyTorch, {method} ({r['attention'][method]})"
+        ratio = brim / median(values)
+        rows.append([label, f"{median(values):,.0f}", f"{min(values):,.0f}", f"{max(values):,.0f}", f"{ratio:.2f} x",
+                     verdict(ratio, against.get(method))])
+    print(f"\n{name}: {r['steps']} steps a round, median of {len(r['speeds']['brim'])} rounds")
+    print_table(["method", "tokens/s", "least", "most", "brim is", "target"], rows)
+    speeds = ", ".join(f"{library} {speed:.0f}" for library, speed in r["sgemm"].items())
+    print(f"UFU {r['ufu']:.3f} {verdict(r['ufu'], against['ufu'])}; sgemm on these shapes, GFLOP/s: {speeds}\n")
+
+
+def print_memory(name, r):
+    mib, best = 1 << 20, min(r["fixed"], r["sorted"])
+    state = 16 * r["parameters"]
+    ratio, activations = r["brim"] / best, (r["brim"] - state) / max(best - state, 1)
+    small = name.startswith("minilm")
+    print(f"{name}: peak memory brim {r['brim'] / mib:.0f} MiB, planned {r['planned'] / mib:.0f} MiB "
+          f"({100 * (r['brim'] / r['planned'] - 1):+.1f} %, {verdict(abs(r['brim'] / r['planned'] - 1), 0.05, True)}); PyTorch sorted "
+          f"{r['sorted'] / mib:.0f}, fixed {r['fixed'] / mib:.0f} MiB; ratio {ratio:.2f} {verdict(ratio, 0.5 if small else None, True)}, "
+          f"without 16 bytes a parameter {activations:.2f} {verdict(activations, None if small else 0.4, True)}; CPU seconds a thousand "
+          f"tokens: brim {r['brim_cpu']:.2f}, sorted {r['sorted_cpu']:.2f}, fixed {r['fixed_cpu']:.2f}")
+
+
+def print_avx2(results, before):
+    for name, case in results.items():
+        old = before.get(name, {}).get("speed")
+        if "speed" not in case or not old:
+            continue
+        for padding in ("sorted", "fixed"):
+            ratios = [median(s["speeds"]["brim"]) / median(s["speeds"][padding]) for s in (case["speed"], old)]
+            print(f"{name}: {ratios[0]:.2f} x {padding} with AVX2, {ratios[1]:.2f} x without: {verdict(ratios[0] / ratios[1], 0.75)}")
+
+
+def run_once(parts, minilm, options):
+    case, results = Case("minilm:rt:16", minilm, options), {}
+    if "start" in parts:
+        results["start"] = run_start(case, options)
+        seconds = results["start"]["seconds"]
+        print(f"start to first step: {seconds:.2f} s {verdict(seconds, 1.0, True)}")
+    if "predict" in parts:
+        for name in ("minilm:rt:16", "minilm:imdb:16"):
+            results["predict " + name] = r = run_predict(Case(name, minilm, options), options)
+            print(f"prediction, {name.split(':')[1]}: brim {median(r['rates']['brim']):,.0f} tokens/s, PyTorch inference_mode, sorted "
+                  f"{median(r['rates']['PyTorch']):,.0f}: {r['ratio']:.2f} x {verdict(r['ratio'], 2.0)}")
+    if "threads" in parts and options.threads >= 2:
+        for name in ("minilm:rt:16", "minilm:imdb:16"):
+            results["threads " + name] = r = run_threads(Case(name, minilm, options), options)
+            print(f"2 threads next to 1, {name.split(':')[1]}: {r['ratio']:.2f} x {verdict(r['ratio'], 1.85)}, "
+                  f"{'the same bits' if r['same_bits'] else 'OTHER BITS'}")
+    return results
 
 
 def main():
     options = arguments()
+    if options.cpu == "avx2" and os.environ.get("BRIM_CPU") != "avx2":
+        os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **AVX2})
+    os.environ.setdefault("OPENBLAS_CORETYPE", "SkylakeX" if "avx512f" in pathlib.Path("/proc/cpuinfo").read_text() else "Haswell")
     import torch
     import transformers
 
-    if options.threads:
-        torch.set_num_threads(options.threads)
-    model = fetch_data()
-    doctor = brim_json("doctor")
-    print(f"{machine()}\nbrim {doctor['version']}, {BRIM}; PyTorch {torch.__version__}, transformers {transformers.__version__}, "
-          f"{torch.get_num_threads()} threads\n")
-    transformers.logging.set_verbosity_error()
-    transformers.utils.logging.disable_progress_bar()
-    peers = {attention: Peer(model, attention) for attention in ("eager", "sdpa")}
-    results = [run_task(name, model, peers, options) for name in options.tasks.split(",")]
-    write_json("bench-train.json", {"machine": machine(), "brim": doctor, "torch": torch.__version__,
-                                    "transformers": transformers.__version__, "threads": torch.get_num_threads(), "results": results})
+    torch.set_num_threads(options.threads)
+    minilm, doctor, parts = fetch_data(), brim_json("doctor"), options.parts.split(",")
+    versions = {"brim": doctor["version"], "PyTorch": torch.__version__, "transformers": transformers.__version__}
+    print(f"{machine()}\n{versions}, {BRIM}, kernels {options.cpu}; {options.threads} threads\n")
+    results = {}
+    for name in options.only.split(",") if options.only else []:
+        if ":stsb:" in name and not (DATA / "stsb.csv").exists() and not make_pairs(options.pairs):
+            print(f"{name}: SKIPPED, there are no pairs: give --pairs FILE")
+            continue
+        case, results[name] = Case(name, minilm, options), {}
+        if "speed" in parts:
+            results[name]["speed"] = run_speed(case, options)
+            print_speed(name, results[name]["speed"])
+        if "memory" in parts:
+            results[name]["memory"] = run_memory(case, options)
+            print_memory(name, results[name]["memory"])
+        if "padding" in parts:
+            results[name]["padding"] = r = run_padding(case, options)
+            print(f"{name}: eta {r['eta']:.3f} {verdict(r['eta'], 0.95)}")
+    once = run_once(parts, minilm, options)
+    last = ROOT / "build" / "bench-train.json"
+    if options.cpu == "avx2" and last.exists():
+        print_avx2(results, json.loads(last.read_text(encoding="utf-8")).get("cases", {}))
+    write_json("bench-train.json" if options.cpu == "auto" else "bench-train-avx2.json",
+               {"machine": machine(), "versions": versions, "doctor": doctor, "threads": options.threads, "rounds": options.rounds,
+                "cases": results, "once": once})
 
 
 if __name__ == "__main__":

@@ -43,6 +43,7 @@ typedef struct brim_profile_row {
   brim_work work;
   uint64_t calls;
   double seconds, flops;
+  double cpu_seconds;    /* of all threads of the process; frames only */
 } brim_profile_row;
 BRIM_API int brim_profile_row_count(const brim_profile *profile);
 BRIM_API const brim_profile_row *brim_profile_row_at(const brim_profile *profile, int index);

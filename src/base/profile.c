@@ -18,7 +18,7 @@ typedef struct span {
 typedef struct open_span {
   brim_work work;
   const char *name;
-  double start;
+  double start, cpu; /* cpu: of frames */
 } open_span;
 
 struct brim_profile {
@@ -33,10 +33,19 @@ struct brim_profile {
   span spans[MOST_SPANS];
 };
 
-static double now(void) {
+static double clock_seconds(clockid_t clock) {
   struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
+  clock_gettime(clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double now(void) {
+  return clock_seconds(CLOCK_MONOTONIC);
+}
+
+/* A call into the system, so frames only. */
+static double cpu_seconds(brim_work work) {
+  return work == BRIM_WORK_FRAME ? clock_seconds(CLOCK_PROCESS_CPUTIME_ID) : 0;
 }
 
 const char *brim_work_name(brim_work work) {
@@ -66,7 +75,7 @@ void brim_profile_begin(brim_profile *p, brim_work work, const char *name) {
   if (!p)
     return;
   if (p->depth < MOST_OPEN)
-    p->open[p->depth] = (open_span){.work = work, .name = name, .start = now()};
+    p->open[p->depth] = (open_span){.work = work, .name = name, .cpu = cpu_seconds(work), .start = now()};
   p->depth++;
 }
 
@@ -100,6 +109,7 @@ void brim_profile_end(brim_profile *p, double flops) {
     p->rows[row].calls++;
     p->rows[row].seconds += seconds;
     p->rows[row].flops += flops;
+    p->rows[row].cpu_seconds += cpu_seconds(o->work) - o->cpu;
   }
   if (p->span_count == MOST_SPANS)
     p->left_out++;
@@ -138,8 +148,11 @@ static void put_span(brim_text *out, const brim_profile *p, const span *s) {
 
 static void put_row(brim_text *out, const brim_profile_row *row) {
   put_name(out, row);
-  brim_text_printf(out, ",\"calls\":%llu,\"seconds\":%.6f,\"flops\":%.0f}", (unsigned long long)row->calls, row->seconds,
+  brim_text_printf(out, ",\"calls\":%llu,\"seconds\":%.6f,\"flops\":%.0f", (unsigned long long)row->calls, row->seconds,
                    row->flops);
+  if (row->work == BRIM_WORK_FRAME)
+    brim_text_printf(out, ",\"cpu_seconds\":%.6f", row->cpu_seconds);
+  brim_text_string(out, "}");
 }
 
 static void put_trace(brim_text *out, const brim_profile *p) {

@@ -39,6 +39,8 @@ static void check_brackets(void) {
   ok(linear && linear->calls == 2 && linear->flops == 200,
      "what is inside a frame counts, what is inside an evaluation does not");
   ok(linear && linear->seconds > 0.0039 && step && step->seconds >= linear->seconds, "a frame is as long as what it holds");
+  ok(step && step->cpu_seconds >= 0 && step->cpu_seconds < step->seconds && linear && linear->cpu_seconds == 0,
+     "a frame counts processor time, which sleeping does not take");
   ok(evaluation && evaluation->calls == 1 && evaluation->seconds > 0.0019, "an evaluation counts with all that it holds");
   ok(step && evaluation && brim_profile_seconds(p) >= step->seconds + evaluation->seconds, "the whole is as long as its parts");
   brim_profile_end(p, 0);
