@@ -163,6 +163,12 @@ static bool take_turns(brim_runtime *runtime, const shape *s, float *const opera
   return true;
 }
 
+static void print_speeds(const char *name, const double speeds[KINDS]) {
+  if (speeds[FORWARD] > 0)
+    printf(",\"%s\":{\"%s\":%.1f,\"%s\":%.1f,\"%s\":%.1f}", name, kind_names[FORWARD], speeds[FORWARD], kind_names[INPUT],
+           speeds[INPUT], kind_names[WEIGHT], speeds[WEIGHT]);
+}
+
 static bool print_shape(brim_runtime *runtime, const shape *s, bool first) {
   const size_t rows = (size_t)s->rows, in = (size_t)s->in, out = (size_t)s->out;
   float *const operands[3] = {numbers(rows * in), numbers(in * out), numbers(rows * out)};
@@ -171,18 +177,12 @@ static bool print_shape(brim_runtime *runtime, const shape *s, bool first) {
   for (int round = 0; round < ROUNDS && good; round++)
     good = take_turns(runtime, s, operands, best);
   printf("%s{\"rows\":%d,\"in\":%d,\"out\":%d", first ? "" : ",\n", s->rows, s->in, s->out);
-  for (int i = 0; i < PRODUCERS && good; i++) {
-    for (int kind = 0; kind < KINDS && best[i][kind] > 0; kind++)
-      if (kind == 0)
-        printf(",\"%s\":{", producer_names[i]);
-    printf("%s\"%s\":%.1f", kind ? "," : "", kind_names[kind], best[i][kind]);
-  }
-  printf("%s", best[i][0] > 0 ? "}" : "");
-}
-printf("}");
-for (int i = 0; i < 3; i++)
-  free(operands[i]);
-return good;
+  for (int i = 0; i < PRODUCERS; i++)
+    print_speeds(producer_names[i], best[i]);
+  printf("}");
+  for (int i = 0; i < 3; i++)
+    free(operands[i]);
+  return good;
 }
 
 int main(int argc, char **argv) {

@@ -28,7 +28,7 @@ void CPU(linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *l
 void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
                           const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
                           real *db);
-size_t CPU(linear_backward_workspace)(int threads);
+size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits);
 
 /* ---- activation.c: n values of one activation */
 void CPU(activate)(brim_activation act, int64_t n, const real *x, real *y);

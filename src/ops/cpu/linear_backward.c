@@ -1,17 +1,16 @@
 /* linear_backward.c: dx = dy w, dw += dy^T x, db += column sums of dy.
  *
- * dw is cut into tasks of some outputs by some panels of inputs. A task walks the rows in blocks of DEPTH; of each block it packs
- * its columns of dy as left sides of tiles (summing them for db), then panel after panel of x, and adds the product. */
+ * For dw the rows are walked in stretches of DEPTH. Of each the columns of dy are packed as left sides of tiles (and summed for
+ * db) and x into panels, once and by all threads; then tasks of some tiles by some panels add the product. */
 #include "ops/cpu/product.h"
 
 enum {
   TILES_PER_TASK = 7,
-  PANELS_PER_TASK = 12,
-  DEPTH = 256,
+  MOST_PANELS = 12, /* of a task */
+  LEAST_TASKS = 24, /* cut this fine at least, if the shape allows */
+  DEPTH = 512,
   PARTS = (TILE_ROWS + VEC - 1) / VEC,
   LEFT_STEP = PARTS * VEC, /* row of a packed tile of dy^T */
-  LEFT_SIZE = DEPTH * LEFT_STEP,
-  SCRATCH = TILES_PER_TASK * LEFT_SIZE + DEPTH * TILE_COLUMNS /* values a worker */
 };
 
 typedef struct gradient {
@@ -21,7 +20,9 @@ typedef struct gradient {
   float *dw, *db;
   int64_t panels, tiles;  /* panels of inputs; tiles of outputs */
   int64_t blocks, groups; /* tasks: blocks of tiles by groups of panels */
-  float *scratch;
+  int64_t row, depth;     /* the packed stretch */
+  int64_t first, count;   /* the packed tiles */
+  float *left, *right;    /* [count][DEPTH, LEFT_STEP], [panels][DEPTH, TILE_COLUMNS] */
 } gradient;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -39,74 +40,105 @@ static int64_t tile_start(const gradient *g, int64_t i, int64_t *height) {
   return o;
 }
 
-/* Columns of dy for tiles from .. to - 1, row by row as they lie in memory; their sums are added to db unless it is NULL. */
-static void pack_left(const gradient *g, int64_t row, int64_t depth, int64_t from, int64_t to, float *left, float *db) {
+/* ---- packing */
+
+/* Columns of dy for some tiles, row by row as they lie in memory; their sums are added to db. */
+static void pack_left_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const gradient *g = context;
+  const int64_t from = task * TILES_PER_TASK, tiles = least(TILES_PER_TASK, g->count - from);
   vec sum[TILES_PER_TASK * PARTS];
   int64_t start[TILES_PER_TASK], height[TILES_PER_TASK];
-  for (int64_t i = from; i < to; i++)
-    start[i - from] = tile_start(g, i, &height[i - from]);
-  for (int64_t i = 0; i < (to - from) * PARTS; i++)
+  float *left = g->left + from * DEPTH * LEFT_STEP;
+  for (int64_t i = 0; i < tiles; i++)
+    start[i] = tile_start(g, g->first + from + i, &height[i]);
+  for (int64_t i = 0; i < tiles * PARTS; i++)
     sum[i] = vzero();
-  for (int64_t k = 0; k < depth; k++) {
-    const float *dy = g->dy + (row + k) * g->dy_stride;
-    for (int64_t i = 0; i < to - from; i++) {
+  for (int64_t k = 0; k < g->depth; k++) {
+    const float *dy = g->dy + (g->row + k) * g->dy_stride;
+    for (int64_t i = 0; i < tiles; i++) {
       for (int64_t j = 0; j < PARTS && j * VEC < height[i]; j++) {
         const vec x = vload_n(dy + start[i] + j * VEC, height[i] - j * VEC);
-        vstore(left + i * LEFT_SIZE + k * LEFT_STEP + j * VEC, x);
+        vstore(left + (i * DEPTH + k) * LEFT_STEP + j * VEC, x);
         sum[i * PARTS + j] += x;
       }
     }
   }
-  for (int64_t i = 0; db && i < to - from; i++) {
+  for (int64_t i = 0; g->db && i < tiles; i++) {
     for (int64_t j = 0; j < height[i]; j += VEC) {
-      float *to_add = db + start[i] + j;
+      float *to_add = g->db + start[i] + j;
       vstore_n(to_add, vload_n(to_add, height[i] - j) + sum[i * PARTS + j / VEC], height[i] - j);
     }
   }
 }
 
-/* Asks for one of `parts` parts of a panel of x. */
-static void prefetch(const gradient *g, int64_t row, int64_t depth, int64_t column, int64_t part, int64_t parts) {
-  const int64_t last = least(TILE_COLUMNS, g->in - column) - 1;
-  for (int64_t k = depth * part / parts; k < depth * (part + 1) / parts; k++) {
-    const float *x = g->x + (row + k) * g->x_stride + column;
-    __builtin_prefetch(x, 0, 2);
-    __builtin_prefetch(x + last, 0, 2);
-  }
+static void pack_right_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const gradient *g = context;
+  const int64_t column = task * TILE_COLUMNS;
+  CPU(pack_rows)
+  (g->depth, least(TILE_COLUMNS, g->in - column), g->x + g->row * g->x_stride + column, g->x_stride, g->right + column * DEPTH);
 }
 
-static void dw_block(const gradient *g, int64_t row, int64_t depth, int64_t tile_from, int64_t tile_to, int64_t panel_from,
-                     int64_t panel_to, float *scratch) {
-  float *left = scratch, *right = scratch + TILES_PER_TASK * LEFT_SIZE;
-  pack_left(g, row, depth, tile_from, tile_to, left, panel_from == 0 ? g->db : NULL);
-  for (int64_t panel = panel_from; g->dw && panel < panel_to; panel++) {
-    const int64_t at = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, g->in - at);
-    CPU(pack_rows)(depth, columns, g->x + row * g->x_stride + at, g->x_stride, right);
-    for (int64_t i = tile_from; i < tile_to; i++) {
+/* Left sides first: they take longer. */
+static void pack_task(void *context, int64_t task, int worker) {
+  const gradient *g = context;
+  const int64_t left = divided(g->count, TILES_PER_TASK);
+  if (task < left)
+    pack_left_task(context, task, worker);
+  else
+    pack_right_task(context, task - left, worker);
+}
+
+/* ---- product */
+
+static void product_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const gradient *g = context;
+  const int64_t block = task / g->groups, group = task % g->groups;
+  for (int64_t panel = g->panels * group / g->groups; panel < g->panels * (group + 1) / g->groups; panel++) {
+    const int64_t at = panel * TILE_COLUMNS;
+    for (int64_t i = g->count * block / g->blocks; i < g->count * (block + 1) / g->blocks; i++) {
       int64_t height;
-      const int64_t o = tile_start(g, i, &height);
-      const tile t = {.depth = depth,
-                      .a = left + (i - tile_from) * LEFT_SIZE,
+      const int64_t o = tile_start(g, g->first + i, &height);
+      const tile t = {.depth = g->depth,
+                      .a = g->left + i * DEPTH * LEFT_STEP,
                       .a_row = 1,
                       .a_step = LEFT_STEP,
-                      .b = right,
+                      .b = g->right + at * DEPTH,
                       .b_step = TILE_COLUMNS,
                       .c = g->dw + o * g->in + at,
                       .c_row = g->in,
                       .add = true};
-      CPU(tile_run_part)(height, columns, &t);
-      if (panel + 1 < panel_to)
-        prefetch(g, row, depth, at + TILE_COLUMNS, i - tile_from, tile_to - tile_from);
+      CPU(tile_run_part)(height, least(TILE_COLUMNS, g->in - at), &t);
     }
   }
 }
 
-static void dw_task(void *context, int64_t task, int worker) {
-  const gradient *g = context;
-  const int64_t block = task / g->groups, group = task % g->groups;
-  for (int64_t row = 0; row < g->rows; row += DEPTH)
-    dw_block(g, row, least(DEPTH, g->rows - row), g->tiles * block / g->blocks, g->tiles * (block + 1) / g->blocks,
-             g->panels * group / g->groups, g->panels * (group + 1) / g->groups, g->scratch + (int64_t)worker * SCRATCH);
+/* One stretch of rows; in several goes when the packed sides are larger than the working memory: a huge classifier. */
+static void run_stretch(brim_ops_context *c, gradient *g, int64_t most_tiles) {
+  for (g->first = 0; g->first < g->tiles; g->first += g->count) {
+    g->count = least(most_tiles, g->tiles - g->first);
+    g->blocks = divided(g->count, TILES_PER_TASK);
+    const int64_t finer = divided(LEAST_TASKS, g->blocks), coarser = divided(g->panels, MOST_PANELS);
+    g->groups = least(g->panels, finer > coarser ? finer : coarser);
+    CPU(run)(c, divided(g->count, TILES_PER_TASK) + (g->dw ? g->panels : 0), pack_task, g);
+    if (g->dw)
+      CPU(run)(c, g->blocks * g->groups, product_task, g);
+  }
+}
+
+static void weight_gradient(brim_ops_context *c, gradient *g) {
+  const int64_t room = (int64_t)(c->workspace_size / sizeof(float)), tile_size = DEPTH * LEFT_STEP;
+  const int64_t panels_size = g->dw ? g->panels * DEPTH * TILE_COLUMNS : 0;
+  g->right = c->workspace;
+  g->left = g->right + panels_size;
+  const int64_t stretches = divided(g->rows, DEPTH);
+  for (int64_t i = 0; i < stretches; i++) {
+    g->row = g->rows * i / stretches;
+    g->depth = g->rows * (i + 1) / stretches - g->row;
+    run_stretch(c, g, (room - panels_size) / tile_size);
+  }
 }
 
 void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
@@ -127,6 +159,11 @@ void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
   }
   if (!dw && !db)
     return;
+  if (dw) {
+    if (rows > c->stats.gemm_max_rows)
+      c->stats.gemm_max_rows = rows;
+    c->stats.gemm_flops += 2.0 * (double)rows * in * out;
+  }
   gradient g = {.rows = rows,
                 .in = in,
                 .out = out,
@@ -137,18 +174,14 @@ void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
                 .dw = dw,
                 .db = db,
                 .panels = divided(in, TILE_COLUMNS),
-                .tiles = divided(out, TILE_ROWS),
-                .scratch = c->workspace};
-  g.blocks = divided(g.tiles, TILES_PER_TASK);
-  g.groups = dw ? divided(g.panels, PANELS_PER_TASK) : 1;
-  if (dw) {
-    if (rows > c->stats.gemm_max_rows)
-      c->stats.gemm_max_rows = rows;
-    c->stats.gemm_flops += 2.0 * (double)rows * in * out;
-  }
-  CPU(run)(c, g.blocks * g.groups, dw_task, &g);
+                .tiles = divided(out, TILE_ROWS)};
+  weight_gradient(c, &g);
 }
 
-size_t CPU(linear_backward_workspace)(int threads) {
-  return (size_t)threads * SCRATCH * sizeof(float);
+/* The weights of a layer are [3 H, H], [H, H], [F, H] and [H, F]; a tile more, so that any number of outputs gets on. */
+size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits) {
+  const int64_t h = limits->hidden, f = limits->intermediate, wide = 3 * h > f ? 3 * h : f;
+  const int64_t across = round_up(h, TILE_COLUMNS) + divided(wide, TILE_ROWS) * LEFT_STEP;
+  const int64_t down = round_up(wide, TILE_COLUMNS) + divided(h, TILE_ROWS) * LEFT_STEP;
+  return (size_t)((across > down ? across : down) + TILES_PER_TASK * LEFT_STEP) * DEPTH * sizeof(float);
 }
