@@ -113,12 +113,12 @@ static brim_plan *plan_of(const plan_case *c, const brim_plan_options *options, 
   return plan;
 }
 
-static int32_t world_of(const brim_plan_options *o) {
+__attribute__((unused)) static int32_t world_of(const brim_plan_options *o) {
   return o->world_size ? o->world_size : 1;
 }
 
 /* Length after max_length and, with oversize truncate, what one row may take. */
-static int32_t cut_length(const brim_plan_options *o, int32_t length) {
+__attribute__((unused)) static int32_t cut_length(const brim_plan_options *o, int32_t length) {
   int64_t limit = o->max_length ? o->max_length : INT32_MAX, rounding = o->pad_to_multiple_of > 1 ? o->pad_to_multiple_of : 1;
   if (o->oversize == BRIM_OVERSIZE_TRUNCATE && o->max_tokens) {
     int64_t fit = o->padding == BRIM_PAD_NONE ? o->max_tokens : o->max_tokens / rounding * rounding;
@@ -129,7 +129,7 @@ static int32_t cut_length(const brim_plan_options *o, int32_t length) {
 }
 
 /* steps[row] and places[row] of a plan; UINT32_MAX for dropped rows. */
-static void places_of(const brim_plan *plan, int32_t world, uint32_t *steps, uint32_t *places) {
+__attribute__((unused)) static void places_of(const brim_plan *plan, int32_t world, uint32_t *steps, uint32_t *places) {
   memset(steps, 0xff, MOST_ROWS * sizeof *steps);
   memset(places, 0xff, MOST_ROWS * sizeof *places);
   for (uint64_t p = 0; p < brim_plan_parts(plan); p++) {

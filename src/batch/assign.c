@@ -79,21 +79,25 @@ int brim_assign_batches(brim_share *s, const uint32_t *ends, uint32_t base, uint
 }
 
 /* Cuts `sorted` from the front into groups that hold and cost at most `cap` (of the rows beyond the required multiple); gives up
- * behind `most` groups. */
-static uint64_t cut_in_order(brim_share *s, double cap, uint64_t most) {
+ * behind `most` groups. With `rest`, the cost of all rows, a group ends where it comes closest to its share of what is left. */
+static uint64_t cut_in_order(brim_share *s, double cap, double rest, uint64_t most) {
   const brim_budget *budget = &s->recipe->budget;
   uint64_t groups = 0, multiple = (uint64_t)budget->multiple;
   for (uint64_t begin = 0; begin < s->count && groups < most; groups++) {
     brim_load load = {0};
     uint64_t taken = 0;
+    double cost = 0, share = rest > 0 ? rest / (double)(most - groups) : HUGE_VAL;
     for (; begin + taken < s->count; taken++) {
       brim_load more = brim_load_add(load, s->lengths[s->sorted[begin + taken]]);
       if (taken > 0 && !brim_budget_holds(budget, &more))
         break;
-      if (taken >= multiple && brim_budget_cost(budget, &more) > cap)
+      double next = brim_budget_cost(budget, &more);
+      if (taken >= multiple && (next > cap || next - share > share - cost))
         break;
       load = more;
+      cost = next;
     }
+    rest -= rest > 0 ? cost : 0;
     if (taken > multiple)
       taken -= taken % multiple;
     begin += taken;
@@ -104,21 +108,26 @@ static uint64_t cut_in_order(brim_share *s, double cap, uint64_t most) {
   return groups;
 }
 
-/* The most even cut into at most `most` groups: the smallest cap that does it, by bisection. */
+/* The most even cut into at most `most` groups: the smallest cap that does it, by bisection; below that cap, groups of like cost.
+ */
 static uint64_t cut_evenly(brim_share *s, uint64_t most) {
   brim_load all = {0};
-  for (uint64_t i = 0; i < s->count; i++)
+  double rows = 0;
+  for (uint64_t i = 0; i < s->count; i++) {
     all = brim_load_add(all, s->lengths[i]);
+    rows += row_cost(&s->recipe->budget, s->lengths[i]);
+  }
   double low = 0, high = brim_budget_cost(&s->recipe->budget, &all);
   while (high - low > high * 0.004) {
     double middle = (low + high) / 2;
-    if (cut_in_order(s, middle, most) <= most) {
+    if (cut_in_order(s, middle, 0, most) <= most) {
       high = middle;
     } else {
       low = middle;
     }
   }
-  return cut_in_order(s, high, most);
+  uint64_t groups = cut_in_order(s, high, rows, most);
+  return groups <= most ? groups : cut_in_order(s, high, 0, most);
 }
 
 int brim_assign_neighbours(brim_share *s, uint64_t parts, brim_assignment *out, bool *fits, brim_error *err) {
@@ -127,7 +136,7 @@ int brim_assign_neighbours(brim_share *s, uint64_t parts, brim_assignment *out, 
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->groups, &s->group_room, s->count, sizeof *s->groups, err));
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->bin_of, &s->bin_room, s->count, sizeof *s->bin_of, err));
   double no_cap = HUGE_VAL;
-  uint64_t groups = cut_in_order(s, no_cap, s->count), ranks = ranks_of(s);
+  uint64_t groups = cut_in_order(s, no_cap, 0, s->count), ranks = ranks_of(s);
   BRIM_TRY(set_parts(s, parts, groups, out, err));
   *fits = groups <= out->parts * ranks;
   if (!*fits)
