@@ -71,7 +71,7 @@ enum { BRIM_MOST_FOLDS = 1000 };
 BRIM_API int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out,
                                 brim_error *err) BRIM_CHECK;
 /* The same, with every fold like the whole: each class is dealt out evenly (a class with fewer rows than folds is BRIM_E_USAGE and
- * is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs labels. */
+ * is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs one label a row. */
 BRIM_API int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
                                  brim_error *err) BRIM_CHECK;
 /* As the caller says; `count` 0: as many as there are. A number outside 0 .. count-1 or a fold without rows is BRIM_E_USAGE. */
@@ -114,7 +114,7 @@ typedef struct brim_fold_result {
 /* A data set as all fold models together see it. */
 typedef struct brim_fold_average {
   const char *name;     /* borrowed from the caller's list */
-  float *logits;        /* [rows, outputs] classes: logarithms of the mean probabilities; values: their means */
+  float *logits;        /* [rows, outputs] the logits of the mean probabilities, or the means of values */
   bool evaluated;       /* every row has a label, and there are metrics */
   brim_metrics metrics;
 } brim_fold_average;

@@ -150,6 +150,9 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
                         brim_error *err) {
   const brim_labels *labels = brim_dataset_labels(dataset);
   *out = (brim_folds){0};
+  if (brim_dataset_label_width(dataset) > 1 || (labels && labels->task == BRIM_TASK_MULTI_LABEL))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "folds cannot be stratified by several labels a row: leave it out, or give the folds");
   if (!brim_dataset_has_labels(dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified: not every row has a label");
   BRIM_TRY(folds_new(runtime, brim_dataset_rows(dataset), count, out, err));

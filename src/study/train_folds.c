@@ -124,19 +124,11 @@ static int note_begin(fold_job *job, brim_error *err) {
   return note(job, "folds", fields, BRIM_FIELD_COUNT(fields), err);
 }
 
-/* What a held-out part, or all of them, are worth. */
-static int note_metrics(fold_job *job, const char *kind, int64_t fold, const brim_metrics *m, brim_error *err) {
-  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
-  const brim_field fields[] = {
-      BRIM_FIELD_INT("fold", fold),
-      BRIM_FIELD_INT("rows", m->rows),
-      BRIM_FIELD_REAL("loss", m->loss),
-      regression ? BRIM_FIELD_REAL("rmse", m->rmse) : BRIM_FIELD_REAL("accuracy", m->accuracy),
-      regression ? BRIM_FIELD_REAL("pearson", m->pearson) : BRIM_FIELD_REAL("f1", m->f1),
-      regression ? BRIM_FIELD_REAL("spearman", m->spearman) : BRIM_FIELD_REAL("matthews", m->matthews),
-  };
-  int skipped = fold < 0; /* of all rows: no fold */
-  return note(job, kind, fields + skipped, BRIM_FIELD_COUNT(fields) - skipped, err);
+/* What a held-out part, or (fold -1) all of them, are worth. */
+static int note_metrics(fold_job *job, const char *kind, int64_t fold, const brim_metrics *metrics, brim_error *err) {
+  brim_field fields[2 + BRIM_METRIC_FIELDS] = {BRIM_FIELD_INT("fold", fold), BRIM_FIELD_INT("rows", metrics->rows)};
+  int count = 2 + brim_metrics_fields(brim_model_task(job->model), metrics, fields + 2), skipped = fold < 0;
+  return note(job, kind, fields + skipped, count - skipped, err);
 }
 
 static int announce(const fold_job *job, int32_t fold, const brim_fold_result *result, brim_error *err) {
@@ -178,13 +170,15 @@ static int predict_held_out(const fold_job *job, int32_t fold, const brim_datase
   return status;
 }
 
-/* Adds a model's opinion of one row: probabilities, or the value. */
+/* Adds a model's opinion of one row: the values, or the probability of each class or label. */
 static void add_opinion(const fold_job *job, const float *logits, double *probabilities, float *sum) {
-  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
-  if (!regression)
+  brim_task task = brim_model_task(job->model);
+  if (task == BRIM_TASK_CLASSIFICATION)
     brim_softmax(logits, (int32_t)job->outputs, probabilities);
-  for (size_t c = 0; c < job->outputs; c++)
-    sum[c] += regression ? logits[c] : (float)probabilities[c];
+  for (size_t c = 0; c < job->outputs; c++) {
+    double own = task == BRIM_TASK_MULTI_LABEL ? brim_sigmoid(logits[c]) : (double)logits[c];
+    sum[c] += (float)(task == BRIM_TASK_CLASSIFICATION ? probabilities[c] : own);
+  }
 }
 
 static int predict_eval(const fold_job *job, int index, brim_error *err) {
@@ -201,15 +195,19 @@ static int predict_eval(const fold_job *job, int index, brim_error *err) {
   return status;
 }
 
-/* Sums become means; of probabilities the logarithm, whose softmax they are. */
+/* The logit that stands for a mean: softmax or sigmoid gives the mean probability back. */
+static float logit_of(brim_task task, float mean) {
+  if (task == BRIM_TASK_REGRESSION)
+    return mean;
+  float least = 1e-37f;
+  return task == BRIM_TASK_CLASSIFICATION ? logf(fmaxf(mean, least)) : logf(fmaxf(mean, least)) - logf(fmaxf(1.0f - mean, least));
+}
+
 static int finish_average(const fold_job *job, int index, brim_error *err) {
   brim_fold_average *average = &job->result->averages[index];
   const brim_dataset *dataset = job->evals[index].dataset;
-  bool regression = brim_model_task(job->model) == BRIM_TASK_REGRESSION;
-  for (size_t i = 0, count = (size_t)brim_dataset_rows(dataset) * job->outputs; i < count; i++) {
-    float mean = average->logits[i] / (float)job->folds->count;
-    average->logits[i] = regression ? mean : logf(fmaxf(mean, 1e-37f));
-  }
+  for (size_t i = 0, count = (size_t)brim_dataset_rows(dataset) * job->outputs; i < count; i++)
+    average->logits[i] = logit_of(brim_model_task(job->model), average->logits[i] / (float)job->folds->count);
   average->evaluated = brim_dataset_has_labels(dataset);
   if (!average->evaluated)
     return BRIM_OK;
