@@ -22,6 +22,11 @@ typedef struct brim_feed_options {
   uint64_t window;            /* rows that are shuffled and planned together; 0: 100,000 */
   uint64_t first_epoch;       /* the number of the first pass */
   uint64_t epochs;            /* passes over the data; 0: without end */
+  const double *weights;      /* NULL: all paths are one source. Else [path_count]: each path is one, and this is its share of the
+                                 rows, against those of the others */
+  bool repeat;                /* a source that ends begins anew, in an order of its own, so that the shares hold for ever: one epoch
+                                 without end (epochs 0). Else an epoch gives each row of each source once, and a source that has
+                                 no more leaves its share to the others */
   int32_t prefetch;           /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
 } brim_feed_options;
 
@@ -40,8 +45,9 @@ typedef struct brim_feed_ledger {
   uint64_t hash;           /* of the rows yielded, step by step in order of place; independent of world_size and padding */
 } brim_feed_ledger;
 
-/* Batches of one rank. Shards (plain, gz or zst files, globs, folders; no standard input) come in an order shuffled by (seed,
- * epoch), except with BRIM_SEQUENTIAL. Rows are taken `window` at a time, and the plan options compose each window anew; what fills
+/* Batches of one rank. Shards (plain, gz or zst files, globs, folders) come in an order shuffled by (seed, epoch), except with
+ * BRIM_SEQUENTIAL. The source of a row is drawn by (seed, epoch, row's number in the epoch). Standard input ("-") and pipes can be
+ * read once: epochs is 1 then, and there is no restore. Rows are taken `window` at a time, and the plan options compose each window anew; what fills
  * no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An epoch never shares a batch
  * with another. A damaged shard is an error with file and byte, in its turn, unless source.skip_damaged passes over it. */
 typedef struct brim_feed brim_feed;

@@ -21,8 +21,21 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
                           (int)world - 1);
   if (o->source.need_label && !o->labels)
     return brim_error_set(err, BRIM_E_USAGE, "a feed with labels needs their mapping beforehand: give labels");
+  if (o->repeat && o->epochs)
+    return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
   if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
     return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
+  return BRIM_OK;
+}
+
+static int check_sources(const brim_feed *feed, brim_error *err) {
+  const brim_feed_options *o = &feed->options;
+  for (int i = 0; o->weights && i < feed->shards.source_count; i++)
+    if (!(o->weights[i] > 0 && o->weights[i] < 1e30))
+      return brim_error_set(err, BRIM_E_USAGE, "the weight of source %d is %g: give a number above 0", i + 1, o->weights[i]);
+  if (feed->shards.once && o->epochs != 1)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "standard input and pipes can be read only once: ask for one epoch, or write the data to a file first");
   return BRIM_OK;
 }
 
@@ -90,7 +103,9 @@ static int open_feed(brim_feed *feed, const char *const *paths, int path_count, 
   BRIM_TRY(check_options(&feed->options, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, &feed->options.encode, false, err));
   BRIM_TRY(count_least(feed, tokenizer, err));
-  BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, &feed->shards, err));
+  BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, feed->options.weights != NULL,
+                            &feed->shards, err));
+  BRIM_TRY(check_sources(feed, err));
   BRIM_TRY(brim_state_configuration(feed, tokenizer, err));
   BRIM_TRY(start(feed, tokenizer, &none, err));
   return begin_producing(feed, err);
@@ -414,6 +429,15 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
   return BRIM_OK;
 }
 
+static int check_again(const brim_feed *feed, brim_error *err) {
+  if (feed->broken)
+    return refuse_broken(err);
+  if (feed->shards.once)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "standard input and pipes cannot be read again, so nothing can go on from a saved state: begin anew");
+  return BRIM_OK;
+}
+
 static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
   const brim_tokenizer *tokenizer = feed->producer.tokenizer;
   stop(feed);
@@ -425,7 +449,9 @@ static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
 
 int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) {
   brim_feed_place place = {0};
-  int status = feed->broken ? refuse_broken(err) : brim_state_read(feed, state, length, &place, err);
+  int status = check_again(feed, err);
+  if (status == BRIM_OK)
+    status = brim_state_read(feed, state, length, &place, err);
   if (status == BRIM_OK) {
     status = go_to(feed, &place, err);
     feed->broken = status != BRIM_OK;

@@ -12,6 +12,7 @@
 #include <stdatomic.h>
 
 #define BRIM_FEED_RECORD_BITS 40
+#define BRIM_FEED_SOURCES     64
 #define BRIM_FEED_DAMAGE      1000 /* rows that are listed */
 
 /* A row that is read but not yet planned, and where it is to be found again. */
@@ -20,10 +21,17 @@ typedef struct brim_waiting {
   int64_t byte, line;
 } brim_waiting;
 
+/* Where a source stands. */
+typedef struct brim_mix_place {
+  brim_place place; /* in the pass's order of its files */
+  uint64_t pass;    /* with repeat; else the epoch */
+} brim_mix_place;
+
 /* What a window begins with. */
 typedef struct brim_beginning {
   uint64_t epoch, window;  /* the window's number in its epoch */
-  brim_place place;        /* in the epoch's order of files */
+  uint64_t taken;          /* rows of the epoch that earlier windows took, damaged ones too */
+  brim_mix_place places[BRIM_FEED_SOURCES];
   brim_feed_ledger ledger; /* of the epoch up to here; the consuming side fills it in */
   brim_waiting *waiting;   /* [waiting_count] rows of earlier windows, in their order */
   size_t waiting_count, waiting_room;
@@ -52,14 +60,32 @@ typedef struct brim_shards {
   char **paths;     /* [count] */
   uint64_t *prints; /* [count] fingerprints */
   int64_t *sizes;   /* [count] on disk; below 0 when compressed */
+  double bytes;     /* of all */
+  size_t first[BRIM_FEED_SOURCES + 1]; /* [source_count + 1] where each source's files begin */
+  int source_count;
+  bool once; /* a pipe is among them: they can be read only once */
   size_t count;
 } brim_shards;
 
+/* `apart`: each path is a source of its own; else all are one. */
 int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
-                     brim_shards *out, brim_error *err) BRIM_CHECK;
+                     bool apart, brim_shards *out, brim_error *err) BRIM_CHECK;
 void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
-/* The share of all bytes that lies before a place in the files taken in this order. */
-double brim_shards_share(const brim_shards *shards, const uint32_t *order, const brim_place *place);
+/* The bytes that lie before a place in the files order[0, count). */
+double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_place *place);
+
+/* One source of rows. */
+typedef struct brim_tap {
+  size_t first, count; /* its files, in brim_shards and in the producer's order */
+  double weight;
+  brim_encoder *encoder;
+  uint64_t pass;
+  bool pending;      /* `row` was read and is the next */
+  bool read_all;     /* there is none */
+  bool given;        /* the pass has given a row */
+  brim_encoded row;
+  uint64_t next_row; /* number in the pass of the row to read */
+} brim_tap;
 
 typedef struct brim_producer {
   brim_runtime *runtime;
@@ -72,12 +98,11 @@ typedef struct brim_producer {
   atomic_bool interrupted;
 
   /* the epoch at hand */
-  brim_encoder *encoder; /* NULL: not begun */
-  uint32_t *order;       /* [shards] */
-  bool pending;          /* `row` was read and belongs to the next window */
-  bool read_all;
-  brim_encoded row;
-  uint64_t next_row; /* number in the epoch of the row to read */
+  bool begun;
+  uint64_t taken;  /* rows of the epoch */
+  uint32_t *order; /* [shards] */
+  brim_tap *taps;  /* [tap_count] */
+  int tap_count;
   brim_label_taker taker;
 } brim_producer;
 
@@ -89,6 +114,20 @@ void brim_producer_free(brim_producer *producer);
 /* A sample out of an encoded row, its label as a number. */
 int brim_producer_sample(brim_producer *producer, const brim_encoded *row, uint64_t name, brim_sample *out,
                          brim_error *err) BRIM_CHECK;
+
+/* mix.c: the rows of all sources. */
+int brim_mix_taps(brim_producer *producer, brim_error *err) BRIM_CHECK;
+/* Opens all files at the places where the next window, which is being made, begins. */
+int brim_mix_begin(brim_producer *producer, brim_window *window, brim_error *err) BRIM_CHECK;
+void brim_mix_end(brim_producer *producer);
+/* The tap whose row is the next of all; NULL behind the last. */
+brim_tap *brim_mix_choose(brim_producer *producer);
+/* That row went into the window, or nowhere. */
+int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, brim_error *err) BRIM_CHECK;
+/* Where the next window begins. */
+void brim_mix_places(brim_producer *producer, brim_window *window, brim_mix_place *out);
+/* The share of the epoch that lies before these places. */
+double brim_mix_share(const brim_producer *producer, const brim_mix_place *places);
 
 struct brim_feed {
   brim_runtime *runtime;

@@ -118,6 +118,7 @@ int brim_producer_start(brim_producer *p, brim_error *err) {
   p->order = brim_alloc_array(p->runtime, p->shards->count, sizeof *p->order);
   if (!p->order)
     return BRIM_NOMEM(err);
+  BRIM_TRY(brim_mix_taps(p, err));
   p->held = brim_dataset_new(p->runtime, err);
   if (!p->held)
     return BRIM_E_MEMORY;

@@ -58,11 +58,13 @@ static int take_file(brim_runtime *runtime, const brim_source_file *file, char *
   out->paths[i] = brim_copy_string(runtime, file->path, strlen(file->path));
   if (!out->paths[i])
     return BRIM_NOMEM(err);
-  if (file->size < 0 || strcmp(file->path, "-") == 0)
-    return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
-                         "only files can be read again in every epoch: write the data to a file first");
+  if (file->size < 0 || strcmp(file->path, "-") == 0) {
+    out->once = true;
+    return BRIM_OK;
+  }
   BRIM_TRY(fingerprint(file->path, file->size, buffer, &out->prints[i], &compressed, err));
   out->sizes[i] = compressed ? -file->size : file->size;
+  out->bytes += (double)file->size;
   return BRIM_OK;
 }
 
@@ -78,15 +80,35 @@ static int take_files(brim_runtime *runtime, const brim_source *source, brim_sha
   return status;
 }
 
+/* The files of all paths stand one after another. */
+static int part_sources(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                        brim_shards *out, brim_error *err) {
+  if (path_count > BRIM_FEED_SOURCES)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%d sources are too many to mix: %d are possible", path_count, BRIM_FEED_SOURCES);
+  out->source_count = path_count;
+  for (int i = 0; i < path_count; i++) {
+    brim_source source;
+    BRIM_TRY(brim_source_find(runtime, &paths[i], 1, options, &source, err));
+    out->first[i + 1] = out->first[i] + source.count;
+    brim_source_free(&source);
+  }
+  if (out->first[path_count] != out->count)
+    return brim_error_set(err, BRIM_E_IO, "files came or went while they were looked for: try again");
+  return BRIM_OK;
+}
+
 int brim_shards_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
-                     brim_shards *out, brim_error *err) {
+                     bool apart, brim_shards *out, brim_error *err) {
   brim_source source;
-  *out = (brim_shards){0};
+  *out = (brim_shards){.source_count = 1};
   BRIM_TRY(brim_source_find(runtime, paths, path_count, options, &source, err));
   int status = source.count >> (64 - BRIM_FEED_RECORD_BITS)
                    ? brim_error_set(err, BRIM_E_UNSUPPORTED, "%zu files are too many for one feed", source.count)
                    : take_files(runtime, &source, out, err);
+  out->first[1] = source.count;
   brim_source_free(&source);
+  if (status == BRIM_OK && apart)
+    status = part_sources(runtime, paths, path_count, options, out, err);
   if (status != BRIM_OK)
     brim_shards_free(runtime, out);
   return status;
@@ -101,15 +123,14 @@ void brim_shards_free(brim_runtime *runtime, brim_shards *shards) {
   *shards = (brim_shards){0};
 }
 
-double brim_shards_share(const brim_shards *shards, const uint32_t *order, const brim_place *place) {
-  double total = 0, before = 0;
-  for (size_t i = 0; i < shards->count; i++) {
+double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_place *place) {
+  double before = 0;
+  for (size_t i = 0; i < count && (int64_t)i <= place->file; i++) {
     int64_t size = shards->sizes[order[i]];
-    total += (double)(size < 0 ? -size : size);
     if ((int64_t)i < place->file)
-      before = total;
-    else if ((int64_t)i == place->file && size > 0)
+      before += (double)(size < 0 ? -size : size);
+    else if (size > 0)
       before += (double)(place->byte < size ? place->byte : size);
   }
-  return total > 0 ? before / total : 1;
+  return before;
 }

@@ -9,7 +9,7 @@
 #include "data/describe.h"
 #include "feed/feed.h"
 
-#define VERSION 2
+#define VERSION 3
 
 /* ---- configuration ---------------------------------------------------------------------------------------- */
 
@@ -30,7 +30,11 @@ int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, b
   brim_text text;
   brim_text_init(&text, feed->runtime);
   brim_describe_encoding(&text, tokenizer, &o->encode);
-  brim_text_printf(&text, "window %llu ", (unsigned long long)o->window);
+  brim_text_printf(&text, "window %llu repeat %d ", (unsigned long long)o->window, o->repeat);
+  for (int i = 0; o->weights && i < feed->shards.source_count; i++) {
+    brim_text_printf(&text, "source of %zu weight ", feed->shards.first[i + 1] - feed->shards.first[i]);
+    brim_text_json_number(&text, o->weights[i]);
+  }
   brim_describe_source(&text, &o->source);
   put_plan(&text, &o->plan);
   brim_describe_labels(&text, o->labels);
@@ -70,8 +74,14 @@ int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_t
   brim_text_printf(out, "],\"epoch\":%llu,\"window\":%llu,\"step\":%llu,\"part\":%llu,\"world_size\":%llu",
                    (unsigned long long)b->epoch, (unsigned long long)b->window, (unsigned long long)place->step,
                    (unsigned long long)place->part, (unsigned long long)place->world);
-  brim_text_printf(out, ",\"place\":[%lld,%lld,%lld,%llu,%llu],\"waiting\":[", (long long)b->place.file, (long long)b->place.byte,
-                   (long long)b->place.line, (unsigned long long)b->place.row, (unsigned long long)b->place.file_row);
+  brim_text_printf(out, ",\"taken\":%llu,\"places\":[", (unsigned long long)b->taken);
+  for (int i = 0; i < feed->shards.source_count; i++) {
+    const brim_place *at = &b->places[i].place;
+    brim_text_printf(out, "%s[%lld,%lld,%lld,%llu,%llu,%llu]", i ? "," : "", (long long)at->file, (long long)at->byte,
+                     (long long)at->line, (unsigned long long)at->row, (unsigned long long)at->file_row,
+                     (unsigned long long)b->places[i].pass);
+  }
+  brim_text_string(out, "],\"waiting\":[");
   for (size_t i = 0; i < b->waiting_count; i++)
     brim_text_printf(out, "%s[%lld,%llu,%lld,%lld]", i ? "," : "", (long long)brim_feed_file(b->waiting[i].row),
                      (unsigned long long)brim_feed_record(b->waiting[i].row), (long long)b->waiting[i].byte,
@@ -155,15 +165,29 @@ static int read_waiting(const brim_feed *feed, const brim_json_value *array, bri
   return BRIM_OK;
 }
 
+static int read_places(const brim_feed *feed, const brim_json_value *array, brim_beginning *b, brim_error *err) {
+  if (!array || array->kind != BRIM_JSON_ARRAY || (int)array->length != feed->shards.source_count)
+    return malformed(err);
+  int i = 0;
+  for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
+    int64_t n[6];
+    if (!read_numbers(v, n, 6) || n[4] > n[3])
+      return malformed(err);
+    b->places[i++] = (brim_mix_place){
+        .place = {.file = n[0], .byte = n[1], .line = n[2], .row = (uint64_t)n[3], .file_row = (uint64_t)n[4]},
+        .pass = (uint64_t)n[5]};
+  }
+  return BRIM_OK;
+}
+
 static int read_beginning(const brim_feed *feed, const brim_json_value *root, brim_beginning *b, brim_error *err) {
-  int64_t place[5], numbers[COUNTS];
+  int64_t numbers[COUNTS];
   uint64_t *counts[COUNTS];
   if (!read_count(root, "epoch", &b->epoch) || !read_count(root, "window", &b->window) ||
-      !read_numbers(brim_json_get(root, "place"), place, 5) || !read_numbers(brim_json_get(root, "ledger"), numbers, COUNTS) ||
-      !read_hex(brim_json_get(root, "hash"), &b->ledger.hash) || place[4] > place[3])
+      !read_count(root, "taken", &b->taken) || !read_numbers(brim_json_get(root, "ledger"), numbers, COUNTS) ||
+      !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
     return malformed(err);
-  b->place = (brim_place){
-      .file = place[0], .byte = place[1], .line = place[2], .row = (uint64_t)place[3], .file_row = (uint64_t)place[4]};
+  BRIM_TRY(read_places(feed, brim_json_get(root, "places"), b, err));
   b->ledger.epoch = b->epoch;
   list_counts(&b->ledger, counts);
   for (int i = 0; i < COUNTS; i++)

@@ -3,11 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
-#include "base/runtime.h"
 #include "base/status.h"
-#include "batch/order.h"
-#include "data/encoder.h"
-#include "data/reader.h"
 #include "feed/feed.h"
 
 void brim_beginning_free(brim_runtime *runtime, brim_beginning *beginning) {
@@ -37,48 +33,6 @@ void brim_window_free(brim_runtime *runtime, brim_window *window) {
   brim_exclusions_free(&window->damage);
   brim_release(runtime, window->places);
   brim_release(runtime, window);
-}
-
-/* ---- epochs ----------------------------------------------------------------------------------------------- */
-
-/* Opens the epoch's files in its order, at the place where the next window begins. */
-static int begin_epoch(brim_producer *p, brim_error *err) {
-  size_t count = p->shards->count;
-  const brim_feed_options *o = p->options;
-  brim_random random = brim_random_make(o->plan.seed, p->next.epoch, BRIM_PURPOSE_SHARDS);
-  if (o->plan.batching == BRIM_SEQUENTIAL)
-    brim_order_identity(p->order, count);
-  else
-    BRIM_TRY(brim_order_shuffle(p->runtime, &random, 0, p->order, count, err));
-  const char **paths = brim_alloc_array(p->runtime, count, sizeof *paths);
-  if (!paths)
-    return BRIM_NOMEM(err);
-  for (size_t i = 0; i < count; i++)
-    paths[i] = p->shards->paths[p->order[i]];
-  brim_reader *reader = NULL;
-  int status = brim_reader_open(p->runtime, paths, (int)count, &o->source, &reader, err);
-  brim_release(p->runtime, paths);
-  BRIM_TRY(status);
-  if (p->next.window > 0)
-    status = brim_reader_seek(reader, &p->next.place, err);
-  if (status != BRIM_OK) {
-    brim_reader_close(reader);
-    return status;
-  }
-  brim_reader_forget_excluded(reader);
-  p->next_row = p->next.place.row;
-  p->pending = p->read_all = false;
-  return brim_encoder_new(p->runtime, reader, p->tokenizer, &o->encode, &p->encoder, err);
-}
-
-/* Takes the next row into p->row; read_all is set behind the last. */
-static int peek_row(brim_producer *p, brim_error *err) {
-  if (p->pending || p->read_all)
-    return BRIM_OK;
-  int status = brim_encoder_next(p->encoder, &p->row, err);
-  p->pending = status == BRIM_OK;
-  p->read_all = status == BRIM_END;
-  return status == BRIM_END ? BRIM_OK : status;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
@@ -114,57 +68,44 @@ static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
   return BRIM_OK;
 }
 
-/* A row is taken: the numbers that were passed over since the last one were excluded. */
-static void row_taken(brim_producer *p, brim_window *w) {
-  w->excluded += p->row.row - p->next_row;
-  p->next_row = p->row.row + 1;
-  p->pending = false;
+static int add_damaged(brim_window *w, const brim_encoded *row, const brim_waiting *place, brim_error *err) {
+  if (w->damaged++ >= BRIM_FEED_DAMAGE)
+    return BRIM_OK;
+  return brim_exclusions_add_damaged(&w->damage, row->damage, place->row, row->line, row->file, err);
 }
 
-static int add_damaged(brim_producer *p, brim_window *w, const brim_waiting *place, brim_error *err) {
-  const brim_encoded *row = &p->row;
-  if (w->damaged++ < BRIM_FEED_DAMAGE)
-    BRIM_TRY(brim_exclusions_add_damaged(&w->damage, row->damage, place->row, row->line, row->file, err));
-  row_taken(p, w);
-  return BRIM_OK;
-}
-
-static int add_row(brim_producer *p, brim_window *w, brim_error *err) {
-  const brim_encoded *row = &p->row;
+static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_error *err) {
+  const brim_encoded *row = &tap->row;
   brim_sample sample;
   if (row->file_row >> BRIM_FEED_RECORD_BITS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
-  const brim_waiting place = {
-      .row = (uint64_t)p->order[row->file_number] << BRIM_FEED_RECORD_BITS | row->file_row, .byte = row->byte, .line = row->line};
+  const brim_waiting place = {.row = (uint64_t)p->order[tap->first + (size_t)row->file_number] << BRIM_FEED_RECORD_BITS |
+                                     row->file_row,
+                              .byte = row->byte,
+                              .line = row->line};
   if (row->damage)
-    return add_damaged(p, w, &place, err);
+    return add_damaged(w, row, &place, err);
   BRIM_TRY(brim_producer_sample(p, row, place.row, &sample, err));
   BRIM_TRY(add_place(p, w, &place, err));
   BRIM_TRY(brim_dataset_add(w->rows, &sample, row->lost, p->options->source.need_label, err));
   w->truncated += row->lost > 0;
   w->lost += row->lost;
-  row_taken(p, w);
   return BRIM_OK;
 }
 
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
-  uint64_t begin = p->next.place.row, fresh = 0;
+  brim_tap *tap;
   BRIM_TRY(add_held(p, w, err));
-  BRIM_TRY(peek_row(p, err));
-  for (; p->pending && fresh < p->options->window; fresh++) {
+  for (uint64_t fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh++) {
     if (atomic_load(&p->interrupted))
       return brim_error_cancelled(err);
-    BRIM_TRY(add_row(p, w, err));
-    BRIM_TRY(peek_row(p, err));
+    BRIM_TRY(add_row(p, w, tap, err));
+    BRIM_TRY(brim_mix_taken(p, tap, w, err));
   }
-  w->last = p->read_all;
-  /* Excluded rows before the one that begins the next window are this one's. */
-  uint64_t end = p->read_all ? brim_encoder_rows(p->encoder) : p->row.row;
-  w->excluded += end - p->next_row;
-  w->read = end - begin;
-  p->next_row = end;
+  w->last = !tap;
   if (w->rows->rows == 0 && w->last && p->next.window == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, p->shards->paths[0], 0, -1, w->excluded || w->damaged ? "no rows are left" : "there are no rows");
+    return brim_error_at(err, BRIM_E_FORMAT, p->shards->paths[0], 0, -1,
+                         w->excluded || w->damaged ? "no rows are left" : "there are no rows");
   return BRIM_OK;
 }
 
@@ -269,24 +210,23 @@ static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
   w->rows = brim_dataset_new(p->runtime, err);
   if (!w->rows)
     return BRIM_E_MEMORY;
-  if (!p->encoder)
-    BRIM_TRY(begin_epoch(p, err));
+  if (!p->begun) {
+    p->taken = p->next.taken;
+    BRIM_TRY(brim_mix_begin(p, w, err));
+  }
   BRIM_TRY(fill_window(p, w, err));
   BRIM_TRY(plan_window(p, w, err));
   BRIM_TRY(hold(p, w, err));
-  w->from = brim_shards_share(p->shards, p->order, &p->next.place);
+  w->from = p->next.window ? brim_mix_share(p, p->next.places) : 0;
+  brim_mix_places(p, w, p->next.places);
+  w->to = w->last ? 1 : brim_mix_share(p, p->next.places);
+  p->next.window++;
+  p->next.taken = p->taken;
   if (w->last) {
-    w->to = 1;
-    brim_encoder_close(p->encoder);
-    p->encoder = NULL;
+    brim_mix_end(p);
     p->next.epoch++;
-    p->next.window = 0;
-    p->next.place = (brim_place){0};
-  } else {
-    p->next.window++;
-    p->next.place = (brim_place){
-        .file = p->row.file_number, .byte = p->row.byte, .line = p->row.line, .row = p->row.row, .file_row = p->row.file_row};
-    w->to = brim_shards_share(p->shards, p->order, &p->next.place);
+    p->next.window = p->next.taken = 0;
+    memset(p->next.places, 0, sizeof p->next.places);
   }
   return BRIM_OK;
 }
@@ -310,7 +250,9 @@ int brim_producer_next(void *context, void **out, brim_error *err) {
 void brim_producer_free(brim_producer *p) {
   if (!p->runtime)
     return;
-  brim_encoder_close(p->encoder);
+  if (p->taps)
+    brim_mix_end(p);
+  brim_release(p->runtime, p->taps);
   brim_dataset_free(p->held);
   brim_label_taker_free(&p->taker);
   brim_release(p->runtime, p->order);

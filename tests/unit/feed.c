@@ -54,10 +54,14 @@ static void usage(void) {
   o = plain, o.source.min_chars = 9;
   ok_string(outcome(path, &o, NULL), "!5 few.txt: no rows are left\n", "all rows excluded");
   ok_string(outcome(scratch_file("none*.gz"), &plain, NULL), "!4 none*.gz: no file matches\n", "no shards");
-  o = plain, o.source.format = BRIM_FORMAT_TXT;
+  o = plain, o.epochs = 2;
   ok_string(outcome("-", &o, NULL),
-            "!2 standard input: only files can be read again in every epoch: write the data to a file first\n",
-            "standard input is refused");
+            "!2 standard input and pipes can be read only once: ask for one epoch, or write the data to a file first\n",
+            "standard input a second time");
+  o = plain, o.repeat = true;
+  ok_string(outcome(path, &o, NULL), "!2 sources that repeat have no epochs: give epochs 0, or leave out repeat\n", "repeat");
+  o = plain, o.weights = &(double){0};
+  ok_string(outcome(path, &o, NULL), "!2 the weight of source 1 is 0: give a number above 0\n", "a weight of nothing");
 }
 
 static void damaged(void) {
@@ -136,9 +140,9 @@ static void damaged_states(void) {
   const char *damage = "!5 the state of the feed is damaged: it is not what brim_feed_save wrote\n";
   ok_string(outcome(path, &plain, "{}"), damage, "an empty object");
   ok_string(outcome(path, &plain, "[1]"), damage, "no object");
-  char *version = strstr(state.data, "\"brim_feed\":2");
+  char *version = strstr(state.data, "\"brim_feed\":3");
   version[12] = '9';
-  ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 2\n", "a later version");
+  ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 3\n", "a later version");
   brim_text_free(&state);
 }
 
