@@ -81,15 +81,45 @@ void cli_help_command(const cli_command *command, brim_text *out) {
   brim_text_printf(out, "\nExample\n  %s\n", command->example);
 }
 
+/* What one comes with, and the commands that serve it. */
+static const struct {
+  const char *title, *names;
+} purposes[] = {{"Look at data", " analyze plan tokenize shard "},
+                {"Train", " train compare report "},
+                {"Use a model", " evaluate predict "},
+                {"Look inside", " doctor inspect gradients inspect trajectory "},
+                {"Help", " completion help version "}};
+enum { PURPOSES = sizeof purposes / sizeof *purposes };
+
+/* Names may be two words: they stand between blanks. */
+static bool serves(const char *names, const char *name) {
+  char word[64];
+  snprintf(word, sizeof word, " %s ", name);
+  return strstr(names, word) != NULL;
+}
+
+/* Index of the command's purpose; the last one holds those that none names. */
+static int purpose_of(const cli_command *command) {
+  for (int i = 0; i < PURPOSES; i++)
+    if (serves(purposes[i].names, command->name))
+      return i;
+  return PURPOSES - 1;
+}
+
 void cli_help_overview(brim_text *out) {
-  brim_text_printf(out, "brim %s: fine-tunes text encoders and never computes on padding\n\nUsage: brim COMMAND [options]\n\n",
+  brim_text_printf(out, "brim %s: fine-tunes text encoders and never computes on padding\n\nUsage: brim COMMAND [options]\n",
                    brim_version());
-  for (int i = 0; cli_commands[i]; i++)
-    if (!cli_commands[i]->hidden)
-      brim_text_printf(out, "  %-20s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+  for (int purpose = 0; purpose < PURPOSES; purpose++) {
+    brim_text_printf(out, "\n%s\n", purposes[purpose].title);
+    for (int i = 0; cli_commands[i]; i++)
+      if (!cli_commands[i]->hidden && purpose_of(cli_commands[i]) == purpose)
+        brim_text_printf(out, "  %-20s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+  }
   brim_text_string(out, "\n`brim COMMAND --help` explains a command; `man brim-COMMAND` is the same as a page.\n"
                         "\nData is .csv, .tsv, .jsonl or .txt, plain or .gz; several files, globs, or - for standard input.\n"
                         "Results go to standard output, progress to standard error.\n"
                         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first).\n"
-                        "\nExample\n  brim train --model MiniLM --train reviews.csv --output run\n");
+                        "\nExample\n  brim analyze -t MiniLM --max-length 400 reviews.csv --html reviews.html\n"
+                        "  brim train --model MiniLM --train reviews.csv --output run\n"
+                        "  brim predict --model run new.csv -o predictions.jsonl\n");
 }
