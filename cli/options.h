@@ -52,7 +52,8 @@ typedef struct cli_values {
   int64_t min_chars, records;
   bool skip_damaged;
   cli_list train, eval, test, where, labels;
-  bool stream;
+  bool stream, repeat;
+  cli_list weight;
   int64_t shuffle_window, prefetch;
   const char *shard_format;
   /* text */

@@ -101,6 +101,8 @@ int cli_plan_stream(cli_call *cli) {
   if (v->world_size > 1 && !cli_given(cli->command, &cli->arguments, "rank"))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream with --world-size %lld: give the --rank whose part is wanted",
                           (long long)v->world_size);
+  if (v->repeat)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "sources that repeat have no end to print: leave out --repeat");
   int status = cli_plan_options(cli, &plan);
   if (!status)
     status = cli_load_tokenizer(cli, &tokenizer);

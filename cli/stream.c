@@ -1,15 +1,48 @@
 /* stream.c: feeds from options: what --stream means for every command that has it. */
 #include "stream.h"
 
+#include <stdlib.h>
+#include <string.h>
+
+/* --weight, once for each path. */
+static int take_weights(cli_call *cli, int path_count, double *out) {
+  const cli_list *list = &cli->values->weight;
+  if (list->count != path_count)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%d --weight for %d sources: give one for each, in the same order", list->count,
+                          path_count);
+  for (int i = 0; i < list->count; i++) {
+    char *end;
+    out[i] = strtod(list->items[i], &end);
+    if (*end || end == list->items[i] || !(out[i] > 0))
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--weight %s: a number above 0 is due, such as 2.5", list->items[i]);
+  }
+  return BRIM_OK;
+}
+
+static bool reads_input(const cli_feed_request *request) {
+  for (int i = 0; i < request->path_count; i++)
+    if (strcmp(request->paths[i], "-") == 0)
+      return true;
+  return false;
+}
+
 int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **out) {
   const cli_values *v = cli->values;
+  double weights[CLI_LIST_LIMIT];
+  if (v->weight.count) {
+    int status = take_weights(cli, request->path_count, weights);
+    if (status)
+      return status;
+  }
   brim_feed_options how = {.encode = cli_encode_options(v),
                            .labels = request->labels,
                            .plan = *request->plan,
                            .rank = request->rank,
                            .window = (uint64_t)v->shuffle_window,
                            .first_epoch = request->first_epoch,
-                           .epochs = request->epochs,
+                           .epochs = reads_input(request) ? 1 : request->epochs,
+                           .weights = v->weight.count ? weights : NULL,
+                           .repeat = v->repeat,
                            .prefetch = (int32_t)v->prefetch};
   how.encode.max_length = request->max_length;
   int status = cli_source_options(cli, request->labels != NULL, &how.source);
@@ -49,6 +82,9 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
     return brim_labels_make(cli->runtime, BRIM_TASK_CLASSIFICATION, names->items, names->count, out, &cli->error);
   if (task == BRIM_TASK_REGRESSION)
     return brim_labels_make(cli->runtime, BRIM_TASK_REGRESSION, NULL, 1, out, &cli->error);
+  for (int i = 0; i < path_count; i++)
+    if (strcmp(paths[i], "-") == 0)
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "standard input can be read only once: name its classes with --labels");
   int status = cli_source_options(cli, true, &source);
   if (!status)
     status = brim_labels_scan(cli->runtime, paths, path_count, &source, task, cli_progress, cli, out, NULL, &cli->error);

@@ -105,6 +105,10 @@ static int open_feed(brim_feed *feed, const char *const *paths, int path_count, 
   BRIM_TRY(count_least(feed, tokenizer, err));
   BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, feed->options.weights != NULL,
                             &feed->shards, err));
+  if (feed->options.weights) {
+    memcpy(feed->weights, feed->options.weights, (size_t)path_count * sizeof *feed->weights);
+    feed->options.weights = feed->weights;
+  }
   BRIM_TRY(check_sources(feed, err));
   BRIM_TRY(brim_state_configuration(feed, tokenizer, err));
   BRIM_TRY(start(feed, tokenizer, &none, err));

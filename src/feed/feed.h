@@ -132,6 +132,7 @@ double brim_mix_share(const brim_producer *producer, const brim_mix_place *place
 struct brim_feed {
   brim_runtime *runtime;
   brim_feed_options options;
+  double weights[BRIM_FEED_SOURCES]; /* backs options.weights */
   brim_shards shards;
   uint64_t configuration;
   int64_t least; /* tokens of the shortest row there can be */

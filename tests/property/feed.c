@@ -305,35 +305,48 @@ static void nothing_is_lost(const way *w) {
   close_feed(&f);
 }
 
-static void ranks(void) {
+/* Any number of ranks: the same steps, equally many batches on each rank, every row on one of them. */
+static void ranks(const way *w, int world) {
+  static uint8_t seen[FILES][ROWS];
+  brim_feed_ledger one, many;
+  brim_feed_options o = options_of(w);
+  o.epochs = 1;
+  opened f = open_feed(&o, 1);
+  while (next_print(f.feed, prints) == BRIM_OK) {
+  }
+  brim_feed_tell(f.feed, &one);
+  close_feed(&f);
+  int batches[16];
+  uint64_t rows = 0;
+  bool same = true, once = true;
+  memset(seen, 0, sizeof seen);
+  o.plan.world_size = world;
+  for (o.rank = 0; o.rank < world; o.rank++) {
+    const brim_batch *b;
+    brim_error err;
+    o.prefetch = o.rank % 2;
+    f = open_feed(&o, 1 + o.rank % 2);
+    for (batches[o.rank] = 0; brim_feed_next(f.feed, &b, &err) == BRIM_OK; batches[o.rank]++) {
+      rows += (uint64_t)b->count;
+      same &= w->plan.max_tokens == 0 || b->slots <= w->plan.max_tokens;
+      for (int i = 0; i < b->count; i++)
+        once &= ++seen[brim_feed_file(b->rows[i])][brim_feed_record(b->rows[i])] == 1;
+    }
+    brim_feed_tell(f.feed, &many);
+    same &= many.hash == one.hash && many.steps == one.steps && batches[o.rank] == batches[0];
+    close_feed(&f);
+  }
+  ok(same && once && rows == one.rows_yielded, "%s: %d ranks take the same steps as one, with equally many batches", w->name, world);
+}
+
+static void all_ranks(void) {
   static const way shared[] = {
       {"random rows", {.batching = BRIM_RANDOM, .batch_size = 24, .max_tokens = 100, .seed = 5}, 60, true},
-      {"packed", {.batching = BRIM_PACKED, .max_tokens = 100, .accumulate = 4, .seed = 5}, 60, false}};
-  for (int s = 0; s < 2; s++) {
-    brim_feed_ledger one, many;
-    brim_feed_options o = options_of(&shared[s]);
-    o.epochs = 1;
-    opened f = open_feed(&o, 1);
-    while (next_print(f.feed, prints) == BRIM_OK) {
-    }
-    brim_feed_tell(f.feed, &one);
-    close_feed(&f);
-    int batches[4];
-    uint64_t rows = 0;
-    bool same = true;
-    o.plan.world_size = 4;
-    for (o.rank = 0; o.rank < 4; o.rank++) {
-      const brim_batch *b;
-      brim_error err;
-      f = open_feed(&o, 2);
-      for (batches[o.rank] = 0; brim_feed_next(f.feed, &b, &err) == BRIM_OK; batches[o.rank]++)
-        rows += (uint64_t)b->count;
-      brim_feed_tell(f.feed, &many);
-      same &= many.hash == one.hash && many.steps == one.steps && batches[o.rank] == batches[0];
-      close_feed(&f);
-    }
-    ok(same && rows == one.rows_yielded, "%s: 4 ranks take the same steps as one, with equally many batches", shared[s].name);
-  }
+      {"packed", {.batching = BRIM_PACKED, .max_tokens = 100, .accumulate = 4, .seed = 5}, 60, false},
+      {"sorted, padded", {.batching = BRIM_SORTED, .padding = BRIM_PAD_LONGEST, .batch_size = 10, .seed = 6}, 35, false}};
+  for (int world = 1; world <= 9; world++)
+    for (int s = 0; s < 3; s++)
+      ranks(&shared[s], world);
 }
 
 static void another_world(void) {
@@ -377,7 +390,7 @@ int main(void) {
     resumes_everywhere(&ways[i], i < 2 ? MOST_BATCHES : 25, i < 2 ? 1 : 5);
   }
   killed_and_resumed();
-  ranks();
+  all_ranks();
   another_world();
   brim_labels_free(&labels);
   brim_runtime_free(data_runtime);
