@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "infer.h"
+#include "run_report.h"
 #include "views.h"
 
 /* ---- parting ---------------------------------------------------------------------------------------------- */
@@ -103,7 +104,7 @@ static void run_path(const cli_call *cli, const char *name, const char *ending, 
 
 static bool is_result(const char *name) {
   size_t length = strlen(name);
-  return strcmp(name, "folds.json") == 0 ||
+  return strcmp(name, "folds.json") == 0 || strcmp(name, "report.html") == 0 ||
          (strncmp(name, "predictions", 11) == 0 && length > 6 && strcmp(name + length - 6, ".jsonl") == 0);
 }
 
@@ -301,6 +302,21 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
   return status;
 }
 
+/* The folds side by side, as many as fit. A run is worth keeping also without its page. */
+static void write_page(cli_call *cli, int count) {
+  char folders[CLI_MOST_RUNS][4096];
+  const char *names[CLI_MOST_RUNS];
+  int shown = count < CLI_MOST_RUNS ? count : CLI_MOST_RUNS;
+  brim_error kept = cli->error;
+  for (int i = 0; i < shown; i++) {
+    snprintf(folders[i], sizeof folders[i], "%s/fold-%d", cli->values->output, i);
+    names[i] = folders[i];
+  }
+  if (cli_write_runs_report(cli, names, shown, cli->values->output))
+    cli_note(cli, "no report: %s", cli->error.message);
+  cli->error = kept;
+}
+
 static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const brim_folds_result *result) {
   brim_task task = brim_model_task(job->model);
   char path[4096];
@@ -316,6 +332,8 @@ static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const 
     status = put_table(cli, &table, result, task);
   if (!status)
     status = cli_write(cli, NULL, cli->values->json ? &json : &table);
+  if (!status)
+    write_page(cli, result->count);
   brim_text_free(&json);
   brim_text_free(&table);
   return status;

@@ -20,6 +20,9 @@ int cli_runs_open(cli_call *cli, const char *const *folders, int count, cli_runs
       return status;
     runs->names[i] = folders[i];
     runs->count++;
+    if (brim_event_log_count(runs->logs[i], "folds"))
+      return brim_error_at(&cli->error, BRIM_E_USAGE, path, 0, -1,
+                           "this is a run in folds, whose page is its report.html; name folds: %s/fold-0 ..", folders[i]);
     if (!brim_event_log_count(runs->logs[i], "step"))
       return brim_error_at(&cli->error, BRIM_E_MISMATCH, path, 0, -1, "there is no step in it: the run has not begun");
   }
@@ -338,11 +341,15 @@ int cli_page_settings(cli_call *cli, brim_page *page, const cli_runs *runs) {
 }
 
 int cli_write_run_report(cli_call *cli, const char *folder) {
+  return cli_write_runs_report(cli, &folder, 1, folder);
+}
+
+int cli_write_runs_report(cli_call *cli, const char *const *folders, int count, const char *folder) {
   cli_runs runs = {0};
   brim_page *page = NULL;
   char path[4096];
   snprintf(path, sizeof path, "%s/report.html", folder);
-  int status = cli_runs_open(cli, &folder, 1, &runs);
+  int status = cli_runs_open(cli, folders, count, &runs);
   if (!status)
     status = brim_page_new(cli->runtime, folder, &page, &cli->error);
   if (!status)

@@ -26,5 +26,7 @@ int cli_page_predictions(cli_call *cli, brim_page *page, const cli_inference *in
 
 /* The page of one run, written to FOLDER/report.html: what `brim train` ends with. */
 int cli_write_run_report(cli_call *cli, const char *folder);
+/* The page of several runs side by side, written to FOLDER/report.html. */
+int cli_write_runs_report(cli_call *cli, const char *const *folders, int count, const char *folder);
 
 #endif

@@ -24,3 +24,6 @@ END
 check many.jsonl many
 check $DATA/train.tsv values
 $BRIM train --model $MODEL --train many.jsonl --folds 2 --stratify --output refused --quiet
+grep -q 'many/fold-1' many/report.html && echo 'a page of all folds'
+$BRIM report many -o page.html
+test -e page.html || echo 'and no page of its own'
