@@ -97,7 +97,7 @@ static int name_cache(caching *c, const brim_tokenizer *tokenizer, brim_error *e
   brim_text_init(&text, c->runtime);
   brim_describe_encoding(&text, tokenizer, &o->encode);
   brim_describe_source(&text, &o->source);
-  brim_text_printf(&text, "task %d ", o->source.need_label ? (int)o->task : 0);
+  brim_text_printf(&text, "task %d %d ", o->source.need_label ? (int)o->task : 0, o->source.empty_label);
   brim_describe_labels(&text, o->source.need_label ? o->labels : NULL);
   int status = brim_text_status(&text, err);
   if (status == BRIM_OK)

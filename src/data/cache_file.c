@@ -19,7 +19,8 @@ static const char magic[8] = "brimrows";
 
 enum section { SOURCES, LENGTHS, IDS, TYPED, TYPES, VALUES, ORIGINS, EXCLUSIONS, STRINGS, SECTIONS };
 
-/* An excluded row; file and reason are numbers of strings. */
+/* An excluded row; file and reason are numbers of strings. A damaged row's reason is its own and counts on behind the shared
+ * ones. */
 typedef struct stored_exclusion {
   uint64_t row;
   int64_t line;
@@ -52,8 +53,8 @@ static sections lay_out(const brim_cache_header *h) {
 
 /* Counts that a file of this size can have, so that no sum of theirs overflows. */
 static bool counts_fit(const brim_cache_header *h, uint64_t size) {
-  const uint64_t counts[] = {h->sources, h->rows,       h->tokens, h->typed_tokens, h->values,      h->origins,
-                             h->classes, h->exclusions, h->files,  h->reasons,      h->string_bytes};
+  const uint64_t counts[] = {h->sources,    h->rows,    h->tokens, h->typed_tokens, h->values, h->origins,
+                             h->exclusions, h->classes, h->files,  h->reasons,      h->words,  h->string_bytes};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     if (counts[i] > size)
       return false;
@@ -98,18 +99,19 @@ typedef struct writer {
   brim_file *file;
 } writer;
 
-static uint32_t number_of(const char *string, char *const *strings, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (strings[i] == string)
-      return (uint32_t)i;
-  return 0;
+/* The number of a string; searches from `*from` on, where the last one was found. */
+static uint32_t number_of(const char *string, char *const *strings, size_t count, size_t *from) {
+  for (size_t i = 0; i < count; i++, *from = *from + 1 < count ? *from + 1 : 0)
+    if (strings[*from] == string)
+      break;
+  return (uint32_t)*from;
 }
 
 static void put_string(writer *w, const char *string) {
   brim_text_append(&w->strings, string, strlen(string) + 1);
 }
 
-/* Source names, classes, names of files with excluded rows, reasons. */
+/* Source names, classes, names of files with excluded rows, reasons, reasons of damaged rows. */
 static void put_strings(writer *w) {
   const brim_dataset *d = w->dataset;
   for (size_t i = 0; i < w->origin->count; i++)
@@ -120,6 +122,22 @@ static void put_strings(writer *w) {
     put_string(w, d->excluded.files[i]);
   for (int i = 0; i < d->excluded.reason_count; i++)
     put_string(w, d->excluded.reasons[i]);
+  for (size_t i = 0; i < d->excluded.word_count; i++)
+    put_string(w, d->excluded.words[i]);
+}
+
+static void number_exclusions(writer *w) {
+  const brim_exclusions *x = &w->dataset->excluded;
+  size_t file = 0, reason = 0, word = 0;
+  for (size_t i = 0; i < x->count; i++) {
+    const brim_exclusion *item = &x->items[i];
+    w->exclusions[i] = (stored_exclusion){.row = item->row, .line = item->line};
+    w->exclusions[i].file = number_of(item->file, x->files, x->file_count, &file);
+    if (item->damaged)
+      w->exclusions[i].reason = (uint32_t)x->reason_count + number_of(item->reason, x->words, x->word_count, &word);
+    else
+      w->exclusions[i].reason = number_of(item->reason, x->reasons, (size_t)x->reason_count, &reason);
+  }
 }
 
 static int prepare(writer *w, brim_error *err) {
@@ -143,6 +161,7 @@ static int prepare(writer *w, brim_error *err) {
                                   .classes = d->mapped && d->labels.names ? (uint64_t)d->labels.count : 0,
                                   .files = x->file_count,
                                   .reasons = (uint64_t)x->reason_count,
+                                  .words = x->word_count,
                                   .string_bytes = w->strings.length,
                                   .task = d->mapped ? (uint64_t)d->labels.task : 0,
                                   .mapped = d->mapped,
@@ -155,11 +174,7 @@ static int prepare(writer *w, brim_error *err) {
     w->typed[i] = d->type_ids[i] != NULL;
     w->header.typed_tokens += w->typed[i] ? (uint64_t)d->lengths[i] : 0;
   }
-  for (size_t i = 0; i < x->count; i++)
-    w->exclusions[i] = (stored_exclusion){.row = x->items[i].row,
-                                          .line = x->items[i].line,
-                                          .file = number_of(x->items[i].file, x->files, x->file_count),
-                                          .reason = number_of(x->items[i].reason, x->reasons, (size_t)x->reason_count)};
+  number_exclusions(w);
   return BRIM_OK;
 }
 
@@ -231,7 +246,7 @@ typedef struct reading {
   uint64_t size;
   brim_cache_header header;
   sections sections;
-  const char **strings; /* [sources + classes + files + reasons] */
+  const char **strings; /* [sources + classes + files + reasons + words] */
   brim_dataset *dataset;
 } reading;
 
@@ -269,7 +284,7 @@ static int read_header(reading *r, brim_error *err) {
 static int read_strings(reading *r, brim_error *err) {
   const brim_cache_header *h = &r->header;
   const char *at = section_of(r, STRINGS), *end = at + h->string_bytes;
-  uint64_t count = h->sources + h->classes + h->files + h->reasons;
+  uint64_t count = h->sources + h->classes + h->files + h->reasons + h->words;
   if (count > h->string_bytes)
     return damaged(r, "strings are missing", err);
   r->strings = brim_alloc_array(r->runtime, count, sizeof *r->strings);
@@ -395,28 +410,41 @@ static int copy_names(brim_runtime *runtime, const char *const *names, size_t co
   return BRIM_OK;
 }
 
+static int read_exclusion_names(reading *r, brim_error *err) {
+  const brim_cache_header *h = &r->header;
+  brim_exclusions *x = &r->dataset->excluded;
+  const char *const *names = r->strings + h->sources + h->classes;
+  size_t reasons = 0;
+  BRIM_TRY(copy_names(r->runtime, names, h->files, &x->files, &x->file_count, err));
+  int status = copy_names(r->runtime, names + h->files, h->reasons, &x->reasons, &reasons, err);
+  x->reason_count = (int)reasons;
+  if (status == BRIM_OK)
+    status = copy_names(r->runtime, names + h->files + h->reasons, h->words, &x->words, &x->word_count, err);
+  return status;
+}
+
 static int read_exclusions(reading *r, brim_error *err) {
   const brim_cache_header *h = &r->header;
   brim_exclusions *x = &r->dataset->excluded;
   const stored_exclusion *stored = section_of(r, EXCLUSIONS);
-  const char *const *files = r->strings + h->sources + h->classes;
-  size_t reasons = 0;
   if (h->exclusions == 0)
     return BRIM_OK;
-  BRIM_TRY(copy_names(r->runtime, files, h->files, &x->files, &x->file_count, err));
-  int status = copy_names(r->runtime, files + h->files, h->reasons, &x->reasons, &reasons, err);
-  x->reason_count = (int)reasons;
-  if (status != BRIM_OK)
-    return status;
+  if (h->reasons > INT32_MAX)
+    return damaged(r, "it has too many reasons", err);
+  BRIM_TRY(read_exclusion_names(r, err));
   x->items = brim_alloc_array(r->runtime, h->exclusions, sizeof *x->items);
   if (!x->items)
     return BRIM_NOMEM(err);
   for (; x->count < h->exclusions; x->count++) {
     const stored_exclusion *s = &stored[x->count];
-    if (s->file >= h->files || s->reason >= h->reasons)
+    const bool own = s->reason >= h->reasons;
+    if (s->file >= h->files || s->reason >= h->reasons + h->words)
       return damaged(r, "an excluded row has no file or no reason", err);
-    x->items[x->count] =
-        (brim_exclusion){.row = s->row, .line = s->line, .file = x->files[s->file], .reason = x->reasons[s->reason]};
+    x->items[x->count] = (brim_exclusion){.row = s->row,
+                                          .line = s->line,
+                                          .file = x->files[s->file],
+                                          .reason = own ? x->words[s->reason - h->reasons] : x->reasons[s->reason],
+                                          .damaged = own};
   }
   return BRIM_OK;
 }

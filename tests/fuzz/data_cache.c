@@ -20,8 +20,10 @@ static void look_at(const brim_dataset *dataset) {
       MUST(sample.ids[i] >= 0 && sample.ids[i] <= brim_dataset_highest_id(dataset));
     for (int32_t i = 0; sample.type_ids && i < sample.length; i++)
       MUST(sample.type_ids[i] <= brim_dataset_highest_type(dataset));
-    if (labels && labels->names)
-      MUST(sample.label >= 0 && sample.label < (float)labels->count && *labels->names[(int32_t)sample.label] >= 0 - 128);
+    if (labels && labels->task == BRIM_TASK_CLASSIFICATION)
+      MUST(sample.label >= 0 && sample.label < (float)labels->count && labels->names[(int32_t)sample.label]);
+    for (int32_t i = 0; labels && i < sample.label_width; i++)
+      MUST(sample.labels[i] == sample.labels[i]);
     seen += brim_dataset_origin(dataset, row) + 1;
   }
   MUST(brim_dataset_rows(dataset) > 0 || seen == 0);

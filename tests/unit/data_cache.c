@@ -47,6 +47,8 @@ static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
     brim_dataset_sample(a, i, &x);
     brim_dataset_sample(b, i, &y);
     bool labels = x.label == y.label || (isnan(x.label) && isnan(y.label));
+    if (x.label_width != y.label_width || (x.labels && memcmp(x.labels, y.labels, (size_t)x.label_width * sizeof *x.labels)))
+      return false;
     if (x.length != y.length || !labels || x.row != y.row || !x.type_ids != !y.type_ids ||
         brim_dataset_origin(a, i) != brim_dataset_origin(b, i) || brim_dataset_lengths(a)[i] != brim_dataset_lengths(b)[i] ||
         memcmp(x.ids, y.ids, (size_t)x.length * 4) || (x.type_ids && memcmp(x.type_ids, y.type_ids, (size_t)x.length)))
@@ -64,7 +66,8 @@ static bool same(const brim_dataset *a, const brim_dataset *b) {
   bool good = x == y;
   for (uint64_t i = 0; good && i < x; i++)
     good = excluded_a[i].row == excluded_b[i].row && excluded_a[i].line == excluded_b[i].line &&
-           !strcmp(excluded_a[i].file, excluded_b[i].file) && !strcmp(excluded_a[i].reason, excluded_b[i].reason);
+           excluded_a[i].damaged == excluded_b[i].damaged && !strcmp(excluded_a[i].file, excluded_b[i].file) &&
+           !strcmp(excluded_a[i].reason, excluded_b[i].reason);
   return good && brim_dataset_rows(a) == brim_dataset_rows(b) && brim_dataset_tokens(a) == brim_dataset_tokens(b) &&
          brim_dataset_truncated(a) == brim_dataset_truncated(b) && brim_dataset_lost(a) == brim_dataset_lost(b) &&
          brim_dataset_longest(a) == brim_dataset_longest(b) && brim_dataset_highest_id(a) == brim_dataset_highest_id(b) &&
@@ -98,6 +101,14 @@ static void round_trips(void) {
   round_trip("regression", numbers, 1, (brim_dataset_options){.source.need_label = true});
   round_trip("excluded rows", chosen, 1,
              (brim_dataset_options){.source = {.need_label = true, .min_chars = 1, .where = &train, .where_count = 1}});
+  const char *many[] = {scratch_write("many.csv", "text,label\nab,x|y\nc,\nde,y\n")};
+  round_trip("several labels a row", many, 1, (brim_dataset_options){.source.need_label = true, .task = BRIM_TASK_MULTI_LABEL});
+  const char *lists[] = {
+      scratch_write("lists.jsonl", "{\"text\":\"a\",\"label\":[1.5,2.5]}\n{\"text\":\"b\",\"label\":[0.5,-1.0]}\n")};
+  round_trip("several values a row", lists, 1, (brim_dataset_options){.source.need_label = true});
+  const char *broken[] = {scratch_write("broken.csv", "text,label\nab,1\nc\nde,0\n,1\nx,1,2\n")};
+  round_trip("damaged rows", broken, 1,
+             (brim_dataset_options){.source = {.need_label = true, .skip_damaged = true, .min_chars = 1}});
   const char *names[] = {"neg", "neutral", "pos"};
   brim_labels labels;
   ok_int(brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 3, &labels, NULL), BRIM_OK, "a known mapping");
