@@ -244,7 +244,8 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
 /* The stream ended in damage, and what came before it is used up. */
 static bool at_cut(brim_reader *reader, int status, brim_error *err) {
   bool senseless = status == BRIM_E_FORMAT && !reader->passed; /* as a quote that the cut leaves open */
-  if (!reader->cut || !(status == BRIM_END || senseless || brim_stream_ends_open(reader->stream)))
+  bool reached = (status == BRIM_OK || status == BRIM_E_FORMAT) && reader->cut && brim_stream_ends_open(reader->stream);
+  if (!reader->cut || !(status == BRIM_END || senseless || reached))
     return false;
   if (err)
     *err = reader->cut_by;
