@@ -13,6 +13,8 @@ static void make_files(void) {
     snprintf(name, sizeof name, "shards/%d.csv.gz", f);
     gzFile gz = gzopen(scratch_file(name), "wb");
     gzputs(gz, "text,label\n");
+    if (f == 1)
+      gzputs(gz, "a,damaged,row\n");
     for (int i = 0; i < 9; i++)
       gzprintf(gz, "%.*s,%s\n", 1 + i * 7 % 20, "abcdefghijklmnopqrstuvwxyz", i % 2 ? "pos" : "neg");
     gzclose(gz);
@@ -22,7 +24,7 @@ static void make_files(void) {
 static int read_twice(brim_runtime *runtime, const brim_tokenizer *tokenizer, const brim_labels *labels, int prefetch,
                       brim_error *err) {
   const char *path = scratch_file("shards");
-  const brim_feed_options options = {.source = {.need_label = true},
+  const brim_feed_options options = {.source = {.need_label = true, .skip_damaged = true},
                                      .labels = labels,
                                      .plan = {.batching = BRIM_BUCKETED, .max_tokens = 40, .read_ahead = 6},
                                      .window = 10,
