@@ -35,29 +35,35 @@ def _label_text(label) -> str | None:
         return label
     if isinstance(label, bool):
         return "true" if label else "false"
-    if hasattr(label, "item"):  # NumPy and torch scalars
-        label = label.item()
-        return _label_text(label)
+    if isinstance(label, (list, tuple, set, frozenset)):  # several labels, as a csv file has them
+        return "|".join(_label_text(one) for one in (sorted(label, key=str) if isinstance(label, (set, frozenset)) else label))
+    if hasattr(label, "tolist"):  # NumPy and torch
+        return _label_text(label.tolist())
     return repr(label)
 
 
 class Labels:
-    """What the numbers of a head mean. names: the classes in the order of their ids; None: regression."""
+    """What the numbers of a head mean.
 
-    def __init__(self, names: Sequence[str] | None, *, runtime=None):
+    names: the classes in the order of their ids; None: regression. task: "classification" (one class a row), "multi_label" (any number
+    of them) or "regression"; None: by the names. outputs: values a row in regression.
+    """
+
+    def __init__(self, names: Sequence[str] | None, *, task: str | None = None, outputs: int = 1, runtime=None):
         self.names = None if names is None else [str(n) for n in names]
-        self._core = _core.labels(runtime or _runtime.default(), self.names)
+        self.task = task or ("regression" if names is None else "classification")
+        self.outputs = outputs if names is None else len(self.names)
+        self._core = _core.labels(runtime or _runtime.default(), self.task, self.names, self.outputs)
 
     def __reduce__(self):
-        return Labels, (self.names,)
+        return _remake, (self.names, self.task, self.outputs)
 
     def __repr__(self) -> str:
-        return f"Labels({self.names!r})"
+        return f"Labels({self.names!r}, task={self.task!r})"
 
-    @property
-    def task(self) -> str:
-        """"classification" or "regression"."""
-        return "regression" if self.names is None else "classification"
+
+def _remake(names, task, outputs):
+    return Labels(names, task=task, outputs=outputs)
 
 
 def _labels(labels, runtime):
@@ -74,11 +80,11 @@ class Batch:
     whatever is made of them by numpy.asarray or torch.from_dlpack.
     """
 
-    __slots__ = ("_core", "pad_id", "regression", "labelled", "types", "epoch", "index")
+    __slots__ = ("_core", "pad_id", "values", "labelled", "types", "epoch", "index")
 
-    def __init__(self, core, *, pad_id: int, regression: bool, labelled: bool, types: bool, epoch: int, index: int):
+    def __init__(self, core, *, pad_id: int, values: bool, labelled: bool, types: bool, epoch: int, index: int):
         self._core = core
-        self.pad_id, self.regression, self.labelled, self.types = pad_id, regression, labelled, types
+        self.pad_id, self.values, self.labelled, self.types = pad_id, values, labelled, types
         self.epoch = epoch  #: counted from 0
         self.index = index  #: of the batch in its epoch
 
@@ -101,8 +107,8 @@ class Batch:
     step_rows = property(lambda self: self._core.step_rows, doc="rows of that step over all its batches and ranks: divides the loss")
 
     def targets(self):
-        """Labels as a loss takes them: int64 classes (-100 where there is none), or float32 values."""
-        return self._core.labels if self.regression else self._core.classes()
+        """Labels as a loss takes them: int64 classes (-100 where there is none); float32 values; float32 [rows, labels] of 0 and 1."""
+        return self._core.labels if self.values else self._core.classes()
 
     def padded(self, width: int | None = None) -> dict[str, Any]:
         """int64 [rows, width] input_ids, attention_mask (1 on tokens), token_type_ids (where the model takes them: ``types``), and
@@ -162,12 +168,14 @@ class Dataset:
     def from_files(cls, files, tokenizer: Tokenizer, *, max_length: int | None = None, labels: Labels | Sequence[str] | None = None,
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
-                   where: dict[str, str] | None = None, truncation: str = "longest_first", special_tokens: bool = True,
-                   progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
+                   where: dict[str, str] | None = None, skip_damaged: bool = False, cache: str | os.PathLike | None = None,
+                   truncation: str = "longest_first", special_tokens: bool = True, progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
         """csv, tsv, jsonl or txt, plain or .gz or .zst; files, globs, folders, or "-".
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
-        without it, one is made. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
+        without it, one is made. task: "auto", "classification", "regression" or
+        "multi_label" (csv: labels joined by "|"; JSON: lists). cache: a folder; rows that it holds are not encoded again. skip_damaged:
+        leave out what cannot be read (``excluded`` names it) instead of failing. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
         """
         runtime = runtime or _runtime.default()
         labels = _labels(labels, runtime)
@@ -176,7 +184,8 @@ class Dataset:
             need_label = format != "txt" and not all(p.removesuffix(".gz").removesuffix(".zst").endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                   "min_chars": min_chars, "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "min_chars": min_chars, "skip_damaged": skip_damaged, "cache": None if cache is None else os.fspath(cache),
+                   "truncation": truncation, "no_special_tokens": not special_tokens}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)
 
@@ -283,7 +292,8 @@ class Dataset:
         found = self._core.labels()
         if found is None:
             return None
-        return Labels(None if found[0] == "regression" else found[1], runtime=self._runtime)
+        task, names, outputs = found
+        return Labels(None if task == "regression" else names, task=task, outputs=outputs, runtime=self._runtime)
 
     @property
     def excluded(self) -> list[tuple[str, int, int, str]]:
@@ -297,13 +307,11 @@ class Dataset:
             ids += memoryview(i).cast("B")
             types += memoryview(t) if t is not None else bytes(len(i))
             offsets.append(offsets[-1] + len(i))
-            values.append(label)
+            values += label if isinstance(label, list) else [label]
         return bytes(ids), bytes(types), offsets, values
 
     def __reduce__(self):
-        labels = self._core.labels()
-        names = None if labels is None else (labels[0], labels[1])
-        return _rebuild, (*self._parts(), names, self.tokenizer, self.pad_id, self._types)
+        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types)
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
@@ -312,9 +320,8 @@ class Dataset:
         return Batches(self, **options)
 
 
-def _rebuild(ids, types, offsets, values, names, tokenizer, pad_id, has_types):
+def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types):
     runtime = _runtime.default()
-    labels = None if names is None else Labels(None if names[0] == "regression" else names[1], runtime=runtime)
     core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, values, labels._core if labels else None)
     return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)
 
@@ -422,9 +429,9 @@ class Batches:
         return 0 if self._key is None else max(self._options["pad_to_multiple_of"] or 1, 1)
 
     @property
-    def _regression(self) -> bool:
+    def _values(self) -> bool:
         labels = self.dataset._core.labels()
-        return labels is not None and labels[0] == "regression"
+        return labels is not None and labels[0] != "classification"
 
     def _identity(self) -> dict[str, Any]:
         return {**{k: v for k, v in self._options.items() if v is not None}, "rank": self.rank, "rows": len(self.dataset),
@@ -470,7 +477,7 @@ class _BatchIterator:
         b = self.batches
         d = b.dataset
         core = self.plan._core.batch(d._core, b.rank, self.index, b._multiple)
-        batch = Batch(core, pad_id=d.pad_id, regression=b._regression, labelled=d.has_labels, types=d._types, epoch=self.epoch,
+        batch = Batch(core, pad_id=d.pad_id, values=b._values, labelled=d.has_labels, types=d._types, epoch=self.epoch,
                       index=self.index)
         self.index += 1
         if self.index == len(self.plan):
@@ -483,21 +490,24 @@ class Stream:
 
     Shards come in an order shuffled by (seed, epoch), rows are shuffled and planned ``window`` at a time, and ``prefetch`` windows are
     prepared ahead by a thread. epochs None is training: it never ends, and ``iter()`` goes on where the last one stopped. A number of
-    epochs is validation: each ``iter()`` begins anew. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
+    epochs is validation: each ``iter()`` begins anew, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
+    shares; repeat lets a source that ends begin anew (endless). ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
     there. The other options are those of ``Batches``.
     """
 
     def __init__(self, files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, need_label: bool | None = None,
                  max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, format: str = "auto",
-                 header: bool = True, min_chars: int = 0, truncation: str = "longest_first", runtime=None, **plan):
+                 header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
+                 repeat: bool = False, skip_damaged: bool = False, runtime=None, **plan):
         self._runtime = runtime or _runtime.default()
         self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
         self._files = _paths(files)
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                         "min_chars": min_chars, "truncation": truncation, "seed": 42, **plan}
+                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "seed": 42, **plan}
+        self._weights = None if weights is None else [float(w) for w in weights]
         if not any(self._options.get(k) for k in ("batch_size", "max_tokens")):
             self._options["batch_size"] = 16
         self._pid = None
@@ -506,14 +516,14 @@ class Stream:
         self._open()  # wrong options and missing files are refused here
 
     def __reduce__(self):
-        return _reopen, (self._files, self.tokenizer, self.labels, {**self._options, "epochs": self.epochs}, self._saved())
+        return _reopen, (self._files, self.tokenizer, self.labels, {**self._options, "epochs": self.epochs, "weights": self._weights}, self._saved())
 
     def _saved(self) -> str | None:
         return self._feed.save() if self._feed is not None and self._pid == os.getpid() else self._loaded
 
     def _open(self):
-        self._feed = _core.feed(self._runtime, self.tokenizer._core, self._files, self.labels._core if self.labels else None,
-                                dict(self._options))
+        self._feed = _core.feed(self._runtime, self.tokenizer._core, self._files, self._weights,
+                                self.labels._core if self.labels else None, dict(self._options))
         self._pid = os.getpid()
         self._index = 0
         self._fresh = True
@@ -537,7 +547,7 @@ class Stream:
                 self._loaded = None
                 return
             index, self._index = self._index, self._index + 1
-            yield Batch(core, pad_id=self.tokenizer.pad_id, regression=self.labels is not None and self.labels.task == "regression",
+            yield Batch(core, pad_id=self.tokenizer.pad_id, values=self.labels is not None and self.labels.task != "classification",
                         labelled=self._options["need_label"], types=self.tokenizer.uses_type_ids, epoch=feed.ledger()["epoch"], index=index)
 
     def state_dict(self) -> dict[str, Any]:
@@ -549,6 +559,12 @@ class Stream:
         text = json.dumps(state)
         self._ready().restore(text)
         self._loaded, self._fresh = text, True
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next batch is the first of this epoch."""
+        self._options["first_epoch"] = int(epoch)
+        self._loaded = None
+        self._open()
 
     @property
     def epoch(self) -> int:
@@ -575,8 +591,9 @@ class Stream:
 
 
 def _reopen(files, tokenizer, labels, options, state):
-    stream = Stream(files, tokenizer, labels=labels, **{**{k: v for k, v in options.items() if k != "no_header"},
-                                                        "header": not options["no_header"]})
+    options = {**options, "header": not options["no_header"]}
+    del options["no_header"]
+    stream = Stream(files, tokenizer, labels=labels, **options)
     if state is not None:
         stream.load_state_dict(json.loads(state))
     return stream

@@ -22,8 +22,12 @@ _PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumul
 
 
 class Prediction(NamedTuple):
-    label: Any            #: name of the best class, or the value
-    scores: list[float]   #: probabilities of the classes, or [value]
+    label: Any            #: name of the best class; the names of all labels that hold; the value, or the values
+    scores: list[float]   #: probabilities of the classes or labels, or the values
+
+
+def _sigmoid(x: float) -> float:
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
 class Event(NamedTuple):
@@ -52,16 +56,21 @@ class Result:
 class Model:
     """An encoder with a head, computed on the CPU by brim.
 
+    pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. reinit_layers: so many layers from the top
+    are initialised instead of read. no_type_ids: every token has type 0.
+
     path: a Hugging Face folder or a run of brim. labels: what the head is to say (a ``Labels``, a list of class names, or a labelled
     ``Dataset``); None: what the folder's config.json says. A head that is missing, or of another size, is initialised from the seed.
     """
 
     def __init__(self, path: str | os.PathLike, *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
-                 tokenizer: Tokenizer | None = None, runtime=None):
+                 tokenizer: Tokenizer | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
+                 kernels: str | None = None, runtime=None):
         self._runtime = runtime or _runtime.default()
         self.path = os.fspath(path)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
-        self._core = _core.model(self._runtime, self.path, of, seed)
+        self._core = _core.model(self._runtime, self.path, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
+                                                                "no_type_ids": no_type_ids, "kernels": kernels})
         self.tokenizer = tokenizer or Tokenizer(self.path, runtime=self._runtime)
         self._facts = self._core.facts()
 
@@ -69,14 +78,15 @@ class Model:
         return f"Model({self.path!r}, {self.type}, {self.task}, {self.outputs} outputs)"
 
     type = property(lambda self: self._facts["type"], doc='"bert", "roberta", ...')
-    task = property(lambda self: self._facts["task"], doc='"classification" or "regression"')
+    task = property(lambda self: self._facts["task"], doc='"classification", "multi_label" or "regression"')
     outputs = property(lambda self: self._facts["outputs"], doc="logits per row")
     max_length = property(lambda self: self._facts["max_length"], doc="tokens that fit")
     kernels = property(lambda self: self._facts["kernels"], doc="what computes: results are bit-identical with the same kernels")
 
     @property
     def labels(self) -> Labels:
-        return Labels(None if self.task == "regression" else self._facts["labels"], runtime=self._runtime)
+        return Labels(None if self.task == "regression" else self._facts["labels"], task=self.task, outputs=self.outputs,
+                      runtime=self._runtime)
 
     def parameters(self) -> dict[str, Any]:
         """Weights by Hugging Face's names, float32; they share the model's memory. After writing to them call ``written()``."""
@@ -115,7 +125,10 @@ class Model:
         out = []
         for row in self.logits(data, **options).tolist():
             if self.task == "regression":
-                out.append(Prediction(row[0], row))
+                out.append(Prediction(row[0] if len(row) == 1 else row, row))
+                continue
+            if self.task == "multi_label":
+                out.append(Prediction([name for name, v in zip(names, row) if v > 0], [_sigmoid(v) for v in row]))
                 continue
             top = max(row)
             weights = [math.exp(v - top) for v in row]
@@ -124,11 +137,13 @@ class Model:
         return out
 
     def evaluate(self, data, *, max_length: int | None = None, progress: Callable[[str, dict], Any] | None = None, **options) -> dict[str, Any]:
-        """Metrics: rows, loss, and accuracy, f1, matthews or rmse, pearson, spearman."""
+        """Metrics: rows, loss, and what fits the task: accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman."""
         dataset = self._dataset(data, labelled=True, max_length=max_length)
         found = self._core.evaluate(dataset._core, options, progress)
-        left_out = {"accuracy", "f1", "matthews"} if self.task == "regression" else {"rmse", "pearson", "spearman"}
-        return {k: v for k, v in found.items() if k not in left_out}
+        of_task = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
+                   "regression": {"rmse", "pearson", "spearman"}}
+        others = set().union(*of_task.values()) - of_task[self.task]
+        return {k: v for k, v in found.items() if k not in others}
 
 
 def _named(evals) -> list[tuple[str, Any]]:
@@ -143,14 +158,15 @@ def _named(evals) -> list[tuple[str, Any]]:
 
 def train(model: Model | str | os.PathLike, train, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
           max_length: int | None = None, seed: int = 42, text_column: str | None = None, pair_column: str | None = None,
-          label_column: str | None = None, on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None,
-          **options) -> Result:
+          label_column: str | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
+          on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result:
     """Fine-tunes a model.
 
     model: a ``Model`` (trained in place) or a folder. train: a labelled ``Dataset`` or files. eval: the same, or {name: that}.
     output: the run's folder (log.jsonl, checkpoints, the final model), None: nothing is written. on_event: called with a kind and its
     fields; a true result stops the run. Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps,
-    warmup_ratio, weight_decay, beta1, beta2, eps, clip, log_every, eval_every, save_every, keep_checkpoints, best_metric, resume,
+    warmup_ratio, weight_decay, beta1, beta2, eps, clip, layer_lr_decay, freeze ("embeddings", "2", "encoder"), checkpoint_activations,
+    class_weights, label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every, save_every, keep_checkpoints, best_metric, resume,
     overwrite, and of batches batch_size (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on.
     Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit.
     """
@@ -171,7 +187,8 @@ def train(model: Model | str | os.PathLike, train, *, eval=None, output: str | o
     if dataset.labels is None:
         raise UsageError("training needs labels: give a column, or labels=[...]")
     if not isinstance(model, Model):
-        model = Model(model, labels=dataset, seed=seed, tokenizer=tokenizer, runtime=runtime)
+        model = Model(model, labels=dataset, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
+                      reinit_layers=reinit_layers, no_type_ids=no_type_ids)
     evals = [(name, rows(data, model.labels)) for name, data in _named(eval)]
     return _run(model, dataset, evals, output, seed, on_event, options)
 

@@ -45,7 +45,8 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
   brim_error error;
   if (!self)
     return NULL;
-  int status = brim_batch_reserve(&self->batch, runtime, from->tokens > 0 ? from->tokens : 1, from->count > 0 ? from->count : 1, &error);
+  int status = brim_batch_reserve(&self->batch, runtime, from->tokens > 0 ? from->tokens : 1, from->count > 0 ? from->count : 1,
+                                  from->label_width, &error);
   if (status != BRIM_OK) {
     Py_DECREF((PyObject *)self);
     return core_fail(state, status, &error);
@@ -53,6 +54,8 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
   brim_batch *to = &self->batch;
   size_t n = (size_t)from->count, t = (size_t)from->tokens;
   to->count = from->count;
+  to->label_width = from->label_width;
+  to->divisor = from->divisor;
   to->width = from->width;
   to->tokens = from->tokens;
   to->slots = from->slots;
@@ -61,7 +64,7 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
   if (n) {
     memcpy(to->ids, from->ids, t * sizeof *to->ids);
     memcpy(to->type_ids, from->type_ids, t);
-    memcpy(to->labels, from->labels, n * sizeof *to->labels);
+    memcpy(to->labels, from->labels, n * (size_t)from->label_width * sizeof *to->labels);
     memcpy(to->rows, from->rows, n * sizeof *to->rows);
     memcpy(to->places, from->places, n * sizeof *to->places);
   }
@@ -83,9 +86,16 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
 VIEW(ids, 'i', ids, self->batch.tokens)
 VIEW(type_ids, 'B', type_ids, self->batch.tokens)
 VIEW(offsets, 'i', offsets, self->batch.count + 1)
-VIEW(labels, 'f', labels, self->batch.count)
 VIEW(rows, 'q', rows, self->batch.count)
 VIEW(places, 'i', places, self->batch.count)
+
+/* [rows], or [rows, outputs] where a row has several. */
+static PyObject *get_labels(PyObject *object, void *nothing) {
+  core_batch *self = (core_batch *)object;
+  (void)nothing;
+  return (PyObject *)core_array_new(self->state, self->module, 'f', self->batch.count,
+                                    self->batch.label_width > 1 ? self->batch.label_width : -1, self->batch.labels, object, false);
+}
 
 #define NUMBER(name, member)                                      \
   static PyObject *get_##name(PyObject *object, void *nothing) {  \

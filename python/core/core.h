@@ -154,6 +154,9 @@ PyObject *core_train(PyObject *module, PyObject *args);
 bool core_plan_options(PyObject *options, brim_plan_options *out);
 bool core_encode_options(PyObject *options, brim_encode_options *out);
 bool core_source_options(PyObject *options, brim_source_options *out);
+bool core_parse_task(const char *name, int *out);
+const char *core_task_name(brim_task task);
+PyObject *core_label_names(const brim_labels *labels);
 PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *runtime, const brim_batch *batch);
 PyObject *core_batch_fill(core_plan *plan, core_dataset *dataset, int32_t rank, uint64_t index, int multiple);
 

@@ -17,16 +17,6 @@ static bool parse_format(const char *name, int *out) {
   return false;
 }
 
-static bool parse_task(const char *name, int *out) {
-  static const char *const names[] = {"auto", "classification", "regression"};
-  for (int i = 0; i < 3; i++)
-    if (strcmp(name, names[i]) == 0) {
-      *out = i;
-      return true;
-    }
-  return false;
-}
-
 bool core_source_options(PyObject *options, brim_source_options *out) {
   static const core_field fields[] = {CORE_FIELD(brim_source_options, no_header, CORE_BOOL),
                                       CORE_FIELD(brim_source_options, text_column, CORE_TEXT),
@@ -35,13 +25,16 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
                                       CORE_FIELD(brim_source_options, need_label, CORE_BOOL),
                                       CORE_FIELD(brim_source_options, min_chars, CORE_I64),
                                       CORE_FIELD(brim_source_options, max_record, CORE_I64),
+                                      CORE_FIELD(brim_source_options, skip_damaged, CORE_BOOL),
                                       {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
                                       {0}};
   return core_fields(options, fields, out);
 }
 
 static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
-  static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), parse_task}, {0}};
+  static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task},
+                                      CORE_FIELD(brim_dataset_options, cache, CORE_TEXT),
+                                      {0}};
   if (labels != Py_None) {
     core_labels *known = core_cast(state, labels, CORE_LABELS);
     if (!known)
@@ -188,10 +181,12 @@ static bool check_offsets(const core_array *ids, const core_array *offsets) {
   return fine;
 }
 
-static brim_sample *samples_of(const core_array *ids, const core_array *offsets, const core_array *types, const core_array *values) {
+/* values: [n], or [n * width] where a row has several. */
+static brim_sample *samples_of(const core_array *ids, const core_array *offsets, const core_array *types, const core_array *values,
+                               int32_t width) {
   const int64_t *at = offsets->data;
   Py_ssize_t n = offsets->shape[0] - 1;
-  if ((types && types->shape[0] != ids->shape[0]) || (values && values->shape[0] != n)) {
+  if ((types && types->shape[0] != ids->shape[0]) || (values && values->shape[0] != n * width)) {
     PyErr_SetString(PyExc_ValueError, "as many type_ids as ids and as many labels as rows are needed");
     return NULL;
   }
@@ -202,7 +197,9 @@ static brim_sample *samples_of(const core_array *ids, const core_array *offsets,
     samples[i] = (brim_sample){.ids = (const int32_t *)ids->data + at[i],
                                .type_ids = types ? (const uint8_t *)types->data + at[i] : NULL,
                                .length = (int32_t)(at[i + 1] - at[i]),
-                               .label = values ? ((const float *)values->data)[i] : __builtin_nanf("")};
+                               .label = values && width == 1 ? ((const float *)values->data)[i] : __builtin_nanf(""),
+                               .labels = values && width > 1 ? (const float *)values->data + i * width : NULL,
+                               .label_width = values && width > 1 ? width : 0};
   return samples;
 }
 
@@ -219,7 +216,7 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
   for (int i = 0; i < 4 && !PyErr_Occurred(); i++)
     arrays[i] = parts[i] == Py_None ? NULL : core_array_from(state, module, parts[i], formats[i]);
   brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
-                             ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3])
+                             ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(&known->labels) : 1)
                              : NULL;
   if (samples) {
     brim_error error;
@@ -246,22 +243,13 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
                        "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
 }
 
-/* (task, [names]) or None. */
+/* (task, [names], outputs) or None. */
 static PyObject *labels_of(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_labels *labels = brim_dataset_labels(((core_dataset *)object)->dataset);
   if (!labels)
     Py_RETURN_NONE;
-  PyObject *names = PyList_New(0);
-  for (int32_t i = 0; names && labels->names && i < labels->count; i++) {
-    PyObject *name = PyUnicode_DecodeUTF8(labels->names[i], (Py_ssize_t)strlen(labels->names[i]), "replace");
-    if (!name || PyList_Append(names, name) < 0)
-      Py_CLEAR(names);
-    Py_XDECREF(name);
-  }
-  if (!names)
-    return NULL;
-  return Py_BuildValue("(sN)", labels->task == BRIM_TASK_REGRESSION ? "regression" : "classification", names);
+  return Py_BuildValue("(sNi)", core_task_name(labels->task), core_label_names(labels), (int)labels->count);
 }
 
 static PyObject *lengths(PyObject *object, PyObject *nothing) {
@@ -271,7 +259,7 @@ static PyObject *lengths(PyObject *object, PyObject *nothing) {
                                     (void *)brim_dataset_lengths(self->dataset), object, true);
 }
 
-/* sample(row) -> (ids, type_ids or None, label, origin) */
+/* sample(row) -> (ids, type_ids or None, label or [labels], origin) */
 static PyObject *sample(PyObject *object, PyObject *row) {
   core_dataset *self = (core_dataset *)object;
   unsigned long long number = PyLong_AsUnsignedLongLong(row);
@@ -286,7 +274,14 @@ static PyObject *sample(PyObject *object, PyObject *row) {
   PyObject *ids = (PyObject *)core_array_new(self->state, self->module, 'i', s.length, -1, (void *)s.ids, object, true);
   PyObject *types = s.type_ids ? (PyObject *)core_array_new(self->state, self->module, 'B', s.length, -1, (void *)s.type_ids, object, true)
                                : Py_NewRef(Py_None);
-  return Py_BuildValue("(NNdK)", ids, types, (double)s.label, (unsigned long long)brim_dataset_origin(self->dataset, number));
+  PyObject *label = s.labels && s.label_width > 1 ? PyList_New(0) : PyFloat_FromDouble((double)s.label);
+  for (int32_t i = 0; label && s.labels && s.label_width > 1 && i < s.label_width; i++) {
+    PyObject *value = PyFloat_FromDouble((double)s.labels[i]);
+    if (!value || PyList_Append(label, value) < 0)
+      Py_CLEAR(label);
+    Py_XDECREF(value);
+  }
+  return Py_BuildValue("(NNNK)", ids, types, label, (unsigned long long)brim_dataset_origin(self->dataset, number));
 }
 
 static PyObject *excluded(PyObject *object, PyObject *nothing) {

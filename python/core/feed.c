@@ -1,6 +1,7 @@
 /* feed.c: batches from files larger than memory. */
 #include "core.h"
 
+#include <string.h>
 #include <unistd.h>
 
 typedef struct job {
@@ -33,7 +34,9 @@ static int restore_work(void *context, brim_error *error) {
 static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels, brim_feed_options *out) {
   static const core_field fields[] = {CORE_FIELD(brim_feed_options, rank, CORE_I32),
                                       CORE_FIELD(brim_feed_options, window, CORE_U64),
+                                      CORE_FIELD(brim_feed_options, first_epoch, CORE_U64),
                                       CORE_FIELD(brim_feed_options, epochs, CORE_U64),
+                                      CORE_FIELD(brim_feed_options, repeat, CORE_BOOL),
                                       CORE_FIELD(brim_feed_options, prefetch, CORE_I32),
                                       {0}};
   if (labels != Py_None) {
@@ -49,11 +52,25 @@ static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels
   return core_encode_options(keywords, &out->encode) && core_no_more(keywords);
 }
 
-/* feed(runtime, tokenizer, paths, labels, options): keeps the labels and the options dict, which the feed points into. */
+/* Doubles, one a path, as bytes. */
+static PyObject *shares_of(PyObject *weights, Py_ssize_t count) {
+  if (!PyList_Check(weights) || PyList_Size(weights) != count) {
+    PyErr_Format(PyExc_ValueError, "one weight for each of the %zd sources is needed", count);
+    return NULL;
+  }
+  PyObject *shares = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(double));
+  for (Py_ssize_t i = 0; shares && i < count; i++) {
+    double share = PyFloat_AsDouble(PyList_GetItem(weights, i));
+    memcpy(PyBytes_AsString(shares) + i * (Py_ssize_t)sizeof share, &share, sizeof share);
+  }
+  return shares;
+}
+
+/* feed(runtime, tokenizer, paths, weights, labels, options): keeps the labels and the options dict, which the feed points into. */
 PyObject *core_feed_make(PyObject *module, PyObject *args) {
-  PyObject *runtime, *tokenizer, *paths, *labels, *options;
+  PyObject *runtime, *tokenizer, *paths, *weights, *labels, *options;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOO", &runtime, &tokenizer, &paths, &labels, &options))
+  if (!PyArg_ParseTuple(args, "OOOOOO", &runtime, &tokenizer, &paths, &weights, &labels, &options))
     return NULL;
   core_state *state = core_of(module);
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
@@ -61,9 +78,12 @@ PyObject *core_feed_make(PyObject *module, PyObject *args) {
   if (!j.tokenizer || !feed_options(state, options, labels, &j.options))
     return NULL;
   j.paths = core_strings(paths, &j.path_count);
-  int status = j.paths ? core_run(state, j.runtime, open_work, &j) : -1;
+  PyObject *shares = j.paths && weights != Py_None ? shares_of(weights, j.path_count) : Py_NewRef(Py_None);
+  j.options.weights = shares && shares != Py_None ? (const double *)(const void *)PyBytes_AsString(shares) : NULL;
+  int status = j.paths && !PyErr_Occurred() ? core_run(state, j.runtime, open_work, &j) : -1;
   PyMem_Free(j.paths);
-  PyObject *held = status == BRIM_OK ? PyTuple_Pack(3, runtime, labels, options) : NULL;
+  PyObject *held = status == BRIM_OK ? PyTuple_Pack(4, runtime, labels, options, shares) : NULL;
+  Py_XDECREF(shares);
   core_feed *self = held ? core_new(state, module, CORE_FEED, held, tokenizer, NULL) : NULL;
   Py_XDECREF(held);
   if (!self) {
@@ -136,8 +156,9 @@ static PyObject *ledger(PyObject *object, PyObject *nothing) {
   brim_feed_ledger l;
   brim_feed_tell(self->feed, &l);
   core_leave(self);
-  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsK}", "epoch", (unsigned long long)l.epoch, "rows_read",
-                       (unsigned long long)l.rows_read, "rows_excluded", (unsigned long long)l.rows_excluded, "rows_yielded",
+  return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "epoch", (unsigned long long)l.epoch, "rows_read",
+                       (unsigned long long)l.rows_read, "rows_excluded", (unsigned long long)l.rows_excluded,
+                       "rows_damaged", (unsigned long long)l.rows_damaged, "rows_yielded",
                        (unsigned long long)l.rows_yielded, "rows_dropped", (unsigned long long)l.rows_dropped, "rows_waiting",
                        (unsigned long long)l.rows_waiting, "rows_truncated", (unsigned long long)l.rows_truncated, "tokens_lost",
                        (unsigned long long)l.tokens_lost, "tokens", (unsigned long long)l.tokens, "slots", (unsigned long long)l.slots,

@@ -1,13 +1,47 @@
 /* labels.c: what the numbers of a head mean. */
 #include "core.h"
 
-/* labels(names) or labels(None): regression. */
+#include <string.h>
+
+bool core_parse_task(const char *name, int *out) {
+  static const char *const names[] = {"auto", "classification", "regression", "multi_label"};
+  for (int i = 0; i < 4; i++)
+    if (strcmp(name, names[i]) == 0) {
+      *out = i;
+      return true;
+    }
+  return false;
+}
+
+const char *core_task_name(brim_task task) {
+  return task == BRIM_TASK_REGRESSION ? "regression" : task == BRIM_TASK_MULTI_LABEL ? "multi_label" : "classification";
+}
+
+/* [names] of a mapping; empty for regression. */
+PyObject *core_label_names(const brim_labels *labels) {
+  PyObject *names = PyList_New(0);
+  for (int32_t i = 0; names && labels && labels->names && i < labels->count; i++) {
+    PyObject *name = PyUnicode_DecodeUTF8(labels->names[i], (Py_ssize_t)strlen(labels->names[i]), "replace");
+    if (!name || PyList_Append(names, name) < 0)
+      Py_CLEAR(names);
+    Py_XDECREF(name);
+  }
+  return names;
+}
+
+/* labels(runtime, task, names or None, outputs) */
 PyObject *core_labels_make(PyObject *module, PyObject *args) {
   PyObject *runtime, *names;
+  const char *task_name;
+  int task, outputs;
   brim_error error;
   Py_ssize_t count;
-  if (!PyArg_ParseTuple(args, "OO", &runtime, &names))
+  if (!PyArg_ParseTuple(args, "OsOi", &runtime, &task_name, &names, &outputs))
     return NULL;
+  if (!core_parse_task(task_name, &task) || task == BRIM_TASK_AUTO) {
+    PyErr_Format(PyExc_ValueError, "there is no task \"%s\"", task_name);
+    return NULL;
+  }
   core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
   const char **strings = of ? core_strings(names, &count) : NULL;
   if (PyErr_Occurred())
@@ -17,8 +51,7 @@ PyObject *core_labels_make(PyObject *module, PyObject *args) {
     PyMem_Free(strings);
     return NULL;
   }
-  int status = brim_labels_make(core_use(of), strings ? BRIM_TASK_CLASSIFICATION : BRIM_TASK_REGRESSION, strings,
-                                strings ? (int32_t)count : 1, &self->labels, &error);
+  int status = brim_labels_make(core_use(of), (brim_task)task, strings, strings ? (int32_t)count : outputs, &self->labels, &error);
   PyMem_Free(strings);
   if (status == BRIM_OK)
     return (PyObject *)self;

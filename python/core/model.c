@@ -34,18 +34,29 @@ static int save_work(void *context, brim_error *error) {
   return status == BRIM_OK ? brim_model_save(j->model->model, j->path, error) : status;
 }
 
-/* model(runtime, path, dataset or labels or None, seed) */
+static bool parse_pooling(const char *name, int *out) {
+  brim_pooling pooling;
+  bool known = brim_pooling_parse(name, &pooling);
+  *out = (int)pooling;
+  return known;
+}
+
+/* model(runtime, path, dataset or labels or None, options) */
 PyObject *core_model_make(PyObject *module, PyObject *args) {
-  PyObject *runtime, *labels;
-  unsigned long long seed;
+  static const core_field fields[] = {CORE_FIELD(brim_model_options, seed, CORE_U64),
+                                      CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
+                                      CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
+                                      CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
+                                      {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling},
+                                      {0}};
+  PyObject *runtime, *labels, *options;
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OsOK", &runtime, &j.path, &labels, &seed))
+  if (!PyArg_ParseTuple(args, "OsOO", &runtime, &j.path, &labels, &options))
     return NULL;
   core_state *state = core_of(module);
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
-  if (!j.runtime)
+  if (!j.runtime || !core_fields(options, fields, &j.load) || !core_no_more(options))
     return NULL;
-  j.load.seed = seed;
   if (Py_IS_TYPE(labels, state->types[CORE_DATASET]))
     j.load.labels = brim_dataset_labels(((core_dataset *)labels)->dataset);
   else if (labels != Py_None) {
@@ -102,9 +113,10 @@ static int evaluate_work(void *context, brim_error *error) {
 }
 
 static PyObject *metrics_dict(const brim_metrics *m) {
-  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens", (unsigned long long)m->tokens, "slots",
+  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens", (unsigned long long)m->tokens, "slots",
                        (unsigned long long)m->slots, "loss", m->loss, "accuracy", m->accuracy, "f1", m->f1, "matthews", m->matthews,
-                       "rmse", m->rmse, "pearson", m->pearson, "spearman", m->spearman, "seconds", m->seconds);
+                       "f1_micro", m->f1_micro, "f1_macro", m->f1_macro, "rmse", m->rmse, "pearson", m->pearson, "spearman",
+                       m->spearman, "seconds", m->seconds);
 }
 
 /* The common part: method(dataset, options, progress). */
@@ -160,7 +172,15 @@ static bool parse_schedule(const char *name, int *out) {
 static bool train_options(PyObject *options, brim_train_options *out) {
   static const core_field fields[] = {CORE_FIELD(brim_train_options, epochs, CORE_REAL),
                                       CORE_FIELD(brim_train_options, max_steps, CORE_U64),
+                                      CORE_FIELD(brim_train_options, freeze, CORE_TEXT),
+                                      CORE_FIELD(brim_train_options, checkpoint_activations, CORE_BOOL),
                                       CORE_FIELD(brim_train_options, lr, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, layer_lr_decay, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, class_weights, CORE_TEXT),
+                                      CORE_FIELD(brim_train_options, label_smoothing, CORE_REAL),
+                                      CORE_FIELD(brim_train_options, patience, CORE_U64),
+                                      CORE_FIELD(brim_train_options, min_delta, CORE_REAL),
+                                      {"eval_batch_size", CORE_I64, offsetof(brim_train_options, eval.batch_size), NULL},
                                       CORE_FIELD(brim_train_options, beta1, CORE_REAL),
                                       CORE_FIELD(brim_train_options, beta2, CORE_REAL),
                                       CORE_FIELD(brim_train_options, eps, CORE_REAL),
@@ -251,18 +271,10 @@ PyObject *core_train(PyObject *module, PyObject *args) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  const brim_labels *labels = brim_model_labels(m);
-  PyObject *names = PyList_New(0);
-  for (int32_t i = 0; names && labels && labels->names && i < labels->count; i++) {
-    PyObject *name = PyUnicode_DecodeUTF8(labels->names[i], (Py_ssize_t)strlen(labels->names[i]), "replace");
-    if (!name || PyList_Append(names, name) < 0)
-      Py_CLEAR(names);
-    Py_XDECREF(name);
-  }
   return Py_BuildValue("{sssisisisisssNss}", "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m), "vocab_size",
                        (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
-                       (int)brim_model_outputs(m), "task", brim_model_task(m) == BRIM_TASK_REGRESSION ? "regression" : "classification",
-                       "labels", names, "kernels", brim_model_kernels(m));
+                       (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels",
+                       core_label_names(brim_model_labels(m)), "kernels", brim_model_kernels(m));
 }
 
 /* [(name, shape, array)]: the arrays share the model's memory, which training changes. */

@@ -167,6 +167,12 @@ class Rows(unittest.TestCase):
         with self.assertRaises(TypeError):
             self.rows.batches(batch_sise=3)
 
+    def test_cache(self):
+        first = brim.Dataset.from_csv(TRAIN, TOKENIZER, max_length=20, cache=HERE / "cache")
+        again = brim.Dataset.from_csv(TRAIN, TOKENIZER, max_length=20, cache=HERE / "cache")
+        self.assertEqual((first.fingerprint, again.fingerprint), (self.rows.fingerprint,) * 2)
+        self.assertTrue(list((HERE / "cache").iterdir()))
+
     def test_excluded(self):
         rows = brim.Dataset.from_csv(TRAIN, TOKENIZER, where={"label": "1"})
         self.assertEqual(len(rows) + len(rows.excluded), len(self.rows))
@@ -340,6 +346,25 @@ class Streams(unittest.TestCase):
             after.load_state_dict(json.loads(json.dumps(before.state_dict())))
             self.assertEqual(self.keys(after, 45 - stop), want[stop:])
             self.assertEqual(self.keys(pickle.loads(pickle.dumps(before)), 45 - stop), want[stop:])
+
+    def test_epochs_by_number(self):
+        endless = [k for k in self.keys(self.open(), 45) if k[0] == 1]
+        s = self.open(epochs=1)
+        s.set_epoch(1)
+        self.assertEqual(self.keys(s, -1)[:10], endless[:10])
+
+    def test_mixture(self):
+        other = HERE / "data" / "test.csv"
+        s = brim.data.stream([self.shards, other], TOKENIZER, weights=[1, 3], repeat=True, labels=["0", "1"], max_length=16, batch_size=8,
+                             window=64)
+        names, counts = s.files, {}
+        for batch, _ in zip(s, range(200)):
+            for row in batch.rows.tolist():
+                name = names[row >> 40]
+                counts[name == str(other)] = counts.get(name == str(other), 0) + 1
+        self.assertAlmostEqual(counts[True] / sum(counts.values()), 0.75, 1)
+        with self.assertRaises(ValueError):
+            brim.data.stream([self.shards, other], TOKENIZER, weights=[1], max_length=16)
 
     def test_facts(self):
         s = self.open(epochs=1)

@@ -80,6 +80,29 @@ class Training(unittest.TestCase):
         self.assertTrue(out.endswith("stopped\n"))
         self.assertTrue(list((HERE / "ctrl" / "checkpoints").glob("step-*")))
 
+    def test_methods(self):
+        """Frozen tensors stay as they were; a run with every method goes through."""
+        before = {n: v.tolist() for n, v in brim.Model(MODEL, labels=["0", "1"]).parameters().items()}
+        model = brim.train(MODEL, TRAIN, max_steps=4, freeze="embeddings", checkpoint_activations=True, label_smoothing=0.1,
+                           class_weights="balanced", layer_lr_decay=0.9, pooling="mean").model
+        after = {n: v.tolist() for n, v in model.parameters().items()}
+        same = {n for n in before if before[n] == after[n]}
+        self.assertTrue(all("embeddings" in n for n in same), same)
+        self.assertIn("bert.embeddings.word_embeddings.weight", same)
+
+    def test_many_labels(self):
+        tokenizer = brim.Tokenizer(MODEL)
+        texts = ["good film", "bad plot", "good plot", "the story"] * 6
+        labels = [["good", "film"], ["plot"], ["good", "plot"], []] * 6
+        rows = brim.Dataset.from_texts(texts, tokenizer, labels=labels, task="multi_label")
+        self.assertEqual((rows.labels.task, rows.labels.names), ("multi_label", ["film", "good", "plot"]))
+        self.assertEqual(rows[0]["label"], [1.0, 1.0, 0.0])
+        batch = next(iter(rows.batches(batch_size=5)))
+        self.assertEqual(batch.ragged()["labels"].shape, (5, 3))
+        model = brim.train(MODEL, rows, epochs=30, lr=3e-3, batch_size=8).model
+        self.assertEqual(set(model.predict(["good film"])[0].label), {"good", "film"})
+        self.assertIn("f1_micro", model.evaluate(rows))
+
     def test_wrong_use(self):
         with self.assertRaises(TypeError) as caught:
             brim.train(MODEL, TRAIN, learning=3)
