@@ -115,6 +115,24 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out) {
   return BRIM_OK;
 }
 
+bool cli_parse_size(const char *text, uint64_t *bytes) {
+  static const struct {
+    const char *unit;
+    double bytes;
+  } units[] = {{"", 1},      {"B", 1},      {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
+               {"TB", 1e12}, {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
+  char *end;
+  double number = strtod(text, &end);
+  if (end == text || !(number > 0) || number > 1e15)
+    return false;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strcmp(end, units[i].unit) == 0) {
+      *bytes = (uint64_t)(number * units[i].bytes);
+      return *bytes > 0;
+    }
+  return false;
+}
+
 /* ---- loading ---------------------------------------------------------------------------------------------- */
 
 int cli_load_tokenizer(cli_call *cli, brim_tokenizer **out) {

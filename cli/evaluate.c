@@ -215,10 +215,11 @@ const cli_command cli_evaluate = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
-    .description = "Prints loss, accuracy, F1 and Matthews correlation for classes, with precision, recall and F1 of each and the "
-                   "confusion matrix; loss, the share of rows with every label right and F1 (micro, macro) for many labels; loss, "
-                   "RMSE, Pearson and Spearman correlation for values. The loss is the mean over rows, without class weights or "
-                   "label smoothing.",
+    .description =
+        "Prints loss, accuracy, F1 and Matthews correlation for classes, with precision, recall and F1 of each and the "
+        "confusion matrix; loss, the share of rows with every label right and F1 (micro, macro) for many labels; loss, "
+        "RMSE, Pearson and Spearman correlation for values. The loss is the mean over rows, without class weights or "
+        "label smoothing.",
     .options = options,
     .example = "brim evaluate --model run test.csv --json",
     .run = run,

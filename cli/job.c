@@ -1,5 +1,6 @@
 #include "job.h"
 
+#include <malloc.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -146,6 +147,9 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   o->eval_every = (uint64_t)v->eval_every, o->save_every = (uint64_t)v->save_every;
   if (cli_given(cli->command, &cli->arguments, "keep-checkpoints"))
     o->keep_checkpoints = (int32_t)v->keep_checkpoints;
+  if (v->memory_limit && !cli_parse_size(v->memory_limit, &o->memory_limit))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--memory-limit %s: a size such as 2GB, 1500MB or 2GiB is due", v->memory_limit);
+  o->swa_start = v->swa_start, o->swa_every = (uint64_t)v->swa_every;
   o->class_weights = v->class_weights, o->label_smoothing = v->label_smoothing;
   o->best_metric = v->best_metric;
   o->patience = (uint64_t)v->patience, o->min_delta = v->min_delta;
@@ -189,6 +193,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the model");
   if (!status)
     status = load_model(cli, job);
+  malloc_trim(0); /* what reading the data took and gave back does not stay with the process */
   brim_profile_end(job->profile, 0);
   return status;
 }

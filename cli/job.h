@@ -85,7 +85,10 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
       REAL("eps", eps, "X", 0, 1, .fallback = "1e-8", .help = "AdamW's epsilon, outside the root")
 
 #define CLI_OPTIONS_MACHINE                                                                                                      \
-  HEADING("Machine"), CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),                       \
+  HEADING("Machine"),                                                                                                            \
+      TEXT("memory-limit", memory_limit, "SIZE", .shown = "none",                                                                \
+           .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),             \
+      CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),                       \
       CHOICE("precision", precision, "fp32|bf16|fp16", .fallback = "fp32", .help = "arithmetic; this version has fp32")
 
 #endif

@@ -35,6 +35,10 @@ static const cli_option options[] = {
     INTEGER("save-every", save_every, "N", 1, CLI_MANY, .shown = "at the end of each epoch", .help = "write a checkpoint"),
     INTEGER("keep-checkpoints", keep_checkpoints, "N", 0, 1e6, .aliases = "save-total-limit", .shown = "the newest and the best",
             .help = "newest checkpoints kept besides the best; 0: all"),
+    HEADING("Averaging"),
+    REAL("swa-start", swa_start, "X", 0, 1, .fallback = "0",
+         .help = "the final model is the mean of the weights from this share of the steps on, 0.75 for example; 0: the last ones"),
+    INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .shown = "about twenty times", .help = "steps between two that are averaged"),
     HEADING("Evaluation"),
     TEXT("best-metric", best_metric, "NAME", .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
          .help = "what decides which checkpoint is the best; of the first --eval, or SET/NAME"),
@@ -59,6 +63,36 @@ static const cli_option options[] = {
 
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
+/* The last evaluation of each set, as a JSON object. */
+typedef struct last_evals {
+  char name[CLI_LIST_LIMIT][64], json[CLI_LIST_LIMIT][512];
+  int count;
+} last_evals;
+static last_evals evals;
+
+static void keep_eval(const char *name, const brim_event *event) {
+  int at = 0;
+  size_t used = 0;
+  while (at < evals.count && strcmp(evals.name[at], name) != 0)
+    at++;
+  if (at == CLI_LIST_LIMIT)
+    return;
+  evals.count = at == evals.count ? at + 1 : evals.count;
+  snprintf(evals.name[at], sizeof evals.name[at], "%s", name);
+  for (int i = 0; i < event->field_count && used + 64 < sizeof evals.json[at]; i++) {
+    const brim_field *f = &event->fields[i];
+    const char *comma = used ? "," : "{";
+    if (f->kind == BRIM_VALUE_INT)
+      used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%lld", comma, f->name, (long long)f->integer);
+    else if (f->kind == BRIM_VALUE_REAL && isfinite(f->real))
+      used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%.9g", comma, f->name, f->real);
+    else if (f->kind == BRIM_VALUE_REAL || f->kind == BRIM_VALUE_BOOL)
+      used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%s", comma, f->name,
+                               f->kind == BRIM_VALUE_REAL ? "null" : f->integer ? "true" : "false");
+  }
+  snprintf(evals.json[at] + used, sizeof evals.json[at] - used, "}");
+}
+
 /* "step 427, test: loss 0.412, accuracy 0.829" above the bar. */
 static void note_eval(const cli_call *cli, const brim_event *event) {
   char line[512];
@@ -72,18 +106,21 @@ static void note_eval(const cli_call *cli, const brim_event *event) {
     if (shown)
       used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.4f", used ? ", " : "", f->name, f->real);
   }
+  keep_eval(name && name->text ? name->text : "eval", event);
   cli_note(cli, "step %lld, %s: %s", step ? (long long)step->integer : 0LL, name && name->text ? name->text : "eval", line);
 }
 
 /* How many steps, and how much memory, before the first of them. */
 static void note_start(const cli_call *cli, const brim_event *event) {
-  const brim_field *steps = brim_event_field(event, "total_steps"), *memory = brim_event_field(event, "memory_planned");
-  char count[32];
-  if (!steps || !memory)
+  const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
+  const brim_field *training = brim_event_field(event, "memory_training"), *slots = brim_event_field(event, "slots_at_once");
+  char count[32], at_once[32];
+  if (!steps || !planned || !training || !slots)
     return;
   brim_count_text(steps->integer, count, sizeof count);
-  cli_note(cli, "steps: %s; weights, gradients, moments and activations take %.1f MiB", count,
-           (double)memory->integer / (1 << 20));
+  brim_count_text(slots->integer, at_once, sizeof at_once);
+  cli_note(cli, "steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", count,
+           (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once);
 }
 
 static void note_fold(const cli_call *cli, const brim_event *event) {
@@ -130,7 +167,7 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   brim_text_printf(out, "%s steps, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], counts[1], counts[2],
                    duration, counts[3], r->loss);
   if (isfinite(r->best_metric))
-    brim_text_printf(out, "best evaluation %.4f after step %llu\n", r->best_metric, (unsigned long long)r->best_step);
+    brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n", r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric, (unsigned long long)r->best_step);
   brim_text_printf(out, "the model is in %s\n", run);
 }
 
@@ -144,6 +181,12 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
   brim_text_json_number(out, r->loss);
   brim_text_string(out, ",\"best_metric\":");
   brim_text_json_number(out, r->best_metric);
+  for (int i = 0; i < evals.count; i++) {
+    brim_text_string(out, i ? "," : ",\"eval\":{");
+    brim_text_json_string(out, evals.name[i], strlen(evals.name[i]));
+    brim_text_printf(out, ":%s%s", evals.json[i], i == evals.count - 1 ? "}" : "");
+  }
+  brim_text_printf(out, ",\"stopped_early\":%s", r->stopped_early ? "true" : "false");
   brim_text_printf(out, ",\"best_step\":%llu,\"resumed\":%s,\"output\":", (unsigned long long)r->best_step,
                    r->resumed ? "true" : "false");
   brim_text_json_string(out, run, strlen(run));

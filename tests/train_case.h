@@ -231,21 +231,27 @@ __attribute__((unused)) static double case_distance(const float *a, const float 
   return sqrt(apart) / (sqrt(size) + 1e-30);
 }
 
-/* The log without its times, which alone may differ between runs: "seconds":0.0123 -> "seconds":0. */
+/* The log without what was measured, which alone may differ between runs: "seconds":0.0123 -> "seconds":0. */
 __attribute__((unused)) static char *case_log(const char *output) {
+  static const char *const measured[] = {"\"seconds\":", "\"memory_held\":", "\"memory_planned\":"};
   char *text = case_read(case_path(output, "log.jsonl"), NULL);
   if (!text)
     return strdup("");
   char *to = text;
   for (const char *from = text; *from;) {
-    if (strncmp(from, "\"seconds\":", 10) == 0) {
-      memcpy(to, "\"seconds\":0", 11);
-      to += 11, from += 10;
-      while (*from && *from != ',' && *from != '}')
-        from++;
-    } else {
+    size_t length = 0;
+    for (int i = 0; i < 3; i++)
+      if (strncmp(from, measured[i], strlen(measured[i])) == 0)
+        length = strlen(measured[i]);
+    if (length == 0) {
       *to++ = *from++;
+      continue;
     }
+    memmove(to, from, length);
+    to[length] = '0';
+    to += length + 1, from += length;
+    while (*from && *from != ',' && *from != '}')
+      from++;
   }
   *to = 0;
   return text;

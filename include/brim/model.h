@@ -127,6 +127,8 @@ typedef struct brim_model_limits {
  * gradients and moments. Values are held already. A token costs 40 hidden bytes a trained layer in training where intermediate = 4
  * hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
+/* The part of it that does not depend on the limits: gradients and moments. */
+BRIM_API uint64_t brim_model_state_memory(const brim_model *model);
 /* Allocates everything for batches within the limits; later calls within them allocate nothing. A model prepared for training
  * serves predictions within the same limits too. May be called again: moments and gradients, once there, are kept, and a call for
  * prediction does not take training's memory away. A forward before it is forgotten. */

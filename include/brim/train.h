@@ -58,6 +58,13 @@ typedef struct brim_train_options {
   uint64_t patience;           /* the run ends after so many evaluations in a row in which best_metric did not become better, by
                                   more than min_delta, than at the last one that counted; 0: never */
   double min_delta;
+  /* Stochastic weight averaging: the final model is the mean of the weights after step ceil(swa_start * steps) and every swa_every
+   * steps behind it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the average so far. */
+  double swa_start;            /* share of all steps, such as 0.75; 0: no averaging */
+  uint64_t swa_every;
+  uint64_t memory_limit;       /* bytes that the process may come to hold; 0: no limit. Parts of steps are made as small as that takes
+                                  (plan.max_tokens), which needs plan.batch_size; what does not fit is BRIM_E_USAGE and says what
+                                  would */
   /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
    * of training holds. Results do not depend on it but for rounding. */
   brim_eval_options eval;
@@ -117,6 +124,7 @@ BRIM_API int brim_train_feed(brim_runtime *runtime, brim_model *model, const bri
 typedef struct brim_checkpoint_info {
   char *folder;            /* output/checkpoints/step-N */
   uint64_t step;
+  int64_t max_tokens;      /* slots computed at once, given or chosen by memory_limit; 0: no limit */
   char *kernels;           /* for brim_model_options.kernels: results are bit-identical with the same kernels only */
   brim_runtime *runtime;
 } brim_checkpoint_info;

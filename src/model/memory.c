@@ -250,14 +250,14 @@ static int take_state(brim_model *m, brim_error *err) {
 
 /* ---- entry ------------------------------------------------------------------------------------------------ */
 
+uint64_t brim_model_state_memory(const brim_model *model) {
+  carver count = {0};
+  carve_state(model, &count);
+  return block_size(&count);
+}
+
 uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
-  uint64_t bytes = work_size(model, limits);
-  if (limits->training) {
-    carver count = {0};
-    carve_state(model, &count);
-    bytes += block_size(&count);
-  }
-  return bytes;
+  return work_size(model, limits) + (limits->training ? brim_model_state_memory(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {

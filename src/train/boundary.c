@@ -29,7 +29,7 @@ static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
   t->state.stopped = t->options.patience > 0 && t->state.waited >= t->options.patience;
 }
 
-static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, brim_metrics *metrics, brim_error *err) {
+static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, bool averaged, brim_metrics *metrics, brim_error *err) {
   bool speaks = t->options.group.rank == 0;
   double start = brim_seconds_now();
   const brim_prediction prediction = {.runtime = t->runtime,
@@ -52,13 +52,13 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, brim
   brim_plan_ledger(set->plan, &ledger);
   metrics->tokens = ledger.tokens, metrics->slots = ledger.slots;
   metrics->seconds = brim_seconds_now() - start;
-  return brim_trainer_emit_eval(t, set->name, metrics, err);
+  return brim_trainer_emit_eval(t, set->name, metrics, averaged, err);
 }
 
 static int boundary_evaluate(brim_trainer *t, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
     brim_metrics metrics;
-    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], &metrics, err));
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], false, &metrics, err));
     if (i == t->metric_set)
       boundary_note_best(t, &metrics);
   }
@@ -70,7 +70,7 @@ static int boundary_evaluate(brim_trainer *t, brim_error *err) {
 static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
-  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, &t->identity, &t->supply, err));
+  BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, t->average, &t->identity, &t->supply, err));
   if (t->state.best_step == t->state.step)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));
   BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
@@ -146,7 +146,20 @@ static int boundary_write_model(brim_trainer *t, brim_error *err) {
   return brim_model_save(t->model, t->folder.output, err);
 }
 
+/* The average becomes the model. Its evaluation does not count for the best checkpoint: there is none of it. */
+static int boundary_take_average(brim_trainer *t, brim_error *err) {
+  memcpy(brim_model_values(t->model), t->average, (size_t)brim_model_flat_size(t->model) * sizeof(float));
+  brim_model_state_written(t->model);
+  for (int i = 0; i < t->eval_count; i++) {
+    brim_metrics metrics;
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], true, &metrics, err));
+  }
+  return BRIM_OK;
+}
+
 int brim_trainer_finish(brim_trainer *t, brim_error *err) {
+  if (t->state.averaged > 0)
+    BRIM_TRY(boundary_take_average(t, err));
   bool writes = t->folder.output && t->options.group.rank == 0;
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "final model");
   int status = writes ? boundary_write_model(t, err) : BRIM_OK;

@@ -6,7 +6,10 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "train/average.h"
 #include "train/moments.h"
+
+#define AVERAGE_FILE "average.safetensors"
 
 uint64_t brim_model_weights_hash(brim_model *model) {
   return brim_flat_hash(model, brim_model_values(model), 0, 0);
@@ -26,9 +29,19 @@ static int checkpoint_write_moments(brim_runtime *runtime, brim_model *model, co
   return status;
 }
 
+static int checkpoint_write_average(brim_runtime *runtime, const brim_model *model, const char *folder, const float *average,
+                                    brim_error *err) {
+  char *path = brim_path_join(runtime, folder, AVERAGE_FILE);
+  int status = path ? brim_flat_write(runtime, model, average, path, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
 static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, const char *folder, const brim_train_state *state,
-                                  const brim_train_identity *identity, brim_error *err) {
-  const brim_train_hashes hashes = {.values = brim_model_weights_hash(model), .moments = moments_hash(model)};
+                                  const float *average, const brim_train_identity *identity, brim_error *err) {
+  const brim_train_hashes hashes = {.values = brim_model_weights_hash(model),
+                                    .moments = moments_hash(model),
+                                    .average = state->averaged > 0 ? brim_flat_hash(model, average, 0, 0) : 0};
   char *path = brim_path_join(runtime, folder, "state.json");
   int status = path ? brim_train_state_write(runtime, path, state, identity, &hashes, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
@@ -36,20 +49,24 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
 }
 
 static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
-                           const brim_train_state *state, const brim_train_identity *identity, const brim_supply *supply,
+                           const brim_train_state *state, const float *average, const brim_train_identity *identity,
+                           const brim_supply *supply,
                            brim_error *err) {
   const char *path = brim_folder_path(aside);
   BRIM_TRY(brim_model_save(model, path, err));
   if (tokenizer)
     BRIM_TRY(brim_tokenizer_save(tokenizer, path, err));
   BRIM_TRY(checkpoint_write_moments(runtime, model, path, err));
-  BRIM_TRY(checkpoint_write_state(runtime, model, path, state, identity, err));
+  if (state->averaged > 0)
+    BRIM_TRY(checkpoint_write_average(runtime, model, path, average, err));
+  BRIM_TRY(checkpoint_write_state(runtime, model, path, state, average, identity, err));
   BRIM_TRY(brim_supply_save(supply, path, err));
   return brim_folder_commit(aside, err);
 }
 
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
-                         const brim_train_state *state, const brim_train_identity *identity, const brim_supply *supply,
+                         const brim_train_state *state, const float *average, const brim_train_identity *identity,
+                           const brim_supply *supply,
                          brim_error *err) {
   brim_runtime *runtime = folder->runtime;
   BRIM_TRY(brim_make_folder(runtime, folder->checkpoints, err));
@@ -59,7 +76,7 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
   brim_folder *aside;
   int status = brim_folder_create(runtime, path, &aside, err);
   if (!status) {
-    status = checkpoint_fill(aside, runtime, model, tokenizer, state, identity, supply, err);
+    status = checkpoint_fill(aside, runtime, model, tokenizer, state, average, identity, supply, err);
     brim_folder_free(aside);
   }
   brim_release(runtime, path);
@@ -73,33 +90,13 @@ static int checkpoint_damaged(const char *path, const char *what, brim_error *er
                        "the %s of this checkpoint are damaged: remove its folder to go on from an older one", what);
 }
 
-static bool checkpoint_same_tables(const brim_model *a, const brim_model *b) {
-  int32_t count = brim_model_parameter_count(a);
-  if (count != brim_model_parameter_count(b) || brim_model_flat_size(a) != brim_model_flat_size(b))
-    return false;
-  for (int32_t i = 0; i < count; i++) {
-    const brim_parameter *p = brim_model_parameter(a, i), *q = brim_model_parameter(b, i);
-    if (strcmp(p->name, q->name) != 0 || p->offset != q->offset || p->count != q->count)
-      return false;
-  }
-  return true;
-}
-
-/* The checkpoint is a model folder: it is loaded as one, and its weights are taken over. */
-static int checkpoint_read_weights(brim_runtime *runtime, const char *path, const brim_train_hashes *hashes, brim_model *model,
-                                   brim_error *err) {
-  const brim_model_options options = {.kernels = brim_model_kernels(model)};
-  brim_model *stored;
-  BRIM_TRY(brim_model_load(runtime, path, &options, &stored, err));
-  int status = BRIM_OK;
-  if (!checkpoint_same_tables(model, stored))
-    status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "the checkpoint is of a model of another shape");
-  else if (brim_model_initialized_count(stored) > 0 || brim_model_weights_hash(stored) != hashes->values)
-    status = checkpoint_damaged(path, "weights", err);
-  else
-    memcpy(brim_model_values(model), brim_model_values(stored), (size_t)brim_model_flat_size(model) * sizeof(float));
-  brim_model_free(stored);
-  return status;
+static int checkpoint_read_flat(brim_runtime *runtime, const char *folder, const char *name, const brim_model *model, float *flat,
+                                uint64_t hash, const char *what, brim_error *err) {
+  char *path = brim_path_join(runtime, folder, name);
+  int status = path ? brim_flat_read(runtime, model, flat, path, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  BRIM_TRY(status);
+  return brim_flat_hash(model, flat, 0, 0) == hash ? BRIM_OK : checkpoint_damaged(folder, what, err);
 }
 
 static int checkpoint_read_moments(brim_runtime *runtime, const char *path, const brim_train_hashes *hashes, brim_model *model,
@@ -112,25 +109,29 @@ static int checkpoint_read_moments(brim_runtime *runtime, const char *path, cons
 }
 
 static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *model, const brim_train_identity *identity,
-                           brim_train_state *state, brim_supply *supply, brim_error *err) {
+                           brim_train_state *state, float *average, brim_supply *supply, brim_error *err) {
   brim_train_hashes hashes;
   char *file = brim_path_join(runtime, path, "state.json");
   int status = file ? brim_train_state_read(runtime, file, identity, state, &hashes, err) : BRIM_NOMEM(err);
   brim_release(runtime, file);
   BRIM_TRY(status);
   BRIM_TRY(brim_supply_restore(supply, path, err)); /* tells what has become of the data before much is read */
-  BRIM_TRY(checkpoint_read_weights(runtime, path, &hashes, model, err));
+  BRIM_TRY(checkpoint_read_flat(runtime, path, "model.safetensors", model, brim_model_values(model), hashes.values, "weights", err));
+  if (state->averaged == 0 && hashes.average != 0)
+    return checkpoint_damaged(path, "averaged weights", err);
+  if (state->averaged > 0)
+    BRIM_TRY(checkpoint_read_flat(runtime, path, AVERAGE_FILE, model, average, hashes.average, "averaged weights", err));
   BRIM_TRY(checkpoint_read_moments(runtime, path, &hashes, model, err));
   brim_model_state_written(model);
   return BRIM_OK;
 }
 
 int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,
-                         brim_train_state *state, brim_supply *supply, brim_error *err) {
+                         brim_train_state *state, float *average, brim_supply *supply, brim_error *err) {
   char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
   if (!path)
     return BRIM_NOMEM(err);
-  int status = checkpoint_read(folder->runtime, path, model, identity, state, supply, err);
+  int status = checkpoint_read(folder->runtime, path, model, identity, state, average, supply, err);
   if (!status && state->step != step)
     status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "this checkpoint is of step %llu: its folder was renamed",
                            (unsigned long long)state->step);
@@ -151,7 +152,7 @@ static int checkpoint_inspect(brim_runtime *runtime, const char *checkpoints, br
   out->step = newest;
   out->folder = brim_checkpoint_path(runtime, checkpoints, newest);
   char *state = out->folder ? brim_path_join(runtime, out->folder, "state.json") : NULL;
-  int status = state ? brim_train_state_kernels(runtime, state, &out->kernels, err) : BRIM_NOMEM(err);
+  int status = state ? brim_train_state_kernels(runtime, state, &out->kernels, &out->max_tokens, err) : BRIM_NOMEM(err);
   brim_release(runtime, state);
   return status;
 }

@@ -56,7 +56,6 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   brim_text_init(&text, t->runtime);
   brim_fields_text(&text, options, brim_train_option_fields(&t->options, options));
   int status = brim_text_status(&text, err);
-  uint64_t memory = (uint64_t)brim_model_flat_size(t->model) * sizeof(float) + brim_model_memory(t->model, &t->survey.limits);
   uint64_t windows = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   const brim_dataset *data = t->supply.dataset;
   const brim_field fields[] = {
@@ -69,7 +68,10 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       data ? BRIM_FIELD_INT("truncated", brim_dataset_truncated(data)) : BRIM_FIELD_JSON("truncated", "null"),
       BRIM_FIELD_INT("total_steps", t->survey.total_steps),
       BRIM_FIELD_INT("warmup_steps", t->warmup),
-      BRIM_FIELD_INT("memory_planned", memory),
+      BRIM_FIELD_INT("memory_held", t->memory.held),
+      BRIM_FIELD_INT("memory_training", t->memory.training),
+      BRIM_FIELD_INT("memory_planned", t->memory.held + t->memory.training),
+      BRIM_FIELD_INT("slots_at_once", t->survey.limits.max_slots),
       BRIM_FIELD_INT("memory_windows", windows),
       BRIM_FIELD_INT("threads", brim_runtime_threads(t->runtime)),
       BRIM_FIELD_INT("world_size", t->options.group.world_size),
@@ -125,14 +127,15 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
   return emit_progress(t, loss, err);
 }
 
-int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, brim_error *err) {
-  brim_field fields[7 + BRIM_METRIC_FIELDS] = {
+int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, bool averaged, brim_error *err) {
+  brim_field fields[8 + BRIM_METRIC_FIELDS] = {
       BRIM_FIELD_INT("step", t->state.step),
       BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
       BRIM_FIELD_TEXT("name", name),
+      BRIM_FIELD_BOOL("averaged", averaged),
       BRIM_FIELD_INT("rows", m->rows),
   };
-  int count = 4 + brim_metrics_fields(brim_model_task(t->model), m, fields + 4);
+  int count = 5 + brim_metrics_fields(brim_model_task(t->model), m, fields + 5);
   fields[count++] = BRIM_FIELD_INT("tokens", m->tokens);
   fields[count++] = BRIM_FIELD_INT("slots", m->slots);
   fields[count++] = BRIM_FIELD_REAL("seconds", m->seconds);

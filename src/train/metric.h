@@ -5,9 +5,9 @@
 
 typedef struct brim_metric {
   const char *name;
-  size_t offset;   /* of the double in brim_metrics */
-  bool small;      /* less is better */
-  unsigned tasks;  /* 1 << brim_task for each task that has it */
+  size_t offset;  /* of the double in brim_metrics */
+  bool small;     /* less is better */
+  unsigned tasks; /* 1 << brim_task for each task that has it */
 } brim_metric;
 
 /* By name among those of a task (AUTO: of any task), or NULL. */

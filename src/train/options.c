@@ -74,6 +74,7 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
       {"warmup_ratio", o->warmup_ratio, 0.0, 1.0, false, "the share of warm-up steps must lie between 0 and 1"},
       {"label_smoothing", o->label_smoothing, 0.0, 1.0, true, "it must be at least 0 and below 1 (often 0.1)"},
       {"min_delta", o->min_delta, 0.0, HUGE_VAL, true, "the least improvement must be a number of at least 0"},
+      {"swa_start", o->swa_start, 0.0, 1.0, true, "the share of steps before averaging must be at least 0 and below 1"},
       {"keep_checkpoints", (double)o->keep_checkpoints, 0.0, 1e9, false, "it must be at least 0 (0: keep all)"},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "train/average.h"
 #include "train/class_weights.h"
 #include "train/clock.h"
 #include "train/evaluate.h"
@@ -46,8 +47,8 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: take one of %s",
                           o->best_metric, names);
   }
-  while (stroke && t->metric_set < count && !(strlen(evals[t->metric_set].name) == set &&
-                                              memcmp(evals[t->metric_set].name, o->best_metric, set) == 0))
+  while (stroke && t->metric_set < count &&
+         !(strlen(evals[t->metric_set].name) == set && memcmp(evals[t->metric_set].name, o->best_metric, set) == 0))
     t->metric_set++;
   if (stroke && t->metric_set == count)
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
@@ -72,7 +73,9 @@ static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err)
   const brim_plan_options plan = {
       .batching = o->batching,
       .padding = o->padding,
-      .max_tokens = chosen ? o->max_tokens : most > longest ? most : longest,
+      .max_tokens = chosen && !t->options.memory_limit ? o->max_tokens
+                    : most > longest                   ? most
+                                                       : longest,
       .max_rows = o->batch_size > 0 ? o->batch_size : 4 * (int64_t)t->survey.limits.max_sequences,
       .accumulate = t->options.group.world_size,
       .max_length = o->padding == BRIM_PAD_MAX_LENGTH && width == 0 ? (int32_t)longest : width,
@@ -129,7 +132,7 @@ static int start_resume(brim_trainer *t, brim_error *err) {
   brim_release(t->runtime, steps);
   if (count == 0)
     return brim_log_cut(&t->folder.log, 0, err);
-  BRIM_TRY(brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, &t->supply, err));
+  BRIM_TRY(brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, t->average, &t->supply, err));
   t->earlier = t->state.seconds;
   if (t->options.group.rank == 0)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));
@@ -148,7 +151,8 @@ static int start_place(brim_trainer *t, brim_error *err) {
 
 static int start_class_weights(brim_trainer *t, brim_error *err) {
   if (t->options.class_weights && t->supply.feed)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights need the rows in memory, this run streams them: leave one of the two out");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "class_weights need the rows in memory, this run streams them: leave one of the two out");
   if (!t->options.class_weights)
     return BRIM_OK;
   BRIM_TRY(brim_class_weights_make(t->runtime, t->model, t->supply.dataset, t->options.class_weights, &t->class_weights, err));
@@ -157,7 +161,65 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Everything that steps and evaluations work in. */
+/* ---- memory ----------------------------------------------------------------------------------------------- */
+
+/* What does not depend on how much is computed at once: results and sorting of the largest evaluation set, the plan of an epoch,
+ * windows of a stream, the average. */
+static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *evals, int count) {
+  uint64_t most = 0, bytes = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
+  uint64_t outputs = (uint64_t)brim_model_outputs(t->model);
+  for (int i = 0; i < count; i++) {
+    uint64_t rows = brim_dataset_rows(evals[i].dataset);
+    most = rows > most ? rows : most;
+    bytes += rows * 32;
+  }
+  if (!t->supply.feed)
+    bytes += brim_dataset_rows(t->supply.dataset) * 32;
+  bytes += most * (outputs * sizeof(float) + (brim_model_task(t->model) == BRIM_TASK_REGRESSION ? 32 : 0));
+  if (t->options.swa_start > 0.0)
+    bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
+  return bytes;
+}
+
+/* A run that is gone on with keeps its parts: their size is in its checkpoint. */
+static int fit_as_begun(brim_trainer *t, bool *found, brim_error *err) {
+  brim_checkpoint_info info = {0};
+  *found = false;
+  if (!t->options.resume || !t->options.output)
+    return BRIM_OK;
+  BRIM_TRY(brim_checkpoint_find(t->runtime, t->options.output, &info, err));
+  *found = info.folder != NULL;
+  if (*found)
+    t->options.plan.max_tokens = info.max_tokens;
+  brim_checkpoint_info_free(&info);
+  return BRIM_OK;
+}
+
+/* Cuts steps into parts that fit into memory_limit. */
+static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
+  const uint64_t limit = t->options.memory_limit, held = brim_memory_resident(), other = other_memory(t, evals, count);
+  const brim_model_limits none = {0};
+  bool begun = false;
+  if (limit == 0 || held + brim_memory_of_limits(t->model, &t->survey.limits, &none, other) <= limit)
+    return BRIM_OK;
+  if (t->supply.feed || t->options.plan.batch_size == 0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "memory_limit: this run needs %.0f MB; steps can be cut into smaller parts only with a "
+                          "batch_size and rows in memory, so give a smaller max_tokens",
+                          (double)(held + brim_memory_of_limits(t->model, &t->survey.limits, &none, other)) / 1e6);
+  BRIM_TRY(fit_as_begun(t, &begun, err));
+  const int32_t *lengths = brim_dataset_lengths(t->supply.dataset);
+  int32_t shortest = lengths[0];
+  for (uint64_t i = 1; i < brim_dataset_rows(t->supply.dataset); i++)
+    shortest = lengths[i] < shortest ? lengths[i] : shortest;
+  if (!begun)
+    BRIM_TRY(brim_memory_fit(t->model, &t->survey.limits, shortest, held, other, limit, &t->options.plan.max_tokens, err));
+  BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
+  t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
+  return BRIM_OK;
+}
+
+/* Everything that steps and evaluations work in. Gradients are touched now, so that the memory is there, or the run ends here. */
 static int start_memory(brim_trainer *t, brim_error *err) {
   const brim_model_limits *train = &t->survey.limits, *eval = &t->eval_limits;
   int64_t slots = train->max_slots > eval->max_slots ? train->max_slots : eval->max_slots;
@@ -167,12 +229,20 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   if (t->eval_count > 0)
     BRIM_TRY(brim_model_prepare(t->model, eval, err));
   brim_model_zero_gradients(t->model);
-  return BRIM_OK;
+  size_t trained = (size_t)(brim_model_flat_size(t->model) - brim_model_trained_offset(t->model));
+  memset(brim_model_gradients(t->model), 0, trained * sizeof(float));
+  t->average_first = brim_average_first(&t->options, t->survey.total_steps);
+  if (t->average_first == 0)
+    return BRIM_OK;
+  t->average_every = brim_average_every(&t->options, t->survey.total_steps);
+  t->average = brim_alloc_array_zero(t->runtime, (size_t)brim_model_flat_size(t->model), sizeof *t->average);
+  return t->average ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
+  uint64_t held = brim_memory_resident();
   BRIM_TRY(start_options(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
@@ -181,8 +251,9 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   BRIM_TRY(brim_supply_check(&t->supply, err));
   BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
   BRIM_TRY(start_class_weights(t, err));
-  t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
   t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
+  BRIM_TRY(start_fit(t, evals, eval_count, err));
+  t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
   BRIM_TRY(start_evals(t, evals, eval_count, err));
   t->identity = (brim_train_identity){.options = &t->options,
                                       .model_type = brim_model_type(t->model),
@@ -191,6 +262,8 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
                                       .type_ids = brim_model_reads_types(t->model),
                                       .initial_weights = brim_model_weights_hash(t->model)};
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
+  t->memory.held = held;
+  t->memory.training = brim_memory_of_limits(t->model, &t->survey.limits, &t->eval_limits, other_memory(t, evals, eval_count));
   BRIM_TRY(start_memory(t, err));
   BRIM_TRY(start_place(t, err));
   t->safe = t->state;
@@ -210,6 +283,7 @@ void brim_trainer_close(brim_trainer *t) {
     brim_plan_free(t->evals[i].plan);
   brim_release(t->runtime, t->evals);
   brim_release(t->runtime, t->class_weights);
+  brim_release(t->runtime, t->average);
   brim_release(t->runtime, t->logits);
   brim_release(t->runtime, t->part_logits);
   brim_supply_close(&t->supply);

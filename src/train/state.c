@@ -131,6 +131,8 @@ static const member option_members[] = {
     OPTION(best_metric, MEMBER_TEXT),
     OPTION(patience, OPEN_I64),
     OPTION(min_delta, MEMBER_REAL),
+    OPTION(swa_start, OPEN_REAL),
+    OPTION(swa_every, OPEN_I64),
     EVAL("eval_batching", batching, MEMBER_BATCHING | MEMBER_FREE),
     EVAL("eval_padding", padding, MEMBER_PADDING | MEMBER_FREE),
     EVAL("eval_batch_size", batch_size, FREE_I64),
@@ -151,6 +153,7 @@ static const member state_members[] = {
     STATE(scheduled, MEMBER_BOOL), TALLY("run", run),        TALLY("epoch", since_epoch),   TALLY("log", since_log),
     STATE(last_loss, MEMBER_REAL), STATE(best, MEMBER_REAL), STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
     STATE(log_bytes, MEMBER_I64),  STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64), STATE(stopped, MEMBER_BOOL),
+    STATE(averaged, MEMBER_I64),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 
@@ -231,8 +234,8 @@ static void state_text(brim_text *out, const brim_train_state *state, const brim
     fields[i] = member_field(&state_members[i], state);
   brim_text_string(out, ",\n\"state\":");
   brim_fields_text(out, fields, STATE_MEMBERS);
-  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\"}}\n", hash_hex(hashes->values).hex,
-                   hash_hex(hashes->moments).hex);
+  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\",\"average\":\"%s\"}}\n", hash_hex(hashes->values).hex,
+                   hash_hex(hashes->moments).hex, hash_hex(hashes->average).hex);
 }
 
 int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_train_state *state,
@@ -406,10 +409,11 @@ static int state_parse(const brim_json_document *document, const brim_train_iden
   BRIM_TRY(state_compare_model(document, identity, err));
   const brim_json_value *root = brim_json_root(document);
   const brim_json_value *sums = brim_json_get(root, "state"), *stored = brim_json_get(root, "hashes");
-  *state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN};
+  *state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN, .reference = (double)NAN};
   for (int i = 0; i < STATE_MEMBERS; i++)
     BRIM_TRY(member_read(document, sums, &state_members[i], state, err));
   BRIM_TRY(hash_read(document, stored, "weights", &hashes->values, err));
+  BRIM_TRY(hash_read(document, stored, "average", &hashes->average, err));
   return hash_read(document, stored, "moments", &hashes->moments, err);
 }
 
@@ -422,13 +426,15 @@ int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_tr
   return status;
 }
 
-int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, brim_error *err) {
+int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, int64_t *max_tokens, brim_error *err) {
   brim_json_document *document;
   *kernels = NULL;
   BRIM_TRY(state_load(runtime, path, &document, err));
   const char *text = "";
   size_t length = 0;
   int status = brim_json_read_string(document, brim_json_get(brim_json_root(document), "model"), "kernels", &text, &length, err);
+  const brim_json_value *slots = brim_json_get(brim_json_get(brim_json_root(document), "options"), "max_tokens");
+  *max_tokens = slots && slots->kind == BRIM_JSON_INT ? slots->as.integer : 0;
   if (!status && !(*kernels = brim_copy_string(runtime, text, length)))
     status = BRIM_NOMEM(err);
   brim_json_free(document);

@@ -28,6 +28,7 @@ typedef struct brim_train_state {
   double reference;          /* best_metric at the last evaluation that patience counts as better */
   uint64_t waited;           /* evaluations since then */
   bool stopped;              /* patience is at its end: no further step */
+  uint64_t averaged;         /* weights in the average */
 } brim_train_state;
 
 /* What a checkpoint must share with the run that goes on from it. */
@@ -40,11 +41,11 @@ typedef struct brim_train_identity {
 } brim_train_identity;
 
 /* Hashes that tell a damaged checkpoint. */
-typedef struct brim_train_hashes { uint64_t values, moments; } brim_train_hashes;
+typedef struct brim_train_hashes { uint64_t values, moments, average; } brim_train_hashes;
 
 /* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What was
  * not given is null. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 43 };
+enum { BRIM_TRAIN_OPTION_FIELDS = 45 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */
@@ -55,7 +56,7 @@ int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_t
 /* BRIM_E_MISMATCH when the state is another run's, with the first thing that differs. */
 int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,
                           brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;
-/* Only the kernels' name, in fresh memory. */
-int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, brim_error *err) BRIM_CHECK;
+/* Only the kernels' name, in fresh memory, and the option max_tokens. */
+int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, int64_t *max_tokens, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "train/average.h"
 #include "train/trainer.h"
 
 enum { NAMED = 8 }; /* rows that a message names */
@@ -135,6 +136,8 @@ static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
   t->state.step++;
   t->state.epoch_step++;
   t->state.pending = true;
+  if (t->average && t->state.step >= t->average_first && (t->state.step - t->average_first) % t->average_every == 0)
+    brim_average_add(t->runtime, t->model, t->average, t->state.averaged++);
   return brim_supply_step_done(&t->supply, err);
 }
 

@@ -2,6 +2,7 @@
 #ifndef BRIM_TRAIN_TRAINER_H
 #define BRIM_TRAIN_TRAINER_H
 #include "train/checkpoint.h"
+#include "train/memory.h"
 #include "train/metric.h"
 #include "train/schedule.h"
 #include "train/supply.h"
@@ -35,6 +36,9 @@ typedef struct brim_trainer {
 
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
+  float *average;              /* of the weights, or NULL */
+  uint64_t average_first, average_every;
+  brim_memory_plan memory;
 
   double start;         /* when this process began to train */
   double earlier;       /* seconds that the run had taken before */
@@ -67,7 +71,7 @@ double brim_trainer_epochs_done(const brim_trainer *trainer);
 int brim_trainer_emit_start(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_resume(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_step(brim_trainer *trainer, double loss, double lr, double norm, brim_error *err) BRIM_CHECK;
-int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, brim_error *err) BRIM_CHECK;
+int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, bool averaged, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_checkpoint(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 /* `failure` NULL: the run reached its end. */

@@ -86,7 +86,7 @@ static void events(void) {
   ok(strstr(log, "\"given\":{\"name\":\"a test\"}") && strstr(log, "\"batching\":\"random\"") &&
          strstr(log, "\"total_steps\":12"),
      "the first line tells the options");
-  ok(strstr(log, "\"name\":\"dev\",\"rows\":30,") && strstr(log, "\"accuracy\":"), "evaluations name their set");
+  ok(strstr(log, "\"name\":\"dev\",\"averaged\":false,\"rows\":30,") && strstr(log, "\"accuracy\":"), "evaluations name their set");
   free(log);
   case_close(&job);
 }

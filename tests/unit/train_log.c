@@ -107,7 +107,7 @@ static bool same_tally(const brim_tally *a, const brim_tally *b) {
 static void state_round_trip(const char *path) {
   brim_train_options options = state_options();
   brim_train_identity identity = identity_of(&options);
-  brim_train_hashes hashes = {1, 0xfffffffffffffff0u}, read = {0};
+  brim_train_hashes hashes = {1, 0xfffffffffffffff0u, 77}, read = {0};
   brim_train_state s;
   brim_error err = {0};
   int status = brim_train_state_write(runtime, path, &sample, &identity, &hashes, &err);
@@ -122,14 +122,15 @@ static void state_round_trip(const char *path) {
   ok(same_tally(&s.run, &sample.run) && same_tally(&s.since_epoch, &sample.since_epoch) &&
          same_tally(&s.since_log, &sample.since_log),
      "its sums, to the bit");
-  ok(read.values == 1 && read.moments == 0xfffffffffffffff0u, "its hashes");
+  ok(read.values == 1 && read.average == 77 && read.moments == 0xfffffffffffffff0u, "its hashes");
   brim_train_state fresh = {.scheduled = true, .best = (double)NAN, .last_loss = (double)NAN};
   status = brim_train_state_write(runtime, path, &fresh, &identity, &hashes, &err);
   if (!status)
     status = brim_train_state_read(runtime, path, &identity, &s, &read, &err);
   ok(status == BRIM_OK && s.scheduled && isnan(s.best) && isnan(s.last_loss), "numbers that are not there yet stay so");
   char *kernels;
-  ok(brim_train_state_kernels(runtime, path, &kernels, &err) == BRIM_OK && strcmp(kernels, "cpu-avx2") == 0, "the kernels alone");
+  int64_t slots;
+  ok(brim_train_state_kernels(runtime, path, &kernels, &slots, &err) == BRIM_OK && slots == 0 && strcmp(kernels, "cpu-avx2") == 0, "the kernels alone");
   brim_runtime_release(runtime, kernels);
 }
 

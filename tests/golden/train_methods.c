@@ -1,0 +1,256 @@
+/* Early stopping, named evaluation sets, weighted losses and averaged weights: what they do, and that they can be gone on with.
+ */
+#include "train_case.h"
+
+static const char *model_folder;
+
+/* Notes evaluations, cancels when it is told to, and keeps the weights after each step. */
+typedef struct watcher {
+  case_job *job;
+  int64_t cancel_at;
+  double loss_of_step[32], value[64];
+  char name[64][16];
+  bool averaged[64];
+  int evals;
+  float *weights[32];
+  char end[512];
+} watcher;
+
+static int watch(void *context, const brim_event *event) {
+  watcher *w = context;
+  if (strcmp(event->kind, "eval") == 0) {
+    snprintf(w->name[w->evals], sizeof w->name[0], "%s", brim_event_field(event, "name")->text);
+    w->averaged[w->evals] = brim_event_field(event, "averaged")->integer != 0;
+    w->value[w->evals++] = brim_event_field(event, "loss")->real;
+  }
+  if (strcmp(event->kind, "step") != 0)
+    return 0;
+  int64_t step = brim_event_field(event, "step")->integer;
+  w->loss_of_step[step] = brim_event_field(event, "loss")->real;
+  free(w->weights[step]);
+  w->weights[step] = case_weights(w->job);
+  if (step == w->cancel_at)
+    brim_runtime_cancel(w->job->runtime);
+  return 0;
+}
+
+static void forget(watcher *w) {
+  for (int i = 0; i < 32; i++)
+    free(w->weights[i]);
+  *w = (watcher){0};
+}
+
+/* Two sets: "near" are the rows that are trained on, "far" others. Returns the final weights. */
+static float *run(brim_train_options *options, watcher *w, int threads, brim_train_result *result, int *status) {
+  case_job job = case_open(model_folder, threads);
+  brim_error err = {0};
+  const brim_named_dataset sets[] = {{"near", job.train}, {"far", job.eval}};
+  w->job = &job;
+  options->event = watch, options->event_context = w;
+  *status = brim_train(job.runtime, job.model, NULL, job.train, sets, 2, options, result, &err);
+  if (*status && *status != BRIM_E_CANCELLED)
+    printf("# %s\n", err.message);
+  float *weights = case_weights(&job);
+  case_close(&job);
+  return weights;
+}
+
+/* Runs to the end twice: at once, and cancelled behind every step; both must agree. */
+static void same_in_pieces(brim_train_options *options, const char *what) {
+  brim_train_result whole, part = {0};
+  watcher w = {0};
+  int status;
+  char straight[512];
+  snprintf(straight, sizeof straight, "%s", scratch_file("straight"));
+  case_remove(straight);
+  options->output = straight;
+  float *weights = run(options, &w, 2, &whole, &status);
+  ok(status == BRIM_OK, "%s: a run of %d steps", what, (int)whole.steps);
+  size_t bytes = 0;
+  case_job job = case_open(model_folder, 1);
+  bytes = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+  case_close(&job);
+  forget(&w);
+  options->output = scratch_file("pieces");
+  options->resume = true;
+  case_remove(options->output);
+  status = BRIM_E_CANCELLED;
+  for (int i = 0; status == BRIM_E_CANCELLED && i < 30; i++) {
+    w.cancel_at = (int64_t)part.steps + 1;
+    float *again = run(options, &w, 2, &part, &status);
+    if (status == BRIM_OK)
+      ok(memcmp(again, weights, bytes) == 0 && part.steps == whole.steps && part.best_step == whole.best_step &&
+             part.stopped_early == whole.stopped_early,
+         "%s: interrupted behind every step: the same bits, the same best (%d, %d), the same end (%d, %d)", what,
+         (int)part.best_step, (int)whole.best_step, (int)part.steps, (int)whole.steps);
+    free(again);
+    forget(&w);
+  }
+  char *log = case_log(straight), *resumed = case_log(options->output);
+  case_same_text(resumed, log, "and the same log");
+  free(log), free(resumed), free(weights);
+  options->resume = false, options->output = NULL;
+}
+
+/* ---- stopping ---------------------------------------------------------------------------------------------- */
+
+static void stopping(void) {
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  watcher w = {0};
+  int status;
+  options.eval_every = 1;
+  options.patience = 3;
+  options.min_delta = 1e9; /* nothing is ever that much better than the first */
+  options.best_metric = "far/loss";
+  free(run(&options, &w, 1, &result, &status));
+  ok(status == BRIM_OK && result.steps == 4 && result.stopped_early,
+     "the first counts, the next three do not: stopped at step %d", (int)result.steps);
+  ok(w.evals == 8 && strcmp(w.name[0], "near") == 0 && strcmp(w.name[1], "far") == 0, "every set is evaluated every time");
+  double best = HUGE_VAL;
+  int at = 0;
+  for (int i = 1; i < w.evals; i += 2)
+    if (w.value[i] < best)
+      best = w.value[i], at = i / 2 + 1;
+  ok(result.best_metric == best && result.best_step == (uint64_t)at, "the best is the far set's lowest loss, at step %d", at);
+  forget(&w);
+  same_in_pieces(&options, "stopping");
+  options.min_delta = 0;
+  options.lr = 0; /* nothing changes at all */
+  free(run(&options, &w, 1, &result, &status));
+  ok(result.steps == 4 && result.best_step == 1, "equal is not better");
+  forget(&w);
+  options.patience = 0;
+  free(run(&options, &w, 1, &result, &status));
+  ok(result.steps == 12 && !result.stopped_early, "without patience the run goes to its end");
+  forget(&w);
+}
+
+static void refused(brim_train_options options, int code, const char *word) {
+  brim_train_result result;
+  brim_error err = {0};
+  case_job job = case_open(model_folder, 1);
+  const brim_named_dataset sets[] = {{"near", job.train}, {"far", job.eval}};
+  int status = brim_train(job.runtime, job.model, NULL, job.train, sets, 2, &options, &result, &err);
+  ok(status == code && strstr(err.message, word), "refused: %s", err.message);
+  case_close(&job);
+}
+
+static void refusals(void) {
+  brim_train_options options = case_options(NULL);
+  options.best_metric = "middle/loss";
+  refused(options, BRIM_E_USAGE, "no evaluation set is named \"middle\"");
+  options.best_metric = "far/rmse";
+  refused(options, BRIM_E_USAGE, "this model's task does not have");
+  options.best_metric = NULL;
+  options.class_weights = "LABEL_9=2";
+  refused(options, BRIM_E_USAGE, "no class \"LABEL_9\"");
+  options.class_weights = "LABEL_0=-1";
+  refused(options, BRIM_E_USAGE, "at least 0");
+  options.class_weights = "0=0,1=0,2=0";
+  refused(options, BRIM_E_USAGE, "all weights are 0");
+  options.class_weights = NULL;
+  options.memory_limit = 1000;
+  refused(options, BRIM_E_USAGE, "memory_limit");
+}
+
+/* ---- weights of classes ------------------------------------------------------------------------------------ */
+
+/* With a learning rate of 0 and no dropout difference the loss of a step depends on its divisor alone. */
+static void weighted(void) {
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  watcher whole = {0}, cut = {0};
+  int status;
+  case_job job = case_open(model_folder, 1);
+  int64_t size = brim_model_flat_size(job.model);
+  case_close(&job);
+  options.class_weights = "0=0.25,2=4";
+  options.label_smoothing = 0.1;
+  float *one = run(&options, &whole, 2, &result, &status);
+  options.plan.max_rows = 1;
+  float *other = run(&options, &cut, 2, &result, &status);
+  double worst = 0;
+  for (int k = 1; k <= 12; k++)
+    worst = fmax(worst, fabs(whole.loss_of_step[k] - cut.loss_of_step[k]));
+  ok(worst < 1e-4 && case_distance(other, one, size) < 1e-4, "weights and smoothing, row by row: the same (%.1e, %.1e apart)",
+     worst, case_distance(other, one, size));
+  options.plan.max_rows = 0;
+  options.class_weights = NULL;
+  watcher plain = {0};
+  float *unweighted = run(&options, &plain, 2, &result, &status);
+  ok(fabs(plain.loss_of_step[1] - whole.loss_of_step[1]) > 1e-3, "weights matter (%.4f, %.4f)", plain.loss_of_step[1],
+     whole.loss_of_step[1]);
+  options.class_weights = "balanced";
+  free(run(&options, &plain, 2, &result, &status));
+  ok(status == BRIM_OK, "balanced weights");
+  free(one), free(other), free(unweighted);
+  forget(&whole), forget(&cut), forget(&plain);
+}
+
+/* Accumulation cuts a step of B rows into parts; by tokens alone a step is N batches, the last one with what is left. */
+static void accumulated(void) {
+  brim_train_options options = case_options(NULL);
+  brim_train_result whole, parts;
+  watcher w = {0}, v = {0};
+  int status;
+  case_job job = case_open(model_folder, 1);
+  int64_t size = brim_model_flat_size(job.model);
+  case_close(&job);
+  float *one = run(&options, &w, 1, &whole, &status);
+  options.plan.accumulate = 4;
+  float *other = run(&options, &v, 1, &parts, &status);
+  ok(parts.steps == whole.steps && parts.rows == whole.rows && case_distance(other, one, size) < 1e-4,
+     "a step in four parts: the same steps and weights (%.1e apart)", case_distance(other, one, size));
+  double mean = 0;
+  for (int k = 1; k <= 12; k++)
+    mean += v.loss_of_step[k] * (k % 6 ? 8 : 4) / 88;
+  ok(fabs(mean - (parts.loss * 44 + (mean * 88 - parts.loss * 44)) / 88) < 1e-9 && isfinite(mean),
+     "the incomplete last step counts by its rows");
+  free(one), free(other);
+  forget(&w), forget(&v);
+}
+
+/* ---- averages ---------------------------------------------------------------------------------------------- */
+
+static void averaged(void) {
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  watcher w = {0};
+  int status;
+  case_job job = case_open(model_folder, 1);
+  int64_t size = brim_model_flat_size(job.model);
+  case_close(&job);
+  options.swa_start = 0.5;
+  options.swa_every = 3;
+  float *final = run(&options, &w, 2, &result, &status), *want = calloc((size_t)size, sizeof *want);
+  for (int k = 6; k <= 12; k += 3)
+    for (int64_t i = 0; i < size; i++)
+      want[i] += w.weights[k][i] / 3;
+  ok(status == BRIM_OK && case_distance(final, want, size) < 1e-6, "the mean of the weights after steps 6, 9 and 12 (%.1e apart)",
+     case_distance(final, want, size));
+  ok(case_distance(final, w.weights[12], size) > 1e-4, "which the last weights are not");
+  ok(w.averaged[w.evals - 1] && w.averaged[w.evals - 2] && !w.averaged[0], "it is evaluated at the end, and called what it is");
+  free(final), free(want);
+  forget(&w);
+  same_in_pieces(&options, "averaging");
+  options.swa_start = 0.25;
+  options.swa_every = 0;
+  free(run(&options, &w, 1, &result, &status));
+  ok(status == BRIM_OK, "averaging as often as it sees fit");
+  forget(&w);
+}
+
+int main(void) {
+  model_folder = case_model_folder("bert-pair-3");
+  if (!model_folder) {
+    tap_skip("methods", "there are no golden models");
+    return tap_done();
+  }
+  stopping();
+  refusals();
+  weighted();
+  accumulated();
+  averaged();
+  return tap_done();
+}
