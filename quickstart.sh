@@ -10,7 +10,7 @@ HERE=quickstart
 mkdir -p $HERE
 
 step() { printf '\n\033[1m%s\033[0m\n' "$1"; }
-[ -t 1 ] || step() { printf '\n%s\n' "$1"; }
+{ [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; } || step() { printf '\n%s\n' "$1"; }
 
 # shown FILE COMMAND...: prints the command and its output; the output is kept in FILE, and shown from there the next time.
 shown() {

@@ -81,7 +81,7 @@ void cli_help_command(const cli_command *command, brim_text *out) {
   brim_text_printf(out, "\nExample\n  %s\n", command->example);
 }
 
-/* What one comes with, and the commands that serve it. */
+/* What one wants to do, and the commands that serve it. */
 static const struct {
   const char *title, *names;
 } purposes[] = {{"Look at data", " analyze plan tokenize shard "},

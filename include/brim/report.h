@@ -7,7 +7,8 @@
 extern "C" {
 #endif
 
-/* A progress display on a stream: a bar on a terminal, about ten lines a phase otherwise (none for a phase of less than a second).
+/* A progress display on a stream: a bar on a terminal, otherwise about ten lines a phase, at round counts (none for a phase of less than
+ * a second). Both have the rate, the loss, the time passed and left, and the most memory that the process has had.
  * Reads events of kind "progress" (phase, done, total, rate, unit, loss); others are ignored. */
 typedef struct brim_progress brim_progress;
 BRIM_API int brim_progress_new(brim_runtime *runtime, FILE *stream, bool quiet, brim_progress **out, brim_error *err) BRIM_CHECK;

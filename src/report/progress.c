@@ -1,10 +1,11 @@
-/* progress.c: how far a long call is: a bar on a terminal, a line at each tenth elsewhere. */
+/* progress.c: how far a long call is: a bar on a terminal, a line at about ten round counts elsewhere. */
 #include "brim/report.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -19,9 +20,9 @@ static const double REDRAW_SECONDS = 0.1, QUIET_SECONDS = 1.0; /* a phase shorte
 typedef struct phase {
   char name[32];
   double started;
-  int64_t first;  /* done at its first event: a resumed run does not begin at 0 */
-  int64_t last;   /* done at its last event */
-  int64_t tenths; /* reached so far */
+  int64_t first; /* done at its first event: a resumed run does not begin at 0 */
+  int64_t last;  /* done at its last event */
+  int64_t lines; /* due so far */
 } phase;
 
 struct brim_progress {
@@ -114,8 +115,18 @@ static int terminal_columns(FILE *stream) {
   return ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
-/* "2,410 tokens/s  loss 0.412  0:32, 0:41 left": the parts that exist. */
-static void describe(const phase *p, const reading *r, brim_text *out) {
+/* ", peak 412 MiB": the most memory that the process has had. */
+static void put_peak(brim_text *out) {
+  struct rusage usage;
+  if (getrusage(RUSAGE_SELF, &usage) != 0 || usage.ru_maxrss <= 0)
+    return;
+  const double mebibytes = (double)usage.ru_maxrss / 1024; /* Linux counts kibibytes */
+  brim_text_printf(out, mebibytes < 1024 ? ", peak %.0f MiB" : ", peak %.1f GiB",
+                   mebibytes < 1024 ? mebibytes : mebibytes / 1024);
+}
+
+/* "2,410 tokens/s  loss 0.412  0:32, 0:41 left, peak 412 MiB": the parts that exist. */
+static void describe(const phase *p, const reading *r, bool with_peak, brim_text *out) {
   char text[48];
   const double elapsed = now() - p->started, share = share_of(r);
   const double begun = r->total > 0 ? (double)p->first / (double)r->total : 0.0;
@@ -135,6 +146,8 @@ static void describe(const phase *p, const reading *r, brim_text *out) {
     brim_duration_text(elapsed * (1 - share) / (share - begun), text, sizeof text);
     brim_text_printf(out, ", %s left", text);
   }
+  if (with_peak)
+    put_peak(out);
 }
 
 static void put_bar(brim_text *out, int columns, double share) {
@@ -149,10 +162,15 @@ static void draw(brim_progress *p, const phase *at, const reading *r) {
   brim_text words, line;
   brim_text_init(&words, p->runtime);
   brim_text_init(&line, p->runtime);
-  describe(at, r, &words);
+  describe(at, r, true, &words);
   brim_text_printf(&line, "%s  ", r->phase);
   if (!words.failed && !line.failed) {
-    const int room = terminal_columns(p->stream) - 1 - brim_display_width(line.data) - brim_display_width(words.data);
+    const int width = terminal_columns(p->stream) - 1 - brim_display_width(line.data);
+    if (brim_display_width(words.data) > width) { /* the least important part goes first */
+      brim_text_clear(&words);
+      describe(at, r, false, &words);
+    }
+    const int room = width - brim_display_width(words.data);
     if (r->total > 0 && room > LEAST_BAR)
       put_bar(&line, room - 1 < MOST_BAR ? room - 1 : MOST_BAR, share_of(r));
     brim_text_append(&line, words.data, words.length);
@@ -166,16 +184,30 @@ static void draw(brim_progress *p, const phase *at, const reading *r) {
   brim_text_free(&line);
 }
 
-/* A line when another tenth is done. */
-static void print_tenth(brim_progress *p, phase *at, const reading *r, double time) {
-  const int64_t tenths = r->total > 0 ? r->done * 10 / r->total : 0;
-  const bool due = tenths > at->tenths;
-  at->tenths = tenths;
+/* Lines that are due by now: one at each multiple of a round number, about ten in all, and one at the end. */
+static int64_t lines_due(const reading *r) {
+  static const int64_t steps[] = {1, 2, 5};
+  int64_t every = 1;
+  if (r->total <= 0)
+    return 0;
+  if (r->total > LARGEST_COUNT) /* bytes: nobody reads these as counts */
+    return (int64_t)((double)r->done / (double)r->total * 10);
+  for (int64_t tens = 1, i = 0; every * 10 < r->total; i++) {
+    tens = i && i % 3 == 0 ? tens * 10 : tens;
+    every = tens * steps[i % 3];
+  }
+  return r->done / every + (r->done >= r->total && r->total % every != 0);
+}
+
+static void print_line(brim_progress *p, phase *at, const reading *r, double time) {
+  const int64_t lines = lines_due(r);
+  const bool due = lines > at->lines;
+  at->lines = lines;
   if (!due || time - at->started < QUIET_SECONDS)
     return;
   brim_text line;
   brim_text_init(&line, p->runtime);
-  describe(at, r, &line);
+  describe(at, r, true, &line);
   if (!line.failed)
     fprintf(p->stream, "%s  %s\n", r->phase, line.data);
   fflush(p->stream);
@@ -191,7 +223,7 @@ static phase *find_phase(brim_progress *p, const reading *r, double time) {
   phase *found = &p->phases[at];
   const bool known = strncmp(found->name, r->phase, sizeof found->name - 1) == 0;
   if (!known || r->done < found->last) {
-    *found = (phase){.started = time, .first = r->done, .tenths = r->total > 0 ? r->done * 10 / r->total : 0};
+    *found = (phase){.started = time, .first = r->done, .lines = lines_due(r)};
     snprintf(found->name, sizeof found->name, "%s", r->phase);
   }
   found->last = r->done;
@@ -206,7 +238,7 @@ int brim_progress_event(void *progress, const brim_event *event) {
   const double time = now();
   phase *at = find_phase(p, &r, time);
   if (!p->terminal) {
-    print_tenth(p, at, &r, time);
+    print_line(p, at, &r, time);
   } else if (r.total > 0 && r.done >= r.total) {
     brim_progress_clear(p);
   } else if (time - p->shown >= REDRAW_SECONDS) {

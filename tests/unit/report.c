@@ -109,6 +109,32 @@ static void progress(void) {
     lines += *c == '\n';
   ok_int(lines, 10, "a slow one prints ten lines");
   ok(strncmp(text, "slow   10 %  20/200  2,410 tokens/s  loss 0.5000  0:01, 0:10 left\n", 60) == 0, "with rate, loss and time");
+  ok(strstr(text, ", peak ") && strstr(text, " MiB\n"), "and the most memory so far");
+  brim_progress_free(p);
+  fclose(stream);
+}
+
+/* Steps that are no multiple of ten: lines stand at round counts all the same. */
+static void round_counts(void) {
+  char text[4096];
+  FILE *stream = tmpfile();
+  brim_progress *p = NULL;
+  if (brim_progress_new(runtime, stream, false, &p, NULL) != BRIM_OK)
+    return;
+  tell(p, "odd", 0, 1563);
+  usleep(1100000);
+  for (int i = 1; i <= 1563; i++)
+    tell(p, "odd", i, 1563);
+  read_back(stream, text, sizeof text);
+  static const char *const wanted[] = {" 200/1563",  " 400/1563",  " 600/1563",  " 800/1563",
+                                       " 1000/1563", " 1200/1563", " 1400/1563", " 1563/1563"};
+  int lines = 0, found = 0;
+  for (const char *c = text; *c; c++)
+    lines += *c == '\n';
+  for (size_t i = 0; i < sizeof wanted / sizeof *wanted; i++)
+    found += strstr(text, wanted[i]) != NULL;
+  ok_int(lines, 8, "about ten lines");
+  ok_int(found, 8, "at round counts and at the end");
   brim_progress_free(p);
   fclose(stream);
 }
@@ -135,6 +161,7 @@ int main(void) {
   tables();
   histograms();
   progress();
+  round_counts();
   quiet_progress();
   brim_runtime_free(runtime);
   return tap_done();

@@ -69,6 +69,7 @@ static void bar(int columns, bool with_bar, bool anything) {
   if (anything) {
     ok(strstr(text, "train") && strstr(text, "25 %") && strstr(text, "2,410 tokens/s") && strstr(text, "loss 0.5000"),
        "%d columns: phase, share, rate and loss", columns);
+    ok((strstr(text, ", peak ") != NULL) == (columns >= 80), "%d columns: memory where there is room", columns);
     ok((strstr(text, "█") != NULL) == with_bar, "%d columns: %s", columns, with_bar ? "a bar" : "no room for a bar");
     ok(drawn_width(text) < columns, "%d columns: it fits", columns);
   } else {
