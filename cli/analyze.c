@@ -86,7 +86,7 @@ static const brim_strategy_study *find(const brim_study *study, brim_batching ba
   return NULL;
 }
 
-void cli_put_advice(brim_text *out, const cli_analysis *a) {
+void cli_put_advice(brim_text *out, const cli_analysis *a, const char *gap) {
   const brim_study *study = a->study;
   const brim_strategy_study *fixed = find(study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH), *longest = find(study, BRIM_RANDOM, BRIM_PAD_LONGEST),
                             *none = find(study, BRIM_RANDOM, BRIM_PAD_NONE);
@@ -97,7 +97,7 @@ void cli_put_advice(brim_text *out, const cli_analysis *a) {
   else
     brim_text_printf(out, "no row is longer than %d tokens, so --max-length %d cuts nothing", (int)study->longest, (int)study->longest);
   if (fixed && longest && none)
-    brim_text_printf(out, "; random + none saves %.1f %% of the compute of fixed padding and %.1f %% of dynamic padding's",
+    brim_text_printf(out, ";%srandom + none saves %.1f %% of the compute of fixed padding and %.1f %% of dynamic padding's", gap,
                      100 * (1 - none->cost / fixed->cost), 100 * (1 - none->cost / longest->cost));
   brim_text_string(out, ".");
 }
@@ -173,7 +173,7 @@ static int print(cli_call *cli, const cli_analysis *a) {
     put_lengths(&out, a->study, (int32_t)cli->values->max_length);
     put_strategies(&out, a->study);
     brim_text_string(&out, "\n");
-    cli_put_advice(&out, a);
+    cli_put_advice(&out, a, "\n");
     brim_text_string(&out, "\n");
     if (a->overlap->count)
       cli_put_overlap(&out, a->overlap, a->tokenizer);

@@ -13,8 +13,8 @@ typedef struct cli_analysis {
   const brim_overlap *overlap; /* count 0: no folds */
 } cli_analysis;
 
-/* One or two sentences: what --max-length cuts, and what each way of batching saves. */
-void cli_put_advice(brim_text *out, const cli_analysis *analysis);
+/* What --max-length cuts, and what computing tokens alone saves; `gap` (a blank, a line end) stands between the two. */
+void cli_put_advice(brim_text *out, const cli_analysis *analysis, const char *gap);
 /* Writes the page of --html; the files are read again for labels, uncut lengths and texts (analyze_page.c). */
 int cli_write_analyze_page(cli_call *cli, const cli_analysis *analysis);
 

@@ -380,7 +380,7 @@ static int fill_page(cli_call *cli, brim_page *page, const cli_analysis *a, cons
     strategy_name(&a->study->strategies[i], names[i], sizeof names[i]);
   put_figures(page, a->study);
   brim_text_init(&advice, cli->runtime);
-  cli_put_advice(&advice, a);
+  cli_put_advice(&advice, a, " ");
   if (advice.data)
     brim_page_advice(page, advice.data);
   brim_text_free(&advice);
