@@ -7,9 +7,9 @@
 /* The hook promises 16 bytes of alignment; an aligned block keeps the hook's own pointer in front of it. */
 #define ALIGNED 64
 
-/* Weights and activations are walked from end to end, again and again: with pages of 2 MiB that takes a five-hundredth of the page
- * faults and look-ups. A hint: where the system has no such pages nothing happens. Whole pages only, so no memory is taken that was
- * not asked for. */
+/* Weights and activations are walked from end to end, again and again: with pages of 2 MiB that takes a five-hundredth of the
+ * page faults and look-ups. A hint: where the system has no such pages nothing happens. Whole pages only, so no memory is taken
+ * that was not asked for. */
 static void prefer_huge_pages(void *block, size_t size) {
 #ifdef MADV_HUGEPAGE
   const uintptr_t page = (uintptr_t)2 << 20, from = ((uintptr_t)block + page - 1) / page * page;
