@@ -33,6 +33,7 @@ bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; run
 	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(ARGS)
 
 test-python: ## the Python package: pip install . in a fresh environment, and its tests (ARGS=--torch, ARGS=--sanitize)
+	@./quickstart.sh data >/dev/null || echo "no reviews: tests that need real text skip" >&2
 	@tools/test_python $(ARGS)
 
 wheel: ## the Python package as a wheel for any Linux of this kind, in dist/
