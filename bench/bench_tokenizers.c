@@ -2,8 +2,8 @@
  *
  *   bench_tokenizers TOKENIZER TEXTS THREADS
  *
- * TEXTS holds texts with a NUL behind each. For every line on standard input all of them are tokenized once, ids only, and a line
- * "SECONDS TOKENS HASH" is printed; the hash covers all ids in order.
+ * TEXTS holds texts with a NUL behind each. After "ready" all of them are tokenized once for every line on standard input, ids
+ * only, and a line "SECONDS TOKENS HASH" is printed; the hash covers all ids in order.
  *
  *   bench_tokenizers TOKENIZER --sizes
  *
@@ -72,6 +72,8 @@ static void run_passes(const char *path) {
       brim_file_read_all(runtime, path, 0, &bytes, &length, &err) != BRIM_OK)
     die(err.message);
   brim_string *texts = cut_texts(bytes, length, &count);
+  printf("ready\n");
+  fflush(stdout);
   while (fgets(line, sizeof line, stdin))
     run_pass(encoder, texts, count, &out);
   free(texts);
