@@ -71,6 +71,7 @@ static int boundary_write_checkpoint(brim_trainer *t, brim_error *err) {
   t->state.seconds = brim_trainer_seconds(t);
   BRIM_TRY(brim_log_sync(&t->folder.log, err));
   BRIM_TRY(brim_checkpoint_save(&t->folder, t->model, t->tokenizer, &t->state, t->average, &t->identity, &t->supply, err));
+  BRIM_TRY(brim_run_folder_settle(&t->folder, err));
   if (t->state.best_step == t->state.step)
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.step, err));
   BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));

@@ -1,4 +1,4 @@
-/* folder.c: the run folder. Nothing is removed from it but checkpoints, and the model of a run that is being replaced. */
+/* folder.c: the run folder. Nothing is removed from it but checkpoints, and a run that has been replaced. */
 #include "train/folder.h"
 
 #include <errno.h>
@@ -13,6 +13,7 @@
 
 #define LOG_NAME    "log.jsonl"
 #define STEP_PREFIX "step-"
+#define REPLACED    "replaced-run"
 
 /* ---- what lies there -------------------------------------------------------------------------------------- */
 
@@ -58,8 +59,8 @@ static int folder_remove(const brim_run_folder *folder, const char *parent, cons
   return status;
 }
 
-/* Half-written checkpoints of a process that was killed: "step-12.tmp-XXXXXX". With `all`, whole ones and the link too. */
-static int folder_clean_checkpoints(const brim_run_folder *folder, bool all, brim_error *err) {
+/* Half-written checkpoints of a process that was killed: "step-12.tmp-XXXXXX". */
+static int folder_clean_checkpoints(const brim_run_folder *folder, brim_error *err) {
   char **names;
   size_t count;
   if (!brim_path_is_folder(folder->checkpoints))
@@ -68,8 +69,7 @@ static int folder_clean_checkpoints(const brim_run_folder *folder, bool all, bri
   int status = BRIM_OK;
   for (size_t i = 0; i < count && !status; i++) {
     bool ours = strncmp(names[i], STEP_PREFIX, strlen(STEP_PREFIX)) == 0, best = strncmp(names[i], "best", 4) == 0;
-    bool half = (ours || best) && strstr(names[i], ".tmp");
-    if (half || (all && (ours || strcmp(names[i], "best") == 0)))
+    if ((ours || best) && strstr(names[i], ".tmp"))
       status = folder_remove(folder, folder->checkpoints, names[i], err);
   }
   brim_names_free(folder->runtime, names, count);
@@ -100,11 +100,49 @@ static int folder_clean_leftovers(const brim_run_folder *folder, brim_error *err
   return status;
 }
 
+/* Moves an item of the run aside; what is aside already is older and good, what stands here then is not. */
+static int folder_move_aside(const brim_run_folder *folder, const char *aside, const char *name, brim_error *err) {
+  char *from = brim_path_join(folder->runtime, folder->output, name), *to = brim_path_join(folder->runtime, aside, name);
+  int status = from && to ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_exists(to))
+    status = brim_remove_tree(folder->runtime, from, err);
+  else if (!status && brim_path_exists(from) && rename(from, to) != 0)
+    status = brim_error_system(err, from, "move aside", errno);
+  brim_release(folder->runtime, from);
+  brim_release(folder->runtime, to);
+  return status;
+}
+
+/* The log is copied: the file itself is the folder's lock. */
+static int folder_copy_log(const brim_run_folder *folder, const char *aside, brim_error *err) {
+  char *to = brim_path_join(folder->runtime, aside, LOG_NAME), *bytes = NULL;
+  size_t length = 0;
+  int status = to ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && !brim_path_exists(to)) {
+    status = brim_file_read_all(folder->runtime, folder->log.path, 0, &bytes, &length, err);
+    if (!status)
+      status = brim_file_write_all(folder->runtime, to, bytes, length, err);
+  }
+  brim_runtime_release(folder->runtime, bytes);
+  brim_release(folder->runtime, to);
+  return status;
+}
+
+/* The old run is not gone before the new one has a checkpoint: until then it lies in replaced-run. */
 static int folder_replace_run(brim_run_folder *folder, brim_error *err) {
-  BRIM_TRY(brim_log_cut(&folder->log, 0, err));
-  BRIM_TRY(folder_clean_checkpoints(folder, true, err));
-  BRIM_TRY(folder_remove(folder, folder->output, "model.safetensors", err));
-  return folder_remove(folder, folder->output, "config.json", err);
+  static const char *const items[] = {"checkpoints", "model.safetensors", "config.json"};
+  char *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
+  int status = aside ? brim_make_folder(folder->runtime, aside, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = folder_copy_log(folder, aside, err);
+  for (size_t i = 0; i < sizeof items / sizeof *items && !status; i++)
+    status = folder_move_aside(folder, aside, items[i], err);
+  brim_release(folder->runtime, aside);
+  return status ? status : brim_log_cut(&folder->log, 0, err);
+}
+
+int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
+  return folder->output ? folder_remove(folder, folder->output, REPLACED, err) : BRIM_OK;
 }
 
 /* With the lock in hand. An empty log without checkpoints is a run that never began. */
@@ -115,7 +153,7 @@ static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, br
   brim_release(folder->runtime, steps);
   BRIM_TRY(folder_clean_leftovers(folder, err));
   if (resume || (folder->log.bytes == 0 && count == 0))
-    return folder_clean_checkpoints(folder, false, err);
+    return folder_clean_checkpoints(folder, err);
   if (overwrite)
     return folder_replace_run(folder, err);
   return brim_error_at(err, BRIM_E_USAGE, folder->output, 0, -1,

@@ -48,12 +48,12 @@ static int refuse(const brim_model *model, const brim_model_limits *limits, int3
   anew.checkpoint_activations = true;
   char advice[200] = "";
   if (!limits->checkpoint_activations)
-    snprintf(advice, sizeof advice, "checkpoint_activations (%.0f MB), ",
+    snprintf(advice, sizeof advice, "checkpoint_activations (%.1f MB), ",
              megabytes(fixed + brim_memory_of_limits(model, &anew, &none, 0)));
   return brim_error_set(err, BRIM_E_USAGE,
-                        "memory_limit: %.0f MB are too few: this run fits into %.0f MB, with one row of %d tokens at once; less "
-                        "would take %sfreeze, or max_length %d (%.0f MB)",
-                        megabytes(limit), megabytes(fixed + brim_memory_of_limits(model, &least, &none, 0)) + 0.5,
+                        "memory_limit: %.1f MB are too few: this run fits into %.1f MB, with one row of %d tokens at once; less "
+                        "would take %sfreeze, or max_length %d (%.1f MB)",
+                        megabytes(limit), megabytes(fixed + brim_memory_of_limits(model, &least, &none, 0)),
                         (int)limits->max_length, advice, (int)shorter.max_length,
                         megabytes(fixed + brim_memory_of_limits(model, &shorter, &none, 0)));
 }

@@ -73,7 +73,7 @@ static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err)
   const brim_plan_options plan = {
       .batching = o->batching,
       .padding = o->padding,
-      .max_tokens = chosen && !t->options.memory_limit ? o->max_tokens
+      .max_tokens = chosen && !t->options.memory_limit ? (o->max_tokens > 0 ? o->max_tokens : INT32_MAX)
                     : most > longest                   ? most
                                                        : longest,
       .max_rows = o->batch_size > 0 ? o->batch_size : 4 * (int64_t)t->survey.limits.max_sequences,

@@ -69,7 +69,7 @@ static brim_field member_value(const member *m, const void *at) {
     return BRIM_FIELD_BOOL(m->name, *(const bool *)at);
   case MEMBER_TEXT:
     text = *(const char *const *)at;
-    return text ? BRIM_FIELD_TEXT(m->name, text) : BRIM_FIELD_JSON(m->name, "null");
+    return text && *text ? BRIM_FIELD_TEXT(m->name, text) : BRIM_FIELD_JSON(m->name, "null");
   default:
     return BRIM_FIELD_TEXT(m->name, member_name(m->kind & 0xff, at));
   }
