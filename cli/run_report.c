@@ -163,7 +163,7 @@ static const char *set_name(const brim_event_log *log, size_t index) {
 }
 
 static bool is_metric(const brim_event_log *log, const char *field) {
-  static const char *const others[] = {"step", "epoch", "rows", "tokens", "slots", "seconds", "batches", "steps"};
+  static const char *const others[] = {"step", "epoch", "rows", "tokens", "slots", "seconds", "averaged"};
   for (size_t i = 0; i < sizeof others / sizeof *others; i++)
     if (strcmp(field, others[i]) == 0)
       return false;

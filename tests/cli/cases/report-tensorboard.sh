@@ -24,7 +24,7 @@ for line in open("run/log.jsonl"):
     event = json.loads(line)
     prefix = {"step": "train", "eval": "eval/" + str(event.get("name"))}.get(event.pop("event"))
     for name, value in event.items():
-        if prefix and name not in ("step", "name") and value is not None:
+        if prefix and name not in ("step", "name") and value is not None and not isinstance(value, bool):
             wanted[f"{prefix}/{name}", event["step"]] = single(value)
 print("the same numbers" if said == wanted else f"{len(said)} and {len(wanted)} numbers")
 END
