@@ -114,6 +114,17 @@ BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddi
 /* Elements of the flat buffers before the first that is trained. */
 BRIM_API int64_t brim_model_trained_offset(const brim_model *model);
 
+/* What a training pass keeps for its backward. Weights, sums, softmax, norms, loss, gradients and moments are fp32 in any case, and
+ * so is all arithmetic on a CPU; a prediction keeps nothing and is the same in both. */
+typedef enum brim_precision {
+  BRIM_PRECISION_FP32 = 0,
+  BRIM_PRECISION_BF16, /* activations are kept in 16 bits, and rounded between layers: 22 hidden bytes a layer and token, not 40 */
+  BRIM_PRECISION_FP16  /* 16-bit arithmetic with a scaled loss: needs a device that has it; the CPU refuses it */
+} brim_precision;
+BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16"; "unknown" */
+/* False for any other name. */
+BRIM_API bool brim_precision_parse(const char *name, brim_precision *out);
+
 /* Slots are what is computed: real tokens when ragged, rows x width when padded. */
 typedef struct brim_model_limits {
   int64_t max_slots;      /* of one part */
@@ -122,6 +133,7 @@ typedef struct brim_model_limits {
   bool training;
   bool all_tokens;        /* training passes may ask for all tokens (predictions always may) */
   bool checkpoint_activations; /* keep the input of each layer only; backward runs its forward again. The same bits */
+  brim_precision precision;    /* BRIM_PRECISION_FP16: BRIM_E_UNSUPPORTED from prepare */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and moments. Values are held already. A token costs 40 hidden bytes a trained layer in training where intermediate = 4

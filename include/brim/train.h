@@ -37,6 +37,7 @@ typedef struct brim_train_options {
   /* model */
   const char *freeze;          /* what is not trained: brim_model_freeze; NULL: everything is */
   bool checkpoint_activations; /* less memory for a third more computing: brim_model_limits */
+  brim_precision precision;    /* what is kept for backward */
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
   double layer_lr_decay;       /* brim_adamw.layer_decay; 1: every layer has lr */

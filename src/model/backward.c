@@ -27,6 +27,10 @@ static real *grad(const step *t, int64_t offset) {
 static const real *layer_input(const step *t) {
   if (t->l->input)
     return t->l->input;
+  if (t->l->narrow.input) {
+    brim_layer_recall_input(t->m, t->layer);
+    return t->s->x;
+  }
   const brim_layer_slots *before = &t->s->layers[t->layer - 1];
   const brim_pair_at *norm = &t->m->parameters.layers[t->layer - 1].output_norm;
   t->m->ops->norm_forward(&t->m->context, t->m->tape.layout.slots, t->hidden, before->output_sum, before->output_mean,
@@ -123,7 +127,9 @@ static void layer_backward(brim_model *m, int32_t layer) {
                   .intermediate = m->config.intermediate,
                   .v = m->values,
                   .lowest = m->frozen > 0 && layer == brim_model_lowest_layer(m)};
+  brim_layer_recall_output(m, layer);
   feed_forward_backward(&t);
+  brim_layer_recall_attention(m, layer);
   projection_backward(&t);
   if (brim_model_first_only(m, layer))
     first_attention_backward(&t);
@@ -142,8 +148,9 @@ static void embedding_backward(brim_model *m) {
   const brim_parameters *p = &m->parameters;
   const brim_embed embed = brim_model_embed(m);
   real *g = m->gradients; /* of all values, since those of the embeddings are the first */
-  m->ops->embed_backward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, s->gradient, s->y, g + p->word,
-                         g + p->position, p->type < 0 ? NULL : g + p->type, g + p->embed_norm.weight, g + p->embed_norm.bias);
+  m->ops->embed_backward(&m->context, &embed, s->narrow_embed_sum ? s->x : s->embed_sum, s->embed_mean, s->embed_rstd,
+                         s->gradient, s->y, g + p->word, g + p->position, p->type < 0 ? NULL : g + p->type,
+                         g + p->embed_norm.weight, g + p->embed_norm.bias);
   clear_row(m, p->word, m->config.pad_id);
   if (m->config.family->pad_positions)
     clear_row(m, p->position, m->config.pad_id);
@@ -173,12 +180,16 @@ static int run(brim_model *m, brim_error *err) {
     spread_head_gradient(m);
   for (int32_t layer = last; layer >= lowest; layer--) {
     BRIM_TRY(brim_check_cancel(m->runtime, err));
-    if (m->tape.stage->limits.checkpoint_activations && layer < last)
-      brim_layer_forward(m, layer, s->layers[layer].input, s->x);
+    if (m->tape.stage->limits.checkpoint_activations && layer < last) {
+      brim_layer_recall_input(m, layer);
+      brim_layer_forward(m, layer, s->layers[layer].input ? s->layers[layer].input : s->x, s->x);
+    }
     layer_backward(m, layer);
   }
-  if (m->frozen == 0)
+  if (m->frozen == 0) {
+    brim_embedding_recall(m);
     embedding_backward(m);
+  }
   return BRIM_OK;
 }
 

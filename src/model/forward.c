@@ -42,11 +42,13 @@ void brim_layer_forward(brim_model *m, int32_t layer, const real *x, real *out) 
       &m->context, layout, &rows, hidden, hidden, l->context, v + at->attention_output.weight, v + at->attention_output.bias,
       &attention_dropout, brim_model_first_only(m, layer) ? s->first_input : x, v + at->attention_norm.weight,
       v + at->attention_norm.bias, eps, l->attention_sum, l->attention_mean, l->attention_rstd, s->y);
+  brim_layer_keep_attention(m, layer);
   m->ops->linear_act_forward(&m->context, rows.count, hidden, intermediate, s->y, v + at->up.weight, v + at->up.bias,
                              m->config.activation, l->pre, s->wide);
   m->ops->linear_residual_norm_forward(&m->context, layout, &rows, intermediate, hidden, s->wide, v + at->down.weight,
                                        v + at->down.bias, &output_dropout, s->y, v + at->output_norm.weight,
                                        v + at->output_norm.bias, eps, l->output_sum, l->output_mean, l->output_rstd, out);
+  brim_layer_keep_output(m, layer);
 }
 
 /* Input of a layer: its own, if it is kept. */
@@ -59,9 +61,11 @@ static int encode(brim_model *m, brim_error *err) {
   const brim_embed embed = brim_model_embed(m);
   const int32_t last = m->config.layers - 1, hidden = m->config.hidden;
   m->ops->embed_forward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, layer_input(s, 0));
+  brim_embedding_keep(m);
   for (int32_t layer = 0; layer <= last; layer++) {
     BRIM_TRY(brim_check_cancel(m->runtime, err));
     real *out = layer < last ? layer_input(s, layer + 1) : brim_model_first_only(m, layer) ? s->head_input : s->x;
+    brim_layer_keep_input(m, layer);
     brim_layer_forward(m, layer, layer_input(s, layer), out);
   }
   if (m->config.pooling != BRIM_POOLING_CLS) {

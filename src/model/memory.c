@@ -58,7 +58,7 @@ static void carve_layout(carver *c, const brim_model_limits *limits, brim_slots 
 
 /* A layer whose tensors have `rows` rows, and whose keys and values have `slots`. */
 static void carve_kept_layer(carver *c, const brim_config *config, int64_t slots, int64_t rows, brim_layer_slots *l) {
-  l->input = NULL;
+  *l = (brim_layer_slots){0};
   l->qkv = carve_reals(c, slots, (rows < slots ? 2 : 3) * (int64_t)config->hidden);
   l->context = carve_reals(c, rows, config->hidden);
   l->lse = carve_reals(c, rows, config->heads);
@@ -88,22 +88,62 @@ static void carve_passing(carver *c, const brim_config *config, int64_t slots, i
     s->layers[i] = one;
 }
 
+static brim_bfloat *carve_bfloats(carver *c, int64_t rows, int64_t width) {
+  return carve(c, (size_t)rows * (size_t)width, sizeof(brim_bfloat));
+}
+
+/* The set that layers with copies share: what of attention is kept before the rest is there lies where the rest will be. */
+static void carve_shared_layer(carver *c, const brim_config *config, int64_t slots, brim_layer_slots *l) {
+  const int64_t hidden = config->hidden, intermediate = config->intermediate;
+  *l = (brim_layer_slots){.attention_sum = carve_reals(c, slots, hidden), .output_sum = carve_reals(c, slots, hidden)};
+  l->pre = carve_reals(c, slots, intermediate < 3 * hidden ? 3 * hidden : intermediate);
+  l->qkv = l->pre;
+  l->context = l->output_sum;
+}
+
+/* A copy of the shared set in 16 bits; sums that must stay exact are the layer's own. */
+static void carve_narrow_layer(carver *c, const brim_config *config, int64_t slots, int64_t rows, brim_layer_slots *l) {
+  brim_narrow_slots *n = &l->narrow;
+  n->qkv = carve_bfloats(c, slots, (rows < slots ? 2 : 3) * (int64_t)config->hidden);
+  n->context = carve_bfloats(c, rows, config->hidden);
+  n->attention_sum = carve_bfloats(c, rows, config->hidden);
+  n->pre = carve_bfloats(c, rows, config->intermediate);
+  n->output_sum = carve_bfloats(c, rows, config->hidden);
+  l->lse = carve_reals(c, rows, config->heads);
+  l->attention_mean = carve_reals(c, rows, 1);
+  l->attention_rstd = carve_reals(c, rows, 1);
+  l->output_mean = carve_reals(c, rows, 1);
+  l->output_rstd = carve_reals(c, rows, 1);
+}
+
+/* Two layers, of which the last keeps little, take no less memory with copies and what the copies are made of. */
+static bool is_narrow(const brim_model_limits *limits, const brim_config *config, int32_t lowest) {
+  return limits->precision == BRIM_PRECISION_BF16 && lowest < config->layers - 2;
+}
+
 /* Layers from `lowest` on: each with a set of its own, or with its input alone and one set for all. */
 static void carve_kept(carver *c, const brim_config *config, const brim_model_limits *limits, int32_t lowest, brim_slots *s) {
   const int64_t slots = limits->max_slots;
   const int32_t last = config->layers - 1;
   const bool all_tokens = limits->all_tokens || config->pooling != BRIM_POOLING_CLS;
   const int64_t last_rows = all_tokens || limits->max_sequences > slots ? slots : limits->max_sequences;
-  brim_layer_slots shared, unused; /* while counting there are no slots yet */
-  if (limits->checkpoint_activations && lowest < last)
+  const bool narrow = is_narrow(limits, config, lowest), again = limits->checkpoint_activations && lowest < last;
+  brim_layer_slots shared = {0}, unused; /* while counting there are no slots yet */
+  if (again)
     carve_kept_layer(c, config, slots, slots, &shared);
+  else if (narrow)
+    carve_shared_layer(c, config, slots, &shared);
   for (int32_t i = lowest; i <= last; i++) {
     brim_layer_slots *layer = s->layers ? &s->layers[i] : &unused;
-    if (limits->checkpoint_activations && lowest < last)
-      *layer = shared;
-    else
-      carve_kept_layer(c, config, slots, i == last ? last_rows : slots, layer);
-    if (i == lowest || limits->checkpoint_activations)
+    const int64_t rows = i == last ? last_rows : slots;
+    *layer = shared;
+    if (narrow && !again)
+      carve_narrow_layer(c, config, slots, rows, layer);
+    else if (!again)
+      carve_kept_layer(c, config, slots, rows, layer);
+    if (narrow)
+      layer->narrow.input = carve_bfloats(c, slots, config->hidden);
+    else if (i == lowest || again)
       layer->input = carve_reals(c, slots, config->hidden);
   }
 }
@@ -116,7 +156,10 @@ static void carve_training(carver *c, const brim_model *m, const brim_model_limi
   s->head_gradient = carve_reals(c, n, config->hidden);
   if (lowest < config->layers)
     s->gradient = carve_reals(c, slots, config->hidden);
-  s->embed_sum = m->frozen ? s->y : carve_reals(c, slots, config->hidden);
+  const bool narrow = is_narrow(limits, config, lowest);
+  s->embed_sum = m->frozen || narrow ? s->y : carve_reals(c, slots, config->hidden);
+  if (narrow && !m->frozen)
+    s->narrow_embed_sum = carve_bfloats(c, slots, config->hidden);
   if (lowest > 0)
     carve_passing(c, config, slots, lowest, s);
   carve_kept(c, config, limits, lowest, s);
@@ -264,6 +307,8 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
   const int32_t longest = brim_config_max_length(&m->config);
   if (limits->max_slots < 1 || limits->max_slots > INT32_MAX || limits->max_sequences < 1 || limits->max_length < 1)
     return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
+  if (limits->precision == BRIM_PRECISION_FP16)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "fp16 needs a device with 16-bit arithmetic: take bf16 or fp32 on a CPU");
   if (limits->max_length > longest)
     return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
                           limits->max_length, longest);

@@ -12,8 +12,14 @@
  * and the activation are made anew in backward. The last layer has n rows instead of R (but for keys and values), unless the pass
  * is for all tokens.
  *
- * With checkpoints the trained layers share one such set and each keeps its input; backward runs their forward again. Frozen
- * layers, and all layers of a prediction, pass through shared memory and keep nothing. */
+ * With checkpoints the trained layers share one such set and each keeps its input; backward runs their forward again. In bf16
+ * they share one set too, and each keeps its input and, without checkpoints, a copy of the set in 16 bits (the sums of norms and
+ * softmax stay as they are), so that parts of the set which are not needed at once lie in the same memory. Frozen layers, and all
+ * layers of a prediction, pass through shared memory and keep nothing. */
+typedef struct brim_narrow_slots {
+  brim_bfloat *input, *qkv, *context, *attention_sum, *pre, *output_sum;
+} brim_narrow_slots;
+
 typedef struct brim_layer_slots {
   real *input;   /* [R, H] of the lowest trained layer, with checkpoints of each; or NULL */
   real *qkv;     /* [R, 3H]; last layer: keys and values [R, 2H] */
@@ -22,6 +28,7 @@ typedef struct brim_layer_slots {
   real *attention_sum, *attention_mean, *attention_rstd; /* [R, H], [R], [R] */
   real *pre;                                             /* [R, F] */
   real *output_sum, *output_mean, *output_rstd;          /* [R, H], [R], [R] */
+  brim_narrow_slots narrow;                              /* as those of the same names; or NULL */
 } brim_layer_slots;
 
 /* All working memory of a pass, carved from one block. NULL in a prediction: what only backward needs. */
@@ -31,6 +38,7 @@ typedef struct brim_slots {
   int32_t *offsets, *lengths;                                    /* [n+1], [n] */
   uint32_t *places;                                              /* [n] */
   real *embed_sum, *embed_mean, *embed_rstd;                     /* [R, H], [R], [R] */
+  brim_bfloat *narrow_embed_sum;                                 /* [R, H]; then embed_sum is y */
   brim_layer_slots *layers;                                      /* [L], in the arena */
   real *first_input, *first_query;                               /* [n, H] of the last layer: rows of its input, queries */
   int32_t *chosen;                                               /* [n, H] where the largest values were; NULL: not asked for */
@@ -119,7 +127,8 @@ brim_dropout brim_model_attention_output_dropout(const brim_model *model, int32_
 brim_dropout brim_model_output_dropout(const brim_model *model, int32_t layer);
 brim_attention brim_model_attention(const brim_model *model, int32_t layer);
 brim_embed brim_model_embed(const brim_model *model);
-/* The last layer is computed only for the first token of each sequence, unless the pass is for all tokens or the head sees all. */
+/* The last layer is computed only for the first token of each sequence, unless the pass is for all tokens or the head sees all.
+ */
 bool brim_model_first_only(const brim_model *model, int32_t layer);
 brim_rows brim_model_first_rows(const brim_model *model);
 brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer);
@@ -127,6 +136,20 @@ brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer);
 /* ---- forward.c */
 /* One layer from x to `out`, which may be x itself unless the layer is kept for backward. */
 void brim_layer_forward(brim_model *model, int32_t layer, const real *x, real *out);
+
+/* ---- keep.c: what a forward in bf16 keeps for backward; nothing to do in fp32 */
+void brim_embedding_keep(brim_model *model);
+void brim_embedding_recall(brim_model *model);
+/* The input of a layer, slots.x, before its forward; x becomes what was kept. */
+void brim_layer_keep_input(brim_model *model, int32_t layer);
+/* Queries, keys, values and context, before the rest is computed; and the rest. */
+void brim_layer_keep_attention(brim_model *model, int32_t layer);
+void brim_layer_keep_output(brim_model *model, int32_t layer);
+/* Makes that of the layer's set what it was, rounded: from its copy, or in place where it is still there. */
+void brim_layer_recall_output(brim_model *model, int32_t layer);
+void brim_layer_recall_attention(brim_model *model, int32_t layer);
+/* The layer's input in slots.x. */
+void brim_layer_recall_input(brim_model *model, int32_t layer);
 
 /* ---- head.c */
 void brim_head_forward(brim_model *model);

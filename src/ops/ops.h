@@ -22,6 +22,9 @@ typedef double real;
 typedef float real;
 #endif
 
+/* bfloat16: the upper half of a float. */
+typedef uint16_t brim_bfloat;
+
 typedef struct brim_layout {
   int32_t n;               /* sequences */
   int32_t slots;           /* rows of a full tensor: real tokens when ragged, n * width otherwise */
@@ -186,6 +189,9 @@ typedef struct brim_ops {
   void (*loss)(brim_ops_context *c, const brim_loss *l);
   void (*add)(brim_ops_context *c, int64_t count, const real *x, real *y); /* y += x */
   void (*zero)(brim_ops_context *c, int64_t count, real *x);
+  /* y = x rounded to the nearest bfloat16, to even between two (NaN stays NaN); and back, exactly. */
+  void (*narrow)(brim_ops_context *c, int64_t count, const real *x, brim_bfloat *y);
+  void (*widen)(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y);
 
   /* Sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges. */
   double (*gradient_square)(brim_ops_context *c, const brim_update *u);

@@ -114,6 +114,14 @@ static void zero(brim_ops_context *c, int64_t count, real *x) {
   TIMED(BRIM_WORK_ELEMENTWISE, "zero", zero(c, count, x));
 }
 
+static void narrow(brim_ops_context *c, int64_t count, const real *x, brim_bfloat *y) {
+  TIMED(BRIM_WORK_ELEMENTWISE, "narrow", narrow(c, count, x, y));
+}
+
+static void widen(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y) {
+  TIMED(BRIM_WORK_ELEMENTWISE, "widen", widen(c, count, x, y));
+}
+
 static double gradient_square(brim_ops_context *c, const brim_update *u) {
   brim_profile_begin(c->profile, BRIM_WORK_OPTIMIZER, "gradient's norm");
   const double square = c->inner->gradient_square(c, u);
@@ -150,6 +158,8 @@ void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const b
                       .loss = loss,
                       .add = add,
                       .zero = zero,
+                      .narrow = narrow,
+                      .widen = widen,
                       .gradient_square = gradient_square,
                       .adamw = adamw};
 }

@@ -216,6 +216,7 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
     BRIM_TRY(brim_memory_fit(t->model, &t->survey.limits, shortest, held, other, limit, &t->options.plan.max_tokens, err));
   BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
   t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
+  t->survey.limits.precision = t->options.precision;
   return BRIM_OK;
 }
 
@@ -252,6 +253,7 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
   BRIM_TRY(start_class_weights(t, err));
   t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
+  t->survey.limits.precision = t->options.precision;
   BRIM_TRY(start_fit(t, evals, eval_count, err));
   t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
   BRIM_TRY(start_evals(t, evals, eval_count, err));

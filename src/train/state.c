@@ -29,6 +29,7 @@ typedef enum member_kind {
   MEMBER_OVERSIZE,
   MEMBER_TAIL,
   MEMBER_SCHEDULE,
+  MEMBER_PRECISION,
   MEMBER_OPEN = 0x100, /* with a kind of number: 0 stands for nothing given, and is written as null */
   MEMBER_FREE = 0x200  /* may be another when the run is gone on with */
 } member_kind;
@@ -49,6 +50,8 @@ static const char *member_name(int kind, const void *at) {
     return brim_padding_name(*(const brim_padding *)at);
   case MEMBER_OVERSIZE:
     return brim_oversize_name(*(const brim_oversize *)at);
+  case MEMBER_PRECISION:
+    return brim_precision_name(*(const brim_precision *)at);
   case MEMBER_SCHEDULE:
     return brim_schedule_name(*(const brim_schedule *)at);
   default:
@@ -123,6 +126,8 @@ static const member option_members[] = {
     OPTION(label_smoothing, MEMBER_REAL),
     OPTION(freeze, MEMBER_TEXT),
     OPTION(layer_lr_decay, MEMBER_REAL),
+    OPTION(precision, MEMBER_PRECISION),
+    OPTION(checkpoint_activations, MEMBER_BOOL | MEMBER_FREE),
     OPTION(seed, MEMBER_I64),
     OPTION(log_every, FREE_I64),
     OPTION(eval_every, FREE_I64),

@@ -8,7 +8,7 @@
 enum { STEPS = 12 };
 
 static const char *model_folder;
-static bool with_methods; /* runs freeze, and keep checkpoints of activations */
+static bool with_methods; /* runs freeze, keep checkpoints of activations, and are bf16 */
 
 /* ---- an event callback that cancels, one way or the other --------------------------------------------------- */
 
@@ -40,6 +40,7 @@ static brim_train_options resume_options(const char *output) {
   if (with_methods) {
     options.freeze = "1";
     options.checkpoint_activations = true;
+    options.precision = BRIM_PRECISION_BF16;
   }
   return options;
 }
@@ -233,6 +234,10 @@ static void mismatches(const char *output, const char *log) {
   options.resume = true;
   options.freeze = "embeddings";
   refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "freeze , now it is embeddings", "another freeze");
+  options = resume_options(output);
+  options.resume = true;
+  options.precision = BRIM_PRECISION_BF16;
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "precision fp32, now it is bf16", "another precision");
   options = resume_options(output);
   options.resume = true;
   refuse(&options, model_folder, 77, BRIM_E_MISMATCH, "other training data", "other data");

@@ -17,7 +17,8 @@ typedef struct result {
   uint64_t memory;
 } result;
 
-static result compute(const job *j, const char *freeze, bool checkpoint, bool all_tokens, int32_t width) {
+static result compute_in(const job *j, brim_precision precision, const char *freeze, bool checkpoint, bool all_tokens,
+                         int32_t width) {
   result r = {.model = case_load(j->folder, j->kernels)};
   brim_pass how = pass;
   brim_batch batch = {0};
@@ -26,6 +27,7 @@ static result compute(const job *j, const char *freeze, bool checkpoint, bool al
   brim_model_limits limits = case_limits(&batch, true);
   limits.all_tokens = how.all_tokens = all_tokens;
   limits.checkpoint_activations = checkpoint;
+  limits.precision = precision;
   if (brim_model_freeze(r.model, freeze, &err) || brim_model_prepare(r.model, &limits, &err))
     case_stop("prepare", &err);
   r.memory = brim_model_memory(r.model, &limits);
@@ -34,6 +36,10 @@ static result compute(const job *j, const char *freeze, bool checkpoint, bool al
   r.flops = r.model->context.stats.gemm_flops + r.model->context.stats.attention_flops;
   brim_batch_free(&batch);
   return r;
+}
+
+static result compute(const job *j, const char *freeze, bool checkpoint, bool all_tokens, int32_t width) {
+  return compute_in(j, BRIM_PRECISION_FP32, freeze, checkpoint, all_tokens, width);
 }
 
 static int64_t trained_count(const brim_model *m) {
@@ -195,6 +201,32 @@ static void check_checkpoints(const job *j, bool all_tokens, int32_t width) {
   brim_model_free(anew.model);
 }
 
+/* ---- precision -------------------------------------------------------------------------------------------- */
+
+/* bf16 has 8 bits: its gradients are near those of fp32, not the same; checkpoints give the same bits as copies do. */
+static void check_narrow(const job *j, const char *freeze, bool all_tokens, int32_t width) {
+  result wide = compute(j, freeze, false, all_tokens, width),
+         narrow = compute_in(j, BRIM_PRECISION_BF16, freeze, false, all_tokens, width),
+         again = compute_in(j, BRIM_PRECISION_BF16, freeze, true, all_tokens, width);
+  const bool gains = wide.model->config.layers - brim_model_lowest_layer(wide.model) > 2;
+  double worst = fabs(narrow.loss - wide.loss) / wide.loss;
+  for (int32_t i = 0; i < wide.model->parameters.count; i++) {
+    const brim_parameter *p = &wide.model->parameters.list[i];
+    const real *got = brim_model_gradient(narrow.model, p->offset), *want = brim_model_gradient(wide.model, p->offset);
+    if (got && !case_is_key_bias(p->name))
+      worst = fmax(worst, case_apart(got, want, p->count));
+  }
+  ok(worst < 3e-2 && (worst > 1e-4) == gains, "%s, %s, width %d%s, %s frozen: bf16 is near fp32 (%.1e apart)", j->name,
+     j->kernels, (int)width, all_tokens ? ", all tokens" : "", *freeze ? freeze : "nothing", worst);
+  ok(same_gradient(&narrow, &again), "and with checkpoints the same bits");
+  ok((narrow.memory < wide.memory) == gains && again.memory <= narrow.memory,
+     "for %.0f %% of the memory, %.0f %% with checkpoints", 100.0 * (double)narrow.memory / (double)wide.memory,
+     100.0 * (double)again.memory / (double)wide.memory);
+  brim_model_free(wide.model);
+  brim_model_free(narrow.model);
+  brim_model_free(again.model);
+}
+
 /* ---- learning rates of layers ----------------------------------------------------------------------------- */
 
 /* Parts above a tensor, told from its name: 0 for the head. */
@@ -280,6 +312,11 @@ static void check_model(const char *golden, const char *dropout, const char *ker
     brim_model_free(all.model);
     check_checkpoints(&j, false, width);
     check_checkpoints(&j, true, width);
+    check_narrow(&j, "", false, width);
+    check_narrow(&j, "", true, width);
+    check_narrow(&j, "embeddings", false, width);
+    check_narrow(&j, "layers:1", false, width);
+    check_narrow(&j, "encoder", false, width);
   }
   check_order(&j);
   check_layer_decay(&j, "");

@@ -36,7 +36,7 @@ static void start_counting(void) {
 /* ---- memory ---- */
 
 static void check_planned(const char *golden, const char *kernels, bool training, bool all_tokens, const char *freeze,
-                          bool checkpoints) {
+                          bool checkpoints, brim_precision precision) {
   brim_model *model = case_load(case_golden(golden), kernels);
   brim_error err;
   const brim_model_limits limits = {.max_slots = 333,
@@ -44,7 +44,8 @@ static void check_planned(const char *golden, const char *kernels, bool training
                                     .max_length = 60,
                                     .training = training,
                                     .all_tokens = all_tokens,
-                                    .checkpoint_activations = checkpoints};
+                                    .checkpoint_activations = checkpoints,
+                                    .precision = precision};
   if (brim_model_freeze(model, freeze, &err))
     case_stop("freeze", &err);
   const uint64_t planned = brim_model_memory(model, &limits);
@@ -89,11 +90,19 @@ static void check_cheap_layers(void) {
   }
   ok_int(token[0] - token[1], 2 * (a_layer - 4 * hidden), "checkpoints: two layers of three cost their input alone");
   ok_int(token[0] - token[2], 4 * hidden, "frozen embeddings do not keep their sum");
+  few.precision = many.precision = BRIM_PRECISION_BF16;
+  if (brim_model_freeze(model, "", &err))
+    case_stop("freeze", &err);
+  const int64_t narrow = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
+  ok_int(narrow, token[0] - 3 * a_layer + 4 * (2 + 3) * hidden + 3 * (2 * (7 * hidden + feed) + 4 * (4 + 4)) - 6 * hidden,
+         "bf16: three narrow layers with their inputs, a wide one that shares memory, and the embeddings' sum");
+  few.precision = BRIM_PRECISION_FP16;
+  ok(brim_model_prepare(model, &few, &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "bf16"), "fp16 is refused");
   ok_int(token[2] - token[3], 2 * a_layer - 4 * (4 + 2), "frozen layers keep nothing, but share the sums of one");
   brim_model_free(model);
 }
 
-static void check_steady(const char *kernels) {
+static void check_steady(const char *kernels, brim_precision precision) {
   brim_model *model = case_load(case_golden("bert-pair-3"), kernels);
   brim_dataset *rows = case_rows("bert-pair-3");
   brim_batch small = {0}, large = {0};
@@ -104,7 +113,11 @@ static void check_steady(const char *kernels) {
   const brim_adamw adamw = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   case_fill(&large, rows, 0, 8, 64);
   case_fill(&small, rows, 2, 3, 0);
-  case_step(model, &large, &training);
+  brim_model_limits limits = case_limits(&large, true);
+  limits.precision = precision;
+  if (brim_model_prepare(model, &limits, &err))
+    case_stop("prepare", &err);
+  brim_model_zero_gradients(model);
   atomic_store(&taken_blocks, 0);
   int status = 0;
   for (int i = 0; i < 3; i++) {
@@ -115,7 +128,8 @@ static void check_steady(const char *kernels) {
     status |= brim_model_forward(model, batch, &predict, NULL, logits, &err);
     brim_model_zero_gradients(model);
   }
-  ok(status == 0 && atomic_load(&taken_blocks) == 0, "%s: steps, predictions and updates allocate nothing", kernels);
+  ok(status == 0 && atomic_load(&taken_blocks) == 0, "%s, %s: steps, predictions and updates allocate nothing", kernels,
+     brim_precision_name(precision));
   brim_batch_free(&small);
   brim_batch_free(&large);
   brim_dataset_free(rows);
@@ -259,13 +273,16 @@ int main(void) {
   start_counting();
   for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
     const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
-    check_planned("bert-pair-3", kernels, true, false, "", false);
-    check_planned("bert-odd-regression", kernels, true, true, "", true);
-    check_planned("distilbert-4", kernels, false, false, "", false);
-    check_planned("bert-pair-3", kernels, true, false, "embeddings", true);
-    check_planned("roberta-regression", kernels, true, false, "layers:1", false);
-    check_planned("distilbert-4", kernels, true, true, "encoder", false);
-    check_steady(kernels);
+    check_planned("bert-pair-3", kernels, true, false, "", false, BRIM_PRECISION_FP32);
+    check_planned("bert-odd-regression", kernels, true, true, "", true, BRIM_PRECISION_FP32);
+    check_planned("distilbert-4", kernels, false, false, "", false, BRIM_PRECISION_FP32);
+    check_planned("bert-pair-3", kernels, true, false, "embeddings", true, BRIM_PRECISION_FP32);
+    check_planned("roberta-regression", kernels, true, false, "layers:1", false, BRIM_PRECISION_FP32);
+    check_planned("distilbert-4", kernels, true, true, "encoder", false, BRIM_PRECISION_FP32);
+    check_planned("bert-pair-3", kernels, true, false, "", false, BRIM_PRECISION_BF16);
+    check_planned("bert-pair-3", kernels, true, true, "layers:1", true, BRIM_PRECISION_BF16);
+    check_steady(kernels, BRIM_PRECISION_FP32);
+    check_steady(kernels, BRIM_PRECISION_BF16);
   }
   check_cost();
   check_cheap_layers();

@@ -107,6 +107,41 @@ static void pools(const brim_ops *ops, brim_ops_context *c, const void *paramete
   case_free(&m);
 }
 
+/* Random bits, so that all magnitudes occur, infinities and NaN too. */
+static void precisions(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { COUNT = 40001 };
+  (void)parameters;
+  case_memory m = {0};
+  inputs in = {35};
+  real *x = case_alloc(&m, COUNT * sizeof *x), *y = case_fill(&m, COUNT, 7), *words = case_fill(&m, COUNT, 0);
+  brim_bfloat *narrow = case_alloc(&m, COUNT * sizeof *narrow);
+  for (int i = 0; i < COUNT; i++) {
+    const uint32_t bits = i < 40   ? 0x7f7f7ff8u + (uint32_t)i
+                          : i < 80 ? 0x3f808000u - 20 + (uint32_t)i - 40
+                                   : (uint32_t)(next_unit(&in) * 4294967296.0);
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    x[i] = (real)value;
+  }
+  ops->narrow(c, COUNT, x, narrow);
+  ops->widen(c, COUNT, narrow, y);
+  int wrong = 0;
+  for (int i = 0; i < COUNT; i++) {
+    words[i] = (real)narrow[i];
+    const double step = ldexp(1, ilogb(fmax(fabs((double)x[i]), 1e-37)) - 8); /* half of the distance between neighbours */
+    wrong += isnan((double)x[i]) ? !isnan((double)y[i]) : isfinite((double)y[i]) && fabs((double)(y[i] - x[i])) > step;
+    if (!isfinite((double)y[i]))
+      y[i] = 0;
+  }
+  const real count = (real)wrong;
+  emit(out, "wrong", &count, 1);
+  emit(out, "words", words, COUNT);
+  emit(out, "values", y, COUNT);
+  if (wrong)
+    ok(false, "%d values are not rounded to the nearest", wrong);
+  case_free(&m);
+}
+
 static void losses(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
   case_memory m = {0};
@@ -192,6 +227,8 @@ int main(void) {
         check_case(name, &limits, losses, &s, 1e-6);
     }
   }
+  const brim_ops_limits small = {.max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 1, .intermediate = 1, .heads = 1};
+  check_case("bf16", &small, precisions, NULL, 0);
   check_dropout_statistics();
   return tap_done();
 }

@@ -69,6 +69,10 @@ void CPU(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_row
 void CPU(add)(brim_ops_context *c, int64_t count, const real *x, real *y);
 void CPU(zero)(brim_ops_context *c, int64_t count, real *x);
 
+/* ---- narrow.c */
+void CPU(narrow)(brim_ops_context *c, int64_t count, const real *x, brim_bfloat *y);
+void CPU(widen)(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y);
+
 /* ---- pool.c */
 void CPU(pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y);
 void CPU(pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,

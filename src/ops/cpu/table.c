@@ -41,6 +41,8 @@ static const brim_ops table = {
     .loss = REF(loss), /* a row a sequence: the reference serves */
     .add = CPU(add),
     .zero = CPU(zero),
+    .narrow = CPU(narrow),
+    .widen = CPU(widen),
     .gradient_square = CPU(gradient_square),
     .adamw = CPU(adamw),
 };

@@ -61,6 +61,10 @@ void REF(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_row
 void REF(add)(brim_ops_context *c, int64_t count, const real *x, real *y);
 void REF(zero)(brim_ops_context *c, int64_t count, real *x);
 
+/* ---- narrow.c */
+void REF(narrow)(brim_ops_context *c, int64_t count, const real *x, brim_bfloat *y);
+void REF(widen)(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y);
+
 /* ---- pool.c */
 void REF(pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y);
 void REF(pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,

@@ -30,6 +30,8 @@ static const brim_ops table = {
     .loss = REF(loss),
     .add = REF(add),
     .zero = REF(zero),
+    .narrow = REF(narrow),
+    .widen = REF(widen),
     .gradient_square = REF(gradient_square),
     .adamw = REF(adamw),
 };

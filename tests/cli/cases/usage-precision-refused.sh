@@ -1,1 +1,1 @@
-$BRIM train --model $MODEL --train $DATA/train.csv --output run --precision bf16
+$BRIM train --model $MODEL --train $DATA/train.csv --output run --precision fp16

@@ -1,0 +1,23 @@
+# bf16 takes less memory for nearly the same loss, and the same bits with checkpoints; a run goes on with the precision it began with.
+python3 - $MODEL deep <<'END'
+import json, shutil, sys
+shutil.copytree(sys.argv[1], "deep")
+config = json.load(open("deep/config.json"))
+config["num_hidden_layers"] = 6
+json.dump(config, open("deep/config.json", "w"))
+END
+options="--model deep --train $DATA/train.csv --epochs 1 --lr 1e-3 --reinit-layers 4 --quiet"
+$BRIM train $options --output wide >/dev/null
+$BRIM train $options --output narrow --precision bf16 >/dev/null
+$BRIM train $options --output again --precision bf16 --checkpoint-activations --threads 1 >/dev/null
+cmp narrow/model.safetensors again/model.safetensors && echo same
+cmp -s narrow/model.safetensors wide/model.safetensors || echo not quite those of fp32
+python3 - <<'END'
+import json
+log = {name: [json.loads(line) for line in open(name + "/log.jsonl")] for name in ("wide", "narrow", "again")}
+memory = {name: lines[0]["memory_planned"] for name, lines in log.items()}
+loss = {name: [l["loss"] for l in lines if l["event"] == "step"] for name, lines in log.items()}
+print("memory falls", memory["again"] < memory["narrow"] < memory["wide"], log["narrow"][0]["options"]["precision"])
+print("loss is near", all(abs(a - b) < 0.02 for a, b in zip(loss["wide"], loss["narrow"])))
+END
+$BRIM train $options --output narrow --resume 2>&1 | sed 's/byte [0-9]*/byte N/'
