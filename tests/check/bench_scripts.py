@@ -38,7 +38,7 @@ def judgement():
     judge = bench_results.judge
     point(judge("accuracy", [0.80, 0.80], [0.82, 0.82])[1] is True, "two points below fail")
     point(judge("accuracy", [0.815, 0.815], [0.82, 0.82])[1] is False, "half a point below does not")
-    point(judge("accuracy", [0.70, 0.90], [0.72, 0.92])[1] is False, "nor two points that noise explains")
+    point(judge("accuracy", [0.70, 0.90], [0.80, 0.84])[1] is False, "nor two points that noise explains")
     point(judge("rmse", [0.70, 0.70], [0.65, 0.65])[1] is True and judge("rmse", [0.65, 0.65], [0.70, 0.70])[0] > 0, "a larger rmse is worse")
 
 
@@ -60,11 +60,19 @@ def rows():
           "a cell is known by what decides it")
 
 
+def judge_of_one():
+    return bench_results.judge("accuracy", [0.5], [0.9])[1] is False
+
+
 def tables():
     task = {"model": "m", "epochs": 1, "metric": "accuracy"}
-    cells = {"brim": [{"value": 0.8, "seconds": 1}, {"value": 0.9, "seconds": 3}], "PyTorch": []}
+    point(judge_of_one(), "one seed is no judgement")
+    cells = {"brim": [{"seed": 1, "value": 0.8, "seconds": 1}, {"seed": 2, "value": 0.9, "seconds": 3}], "PyTorch": []}
     line, bad = bench_results.result_row("t", task, "9", cells, True)
     point(line[5:] == ["2, 0", "0.8500 ± 0.0707", "-", "-", "2", "-"] and not bad, "a row of which a half is missing")
+    cells["PyTorch"] = [{"seed": 2, "value": 0.85, "seconds": 3}]
+    point(bench_results.result_row("t", task, "9", cells, False)[0][5:] == ["2, 1", "0.8500 ± 0.0707", "0.8500", "+0.0500"],
+          "seeds that both have are compared")
     point(bench_results.markdown(["a", "b"], [[1, 2]]) == "| a | b |\n|---|---|\n| 1 | 2 |\n", "markdown")
 
 
