@@ -196,7 +196,7 @@ def normalizer_changes():
     def replace(pattern, content, kind="Regex"):
         return {"type": "Replace", "pattern": {kind: pattern}, "content": content}
 
-    for kind in ("NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "Nmt"):
+    for kind in ("NFC", "NFD", "NFKC", "NFKD", "StripAccents", "Lowercase", "Nmt", "ByteLevel"):
         yield {"type": kind}
     for left, right in ((True, True), (True, False), (False, True)):
         yield {"type": "Strip", "strip_left": left, "strip_right": right}

@@ -135,7 +135,18 @@ static const char *const prose[] = {"the ",
                                     ", ",
                                     ". ",
                                     "\n",
-                                    "  "};
+                                    "  ",
+                                    "jazz quiz ",
+                                    "JAZZ QUIZ ",
+                                    "AaZz ",
+                                    "09 90 ",
+                                    "/:@[`{~ ",
+                                    "a/b:c@d[e`f{g}h~i ",
+                                    "\x7f",
+                                    "\x1f",
+                                    "\x0e",
+                                    "\t\v\f\r",
+                                    "z9a0"};
 
 /* One random text of at most `room` bytes, and now and then a NUL. */
 static size_t make_text(const brim_random *random, uint64_t index, char *out, size_t room) {

@@ -108,7 +108,7 @@ static void check(size_t most, size_t words, bool all) {
 }
 
 int main(void) {
-  check(SIZE_MAX, 60000, true);
+  check(SIZE_MAX, 150000, true);
   check(SIZE_MAX, WORDS, false);
   check(6 << 20, WORDS / 4, false);  /* no room for larger tables */
   check(24 << 20, WORDS / 2, false); /* for one more, or for more spilled words */
