@@ -46,6 +46,8 @@ static int train_job(case_job *job, const char *output, brim_error *err) {
   brim_train_result result;
   options.max_steps = 2;
   options.save_every = 1;
+  options.swa_start = 0.5;
+  options.class_weights = "0=2,1=0.5";
   options.resume = true;
   return case_train(job, &options, &result, err);
 }

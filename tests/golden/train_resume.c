@@ -233,7 +233,7 @@ static void mismatches(const char *output, const char *log) {
   options = resume_options(output);
   options.resume = true;
   options.freeze = "embeddings";
-  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "freeze , now it is embeddings", "another freeze");
+  refuse(&options, model_folder, 0, BRIM_E_MISMATCH, "freeze not given, now it is embeddings", "another freeze");
   options = resume_options(output);
   options.resume = true;
   options.precision = BRIM_PRECISION_BF16;

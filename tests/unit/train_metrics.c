@@ -73,6 +73,51 @@ static void regression(void) {
   ok_near(m.pearson, 0.6, 1e-12, "a large mean does not cancel");
 }
 
+/* Numbers of torch 2.15 (BCEWithLogitsLoss, float64) and scikit-learn (accuracy_score, f1_score). The last label occurs neither
+ * in the data nor in the predictions: the macro mean is over the other three. */
+static void many_labels(void) {
+  static const float logits[20] = {1.5f, -2, 0.25f, -1, 0.5f, 0.5f, -0.5f, -1, -1, -1, -1, -1, 2, -0.25f, 3, -4, -0.5f, 1, 1, -2};
+  static const float labels[20] = {1, 0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 1, 1, 1, 0, 0, 1, 1, 0};
+  static const int32_t ids[] = {1, 2};
+  brim_sample samples[5];
+  brim_dataset *dataset;
+  brim_metrics m;
+  uint64_t counts[16];
+  brim_error err = {0};
+  for (int i = 0; i < 5; i++)
+    samples[i] = (brim_sample){.ids = ids, .length = 2, .labels = labels + 4 * i, .label_width = 4};
+  int status = brim_dataset_from_samples(runtime, samples, 5, NULL, &dataset, &err);
+  if (!status)
+    status = brim_metrics_compute(runtime, BRIM_TASK_MULTI_LABEL, 4, logits, dataset, &m, &err);
+  if (!ok(status == BRIM_OK, "metrics of many labels")) {
+    printf("# %s\n", err.message);
+    return;
+  }
+  ok_near(m.loss, 0.3851607433613559, 1e-15, "the mean over rows and labels of PyTorch's loss");
+  ok_near(m.accuracy, 0.4, 1e-15, "rows with every label right");
+  ok_near(m.f1_micro, 0.75, 1e-15, "micro F1");
+  ok_near(m.f1_macro, 0.7222222222222222, 1e-15, "macro F1");
+  ok(isnan(m.f1) && isnan(m.rmse), "nothing of other tasks");
+  brim_field fields[BRIM_METRIC_FIELDS];
+  ok(brim_metrics_fields(BRIM_TASK_MULTI_LABEL, &m, fields) == 4 && strcmp(fields[2].name, "f1_micro") == 0 &&
+         fields[2].real == m.f1_micro,
+     "as fields");
+  status = brim_confusion_count(BRIM_TASK_MULTI_LABEL, 4, logits, dataset, counts, &err);
+  ok(status == BRIM_OK && counts[0] == 2 && counts[1] == 0 && counts[2] == 0 && counts[3] == 3 && counts[4] == 2 &&
+         counts[5] == 1 && counts[6] == 1 && counts[7] == 1 && counts[12] == 5,
+     "without, wrongly with, wrongly without, with: of each label");
+  m = (brim_metrics){0};
+  status = brim_metrics_compute(runtime, BRIM_TASK_MULTI_LABEL, 5, logits, dataset, &m, &err);
+  ok(status == BRIM_E_MISMATCH, "another number of labels: %s", err.message);
+  status = brim_metrics_compute(runtime, BRIM_TASK_REGRESSION, 4, logits, dataset, &m, &err);
+  double square = 0;
+  for (int i = 0; i < 20; i++)
+    square += pow((double)logits[i] - (double)labels[i], 2) / 20;
+  ok(status == BRIM_OK && isnan(m.pearson), "values: one output without spread has no correlation, and so has no mean of them");
+  ok_near(m.rmse, sqrt(square), 1e-14, "the error over all values");
+  brim_dataset_free(dataset);
+}
+
 /* ---- slow versions ---------------------------------------------------------------------------------------- */
 
 enum { ROWS = 500, CLASSES = 5 };
@@ -194,6 +239,7 @@ int main(void) {
   large_logits();
   regression();
   many_classes();
+  many_labels();
   many_values();
   refused(BRIM_TASK_CLASSIFICATION, 2, 0, 2, BRIM_E_MISMATCH, "a label beyond the classes");
   refused(BRIM_TASK_CLASSIFICATION, 2, 0, (float)NAN, BRIM_E_MISMATCH, "a missing label");
