@@ -46,7 +46,7 @@ static void check_rows(const brim_profile *p) {
 /* Once training is over nothing is timed any more. */
 static void check_end(const case_job *job, const brim_profile *profile) {
   const int rows = brim_profile_row_count(profile);
-  float logits[64];
+  float logits[256];
   brim_error err;
   ok(brim_predict(job->runtime, job->model, job->eval, NULL, logits, &err) == BRIM_OK &&
          brim_profile_row_count(profile) == rows && row_of(profile, "loss")->calls == 12,
