@@ -74,6 +74,23 @@ static int add_damaged(brim_window *w, const brim_encoded *row, const brim_waiti
   return brim_exclusions_add_damaged(&w->damage, row->damage, place->row, row->line, row->file, err);
 }
 
+/* A row that is over the budget by itself: the plan would refuse it too, but knows neither file nor line. */
+static int check_budget(const brim_producer *p, const brim_encoded *row, brim_error *err) {
+  const brim_plan_options *o = &p->options->plan;
+  int64_t slots = (int64_t)row->length, multiple = o->padding != BRIM_PAD_NONE && o->pad_to_multiple_of > 1 ? o->pad_to_multiple_of : 1;
+  if (!o->max_tokens || o->oversize != BRIM_OVERSIZE_ERROR)
+    return BRIM_OK;
+  if (o->max_length && slots > o->max_length)
+    slots = o->max_length;
+  slots = (slots + multiple - 1) / multiple * multiple;
+  if (slots <= o->max_tokens)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_USAGE, row->file, row->line, row->byte,
+                       "the row takes %lld slots, more than max_tokens %lld: raise it, lower max_length, or set oversize to "
+                       "truncate or alone",
+                       (long long)slots, (long long)o->max_tokens);
+}
+
 static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_error *err) {
   const brim_encoded *row = &tap->row;
   brim_sample sample;
@@ -85,6 +102,7 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
                               .line = row->line};
   if (row->damage)
     return add_damaged(w, row, &place, err);
+  BRIM_TRY(check_budget(p, row, err));
   BRIM_TRY(brim_producer_sample(p, row, place.row, &sample, err));
   BRIM_TRY(add_place(p, w, &place, err));
   BRIM_TRY(brim_dataset_add(w->rows, &sample, row->lost, p->options->source.need_label, err));

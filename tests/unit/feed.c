@@ -63,6 +63,36 @@ static void usage(void) {
   ok_string(outcome(path, &o, NULL), "!2 the weight of source 1 is 0: give a number above 0\n", "a weight of nothing");
 }
 
+/* What is wrong with a row is told with its place. */
+static void places(void) {
+  brim_feed_options o = plain;
+  const char *path = scratch_write("long.txt", "ab\nabcdefgh\nc\n");
+  static const char *const names[] = {"neg", "pos"};
+  brim_labels labels;
+  brim_error err;
+  o.plan = (brim_plan_options){.batching = BRIM_PACKED, .max_tokens = 8};
+  ok_string(outcome(path, &o, NULL),
+            "!2 long.txt: line 2, byte 3: the row takes 10 slots, more than max_tokens 8: raise it, lower max_length, or set "
+            "oversize to truncate or alone\n",
+            "a row over the budget");
+  o.plan.oversize = BRIM_OVERSIZE_TRUNCATE;
+  ok_string(outcome(path, &o, NULL), "end", "which may be cut");
+  o.plan.oversize = BRIM_OVERSIZE_ERROR, o.encode.max_length = 8;
+  ok_string(outcome(path, &o, NULL), "end", "or was cut");
+  o = plain, o.encode.no_special_tokens = true;
+  ok_string(outcome(scratch_write("blank.txt", "ab\n\nc\n"), &o, NULL),
+            "!5 blank.txt: line 2, byte 3: the text gives no token: leave such rows out (min_chars 1), or add the special tokens\n",
+            "a row without tokens");
+  if (brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 2, &labels, &err) != BRIM_OK)
+    exit(99);
+  o = plain, o.source.need_label = true, o.labels = &labels;
+  ok_string(outcome(scratch_write("gap.csv", "text,label\na,pos\nb,\nc,neg\n"), &o, NULL),
+            "!5 gap.csv: line 3, byte 17: the value of column \"label\" is missing\n", "a label that is missing in the middle");
+  ok_string(outcome(scratch_write("other.csv", "text,label\na,pos\nb,so\n"), &o, NULL),
+            "!7 other.csv: line 3: label \"so\" is not among the 2 known labels: neg, pos\n", "an unknown label");
+  brim_labels_free(&labels);
+}
+
 static void damaged(void) {
   static char bytes[1 << 16];
   scratch_make_folder("bad");
@@ -261,6 +291,7 @@ int main(void) {
   data_start(1);
   tokenizer = data_tokenizer();
   usage();
+  places();
   damaged();
   mismatches();
   damaged_states();
