@@ -288,8 +288,11 @@ static int run_folds(fold_job *job, brim_error *err) {
   BRIM_TRY(make_result(job, err));
   BRIM_TRY(open_folder(job, err));
   BRIM_TRY(note_begin(job, err));
-  for (; result->done < result->count; result->done++)
+  while (result->done < result->count) {
     BRIM_TRY(fold_parts(job, result->done, err));
+    BRIM_TRY(brim_run_folder_settle(&job->folder, err));
+    result->done++;
+  }
   BRIM_TRY(brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, result->logits, job->dataset,
                                 &result->metrics, err));
   for (int i = 0; i < job->eval_count; i++)
