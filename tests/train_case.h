@@ -41,7 +41,8 @@ __attribute__((unused)) static const char *case_path(const char *folder, const c
   static char paths[8][1024];
   static int next;
   char *path = paths[next++ % 8];
-  snprintf(path, sizeof paths[0], "%s/%s", folder, name);
+  if (snprintf(path, sizeof paths[0], "%s/%s", folder, name) >= (int)sizeof paths[0])
+    abort();
   return path;
 }
 
