@@ -6,7 +6,7 @@
 #include "base/number.h"
 #include "report/page.h"
 
-enum { AXIS_COLUMNS = 50 }; /* room for an axis's title */
+enum { AXIS_COLUMNS = 50, TICK_ROOM = 18 }; /* room for an axis's title, and for half a number */
 
 /* The smallest of 1, 2, 5 times a power of ten that is not below `value`. */
 static double round_up(double value) {
@@ -106,11 +106,14 @@ static double tick_step(const brim_scale *scale) {
   return scale->log || scale->tick_count < 2 ? 0 : scale->ticks[1] - scale->ticks[0];
 }
 
+/* In the middle under its place, but never out of the picture. */
 static void put_tick_x(brim_text *out, const brim_scale *x, double value) {
   char text[32];
   const double at = brim_scale_place(x, value);
+  const bool last = at > PICTURE_WIDTH - TICK_ROOM;
   brim_scale_text(value, tick_step(x), text, sizeof text);
-  brim_text_printf(out, "<text class=\"soft mid\" x=\"%.1f\" y=\"%d\">%s</text>", at, PLOT_BOTTOM + 15, text);
+  brim_text_printf(out, "<text class=\"soft %s\" x=\"%.1f\" y=\"%d\">%s</text>", last ? "end" : "mid",
+                   last ? PICTURE_WIDTH - 2.0 : at, PLOT_BOTTOM + 15, text);
 }
 
 static void put_tick_y(brim_text *out, const brim_scale *y, double value) {
