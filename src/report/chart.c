@@ -16,6 +16,8 @@ enum {
   LEAST_SMOOTHED = 50
 };
 
+static const double LEAST_SPREAD = 5e-4; /* relative: five digits tell the ticks apart */
+
 typedef struct range {
   double low, high;
   bool any;
@@ -42,6 +44,9 @@ static void find_ranges(const brim_chart *chart, range *x, range *y) {
     widen(x, 0);
   if (chart->y.zero && !chart->y.log)
     widen(y, 0);
+  /* What differs by less than its axis could tell is drawn as one value. */
+  if (!chart->y.log && y->high - y->low < LEAST_SPREAD * fmax(fabs(y->low), fabs(y->high)))
+    y->low = y->high = (y->low + y->high) / 2;
   if (chart->diagonal && x->any) {
     const range both = {fmin(x->low, y->low), fmax(x->high, y->high), true};
     *x = *y = both;

@@ -73,7 +73,14 @@ def make_pages(brim, folder):
     run("analyze", "-t", "model", "--batch-size", "4", "--max-length", "20", "data/train.csv", "--folds", "3", "--html", "analyze.html")
     run("compare", "--model", "model", "--train", "data/train.csv", "--eval", "data/test.csv", "--max-steps", "5", "--html", "compare.html")
     shutil.copy(folder / "run" / "report.html", folder / "run.html")
-    return ["run", "odd", "both", "analyze", "compare"]
+    (folder / "long").mkdir()
+    with open(folder / "long" / "log.jsonl", "w", encoding="utf-8") as log:
+        print('{"event":"start"}', file=log)
+        for step in range(1, 20001):  # ticks at the very end of an axis
+            print(f'{{"event":"step","step":{step * 50},"loss":{10000 / step},"lr":{1e-9 * step},"rows":16,"tokens":{step},"slots":{20000},'
+                  f'"seconds":{step * 50}}}', file=log)
+    run("report", "long", "-o", "long.html")
+    return ["run", "odd", "both", "analyze", "compare", "long"]
 
 
 def check(folder, name):

@@ -147,6 +147,11 @@ static void small_pictures(void) {
   brim_text_clear(&page->out);
   brim_page_chart(page, (brim_caption){"line", NULL}, &(brim_chart){.series = &series, .series_count = 1});
   ok(strstr(body(page), "<path class=\"l c0\" d=\"M46.0 184.0 348.0 24.0\"/>") != NULL, "a line passes over what is no number");
+  const double flat[] = {0.693162, 0.693163, 0.693164};
+  const brim_series same = {"s", x, flat, 3};
+  brim_text_clear(&page->out);
+  brim_page_chart(page, (brim_caption){"flat", NULL}, &(brim_chart){.series = &same, .series_count = 1});
+  ok(!strstr(body(page), ">0.69316"), "what is nearly one value is drawn as one");
   brim_page_free(page);
 }
 
