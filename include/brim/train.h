@@ -63,9 +63,10 @@ typedef struct brim_train_options {
    * steps behind it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the average so far. */
   double swa_start;            /* share of all steps, such as 0.75; 0: no averaging */
   uint64_t swa_every;
-  uint64_t memory_limit;       /* bytes that the process may come to hold; 0: no limit. Parts of steps are made as small as that takes
-                                  (plan.max_tokens), which needs plan.batch_size; what does not fit is BRIM_E_USAGE and says what
-                                  would */
+  uint64_t memory_limit;       /* bytes that the process may come to hold, evaluation included; 0: no limit. Parts of steps are made
+                                  as small as that takes (plan.max_tokens), which needs plan.batch_size, and evaluation computes no
+                                  more at once than they; what does not fit is BRIM_E_USAGE and says what would. A run that is
+                                  gone on with keeps its parts, whatever the limit is then */
   /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
    * of training holds. Results do not depend on it but for rounding. */
   brim_eval_options eval;

@@ -64,19 +64,38 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
 
 /* ---- evaluation sets -------------------------------------------------------------------------------------- */
 
+/* Of BRIM_PAD_MAX_LENGTH; 0: the data set's longest row. */
+static int32_t eval_width(const brim_trainer *t) {
+  return t->options.eval.max_length > 0 ? t->options.eval.max_length : t->options.plan.max_length;
+}
+
+/* Tokens of the longest row, cut as it will be. */
+static int32_t eval_longest(const brim_trainer *t, const brim_dataset *dataset) {
+  const int32_t longest = brim_dataset_longest(dataset), cut = eval_width(t);
+  return cut > 0 && longest > cut ? cut : longest;
+}
+
+/* Rows computed at once, of which memory_limit allows what training has. */
+static int64_t eval_rows(const brim_trainer *t) {
+  const int64_t chosen = t->options.eval.batch_size, trained = t->survey.limits.max_sequences;
+  if (t->options.memory_limit && (chosen == 0 || chosen > trained))
+    return trained;
+  return chosen > 0 ? chosen : 4 * trained;
+}
+
 /* Unless it was said otherwise, evaluation computes at once what training computes at once: it needs no memory of its own. */
 static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err) {
   const brim_eval_options *o = &t->options.eval;
-  int64_t longest = brim_dataset_longest(set->dataset), most = t->survey.limits.max_slots;
+  int64_t longest = eval_longest(t, set->dataset), most = t->survey.limits.max_slots;
   bool chosen = o->batch_size > 0 || o->max_tokens > 0;
-  int32_t width = o->max_length > 0 ? o->max_length : t->options.plan.max_length;
+  int32_t width = eval_width(t);
   const brim_plan_options plan = {
       .batching = o->batching,
       .padding = o->padding,
       .max_tokens = chosen && !t->options.memory_limit ? (o->max_tokens > 0 ? o->max_tokens : INT32_MAX)
                     : most > longest                   ? most
                                                        : longest,
-      .max_rows = o->batch_size > 0 ? o->batch_size : 4 * (int64_t)t->survey.limits.max_sequences,
+      .max_rows = eval_rows(t),
       .accumulate = t->options.group.world_size,
       .max_length = o->padding == BRIM_PAD_MAX_LENGTH && width == 0 ? (int32_t)longest : width,
       .pad_to_multiple_of = t->options.plan.pad_to_multiple_of,
@@ -195,29 +214,76 @@ static int fit_as_begun(brim_trainer *t, bool *found, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Cuts steps into parts that fit into memory_limit. */
-static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
-  const uint64_t limit = t->options.memory_limit, held = brim_memory_resident(), other = other_memory(t, evals, count);
-  const brim_model_limits none = {0};
-  bool begun = false;
-  if (limit == 0 || held + brim_memory_of_limits(t->model, &t->survey.limits, &none, other) <= limit)
-    return BRIM_OK;
-  if (t->supply.feed || t->options.plan.batch_size == 0)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "memory_limit: this run needs %.0f MB; steps can be cut into smaller parts only with a "
-                          "batch_size and rows in memory, so give a smaller max_tokens",
-                          (double)(held + brim_memory_of_limits(t->model, &t->survey.limits, &none, other)) / 1e6);
-  BRIM_TRY(fit_as_begun(t, &begun, err));
-  const int32_t *lengths = brim_dataset_lengths(t->supply.dataset);
+/* The longest row of all evaluation sets, as it will be computed. */
+static brim_memory_eval longest_eval(const brim_trainer *t, const brim_named_dataset *evals, int count) {
+  const bool padded = t->options.eval.padding != BRIM_PAD_NONE && t->options.plan.pad_to_multiple_of > 1;
+  brim_memory_eval eval = {.multiple = padded ? t->options.plan.pad_to_multiple_of : 1};
+  for (int i = 0; i < count; i++) {
+    const int32_t longest = eval_longest(t, evals[i].dataset);
+    if (longest > eval.longest)
+      eval.name = evals[i].name, eval.longest = longest;
+  }
+  eval.row = eval.longest;
+  if (t->options.eval.padding == BRIM_PAD_MAX_LENGTH && eval.row > 0 && eval_width(t) > eval.row)
+    eval.row = eval_width(t);
+  eval.row = (eval.row + eval.multiple - 1) / eval.multiple * eval.multiple;
+  return eval;
+}
+
+static int32_t shortest_row(const brim_dataset *dataset) {
+  const int32_t *lengths = brim_dataset_lengths(dataset);
   int32_t shortest = lengths[0];
-  for (uint64_t i = 1; i < brim_dataset_rows(t->supply.dataset); i++)
+  for (uint64_t i = 1; i < brim_dataset_rows(dataset); i++)
     shortest = lengths[i] < shortest ? lengths[i] : shortest;
-  if (!begun)
-    BRIM_TRY(brim_memory_fit(t->model, &t->survey.limits, shortest, held, other, limit, &t->options.plan.max_tokens, err));
+  return shortest;
+}
+
+static int survey(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
   t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
   t->survey.limits.precision = t->options.precision;
   return BRIM_OK;
+}
+
+/* Cuts steps into parts that fit into memory_limit. A run that is gone on with keeps its parts, whatever else is held now. */
+static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
+  const brim_memory_eval eval = longest_eval(t, evals, count);
+  const brim_memory_question question = {.model = t->model,
+                                         .widest = &t->survey.limits,
+                                         .eval = &eval,
+                                         .shortest = t->supply.feed ? 1 : shortest_row(t->supply.dataset),
+                                         .held = t->memory.held,
+                                         .other = other_memory(t, evals, count),
+                                         .limit = t->options.memory_limit};
+  bool begun = false;
+  if (t->options.memory_limit == 0)
+    return BRIM_OK;
+  BRIM_TRY(fit_as_begun(t, &begun, err));
+  if (begun)
+    return survey(t, err);
+  const uint64_t needed = brim_memory_needed(&question, &t->survey.limits);
+  if (needed <= question.limit)
+    return BRIM_OK;
+  if (t->supply.feed || t->options.plan.batch_size == 0) {
+    BRIM_TRY(brim_memory_check_eval(&question, err));
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "memory_limit: this run needs %.0f MB; steps can be cut into smaller parts only with a "
+                          "batch_size and rows in memory, so give a smaller max_tokens",
+                          (double)needed / 1e6);
+  }
+  BRIM_TRY(brim_memory_fit(&question, &t->options.plan.max_tokens, err));
+  return survey(t, err);
+}
+
+/* The plan that has come out, as it is printed and kept to. */
+static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
+  const uint64_t limit = t->options.memory_limit;
+  t->memory.training = brim_memory_of_limits(t->model, &t->survey.limits, &t->eval_limits, other_memory(t, evals, count));
+  const uint64_t all = t->memory.held + t->memory.training;
+  if (limit == 0 || all <= limit || t->options.resume)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE, "memory_limit: %.1f MB are too few: this run fits into %.1f MB", (double)limit / 1e6,
+                        (double)all / 1e6);
 }
 
 /* Everything that steps and evaluations work in. Gradients are touched now, so that the memory is there, or the run ends here. */
@@ -243,17 +309,15 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
-  uint64_t held = brim_memory_resident();
+  t->memory.held = brim_memory_resident();
   BRIM_TRY(start_options(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
   t->supply.batch = &t->batch;
   BRIM_TRY(start_metric(t, evals, eval_count, err));
   BRIM_TRY(brim_supply_check(&t->supply, err));
-  BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
+  BRIM_TRY(survey(t, err));
   BRIM_TRY(start_class_weights(t, err));
-  t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
-  t->survey.limits.precision = t->options.precision;
   BRIM_TRY(start_fit(t, evals, eval_count, err));
   t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
   BRIM_TRY(start_evals(t, evals, eval_count, err));
@@ -264,8 +328,7 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
                                       .type_ids = brim_model_reads_types(t->model),
                                       .initial_weights = brim_model_weights_hash(t->model)};
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
-  t->memory.held = held;
-  t->memory.training = brim_memory_of_limits(t->model, &t->survey.limits, &t->eval_limits, other_memory(t, evals, eval_count));
+  BRIM_TRY(start_memory_plan(t, evals, eval_count, err));
   BRIM_TRY(start_memory(t, err));
   BRIM_TRY(start_place(t, err));
   t->safe = t->state;
