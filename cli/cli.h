@@ -30,6 +30,9 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
 brim_encode_options cli_encode_options(const cli_values *values);
 int cli_plan_options(cli_call *cli, brim_plan_options *out);
 
+/* --precision: fp32 where the command has no such option; BRIM_E_UNSUPPORTED for what a CPU cannot. */
+int cli_pick_precision(cli_call *cli, brim_precision *out);
+
 /* "1500MB", "2GB", "2GiB", "4096": bytes; false for anything else, and for 0. */
 bool cli_parse_size(const char *text, uint64_t *bytes);
 

@@ -115,6 +115,17 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out) {
   return BRIM_OK;
 }
 
+int cli_pick_precision(cli_call *cli, brim_precision *out) {
+  const char *name = cli->values->precision;
+  *out = BRIM_PRECISION_FP32;
+  if (name && !brim_precision_parse(name, out))
+    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --precision allows a word that the library does not know");
+  if (*out == BRIM_PRECISION_FP16)
+    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED,
+                          "--precision fp16 needs a device with 16-bit arithmetic: take bf16 or fp32");
+  return BRIM_OK;
+}
+
 bool cli_parse_size(const char *text, uint64_t *bytes) {
   static const struct {
     const char *unit;

@@ -27,7 +27,9 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
                                     .event_context = cli};
   if (v->padding && !brim_padding_parse(v->padding, &in->options.padding))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", v->padding);
-  int status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &in->model, &cli->error);
+  int status = cli_pick_precision(cli, &in->options.precision);
+  if (!status)
+    status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &in->model, &cli->error);
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)

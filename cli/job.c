@@ -8,11 +8,9 @@
 
 static int check_machine(cli_call *cli) {
   const cli_values *v = cli->values;
-  if (strcmp(v->precision, "fp16") == 0)
-    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--precision fp16 needs a device with 16-bit arithmetic: take bf16 or fp32");
   if (strcmp(v->device, "cpu") != 0)
     return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device %s: this build computes on the CPU only", v->device);
-  return BRIM_OK;
+  return cli_pick_precision(cli, &(brim_precision){0});
 }
 
 static brim_task task_of(const char *name) {
@@ -141,8 +139,8 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
     return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --schedule allows a word that the library does not know");
   o->warmup_steps = (uint64_t)v->warmup_steps, o->warmup_ratio = v->warmup_ratio;
   o->layer_lr_decay = v->layer_lr_decay;
-  if (!brim_precision_parse(v->precision, &o->precision))
-    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --precision allows a word that the library does not know");
+  if ((status = cli_pick_precision(cli, &o->precision)))
+    return status;
   o->freeze = v->freeze, o->checkpoint_activations = v->checkpoint_activations;
   if (v->log_every)
     o->log_every = (uint64_t)v->log_every;

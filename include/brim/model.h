@@ -133,7 +133,7 @@ typedef struct brim_model_limits {
   bool training;
   bool all_tokens;        /* training passes may ask for all tokens (predictions always may) */
   bool checkpoint_activations; /* keep the input of each layer only; backward runs its forward again. The same bits */
-  brim_precision precision;    /* BRIM_PRECISION_FP16: BRIM_E_UNSUPPORTED from prepare */
+  brim_precision precision;    /* of what is kept; predictions round the inputs of layers. FP16: BRIM_E_UNSUPPORTED from prepare */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and moments. Values are held already. A token costs 40 hidden bytes a trained layer in training where intermediate = 4

@@ -116,6 +116,12 @@ static void carve_narrow_layer(carver *c, const brim_config *config, int64_t slo
   l->output_rstd = carve_reals(c, rows, 1);
 }
 
+/* As in training, for a prediction in 16 bits; the branch is not in use between layers. */
+static void round_inputs(brim_slots *s, int32_t layers) {
+  for (int32_t i = 0; s->layers && i < layers; i++)
+    s->layers[i].narrow.input = (brim_bfloat *)s->branch;
+}
+
 /* Two layers, of which the last keeps little, take no less memory with copies and what the copies are made of. */
 static bool is_narrow(const brim_model_limits *limits, const brim_config *config, int32_t lowest) {
   return limits->precision == BRIM_PRECISION_BF16 && lowest < config->layers - 2;
@@ -168,6 +174,8 @@ static void carve_training(carver *c, const brim_model *m, const brim_model_limi
 static void carve_prediction(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots *s) {
   s->embed_sum = s->y;
   carve_passing(c, &m->config, limits->max_slots, m->config.layers, s);
+  if (is_narrow(limits, &m->config, 0))
+    round_inputs(s, m->config.layers);
 }
 
 static void carve_slots(const brim_model *m, const brim_model_limits *limits, carver *c, brim_slots *s) {

@@ -191,7 +191,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
   double start = brim_seconds_now();
   brim_plan *plan;
   BRIM_TRY(evaluate_plan(runtime, dataset, &options, &plan, err));
-  brim_model_limits limits = {0};
+  brim_model_limits limits = {.precision = options.precision};
   brim_limits_widen(&limits, plan, 1, brim_dataset_lengths(dataset));
   brim_group group = brim_group_single();
   brim_prediction p = {.runtime = runtime,

@@ -54,6 +54,9 @@ static int options_check_metric(const char *metric, brim_error *err) {
 static int options_check_eval(const brim_eval_options *eval, brim_error *err) {
   if (eval->batch_size < 0 || eval->max_tokens < 0 || eval->max_length < 0)
     return brim_error_set(err, BRIM_E_USAGE, "eval: batch_size, max_tokens and max_length must be at least 0 (0: chosen)");
+  if (eval->precision != BRIM_PRECISION_FP32)
+    return brim_error_set(err, BRIM_E_USAGE, "eval: a run evaluates in fp32; brim_evaluate takes %s",
+                          brim_precision_name(BRIM_PRECISION_BF16));
   if ((int)eval->batching < BRIM_SEQUENTIAL || eval->batching > BRIM_PACKED || (int)eval->padding < BRIM_PAD_NONE ||
       eval->padding > BRIM_PAD_MAX_LENGTH)
     return brim_error_set(err, BRIM_E_USAGE, "eval: batching %d with padding %d does not exist", (int)eval->batching,

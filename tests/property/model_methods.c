@@ -227,6 +227,37 @@ static void check_narrow(const job *j, const char *freeze, bool all_tokens, int3
   brim_model_free(again.model);
 }
 
+/* Logits of all rows, of a training pass or a prediction. */
+static void logits_in(const job *j, brim_precision precision, bool training, float *logits) {
+  brim_model *model = case_load(j->folder, j->kernels);
+  const brim_pass how = {.training = training};
+  brim_batch batch = {0};
+  brim_error err = {0};
+  double loss;
+  case_fill(&batch, j->rows, 0, (uint32_t)brim_dataset_rows(j->rows), 0);
+  brim_model_limits limits = case_limits(&batch, training);
+  limits.precision = precision;
+  if (brim_model_prepare(model, &limits, &err) || brim_model_forward(model, &batch, &how, training ? &loss : NULL, logits, &err))
+    case_stop("logits", &err);
+  brim_batch_free(&batch);
+  brim_model_free(model);
+}
+
+/* A prediction in bf16 is what training in bf16 sees, where there are enough layers for it to make a difference. */
+static void check_narrow_prediction(const job *j, int32_t layers, int32_t outputs) {
+  const int64_t count = (int64_t)brim_dataset_rows(j->rows) * outputs;
+  float *trained = calloc((size_t)count, sizeof *trained), *predicted = calloc((size_t)count, sizeof *predicted),
+        *wide = calloc((size_t)count, sizeof *wide);
+  logits_in(j, BRIM_PRECISION_BF16, true, trained);
+  logits_in(j, BRIM_PRECISION_BF16, false, predicted);
+  logits_in(j, BRIM_PRECISION_FP32, false, wide);
+  const double apart = case_apart(predicted, trained, count), rounding = case_apart(predicted, wide, count);
+  ok(apart < 1e-6 && (layers > 2 ? rounding > 1e-5 && rounding < 3e-2 : rounding == 0),
+     "%s, %s: a prediction in bf16 is that of training in bf16 (%.1e apart; from fp32 %.1e)", j->name, j->kernels, apart,
+     rounding);
+  free(trained), free(predicted), free(wide);
+}
+
 /* ---- learning rates of layers ----------------------------------------------------------------------------- */
 
 /* Parts above a tensor, told from its name: 0 for the head. */
@@ -303,6 +334,7 @@ static void check_model(const char *golden, const char *dropout, const char *ker
   const job j = {golden, case_variant(golden, name, dropout), kernels, case_rows(golden)};
   brim_model *model = case_load(j.folder, kernels);
   const int32_t layers = model->config.layers;
+  check_narrow_prediction(&j, layers, brim_model_outputs(model));
   brim_model_free(model);
   for (int32_t width = 0; width <= 64; width += 64) {
     result all = compute(&j, "", false, false, width);

@@ -21,3 +21,16 @@ print("memory falls", memory["again"] < memory["narrow"] < memory["wide"], log["
 print("loss is near", all(abs(a - b) < 0.02 for a, b in zip(loss["wide"], loss["narrow"])))
 END
 $BRIM train $options --output narrow --resume 2>&1 | sed 's/byte [0-9]*/byte N/'
+# Predictions take the same word: rounded as in training, and otherwise fp32.
+for precision in fp32 bf16; do
+  $BRIM predict --model narrow --precision $precision $DATA/test.csv --quiet >$precision.jsonl
+  $BRIM evaluate --model narrow --precision $precision $DATA/test.csv --quiet --json >$precision.json
+done
+cmp -s fp32.jsonl bf16.jsonl || echo rounded
+python3 - <<'END'
+import json
+scores = [[json.loads(line)["scores"] for line in open(name + ".jsonl")] for name in ("fp32", "bf16")]
+print("near", max(abs(a - b) for one, other in zip(*scores) for a, b in zip(one, other)) < 0.02)
+print("near", abs(json.load(open("fp32.json"))["loss"] - json.load(open("bf16.json"))["loss"]) < 0.02)
+END
+$BRIM evaluate --model narrow --precision fp16 $DATA/test.csv 2>&1 || echo $?
