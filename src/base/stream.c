@@ -13,10 +13,18 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/gzip.h"
 #include "base/memory.h"
 #include "base/status.h"
 
-enum { INPUT = 1 << 16, WINDOW = 1 << 17, ZSTD_BEGIN = 5 /* the least that begins a frame */ };
+enum {
+  INPUT = 1 << 16,
+  WINDOW = 1 << 17,
+  ZSTD_BEGIN = 5,        /* the least that begins a frame */
+  MOST_PACKED = 8 << 20, /* gzip files of up to this size, */
+  MOST_TEXT = 32 << 20,  /* and members of up to this much text, are inflated at once: the memory that a source may take */
+  DEFLATE_MOST = 1032    /* bytes of text that a byte of deflate makes at most */
+};
 typedef enum kind { PLAIN, GZIP, ZSTD } kind;
 
 struct brim_stream {
@@ -32,12 +40,13 @@ struct brim_stream {
   int64_t size, consumed; /* of the file as it is on disk */
   int64_t offset, lines;
   char *input; /* compressed bytes: [input_at, input_used) */
-  size_t input_at, input_used;
+  size_t input_at, input_used, input_room;
   char *window; /* uncompressed: [at, used) is unread */
   size_t at, used, capacity;
   bool borrowed; /* input (compressed) or window (plain) is the caller's memory */
   z_stream z;
   bool z_ready;
+  brim_gzip *gzip; /* for members at once; NULL: all go through z */
   ZSTD_DCtx *zstd;
   int wake[2]; /* a byte in this pipe ends a waiting read */
   atomic_bool interrupted;
@@ -212,11 +221,69 @@ static int make_room(brim_stream *s, size_t least, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Brings the rest of a small file into `input`; *whole: it is all there. */
+static int load_rest(brim_stream *s, bool *whole, brim_error *err) {
+  size_t have = s->input_used - s->input_at, rest = (size_t)(s->size - s->consumed), got;
+  *whole = false;
+  if (s->size < s->consumed || rest > MOST_PACKED)
+    return BRIM_OK;
+  if (have < rest && !s->borrowed) {
+    if (s->input_room < rest) {
+      char *larger = brim_resize(s->runtime, s->input, rest);
+      if (!larger)
+        return BRIM_NOMEM(err);
+      s->input = larger;
+      s->input_room = rest;
+    }
+    memmove(s->input, s->input + s->input_at, have);
+    s->input_at = 0;
+    for (s->input_used = have; s->input_used < rest && !s->input_ended; s->input_used += got)
+      BRIM_TRY(read_file(s, s->input + s->input_used, rest - s->input_used, &got, err));
+  }
+  *whole = s->input_used - s->input_at == rest;
+  return BRIM_OK;
+}
+
+/* Inflates the member that begins here straight into the window, if the rest of the file is small and the member whole and right.
+ * Else nothing has happened, and fill_gzip goes the slow way: so damage is told, and what comes before it given, as ever. */
+static int fill_member(brim_stream *s, bool *done, brim_error *err) {
+  bool whole;
+  size_t used, made;
+  *done = false;
+  if (s->kind != GZIP || !s->gzip || !s->between)
+    return BRIM_OK;
+  BRIM_TRY(load_rest(s, &whole, err));
+  size_t have = s->input_used - s->input_at;
+  if (!whole || have < sizeof(uint32_t))
+    return BRIM_OK;
+  size_t most = have < MOST_TEXT / DEFLATE_MOST ? have * DEFLATE_MOST : MOST_TEXT,
+         claim = brim_gzip_claim(s->input, s->input_used);
+  for (size_t room = claim ? claim : 4 * have; room <= most;) {
+    BRIM_TRY(make_room(s, s->used - s->at + room, err));
+    room = s->capacity - s->used;
+    brim_gzip_result result = brim_gzip_member(s->gzip, s->input + s->input_at, have, &used, s->window + s->used, room, &made);
+    if (result == BRIM_GZIP_DONE) {
+      s->input_at += used;
+      s->consumed += (int64_t)used;
+      s->used += made;
+      *done = true;
+    }
+    if (result != BRIM_GZIP_ROOM)
+      break;
+    room = room < most && room > most / 2 ? most : 2 * room;
+  }
+  return BRIM_OK;
+}
+
 static int fill_window(brim_stream *s, size_t least, brim_error *err) {
   while (s->used - s->at < least && !s->ended) {
     size_t got = 0;
+    bool done;
     if (atomic_load(&s->interrupted))
       return brim_error_cancelled(err);
+    BRIM_TRY(fill_member(s, &done, err));
+    if (done)
+      continue;
     BRIM_TRY(make_room(s, least, err));
     BRIM_TRY(fill(s, s->window + s->used, s->capacity - s->used, &got, err));
     s->used += got;
@@ -296,6 +363,7 @@ static int detect(brim_stream *s, brim_error *err) {
     if (inflateInit2(&s->z, 15 + 16) != Z_OK)
       return BRIM_NOMEM(err);
     s->z_ready = true;
+    s->gzip = s->size >= 0 ? brim_gzip_new() : NULL;
   } else if (s->input_used >= 4 && memcmp(s->input, zstd, 4) == 0) {
     s->kind = ZSTD;
     s->zstd = ZSTD_createDCtx_advanced((ZSTD_customMem){zstd_allocate, z_release, s->runtime});
@@ -319,6 +387,7 @@ static int open_file(brim_stream *s, const char *path, brim_error *err) {
     return brim_error_system(err, s->name, "make a pipe to watch the file", errno);
   if (!(s->input = brim_alloc(s->runtime, INPUT)))
     return BRIM_NOMEM(err);
+  s->input_room = INPUT;
   return detect(s, err);
 }
 
@@ -376,6 +445,7 @@ void brim_stream_free(brim_stream *s) {
     return;
   if (s->z_ready)
     inflateEnd(&s->z);
+  brim_gzip_free(s->gzip);
   ZSTD_freeDCtx(s->zstd);
   if (s->fd > STDIN_FILENO)
     close(s->fd);
