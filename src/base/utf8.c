@@ -25,14 +25,27 @@ int brim_utf8_length(const char *bytes, size_t length) {
   return need;
 }
 
+/* Nothing but ASCII in bytes[0, 32). */
+static bool is_ascii(const char *bytes) {
+  uint64_t words[4];
+  memcpy(words, bytes, sizeof words);
+  return ((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u) == 0;
+}
+
 size_t brim_utf8_valid(const char *bytes, size_t length) {
   size_t at = 0;
   while (at < length) {
     uint64_t eight;
+    if (length - at >= 32 && is_ascii(bytes + at)) {
+      at += 32;
+      continue;
+    }
     if (length - at >= 8 && (memcpy(&eight, bytes + at, 8), (eight & 0x8080808080808080u) == 0)) {
       at += 8;
       continue;
     }
+    if (length >= 8 && length - at < 8 && (memcpy(&eight, bytes + length - 8, 8), (eight & 0x8080808080808080u) == 0))
+      return length; /* the last eight bytes, some of which are known */
     int n = brim_utf8_length(bytes + at, length - at);
     if (!n)
       return at;

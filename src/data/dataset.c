@@ -72,18 +72,15 @@ static void *keep(brim_runtime *runtime, brim_chunk **newest, const void *bytes,
   return place;
 }
 
+/* Nearly all rows have zeros only, which is seen faster than counted. */
 static uint8_t highest_type(const brim_sample *sample) {
+  const uint8_t *types = sample->type_ids;
   uint8_t highest = 0;
-  for (int32_t i = 0; sample->type_ids && i < sample->length; i++)
+  if (!types || sample->length == 0 || (types[0] == 0 && memcmp(types, types + 1, (size_t)sample->length - 1) == 0))
+    return 0;
+  for (int32_t i = 0; i < sample->length; i++)
     if (sample->type_ids[i] > highest)
       highest = sample->type_ids[i];
-  return highest;
-}
-
-static int32_t highest_id(const brim_sample *sample, int32_t highest) {
-  for (int32_t i = 0; i < sample->length; i++)
-    if (sample->ids[i] > highest)
-      highest = sample->ids[i];
   return highest;
 }
 
@@ -139,12 +136,20 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
   d->token_count += length;
   d->truncated += lost > 0;
   d->lost += lost;
-  d->highest_id = highest_id(sample, d->highest_id);
   if (sample->length > d->longest)
     d->longest = sample->length;
   if (type > d->highest_type)
     d->highest_type = type;
   return BRIM_OK;
+}
+
+static int32_t highest_id(const brim_dataset *d) {
+  int32_t highest = -1;
+  for (uint64_t row = 0; row < d->rows; row++)
+    for (int32_t i = 0; i < d->lengths[row]; i++)
+      if (d->ids[row][i] > highest)
+        highest = d->ids[row][i];
+  return highest;
 }
 
 /* Lengths, ids, types and labels, row by row; rows whose types are all 0 hash alike whether types were given or not. */
@@ -182,6 +187,7 @@ int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
   BRIM_TRY(trim(d, (void **)&d->values, (size_t)d->label_width * sizeof *d->values, err));
   BRIM_TRY(trim(d, (void **)&d->origins, sizeof *d->origins, err));
+  d->highest_id = highest_id(d);
   brim_dataset_finish(d);
   return BRIM_OK;
 }

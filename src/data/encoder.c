@@ -15,6 +15,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "data/reader.h"
+#include "text/encode.h"
 
 #define BLOCK_BYTES  ((size_t)256 << 10) /* text of a block; a longer record has one for itself */
 #define BLOCK_ROWS   ((size_t)4096)
@@ -37,27 +38,20 @@ typedef struct block {
   size_t byte_count, byte_capacity;
   block_row *rows;
   size_t row_count, row_capacity;
-  int32_t *ids;
-  uint8_t *type_ids;
-  size_t token_count, id_capacity, type_capacity;
+  brim_encoding tokens; /* of all rows, one behind the other */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
   int failed;     /* behind those rows */
   brim_error failure;
 } block;
 
-typedef struct worker {
-  brim_scratch *scratch;
-  brim_encoding encoding;
-} worker;
-
 struct brim_encoder {
   brim_runtime *runtime;
   brim_reader *reader;
   const brim_tokenizer *tokenizer;
   brim_encode_options options;
-  worker *workers;
-  int worker_count;
+  brim_scratch **scratches; /* [scratch_count] one for each thread */
+  int scratch_count;
   brim_ordered *map;
   pthread_mutex_t lock; /* of the spare blocks */
   block *spare;
@@ -76,8 +70,7 @@ static void free_block(brim_runtime *runtime, block *b) {
     return;
   brim_release(runtime, b->bytes);
   brim_release(runtime, b->rows);
-  brim_release(runtime, b->ids);
-  brim_release(runtime, b->type_ids);
+  brim_encoding_free(&b->tokens);
   brim_release(runtime, b);
 }
 
@@ -90,7 +83,8 @@ static block *take_block(brim_encoder *encoder) {
   if (!b)
     b = brim_alloc_zero(encoder->runtime, sizeof *b);
   if (b) {
-    b->byte_count = b->row_count = b->token_count = b->encoded = 0;
+    b->byte_count = b->row_count = b->encoded = b->tokens.length = 0;
+    b->tokens.runtime = encoder->runtime;
     b->failed = BRIM_OK;
   }
   return b;
@@ -179,24 +173,17 @@ static void interrupt_reader(void *context) {
 
 /* ---- encoding --------------------------------------------------------------------------------------------- */
 
-static int encode_row(brim_encoder *encoder, worker *w, block *b, block_row *row, brim_error *err) {
-  const char *pair = row->pair == NONE ? NULL : b->bytes + row->pair;
+static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, block_row *row, brim_error *err) {
+  const brim_string text = {b->bytes + row->text, row->text_length};
+  const brim_string pair = {row->pair == NONE ? NULL : b->bytes + row->pair, row->pair_length};
+  row->ids = b->tokens.length;
+  row->length = row->lost = 0;
   if (row->damage != NONE)
     return BRIM_OK;
-  BRIM_TRY(brim_tokenizer_encode(encoder->tokenizer, w->scratch, b->bytes + row->text, row->text_length, pair, row->pair_length,
-                                 &encoder->options, &w->encoding, err));
-  size_t length = w->encoding.length, needed = b->token_count + length;
-  size_t room = needed < BLOCK_TOKENS ? BLOCK_TOKENS : needed;
-  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->ids, &b->id_capacity, room, sizeof *b->ids, err));
-  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->type_ids, &b->type_capacity, room, 1, err));
-  if (length) {
-    memcpy(b->ids + b->token_count, w->encoding.ids, length * sizeof *b->ids);
-    memcpy(b->type_ids + b->token_count, w->encoding.type_ids, length);
-  }
-  row->ids = b->token_count;
-  row->length = length;
-  row->lost = w->encoding.lost;
-  b->token_count = needed;
+  BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
+  BRIM_TRY(brim_encode_append(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
+  row->length = b->tokens.length - row->ids;
+  row->lost = b->tokens.lost;
   return BRIM_OK;
 }
 
@@ -207,8 +194,8 @@ static int encode_block(void *context, void *data, int number, brim_error *err) 
   (void)err;
   for (; b->encoded < b->row_count; b->encoded++) {
     block_row *row = &b->rows[b->encoded];
-    brim_error failure = {0};
-    int status = encode_row(encoder, &encoder->workers[number], b, row, &failure);
+    brim_error failure;
+    int status = encode_row(encoder, encoder->scratches[number], b, row, &failure);
     if (status == BRIM_OK)
       continue;
     b->failed = brim_error_at(&b->failure, status, row->file, row->line, row->byte, "%s", failure.message);
@@ -219,16 +206,40 @@ static int encode_block(void *context, void *data, int number, brim_error *err) 
 
 /* ---- the encoder ------------------------------------------------------------------------------------------ */
 
-static int open_encoder(brim_encoder *encoder, brim_error *err) {
+static int make_scratches(brim_encoder *encoder, brim_error *err) {
   int threads = brim_runtime_threads(encoder->runtime);
   BRIM_TRY(brim_encode_options_check(encoder->tokenizer, &encoder->options, false, err));
-  encoder->workers = brim_alloc_array_zero(encoder->runtime, (size_t)threads, sizeof *encoder->workers);
-  if (!encoder->workers)
+  encoder->scratches = brim_alloc_array_zero(encoder->runtime, (size_t)threads, sizeof *encoder->scratches);
+  if (!encoder->scratches)
     return BRIM_NOMEM(err);
-  for (; encoder->worker_count < threads; encoder->worker_count++)
-    BRIM_TRY(brim_scratch_new(encoder->runtime, encoder->tokenizer, &encoder->workers[encoder->worker_count].scratch, err));
-  uint64_t consumed;
-  brim_reader_progress(encoder->reader, &consumed, &encoder->total);
+  for (; encoder->scratch_count < threads; encoder->scratch_count++)
+    BRIM_TRY(brim_scratch_new(encoder->runtime, encoder->tokenizer, &encoder->scratches[encoder->scratch_count], err));
+  return BRIM_OK;
+}
+
+void brim_encoder_rest(brim_encoder *encoder) {
+  brim_ordered_free(encoder->map);
+  spare_block(encoder, encoder->present);
+  while (encoder->spare) {
+    block *b = encoder->spare;
+    encoder->spare = b->next;
+    free_block(encoder->runtime, b);
+  }
+  brim_reader_close(encoder->reader);
+  encoder->map = NULL;
+  encoder->present = NULL;
+  encoder->reader = NULL;
+  encoder->ended = true;
+}
+
+int brim_encoder_restart(brim_encoder *encoder, brim_reader *reader, brim_error *err) {
+  brim_encoder_rest(encoder);
+  int threads = brim_runtime_threads(encoder->runtime);
+  encoder->reader = reader;
+  encoder->at = 0;
+  encoder->read_all = encoder->ended = false;
+  brim_reader_progress(reader, &encoder->consumed, &encoder->total);
+  encoder->consumed = 0;
   return brim_ordered_new(encoder->runtime,
                           &(brim_ordered_options){.threads = threads > 1 ? threads : 0,
                                                   .produce = fill_block,
@@ -247,12 +258,13 @@ int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_toke
     brim_reader_close(reader);
     return BRIM_NOMEM(err);
   }
-  encoder->runtime = runtime;
-  encoder->reader = reader;
-  encoder->tokenizer = tokenizer;
-  encoder->options = *options;
+  *encoder = (brim_encoder){.runtime = runtime, .tokenizer = tokenizer, .options = *options, .reader = reader};
   pthread_mutex_init(&encoder->lock, NULL);
-  int status = open_encoder(encoder, err);
+  int status = make_scratches(encoder, err);
+  if (status == BRIM_OK) {
+    encoder->reader = NULL;
+    status = brim_encoder_restart(encoder, reader, err);
+  }
   if (status != BRIM_OK) {
     brim_encoder_close(encoder);
     return status;
@@ -264,22 +276,12 @@ int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_toke
 void brim_encoder_close(brim_encoder *encoder) {
   if (!encoder)
     return;
-  brim_runtime *runtime = encoder->runtime;
-  brim_ordered_free(encoder->map);
-  spare_block(encoder, encoder->present);
-  while (encoder->spare) {
-    block *b = encoder->spare;
-    encoder->spare = b->next;
-    free_block(runtime, b);
-  }
-  for (int i = 0; i < encoder->worker_count; i++) {
-    brim_scratch_free(encoder->workers[i].scratch);
-    brim_encoding_free(&encoder->workers[i].encoding);
-  }
-  brim_release(runtime, encoder->workers);
-  brim_reader_close(encoder->reader);
+  brim_encoder_rest(encoder);
+  for (int i = 0; i < encoder->scratch_count; i++)
+    brim_scratch_free(encoder->scratches[i]);
+  brim_release(encoder->runtime, encoder->scratches);
   pthread_mutex_destroy(&encoder->lock);
-  brim_release(runtime, encoder);
+  brim_release(encoder->runtime, encoder);
 }
 
 /* Makes `present` a block with a row that was not handed out. */
@@ -312,8 +314,8 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
   BRIM_TRY(find_row(encoder, err));
   const block *b = encoder->present;
   const block_row *row = &b->rows[encoder->at++];
-  *out = (brim_encoded){.ids = b->ids + row->ids,
-                        .type_ids = b->type_ids + row->ids,
+  *out = (brim_encoded){.ids = b->tokens.ids + row->ids,
+                        .type_ids = b->tokens.type_ids + row->ids,
                         .length = row->length,
                         .lost = row->lost,
                         .row = row->row,

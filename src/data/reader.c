@@ -308,7 +308,7 @@ static int next_values(brim_reader *reader, brim_error *err) {
   reader->leave = false;
   while (reader->file < reader->source.count) {
     BRIM_TRY(brim_check_cancel(reader->runtime, err));
-    brim_error failure = {0};
+    brim_error failure;
     size_t file = reader->file;
     int status = next_of_file(reader, &failure);
     if (status == BRIM_E_FORMAT && reader->skip_damaged) {

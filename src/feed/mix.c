@@ -46,8 +46,8 @@ static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim
   tap->pass = pass;
   tap->next_row = place ? place->row : 0;
   tap->pending = tap->read_all = false;
-  brim_encoder_close(tap->encoder);
-  tap->encoder = NULL;
+  if (tap->encoder) /* of an earlier pass */
+    return brim_encoder_restart(tap->encoder, reader, err);
   return brim_encoder_new(p->runtime, reader, p->tokenizer, &o->encode, &tap->encoder, err);
 }
 
@@ -95,10 +95,9 @@ int brim_mix_begin(brim_producer *p, brim_window *w, brim_error *err) {
 }
 
 void brim_mix_end(brim_producer *p) {
-  for (int i = 0; i < p->tap_count; i++) {
-    brim_encoder_close(p->taps[i].encoder);
-    p->taps[i].encoder = NULL;
-  }
+  for (int i = 0; i < p->tap_count; i++)
+    if (p->taps[i].encoder)
+      brim_encoder_rest(p->taps[i].encoder);
   p->begun = false;
 }
 
@@ -149,8 +148,8 @@ void brim_mix_places(brim_producer *p, brim_window *w, brim_mix_place *out) {
     if (!tap->pending)
       continue;
     pass_excluded(tap, w, row->row);
-    out[i].place = (brim_place){
-        .file = row->file_number, .byte = row->byte, .line = row->line, .row = row->row, .file_row = row->file_row};
+    out[i].place =
+        (brim_place){.file = row->file_number, .byte = row->byte, .line = row->line, .row = row->row, .file_row = row->file_row};
   }
 }
 
@@ -171,8 +170,7 @@ int brim_mix_taps(brim_producer *p, brim_error *err) {
   p->tap_count = p->shards->source_count;
   for (int i = 0; i < p->tap_count; i++) {
     size_t first = p->shards->first[i];
-    p->taps[i] = (brim_tap){
-        .first = first, .count = p->shards->first[i + 1] - first, .weight = o->weights ? o->weights[i] : 1};
+    p->taps[i] = (brim_tap){.first = first, .count = p->shards->first[i + 1] - first, .weight = o->weights ? o->weights[i] : 1};
   }
   return BRIM_OK;
 }

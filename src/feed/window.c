@@ -268,8 +268,8 @@ int brim_producer_next(void *context, void **out, brim_error *err) {
 void brim_producer_free(brim_producer *p) {
   if (!p->runtime)
     return;
-  if (p->taps)
-    brim_mix_end(p);
+  for (int i = 0; i < p->tap_count; i++)
+    brim_encoder_close(p->taps[i].encoder);
   brim_release(p->runtime, p->taps);
   brim_dataset_free(p->held);
   brim_label_taker_free(&p->taker);

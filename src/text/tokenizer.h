@@ -10,6 +10,7 @@
 #include "text/added.h"
 #include "text/cache.h"
 #include "text/decoder.h"
+#include "text/encode.h"
 #include "text/model.h"
 #include "text/normalizer.h"
 #include "text/pretokenizer.h"
@@ -117,10 +118,6 @@ int brim_legacy_bpe(brim_runtime *runtime, const brim_tokenizer_file *vocab, con
 /* The whole pipeline for one text of valid UTF-8, step by step; tokens are appended to scratch->exact. */
 int brim_exact_run(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t length,
                    brim_error *err) BRIM_CHECK;
-/* As brim_tokenizer_encode, but the row is appended to *out; a failure adds nothing. No pair: its bytes are NULL. */
-int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
-                       const brim_encode_options *options, brim_encoding *out, brim_error *err) BRIM_CHECK;
-int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
 /* Valid UTF-8 for any bytes: the text itself, or a copy in scratch->clean[which] with U+FFFD for each malformed part. */
 int brim_clean_utf8(brim_scratch *scratch, int which, const char **text, size_t *length, brim_error *err) BRIM_CHECK;
 /* Length of the malformed part at bytes[0]: the beginning of a character that never ends well, or one byte. */

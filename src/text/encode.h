@@ -1,0 +1,13 @@
+/* encode.h: encoding row behind row into the same arrays. */
+#ifndef BRIM_TEXT_ENCODE_H
+#define BRIM_TEXT_ENCODE_H
+#include "brim/text.h"
+
+/* As brim_tokenizer_encode, but the row is appended to *out, whose runtime is set; a failure adds nothing. No pair: its bytes are
+ * NULL. out->lost is of this row. */
+int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                       const brim_encode_options *options, brim_encoding *out, brim_error *err) BRIM_CHECK;
+/* Room for `length` tokens in all. */
+int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
+
+#endif
