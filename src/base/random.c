@@ -32,15 +32,15 @@ uint64_t brim_random_u64(const brim_random *random, uint64_t index) {
 }
 
 /* Lemire, "Fast random integer generation in an interval" (2019): the high half of word * bound, rejecting the few words that
- * would make some results likelier. */
+ * would make some results likelier. Which ones takes a division, but all of them are below the bound, and so very few words are.
+ */
 uint64_t brim_random_below(const brim_random *random, uint64_t index, uint64_t bound) {
-  uint64_t least = (0 - bound) % bound;
   for (uint32_t round = 0;; round++) {
     uint32_t words[4];
     block(random, index, round, words);
     for (int half = 0; half < 4; half += 2) {
       wide product = (wide)join(words + half) * bound;
-      if ((uint64_t)product >= least)
+      if ((uint64_t)product >= bound || (uint64_t)product >= (0 - bound) % bound)
         return (uint64_t)(product >> 64);
     }
   }

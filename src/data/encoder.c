@@ -181,7 +181,7 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, bl
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
-  BRIM_TRY(brim_encode_append(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
+  BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
   row->length = b->tokens.length - row->ids;
   row->lost = b->tokens.lost;
   return BRIM_OK;

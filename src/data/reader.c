@@ -329,18 +329,18 @@ static int next_values(brim_reader *reader, brim_error *err) {
 static int next_selected(brim_reader *reader, brim_error *err) {
   for (;; reader->row++) {
     BRIM_TRY(next_values(reader, err));
-    const char *file = brim_reader_file_name(reader);
     if (reader->damage[0]) {
       if (reader->selection.forget)
         return BRIM_OK;
-      BRIM_TRY(brim_exclusions_add_damaged(&reader->selection.excluded, reader->damage, reader->row, reader->record_line, file,
-                                           err));
+      BRIM_TRY(brim_exclusions_add_damaged(&reader->selection.excluded, reader->damage, reader->row, reader->record_line,
+                                           brim_reader_file_name(reader), err));
       continue;
     }
     int reason = reason_to_exclude(reader);
     if (reason < 0)
       return BRIM_OK;
-    BRIM_TRY(brim_selection_exclude(&reader->selection, reason, reader->row, reader->record_line, file, err));
+    BRIM_TRY(
+        brim_selection_exclude(&reader->selection, reason, reader->row, reader->record_line, brim_reader_file_name(reader), err));
   }
 }
 

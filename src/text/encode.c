@@ -69,12 +69,11 @@ int brim_encode_options_check(const brim_tokenizer *tokenizer, const brim_encode
   return BRIM_OK;
 }
 
-/* The ids of one text. */
-static int tokenize(const brim_tokenizer *t, brim_scratch *s, int which, const char *text, size_t length, brim_error *err) {
+/* The ids of one text of valid UTF-8. */
+static int tokenize(const brim_tokenizer *t, brim_scratch *s, int which, brim_string text, brim_error *err) {
   brim_ids *ids = &s->ids[which];
   ids->count = 0;
-  BRIM_TRY(brim_clean_utf8(s, which, &text, &length, err));
-  return brim_fast_run(t, s, text, length, ids, err);
+  return brim_fast_run(t, s, text.bytes, text.length, ids, err);
 }
 
 int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) {
@@ -122,13 +121,21 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
   return BRIM_OK;
 }
 
+int brim_encode_valid(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                      const brim_encode_options *options, brim_encoding *out, brim_error *err) {
+  BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
+  BRIM_TRY(tokenize(tokenizer, scratch, 0, text, err));
+  if (pair.bytes)
+    BRIM_TRY(tokenize(tokenizer, scratch, 1, pair, err));
+  return assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err);
+}
+
 int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                        const brim_encode_options *options, brim_encoding *out, brim_error *err) {
-  BRIM_TRY(brim_encode_options_check(tokenizer, options, pair.bytes != NULL, err));
-  BRIM_TRY(tokenize(tokenizer, scratch, 0, text.bytes, text.length, err));
+  BRIM_TRY(brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err));
   if (pair.bytes)
-    BRIM_TRY(tokenize(tokenizer, scratch, 1, pair.bytes, pair.length, err));
-  return assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err);
+    BRIM_TRY(brim_clean_utf8(scratch, 1, &pair.bytes, &pair.length, err));
+  return brim_encode_valid(tokenizer, scratch, text, pair, options, out, err);
 }
 
 int brim_tokenizer_encode(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text, size_t text_length,

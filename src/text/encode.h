@@ -7,6 +7,9 @@
  * NULL. out->lost is of this row. */
 int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                        const brim_encode_options *options, brim_encoding *out, brim_error *err) BRIM_CHECK;
+/* The same for texts that are known to be valid UTF-8. */
+int brim_encode_valid(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
+                      const brim_encode_options *options, brim_encoding *out, brim_error *err) BRIM_CHECK;
 /* Room for `length` tokens in all. */
 int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
 
