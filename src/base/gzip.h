@@ -9,7 +9,7 @@ typedef struct brim_gzip brim_gzip;
 
 typedef enum brim_gzip_result {
   BRIM_GZIP_DONE,
-  BRIM_GZIP_ROOM,   /* the text does not fit */
+  BRIM_GZIP_ROOM,   /* the text does not fit (or the data are cut: what is read for want of them is text too) */
   BRIM_GZIP_REFUSED /* damaged, cut, no gzip, or something that only zlib knows */
 } brim_gzip_result;
 
