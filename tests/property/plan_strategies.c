@@ -89,11 +89,8 @@ static bool sequential_is_greedy(const plan_case *c, const uint32_t *rows, const
   return true;
 }
 
-/* Rows by length, longest first, equal lengths in the order of the epoch's shuffle: by insertion. */
-static void slow_sort(const plan_case *c, uint32_t *order) {
-  brim_random ties = brim_random_make(c->options.seed, 3, BRIM_PURPOSE_TIES);
-  if (brim_order_shuffle(runtime, &ties, 0, order, c->rows, NULL))
-    exit(1);
+/* Rows by length, longest first; equal lengths as they were. */
+static void insertion_sort(const plan_case *c, uint32_t *order) {
   for (uint64_t i = 1; i < c->rows; i++) {
     uint32_t row = order[i];
     uint64_t j = i;
@@ -101,6 +98,14 @@ static void slow_sort(const plan_case *c, uint32_t *order) {
       order[j] = order[j - 1];
     order[j] = row;
   }
+}
+
+/* The same, equal lengths in the order of the epoch's shuffle. */
+static void slow_sort(const plan_case *c, uint32_t *order) {
+  brim_random ties = brim_random_make(c->options.seed, 3, BRIM_PURPOSE_TIES);
+  if (brim_order_shuffle(runtime, &ties, 0, order, c->rows, NULL))
+    exit(1);
+  insertion_sort(c, order);
 }
 
 /* McCormick's loop, deleting from a list. */
@@ -142,6 +147,214 @@ static void test_obvious(void) {
   }
   ok(sequential == 0, "sequential with a budget is the greedy cut of the file");
   ok(uniform == 0, "uniform is the tutorial's loop over a list, run for run");
+}
+
+/* ---- sorted and packed, batch for batch ------------------------------------------------------------------- */
+
+/* Batches as a list: rows in order, and where each batch ends. */
+typedef struct batch_list {
+  uint32_t rows[MOST_ROWS], ends[MOST_ROWS];
+  uint64_t count;
+} batch_list;
+
+static uint32_t start_of(const batch_list *list, uint64_t batch) {
+  return batch ? list->ends[batch - 1] : 0;
+}
+
+static brim_random random_for(const plan_case *c, brim_purpose purpose) {
+  return brim_random_make(c->options.seed, 3, purpose);
+}
+
+static void shuffle(const plan_case *c, brim_purpose purpose, uint32_t *out, uint64_t count) {
+  brim_random random = random_for(c, purpose);
+  if (brim_order_shuffle(runtime, &random, 0, out, count, NULL))
+    exit(1);
+}
+
+/* Cuts list->rows from the front, the first batch after `first` rows (0: when it is full); the slots that it takes. */
+static int64_t slow_cut(const plan_case *c, uint64_t first, batch_list *list) {
+  int64_t slots = 0;
+  list->count = 0;
+  for (uint64_t begin = 0, end = 0; begin < c->rows; begin = end) {
+    do
+      end++;
+    while (end < c->rows && !(begin == 0 && end == first) &&
+           slow_slots(c, list->rows + begin, end - begin + 1) <= c->options.max_tokens);
+    slots += slow_slots(c, list->rows + begin, end - begin);
+    list->ends[list->count++] = (uint32_t)end;
+  }
+  return slots;
+}
+
+/* One batch is short, anywhere; where none is, the neighbours at each cut change places at the toss of a coin. */
+static void slow_sorted_by_rows(const plan_case *c, batch_list *list) {
+  brim_random random = random_for(c, BRIM_PURPOSE_CUT);
+  uint64_t size = (uint64_t)c->options.batch_size, rest = c->rows % size;
+  list->count = (c->rows + size - 1) / size;
+  uint64_t at = rest ? brim_random_below(&random, 0, list->count) : list->count;
+  for (uint64_t b = 0, end = 0; b < list->count; b++)
+    list->ends[b] = (uint32_t)(end += b == at ? rest : size);
+  for (uint64_t b = 1; !rest && b < list->count; b++) {
+    uint32_t *cut = list->rows + list->ends[b - 1], row = *cut;
+    if (brim_random_u64(&random, b) & 1) {
+      *cut = cut[-1];
+      cut[-1] = row;
+    }
+  }
+}
+
+static bool has_tie_at_cut(const plan_case *c, const batch_list *list) {
+  for (uint64_t b = 0; b + 1 < list->count; b++)
+    if (c->lengths[list->rows[list->ends[b]]] == c->lengths[list->rows[list->ends[b] - 1]])
+      return true;
+  return false;
+}
+
+/* Of four random first cuts the first that costs nothing; else none if equal lengths meet at a cut; else the cheapest of the
+ * four. */
+static void slow_sorted_by_tokens(const plan_case *c, batch_list *list) {
+  brim_random random = random_for(c, BRIM_PURPOSE_CUT);
+  int64_t slots = slow_cut(c, 0, list), least = 0;
+  uint64_t full = list->ends[0], batches = list->count, fewest = 0, first = 0;
+  if (full < 2 || batches < 2)
+    return;
+  bool tie = has_tie_at_cut(c, list);
+  for (uint64_t i = 0; i < 4; i++) {
+    uint64_t rows = 1 + brim_random_below(&random, i, full - 1);
+    int64_t other = slow_cut(c, rows, list);
+    if (list->count <= batches && other <= slots)
+      return;
+    if (i == 0 || list->count < fewest || (list->count == fewest && other < least)) {
+      first = rows;
+      fewest = list->count;
+      least = other;
+    }
+  }
+  slow_cut(c, tie ? 0 : first, list);
+}
+
+static bool sorted_as_slow(const plan_case *c) {
+  batch_list slow, got;
+  uint32_t which[MOST_ROWS], at = 0;
+  slow_sort(c, slow.rows);
+  if (c->options.batch_size)
+    slow_sorted_by_rows(c, &slow);
+  else
+    slow_sorted_by_tokens(c, &slow);
+  brim_plan *plan = plan_of(c, &c->options, 3);
+  got.count = rows_of(plan, got.rows, got.ends);
+  brim_plan_free(plan);
+  if (got.count != slow.count)
+    return false;
+  shuffle(c, BRIM_PURPOSE_BATCHES, which, slow.count);
+  for (uint64_t b = 0; b < slow.count; b++) {
+    uint32_t from = start_of(&slow, which[b]), size = slow.ends[which[b]] - from;
+    if (memcmp(got.rows + at, slow.rows + from, size * sizeof *got.rows) != 0 || got.ends[b] != (at += size))
+      return false;
+  }
+  return true;
+}
+
+/* Each row into the fullest bin that still holds it, of several the one that was last put into. */
+static uint64_t slow_best_fit(const plan_case *c, const uint32_t *order, uint64_t *bin_of) {
+  int64_t left[MOST_ROWS];
+  uint64_t touched[MOST_ROWS], bins = 0;
+  for (uint64_t i = 0; i < c->rows; i++) {
+    int64_t length = c->lengths[order[i]];
+    uint64_t best = bins;
+    for (uint64_t b = 0; b < bins; b++)
+      if (left[b] >= length && (best == bins || left[b] < left[best] || (left[b] == left[best] && touched[b] > touched[best])))
+        best = b;
+    if (best == bins)
+      left[bins++] = c->options.max_tokens;
+    left[best] -= length;
+    touched[best] = i;
+    bin_of[i] = best;
+  }
+  return bins;
+}
+
+/* In random order or, where that takes more bins than it must and sorting saves one, longest first. */
+static bool slow_pack(const plan_case *c, batch_list *list) {
+  uint32_t order[MOST_ROWS], sorted[MOST_ROWS];
+  uint64_t bin_of[MOST_ROWS], sorted_bin_of[MOST_ROWS], tokens = 0, budget = (uint64_t)c->options.max_tokens, used = 0;
+  for (uint64_t i = 0; i < c->rows; i++)
+    tokens += (uint64_t)c->lengths[i];
+  shuffle(c, BRIM_PURPOSE_SHUFFLE, order, c->rows);
+  memcpy(sorted, order, sizeof sorted);
+  insertion_sort(c, sorted);
+  uint64_t bins = slow_best_fit(c, order, bin_of), decreasing = slow_best_fit(c, sorted, sorted_bin_of);
+  bool mixed = bins <= (tokens + budget - 1) / budget || bins <= decreasing;
+  list->count = mixed ? bins : decreasing;
+  for (uint64_t b = 0; b < list->count; b++) {
+    for (uint64_t i = 0; i < c->rows; i++)
+      if ((mixed ? bin_of : sorted_bin_of)[i] == b)
+        list->rows[used++] = (mixed ? order : sorted)[i];
+    list->ends[b] = (uint32_t)used;
+  }
+  return mixed;
+}
+
+/* The same bins, ranked by cost where rows are mixed and by tokens (fullest first) where not, and the ranks shuffled. */
+static bool packed_as_slow(const plan_case *c, bool *mixed) {
+  batch_list slow, got;
+  uint32_t which[MOST_ROWS];
+  uint64_t batch_of[MOST_ROWS];
+  double rank[MOST_ROWS];
+  *mixed = slow_pack(c, &slow);
+  brim_plan *plan = plan_of(c, &c->options, 3);
+  got.count = rows_of(plan, got.rows, got.ends);
+  shuffle(c, BRIM_PURPOSE_BATCHES, which, got.count);
+  for (uint64_t b = 0; b < got.count; b++) {
+    brim_planned part;
+    brim_plan_part(plan, 0, b, &part);
+    batch_of[part.rows[0]] = b;
+    rank[which[b]] = *mixed ? part.cost : -(double)part.tokens;
+  }
+  brim_plan_free(plan);
+  bool same = got.count == slow.count;
+  for (uint64_t b = 0; same && b < slow.count; b++) {
+    uint64_t other = batch_of[slow.rows[start_of(&slow, b)]];
+    uint32_t from = start_of(&slow, b), size = slow.ends[b] - from;
+    same = other < got.count && got.ends[other] - start_of(&got, other) == size &&
+           memcmp(slow.rows + from, got.rows + start_of(&got, other), size * sizeof *got.rows) == 0 &&
+           (b == 0 || rank[b] >= rank[b - 1]);
+  }
+  return same;
+}
+
+static int32_t longest_of(const plan_case *c) {
+  int32_t longest = 0;
+  for (uint64_t i = 0; i < c->rows; i++)
+    longest = c->lengths[i] > longest ? c->lengths[i] : longest;
+  return longest;
+}
+
+static void test_batch_for_batch(void) {
+  int by_rows = 0, by_tokens = 0, packed = 0, mixtures = 0, decreasing = 0;
+  for (uint64_t number = 0; number < 600; number++) {
+    plan_case c;
+    bool mixed = false;
+    make_case(&c, number);
+    if (c.rows == 0)
+      continue;
+    c.options = (brim_plan_options){.batching = BRIM_SORTED, .batch_size = (int64_t)(1 + number % 20), .seed = number};
+    by_rows += !sorted_as_slow(&c);
+    c.options.batch_size = 0;
+    c.options.max_tokens = 5000 + (int64_t)(number * 7);
+    c.options.padding = number % 3 ? BRIM_PAD_LONGEST : BRIM_PAD_NONE;
+    by_tokens += !sorted_as_slow(&c);
+    c.options.batching = BRIM_PACKED;
+    c.options.padding = BRIM_PAD_NONE;
+    c.options.max_tokens = longest_of(&c) + (int64_t)(number % 300);
+    packed += !packed_as_slow(&c, &mixed);
+    mixtures += mixed;
+    decreasing += !mixed;
+  }
+  ok(by_rows == 0, "sorted by rows is the sorted list cut and shuffled, batch for batch (%d differ)", by_rows);
+  ok(by_tokens == 0, "and by tokens (%d differ)", by_tokens);
+  ok(packed == 0, "packed over the whole set is best fit over a list of bins, batch for batch (%d differ)", packed);
+  ok(mixtures > 50 && decreasing > 20, "in random order (%d) and longest first (%d)", mixtures, decreasing);
 }
 
 /* Sorted: no batch reaches into another's range of lengths, but for the neighbours that change places at a cut. */
@@ -259,6 +472,7 @@ int main(void) {
     return 1;
   test_fresh();
   test_obvious();
+  test_batch_for_batch();
   test_sorted();
   test_packed();
   test_equal();
