@@ -84,7 +84,7 @@
   CLI_OPTION_BATCHING, CLI_OPTION_PADDING, CLI_OPTION_BATCH_SIZE, CLI_OPTION_MAX_TOKENS,                                         \
       INTEGER("accumulate", accumulate, "N", 1, 1e6, .aliases = "gradient-accumulation-steps", .shown = "one a rank",            \
               .help = "with --max-tokens alone: batches of a step; with --batch-size: parts that the step, which keeps its "     \
-                      "rows, is cut into"),                                                                                      \
+                      "rows, is cut into: the batch is not multiplied by it"),                                                   \
       INTEGER("max-rows", max_rows, "N", 1, CLI_MANY, .shown = "no limit", .help = "most rows computed at once"),                \
       INTEGER("read-ahead", read_ahead, "N", 1, CLI_MANY, .aliases = "buffer-size", .shown = "all",                              \
               .help = "bucketed and packed: rows that are looked at together"),                                                  \
