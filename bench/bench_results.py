@@ -61,6 +61,7 @@ def arguments():
     parser.add_argument("--threads", type=int, default=0, help="of brim and of PyTorch; 0: all cores (no result depends on it)")
     parser.add_argument("--seconds", action="store_true", help="also print the seconds of training (on a quiet machine)")
     parser.add_argument("--ratio", action="store_true", help="also measure fixed against ragged on MNLI (on a quiet machine)")
+    parser.add_argument("--curves", action="store_true", help="only compare the losses of all steps without dropout: one seed, no table")
     parser.add_argument("--cached", action="store_true", help="print what there is, compute nothing")
     parser.add_argument("--markdown", type=Path, help="write the table there too")
     return parser.parse_args()
@@ -214,6 +215,43 @@ def markdown(titles, rows):
     return "\n".join(lines + ["| " + " | ".join(map(str, row)) + " |" for row in rows]) + "\n"
 
 
+# ---- the same steps ----------------------------------------------------------------------------------------------------
+
+
+def without_dropout(folder):
+    """Every chance taken from a model: with it gone both programs do the same arithmetic, but for rounding."""
+    path = folder / "config.json"
+    config = json.loads(path.read_text(encoding="utf-8"))
+    config.update({key: 0.0 for key in config if "dropout" in key})
+    path.write_text(json.dumps({**config, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}), encoding="utf-8")
+    return folder
+
+
+def logged_losses(run):
+    lines = map(json.loads, (run / "log.jsonl").read_text(encoding="utf-8").splitlines())
+    return [line["loss"] for line in lines if line["event"] == "step"]
+
+
+def curves(name, task, seed, model, paths):
+    """Losses of all steps, and what the trained models say to the test rows, by both programs without dropout."""
+    with tempfile.TemporaryDirectory(prefix="brim-results-") as folder:
+        scratch = Path(folder)
+        train, test = fold_files(paths[0], scratch, 0) if task.get("folds") else paths
+        start = without_dropout(start_weights(model, train, task, seed, scratch / "start"))
+        brim_json("train", model=start, train=train, output=scratch / "run", **train_options(task, seed))
+        ours, peer = logged_losses(scratch / "run"), Peer(start, task["max_length"])
+        theirs = peer.train(peer.rows(train), planned(start, train, task, seed), task["lr"], seed)
+        apart = [abs(a - b) for a, b in zip(ours, theirs, strict=True)]
+        trained = Peer(scratch / "run", task["max_length"])
+        rows = peer.rows(test)
+        scores = [METRICS[task["metric"]](each.predict(rows), rows.labels) for each in (trained, peer)]
+    return [name, len(apart), f"{ours[0]:.6f}", *(f"{max(apart[:count]):.1e}" for count in (1, 10, 50, 100, len(apart))),
+            f"{statistics.mean(ours[-20:]):.4f}", f"{statistics.mean(theirs[-20:]):.4f}", task["metric"], *(f"{s:.4f}" for s in scores)]
+
+
+CURVE_TITLES = ["task", "steps", "first loss", "apart: 1 step", "10", "50", "100", "all", "brim, last 20", "PyTorch", "metric", "brim", "PyTorch"]
+
+
 # ---- MNLI in the manner of the first document ---------------------------------------------------------------------------
 
 
@@ -273,6 +311,12 @@ def main():
         task = dict(TASKS[name])
         paths = data.prepare(name, task["data"], *scaled(task["rows"], share), shared)
         tasks[name] = (task, model_folder(task["model"], minilm, shared), paths)
+    if options.curves:
+        rows = [curves(name, task, seeds[0], model, paths) for name, (task, model, paths) in tasks.items()]
+        print_table(CURVE_TITLES, rows)
+        if options.markdown:
+            options.markdown.write_text(markdown(CURVE_TITLES, rows), encoding="utf-8")
+        return
     for seed in seeds:
         for name, (task, model, paths) in tasks.items():
             missing = [engine for engine in ENGINES if not known(describe(name, engine, seed, task, paths))]

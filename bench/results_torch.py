@@ -89,11 +89,12 @@ class Peer:
         return batch, labels
 
     def train(self, rows, batches, learning_rate, seed):
-        """One optimizer step a batch: AdamW without decay, clipping at 1, a line from the learning rate to 0."""
+        """One optimizer step a batch: AdamW without decay, clipping at 1, a line from the learning rate to 0. Returns the losses."""
         torch = self.torch
         torch.manual_seed(seed)
         self.model.train()
         optimizer = torch.optim.AdamW(self.model.parameters(), lr=learning_rate, weight_decay=0.0, eps=1e-8)
+        losses = []
         for step, indices in enumerate(batches):
             for group in optimizer.param_groups:
                 group["lr"] = learning_rate * (1 - step / len(batches))
@@ -104,6 +105,8 @@ class Peer:
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             optimizer.step()
             optimizer.zero_grad()
+            losses.append(loss.item())
+        return losses
 
     def predict(self, rows):
         """Values, or classes, in the order of the file."""
