@@ -93,7 +93,7 @@ class Peer:
         torch = self.torch
         torch.manual_seed(seed)
         self.model.train()
-        optimizer = torch.optim.AdamW(self.model.parameters(), lr=learning_rate, weight_decay=0.0, eps=1e-8)
+        optimizer = torch.optim.AdamW(self.model.parameters(), lr=learning_rate, weight_decay=0.0, eps=1e-8, fused=True)
         losses = []
         for step, indices in enumerate(batches):
             for group in optimizer.param_groups:
