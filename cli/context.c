@@ -74,6 +74,7 @@ int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out)
                                .need_label = need_label,
                                .min_chars = values->min_chars,
                                .where = cli->where,
+                               .max_record = values->max_record,
                                .skip_damaged = values->skip_damaged};
   int status = part_where(cli);
   out->where_count = cli->where_count;

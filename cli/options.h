@@ -49,10 +49,10 @@ typedef struct cli_values {
   /* data */
   const char *text_column, *pair_column, *label_column, *format, *quote, *cache;
   bool no_header;
-  int64_t min_chars, records;
+  int64_t min_chars, max_record, records;
   bool skip_damaged;
   cli_list train, eval, test, where, labels;
-  bool stream, repeat;
+  bool stream, repeat, rank_slices;
   cli_list weight;
   int64_t shuffle_window, prefetch;
   const char *shard_format;

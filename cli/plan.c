@@ -21,6 +21,8 @@ static const cli_option options[] = {
     HEADING("Ranks"),
     INTEGER("world-size", world_size, "N", 1, 65536, .fallback = "1", .help = "how many processes share each step"),
     INTEGER("rank", rank, "N", 0, 65535, .shown = "all", .help = "print only this rank's part"),
+    FLAG("rank-slices", rank_slices,
+         .help = "with --stream: each rank reads only a slice of the rows; --batch-size must be a multiple of --world-size"),
     HEADING("Output"),
     FLAG("jsonl", jsonl, .help = "every batch as a JSON line, then a summary; else a short table"),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
@@ -238,6 +240,8 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
   if (v->stream && !data)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream reads DATA: with --lengths there is none");
+  if (v->rank_slices && !v->stream)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--rank-slices is a way to read a stream: give --stream, or leave it out");
   if (data)
     return v->stream ? cli_plan_stream(cli) : plan_data(cli);
   length_list lengths = {0};
@@ -260,7 +264,8 @@ const cli_command cli_plan = {
         "a summary with "
         "the share of padding (1 - tokens/slots), the rows that --drop-last dropped, those that --min-chars and --where "
         "excluded, and a hash over the whole plan. Rows are numbered as in DATA, excluded ones too.\n"
-        "With --stream a row is [file, record], the summary names the files, and what is left out is counted, not listed.",
+        "With --stream a row is [file, record], the summary names the files, and what is left out is counted, not listed. With "
+        "--rank-slices the counts and the hash are of the rank's slice.",
     .options = options,
     .example = "brim plan --lengths lengths.txt --max-length 400 --batching uniform --padding longest --batch-size 16 --jsonl",
     .run = run,

@@ -38,6 +38,8 @@
   INTEGER("min-chars", min_chars, "N", 0, CLI_MANY, .fallback = "0",                                                             \
           .help = "leave out rows whose text has fewer characters, blanks around it not counted"),                               \
       LIST("where", where, "COLUMN=VALUE", .help = "read only rows whose column has that value; all of several must hold"),      \
+      INTEGER("max-record", max_record, "BYTES", 1, CLI_MANY, .shown = "1 GiB",                                                  \
+              .help = "refuse a record that is longer: as a rule a quote before it was never closed"),                           \
       FLAG("skip-damaged", skip_damaged,                                                                                         \
            .help = "leave out rows, and the rest of files, that cannot be read, and say so, instead of stopping")
 

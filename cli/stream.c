@@ -38,6 +38,7 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
                            .labels = request->labels,
                            .plan = *request->plan,
                            .rank = request->rank,
+                           .rank_slices = v->rank_slices,
                            .window = (uint64_t)v->shuffle_window,
                            .first_epoch = request->first_epoch,
                            .epochs = reads_input(request) ? 1 : request->epochs,

@@ -19,6 +19,7 @@ typedef struct brim_feed_options {
   const brim_labels *labels;  /* the mapping that the model has: a feed sees too little at a time to make one */
   brim_plan_options plan;     /* how each window is planned; its world_size and seed count for the feed. rows_for is not allowed */
   int32_t rank;               /* below plan.world_size. Every rank reads all rows and takes its parts */
+  bool rank_slices;           /* each rank encodes only its slice of the rows; see brim_feed_open */
   uint64_t window;            /* rows that are shuffled and planned together; 0: 100,000 */
   uint64_t first_epoch;       /* the number of the first pass */
   uint64_t epochs;            /* passes over the data; 0: without end */
@@ -31,14 +32,14 @@ typedef struct brim_feed_options {
 } brim_feed_options;
 
 /* What happened in an epoch, up to the present batch. Conservation: rows_read = rows_excluded + rows_damaged + rows_yielded +
- * rows_dropped + rows_waiting. Counts are over all ranks. */
+ * rows_dropped + rows_waiting. Counts are over all ranks; with rank_slices of this rank, and the sums over the ranks are exact. */
 typedef struct brim_feed_ledger {
   uint64_t epoch;
   uint64_t rows_read;      /* of the shards, up to the end of the present window */
   uint64_t rows_excluded;  /* by min_chars and where */
   uint64_t rows_damaged;   /* with source.skip_damaged; one for the rest of a file too. See brim_feed_damage */
   uint64_t rows_yielded;
-  uint64_t rows_dropped;   /* by drop_last, at the end of the epoch */
+  uint64_t rows_dropped;   /* by drop_last or BRIM_TAIL_DROP, at the end of the epoch */
   uint64_t rows_waiting;   /* read, for later batches of the epoch */
   uint64_t rows_truncated, tokens_lost; /* of the rows read */
   uint64_t tokens, slots, batches, steps; /* yielded */
@@ -49,7 +50,18 @@ typedef struct brim_feed_ledger {
  * BRIM_SEQUENTIAL. The source of a row is drawn by (seed, epoch, row's number in the epoch). Standard input ("-") and pipes can be
  * read once: epochs is 1 then, and there is no restore. Rows are taken `window` at a time, and the plan options compose each window anew; what fills
  * no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An epoch never shares a batch
- * with another. A damaged shard is an error with file and byte, in its turn, unless source.skip_damaged passes over it. */
+ * with another. A damaged shard is an error with file and byte, in its turn, unless source.skip_damaged passes over it.
+ *
+ * With rank_slices the rows that are left of each source, in the order of its files in that epoch, are cut into world_size runs whose
+ * sizes differ by a row at most, and a rank has one of them: it opens the files of its run alone, passes over what lies before it in
+ * the first of them, and shuffles and plans `window` rows of its own at a time. For that, open counts the rows of all files: one pass
+ * that tokenizes nothing, in which what is wrong with a file is found too. A step has batch_size / world_size rows of every rank, so
+ * batch_size must be given and be a multiple of world_size; each rank cuts its share into parts by itself, so ranks may take
+ * different numbers of parts, but they take the same number of steps, and know it from the counts. An epoch of n rows has
+ * ceil(n / batch_size) steps: only the last is short, and in it a rank may have an empty batch; no row is repeated. With drop_last or
+ * BRIM_TAIL_DROP it has floor(n / batch_size), and each rank's ledger counts what it left out, together fewer than batch_size rows.
+ * batch->step_rows and batch->places are those of the whole step, as without slices. Pipes cannot be sliced; with `repeat` each
+ * source needs a row for every rank. */
 typedef struct brim_feed brim_feed;
 BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                             const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;
@@ -65,7 +77,7 @@ BRIM_API int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) 
 /* The share of the present epoch that was handed out, between 0 and 1, by bytes of its files; a compressed file counts when it is
  * read to its end. The same wherever the run was interrupted. */
 BRIM_API double brim_feed_share(const brim_feed *feed);
-/* The most that a batch of any rank can take: slots, rows, and tokens of a row with its padding. Without max_length in the options
+/* The most that a batch of any rank can take (with rank_slices, of its share of a step): slots, rows, and tokens of a row with its padding. Without max_length in the options
  * a row has no bound: all are 0. */
 BRIM_API void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width);
 /* As the feed has them: what was left open is filled in. */
@@ -76,8 +88,10 @@ BRIM_API const brim_feed_options *brim_feed_how(const brim_feed *feed);
 BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) BRIM_CHECK;
 /* Goes to a saved place: the next batch is the one behind it. The window is read and encoded again, what came before it is passed
  * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves the
- * feed as it was. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step, where batch_size or `accumulate` is
- * given. After any other failure the feed can only be closed. */
+ * feed as it was: other files, or the same from other paths in another order, by their number or the first that differs; other
+ * weights as other options. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step, where
+ * batch_size or `accumulate` is given. With rank_slices neither rank nor world_size may. After any other failure the feed can only be
+ * closed. */
 BRIM_API int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) BRIM_CHECK;
 
 /* Of the epoch of the present batch. */

@@ -491,20 +491,20 @@ class Stream:
     Shards come in an order shuffled by (seed, epoch), rows are shuffled and planned ``window`` at a time, and ``prefetch`` windows are
     prepared ahead by a thread. epochs None is training: it never ends, and ``iter()`` goes on where the last one stopped. A number of
     epochs is validation: each ``iter()`` begins anew, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
-    shares; repeat lets a source that ends begin anew (endless). ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. The other options are those of ``Batches``.
+    shares; repeat lets a source that ends begin anew (endless). rank_slices: each rank reads only a slice of the rows, all take equally many
+    steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to there. The other options are those of ``Batches``.
     """
 
     def __init__(self, files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, need_label: bool | None = None,
                  max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
-                 text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, format: str = "auto",
+                 rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, format: str = "auto",
                  header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
                  repeat: bool = False, skip_damaged: bool = False, runtime=None, **plan):
         self._runtime = runtime or _runtime.default()
         self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
         self._files = _paths(files)
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
-                         "window": window, "prefetch": prefetch, "rank": rank, "text_column": text_column,
+                         "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
                          "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "seed": 42, **plan}
         self._weights = None if weights is None else [float(w) for w in weights]

@@ -33,6 +33,7 @@ static int restore_work(void *context, brim_error *error) {
 
 static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels, brim_feed_options *out) {
   static const core_field fields[] = {CORE_FIELD(brim_feed_options, rank, CORE_I32),
+                                      CORE_FIELD(brim_feed_options, rank_slices, CORE_BOOL),
                                       CORE_FIELD(brim_feed_options, window, CORE_U64),
                                       CORE_FIELD(brim_feed_options, first_epoch, CORE_U64),
                                       CORE_FIELD(brim_feed_options, epochs, CORE_U64),

@@ -160,6 +160,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
     return BRIM_NOMEM(err);
   reader->runtime = reader->source.runtime = reader->split.runtime = runtime;
   reader->raw = raw;
+  reader->left = UINT64_MAX;
   brim_text_init(&reader->header, runtime);
   brim_text_init(&reader->list, runtime);
   pthread_mutex_init(&reader->lock, NULL);
@@ -345,6 +346,8 @@ static int next_selected(brim_reader *reader, brim_error *err) {
 }
 
 static int next_record(brim_reader *reader, brim_record *record, brim_error *err) {
+  if (reader->left == 0)
+    return BRIM_END;
   BRIM_TRY(next_selected(reader, err));
   if (reader->damage[0])
     *record = (brim_record){.text = "", .damage = reader->damage};
@@ -356,6 +359,7 @@ static int next_record(brim_reader *reader, brim_record *record, brim_error *err
   record->line = reader->record_line;
   record->byte = reader->record_byte;
   record->file = brim_reader_file_name(reader);
+  reader->left -= !record->damage;
   reader->row++;
   return BRIM_OK;
 }
@@ -421,6 +425,10 @@ const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *
 
 void brim_reader_forget_excluded(brim_reader *reader) {
   reader->selection.forget = true;
+}
+
+void brim_reader_end_after(brim_reader *reader, uint64_t records) {
+  reader->left = records;
 }
 
 void brim_reader_tell(const brim_reader *reader, brim_place *place) {

@@ -75,6 +75,7 @@ struct brim_reader {
   bool cut;    /* the stream failed, with `cut_by`; what comes before that is still read */
   brim_error cut_by;
   char damage[1200]; /* of the present record; "": none */
+  uint64_t left; /* records to give before the end */
   bool leave;        /* the rest of the file is left out */
 
   /* What formats keep. */
@@ -105,6 +106,8 @@ int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length
 /* From now on excluded rows are counted (their numbers are missing) but not listed, and damaged ones come as records: for endless
  * reading in bounded memory. */
 void brim_reader_forget_excluded(brim_reader *reader);
+/* The end comes behind so many more records, damaged ones not counted. */
+void brim_reader_end_after(brim_reader *reader, uint64_t records);
 /* From any thread: a call that waits for a pipe fails with BRIM_E_CANCELLED, as do all later ones. */
 void brim_reader_interrupt(brim_reader *reader);
 

@@ -23,6 +23,13 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE, "a feed with labels needs their mapping beforehand: give labels");
   if (o->repeat && o->epochs)
     return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
+  if (o->rank_slices && o->plan.batch_size == 0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "rank_slices with max_tokens alone: how many steps it makes of a slice, the other ranks cannot know. Give "
+                          "batch_size too");
+  if (o->rank_slices && o->plan.batch_size % world)
+    return brim_error_set(err, BRIM_E_USAGE, "rank_slices: a batch_size of %lld does not fall evenly on %d ranks: give a multiple of %d",
+                          (long long)o->plan.batch_size, (int)world, (int)world);
   if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
     return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
   return BRIM_OK;
@@ -36,14 +43,38 @@ static int check_sources(const brim_feed *feed, brim_error *err) {
   if (feed->shards.once && o->epochs != 1)
     return brim_error_set(err, BRIM_E_USAGE,
                           "standard input and pipes can be read only once: ask for one epoch, or write the data to a file first");
+  if (feed->shards.once && o->rank_slices)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "standard input and pipes cannot be read in slices: leave out rank_slices, or write the data to a file first");
+  return BRIM_OK;
+}
+
+/* How windows are planned: with slices each rank plans its own share of every step, by itself. */
+static int choose_plan(brim_feed *feed, brim_error *err) {
+  const brim_feed_options *o = &feed->options;
+  feed->own = o->plan;
+  feed->own_rank = o->rank;
+  if (!o->rank_slices)
+    return BRIM_OK;
+  BRIM_TRY(brim_slices_find(feed->runtime, &feed->shards, o, &feed->slices, err));
+  int64_t world = feed->slices.world;
+  feed->own.batch_size = (int64_t)feed->slices.share;
+  feed->own.accumulate = (o->plan.accumulate + world - 1) / world;
+  feed->own.world_size = 1;
+  feed->own_rank = 0;
   return BRIM_OK;
 }
 
 /* Takes the beginning. */
 static int start(brim_feed *feed, const brim_tokenizer *tokenizer, brim_beginning *beginning, brim_error *err) {
   brim_producer *p = &feed->producer;
-  *p = (brim_producer){
-      .runtime = feed->runtime, .tokenizer = tokenizer, .options = &feed->options, .shards = &feed->shards, .next = *beginning};
+  *p = (brim_producer){.runtime = feed->runtime,
+                       .tokenizer = tokenizer,
+                       .options = &feed->options,
+                       .plan = &feed->own,
+                       .shards = &feed->shards,
+                       .slices = &feed->slices,
+                       .next = *beginning};
   *beginning = (brim_beginning){0};
   BRIM_TRY(brim_producer_start(p, err));
   BRIM_TRY(brim_beginning_copy(feed->runtime, &p->next, &feed->begun, err));
@@ -110,6 +141,7 @@ static int open_feed(brim_feed *feed, const char *const *paths, int path_count, 
     feed->options.weights = feed->weights;
   }
   BRIM_TRY(check_sources(feed, err));
+  BRIM_TRY(choose_plan(feed, err));
   BRIM_TRY(brim_state_configuration(feed, tokenizer, err));
   BRIM_TRY(start(feed, tokenizer, &none, err));
   return begin_producing(feed, err);
@@ -140,6 +172,7 @@ void brim_feed_close(brim_feed *feed) {
   brim_runtime *runtime = feed->runtime;
   stop(feed);
   brim_beginning_free(runtime, &feed->begun);
+  brim_slices_free(runtime, &feed->slices);
   brim_shards_free(runtime, &feed->shards);
   brim_batch_free(&feed->batch);
   brim_release(runtime, feed->ids);
@@ -150,6 +183,18 @@ void brim_feed_close(brim_feed *feed) {
 
 static uint64_t world_of(const brim_feed *feed) {
   return feed->options.plan.world_size > 1 ? (uint64_t)feed->options.plan.world_size : 1;
+}
+
+/* The parts of a window are those of its plan, or one without rows. */
+static uint64_t parts_of(const brim_window *w) {
+  return brim_plan_parts(w->plan) + w->idle;
+}
+
+static void get_part(const brim_window *w, int32_t rank, uint64_t index, brim_planned *out) {
+  if (w->idle)
+    *out = (brim_planned){.rank = rank};
+  else
+    brim_plan_part(w->plan, rank, index, out);
 }
 
 static uint64_t mix(uint64_t hash, uint64_t word) {
@@ -187,6 +232,7 @@ static void enter_window(brim_feed *feed, brim_window *w) {
   feed->ledger.rows_damaged += w->damaged;
   feed->ledger.rows_truncated += w->truncated;
   feed->ledger.tokens_lost += w->lost;
+  feed->ledger.rows_dropped += w->surplus;
   if (w->last)
     feed->ledger.rows_dropped += plan.dropped;
   count_waiting(&feed->ledger);
@@ -206,12 +252,13 @@ static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err)
 
 /* The step that begins with part `first` goes into the ledger, whole. */
 static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
-  const brim_plan *plan = feed->window->plan;
+  const brim_window *w = feed->window;
+  uint64_t world = feed->slices.world ? 1 : world_of(feed);
   brim_planned head, part;
-  brim_plan_part(plan, 0, first, &head);
-  for (uint64_t i = first; i < brim_plan_parts(plan); i++) {
-    for (uint64_t r = 0; r < world_of(feed); r++) {
-      brim_plan_part(plan, (int32_t)r, i, &part);
+  get_part(w, 0, first, &head);
+  for (uint64_t i = first; i < parts_of(w); i++) {
+    for (uint64_t r = 0; r < world; r++) {
+      get_part(w, (int32_t)r, i, &part);
       if (part.step != head.step)
         break;
       BRIM_TRY(note_part(feed, &part, err));
@@ -262,11 +309,11 @@ static int next_window(brim_feed *feed, brim_error *err) {
 /* Finds the part to hand out and notes its step when that begins. Passes over the step that waits for the next window. */
 static int next_part(brim_feed *feed, brim_planned *part, brim_error *err) {
   for (;;) {
-    if (!feed->window || feed->part == brim_plan_parts(feed->window->plan)) {
+    if (!feed->window || feed->part == parts_of(feed->window)) {
       BRIM_TRY(next_window(feed, err));
       continue;
     }
-    brim_plan_part(feed->window->plan, feed->options.rank, feed->part, part);
+    get_part(feed->window, feed->own_rank, feed->part, part);
     if (part->step == feed->window->skipped) {
       feed->part++;
       continue;
@@ -279,6 +326,17 @@ static int next_part(brim_feed *feed, brim_planned *part, brim_error *err) {
   }
 }
 
+/* A rank that planned its share of a step alone puts it behind those of the ranks before. */
+static void place_in_step(brim_feed *feed) {
+  uint64_t before, all;
+  if (feed->slices.world == 0)
+    return;
+  brim_slices_step(&feed->slices, feed->batch.step, &before, &all);
+  feed->batch.step_rows = (uint32_t)all;
+  for (int32_t i = 0; i < feed->batch.count; i++)
+    feed->batch.places[i] += (uint32_t)before;
+}
+
 static int next_batch(brim_feed *feed, brim_error *err) {
   brim_planned part;
   BRIM_TRY(next_part(feed, &part, err));
@@ -286,6 +344,7 @@ static int next_batch(brim_feed *feed, brim_error *err) {
   feed->batch.step = feed->ledger.steps - 1;
   for (int32_t i = 0; i < feed->batch.count; i++)
     feed->batch.rows[i] = feed->window->places[feed->batch.rows[i]].row;
+  place_in_step(feed);
   return BRIM_OK;
 }
 
@@ -311,8 +370,8 @@ static bool has_parts(brim_feed *feed) {
   brim_planned part;
   if (!feed->window)
     return false;
-  for (; feed->part < brim_plan_parts(feed->window->plan); feed->part++) {
-    brim_plan_part(feed->window->plan, 0, feed->part, &part);
+  for (; feed->part < parts_of(feed->window); feed->part++) {
+    get_part(feed->window, 0, feed->part, &part);
     if (part.step != feed->window->skipped)
       return true;
   }
@@ -342,12 +401,12 @@ double brim_feed_share(const brim_feed *feed) {
   const brim_window *w = feed->window;
   if (!w)
     return 0;
-  uint64_t steps = brim_plan_steps(w->plan) - (w->skipped != UINT64_MAX);
+  uint64_t steps = brim_plan_steps(w->plan) + w->idle - (w->skipped != UINT64_MAX);
   return steps ? w->from + (w->to - w->from) * ((double)feed->step / (double)steps) : w->to;
 }
 
 void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width) {
-  const brim_plan_options *p = &feed->options.plan;
+  const brim_plan_options *p = &feed->own;
   int64_t longest = feed->options.encode.max_length, multiple = p->pad_to_multiple_of > 1 ? p->pad_to_multiple_of : 1;
   if (p->max_length && (longest == 0 || p->max_length < longest))
     longest = p->max_length;
@@ -383,11 +442,11 @@ const brim_feed_options *brim_feed_how(const brim_feed *feed) {
 static uint64_t parts_of_open_step(const brim_feed *feed) {
   brim_planned part, behind;
   uint64_t done = 0;
-  if (!feed->window || feed->part == 0 || feed->part == brim_plan_parts(feed->window->plan))
+  if (!feed->window || feed->part == 0 || feed->part == parts_of(feed->window))
     return 0;
-  brim_plan_part(feed->window->plan, 0, feed->part, &behind);
+  get_part(feed->window, 0, feed->part, &behind);
   for (uint64_t i = feed->part; i-- > 0; done++) {
-    brim_plan_part(feed->window->plan, 0, i, &part);
+    get_part(feed->window, 0, i, &part);
     if (part.step != behind.step)
       break;
   }
@@ -412,14 +471,14 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
     return BRIM_OK;
   BRIM_TRY(next_window(feed, err));
   while (feed->step < place->step) {
-    int status = feed->part < brim_plan_parts(feed->window->plan) ? next_part(feed, &part, err) : BRIM_END;
+    int status = feed->part < parts_of(feed->window) ? next_part(feed, &part, err) : BRIM_END;
     if (status != BRIM_OK)
       return status != BRIM_END ? status : brim_error_set(err, BRIM_E_MISMATCH, "the window of the state has fewer steps now");
   }
   /* The rest of the last step that is done, then the parts of the one that is not. */
-  uint64_t parts = brim_plan_parts(feed->window->plan);
+  uint64_t parts = parts_of(feed->window);
   while (feed->part < parts) {
-    brim_plan_part(feed->window->plan, 0, feed->part, &part);
+    get_part(feed->window, 0, feed->part, &part);
     uint64_t number = part.step - (feed->window->skipped < part.step);
     if (part.step != feed->window->skipped && number >= place->step)
       break;

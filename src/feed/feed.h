@@ -25,6 +25,7 @@ typedef struct brim_waiting {
 typedef struct brim_mix_place {
   brim_place place; /* in the pass's order of its files */
   uint64_t pass;    /* with repeat; else the epoch */
+  uint64_t rows;    /* of the slice that the pass has given; 0 without slices */
 } brim_mix_place;
 
 /* What a window begins with. */
@@ -50,6 +51,8 @@ typedef struct brim_window {
   bool last;                                /* of its epoch */
   brim_exclusions damage;                   /* its damaged rows, the first of them */
   uint64_t read, excluded, damaged, truncated, lost; /* rows and tokens that this window added */
+  uint64_t surplus;                         /* rows of the slice that no step can take */
+  bool idle;                                /* no rows: an empty step, while other ranks have one */
   double from, to;                          /* the share of the epoch that lies before it, and before the next */
 } brim_window;
 
@@ -74,9 +77,43 @@ void brim_shards_free(brim_runtime *runtime, brim_shards *shards);
 /* The bytes that lie before a place in the files order[0, count). */
 double brim_shards_before(const brim_shards *shards, const uint32_t *order, size_t count, const brim_place *place);
 
+/* How many rows each rank has, where ranks read slices. */
+typedef struct brim_slices {
+  int32_t world, rank;              /* world 0: all ranks read all rows */
+  uint64_t *kept;                   /* [files] rows that are neither excluded nor damaged */
+  uint64_t rows[BRIM_FEED_SOURCES]; /* of each source, over all ranks */
+  uint64_t all, take;               /* rows of an epoch: over all ranks; those of this rank that its steps may have */
+  uint64_t share;                   /* rows of a step that are a rank's */
+  uint64_t steps;                   /* of an epoch, on every rank */
+  bool drop, fill;                  /* how an epoch ends: all rows of the last step are there, or it may be short */
+} brim_slices;
+
+/* This rank's run of rows in the files of a source, in the order of a pass. */
+typedef struct brim_slice {
+  size_t first, end; /* its files: [first, end) in that order */
+  uint64_t skip;     /* rows of the first file that are an earlier rank's */
+  uint64_t rows;
+  bool to_end;       /* reads its last file to the end, for what is excluded there */
+} brim_slice;
+
+/* Counts the rows of all files. *out must be freed whatever comes back. */
+int brim_slices_find(brim_runtime *runtime, const brim_shards *shards, const brim_feed_options *options, brim_slices *out,
+                     brim_error *err) BRIM_CHECK;
+void brim_slices_free(brim_runtime *runtime, brim_slices *slices);
+/* Rows of an epoch that a rank reads. */
+uint64_t brim_slices_rows(const brim_slices *slices, int32_t rank);
+/* `order`: the numbers of the source's `count` files in a pass's order. */
+void brim_slices_cut(const brim_slices *slices, int source, const uint32_t *order, size_t count, brim_slice *out);
+/* The rows of a step of an epoch: on earlier ranks, and on all. */
+void brim_slices_step(const brim_slices *slices, uint64_t step, uint64_t *before, uint64_t *all);
+/* This rank's last step is empty. */
+bool brim_slices_idle(const brim_slices *slices);
+
 /* One source of rows. */
 typedef struct brim_tap {
   size_t first, count; /* its files, in brim_shards and in the producer's order */
+  brim_slice slice;    /* without slices: all of them */
+  uint64_t rows;       /* of the slice that the pass has given */
   double weight;
   brim_encoder *encoder;
   uint64_t pass;
@@ -91,7 +128,9 @@ typedef struct brim_producer {
   brim_runtime *runtime;
   const brim_tokenizer *tokenizer;
   const brim_feed_options *options;
+  const brim_plan_options *plan; /* how a window is planned: with slices, for this rank alone */
   const brim_shards *shards;
+  const brim_slices *slices;
   brim_beginning next; /* of the window to make */
   brim_dataset *held;  /* the rows of next.waiting, in their order */
 
@@ -126,6 +165,8 @@ brim_tap *brim_mix_choose(brim_producer *producer);
 int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, brim_error *err) BRIM_CHECK;
 /* Where the next window begins. */
 void brim_mix_places(brim_producer *producer, brim_window *window, brim_mix_place *out);
+/* The rows of its slices that the epoch has given; 0 without slices. */
+uint64_t brim_mix_rows(const brim_producer *producer);
 /* The share of the epoch that lies before these places. */
 double brim_mix_share(const brim_producer *producer, const brim_mix_place *places);
 
@@ -134,6 +175,9 @@ struct brim_feed {
   brim_feed_options options;
   double weights[BRIM_FEED_SOURCES]; /* backs options.weights */
   brim_shards shards;
+  brim_slices slices;
+  brim_plan_options own; /* backs producer.plan */
+  int32_t own_rank;      /* in it */
   uint64_t configuration;
   int64_t least; /* tokens of the shortest row there can be */
   brim_producer producer;

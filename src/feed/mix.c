@@ -15,40 +15,89 @@
 /* ---- passes ----------------------------------------------------------------------------------------------- */
 
 static int open_files(brim_producer *p, const brim_tap *tap, brim_reader **out, brim_error *err) {
-  const char **paths = brim_alloc_array(p->runtime, tap->count, sizeof *paths);
+  size_t count = tap->slice.end - tap->slice.first;
+  const char **paths = brim_alloc_array(p->runtime, count, sizeof *paths);
   if (!paths)
     return BRIM_NOMEM(err);
-  for (size_t i = 0; i < tap->count; i++)
-    paths[i] = p->shards->paths[p->order[tap->first + i]];
-  int status = brim_reader_open(p->runtime, paths, (int)tap->count, &p->options->source, out, err);
+  for (size_t i = 0; i < count; i++)
+    paths[i] = p->shards->paths[p->order[tap->first + tap->slice.first + i]];
+  int status = brim_reader_open(p->runtime, paths, (int)count, &p->options->source, out, err);
   brim_release(p->runtime, paths);
   return status;
 }
 
-/* Opens the files of a pass in its order. `place` NULL: at their beginning. */
-static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim_place *place, brim_error *err) {
+static int order_files(brim_producer *p, const brim_tap *tap, uint64_t pass, brim_error *err) {
   const brim_feed_options *o = p->options;
   brim_random random = brim_random_make(o->plan.seed, pass, BRIM_PURPOSE_SHARDS);
-  brim_reader *reader = NULL;
   if (o->plan.batching == BRIM_SEQUENTIAL)
     brim_order_identity(p->order + tap->first, tap->count);
   else
     BRIM_TRY(brim_order_shuffle(p->runtime, &random, tap->first, p->order + tap->first, tap->count, err));
   for (size_t i = 0; i < tap->count; i++)
     p->order[tap->first + i] += (uint32_t)tap->first;
+  return BRIM_OK;
+}
+
+static int changed(const brim_producer *p, const brim_tap *tap, brim_error *err) {
+  return brim_error_at(err, BRIM_E_MISMATCH, p->shards->paths[p->order[tap->first + tap->slice.first]], 0, -1,
+                       "from here on there are other rows than when they were counted: a file has changed");
+}
+
+/* Passes over the rows of earlier ranks, which nobody encodes here. */
+static int pass_rows(const brim_producer *p, const brim_tap *tap, brim_reader *reader, brim_error *err) {
+  brim_record record;
+  for (uint64_t left = tap->slice.skip; left > 0; left -= !record.damage) {
+    if (atomic_load(&p->interrupted))
+      return brim_error_cancelled(err);
+    int status = brim_reader_next(reader, &record, err);
+    if (status != BRIM_OK)
+      return status == BRIM_END ? changed(p, tap, err) : status;
+  }
+  return BRIM_OK;
+}
+
+/* Brings the reader to the pass's first row, or to a place in it. */
+static int go_to_place(const brim_producer *p, brim_tap *tap, brim_reader *reader, const brim_mix_place *at, brim_error *err) {
+  brim_place place = {0};
+  brim_reader_forget_excluded(reader);
+  if (at) {
+    place = at->place;
+    place.file -= (int64_t)tap->slice.first;
+    BRIM_TRY(brim_reader_seek(reader, &place, err));
+  } else {
+    BRIM_TRY(pass_rows(p, tap, reader, err));
+    brim_reader_tell(reader, &place);
+  }
+  tap->next_row = place.row;
+  if (p->slices->world && !tap->slice.to_end)
+    brim_reader_end_after(reader, tap->slice.rows - tap->rows);
+  return BRIM_OK;
+}
+
+/* Opens the files of a pass in its order. `at` NULL: at their beginning. */
+static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim_mix_place *at, brim_error *err) {
+  brim_reader *reader = NULL;
+  BRIM_TRY(order_files(p, tap, pass, err));
+  tap->slice = (brim_slice){.end = tap->count};
+  if (p->slices->world)
+    brim_slices_cut(p->slices, (int)(tap - p->taps), p->order + tap->first, tap->count, &tap->slice);
+  tap->pass = pass;
+  tap->rows = at ? at->rows : 0;
+  tap->next_row = at ? at->place.row : 0;
+  tap->pending = false;
+  /* Of a slice that is used up there may be no file left to open. */
+  tap->read_all = p->slices->world && (tap->slice.first == tap->slice.end || (at && at->place.file == (int64_t)tap->count));
+  if (tap->read_all)
+    return BRIM_OK;
   BRIM_TRY(open_files(p, tap, &reader, err));
-  int status = place ? brim_reader_seek(reader, place, err) : BRIM_OK;
+  int status = go_to_place(p, tap, reader, at, err);
   if (status != BRIM_OK) {
     brim_reader_close(reader);
     return status;
   }
-  brim_reader_forget_excluded(reader);
-  tap->pass = pass;
-  tap->next_row = place ? place->row : 0;
-  tap->pending = tap->read_all = false;
   if (tap->encoder) /* of an earlier pass */
     return brim_encoder_restart(tap->encoder, reader, err);
-  return brim_encoder_new(p->runtime, reader, p->tokenizer, &o->encode, &tap->encoder, err);
+  return brim_encoder_new(p->runtime, reader, p->tokenizer, &p->options->encode, &tap->encoder, err);
 }
 
 /* The rows up to number `end` were passed over. */
@@ -68,6 +117,8 @@ static int look(brim_producer *p, brim_tap *tap, brim_window *w, brim_error *err
     if (status != BRIM_END)
       return status;
     pass_excluded(tap, w, brim_encoder_rows(tap->encoder));
+    if (p->slices->world && tap->rows != tap->slice.rows)
+      return changed(p, tap, err);
     tap->read_all = !p->options->repeat;
     if (tap->read_all)
       break;
@@ -87,7 +138,7 @@ int brim_mix_begin(brim_producer *p, brim_window *w, brim_error *err) {
     const brim_mix_place *at = &p->next.places[i];
     uint64_t pass = p->options->repeat ? at->pass : p->next.epoch;
     tap->given = p->next.window > 0; /* a pass that is gone on with may have given its rows before */
-    BRIM_TRY(begin_pass(p, tap, pass, p->next.window > 0 ? &at->place : NULL, err));
+    BRIM_TRY(begin_pass(p, tap, pass, p->next.window > 0 ? at : NULL, err));
     BRIM_TRY(look(p, tap, w, err));
   }
   p->begun = true;
@@ -117,7 +168,8 @@ brim_tap *brim_mix_choose(brim_producer *p) {
   if (live < 2)
     return chosen;
   brim_random random = brim_random_make(p->options->plan.seed, p->next.epoch, BRIM_PURPOSE_MIX);
-  double u = (double)(brim_random_u64(&random, p->taken) >> 11) * 0x1p-53 * all;
+  uint64_t number = p->slices->world ? p->taken * (uint64_t)p->slices->world + (uint64_t)p->slices->rank : p->taken;
+  double u = (double)(brim_random_u64(&random, number) >> 11) * 0x1p-53 * all;
   for (int i = 0; i < p->tap_count; i++) {
     brim_tap *tap = &p->taps[i];
     if (!tap->pending)
@@ -135,6 +187,7 @@ int brim_mix_taken(brim_producer *p, brim_tap *tap, brim_window *w, brim_error *
   tap->next_row++;
   tap->pending = false;
   tap->given = true;
+  tap->rows += p->slices->world && !tap->row.damage;
   p->taken++;
   return look(p, tap, w, err);
 }
@@ -144,17 +197,37 @@ void brim_mix_places(brim_producer *p, brim_window *w, brim_mix_place *out) {
   for (int i = 0; i < p->tap_count; i++) {
     brim_tap *tap = &p->taps[i];
     const brim_encoded *row = &tap->row;
-    out[i] = (brim_mix_place){.pass = tap->pass, .place = {.file = (int64_t)tap->count, .row = tap->next_row}};
+    out[i] = (brim_mix_place){.pass = tap->pass, .rows = tap->rows, .place = {.file = (int64_t)tap->count, .row = tap->next_row}};
     if (!tap->pending)
       continue;
     pass_excluded(tap, w, row->row);
-    out[i].place =
-        (brim_place){.file = row->file_number, .byte = row->byte, .line = row->line, .row = row->row, .file_row = row->file_row};
+    out[i].place = (brim_place){.file = (int64_t)tap->slice.first + row->file_number,
+                                .byte = row->byte,
+                                .line = row->line,
+                                .row = row->row,
+                                .file_row = row->file_row};
   }
+}
+
+uint64_t brim_mix_rows(const brim_producer *p) {
+  uint64_t rows = 0;
+  for (int i = 0; i < p->tap_count; i++)
+    rows += p->taps[i].rows;
+  return rows;
+}
+
+/* With slices by rows, which are counted; else by bytes. */
+static double slice_share(const brim_producer *p, const brim_mix_place *places) {
+  uint64_t rows = 0, all = brim_slices_rows(p->slices, p->slices->rank);
+  for (int i = 0; i < p->tap_count; i++)
+    rows += places[i].rows;
+  return p->options->repeat ? 0 : all > 0 ? (double)rows / (double)all : 1;
 }
 
 double brim_mix_share(const brim_producer *p, const brim_mix_place *places) {
   double before = 0;
+  if (p->slices->world)
+    return slice_share(p, places);
   for (int i = 0; i < p->tap_count; i++)
     before += brim_shards_before(p->shards, p->order + p->taps[i].first, p->taps[i].count, &places[i].place);
   return p->options->repeat ? 0 : p->shards->bytes > 0 ? before / p->shards->bytes : 1;

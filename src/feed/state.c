@@ -31,6 +31,8 @@ int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, b
   brim_text_init(&text, feed->runtime);
   brim_describe_encoding(&text, tokenizer, &o->encode);
   brim_text_printf(&text, "window %llu repeat %d ", (unsigned long long)o->window, o->repeat);
+  if (o->rank_slices)
+    brim_text_string(&text, "rank slices ");
   for (int i = 0; o->weights && i < feed->shards.source_count; i++) {
     brim_text_printf(&text, "source of %zu weight ", feed->shards.first[i + 1] - feed->shards.first[i]);
     brim_text_json_number(&text, o->weights[i]);
@@ -80,6 +82,11 @@ int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_t
     brim_text_printf(out, "%s[%lld,%lld,%lld,%llu,%llu,%llu]", i ? "," : "", (long long)at->file, (long long)at->byte,
                      (long long)at->line, (unsigned long long)at->row, (unsigned long long)at->file_row,
                      (unsigned long long)b->places[i].pass);
+  }
+  if (feed->slices.world) {
+    brim_text_printf(out, "],\"rank\":%d,\"given\":[", (int)feed->slices.rank);
+    for (int i = 0; i < feed->shards.source_count; i++)
+      brim_text_printf(out, "%s%llu", i ? "," : "", (unsigned long long)b->places[i].rows);
   }
   brim_text_string(out, "],\"waiting\":[");
   for (size_t i = 0; i < b->waiting_count; i++)
@@ -180,6 +187,31 @@ static int read_places(const brim_feed *feed, const brim_json_value *array, brim
   return BRIM_OK;
 }
 
+/* The rows that each source of a slice has given. */
+static int read_given(const brim_feed *feed, const brim_json_value *array, brim_beginning *b, brim_error *err) {
+  int64_t rows[BRIM_FEED_SOURCES];
+  if (!read_numbers(array, rows, (uint32_t)feed->shards.source_count))
+    return malformed(err);
+  for (int i = 0; i < feed->shards.source_count; i++) {
+    b->places[i].rows = (uint64_t)rows[i];
+    if (b->places[i].rows > feed->slices.rows[i])
+      return malformed(err);
+  }
+  return BRIM_OK;
+}
+
+/* A slice is that of a rank among so many, and no other's. */
+static int compare_slice(const brim_feed *feed, const brim_json_value *root, uint64_t world, brim_error *err) {
+  uint64_t rank;
+  if (!read_count(root, "rank", &rank))
+    return malformed(err);
+  if (world == (uint64_t)feed->slices.world && rank == (uint64_t)feed->slices.rank)
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "the state is of the slice of rank %llu of %llu, not of rank %d of %d: with rank_slices neither can change",
+                        (unsigned long long)rank, (unsigned long long)world, (int)feed->slices.rank, (int)feed->slices.world);
+}
+
 static int read_beginning(const brim_feed *feed, const brim_json_value *root, brim_beginning *b, brim_error *err) {
   int64_t numbers[COUNTS];
   uint64_t *counts[COUNTS];
@@ -188,6 +220,8 @@ static int read_beginning(const brim_feed *feed, const brim_json_value *root, br
       !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
     return malformed(err);
   BRIM_TRY(read_places(feed, brim_json_get(root, "places"), b, err));
+  if (feed->slices.world)
+    BRIM_TRY(read_given(feed, brim_json_get(root, "given"), b, err));
   b->ledger.epoch = b->epoch;
   list_counts(&b->ledger, counts);
   for (int i = 0; i < COUNTS; i++)
@@ -213,6 +247,8 @@ static int read_state(const brim_feed *feed, const brim_json_value *root, brim_f
   if (!read_count(root, "step", &place->step) || !read_count(root, "part", &place->part) ||
       !read_count(root, "world_size", &place->world))
     return malformed(err);
+  if (feed->slices.world)
+    return compare_slice(feed, root, place->world, err);
   if (place->part && place->world != world)
     return brim_error_set(err, BRIM_E_MISMATCH,
                           "the state stands inside a step of %llu ranks: another world_size can begin only between two steps",

@@ -76,7 +76,7 @@ static int add_damaged(brim_window *w, const brim_encoded *row, const brim_waiti
 
 /* A row that is over the budget by itself: the plan would refuse it too, but knows neither file nor line. */
 static int check_budget(const brim_producer *p, const brim_encoded *row, brim_error *err) {
-  const brim_plan_options *o = &p->options->plan;
+  const brim_plan_options *o = p->plan;
   int64_t slots = (int64_t)row->length, multiple = o->padding != BRIM_PAD_NONE && o->pad_to_multiple_of > 1 ? o->pad_to_multiple_of : 1;
   if (!o->max_tokens || o->oversize != BRIM_OVERSIZE_ERROR)
     return BRIM_OK;
@@ -96,12 +96,15 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
   brim_sample sample;
   if (row->file_row >> BRIM_FEED_RECORD_BITS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
-  const brim_waiting place = {.row = (uint64_t)p->order[tap->first + (size_t)row->file_number] << BRIM_FEED_RECORD_BITS |
-                                     row->file_row,
-                              .byte = row->byte,
-                              .line = row->line};
+  uint64_t file = p->order[tap->first + tap->slice.first + (size_t)row->file_number];
+  const brim_waiting place = {
+      .row = file << BRIM_FEED_RECORD_BITS | row->file_row, .byte = row->byte, .line = row->line};
   if (row->damage)
     return add_damaged(w, row, &place, err);
+  if (p->slices->drop && brim_mix_rows(p) == p->slices->take) {
+    w->surplus++;
+    return BRIM_OK;
+  }
   BRIM_TRY(check_budget(p, row, err));
   BRIM_TRY(brim_producer_sample(p, row, place.row, &sample, err));
   BRIM_TRY(add_place(p, w, &place, err));
@@ -113,15 +116,18 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
 
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_tap *tap;
+  uint64_t fresh;
   BRIM_TRY(add_held(p, w, err));
-  for (uint64_t fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh++) {
+  for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh++) {
     if (atomic_load(&p->interrupted))
       return brim_error_cancelled(err);
     BRIM_TRY(add_row(p, w, tap, err));
     BRIM_TRY(brim_mix_taken(p, tap, w, err));
   }
-  w->last = !tap;
-  if (w->rows->rows == 0 && w->last && p->next.window == 0)
+  /* With slices, what fills no step on this rank is a window of its own: the short step is then the last on every rank. */
+  w->last = !tap && (!p->slices->fill || fresh == 0);
+  w->idle = w->last && brim_slices_idle(p->slices);
+  if (p->slices->world == 0 && w->rows->rows == 0 && w->last && p->next.window == 0)
     return brim_error_at(err, BRIM_E_FORMAT, p->shards->paths[0], 0, -1,
                          w->excluded || w->damaged ? "no rows are left" : "there are no rows");
   return BRIM_OK;
@@ -158,9 +164,10 @@ static uint64_t step_to_skip(const brim_plan_options *how, const brim_plan *plan
 
 /* Each window has random numbers of its own. Only the last one of an epoch may end short: what others drop waits. */
 static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
-  brim_plan_options how = p->options->plan;
+  const brim_slices *s = p->slices;
+  brim_plan_options how = *p->plan;
   brim_random random = brim_random_make(how.seed, p->next.epoch, BRIM_PURPOSE_WINDOW);
-  how.seed = brim_random_u64(&random, p->next.window);
+  how.seed = brim_random_u64(&random, s->world ? p->next.window * (uint64_t)s->world + (uint64_t)s->rank : p->next.window);
   how.drop_last |= !w->last;
   BRIM_TRY(brim_plan_new(p->runtime, w->rows->lengths, w->rows->rows, &how, p->next.epoch, &w->plan, err));
   w->skipped = w->last ? UINT64_MAX : step_to_skip(&how, w->plan);
@@ -173,7 +180,7 @@ static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
 static void mark_waiting(const brim_producer *p, const brim_window *w, bool *waits) {
   brim_ledger ledger;
   brim_plan_ledger(w->plan, &ledger);
-  uint64_t world = p->options->plan.world_size > 1 ? (uint64_t)p->options->plan.world_size : 1;
+  uint64_t world = p->plan->world_size > 1 ? (uint64_t)p->plan->world_size : 1;
   for (uint64_t i = 0; i < ledger.dropped; i++)
     waits[ledger.drops[i].row] = true;
   for (uint64_t i = 0; w->skipped != UINT64_MAX && i < brim_plan_parts(w->plan); i++) {

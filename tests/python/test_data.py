@@ -366,6 +366,20 @@ class Streams(unittest.TestCase):
         with self.assertRaises(ValueError):
             brim.data.stream([self.shards, other], TOKENIZER, weights=[1], max_length=16)
 
+    def test_slices(self):
+        seen, steps = [], set()
+        for rank in range(3):
+            s = self.open(epochs=1, batch_size=9, world_size=3, rank=rank, rank_slices=True)
+            for _, rows, _ in self.keys(s, -1):
+                seen += rows
+            steps.add(s.ledger()["steps"])
+            state = s.state_dict()
+        self.assertEqual(len(set(seen)), 96)
+        self.assertEqual(len(seen), 96)
+        self.assertEqual(steps, {11})
+        with self.assertRaisesRegex(brim.errors.MismatchError, "the slice of rank 2 of 3"):
+            self.open(epochs=1, batch_size=9, rank_slices=True).load_state_dict(state)
+
     def test_facts(self):
         s = self.open(epochs=1)
         self.keys(s, 3)

@@ -16,7 +16,7 @@ static void tsv(void) {
   ok_string(data_read_text("a.csv", "text,label\n\"a,b\"\n", &unquoted), "0 2 11 [\"a] - [b\"]\n", "csv without quotes");
   brim_source_options limit = {.max_record = 10};
   ok_string(data_read_text("a.tsv", "text\n01234567890123456789\n", &limit),
-            "!5 a.tsv: line 2, byte 5: a record of more than 10 bytes begins here\n", "tsv: max_record");
+            "!5 a.tsv: line 2, byte 5: a record of more than 10 bytes begins here: raise max_record if that is right\n", "tsv: max_record");
   brim_source_options headless = {.no_header = true, .text_column = "3", .label_column = "1", .need_label = true};
   ok_string(data_read_text("a.tsv", "gj04\t1\t\tThe sailors rode.\ngj04\t0\t*\tThe weights.\n", &headless),
             "0 1 0 [The sailors rode.] - [1]\n1 2 26 [The weights.] - [0]\n", "tsv: by number");
