@@ -177,6 +177,57 @@ static void dropout_is_fresh(void) {
 
 /* ---- whole runs --------------------------------------------------------------------------------------------- */
 
+static bool many_labels; /* rows have several labels, not one */
+
+/* The same texts and a new head; a row's labels are two of three, or none. */
+static void give_many_labels(case_job *job) {
+  static const char *const names[] = {"a", "b", "c"};
+  brim_labels labels;
+  brim_error err = {0};
+  brim_dataset **sets[] = {&job->train, &job->eval};
+  brim_model_free(job->model);
+  int status = brim_labels_make(job->runtime, BRIM_TASK_MULTI_LABEL, names, 3, &labels, &err);
+  const brim_model_options options = {.labels = &labels, .seed = 1};
+  if (!status)
+    status = brim_model_load(job->runtime, model_folder, &options, &job->model, &err);
+  for (int i = 0; !status && i < 2; i++) {
+    const uint64_t rows = brim_dataset_rows(*sets[i]);
+    brim_sample *samples = calloc(rows, sizeof *samples);
+    float(*values)[3] = calloc(rows, sizeof *values);
+    for (uint64_t r = 0; r < rows; r++) {
+      brim_dataset_sample(*sets[i], r, &samples[r]);
+      for (int k = 0; k < 3; k++)
+        values[r][k] = samples[r].label != (float)k && r % 5 > 0;
+      samples[r].labels = values[r], samples[r].label_width = 3;
+    }
+    brim_dataset *given;
+    status = brim_dataset_from_samples(job->runtime, samples, rows, &labels, &given, &err);
+    brim_dataset_free(*sets[i]);
+    *sets[i] = given;
+    free(samples), free(values);
+  }
+  if (status) {
+    printf("Bail out! %s\n", err.message);
+    exit(99);
+  }
+  brim_labels_free(&labels);
+}
+
+static case_job open_job(int threads) {
+  case_job job = case_open(model_folder, threads);
+  if (many_labels)
+    give_many_labels(&job);
+  return job;
+}
+
+/* The gradient of a run's one step, which its first moments are a tenth of. */
+static float *first_moments(const case_job *job) {
+  size_t bytes = (size_t)brim_model_flat_size(job->model) * sizeof(float);
+  float *copy = malloc(bytes);
+  memcpy(copy, brim_model_moment1(job->model), bytes);
+  return copy;
+}
+
 static float *trained(const brim_train_options *options, int threads, brim_train_result *result) {
   case_job job = case_open(model_folder, threads);
   brim_error err = {0};
@@ -269,7 +320,7 @@ typedef struct rank_run {
   brim_train_options options;
   brim_train_result result;
   brim_error err;
-  float *weights;
+  float *weights, *moments;
   int status;
   int64_t cancel_at; /* rank 1 cancels in this step; 0: never */
 } rank_run;
@@ -288,7 +339,7 @@ static int cancel_in_step(void *context, const brim_event *event) {
 
 static void *run_rank(void *context) {
   rank_run *run = context;
-  case_job job = case_open(model_folder, 1);
+  case_job job = open_job(1);
   rank_cancel cancel = {job.runtime, run->cancel_at};
   run->options.group = (brim_group){.rank = run->member.rank,
                                     .world_size = run->member.meeting->world,
@@ -299,6 +350,7 @@ static void *run_rank(void *context) {
     run->options.event = cancel_in_step, run->options.event_context = &cancel;
   run->status = case_train(&job, &run->options, &run->result, &run->err);
   run->weights = case_weights(&job);
+  run->moments = first_moments(&job);
   case_close(&job);
   return NULL;
 }
@@ -318,7 +370,7 @@ static void run_ranks(int32_t world, const brim_train_options *options, int64_t 
 
 static void free_ranks(int32_t world, rank_run runs[MOST_RANKS]) {
   for (int32_t r = 0; r < world; r++)
-    free(runs[r].weights);
+    free(runs[r].weights), free(runs[r].moments);
 }
 
 /* The first step's update has the gradient in it: with plain values of beta and one step, moment1 would do; weights do as well.
@@ -348,6 +400,47 @@ static void ranks(int32_t world) {
   ok_near(runs[0].result.best_metric, one.best_metric, 1e-4, "and evaluate what one does");
   free_ranks(world, runs);
   free(alone);
+}
+
+/* One step of seven rows, shared by some ranks or taken by one: the divisor of its loss is that of all of them. */
+static void ranks_loss(int32_t world, const char *weights, double smoothing, const char *what) {
+  rank_run runs[MOST_RANKS];
+  brim_train_options options = case_options(NULL);
+  brim_train_result one;
+  brim_error err = {0};
+  options.plan.batch_size = 7;
+  options.max_steps = 1;
+  options.clip = 0;
+  options.best_metric = "loss";
+  options.class_weights = weights, options.label_smoothing = smoothing;
+  case_job job = open_job(2);
+  int status = case_train(&job, &options, &one, &err);
+  float *moments = first_moments(&job);
+  run_ranks(world, &options, 0, runs);
+  bool fine = status == BRIM_OK;
+  for (int32_t r = 0; r < world; r++)
+    fine = fine && runs[r].status == BRIM_OK && runs[r].result.rows == 7;
+  if (!ok(fine, "%s, %d ranks: a step of 7 rows", what, (int)world))
+    printf("# %s %s\n", err.message, runs[0].err.message);
+  double apart = worst_tensor(job.model, runs[0].moments, moments);
+  ok(apart < 1e-5 && fabs(runs[0].result.loss - one.loss) < 1e-6 * one.loss,
+     "%s, %d ranks: the gradient and the loss of one (%.1e apart; %.7f, %.7f)", what, (int)world, apart, runs[0].result.loss,
+     one.loss);
+  free_ranks(world, runs);
+  free(moments);
+  case_close(&job);
+}
+
+static void ranks_losses(void) {
+  for (int32_t world = 2; world <= 4; world++) {
+    ranks_loss(world, NULL, 0, "cross entropy");
+    ranks_loss(world, "0=0.25,2=4", 0, "class weights");
+    ranks_loss(world, "0=0.25,2=4", 0.2, "class weights and smoothing");
+    many_labels = true;
+    ranks_loss(world, NULL, 0, "many labels");
+    ranks_loss(world, "balanced", 0, "many labels, balanced");
+    many_labels = false;
+  }
 }
 
 /* One rank is cancelled: all stop behind the same step, and one process goes on from there. */
@@ -422,6 +515,7 @@ int main(void) {
   runs();
   ranks(2);
   ranks(4);
+  ranks_losses();
   ranks_resume();
   no_padding_computed();
   return tap_done();
