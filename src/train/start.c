@@ -168,10 +168,15 @@ static int start_place(brim_trainer *t, brim_error *err) {
   return o->output && o->resume ? start_resume(t, err) : BRIM_OK;
 }
 
+/* The divisor of a step of classification is the sum of its rows' weights, which a stream does not know when the step begins;
+ * that of many labels is their number. */
 static int start_class_weights(brim_trainer *t, brim_error *err) {
-  if (t->options.class_weights && t->supply.feed)
+  const char *text = t->options.class_weights;
+  const bool many = brim_model_task(t->model) == BRIM_TASK_MULTI_LABEL;
+  if (text && t->supply.feed && (!many || strcmp(text, "balanced") == 0))
     return brim_error_set(err, BRIM_E_USAGE,
-                          "class_weights need the rows in memory, this run streams them: leave one of the two out");
+                          "class_weights %s the rows in memory, this run streams them: leave one of the two out%s",
+                          many ? "\"balanced\" need" : "need", many ? ", or name the weights" : "");
   if (!t->options.class_weights)
     return BRIM_OK;
   BRIM_TRY(brim_class_weights_make(t->runtime, t->model, t->supply.dataset, t->options.class_weights, &t->class_weights, err));
