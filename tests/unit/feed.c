@@ -80,9 +80,10 @@ static void places(void) {
   o.plan.oversize = BRIM_OVERSIZE_ERROR, o.encode.max_length = 8;
   ok_string(outcome(path, &o, NULL), "end", "or was cut");
   o = plain, o.encode.no_special_tokens = true;
-  ok_string(outcome(scratch_write("blank.txt", "ab\n\nc\n"), &o, NULL),
-            "!5 blank.txt: line 2, byte 3: the text gives no token: leave such rows out (min_chars 1), or add the special tokens\n",
-            "a row without tokens");
+  ok_string(
+      outcome(scratch_write("blank.txt", "ab\n\nc\n"), &o, NULL),
+      "!5 blank.txt: line 2, byte 3: the text gives no token: leave such rows out (min_chars 1), or add the special tokens\n",
+      "a row without tokens");
   if (brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 2, &labels, &err) != BRIM_OK)
     exit(99);
   o = plain, o.source.need_label = true, o.labels = &labels;
@@ -176,6 +177,44 @@ static void damaged_states(void) {
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------- */
+
+/* The ledger of each of two epochs over path, and the rows with more than `limit` tokens in all batches. */
+static uint64_t count_epochs(const char *path, int32_t max_length, int32_t limit, brim_feed_ledger ledgers[2]) {
+  brim_feed_options o = plain;
+  brim_feed *feed;
+  const brim_batch *batch;
+  uint64_t longer = 0;
+  o.epochs = 2;
+  o.encode.max_length = max_length;
+  if (brim_feed_open(data_runtime, &path, 1, tokenizer, &o, &feed, NULL) != BRIM_OK)
+    exit(1);
+  while (brim_feed_next(feed, &batch, NULL) == BRIM_OK) {
+    brim_feed_ledger l;
+    brim_feed_tell(feed, &l);
+    for (int32_t i = 0; i < batch->count; i++)
+      longer += batch->offsets[i + 1] - batch->offsets[i] > limit;
+    if (l.epoch == 0)
+      ledgers[0] = l;
+  }
+  if (!brim_feed_finished(feed, &ledgers[1]))
+    exit(1);
+  brim_feed_close(feed);
+  return longer;
+}
+
+/* Rows that are cut, and the tokens that they lose, against the same rows uncut. */
+static void cut_rows(void) {
+  brim_feed_ledger whole[2], cut[2];
+  write_gz("cut.txt.gz", 0, 57);
+  const char *path = scratch_file("cut.txt.gz");
+  uint64_t longer = count_epochs(path, 0, 9, whole);
+  ok(longer > 0 && count_epochs(path, 9, 9, cut) == 0, "no row is longer than the maximum");
+  bool right = true;
+  for (int i = 0; i < 2; i++)
+    right &= whole[i].rows_truncated == 0 && whole[i].tokens_lost == 0 && cut[i].rows_read == 57 &&
+             cut[i].rows_truncated == longer / 2 && cut[i].tokens_lost == whole[i].tokens - cut[i].tokens;
+  ok(right, "each epoch counts the rows that are cut and the tokens that they lose");
+}
 
 static atomic_llong held, most;
 
@@ -295,6 +334,7 @@ int main(void) {
   damaged();
   mismatches();
   damaged_states();
+  cut_rows();
   memory();
   memory_is_flat();
   brim_tokenizer_free(tokenizer);
