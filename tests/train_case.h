@@ -90,15 +90,15 @@ __attribute__((unused)) static const char *case_model_folder(const char *name) {
   static char folder[512];
   const char *roots[] = {getenv("BRIM_SOURCE"), tap_shared()}, *inside[] = {"tests/golden/models", "golden/models"};
   for (int i = 0; i < 2; i++) {
-    char source[1024];
     size_t length;
     if (!roots[i])
       continue;
-    snprintf(source, sizeof source, "%s/%s/%s", roots[i], inside[i], name);
+    const char *source = case_path(case_path(roots[i], inside[i]), name);
     char *config = case_read(case_path(source, "config.json"), NULL);
     char *weights = case_read(case_path(source, "model.safetensors"), &length);
     if (config && weights) {
-      snprintf(folder, sizeof folder, "%s/%s", scratch_folder(), name);
+      if (snprintf(folder, sizeof folder, "%s/%s", scratch_folder(), name) >= (int)sizeof folder)
+        abort();
       if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         exit(99);
       case_replace(config, "\"attention_probs_dropout_prob\": 0.0", "\"attention_probs_dropout_prob\": 0.3");

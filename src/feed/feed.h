@@ -106,7 +106,7 @@ uint64_t brim_slices_rows(const brim_slices *slices, int32_t rank);
 void brim_slices_cut(const brim_slices *slices, int source, const uint32_t *order, size_t count, brim_slice *out);
 /* The rows of a step of an epoch: on earlier ranks, and on all. */
 void brim_slices_step(const brim_slices *slices, uint64_t step, uint64_t *before, uint64_t *all);
-/* This rank's last step is empty. */
+/* This rank's last step is empty. False without slices. */
 bool brim_slices_idle(const brim_slices *slices);
 
 /* One source of rows. */

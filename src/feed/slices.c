@@ -1,8 +1,8 @@
 /* slices.c: which rows of an epoch are a rank's, where each rank reads only its own.
  *
- * The rows of a source that are left (neither excluded nor damaged) stand one behind another in the order of its files, and are cut
- * into as many runs as there are ranks: fewer files than ranks and files without rows need no rule of their own. Every rank counts
- * the rows of all files when it opens, so each knows the runs of all others, and with them their steps: nobody asks. */
+ * The rows of a source that are left (neither excluded nor damaged) stand one behind another in the order of its files, and are
+ * cut into as many runs as there are ranks: fewer files than ranks and files without rows need no rule of their own. Every rank
+ * counts the rows of all files when it opens, so each knows the runs of all others, and with them their steps: nobody asks. */
 #include "feed/feed.h"
 
 #include "base/memory.h"
@@ -90,7 +90,8 @@ static uint64_t rows_before(const brim_slices *s, int source, int32_t rank) {
   return before;
 }
 
-/* Passes over files, in a pass's order, up to the one that holds row number `end` - 1; *before: the rows in front of that file. */
+/* Passes over files, in a pass's order, up to the one that holds row number `end` - 1; *before: the rows in front of that file.
+ */
 static size_t file_of(const brim_slices *s, const uint32_t *order, uint64_t end, uint64_t *before) {
   size_t file = 0;
   for (*before = 0; *before + s->kept[order[file]] < end; file++)
@@ -141,6 +142,8 @@ void brim_slices_step(const brim_slices *s, uint64_t step, uint64_t *before, uin
 }
 
 bool brim_slices_idle(const brim_slices *s) {
+  if (!s->fill)
+    return false;
   uint64_t rows = brim_slices_rows(s, s->rank);
-  return s->fill && rows % s->share == 0 && rows / s->share < s->steps;
+  return rows % s->share == 0 && rows / s->share < s->steps;
 }

@@ -21,15 +21,26 @@ static void make_files(void) {
   }
 }
 
-static int read_twice(brim_runtime *runtime, const brim_tokenizer *tokenizer, const brim_labels *labels, int prefetch,
+typedef struct way {
+  int prefetch;
+  bool slices;
+} way;
+
+static int read_twice(brim_runtime *runtime, const brim_tokenizer *tokenizer, const brim_labels *labels, const way *w,
                       brim_error *err) {
   const char *path = scratch_file("shards");
-  const brim_feed_options options = {.source = {.need_label = true, .skip_damaged = true},
-                                     .labels = labels,
-                                     .plan = {.batching = BRIM_BUCKETED, .max_tokens = 40, .read_ahead = 6},
-                                     .window = 10,
-                                     .epochs = 1,
-                                     .prefetch = prefetch};
+  brim_feed_options options = {.source = {.need_label = true, .skip_damaged = true},
+                               .labels = labels,
+                               .plan = {.batching = BRIM_BUCKETED, .max_tokens = 40, .read_ahead = 6},
+                               .window = 10,
+                               .epochs = 1,
+                               .prefetch = w->prefetch};
+  if (w->slices) {
+    options.rank_slices = true;
+    options.plan.world_size = 2;
+    options.plan.batch_size = 4;
+    options.rank = 1;
+  }
   const brim_batch *batch;
   brim_feed *feed;
   brim_text state;
@@ -49,7 +60,6 @@ static int read_twice(brim_runtime *runtime, const brim_tokenizer *tokenizer, co
   return status == BRIM_END ? BRIM_OK : status;
 }
 
-/* context: windows prepared ahead. */
 static int work(brim_runtime *runtime, void *context, brim_error *err) {
   static const char *const names[] = {"neg", "pos"};
   brim_labels labels;
@@ -58,7 +68,7 @@ static int work(brim_runtime *runtime, void *context, brim_error *err) {
   if (status == BRIM_OK)
     status = brim_tokenizer_load(runtime, scratch_file("vocab.txt"), &tokenizer, err);
   if (status == BRIM_OK)
-    status = read_twice(runtime, tokenizer, &labels, *(const int *)context, err);
+    status = read_twice(runtime, tokenizer, &labels, context, err);
   brim_tokenizer_free(tokenizer);
   brim_labels_free(&labels);
   return status;
@@ -69,7 +79,8 @@ int main(void) {
   make_files();
   brim_tokenizer_free(data_tokenizer());
   brim_runtime_free(data_runtime);
-  fault_check("a feed", 1, work, NULL, &(int){0});
-  fault_check("a feed with a thread ahead", 2, work, NULL, &(int){1});
+  fault_check("a feed", 1, work, NULL, &(way){0});
+  fault_check("a feed with a thread ahead", 2, work, NULL, &(way){.prefetch = 1});
+  fault_check("a slice of a feed", 1, work, NULL, &(way){.slices = true});
   return tap_done();
 }

@@ -1,4 +1,5 @@
-/* Ranks that each read a slice: equal steps without asking, every row on one rank, the ledgers add up, and each goes on anywhere. */
+/* Ranks that each read a slice: equal steps without asking, every row on one rank, the ledgers add up, and each goes on anywhere.
+ */
 #include "brim/feed.h"
 
 #include <zlib.h>
@@ -50,7 +51,8 @@ static void write_data(data *d) {
     gzFile gz = gzopen(scratch_file(name), "wb");
     gzputs(gz, "text\n");
     for (int r = 0; r < d->rows[f]; r++)
-      gzprintf(gz, "%.*s%s\n", excluded(d, f, r) ? 1 : 2 + (f * 5 + r * r) % 17, "thequickbrownfoxjumps", broken(d, f, r) ? "\xff" : "");
+      gzprintf(gz, "%.*s%s\n", excluded(d, f, r) ? 1 : 2 + (f * 5 + r * r) % 17, "thequickbrownfoxjumps",
+               broken(d, f, r) ? "\xff" : "");
     gzclose(gz);
   }
   for (int i = 0; i < d->path_count; i++)
@@ -80,7 +82,9 @@ typedef struct way {
 static const way ways[] = {
     {"random", {.batching = BRIM_RANDOM, .batch_size = 4, .seed = 3}, 11},
     {"sorted, a row a rank", {.batching = BRIM_SORTED, .batch_size = 1, .seed = 4}, 9},
-    {"bucketed, in parts", {.batching = BRIM_BUCKETED, .padding = BRIM_PAD_LONGEST, .batch_size = 6, .max_tokens = 60, .seed = 5, .read_ahead = 20}, 1000},
+    {"bucketed, in parts",
+     {.batching = BRIM_BUCKETED, .padding = BRIM_PAD_LONGEST, .batch_size = 6, .max_tokens = 60, .seed = 5, .read_ahead = 20},
+     1000},
     {"packed", {.batching = BRIM_PACKED, .batch_size = 5, .max_tokens = 45, .accumulate = 2, .seed = 6}, 16},
     {"uniform, dropping", {.batching = BRIM_UNIFORM, .batch_size = 3, .drop_last = true, .seed = 7}, 13},
     {"sequential", {.batching = BRIM_SEQUENTIAL, .batch_size = 3}, 7},
@@ -219,13 +223,13 @@ static void all_ranks(const data *d, const way *w, int world) {
         whole &= t.places[e][s][p] == (p < due);
     }
     int dropped = w->plan.drop_last ? rows - (int)steps * batch : 0;
-    counted &= t.steps[e] == steps && given == rows - dropped && t.yielded[e] == (uint64_t)given && t.dropped[e] == (uint64_t)dropped &&
-               t.excluded[e] == (uint64_t)left_out && t.damaged[e] == (uint64_t)damaged &&
+    counted &= t.steps[e] == steps && given == rows - dropped && t.yielded[e] == (uint64_t)given &&
+               t.dropped[e] == (uint64_t)dropped && t.excluded[e] == (uint64_t)left_out && t.damaged[e] == (uint64_t)damaged &&
                t.read[e] == (uint64_t)(rows + left_out + damaged);
   }
   ok(once && whole && counted && t.same && t.balanced,
-     "%s, %s, %d ranks: %d equal steps (%d), every row once (%d), places of a step (%d), ledgers (%d, %d)", d->name, w->name, world,
-     (int)steps, t.same, once, whole, counted, t.balanced);
+     "%s, %s, %d ranks: %d equal steps (%d), every row once (%d), places of a step (%d), ledgers (%d, %d)", d->name, w->name,
+     world, (int)steps, t.same, once, whole, counted, t.balanced);
   if (w->plan.batching == BRIM_SEQUENTIAL && d->path_count == 1)
     ok(in_file_order(d, &t), "%s, %d ranks: the runs stand one behind another", d->name, world);
 }
@@ -275,8 +279,8 @@ static void resumes(const data *d, const way *w, int world, int rank, bool repea
     must(brim_feed_save(f.feed, &state, &err), &err);
     close_feed(&f);
   }
-  ok(good == count + !repeat && state.length < 4000, "%s, %s%s, rank %d of %d: opened anew for each of %d batches", d->name, w->name,
-     repeat ? ", repeating" : "", rank, world, count);
+  ok(good == count + !repeat && state.length < 4000, "%s, %s%s, rank %d of %d: opened anew for each of %d batches", d->name,
+     w->name, repeat ? ", repeating" : "", rank, world, count);
   brim_text_free(&state);
 }
 
