@@ -86,7 +86,8 @@ static void events(void) {
   ok(strstr(log, "\"given\":{\"name\":\"a test\"}") && strstr(log, "\"batching\":\"random\"") &&
          strstr(log, "\"total_steps\":12"),
      "the first line tells the options");
-  ok(strstr(log, "\"name\":\"dev\",\"averaged\":false,\"rows\":30,") && strstr(log, "\"accuracy\":"), "evaluations name their set");
+  ok(strstr(log, "\"name\":\"dev\",\"averaged\":false,\"rows\":30,") && strstr(log, "\"accuracy\":"),
+     "evaluations name their set");
   free(log);
   case_close(&job);
 }
@@ -400,6 +401,11 @@ static void predictions(void) {
   ok_int(brim_predict(job.runtime, job.model, job.train, &options, one, &err), BRIM_OK, "row by row");
   ok_int(brim_predict(job.runtime, job.model, job.train, NULL, other, &err), BRIM_OK, "sorted, 32 at once");
   ok(case_distance(one, other, 44 * 3) < 1e-6, "the order of the input is restored");
+  for (int batching = BRIM_RANDOM; batching <= BRIM_PACKED; batching++) {
+    brim_eval_options any = {.batching = (brim_batching)batching, .batch_size = 5, .max_tokens = 90};
+    ok_int(brim_predict(job.runtime, job.model, job.train, &any, other, &err), BRIM_OK, brim_batching_name(any.batching));
+    ok(case_distance(one, other, 44 * 3) < 1e-6, "and its order is the input's");
+  }
   options.padding = BRIM_PAD_MAX_LENGTH;
   options.batch_size = 7;
   options.max_tokens = 90;
