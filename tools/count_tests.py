@@ -51,7 +51,8 @@ def count_folder(folder):
 
 def main():
     totals = [sum(column) for column in zip(*(count_folder(folder) for folder in sys.argv[1:]))]
-    print(f"{totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
+    print(f"{totals[2]} skipped" if totals[2] else "none skipped")
+    print(f"{totals[0]} passed, {totals[1]} failed")
     return 1 if totals[1] or not totals[0] else 0
 
 
