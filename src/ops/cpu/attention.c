@@ -86,35 +86,71 @@ void CPU(attention_scores)(const attention_work *w, const attention_head *h, int
 
 /* ---- forward */
 
-/* p = exp(scale p - max) and its sum: returns 1 / sum, and the log-sum-exp in *lse. */
-static float softmax_row(int64_t n, float scale, float *p, float *lse) {
-  vec top = vset(-INFINITY), total = vzero();
-  for (int64_t j = 0; j < n; j += VEC)
-    top = vmax(top, vfirst_n(vload_n(p + j, n - j) * vset(scale), n - j, top));
-  const float most = vtop(top);
-  for (int64_t j = 0; j < n; j += VEC) {
-    const vec e = vexp(vmadd(vload_n(p + j, n - j), vset(scale), vset(-most)));
-    vstore_n(p + j, e, n - j);
-    total += vfirst_n(e, n - j, vzero());
+/* The largest of factor * scores. */
+static float row_top(int64_t n, float factor, const float *scores) {
+  vec top = vset(-INFINITY);
+  int64_t j = 0;
+  for (; j + VEC <= n; j += VEC)
+    top = vmax(top, vload(scores + j) * vset(factor));
+  if (j < n)
+    top = vmax(top, vfirst_n(vload_n(scores + j, n - j) * vset(factor), n - j, top));
+  return vtop(top);
+}
+
+/* p = 2^(factor p - top), of which dropout then takes some; returns the sum before dropout. */
+BRIM_INLINE float row_powers(int64_t n, float factor, float top, const brim_dropout *d, const dropout_line *line, float *p) {
+  const vec times = vset(factor), minus = vset(-top);
+  vec total = vzero();
+  for (int64_t i = 0; i < n; i += 4 * VEC) {
+    words random;
+    if (d)
+      random = dropout_words(line, i);
+    BRIM_UNROLL(4)
+    for (int k = 0; k < 4; k++) {
+      const int64_t j = i + k * VEC, left = n - j;
+      if (left <= 0)
+        break;
+      const vec e = vexp2(vmadd(vload_n(p + j, left), times, minus));
+      vstore_n(p + j, d ? dropout_keep(random.word[k], d, e) : e, left);
+      total += vfirst_n(e, left, vzero());
+    }
   }
-  const float sum = vsum(total);
-  *lse = most + logf(sum);
-  return 1 / sum;
+  return vsum(total);
+}
+
+/* Scores p of some queries become the terms of their softmax with dropout, but for a factor each. Twos take the place of e: their
+ * powers are shorter to make. */
+static void softmax_rows(const attention_work *w, const attention_head *h, int64_t first, int64_t rows, float *p,
+                         float *factors) {
+  const brim_attention *a = w->a;
+  const brim_dropout *d = &a->dropout;
+  const float scale = a->scale * LOG2_E;
+  float tops[TILE_ROWS], sums[TILE_ROWS];
+  for (int64_t i = 0; i < rows; i++)
+    tops[i] = row_top(h->keys, scale, p + i * w->key_room);
+  for (int64_t i = 0; i < rows; i++) {
+    float *row = p + i * w->key_room;
+    if (d->on) {
+      const dropout_line line = dropout_line_of(d, h->site, h->place, (uint32_t)(first + i));
+      sums[i] = row_powers(h->keys, scale, tops[i], d, &line, row);
+    } else {
+      sums[i] = row_powers(h->keys, scale, tops[i], NULL, NULL, row);
+    }
+  }
+  for (int64_t i = 0; i < rows; i++) {
+    h->lse[first + i] = tops[i] * LOG_2 + logf(sums[i]);
+    factors[i] = (d->on ? d->scale : 1) / sums[i];
+  }
 }
 
 /* `rows` queries from `first` on. */
 static void forward_block(const attention_work *w, const attention_head *h, int64_t first, int64_t rows, const float *keys,
                           const float *values, float *p) {
   const brim_attention *a = w->a;
-  float inverse[TILE_ROWS];
+  float factors[TILE_ROWS];
   float *out = a->out + (h->first_query + first) * a->out_stride + h->head * h->size;
   CPU(attention_scores)(w, h, rows, h->q + first * a->q_stride, a->q_stride, keys, p);
-  for (int64_t i = 0; i < rows; i++) {
-    float *row = p + i * w->key_room;
-    inverse[i] = softmax_row(h->keys, a->scale, row, &h->lse[first + i]);
-    if (a->dropout.on)
-      dropout_row(&a->dropout, h->site, h->place, (uint32_t)(first + i), h->keys, row, row);
-  }
+  softmax_rows(w, h, first, rows, p, factors);
   for (int64_t i = 0; i < h->size; i += TILE_COLUMNS) {
     const tile t = {.depth = h->keys,
                     .a = p,
@@ -129,7 +165,7 @@ static void forward_block(const attention_work *w, const attention_head *h, int6
   for (int64_t i = 0; i < rows; i++) {
     float *row = out + i * a->out_stride;
     for (int64_t j = 0; j < h->size; j += VEC)
-      vstore_n(row + j, vload_n(row + j, h->size - j) * vset(inverse[i]), h->size - j);
+      vstore_n(row + j, vload_n(row + j, h->size - j) * vset(factors[i]), h->size - j);
   }
 }
 

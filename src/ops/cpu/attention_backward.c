@@ -10,14 +10,13 @@ typedef struct buffers {
   float *keys;              /* panels as they lie */
   float *queries, *dout;    /* the same, of one block of queries */
   float *p, *ds;            /* [QUERY_BLOCK, key_room] dropped probabilities; gradient of the scores */
-  float *row;               /* [key_room] probabilities of one query before dropout */
   float *dk, *dv;           /* [keys, head_room] */
 } buffers;
 
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size) {
   const int64_t key_room = CPU(attention_key_room)(max_length), head_room = round_up(size, TILE_COLUMNS);
-  return round_up(
-      2 * key_room * size + 3 * max_length * head_room + 2 * QUERY_BLOCK * head_room + (2 * QUERY_BLOCK + 1) * key_room, 16);
+  return round_up(2 * key_room * size + 3 * max_length * head_room + 2 * QUERY_BLOCK * head_room + 2 * QUERY_BLOCK * key_room,
+                  16);
 }
 
 static buffers divide(const attention_work *w, const attention_head *h, int worker) {
@@ -26,8 +25,7 @@ static buffers divide(const attention_work *w, const attention_head *h, int work
   b.values_t = b.keys_t + w->key_room * h->size;
   b.p = b.values_t + w->key_room * h->size;
   b.ds = b.p + QUERY_BLOCK * w->key_room;
-  b.row = b.ds + QUERY_BLOCK * w->key_room;
-  b.queries = b.row + w->key_room;
+  b.queries = b.ds + QUERY_BLOCK * w->key_room;
   b.dout = b.queries + QUERY_BLOCK * w->head_room;
   b.keys = b.dout + QUERY_BLOCK * w->head_room;
   b.dk = b.keys + h->keys * w->head_room;
@@ -35,37 +33,52 @@ static buffers divide(const attention_work *w, const attention_head *h, int work
   return b;
 }
 
-/* One query: scores in p become dropped probabilities; gradients of the dropped probabilities in ds become those of the scores:
- * ds = scale * p * (dp - sum(p * dp)). */
-static void score_gradient(const attention_work *w, const attention_head *h, int64_t query, float *p, float *ds, float *row) {
-  const brim_dropout *d = &w->a->dropout;
-  const int64_t n = h->keys;
-  const vec scale = vset(w->a->scale), lse = vset(h->lse[query]);
+/* Scores p become probabilities, marked with a minus where dropout takes them; returns the sum of those left, times dp. */
+BRIM_INLINE float row_probabilities(int64_t n, float factor, float lse, const brim_dropout *d, const dropout_line *line, float *p,
+                                    const float *dp) {
+  const vec times = vset(factor), minus = vset(-lse);
   vec total = vzero();
   for (int64_t i = 0; i < n; i += 4 * VEC) {
     words random;
-    if (d->on)
-      random = dropout_words(d, h->site, h->place, (uint32_t)query, i);
+    if (d)
+      random = dropout_words(line, i);
     BRIM_UNROLL(4)
     for (int k = 0; k < 4; k++) {
       const int64_t j = i + k * VEC, left = n - j;
       if (left <= 0)
         break;
-      const vec probability = vexp(vmadd(vload_n(p + j, left), scale, -lse));
-      vec dropped = probability, dp = vload_n(ds + j, left);
-      vstore_n(row + j, probability, left);
-      if (d->on) {
-        dropped = dropout_apply(random.word[k], d, dropped);
-        dp = dropout_apply(random.word[k], d, dp);
-      }
-      vstore_n(p + j, dropped, left);
-      vstore_n(ds + j, dp, left);
-      total = vmadd(probability, dp, total); /* dp is 0 beyond the keys */
+      vec probability = vexp2(vmadd(vload_n(p + j, left), times, minus));
+      if (d)
+        probability = dropout_mark(random.word[k], d, probability);
+      vstore_n(p + j, probability, left);
+      total = vmadd(d ? vmax(vzero(), probability) : probability, vload_n(dp + j, left), total); /* dp is 0 beyond the keys */
     }
   }
-  const vec delta = vset(vsum(total));
-  for (int64_t j = 0; j < n; j += VEC)
-    vstore_n(ds + j, scale * vload_n(row + j, n - j) * (vload_n(ds + j, n - j) - delta), n - j);
+  return vsum(total);
+}
+
+/* One query: scores in p become dropped probabilities; gradients of the dropped probabilities in ds become those of the scores:
+ * ds = scale * p * (dropout(dp) - sum(p * dropout(dp))). */
+static void score_gradient(const attention_work *w, const attention_head *h, int64_t query, float *p, float *ds) {
+  const brim_dropout *d = &w->a->dropout;
+  const int64_t n = h->keys;
+  const float factor = w->a->scale * LOG2_E, lse = h->lse[query] * LOG2_E;
+  const vec scale = vset(w->a->scale);
+  if (!d->on) {
+    const vec delta = vset(row_probabilities(n, factor, lse, NULL, NULL, p, ds));
+    for (int64_t j = 0; j < n; j += VEC)
+      vstore_n(ds + j, scale * vload_n(p + j, n - j) * (vload_n(ds + j, n - j) - delta), n - j);
+    return;
+  }
+  const dropout_line line = dropout_line_of(d, h->site, h->place, (uint32_t)query);
+  const vec kept_scale = vset(d->scale), delta = scale * kept_scale * vset(row_probabilities(n, factor, lse, d, &line, p, ds));
+  for (int64_t j = 0; j < n; j += VEC) {
+    const int64_t left = n - j;
+    const vec marked = vload_n(p + j, left), dropped = vmax(vzero(), marked) * kept_scale;
+    const vec probability = (vec)((ivec)marked & 0x7fffffff);
+    vstore_n(p + j, dropped, left);
+    vstore_n(ds + j, vnmadd(probability, delta, dropped * scale * vload_n(ds + j, left)), left);
+  }
 }
 
 /* to [rows, head_room] (+)= from^T [rows, depth] * panels [depth, head_room], with from [depth, key_room]. */
@@ -92,7 +105,7 @@ static void backward_block(const attention_work *w, const attention_head *h, con
   CPU(attention_scores)(w, h, rows, q, a->q_stride, b->keys_t, b->p);
   CPU(attention_scores)(w, h, rows, dout, a->out_stride, b->values_t, b->ds);
   for (int64_t i = 0; i < rows; i++)
-    score_gradient(w, h, first + i, b->p + i * w->key_room, b->ds + i * w->key_room, b->row);
+    score_gradient(w, h, first + i, b->p + i * w->key_room, b->ds + i * w->key_room);
   CPU(attention_pack)(rows, h->size, q, a->q_stride, b->queries);
   CPU(attention_pack)(rows, h->size, dout, a->out_stride, b->dout);
   add_transposed(w, h->keys, rows, b->p, b->dout, first > 0, b->dv);

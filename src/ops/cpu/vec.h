@@ -175,6 +175,25 @@ BRIM_INLINE vec vzero(void) {
   return vset(0);
 }
 /* Sum and maximum of the lanes: halves are folded, always in this order. */
+#if BRIM_LEVEL > 0
+#define FOLD_LANES(x, sse)                                                                                                       \
+  __m128 q = sse(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));                                                        \
+  q = sse(q, _mm_movehl_ps(q, q));                                                                                               \
+  return _mm_cvtss_f32(sse(q, _mm_movehdup_ps(q)));
+#if BRIM_LEVEL == 2
+#define FOLD_HALVES(x, avx) avx(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1))
+#else
+#define FOLD_HALVES(x, avx) (x)
+#endif
+BRIM_INLINE float vsum(vec x) {
+  const __m256 half = FOLD_HALVES(x, _mm256_add_ps);
+  FOLD_LANES(half, _mm_add_ps)
+}
+BRIM_INLINE float vtop(vec x) {
+  const __m256 half = FOLD_HALVES(x, _mm256_max_ps);
+  FOLD_LANES(half, _mm_max_ps)
+}
+#else
 BRIM_INLINE float vsum(vec x) {
   float lanes[VEC];
   vstore(lanes, x);
@@ -191,6 +210,7 @@ BRIM_INLINE float vtop(vec x) {
       lanes[i] = lanes[i] > lanes[i + half] ? lanes[i] : lanes[i + half];
   return lanes[0];
 }
+#endif
 
 BRIM_INLINE int64_t round_up(int64_t n, int64_t step) {
   return (n + step - 1) / step * step;

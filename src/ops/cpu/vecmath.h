@@ -3,12 +3,15 @@
 #define BRIM_OPS_CPU_VECMATH_H
 #include "ops/cpu/vec.h"
 
+#define LOG2_E 1.44269504088896341f
+#define LOG_2  0.69314718055994531f
+
 /* e^x within 2 ulp for x in [-87, 88]; beyond, the value at the end of that range. Cephes' expf (Moshier): x = n ln 2 + r, e^r by
  * a polynomial, 2^n through the exponent bits. */
 BRIM_INLINE vec vexp(vec x) {
   const float shift = 12582912.0f; /* 1.5 * 2^23: adding it rounds to an integer, found in the low bits */
   x = vmin(vmax(x, vset(-87.33f)), vset(88.37f));
-  const vec shifted = vmadd(x, vset(1.44269504088896341f), vset(shift));
+  const vec shifted = vmadd(x, vset(LOG2_E), vset(shift));
   const vec n = shifted - vset(shift);
   const vec r = vnmadd(n, vset(-2.12194440e-4f), vnmadd(n, vset(0.693359375f), x));
   vec p = vset(1.9875691500e-4f);
@@ -20,6 +23,21 @@ BRIM_INLINE vec vexp(vec x) {
   p = vmadd(p, r * r, r) + vset(1);
   const ivec power = (ivec)shifted << 23; /* the upper bits of the shift fall out */
   return (vec)((ivec)p + power);
+}
+
+/* 2^x within 2 ulp for x in [-125, 127]; below, 2^-125. NaN stays NaN. x = n + r, 2^r by the polynomial of degree 5 whose largest
+ * relative error on [-1/2, 1/2] is least (9e-8), 2^n through the exponent bits. */
+BRIM_INLINE vec vexp2(vec x) {
+  const float shift = 12582912.0f;
+  x = vmax(vset(-125), x);
+  const vec shifted = x + vset(shift), r = x - (shifted - vset(shift));
+  vec p = vset(1.3264727313e-3f);
+  p = vmadd(p, r, vset(9.6715129912e-3f));
+  p = vmadd(p, r, vset(5.5507335812e-2f));
+  p = vmadd(p, r, vset(2.4022242427e-1f));
+  p = vmadd(p, r, vset(6.9314700365e-1f));
+  p = vmadd(p, r, vset(1));
+  return (vec)((ivec)p + ((ivec)shifted << 23));
 }
 
 /* erf(x) within 2e-7: an odd rational function on [-4, 4], beyond which erf is 1 in single precision (the coefficients are those
