@@ -6,6 +6,8 @@
 #define LOG2_E 1.44269504088896341f
 #define LOG_2  0.69314718055994531f
 
+typedef uint32_t uvec __attribute__((vector_size(sizeof(ivec)))); /* bits of floats: what is added to those of NaN wraps */
+
 /* e^x within 2 ulp for x in [-87, 88]; beyond, the value at the end of that range. Cephes' expf (Moshier): x = n ln 2 + r, e^r by
  * a polynomial, 2^n through the exponent bits. */
 BRIM_INLINE vec vexp(vec x) {
@@ -21,8 +23,8 @@ BRIM_INLINE vec vexp(vec x) {
   p = vmadd(p, r, vset(1.6666665459e-1f));
   p = vmadd(p, r, vset(5.0000001201e-1f));
   p = vmadd(p, r * r, r) + vset(1);
-  const ivec power = (ivec)shifted << 23; /* the upper bits of the shift fall out */
-  return (vec)((ivec)p + power);
+  const uvec power = (uvec)shifted << 23; /* the upper bits of the shift fall out */
+  return (vec)((uvec)p + power);
 }
 
 /* 2^x within 2 ulp for x in [-125, 127]; below, 2^-125. NaN stays NaN. x = n + r, 2^r by the polynomial of degree 5 whose largest
@@ -37,7 +39,7 @@ BRIM_INLINE vec vexp2(vec x) {
   p = vmadd(p, r, vset(2.4022242427e-1f));
   p = vmadd(p, r, vset(6.9314700365e-1f));
   p = vmadd(p, r, vset(1));
-  return (vec)((ivec)p + ((ivec)shifted << 23));
+  return (vec)((uvec)p + ((uvec)shifted << 23));
 }
 
 /* erf(x) within 2e-7: an odd rational function on [-4, 4], beyond which erf is 1 in single precision (the coefficients are those
