@@ -43,7 +43,7 @@ if [ ! -e $HERE/imdb-40.csv ]; then
   python3 tools/split.py "$REVIEWS" --where source=rotten_tomatoes --test-share 0.125 --train $HERE/train.csv --test $HERE/test.csv
   python3 tools/split.py $HERE/imdb.csv --rows 40 --all $HERE/imdb-40.csv
 fi
-wc -l $HERE/train.csv $HERE/test.csv | head -n 2
+wc -l $HERE/train.csv $HERE/test.csv | sed '$d'
 [ "${1:-}" != data ] || exit 0 # what the benchmarks use
 
 step "3. What padding costs: 25,000 film reviews, 16 at a time"
