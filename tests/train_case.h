@@ -234,14 +234,14 @@ __attribute__((unused)) static double case_distance(const float *a, const float 
 
 /* The log without what was measured, which alone may differ between runs: "seconds":0.0123 -> "seconds":0. */
 __attribute__((unused)) static char *case_log(const char *output) {
-  static const char *const measured[] = {"\"seconds\":", "\"memory_held\":", "\"memory_planned\":"};
+  static const char *const measured[] = {"\"seconds\":", "\"memory_held\":", "\"memory_planned\":", "\"memory_peak\":"};
   char *text = case_read(case_path(output, "log.jsonl"), NULL);
   if (!text)
     return strdup("");
   char *to = text;
   for (const char *from = text; *from;) {
     size_t length = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
       if (strncmp(from, measured[i], strlen(measured[i])) == 0)
         length = strlen(measured[i]);
     if (length == 0) {

@@ -21,7 +21,7 @@ typedef struct brim_column { const char *title; bool right; } brim_column;
 BRIM_API void brim_table_text(brim_text *out, const brim_column *columns, int column_count, const char *const *cells, int row_count);
 /* A histogram of counts[0..count) as lines of blocks: at most `lines` bins of a round size, the longest bar `width` columns. */
 BRIM_API void brim_histogram_text(brim_text *out, const uint64_t *counts, int64_t count, int lines, int width);
-/* "1:02:03" or "2:03"; "-:--" for what is no duration. */
+/* Hours, minutes, seconds: "1:02:03", "0:02:03"; "-:--:--" for what is no duration. */
 BRIM_API void brim_duration_text(double seconds, char *buffer, size_t size);
 /* 6,358,424 */
 BRIM_API void brim_count_text(int64_t value, char *buffer, size_t size);

@@ -63,9 +63,7 @@ void brim_runtime_release(brim_runtime *runtime, void *pointer) {
   brim_release(runtime, pointer);
 }
 
-int brim_grow(brim_runtime *runtime, void **items, size_t *capacity, size_t needed, size_t size, brim_error *err) {
-  if (needed <= *capacity)
-    return BRIM_OK;
+int brim_grow_more(brim_runtime *runtime, void **items, size_t *capacity, size_t needed, size_t size, brim_error *err) {
   size_t room = *capacity + *capacity / 2;
   if (room < 16)
     room = 16;

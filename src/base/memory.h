@@ -16,7 +16,13 @@ void brim_release(brim_runtime *runtime, void *pointer);
 
 /* Makes room for `needed` items of `size` bytes in *items, growing by half. *items must be a plain pointer variable passed as
  * `(void **)&pointer`, *capacity its present room. BRIM_E_MEMORY leaves both as they were. */
-int brim_grow(brim_runtime *runtime, void **items, size_t *capacity, size_t needed, size_t size, brim_error *err) BRIM_CHECK;
+BRIM_CHECK static inline int brim_grow(brim_runtime *runtime, void **items, size_t *capacity, size_t needed, size_t size,
+                                       brim_error *err);
+int brim_grow_more(brim_runtime *runtime, void **items, size_t *capacity, size_t needed, size_t size, brim_error *err) BRIM_CHECK;
+
+static inline int brim_grow(brim_runtime *runtime, void **items, size_t *capacity, size_t needed, size_t size, brim_error *err) {
+  return needed <= *capacity ? BRIM_OK : brim_grow_more(runtime, items, capacity, needed, size, err);
+}
 
 /* A copy of `length` bytes with a NUL behind. */
 char *brim_copy_string(brim_runtime *runtime, const char *string, size_t length);

@@ -310,6 +310,11 @@ void brim_stream_consume(brim_stream *s, size_t length) {
   s->offset += (int64_t)length;
 }
 
+void brim_stream_pass_lines(brim_stream *s, size_t length, int64_t lines) {
+  brim_stream_consume(s, length);
+  s->lines += lines;
+}
+
 bool brim_stream_salvage(brim_stream *s) {
   if (s->status != BRIM_E_FORMAT)
     return false;

@@ -23,6 +23,8 @@ void brim_stream_consume(brim_stream *stream, size_t length);
 /* The next line without its LF (a CR stays), valid until the next call; BRIM_END behind the last. A last line without LF counts.
  * Longer than `limit` bytes (0: no limit) is BRIM_E_FORMAT. */
 int brim_stream_line(brim_stream *stream, size_t limit, const char **line, size_t *length, brim_error *err) BRIM_CHECK;
+/* Passes over so many bytes that peek gave, which are so many whole lines. */
+void brim_stream_pass_lines(brim_stream *stream, size_t length, int64_t lines);
 /* Goes to an uncompressed offset: seeks in plain files, reads on in others. Backwards only in files that can be reopened.
  * Past the end is BRIM_E_MISMATCH. */
 int brim_stream_seek(brim_stream *stream, int64_t offset, brim_error *err) BRIM_CHECK;

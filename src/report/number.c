@@ -5,14 +5,11 @@
 
 void brim_duration_text(double seconds, char *buffer, size_t size) {
   if (!(seconds >= 0 && seconds < 1e9)) {
-    snprintf(buffer, size, "-:--");
+    snprintf(buffer, size, "-:--:--");
     return;
   }
-  const long whole = lround(seconds), hours = whole / 3600, minutes = whole / 60 % 60;
-  if (hours)
-    snprintf(buffer, size, "%ld:%02ld:%02ld", hours, minutes, whole % 60);
-  else
-    snprintf(buffer, size, "%ld:%02ld", minutes, whole % 60);
+  const long whole = lround(seconds);
+  snprintf(buffer, size, "%ld:%02ld:%02ld", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
 void brim_count_text(int64_t value, char *buffer, size_t size) {

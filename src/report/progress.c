@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/status.h"
 #include "report/width.h"
 
@@ -117,15 +117,13 @@ static int terminal_columns(FILE *stream) {
 
 /* ", peak 412 MiB": the most memory that the process has had. */
 static void put_peak(brim_text *out) {
-  struct rusage usage;
-  if (getrusage(RUSAGE_SELF, &usage) != 0 || usage.ru_maxrss <= 0)
-    return;
-  const double mebibytes = (double)usage.ru_maxrss / 1024; /* Linux counts kibibytes */
-  brim_text_printf(out, mebibytes < 1024 ? ", peak %.0f MiB" : ", peak %.1f GiB",
-                   mebibytes < 1024 ? mebibytes : mebibytes / 1024);
+  const double mebibytes = (double)brim_process_peak() / (1 << 20);
+  if (mebibytes > 0)
+    brim_text_printf(out, mebibytes < 1024 ? ", peak %.0f MiB" : ", peak %.1f GiB",
+                     mebibytes < 1024 ? mebibytes : mebibytes / 1024);
 }
 
-/* "2,410 tokens/s  loss 0.412  0:32, 0:41 left, peak 412 MiB": the parts that exist. */
+/* "2,410 tokens/s  loss 0.412  0:00:32, 0:00:41 left, peak 412 MiB": the parts that exist. */
 static void describe(const phase *p, const reading *r, bool with_peak, brim_text *out) {
   char text[48];
   const double elapsed = now() - p->started, share = share_of(r);

@@ -1,6 +1,7 @@
 /* events.c: what a run says. Fields of an event are the same in the log and for the callback. */
 #include <math.h>
 
+#include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"
 #include "train/clock.h"
@@ -120,6 +121,7 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
         BRIM_FIELD_INT("tokens", since->tokens),
         BRIM_FIELD_INT("slots", since->slots),
         BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
+        BRIM_FIELD_INT("memory_peak", brim_process_peak()),
     };
     BRIM_TRY(emit(t, true, "step", fields, BRIM_FIELD_COUNT(fields), err));
     *since = (brim_tally){0};

@@ -1,20 +1,8 @@
 #include "train/memory.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "base/status.h"
-
-uint64_t brim_memory_resident(void) {
-  unsigned long long size, resident = 0;
-  FILE *file = fopen("/proc/self/statm", "re");
-  if (!file)
-    return 0;
-  if (fscanf(file, "%llu %llu", &size, &resident) != 2)
-    resident = 0;
-  fclose(file);
-  return resident * (uint64_t)sysconf(_SC_PAGESIZE);
-}
 
 /* Training's block of working memory serves evaluation too, and is as large as the larger of them needs. */
 uint64_t brim_memory_of_limits(const brim_model *model, const brim_model_limits *train, const brim_model_limits *eval,

@@ -8,8 +8,6 @@ typedef struct brim_memory_plan {
   uint64_t training; /* what it takes: gradients, moments, activations, working memory, results of evaluation, the average */
 } brim_memory_plan;
 
-/* Bytes of this process that are in memory now, or 0. */
-uint64_t brim_memory_resident(void);
 /* Bytes of training with parts within these limits. `eval` max_slots 0: no evaluation. `other`: what does not depend on them. */
 uint64_t brim_memory_of_limits(const brim_model *model, const brim_model_limits *train, const brim_model_limits *eval,
                                uint64_t other);

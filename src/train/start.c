@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"
 #include "train/average.h"
@@ -314,7 +315,7 @@ static int start_memory(brim_trainer *t, brim_error *err) {
 int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
-  t->memory.held = brim_memory_resident();
+  t->memory.held = brim_process_resident();
   BRIM_TRY(start_options(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
