@@ -24,12 +24,12 @@ RATES = {
 }
 
 
-def philox4x32(counter, key):
-    """Ten rounds on arrays of counters; counter: four uint64 arrays of 32-bit words."""
+def philox4x32(counter, key, rounds=10):
+    """On arrays of counters; counter: four uint64 arrays of 32-bit words."""
     low = np.uint64(0xFFFFFFFF)
     c0, c1, c2, c3 = (np.asarray(c, np.uint64) for c in counter)
     k0, k1 = key
-    for _ in range(10):
+    for _ in range(rounds):
         a, b = c0 * np.uint64(0xD2511F53), c2 * np.uint64(0xCD9E8D57)
         c0, c1, c2, c3 = ((b >> np.uint64(32)) ^ c1 ^ np.uint64(k0), b & low,
                           (a >> np.uint64(32)) ^ c3 ^ np.uint64(k1), a & low)
@@ -43,11 +43,14 @@ def dropout_key(seed, step):
 
 
 def keep_mask(key, place, site, tokens, columns, p):
-    """[tokens, columns] of 0 and 1 / (1 - p)."""
-    token, block = np.meshgrid(np.arange(tokens), np.arange((columns + 3) // 4), indexing="ij")
-    words = philox4x32((np.full(token.shape, place), np.full(token.shape, site), token, block), key)
-    words = np.stack(words, -1).reshape(tokens, -1)[:, :columns]
-    return (words >= np.uint64(int(p * 2.0**32))) / (1.0 - p)
+    """[tokens, columns] of 0 and 1 / (1 - p), p in 65536ths; src/ops/ops.h says which bits a column has."""
+    token, column = np.meshgrid(np.arange(tokens), np.arange(columns), indexing="ij")
+    block = column // 64 * 8 + column % 16 // 2
+    words = np.stack(philox4x32((np.full(token.shape, place), np.full(token.shape, site), token, block), key, 7))
+    word = np.take_along_axis(words, (column // 16 % 2 * 2 + (column + 1) % 2)[None], 0)[0]
+    bits = word >> (column % 64 // 32 * 16).astype(np.uint64) & np.uint64(0xFFFF)
+    threshold = int(np.floor(p * 65536 + 0.5))
+    return (bits >= np.uint64(threshold)) * (65536 / (65536 - threshold))
 
 
 def sites(family, layers):

@@ -49,10 +49,8 @@ static void feed_forward_backward(const step *t) {
   ops->norm_backward(c, &t->m->tape.layout, &t->rows, hidden, t->l->output_sum, t->l->output_mean, t->l->output_rstd,
                      t->v + t->at->output_norm.weight, &dropout, s->gradient, s->y, s->branch, grad(t, t->at->output_norm.weight),
                      grad(t, t->at->output_norm.bias));
-  ops->linear_backward(c, rows, intermediate, hidden, NULL, intermediate, t->v + t->at->down.weight, s->branch, hidden, s->wide,
-                       intermediate, false, NULL, NULL);
-  ops->act_backward(c, rows * intermediate, t->m->config.activation, t->l->pre, s->wide, s->wide);
-  ops->act_forward(c, rows * intermediate, t->m->config.activation, t->l->pre, t->l->pre); /* its last use was the line above */
+  ops->linear_act_backward(c, rows, intermediate, hidden, t->v + t->at->down.weight, s->branch, t->m->config.activation,
+                           t->l->pre, s->wide);
   ops->linear_backward(c, rows, intermediate, hidden, t->l->pre, intermediate, NULL, s->branch, hidden, NULL, 0, false,
                        grad(t, t->at->down.weight), grad(t, t->at->down.bias));
   ops->norm_forward(c, rows, hidden, t->l->attention_sum, t->l->attention_mean, t->l->attention_rstd,

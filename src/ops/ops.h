@@ -36,19 +36,23 @@ typedef struct brim_layout {
   const int32_t *sequence; /* [slots] sequence of each slot */
 } brim_layout;
 
-/* Dropout of one site. The keep-mask of an element is a pure function of (key, place, site, token, column): Philox4x32-10 with
- * counter = (place, site, token, column / 4), word column % 4, dropped when word < threshold; kept values are scaled by 1/(1-p).
+/* Dropout of one site. The keep-mask of an element is a pure function of (key, place, site, token, column): 16 bits of
+ * Philox4x32-7, dropped when they are less than the threshold. Columns go in stretches of 64, which take eight blocks, with
+ * counters (place, site, token, block): of its stretch, columns 0 to 31 have the lower halves of words, columns 32 to 63 the upper
+ * halves; in each half column i has block i % 16 / 2 of the stretch, and there word 1, 0 (i even, odd) below 16, word 3, 2 above.
+ * Vectors of any width find their words in place that way; the reference (ref/rows.c) spells it out.
  * For hidden tensors token is the index in the sequence and column the feature; for attention token is the query, column the key,
  * and the head is added to the site (sites are numbered so that this does not collide). */
+enum { BRIM_DROPOUT_ROUNDS = 7, BRIM_DROPOUT_STRETCH = 64, BRIM_DROPOUT_BLOCKS = 8 };
 typedef struct brim_dropout {
   bool on;               /* false: identity */
-  uint32_t threshold;    /* floor(p * 2^32) */
-  real scale;            /* 1 / (1 - p) */
+  uint32_t threshold;    /* p in 65536ths, rounded; at most 65535 */
+  real scale;            /* 1 / (1 - threshold / 65536), so that expected values stay; 0 when all is dropped */
   uint32_t key[2];       /* from (seed, optimizer step): brim_dropout_key */
   uint32_t site;
 } brim_dropout;
 void brim_dropout_key(uint64_t seed, uint64_t optimizer_step, uint32_t key[2]);
-brim_dropout brim_dropout_make(double p, const uint32_t key[2], uint32_t site); /* p <= 0: off */
+brim_dropout brim_dropout_make(double p, const uint32_t key[2], uint32_t site); /* p below 2^-17: off */
 
 typedef enum brim_activation { BRIM_ACT_NONE = 0, BRIM_ACT_GELU, BRIM_ACT_GELU_NEW, BRIM_ACT_RELU, BRIM_ACT_TANH } brim_activation;
 
@@ -159,8 +163,10 @@ typedef struct brim_ops {
   /* dx (NULL: not needed; `add` adds instead of writing) = dy w; dw += dy^T x; db += column sums of dy (dw, db NULL: frozen). */
   void (*linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride, const real *w,
                           const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw, real *db);
-  /* y = act(pre), count values. In place allowed. Backward makes anew what forward did not keep. */
-  void (*act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y);
+  /* Backward of z = act(pre) w^T: dpre [rows, in] = (dz w) * act'(pre), and pre becomes act(pre), which forward did not keep and
+   * the gradient of w takes. Not for TANH. */
+  void (*linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
+                              brim_activation act, real *pre, real *dpre);
   /* y = (sum - mean) * rstd * gamma + beta, [rows, width], from what a forward kept: the same bits as its y. */
   void (*norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
                        const real *gamma, const real *beta, real *y);

@@ -52,8 +52,9 @@ static void linear_backward(brim_ops_context *c, int64_t rows, int32_t in, int32
   TIMED(BRIM_WORK_PRODUCT, name, linear_backward(c, rows, in, out, x, x_stride, w, dy, dy_stride, dx, dx_stride, add, dw, db));
 }
 
-static void act_forward(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y) {
-  TIMED(BRIM_WORK_ELEMENTWISE, "activation", act_forward(c, count, act, pre, y));
+static void linear_act_backward(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
+                                brim_activation act, real *pre, real *dpre) {
+  TIMED(BRIM_WORK_PRODUCT, "input gradient, activation", linear_act_backward(c, rows, in, out, w, dz, act, pre, dpre));
 }
 
 static void norm_forward(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
@@ -144,7 +145,7 @@ void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const b
                       .linear_act_forward = linear_act_forward,
                       .linear_residual_norm_forward = linear_residual_norm_forward,
                       .linear_backward = linear_backward,
-                      .act_forward = act_forward,
+                      .linear_act_backward = linear_act_backward,
                       .norm_forward = norm_forward,
                       .act_backward = act_backward,
                       .norm_backward = norm_backward,

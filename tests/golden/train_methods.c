@@ -177,6 +177,12 @@ static void weighted(void) {
   ok(worst < 1e-4 && case_distance(other, one, size) < 1e-4, "weights and smoothing, row by row: the same (%.1e, %.1e apart)",
      worst, case_distance(other, one, size));
   options.plan.max_rows = 0;
+  watcher scaled = {0};
+  options.class_weights = "0=2,1=8,2=32";
+  free(run(&options, &scaled, 2, &result, &status));
+  for (int k = 1; k <= 12; k++)
+    worst = fmax(k > 1 ? worst : 0, fabs(whole.loss_of_step[k] - scaled.loss_of_step[k]));
+  ok(worst < 1e-6, "the divisor is the sum of the rows' weights: all of them times 8 change nothing (%.1e apart)", worst);
   options.class_weights = NULL;
   watcher plain = {0};
   float *unweighted = run(&options, &plain, 2, &result, &status);
@@ -186,7 +192,7 @@ static void weighted(void) {
   free(run(&options, &plain, 2, &result, &status));
   ok(status == BRIM_OK, "balanced weights");
   free(one), free(other), free(unweighted);
-  forget(&whole), forget(&cut), forget(&plain);
+  forget(&whole), forget(&cut), forget(&scaled), forget(&plain);
 }
 
 /* ---- accumulation ------------------------------------------------------------------------------------------- */

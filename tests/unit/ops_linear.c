@@ -66,10 +66,11 @@ static void activation(const brim_ops *ops, brim_ops_context *c, const void *par
   emit(out, "y", y, count);
   ops->act_backward(c, count, p->act, p->act == BRIM_ACT_TANH ? y : pre, dy, dpre);
   emit(out, "dpre", dpre, count);
-  if (p->keep) {
-    memset(y, 0, (size_t)count * sizeof *y);
-    ops->act_forward(c, count, p->act, pre, y);
-    emit(out, "y made anew", y, count);
+  if (p->keep && p->act != BRIM_ACT_TANH) { /* backward of the weight that follows: [s->out] -> [s->in] */
+    real *dz = case_values(&m, &in, (int64_t)s->rows * s->in, 1);
+    ops->linear_act_backward(c, s->rows, s->out, s->in, w, dz, p->act, pre, dpre);
+    emit(out, "dpre of a product", dpre, count);
+    emit(out, "y made anew", pre, count);
   }
   case_free(&m);
 }

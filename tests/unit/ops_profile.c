@@ -36,6 +36,10 @@ int main(void) {
   const brim_profile_row *row = brim_profile_row_at(profile, 0);
   ok(brim_profile_row_count(profile) == 1 && row->calls == 1 && row->work == BRIM_WORK_PRODUCT, "a product is counted");
   ok_int((int)row->flops, 2 * 3 * 16 * 3, "with its operations");
+  timed.act_backward(&c, 9, BRIM_ACT_GELU, y, want, want);
+  row = brim_profile_row_at(profile, 1);
+  ok(brim_profile_row_count(profile) == 2 && row->calls == 1 && row->work == BRIM_WORK_ELEMENTWISE,
+     "an activation's gradient is counted among its own kind");
   free(c.workspace);
   brim_profile_free(profile);
   brim_runtime_free(runtime);

@@ -1,4 +1,4 @@
-/* ops_rows.c: embeddings, dropout, gather, scatter, pooling, add, zero and the loss of every table; statistics of dropout. */
+/* ops_rows.c: embeddings, dropout, gather, scatter, pooling, add, zero and the loss of every table. */
 #include "ops_case.h"
 
 typedef struct setting {
@@ -165,41 +165,6 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
   case_free(&m);
 }
 
-/* Of many elements the right share is dropped, the rest scaled; masks differ between sites, tokens, places and steps. */
-static void check_dropout_statistics(void) {
-  enum { ROWS = 500, WIDTH = 384 };
-  static const double rates[] = {0.1, 0.5, 0.9};
-  case_memory m = {0};
-  const int lengths[] = {300, 200};
-  const brim_layout layout = case_layout(&m, 2, lengths, 0);
-  const brim_rows all = {.count = ROWS};
-  real *x = case_fill(&m, ROWS * WIDTH, 1), *y = case_fill(&m, ROWS * WIDTH, 0), *z = case_fill(&m, ROWS * WIDTH, 0);
-  brim_ops_context c = {0};
-  for (size_t i = 0; i < sizeof rates / sizeof *rates; i++) {
-    uint32_t key[2];
-    brim_dropout_key(42, 7, key);
-    const brim_dropout d = brim_dropout_make(rates[i], key, 3), other = brim_dropout_make(rates[i], key, 4);
-    int64_t dropped = 0, equal = 0, bad = 0;
-    brim_ops_ref()->dropout(&c, &layout, &all, WIDTH, &d, x, y);
-    brim_ops_ref()->dropout(&c, &layout, &all, WIDTH, &other, x, z);
-    for (int64_t k = 0; k < ROWS * WIDTH; k++) {
-      dropped += y[k] == 0;
-      equal += y[k] == z[k];
-      bad += y[k] != 0 && fabs((double)y[k] - 1 / (1 - rates[i])) > 1e-6;
-    }
-    const double n = ROWS * WIDTH, spread = 5 / sqrt(n), both = rates[i] * rates[i] + (1 - rates[i]) * (1 - rates[i]);
-    ok(fabs((double)dropped / n - rates[i]) < spread && bad == 0, "dropout %.1f drops %.4f, the rest is scaled", rates[i],
-       (double)dropped / n);
-    ok(fabs((double)equal / n - both) < spread, "dropout %.1f: two sites agree as often as chance has it", rates[i]);
-  }
-  uint32_t a[2], b[2], again[2];
-  brim_dropout_key(42, 7, a);
-  brim_dropout_key(42, 8, b);
-  brim_dropout_key(42, 7, again);
-  ok(memcmp(a, b, sizeof a) != 0 && memcmp(a, again, sizeof a) == 0, "the key follows the step");
-  case_free(&m);
-}
-
 int main(void) {
   static const setting settings[] = {
       {1, 8, 0, true, false, false, {1}},
@@ -229,6 +194,5 @@ int main(void) {
   }
   const brim_ops_limits small = {.max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 1, .intermediate = 1, .heads = 1};
   check_case("bf16", &small, precisions, NULL, 0);
-  check_dropout_statistics();
   return tap_done();
 }

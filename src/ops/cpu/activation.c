@@ -52,7 +52,26 @@ void CPU(activate_backward)(brim_activation act, int64_t n, const real *pre, con
   }
 }
 
-/* dy NULL: forward, to `out`; else backward. */
+#define EACH_TURN(value, slope)                                                                                                  \
+  for (int64_t i = 0; i < n; i += VEC) {                                                                                         \
+    const vec v = vload_n(pre + i, n - i), d = vload_n(dy + i, n - i);                                                           \
+    vstore_n(dy + i, d * (slope), n - i);                                                                                        \
+    vstore_n(pre + i, (value), n - i);                                                                                           \
+  }                                                                                                                              \
+  break
+
+void CPU(activate_turn)(brim_activation act, int64_t n, real *pre, real *dy) {
+  switch (act) {
+  case BRIM_ACT_GELU: /* the compiler makes the distribution function once */
+    EACH_TURN(v * vphi(v), vgelu_slope(v));
+  case BRIM_ACT_GELU_NEW:
+    EACH_TURN(v * vgelu_new_gate(v), vgelu_new_slope(v));
+  default:
+    CPU(activate_backward)(act, n, pre, dy, dy);
+    CPU(activate)(act, n, pre, pre);
+  }
+}
+
 typedef struct chunks {
   brim_activation act;
   int64_t count;
@@ -64,15 +83,7 @@ static void chunk_task(void *context, int64_t task, int worker) {
   (void)worker;
   const chunks *s = context;
   const int64_t at = task * CHUNK, n = s->count - at < CHUNK ? s->count - at : CHUNK;
-  if (s->dy)
-    CPU(activate_backward)(s->act, n, s->pre + at, s->dy + at, s->out + at);
-  else
-    CPU(activate)(s->act, n, s->pre + at, s->out + at);
-}
-
-void CPU(act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y) {
-  chunks s = {.act = act, .count = count, .pre = pre, .out = y};
-  CPU(run)(c, (count + CHUNK - 1) / CHUNK, chunk_task, &s);
+  CPU(activate_backward)(s->act, n, s->pre + at, s->dy + at, s->out + at);
 }
 
 void CPU(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre) {

@@ -1,14 +1,9 @@
 /* attention.c: softmax(scale q k^T) v per sequence and head. */
 #include "ops/cpu/attention.h"
-#include "ops/cpu/philox.h"
+#include "ops/cpu/philox_queries.h"
 #include "ops/cpu/vecmath.h"
 
 /* ---- shared */
-
-/* A line more than the panels need, so that rows of scores do not fall on the same cache sets. */
-int64_t CPU(attention_key_room)(int64_t max_length) {
-  return round_up(max_length, TILE_COLUMNS) + 16;
-}
 
 /* Longest first, equal lengths in order: a counting sort. */
 static void sort_sequences(const brim_layout *layout, int32_t *order, int32_t *starts) {
@@ -34,7 +29,6 @@ attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a,
                           .order = order,
                           .scratch = (float *)((char *)c->workspace + order_size(layout->n, layout->max_length)),
                           .scratch_size = scratch_size,
-                          .key_room = CPU(attention_key_room)(layout->max_length),
                           .head_room = round_up(a->head_size, TILE_COLUMNS),
                           .rows = a->first_only ? layout->n : layout->slots};
 }
@@ -57,134 +51,215 @@ attention_head CPU(attention_head)(const attention_work *w, int64_t task) {
   return h;
 }
 
-void CPU(attention_pack_transposed)(const attention_head *h, const float *x, int64_t stride, float *panels) {
-  for (int64_t j = 0; j < h->keys; j += TILE_COLUMNS) {
-    const int64_t columns = h->keys - j < TILE_COLUMNS ? h->keys - j : TILE_COLUMNS;
-    CPU(pack_columns)(h->size, columns, x + j * stride, stride, panels + j * h->size);
+int64_t CPU(attention_keys)(const attention_head *h, int64_t first) {
+  const int64_t left = h->keys - first;
+  return left <= KEY_ROOM ? left : KEY_BLOCK;
+}
+
+attention_block CPU(attention_block)(const attention_head *h, int64_t first) {
+  const int64_t left = h->queries - first, queries = left < QUERY_BLOCK ? left : QUERY_BLOCK;
+  return (attention_block){.first = first, .queries = queries, .columns = round_up(queries, TILE_COLUMNS)};
+}
+
+void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to) {
+  const int64_t size = w->a->head_size;
+  for (int64_t r = 0; r < rows; r++, x += stride, to += w->head_room)
+    for (int64_t i = 0; i < w->head_room; i += VEC)
+      vstore(to + i, vload_n(x + i, i < size ? size - i : 0) * vset(factor));
+}
+
+void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, float *to, int64_t stride) {
+  const int64_t size = w->a->head_size;
+  for (int64_t r = 0; r < rows; r++, from += w->head_room, to += stride)
+    for (int64_t i = 0; i < size; i += VEC)
+      vstore_n(to + i, vload(from + i) * vset(factor), size - i);
+}
+
+void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, float *panels) {
+  memset(rows + b->queries * w->head_room, 0, (size_t)((b->columns - b->queries) * w->head_room) * sizeof *rows);
+  for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS)
+    CPU(pack_columns)(w->head_room, TILE_COLUMNS, rows + j * w->head_room, w->head_room, panels + j * w->head_room);
+}
+
+void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *rows,
+                           const float *panels, float *out) {
+  for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS) {
+    const tile t = {.depth = w->a->head_size,
+                    .a = rows,
+                    .a_row = w->head_room,
+                    .a_step = 1,
+                    .b = panels + j * w->head_room,
+                    .b_step = TILE_COLUMNS,
+                    .c = out + j,
+                    .c_row = QUERY_BLOCK};
+    CPU(tile_rows)(keys, TILE_COLUMNS, &t);
   }
 }
 
-void CPU(attention_pack)(int64_t rows, int64_t size, const float *x, int64_t stride, float *panels) {
-  for (int64_t i = 0; i < size; i += TILE_COLUMNS)
-    CPU(pack_rows)(rows, size - i < TILE_COLUMNS ? size - i : TILE_COLUMNS, x + i, stride, panels + i * rows);
-}
-
-void CPU(attention_scores)(const attention_work *w, const attention_head *h, int64_t rows, const float *x, int64_t stride,
-                           const float *panels, float *out) {
-  for (int64_t j = 0; j < h->keys; j += TILE_COLUMNS) {
-    const tile t = {.depth = h->size,
-                    .a = x,
-                    .a_row = stride,
-                    .a_step = 1,
-                    .b = panels + j * h->size,
-                    .b_step = TILE_COLUMNS,
-                    .c = out + j,
-                    .c_row = w->key_room};
-    CPU(tile_rows)(rows, TILE_COLUMNS, &t);
+void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, const float *rows,
+                        bool add, float *to) {
+  for (int64_t i = 0; i < w->head_room; i += TILE_COLUMNS) {
+    const tile t = {.depth = keys,
+                    .a = p,
+                    .a_row = 1,
+                    .a_step = QUERY_BLOCK,
+                    .b = rows + i,
+                    .b_step = w->head_room,
+                    .c = to + i,
+                    .c_row = w->head_room,
+                    .add = add};
+    CPU(tile_rows)(b->queries, TILE_COLUMNS, &t);
   }
 }
 
 /* ---- forward */
 
-/* The largest of factor * scores. */
-static float row_top(int64_t n, float factor, const float *scores) {
-  vec top = vset(-INFINITY);
-  int64_t j = 0;
-  for (; j + VEC <= n; j += VEC)
-    top = vmax(top, vload(scores + j) * vset(factor));
-  if (j < n)
-    top = vmax(top, vfirst_n(vload_n(scores + j, n - j) * vset(factor), n - j, top));
-  return vtop(top);
+/* A worker's scratch. */
+typedef struct forward_buffers {
+  float *keys, *values;    /* packed rows */
+  float *queries, *panels; /* of one block */
+  float *p, *out;          /* [KEY_ROOM, QUERY_BLOCK] scores, then probabilities; [QUERY_BLOCK, head_room] */
+} forward_buffers;
+
+int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size) {
+  const int64_t head_room = round_up(size, TILE_COLUMNS);
+  return (2 * max_length + 3 * QUERY_BLOCK) * head_room + KEY_ROOM * QUERY_BLOCK;
 }
 
-/* p = 2^(factor p - top), of which dropout then takes some; returns the sum before dropout. */
-BRIM_INLINE float row_powers(int64_t n, float factor, float top, const brim_dropout *d, const dropout_line *line, float *p) {
-  const vec times = vset(factor), minus = vset(-top);
-  vec total = vzero();
-  for (int64_t i = 0; i < n; i += 4 * VEC) {
-    words random;
-    if (d)
-      random = dropout_words(line, i);
-    BRIM_UNROLL(4)
-    for (int k = 0; k < 4; k++) {
-      const int64_t j = i + k * VEC, left = n - j;
-      if (left <= 0)
-        break;
-      const vec e = vexp2(vmadd(vload_n(p + j, left), times, minus));
-      vstore_n(p + j, d ? dropout_keep(random.word[k], d, e) : e, left);
-      total += vfirst_n(e, left, vzero());
+static forward_buffers divide(const attention_work *w, const attention_head *h, int worker) {
+  forward_buffers b;
+  b.keys = w->scratch + worker * w->scratch_size;
+  b.values = b.keys + h->keys * w->head_room;
+  b.queries = b.values + h->keys * w->head_room;
+  b.panels = b.queries + QUERY_BLOCK * w->head_room;
+  b.out = b.panels + QUERY_BLOCK * w->head_room;
+  b.p = b.out + QUERY_BLOCK * w->head_room;
+  return b;
+}
+
+/* The softmax of a block of queries while it runs over the keys: terms are 2^(score - top). `top` is the largest score of the
+ * first keys; it is only raised when a later one exceeds it by more than HEADROOM, which is seldom, and the sums with it. */
+enum { HEADROOM = 16 };
+typedef struct softmax {
+  float top[QUERY_BLOCK], sum[QUERY_BLOCK], most[QUERY_BLOCK];
+} softmax;
+
+/* The largest score of each query among these keys; where there are no others yet, that is `top`. Returns by how much `top` is
+ * exceeded at most. */
+static float find_most(const attention_block *b, int64_t keys, const float *scores, bool others, softmax *s) {
+  vec excess = vset(-INFINITY);
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    vec most[4];
+    for (int k = 0; k < 4; k++)
+      most[k] = vset(-INFINITY);
+    int64_t j = 0;
+    for (; j + 4 <= keys; j += 4) {
+      BRIM_UNROLL(4)
+      for (int k = 0; k < 4; k++)
+        most[k] = vmax(most[k], vload(scores + (j + k) * QUERY_BLOCK + i));
     }
+    for (; j < keys; j++)
+      most[0] = vmax(most[0], vload(scores + j * QUERY_BLOCK + i));
+    most[0] = vmax(vmax(most[0], most[1]), vmax(most[2], most[3]));
+    vstore(s->most + i, most[0]);
+    if (!others)
+      vstore(s->top + i, most[0]);
+    excess = vmax(excess, most[0] - vload(s->top + i));
   }
-  return vsum(total);
+  return vtop(excess);
 }
 
-/* Scores p of some queries become the terms of their softmax with dropout, but for a factor each. Twos take the place of e: their
- * powers are shorter to make. */
-static void softmax_rows(const attention_work *w, const attention_head *h, int64_t first, int64_t rows, float *p,
-                         float *factors) {
+static void raise_top(const attention_work *w, const attention_block *b, softmax *s, float *out) {
+  for (int64_t i = 0; i < b->queries; i++) {
+    if (!(s->most[i] - s->top[i] > HEADROOM))
+      continue;
+    const float factor = exp2f(s->top[i] - s->most[i]);
+    s->top[i] = s->most[i];
+    s->sum[i] *= factor;
+    for (int64_t j = 0; j < w->head_room; j += VEC)
+      vstore(out + i * w->head_room + j, vload(out + i * w->head_room + j) * vset(factor));
+  }
+}
+
+/* A score becomes a term, which is added to the sum before dropout. */
+BRIM_INLINE void find_power(vec top, const brim_dropout *d, const query_words *random, int k, float *p, vec *sum) {
+  const vec e = vexp2(vload(p) - top);
+  vstore(p, d ? dropout_keep_key(random, k, d, e) : e);
+  *sum += e;
+}
+
+static void find_powers(const attention_block *b, int64_t keys, softmax *s, float *p) {
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    const vec top = vload(s->top + i);
+    vec sum = vload(s->sum + i);
+    for (int64_t j = 0; j < keys; j++)
+      find_power(top, NULL, NULL, 0, p + j * QUERY_BLOCK + i, &sum);
+    vstore(s->sum + i, sum);
+  }
+}
+
+static void find_dropped_powers(const attention_head *h, const attention_block *b, int64_t first, int64_t keys, softmax *s,
+                                const brim_dropout *d, float *p) {
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    const dropout_queries q = dropout_queries_of(d, h->site, h->place, (uint32_t)(b->first + i));
+    const vec top = vload(s->top + i);
+    vec sum = vload(s->sum + i);
+    for (int64_t j = 0; j < keys; j += BRIM_DROPOUT_STRETCH)
+      for (int64_t block = 0; block < BRIM_DROPOUT_BLOCKS && j + 2 * block < keys; block++) {
+        const query_words random = dropout_query_words(&q, (first + j) / 8 + block);
+        BRIM_UNROLL(8)
+        for (int k = 0; k < BLOCK_KEYS; k++) {
+          const int64_t key = j + block_key(block, k);
+          if (key >= keys)
+            break;
+          find_power(top, d, &random, k, p + key * QUERY_BLOCK + i, &sum);
+        }
+      }
+    vstore(s->sum + i, sum);
+  }
+}
+
+static void forward_block(const attention_work *w, const attention_head *h, const attention_block *b,
+                          const forward_buffers *buffers) {
   const brim_attention *a = w->a;
   const brim_dropout *d = &a->dropout;
-  const float scale = a->scale * LOG2_E;
-  float tops[TILE_ROWS], sums[TILE_ROWS];
-  for (int64_t i = 0; i < rows; i++)
-    tops[i] = row_top(h->keys, scale, p + i * w->key_room);
-  for (int64_t i = 0; i < rows; i++) {
-    float *row = p + i * w->key_room;
-    if (d->on) {
-      const dropout_line line = dropout_line_of(d, h->site, h->place, (uint32_t)(first + i));
-      sums[i] = row_powers(h->keys, scale, tops[i], d, &line, row);
-    } else {
-      sums[i] = row_powers(h->keys, scale, tops[i], NULL, NULL, row);
-    }
+  float *out = a->out + (h->first_query + b->first) * a->out_stride + h->head * h->size;
+  softmax s;
+  CPU(attention_pack)(w, b->queries, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, buffers->queries);
+  CPU(attention_turn)(w, b, buffers->queries, buffers->panels);
+  for (int64_t i = 0; i < b->columns; i += VEC)
+    vstore(s.sum + i, vzero());
+  for (int64_t j = 0, keys; j < h->keys; j += keys) {
+    keys = CPU(attention_keys)(h, j);
+    CPU(attention_scores)(w, b, keys, buffers->keys + j * w->head_room, buffers->panels, buffers->p);
+    const float excess = find_most(b, keys, buffers->p, j > 0, &s);
+    if (excess > HEADROOM)
+      raise_top(w, b, &s, buffers->out);
+    if (d->on)
+      find_dropped_powers(h, b, j, keys, &s, d, buffers->p);
+    else
+      find_powers(b, keys, &s, buffers->p);
+    CPU(attention_sum)(w, b, keys, buffers->p, buffers->values + j * w->head_room, j > 0, buffers->out);
   }
-  for (int64_t i = 0; i < rows; i++) {
-    h->lse[first + i] = tops[i] * LOG_2 + logf(sums[i]);
-    factors[i] = (d->on ? d->scale : 1) / sums[i];
+  for (int64_t i = 0; i < b->queries; i += VEC) {
+    const vec sum = vload(s.sum + i);
+    vstore_n(h->lse + b->first + i, vmadd(vload(s.top + i), vset(LOG_2), vlog(sum)), b->queries - i);
+    vstore(s.sum + i, vset(d->on ? d->scale : 1) / sum);
   }
-}
-
-/* `rows` queries from `first` on. */
-static void forward_block(const attention_work *w, const attention_head *h, int64_t first, int64_t rows, const float *keys,
-                          const float *values, float *p) {
-  const brim_attention *a = w->a;
-  float factors[TILE_ROWS];
-  float *out = a->out + (h->first_query + first) * a->out_stride + h->head * h->size;
-  CPU(attention_scores)(w, h, rows, h->q + first * a->q_stride, a->q_stride, keys, p);
-  softmax_rows(w, h, first, rows, p, factors);
-  for (int64_t i = 0; i < h->size; i += TILE_COLUMNS) {
-    const tile t = {.depth = h->keys,
-                    .a = p,
-                    .a_row = w->key_room,
-                    .a_step = 1,
-                    .b = values + i * h->keys,
-                    .b_step = TILE_COLUMNS,
-                    .c = out + i,
-                    .c_row = a->out_stride};
-    CPU(tile_run_part)(rows, h->size - i < TILE_COLUMNS ? h->size - i : TILE_COLUMNS, &t);
-  }
-  for (int64_t i = 0; i < rows; i++) {
-    float *row = out + i * a->out_stride;
-    for (int64_t j = 0; j < h->size; j += VEC)
-      vstore_n(row + j, vload_n(row + j, h->size - j) * vset(factors[i]), h->size - j);
-  }
+  for (int64_t i = 0; i < b->queries; i++)
+    CPU(attention_unpack)(w, 1, buffers->out + i * w->head_room, s.sum[i], out + i * a->out_stride, a->out_stride);
 }
 
 static void forward_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   const attention_head h = CPU(attention_head)(w, task);
-  float *keys = w->scratch + worker * w->scratch_size, *values = keys + w->key_room * h.size, *p = values + h.keys * w->head_room;
-  const int64_t blocks = (h.queries + TILE_ROWS - 1) / TILE_ROWS;
-  CPU(attention_pack_transposed)(&h, h.k, w->a->kv_stride, keys);
-  CPU(attention_pack)(h.keys, h.size, h.v, w->a->kv_stride, values);
-  for (int64_t b = 0; b < blocks; b++) {
-    const int64_t first = h.queries * b / blocks, rows = h.queries * (b + 1) / blocks - first;
-    forward_block(w, &h, first, rows, keys, values, p);
+  const forward_buffers buffers = divide(w, &h, worker);
+  CPU(attention_pack)(w, h.keys, h.k, w->a->kv_stride, 1, buffers.keys);
+  CPU(attention_pack)(w, h.keys, h.v, w->a->kv_stride, 1, buffers.values);
+  for (int64_t first = 0; first < h.queries; first += QUERY_BLOCK) {
+    const attention_block b = CPU(attention_block)(&h, first);
+    forward_block(w, &h, &b, &buffers);
   }
-}
-
-int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size) {
-  const int64_t key_room = CPU(attention_key_room)(max_length), head_room = round_up(size, TILE_COLUMNS);
-  return round_up(key_room * size + max_length * head_room + TILE_ROWS * key_room, 16);
 }
 
 double CPU(attention_flops)(const brim_attention *a, double products) {

@@ -1,21 +1,25 @@
 /* attention.h: what both directions of attention share.
  *
- * A task is one head of one sequence; the longest sequences come first. It packs the head's keys and values into its worker's
- * scratch and runs over blocks of queries with all keys at once, so scores exist for one block only. */
+ * A task is one head of one sequence; the longest sequences come first. It runs over blocks of queries, and for each over blocks
+ * of keys, so that a block of scores and all it meets stay in the first-level cache. Scores have keys for rows and queries for
+ * columns: what a query's softmax needs is then a lane, and every product finds its sides as they lie. */
 #ifndef BRIM_OPS_CPU_ATTENTION_H
 #define BRIM_OPS_CPU_ATTENTION_H
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/tile.h"
 
-enum { QUERY_BLOCK = 4 * TILE_ROWS }; /* of the backward pass */
+enum {
+  QUERY_BLOCK = 32,                 /* whole panels */
+  KEY_BLOCK = BRIM_DROPOUT_STRETCH, /* keys */
+  KEY_ROOM = KEY_BLOCK + 16,        /* the last may be so long */
+};
 
 typedef struct attention_work {
   const brim_attention *a;
   const int32_t *order; /* [n] sequences, longest first */
   float *scratch;
   int64_t scratch_size; /* values a worker */
-  int64_t key_room;     /* row length of a block of scores */
-  int64_t head_room;    /* head size, rounded up to whole panels */
+  int64_t head_room;    /* head size, rounded up to whole panels: the row length of what is packed */
   int64_t rows;         /* of q and out */
 } attention_work;
 
@@ -29,20 +33,33 @@ typedef struct attention_head {
   uint32_t site, place;
 } attention_head;
 
+/* Some queries of a head: `columns` is their number, rounded up to whole panels. */
+typedef struct attention_block {
+  int64_t first, queries, columns;
+} attention_block;
+
 /* Divides c->workspace and sorts the sequences. */
 attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a, int64_t scratch_size);
 attention_head CPU(attention_head)(const attention_work *w, int64_t task);
-/* Panels of k^T (or v^T): [key_room / TILE_COLUMNS][size, TILE_COLUMNS]. */
-void CPU(attention_pack_transposed)(const attention_head *h, const float *x, int64_t stride, float *panels);
-/* Panels of x as it lies: [head_room / TILE_COLUMNS][rows, TILE_COLUMNS]. */
-void CPU(attention_pack)(int64_t rows, int64_t size, const float *x, int64_t stride, float *panels);
-/* Rows of x (stride, [rows, size]) times transposed panels: out [rows, keys], row length key_room. */
-void CPU(attention_scores)(const attention_work *w, const attention_head *h, int64_t rows, const float *x, int64_t stride,
+attention_block CPU(attention_block)(const attention_head *h, int64_t first);
+/* Keys of the block that begins at `first`. */
+int64_t CPU(attention_keys)(const attention_head *h, int64_t first);
+/* [rows, size] times a factor, to rows of head_room values, zeros at their ends. */
+void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to);
+/* Such rows of a block's queries as panels, columns without a query being 0: [columns / TILE_COLUMNS][head_room, TILE_COLUMNS].
+ * The rows behind the last query are overwritten. */
+void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, float *panels);
+/* Packed rows of keys times the panels: out [keys, QUERY_BLOCK]. */
+void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *rows,
                            const float *panels, float *out);
+/* to [queries, head_room] (+)= p^T rows, with p [keys, QUERY_BLOCK] and packed rows of keys. */
+void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, const float *rows,
+                        bool add, float *to);
+/* Rows of head_room values times a factor, to [rows, size]. */
+void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, float *to, int64_t stride);
 /* Operations of that many products of queries and keys. */
 double CPU(attention_flops)(const brim_attention *a, double products);
-/* Values of scratch that a head needs, for the longest key row. */
+/* Values of scratch that a head needs, for the longest sequence. */
 int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size);
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size);
-int64_t CPU(attention_key_room)(int64_t max_length);
 #endif

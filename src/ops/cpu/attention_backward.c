@@ -1,152 +1,208 @@
 /* attention_backward.c: gradients of attention. The probabilities are recomputed from the log-sum-exp; a task owns all rows of
  * its head's dk and dv, so their sums run over the queries in order. */
 #include "ops/cpu/attention.h"
-#include "ops/cpu/philox.h"
+#include "ops/cpu/philox_queries.h"
 #include "ops/cpu/vecmath.h"
 
 /* A worker's scratch. */
 typedef struct buffers {
-  float *keys_t, *values_t; /* transposed panels */
-  float *keys;              /* panels as they lie */
-  float *queries, *dout;    /* the same, of one block of queries */
-  float *p, *ds;            /* [QUERY_BLOCK, key_room] dropped probabilities; gradient of the scores */
-  float *dk, *dv;           /* [keys, head_room] */
+  float *keys, *values, *dk, *dv;                          /* packed rows */
+  float *queries, *dout, *query_panels, *dout_panels, *dq; /* of a block of queries */
+  float *p, *ds;                                           /* [keys, QUERY_BLOCK] probabilities, gradient of scores */
 } buffers;
 
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size) {
-  const int64_t key_room = CPU(attention_key_room)(max_length), head_room = round_up(size, TILE_COLUMNS);
-  return round_up(2 * key_room * size + 3 * max_length * head_room + 2 * QUERY_BLOCK * head_room + 2 * QUERY_BLOCK * key_room,
-                  16);
+  const int64_t head_room = round_up(size, TILE_COLUMNS);
+  return (4 * max_length + 5 * QUERY_BLOCK) * head_room + 2 * max_length * QUERY_BLOCK;
 }
 
 static buffers divide(const attention_work *w, const attention_head *h, int worker) {
+  const int64_t of_keys = h->keys * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
   buffers b;
-  b.keys_t = w->scratch + worker * w->scratch_size;
-  b.values_t = b.keys_t + w->key_room * h->size;
-  b.p = b.values_t + w->key_room * h->size;
-  b.ds = b.p + QUERY_BLOCK * w->key_room;
-  b.queries = b.ds + QUERY_BLOCK * w->key_room;
-  b.dout = b.queries + QUERY_BLOCK * w->head_room;
-  b.keys = b.dout + QUERY_BLOCK * w->head_room;
-  b.dk = b.keys + h->keys * w->head_room;
-  b.dv = b.dk + h->keys * w->head_room;
+  b.keys = w->scratch + worker * w->scratch_size;
+  b.values = b.keys + of_keys;
+  b.dk = b.values + of_keys;
+  b.dv = b.dk + of_keys;
+  b.queries = b.dv + of_keys;
+  b.dout = b.queries + of_queries;
+  b.query_panels = b.dout + of_queries;
+  b.dout_panels = b.query_panels + of_queries;
+  b.dq = b.dout_panels + of_queries;
+  b.p = b.dq + of_queries;
+  b.ds = b.p + h->keys * QUERY_BLOCK;
   return b;
 }
 
-/* Scores p become probabilities, marked with a minus where dropout takes them; returns the sum of those left, times dp. */
-BRIM_INLINE float row_probabilities(int64_t n, float factor, float lse, const brim_dropout *d, const dropout_line *line, float *p,
-                                    const float *dp) {
-  const vec times = vset(factor), minus = vset(-lse);
-  vec total = vzero();
-  for (int64_t i = 0; i < n; i += 4 * VEC) {
-    words random;
-    if (d)
-      random = dropout_words(line, i);
-    BRIM_UNROLL(4)
-    for (int k = 0; k < 4; k++) {
-      const int64_t j = i + k * VEC, left = n - j;
-      if (left <= 0)
-        break;
-      vec probability = vexp2(vmadd(vload_n(p + j, left), times, minus));
-      if (d)
-        probability = dropout_mark(random.word[k], d, probability);
-      vstore_n(p + j, probability, left);
-      total = vmadd(d ? vmax(vzero(), probability) : probability, vload_n(dp + j, left), total); /* dp is 0 beyond the keys */
+/* Of each query: the log-sum-exp, in powers of two; the sums of p and of p * dropout(dp), and then their quotient. */
+typedef struct marks {
+  float lse[QUERY_BLOCK], sum[QUERY_BLOCK], delta[QUERY_BLOCK];
+} marks;
+
+static void begin_marks(const attention_head *h, const attention_block *b, marks *m) {
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    vstore(m->lse + i, vload_n(h->lse + b->first + i, i < b->queries ? b->queries - i : 0) * vset(LOG2_E));
+    vstore(m->sum + i, vzero());
+    vstore(m->delta + i, vzero());
+  }
+}
+
+/* Score p becomes the probability, negative where dropout takes it; the gradient dp becomes dropout(dp). */
+BRIM_INLINE void find_terms(vec lse, const brim_dropout *d, const query_words *random, int k, float *p, float *dp, vec *sum,
+                            vec *total) {
+  const vec probability = vexp2(vload(p) - lse);
+  vec gradient = vload(dp), marked = probability;
+  if (d) {
+    const vec kept = dropout_keep_key(random, k, d, probability);
+    marked = kept + (kept - probability);
+    gradient = dropout_keep_key(random, k, d, gradient);
+    vstore(dp, gradient);
+  }
+  vstore(p, marked);
+  *sum += probability;
+  *total = vmadd(probability, gradient, *total);
+}
+
+/* Sums of eight keys go into those of a block, and these into the query's: a long chain of additions would round too often. */
+BRIM_INLINE void add_to(float *sum, vec x) {
+  vstore(sum, vload(sum) + x);
+}
+
+static void terms(const attention_block *b, marks *m, int64_t keys, float *p, float *dp) {
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    const vec lse = vload(m->lse + i);
+    vec sum = vzero(), total = vzero();
+    for (int64_t j = 0; j < keys; j += BLOCK_KEYS) {
+      const int64_t end = j + BLOCK_KEYS < keys ? j + BLOCK_KEYS : keys;
+      vec some = vzero(), weighed = vzero();
+      for (int64_t key = j; key < end; key++)
+        find_terms(lse, NULL, NULL, 0, p + key * QUERY_BLOCK + i, dp + key * QUERY_BLOCK + i, &some, &weighed);
+      sum += some;
+      total += weighed;
+    }
+    add_to(m->sum + i, sum);
+    add_to(m->delta + i, total);
+  }
+}
+
+/* The same for the keys from `first` on, with dropout. */
+static void dropped_terms(const attention_head *h, const attention_block *b, marks *m, int64_t first, int64_t keys,
+                          const brim_dropout *d, float *p, float *dp) {
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    const dropout_queries q = dropout_queries_of(d, h->site, h->place, (uint32_t)(b->first + i));
+    const vec lse = vload(m->lse + i);
+    vec sum = vzero(), total = vzero();
+    for (int64_t j = 0; j < keys; j += BRIM_DROPOUT_STRETCH)
+      for (int64_t block = 0; block < BRIM_DROPOUT_BLOCKS && j + 2 * block < keys; block++) {
+        const query_words random = dropout_query_words(&q, (first + j) / 8 + block);
+        vec some = vzero(), weighed = vzero();
+        BRIM_UNROLL(8)
+        for (int k = 0; k < BLOCK_KEYS; k++) {
+          const int64_t key = j + block_key(block, k), at = key * QUERY_BLOCK + i;
+          if (key >= keys)
+            break;
+          find_terms(lse, d, &random, k, p + at, dp + at, &some, &weighed);
+        }
+        sum += some;
+        total += weighed;
+      }
+    add_to(m->sum + i, sum);
+    add_to(m->delta + i, total);
+  }
+}
+
+/* The mean of dropout(dp) that the probabilities weigh. Divided by their sum, which rounding of the log-sum-exp keeps from 1:
+ * only so do the gradients of a query's scores add up to 0, and what all keys have in common cancels. */
+static void end_marks(const attention_block *b, marks *m) {
+  for (int64_t i = 0; i < b->columns; i += VEC)
+    vstore(m->delta + i, vload(m->delta + i) / vload(m->sum + i));
+}
+
+/* Marked probabilities become what dropout leaves of them; dropout(dp) becomes the gradient of the score, p * (dropout(dp) -
+ * delta). Dropout's scale and that of the scores are in the rows that these are multiplied with. */
+static void score_gradients(const attention_block *b, const marks *m, int64_t keys, bool dropped, float *p, float *ds) {
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    const vec delta = vload(m->delta + i);
+    for (int64_t at = i; at < keys * QUERY_BLOCK; at += QUERY_BLOCK) {
+      const vec marked = vload(p + at), kept = vmax(vzero(), marked);
+      vstore(ds + at, (dropped ? vmax(-marked, marked) : marked) * (vload(ds + at) - delta));
+      if (dropped)
+        vstore(p + at, kept);
     }
   }
-  return vsum(total);
 }
 
-/* One query: scores in p become dropped probabilities; gradients of the dropped probabilities in ds become those of the scores:
- * ds = scale * p * (dropout(dp) - sum(p * dropout(dp))). */
-static void score_gradient(const attention_work *w, const attention_head *h, int64_t query, float *p, float *ds) {
-  const brim_dropout *d = &w->a->dropout;
-  const int64_t n = h->keys;
-  const float factor = w->a->scale * LOG2_E, lse = h->lse[query] * LOG2_E;
-  const vec scale = vset(w->a->scale);
-  if (!d->on) {
-    const vec delta = vset(row_probabilities(n, factor, lse, NULL, NULL, p, ds));
-    for (int64_t j = 0; j < n; j += VEC)
-      vstore_n(ds + j, scale * vload_n(p + j, n - j) * (vload_n(ds + j, n - j) - delta), n - j);
-    return;
-  }
-  const dropout_line line = dropout_line_of(d, h->site, h->place, (uint32_t)query);
-  const vec kept_scale = vset(d->scale), delta = scale * kept_scale * vset(row_probabilities(n, factor, lse, d, &line, p, ds));
-  for (int64_t j = 0; j < n; j += VEC) {
-    const int64_t left = n - j;
-    const vec marked = vload_n(p + j, left), dropped = vmax(vzero(), marked) * kept_scale;
-    const vec probability = (vec)((ivec)marked & 0x7fffffff);
-    vstore_n(p + j, dropped, left);
-    vstore_n(ds + j, vnmadd(probability, delta, dropped * scale * vload_n(ds + j, left)), left);
-  }
-}
-
-/* to [rows, head_room] (+)= from^T [rows, depth] * panels [depth, head_room], with from [depth, key_room]. */
-static void add_transposed(const attention_work *w, int64_t rows, int64_t depth, const float *from, const float *panels, bool add,
-                           float *to) {
+/* to [keys, head_room] (+)= p rows, with p [keys, QUERY_BLOCK] and packed rows of the block's queries. */
+static void add_rows(const attention_work *w, const attention_block *b, int64_t keys, const float *p, const float *rows,
+                     float *to) {
   for (int64_t i = 0; i < w->head_room; i += TILE_COLUMNS) {
-    const tile t = {.depth = depth,
-                    .a = from,
-                    .a_row = 1,
-                    .a_step = w->key_room,
-                    .b = panels + i * depth,
-                    .b_step = TILE_COLUMNS,
+    const tile t = {.depth = b->queries,
+                    .a = p,
+                    .a_row = QUERY_BLOCK,
+                    .a_step = 1,
+                    .b = rows + i,
+                    .b_step = w->head_room,
                     .c = to + i,
                     .c_row = w->head_room,
-                    .add = add};
-    CPU(tile_rows)(rows, TILE_COLUMNS, &t);
+                    .add = b->first > 0};
+    CPU(tile_rows)(keys, TILE_COLUMNS, &t);
   }
 }
 
-static void backward_block(const attention_work *w, const attention_head *h, const buffers *b, int64_t first, int64_t rows) {
+static void backward_block(const attention_work *w, const attention_head *h, const buffers *s, const attention_block *b) {
   const brim_attention *a = w->a;
-  const int64_t shift = h->head * h->size, at = h->first_query + first;
-  const float *q = h->q + first * a->q_stride, *dout = a->dout + at * a->out_stride + shift;
-  CPU(attention_scores)(w, h, rows, q, a->q_stride, b->keys_t, b->p);
-  CPU(attention_scores)(w, h, rows, dout, a->out_stride, b->values_t, b->ds);
-  for (int64_t i = 0; i < rows; i++)
-    score_gradient(w, h, first + i, b->p + i * w->key_room, b->ds + i * w->key_room);
-  CPU(attention_pack)(rows, h->size, q, a->q_stride, b->queries);
-  CPU(attention_pack)(rows, h->size, dout, a->out_stride, b->dout);
-  add_transposed(w, h->keys, rows, b->p, b->dout, first > 0, b->dv);
-  add_transposed(w, h->keys, rows, b->ds, b->queries, first > 0, b->dk);
-  for (int64_t i = 0; i < h->size; i += TILE_COLUMNS) {
-    const tile t = {.depth = h->keys,
-                    .a = b->ds,
-                    .a_row = w->key_room,
-                    .a_step = 1,
-                    .b = b->keys + i * h->keys,
-                    .b_step = TILE_COLUMNS,
-                    .c = a->dq + at * a->q_stride + shift + i,
-                    .c_row = a->q_stride};
-    CPU(tile_rows)(rows, h->size - i < TILE_COLUMNS ? h->size - i : TILE_COLUMNS, &t);
+  const brim_dropout *d = &a->dropout;
+  const int64_t shift = h->head * h->size, at = h->first_query + b->first;
+  marks m;
+  begin_marks(h, b, &m);
+  CPU(attention_pack)(w, b->queries, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, s->queries);
+  CPU(attention_pack)(w, b->queries, a->dout + at * a->out_stride + shift, a->out_stride, d->on ? d->scale : 1, s->dout);
+  CPU(attention_turn)(w, b, s->queries, s->query_panels);
+  CPU(attention_turn)(w, b, s->dout, s->dout_panels);
+  for (int64_t j = 0, keys; j < h->keys; j += keys) {
+    keys = CPU(attention_keys)(h, j);
+    const int64_t row = j * w->head_room;
+    float *p = s->p + j * QUERY_BLOCK, *dp = s->ds + j * QUERY_BLOCK;
+    CPU(attention_scores)(w, b, keys, s->keys + row, s->query_panels, p);
+    CPU(attention_scores)(w, b, keys, s->values + row, s->dout_panels, dp);
+    if (d->on)
+      dropped_terms(h, b, &m, j, keys, d, p, dp);
+    else
+      terms(b, &m, keys, p, dp);
   }
+  end_marks(b, &m);
+  for (int64_t j = 0, keys; j < h->keys; j += keys) {
+    keys = CPU(attention_keys)(h, j);
+    const int64_t row = j * w->head_room;
+    float *p = s->p + j * QUERY_BLOCK, *ds = s->ds + j * QUERY_BLOCK;
+    score_gradients(b, &m, keys, d->on, p, ds);
+    add_rows(w, b, keys, p, s->dout, s->dv + row);
+    add_rows(w, b, keys, ds, s->queries, s->dk + row);
+    CPU(attention_sum)(w, b, keys, ds, s->keys + row, j > 0, s->dq);
+  }
+  CPU(attention_unpack)(w, b->queries, s->dq, a->scale, a->dq + at * a->q_stride + shift, a->q_stride);
 }
 
 /* Rows of the real keys from the accumulators, 0 for padded keys. */
-static void write_rows(const attention_work *w, const attention_head *h, const float *from, float *to) {
-  const size_t bytes = (size_t)h->size * sizeof *to;
-  to += h->first_key * w->a->kv_stride + h->head * h->size;
-  for (int64_t j = 0; j < h->keys; j++)
-    memcpy(to + j * w->a->kv_stride, from + j * w->head_room, bytes);
+static void write_rows(const attention_work *w, const attention_head *h, const float *from, float factor, float *to) {
+  const int64_t stride = w->a->kv_stride;
+  to += h->first_key * stride + h->head * h->size;
+  CPU(attention_unpack)(w, h->keys, from, factor, to, stride);
   for (int64_t j = h->keys; j < h->slots; j++)
-    memset(to + j * w->a->kv_stride, 0, bytes);
+    memset(to + j * stride, 0, (size_t)h->size * sizeof *to);
 }
 
 static void backward_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   const attention_head h = CPU(attention_head)(w, task);
-  const buffers b = divide(w, &h, worker);
-  const int64_t blocks = (h.queries + QUERY_BLOCK - 1) / QUERY_BLOCK;
-  CPU(attention_pack_transposed)(&h, h.k, w->a->kv_stride, b.keys_t);
-  CPU(attention_pack_transposed)(&h, h.v, w->a->kv_stride, b.values_t);
-  CPU(attention_pack)(h.keys, h.size, h.k, w->a->kv_stride, b.keys);
-  for (int64_t i = 0; i < blocks; i++) {
-    const int64_t first = h.queries * i / blocks;
-    backward_block(w, &h, &b, first, h.queries * (i + 1) / blocks - first);
+  const buffers s = divide(w, &h, worker);
+  CPU(attention_pack)(w, h.keys, h.k, w->a->kv_stride, 1, s.keys);
+  CPU(attention_pack)(w, h.keys, h.v, w->a->kv_stride, 1, s.values);
+  for (int64_t first = 0; first < h.queries; first += QUERY_BLOCK) {
+    const attention_block b = CPU(attention_block)(&h, first);
+    backward_block(w, &h, &s, &b);
   }
-  write_rows(w, &h, b.dk, w->a->dk);
-  write_rows(w, &h, b.dv, w->a->dv);
+  write_rows(w, &h, s.dk, LOG_2, w->a->dk); /* packed queries carry scale * LOG2_E */
+  write_rows(w, &h, s.dv, 1, w->a->dv);
 }
 
 void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {

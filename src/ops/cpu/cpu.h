@@ -28,12 +28,15 @@ void CPU(linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *l
 void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
                           const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
                           real *db);
+void CPU(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
+                              brim_activation act, real *pre, real *dpre);
 size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits);
 
 /* ---- activation.c: n values of one activation */
 void CPU(activate)(brim_activation act, int64_t n, const real *x, real *y);
 void CPU(activate_backward)(brim_activation act, int64_t n, const real *pre, const real *dy, real *dpre);
-void CPU(act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y);
+/* From the gradient dy of y = act(pre) to that of pre, in place; pre becomes y. */
+void CPU(activate_turn)(brim_activation act, int64_t n, real *pre, real *dy);
 void CPU(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);
 
 /* ---- norm.c */

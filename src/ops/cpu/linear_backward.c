@@ -141,20 +141,25 @@ static void weight_gradient(brim_ops_context *c, gradient *g) {
   }
 }
 
+static product input_gradient(int64_t rows, int32_t in, int32_t out, const real *w, const real *dy, int64_t dy_stride, real *dx,
+                              int64_t dx_stride) {
+  return (product){.rows = rows,
+                   .depth = out,
+                   .columns = in,
+                   .a = dy,
+                   .a_stride = dy_stride,
+                   .w = w,
+                   .w_stride = in,
+                   .c = dx,
+                   .c_stride = dx_stride};
+}
+
 void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
                           const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
                           real *db) {
   if (dx) {
-    product p = {.rows = rows,
-                 .depth = out,
-                 .columns = in,
-                 .a = dy,
-                 .a_stride = dy_stride,
-                 .w = w,
-                 .w_stride = in,
-                 .c = dx,
-                 .c_stride = dx_stride,
-                 .add = add};
+    product p = input_gradient(rows, in, out, w, dy, dy_stride, dx, dx_stride);
+    p.add = add;
     CPU(product_run)(c, &p);
   }
   if (!dw && !db)
@@ -176,6 +181,30 @@ void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
                 .panels = divided(in, TILE_COLUMNS),
                 .tiles = divided(out, TILE_ROWS)};
   weight_gradient(c, &g);
+}
+
+/* The activation's part is a pass of its own: in pieces of rows beside the tiles it was slower. */
+typedef struct turn {
+  brim_activation act;
+  int64_t count;
+  float *pre, *dpre;
+} turn;
+
+enum { TURN_CHUNK = 1 << 14 };
+
+static void turn_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const turn *t = context;
+  const int64_t at = task * TURN_CHUNK;
+  CPU(activate_turn)(t->act, least(TURN_CHUNK, t->count - at), t->pre + at, t->dpre + at);
+}
+
+void CPU(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
+                              brim_activation act, real *pre, real *dpre) {
+  turn t = {.act = act, .count = rows * in, .pre = pre, .dpre = dpre};
+  product p = input_gradient(rows, in, out, w, dz, out, dpre, in);
+  CPU(product_run)(c, &p);
+  CPU(run)(c, divided(t.count, TURN_CHUNK), turn_task, &t);
 }
 
 /* The weights of a layer are [3 H, H], [H, H], [F, H] and [H, F]; a tile more, so that any number of outputs gets on. */

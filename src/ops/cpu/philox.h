@@ -1,17 +1,19 @@
-/* philox.h: Philox4x32-10 on vectors, for dropout. One call makes the words of 4 * VEC columns of one row, in column order. */
+/* philox.h: the random bits of dropout on vectors (ops.h has their order). One call makes those of a stretch of columns. */
 #ifndef BRIM_OPS_CPU_PHILOX_H
 #define BRIM_OPS_CPU_PHILOX_H
+#include "base/random.h"
 #include "ops/cpu/vec.h"
 #include "ops/ops.h"
 
-/* A stretch of random words: word of column i of the stretch in lane i % VEC of word[i / VEC]. */
+/* Vector k of a stretch has its bits in word[k % HALF], below for the first HALF vectors, above for the others. */
+enum { DROPOUT_VECTORS = BRIM_DROPOUT_STRETCH / VEC, DROPOUT_HALF = DROPOUT_VECTORS / 2 };
 typedef struct words {
-  ivec word[4];
+  ivec word[DROPOUT_HALF];
 } words;
 
 #if BRIM_LEVEL > 0
 /* Counters live in 64-bit lanes, low half: there one multiplication gives both halves of a product, and rubbish in the upper half
- * does no harm. Two such states, for the even and the odd 32-bit lanes, make a vector of counters. */
+ * does no harm. The last round puts the other half of a word's product to use: both words of a pair leave in one vector. */
 #if BRIM_LEVEL == 2
 typedef __m512i wide;
 #define WIDE(name)  _mm512_##name
@@ -22,11 +24,8 @@ BRIM_INLINE wide wide_xor3(wide a, wide b, wide c) {
 BRIM_INLINE wide wide_xor(wide a, wide b) {
   return _mm512_xor_si512(a, b);
 }
-BRIM_INLINE wide wide_merge(wide even, wide odd) {
-  return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
-}
 BRIM_INLINE wide first_blocks(void) {
-  return _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
+  return _mm512_setr_epi64(0, 1, 2, 3, 4, 5, 6, 7);
 }
 #else
 typedef __m256i wide;
@@ -38,11 +37,8 @@ BRIM_INLINE wide wide_xor3(wide a, wide b, wide c) {
 BRIM_INLINE wide wide_xor(wide a, wide b) {
   return _mm256_xor_si256(a, b);
 }
-BRIM_INLINE wide wide_merge(wide even, wide odd) {
-  return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);
-}
 BRIM_INLINE wide first_blocks(void) {
-  return _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
+  return _mm256_setr_epi64x(0, 1, 2, 3);
 }
 #endif
 
@@ -53,16 +49,16 @@ typedef struct philox_state {
 /* What the counters of a row have in common. Only the block, the last counter word, varies: the first round multiplies constants
  * alone, the two rounds behind it one constant each. `block`, `first` and `second` are what these rounds make of the constants
  * and their keys. */
-enum { FIXED_ROUNDS = 3, PHILOX_ROUNDS = 10 };
+enum { FIXED_ROUNDS = 3, LAST_ROUND = BRIM_DROPOUT_ROUNDS - 1 };
 typedef struct dropout_line {
   uint64_t block, first, second[3];
-  uint64_t keys[PHILOX_ROUNDS][2];
+  uint64_t keys[BRIM_DROPOUT_ROUNDS][2];
 } dropout_line;
 
 BRIM_INLINE dropout_line dropout_line_of(const brim_dropout *d, uint32_t site, uint32_t place, uint32_t token) {
   const uint64_t m0 = 0xD2511F53, m1 = 0xCD9E8D57;
   dropout_line l;
-  for (uint32_t round = 0; round < PHILOX_ROUNDS; round++) {
+  for (uint32_t round = 0; round < BRIM_DROPOUT_ROUNDS; round++) {
     l.keys[round][0] = d->key[0] + round * 0x9E3779B9u;
     l.keys[round][1] = d->key[1] + round * 0xBB67AE85u;
   }
@@ -100,47 +96,58 @@ BRIM_INLINE philox_state philox_round(philox_state s, const uint64_t key[2]) {
                          wide_xor3(wide_high(p0), s.x[3], wide_set((int64_t)key[1])), p0}};
 }
 
-/* Words of columns first_column .. first_column + 4 * VEC - 1; first_column is a multiple of 4. Lane 4g + j of the counters takes
- * block VEC / 4 * j + g, so that transposing groups of four words leaves them in column order. */
-BRIM_INLINE words dropout_words(const dropout_line *l, int64_t first_column) {
-  const wide blocks = WIDE(add_epi32)(first_blocks(), WIDE(set1_epi32)((int)(first_column / 4)));
-  philox_state even = philox_start(l, blocks), odd = philox_start(l, wide_high(blocks));
-  BRIM_UNROLL(7)
-  for (int round = FIXED_ROUNDS; round < PHILOX_ROUNDS; round++) {
-    even = philox_round(even, l->keys[round]);
-    odd = philox_round(odd, l->keys[round]);
-  }
-  wide w[4];
-  BRIM_UNROLL(4)
-  for (int i = 0; i < 4; i++)
-    w[i] = wide_merge(even.x[i], odd.x[i]);
-  const wide low01 = WIDE(unpacklo_epi32)(w[0], w[1]), low23 = WIDE(unpacklo_epi32)(w[2], w[3]);
-  const wide high01 = WIDE(unpackhi_epi32)(w[0], w[1]), high23 = WIDE(unpackhi_epi32)(w[2], w[3]);
-  return (words){{(ivec)WIDE(unpacklo_epi64)(low01, low23), (ivec)WIDE(unpackhi_epi64)(low01, low23),
-                  (ivec)WIDE(unpacklo_epi64)(high01, high23), (ivec)WIDE(unpackhi_epi64)(high01, high23)}};
+/* The words of each lane's block: 1 and 0, 3 and 2. */
+BRIM_INLINE void philox_last(philox_state s, const uint64_t key[2], ivec *word01, ivec *word23) {
+  const wide p0 = WIDE(mul_epu32)(s.x[0], PHILOX_M0), p1 = WIDE(mul_epu32)(s.x[2], PHILOX_M1);
+  *word01 = (ivec)wide_xor3(p1, WIDE(slli_epi64)(s.x[1], 32), wide_set((int64_t)(key[0] << 32)));
+  *word23 = (ivec)wide_xor3(p0, WIDE(slli_epi64)(s.x[3], 32), wide_set((int64_t)(key[1] << 32)));
 }
 
-/* Where the word is at least the threshold dropout_keep gives x, else 0; dropout_mark gives x, else -x. */
+/* The bits of the stretch that begins at first_column. */
+BRIM_INLINE words dropout_words(const dropout_line *l, int64_t first_column) {
+  enum { STATES = 16 / VEC };
+  philox_state s[STATES];
+  words w;
+  BRIM_UNROLL(2)
+  for (int i = 0; i < STATES; i++)
+    s[i] = philox_start(l, WIDE(add_epi64)(first_blocks(), wide_set(first_column / 8 + i * VEC / 2)));
+  BRIM_UNROLL(7)
+  for (int round = FIXED_ROUNDS; round < LAST_ROUND; round++)
+    BRIM_UNROLL(2)
+  for (int i = 0; i < STATES; i++)
+    s[i] = philox_round(s[i], l->keys[round]);
+  BRIM_UNROLL(2)
+  for (int i = 0; i < STATES; i++)
+    philox_last(s[i], l->keys[LAST_ROUND], &w.word[i], &w.word[STATES + i]);
+  return w;
+}
+
+/* Where vector k of the stretch has bits of at least the threshold dropout_keep gives x, else 0; dropout_mark gives x, else -x.
+ */
 #if BRIM_LEVEL == 2
-BRIM_INLINE __mmask16 dropout_lanes(ivec word, const brim_dropout *d) {
-  return _mm512_cmpge_epu32_mask((__m512i)word, _mm512_set1_epi32((int)d->threshold));
+BRIM_INLINE __mmask16 dropout_lanes(const words *w, int k, const brim_dropout *d) {
+  const __m512i word = (__m512i)w->word[k % DROPOUT_HALF];
+  return _mm512_cmpge_epu32_mask(k < DROPOUT_HALF ? _mm512_slli_epi32(word, 16) : word,
+                                 _mm512_set1_epi32((int)(d->threshold << 16)));
 }
-BRIM_INLINE vec dropout_keep(ivec word, const brim_dropout *d, vec x) {
-  return _mm512_maskz_mov_ps(dropout_lanes(word, d), x);
+BRIM_INLINE vec dropout_keep(const words *w, int k, const brim_dropout *d, vec x) {
+  return _mm512_maskz_mov_ps(dropout_lanes(w, k, d), x);
 }
-BRIM_INLINE vec dropout_mark(ivec word, const brim_dropout *d, vec x) {
-  return _mm512_mask_mov_ps(-x, dropout_lanes(word, d), x);
+BRIM_INLINE vec dropout_mark(const words *w, int k, const brim_dropout *d, vec x) {
+  return _mm512_mask_mov_ps(-x, dropout_lanes(w, k, d), x);
 }
 #else
-BRIM_INLINE __m256 dropout_lanes(ivec word, const brim_dropout *d) {
-  const __m256i w = (__m256i)word;
-  return _mm256_castsi256_ps(_mm256_cmpeq_epi32(_mm256_max_epu32(w, _mm256_set1_epi32((int)d->threshold)), w));
+/* All bits set where x is dropped. */
+BRIM_INLINE __m256 dropout_lanes(const words *w, int k, const brim_dropout *d) {
+  const __m256i word = (__m256i)w->word[k % DROPOUT_HALF];
+  const __m256i bits = k < DROPOUT_HALF ? _mm256_and_si256(word, _mm256_set1_epi32(0xffff)) : _mm256_srli_epi32(word, 16);
+  return _mm256_castsi256_ps(_mm256_cmpgt_epi32(_mm256_set1_epi32((int)d->threshold), bits));
 }
-BRIM_INLINE vec dropout_keep(ivec word, const brim_dropout *d, vec x) {
-  return _mm256_and_ps(dropout_lanes(word, d), x);
+BRIM_INLINE vec dropout_keep(const words *w, int k, const brim_dropout *d, vec x) {
+  return _mm256_andnot_ps(dropout_lanes(w, k, d), x);
 }
-BRIM_INLINE vec dropout_mark(ivec word, const brim_dropout *d, vec x) {
-  return _mm256_xor_ps(_mm256_andnot_ps(dropout_lanes(word, d), vset(-0.0f)), x);
+BRIM_INLINE vec dropout_mark(const words *w, int k, const brim_dropout *d, vec x) {
+  return _mm256_xor_ps(_mm256_and_ps(dropout_lanes(w, k, d), vset(-0.0f)), x);
 }
 #endif
 
@@ -154,22 +161,28 @@ BRIM_INLINE dropout_line dropout_line_of(const brim_dropout *d, uint32_t site, u
 }
 BRIM_INLINE words dropout_words(const dropout_line *l, int64_t first_column) {
   words w;
-  for (int block = 0; block < 4; block++) {
+  for (int block = 0; block < BRIM_DROPOUT_BLOCKS; block++) {
     uint32_t out[4];
-    const uint32_t column = (uint32_t)(first_column / 4 + block);
-    brim_philox4x32((const uint32_t[4]){l->counter[0], l->counter[1], l->counter[2], column}, l->key, out);
-    memcpy(&w.word[block], out, sizeof out);
+    const uint32_t counter[4] = {l->counter[0], l->counter[1], l->counter[2], (uint32_t)(first_column / 8 + block)};
+    brim_philox_rounds(BRIM_DROPOUT_ROUNDS, counter, l->key, out);
+    for (int i = 0; i < 4; i++) {
+      const int column = i / 2 * 16 + 2 * block + 1 - i % 2;
+      w.word[column / VEC][column % VEC] = (int32_t)out[i];
+    }
   }
   return w;
 }
-BRIM_INLINE vec dropout_keep(ivec word, const brim_dropout *d, vec x) {
+BRIM_INLINE bool dropout_lane(const words *w, int k, int i, const brim_dropout *d) {
+  return ((uint32_t)w->word[k % DROPOUT_HALF][i] >> (k < DROPOUT_HALF ? 0 : 16) & 0xffff) >= d->threshold;
+}
+BRIM_INLINE vec dropout_keep(const words *w, int k, const brim_dropout *d, vec x) {
   for (int i = 0; i < VEC; i++)
-    x[i] = (uint32_t)word[i] < d->threshold ? 0 : x[i];
+    x[i] = dropout_lane(w, k, i, d) ? x[i] : 0;
   return x;
 }
-BRIM_INLINE vec dropout_mark(ivec word, const brim_dropout *d, vec x) {
+BRIM_INLINE vec dropout_mark(const words *w, int k, const brim_dropout *d, vec x) {
   for (int i = 0; i < VEC; i++)
-    x[i] = (uint32_t)word[i] < d->threshold ? -x[i] : x[i];
+    x[i] = dropout_lane(w, k, i, d) ? x[i] : -x[i];
   return x;
 }
 #endif
@@ -178,13 +191,13 @@ BRIM_INLINE vec dropout_mark(ivec word, const brim_dropout *d, vec x) {
 BRIM_INLINE void dropout_row(const brim_dropout *d, uint32_t site, uint32_t place, uint32_t token, int64_t n, const float *x,
                              float *y) {
   const dropout_line line = dropout_line_of(d, site, place, token);
-  for (int64_t i = 0; i < n; i += 4 * VEC) {
+  for (int64_t i = 0; i < n; i += BRIM_DROPOUT_STRETCH) {
     const words w = dropout_words(&line, i);
-    BRIM_UNROLL(4)
-    for (int j = 0; j < 4; j++) {
-      const int64_t at = i + j * VEC;
+    BRIM_UNROLL(16)
+    for (int k = 0; k < DROPOUT_VECTORS; k++) {
+      const int64_t at = i + k * VEC;
       if (at < n)
-        vstore_n(y + at, dropout_keep(w.word[j], d, vload_n(x + at, n - at) * vset(d->scale)), n - at);
+        vstore_n(y + at, dropout_keep(&w, k, d, vload_n(x + at, n - at) * vset(d->scale)), n - at);
     }
   }
 }

@@ -81,7 +81,8 @@ void CPU(tile_run)(int64_t rows, const tile *t) {
     RUN(7)
     RUN(8)
     RUN(9)
-    RUN(10) RUN(11) RUN(12) RUN(13) RUN(14)
+    RUN(10)
+    RUN(11) RUN(12) RUN(13) RUN(14)
 #endif
         default : break;
   }
@@ -112,13 +113,16 @@ void CPU(tile_run_part)(int64_t rows, int64_t columns, const tile *t) {
 }
 
 void CPU(tile_rows)(int64_t rows, int64_t columns, const tile *t) {
-  const int64_t count = (rows + TILE_ROWS - 1) / TILE_ROWS;
+  if (rows <= 0)
+    return;
+  const uint32_t count = (uint32_t)((rows + TILE_ROWS - 1) / TILE_ROWS), least = (uint32_t)rows / count,
+                 higher = (uint32_t)rows % count; /* 64 bits would take four times as long to divide */
   tile next = *t;
-  for (int64_t i = 0; i < count; i++) {
-    const int64_t first = rows * i / count, height = rows * (i + 1) / count - first;
-    next.a = t->a + first * t->a_row;
-    next.c = t->c + first * t->c_row;
+  for (uint32_t i = 0; i < count; i++) {
+    const int64_t height = least + (i < higher);
     CPU(tile_run_part)(height, columns, &next);
+    next.a += height * t->a_row;
+    next.c += height * t->c_row;
   }
 }
 

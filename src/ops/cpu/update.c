@@ -11,33 +11,33 @@ typedef struct piece {
   int64_t first, count; /* rows of a table; else values of the range */
 } piece;
 
-static int64_t piece_size(const brim_update_range *range) {
-  if (range->row_size <= 0)
-    return CHUNK;
+static int64_t piece_rows(const brim_update_range *range) {
   return range->row_size < CHUNK ? CHUNK / range->row_size : 1;
 }
 
-static int64_t piece_total(const brim_update_range *range) {
-  return range->row_size > 0 ? range->count / range->row_size : range->count;
+/* The many ranges that are no tables need no division: every task looks for its piece among all of them. */
+static int64_t range_pieces(const brim_update_range *range) {
+  if (range->row_size <= 0)
+    return (range->count + CHUNK - 1) / CHUNK;
+  const int64_t rows = piece_rows(range);
+  return (range->count / range->row_size + rows - 1) / rows;
 }
 
 static int64_t piece_count(const brim_update *u) {
   int64_t total = 0;
   for (int32_t i = 0; i < u->range_count; i++)
-    total += (piece_total(&u->ranges[i]) + piece_size(&u->ranges[i]) - 1) / piece_size(&u->ranges[i]);
+    total += range_pieces(&u->ranges[i]);
   return total;
 }
 
 static piece piece_at(const brim_update *u, int64_t index) {
   const brim_update_range *range = u->ranges;
-  for (;; range++) {
-    const int64_t size = piece_size(range), total = piece_total(range), pieces = (total + size - 1) / size;
-    if (index < pieces) {
-      const int64_t first = index * size;
-      return (piece){.range = range, .first = first, .count = total - first < size ? total - first : size};
-    }
+  for (int64_t pieces; pieces = range_pieces(range), index >= pieces; range++)
     index -= pieces;
-  }
+  const bool table = range->row_size > 0;
+  const int64_t size = table ? piece_rows(range) : CHUNK, total = table ? range->count / range->row_size : range->count;
+  const int64_t first = index * size;
+  return (piece){.range = range, .first = first, .count = total - first < size ? total - first : size};
 }
 
 /* ---- norm */

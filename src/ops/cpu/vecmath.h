@@ -27,8 +27,22 @@ BRIM_INLINE vec vexp(vec x) {
   return (vec)((uvec)p + power);
 }
 
-/* 2^x within 2 ulp for x in [-125, 127]; below, 2^-125. NaN stays NaN. x = n + r, 2^r by the polynomial of degree 5 whose largest
- * relative error on [-1/2, 1/2] is least (9e-8), 2^n through the exponent bits. */
+/* 2^x within 2 ulp for x in [-125, 127]. NaN stays NaN. x = n + r, 2^r by the polynomial of degree 5 with the least relative
+ * error (9e-8), 2^n through the exponent bits. */
+#if BRIM_LEVEL == 2
+/* Here r is in [0, 1): there are instructions for what lies behind the point and for 2^floor(x). Less than 2^-126 gives 0. */
+BRIM_INLINE vec vexp2(vec x) {
+  const vec r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF);
+  vec p = vset(1.8671301659e-3f);
+  p = vmadd(p, r, vset(9.0170297772e-3f));
+  p = vmadd(p, r, vset(5.5799912661e-2f));
+  p = vmadd(p, r, vset(2.4016444385e-1f));
+  p = vmadd(p, r, vset(6.9315129519e-1f));
+  p = vmadd(p, r, vset(1));
+  return _mm512_scalef_ps(p, x);
+}
+#else
+/* Here r is in [-1/2, 1/2]. Below -125 it gives 2^-125. */
 BRIM_INLINE vec vexp2(vec x) {
   const float shift = 12582912.0f;
   x = vmax(vset(-125), x);
@@ -40,6 +54,26 @@ BRIM_INLINE vec vexp2(vec x) {
   p = vmadd(p, r, vset(6.9314700365e-1f));
   p = vmadd(p, r, vset(1));
   return (vec)((uvec)p + ((uvec)shifted << 23));
+}
+#endif
+
+/* log(x) within 2 ulp for finite x that are at least 2^-126; NaN stays NaN. Cephes' logf (Moshier): x = 2^n m with m from
+ * sqrt(1/2) to sqrt(2), log(m) by a polynomial. */
+BRIM_INLINE vec vlog(vec x) {
+  const uvec bits = (uvec)x - 0x3f3504f3u; /* the exponent changes at sqrt(1/2) */
+  const ivec power = (ivec)bits >> 23;
+  const vec n = __builtin_convertvector(power, vec), r = (vec)((uvec)x - ((uvec)power << 23)) - vset(1), rr = r * r;
+  vec p = vset(7.0376836292e-2f);
+  p = vmadd(p, r, vset(-1.1514610310e-1f));
+  p = vmadd(p, r, vset(1.1676998740e-1f));
+  p = vmadd(p, r, vset(-1.2420140846e-1f));
+  p = vmadd(p, r, vset(1.4249322787e-1f));
+  p = vmadd(p, r, vset(-1.6668057665e-1f));
+  p = vmadd(p, r, vset(2.0000714765e-1f));
+  p = vmadd(p, r, vset(-2.4999993993e-1f));
+  p = vmadd(p, r, vset(3.3333331174e-1f));
+  p = vmadd(vset(-0.5f), rr, vmadd(n, vset(-2.12194440e-4f), p * r * rr)) + r;
+  return vmadd(n, vset(0.693359375f), p);
 }
 
 /* erf(x) within 2e-7: an odd rational function on [-4, 4], beyond which erf is 1 in single precision (the coefficients are those
@@ -67,7 +101,7 @@ BRIM_INLINE vec vphi(vec x) {
   return vmadd(verf(x * vset(0.70710678118654752f)), vset(0.5f), vset(0.5f));
 }
 BRIM_INLINE vec vgelu_slope(vec x) {
-  const vec density = vset(0.39894228040143268f) * vexp(vset(-0.5f) * x * x);
+  const vec density = vset(0.39894228040143268f) * vexp2(vset(-0.5f * LOG2_E) * x * x);
   return vmadd(x, density, vphi(x));
 }
 

@@ -42,12 +42,6 @@ static double slope(brim_activation act, double x) {
   return 1;
 }
 
-void REF(act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y) {
-  (void)c;
-  for (int64_t i = 0; i < count; i++)
-    y[i] = (real)REF(activate)(act, (double)pre[i]);
-}
-
 void REF(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre) {
   (void)c;
   for (int64_t i = 0; i < count; i++)

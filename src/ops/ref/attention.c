@@ -91,16 +91,18 @@ static void backward_query(const brim_attention *a, const query *x, int64_t rows
   real *dropped = p + a->layout->max_length, *dp = dropped + a->layout->max_length;
   real *dq = a->dq + x->index * a->q_stride + shift, *dk = a->dk + kv, *dv = a->dv + kv;
   const double lse = (double)a->lse[head * rows + x->index];
-  double delta = 0;
+  double delta = 0, whole = 0;
   scores(a, x, p);
   for (int32_t j = 0; j < x->keys; j++) {
     p[j] = (real)exp((double)p[j] - lse);
+    whole += (double)p[j];
     dp[j] = (real)dot(size, dout, x->v + j * a->kv_stride);
   }
   REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->keys, p, dropped);
   REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->keys, dp, dp);
   for (int32_t j = 0; j < x->keys; j++)
     delta += (double)p[j] * (double)dp[j];
+  delta /= whole; /* rounding of lse keeps it from 1; now the gradients of a row's scores add up to 0 */
   for (int32_t j = 0; j < x->keys; j++) {
     const double ds = (double)a->scale * (double)p[j] * ((double)dp[j] - delta);
     for (int32_t i = 0; i < size; i++) {

@@ -79,3 +79,11 @@ void REF(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
     db[o] += (real)sum;
   }
 }
+
+void REF(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
+                              brim_activation act, real *pre, real *dpre) {
+  REF(linear_backward)(c, rows, in, out, NULL, in, w, dz, out, dpre, in, false, NULL, NULL);
+  REF(act_backward)(c, rows * in, act, pre, dpre, dpre);
+  for (int64_t i = 0; i < rows * in; i++)
+    pre[i] = (real)REF(activate)(act, (double)pre[i]);
+}

@@ -27,10 +27,11 @@ void REF(linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *l
 void REF(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
                           const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
                           real *db);
+void REF(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
+                              brim_activation act, real *pre, real *dpre);
 
 /* ---- activation.c */
 double REF(activate)(brim_activation act, double x);
-void REF(act_forward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, real *y);
 void REF(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);
 
 /* ---- norm.c */

@@ -1,4 +1,5 @@
 /* rows.c: whole rows: dropout, gather, scatter, add, zero. */
+#include "base/random.h"
 #include "ops/ref/ref.h"
 
 #include <string.h>
@@ -10,11 +11,15 @@ void REF(dropout_row)(const brim_dropout *d, uint32_t site, uint32_t place, uint
       memcpy(y, x, (size_t)width * sizeof *y);
     return;
   }
-  uint32_t words[4] = {0};
+  uint32_t words[BRIM_DROPOUT_BLOCKS][4] = {{0}};
   for (int32_t i = 0; i < width; i++) {
-    if (i % 4 == 0)
-      brim_philox4x32((const uint32_t[4]){place, site, token, (uint32_t)i / 4}, d->key, words);
-    y[i] = words[i % 4] < d->threshold ? 0 : x[i] * d->scale;
+    const int32_t column = i % BRIM_DROPOUT_STRETCH, block = column % 16 / 2, word = column / 16 % 2 * 2 + (column + 1) % 2;
+    for (uint32_t b = 0; b < BRIM_DROPOUT_BLOCKS && column == 0; b++)
+      brim_philox_rounds(BRIM_DROPOUT_ROUNDS,
+                         (const uint32_t[4]){place, site, token, (uint32_t)i / BRIM_DROPOUT_STRETCH * BRIM_DROPOUT_BLOCKS + b},
+                         d->key, words[b]);
+    const uint32_t bits = words[block][word] >> (column < 32 ? 0 : 16) & 0xffff;
+    y[i] = bits < d->threshold ? 0 : x[i] * d->scale;
   }
 }
 
