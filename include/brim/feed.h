@@ -66,7 +66,8 @@ typedef struct brim_feed brim_feed;
 BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                             const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;
 /* The next batch, borrowed until the next call; it may be empty on a rank that has nothing to do. batch->rows names each row: see
- * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END behind the last epoch. */
+ * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END behind the last epoch. BRIM_E_CANCELLED leaves the feed
+ * where it stood, and the next call goes on there; after any other failure, or if a pipe is read, it can only be closed. */
 BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_feed_close(brim_feed *feed);
 
@@ -90,8 +91,8 @@ BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *e
  * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves the
  * feed as it was: other files, or the same from other paths in another order, by their number or the first that differs; other
  * weights as other options. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step, where
- * batch_size or `accumulate` is given. With rank_slices neither rank nor world_size may. After any other failure the feed can only be
- * closed. */
+ * batch_size or `accumulate` is given. With rank_slices neither rank nor world_size may. Cancelled, the
+ * feed stands at the saved place; after any other failure it can only be closed. */
 BRIM_API int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) BRIM_CHECK;
 
 /* Of the epoch of the present batch. */

@@ -2,23 +2,29 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/batch.h"
+#include "data/dataset.h"
+#include <math.h>
 #include <string.h>
 
+enum { CACHE_LINE_IDS = 64 / sizeof(int32_t) };
+
 /* A plan's lengths are those of the dataset, cut. */
-static int32_t planned_length(const brim_planned *part, const brim_sample *sample) {
-  return part->cut && part->cut < sample->length ? part->cut : sample->length;
+static int32_t planned_length(const brim_planned *part, int32_t length) {
+  return part->cut && part->cut < length ? part->cut : length;
 }
 
+/* The rows of a part lie anywhere in memory: they are called for here, and come while the rest is looked at. */
 static int check_part(const brim_dataset *dataset, const brim_planned *part, brim_error *err) {
-  uint64_t rows = brim_dataset_rows(dataset);
   int64_t tokens = 0;
-  brim_sample sample;
   for (uint32_t i = 0; i < part->count; i++) {
-    if (part->rows[i] >= rows)
+    uint64_t row = part->rows[i];
+    if (row >= dataset->rows)
       return brim_error_set(err, BRIM_E_MISMATCH, "the plan has row %llu but the data has %llu rows: plan these data again",
-                            (unsigned long long)part->rows[i], (unsigned long long)rows);
-    brim_dataset_sample(dataset, part->rows[i], &sample);
-    tokens += planned_length(part, &sample);
+                            (unsigned long long)row, (unsigned long long)dataset->rows);
+    tokens += planned_length(part, dataset->lengths[row]);
+    __builtin_prefetch(dataset->ids[row]);
+    if (dataset->lengths[row] > CACHE_LINE_IDS)
+      __builtin_prefetch(dataset->ids[row] + CACHE_LINE_IDS);
   }
   if (tokens != part->tokens)
     return brim_error_set(err, BRIM_E_MISMATCH, "the plan counts %lld tokens where the data has %lld: plan these data again",
@@ -72,28 +78,50 @@ int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens,
   return reserve_labels(batch, (size_t)rows, label_width, err);
 }
 
-/* Copies one row to `at`; a cut row keeps its last token. */
-static void copy_tokens(brim_batch *batch, const brim_sample *sample, int32_t at, int32_t length) {
-  if (length == 0)
-    return;
-  size_t head = (size_t)length - 1, last = (size_t)sample->length - 1;
-  memcpy(batch->ids + at, sample->ids, head * sizeof *batch->ids);
-  batch->ids[at + length - 1] = sample->ids[last];
-  if (sample->type_ids) {
-    memcpy(batch->type_ids + at, sample->type_ids, head);
-    batch->type_ids[at + length - 1] = sample->type_ids[last];
-  } else {
+/* Copies the ids of one row to `at`; a cut row keeps its last token. */
+static void copy_ids(brim_batch *batch, const brim_dataset *dataset, uint64_t row, int32_t at, int32_t length) {
+  const int32_t *ids = dataset->ids[row], whole = dataset->lengths[row];
+  memcpy(batch->ids + at, ids, (size_t)length * sizeof *ids);
+  if (length < whole && length > 0)
+    batch->ids[at + length - 1] = ids[whole - 1];
+}
+
+/* The same for types; rows of zeros only keep none. */
+static void copy_types(brim_batch *batch, const brim_dataset *dataset, uint64_t row, int32_t at, int32_t length) {
+  const uint8_t *types = dataset->type_ids[row];
+  const int32_t whole = dataset->lengths[row];
+  if (types)
+    memcpy(batch->type_ids + at, types, (size_t)length);
+  else
     memset(batch->type_ids + at, 0, (size_t)length);
-  }
+  if (types && length < whole && length > 0)
+    batch->type_ids[at + length - 1] = types[whole - 1];
 }
 
 /* Without labels: NaN. */
-static void copy_label(brim_batch *batch, const brim_sample *sample, uint32_t at) {
+static void copy_label(brim_batch *batch, const brim_dataset *dataset, uint64_t row, uint32_t at) {
   const size_t width = (size_t)batch->label_width;
-  if (sample->labels)
-    memcpy(batch->labels + at * width, sample->labels, width * sizeof *batch->labels);
-  for (size_t i = 0; !sample->labels && i < width; i++)
-    batch->labels[at * width + i] = sample->label;
+  if (dataset->values)
+    memcpy(batch->labels + at * width, dataset->values + row * width, width * sizeof *batch->labels);
+  for (size_t i = 0; !dataset->values && i < width; i++)
+    batch->labels[at * width + i] = NAN;
+}
+
+static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim_planned *part) {
+  batch->offsets[0] = 0;
+  for (uint32_t i = 0; i < part->count; i++) {
+    const uint64_t row = part->rows[i];
+    const int32_t at = batch->offsets[i], length = planned_length(part, dataset->lengths[row]);
+    copy_ids(batch, dataset, row, at, length);
+    if (dataset->type_ids)
+      copy_types(batch, dataset, row, at, length);
+    batch->offsets[i + 1] = at + length;
+    copy_label(batch, dataset, row, i);
+    batch->rows[i] = row;
+    batch->places[i] = part->places[i];
+  }
+  if (!dataset->type_ids && part->tokens)
+    memset(batch->type_ids, 0, (size_t)part->tokens);
 }
 
 int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
@@ -101,7 +129,7 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   batch->runtime = runtime;
   BRIM_TRY(check_part(dataset, part, err));
   BRIM_TRY(reserve(batch, (size_t)part->tokens, part->count, err));
-  BRIM_TRY(reserve_labels(batch, part->count, brim_dataset_label_width(dataset), err));
+  BRIM_TRY(reserve_labels(batch, part->count, dataset->label_width, err));
   batch->count = (int32_t)part->count;
   batch->width = part->width;
   batch->tokens = part->tokens;
@@ -109,17 +137,7 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   batch->step = part->step;
   batch->step_rows = part->step_rows;
   batch->divisor = 0;
-  batch->offsets[0] = 0;
-  for (uint32_t i = 0; i < part->count; i++) {
-    brim_sample sample;
-    brim_dataset_sample(dataset, part->rows[i], &sample);
-    int32_t length = planned_length(part, &sample);
-    copy_tokens(batch, &sample, batch->offsets[i], length);
-    batch->offsets[i + 1] = batch->offsets[i] + length;
-    copy_label(batch, &sample, i);
-    batch->rows[i] = part->rows[i];
-    batch->places[i] = part->places[i];
-  }
+  fill_rows(batch, dataset, part);
   return BRIM_OK;
 }
 

@@ -39,6 +39,7 @@ void brim_dataset_free(brim_dataset *dataset) {
   brim_runtime *runtime = dataset->runtime;
   free_chunks(runtime, dataset->tokens);
   free_chunks(runtime, dataset->types);
+  free_chunks(runtime, dataset->spare);
   brim_release(runtime, dataset->ids);
   brim_release(runtime, dataset->type_ids);
   if (!dataset->map) {
@@ -53,17 +54,48 @@ void brim_dataset_free(brim_dataset *dataset) {
   brim_release(runtime, dataset);
 }
 
-/* A copy of some bytes in the newest chunk, or in a new one. */
-static void *keep(brim_runtime *runtime, brim_chunk **newest, const void *bytes, size_t length) {
+/* Behind the newest chunk: a spare one, if the row fits, or a new one. */
+static brim_chunk *add_chunk(brim_dataset *d, brim_chunk *newest, size_t length) {
+  brim_chunk *chunk = d->spare;
+  if (chunk && chunk->size >= length) {
+    d->spare = chunk->before;
+    chunk->before = newest;
+    chunk->used = 0;
+    return chunk;
+  }
+  size_t size = !newest ? FIRST_CHUNK : newest->size < LAST_CHUNK ? 2 * newest->size : LAST_CHUNK;
+  if (size < length)
+    size = length;
+  chunk = brim_alloc(d->runtime, sizeof *chunk + size);
+  if (chunk)
+    *chunk = (brim_chunk){.before = newest, .size = size};
+  return chunk;
+}
+
+void brim_dataset_clear(brim_dataset *d) {
+  free_chunks(d->runtime, d->types);
+  free_chunks(d->runtime, d->spare);
+  brim_release(d->runtime, d->type_ids);
+  brim_release(d->runtime, d->values);
+  brim_release(d->runtime, d->origins);
+  *d = (brim_dataset){.runtime = d->runtime,
+                      .excluded.runtime = d->runtime,
+                      .spare = d->tokens, /* the newest first, which is the largest */
+                      .ids = d->ids,
+                      .lengths = d->lengths,
+                      .ids_room = d->ids_room,
+                      .lengths_room = d->lengths_room,
+                      .highest_id = -1,
+                      .label_width = 1};
+}
+
+/* A copy of some bytes in the newest chunk, or in another one. */
+static void *keep(brim_dataset *d, brim_chunk **newest, const void *bytes, size_t length) {
   brim_chunk *chunk = *newest;
   if (!chunk || chunk->size - chunk->used < length) {
-    size_t size = !chunk ? FIRST_CHUNK : chunk->size < LAST_CHUNK ? 2 * chunk->size : LAST_CHUNK;
-    if (size < length)
-      size = length;
-    chunk = brim_alloc(runtime, sizeof *chunk + size);
+    chunk = add_chunk(d, chunk, length);
     if (!chunk)
       return NULL;
-    *chunk = (brim_chunk){.before = *newest, .size = size};
     *newest = chunk;
   }
   void *place = chunk->bytes + chunk->used;
@@ -120,8 +152,8 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
   if (d->rows == 0 && sample->labels)
     d->label_width = sample->label_width;
   BRIM_TRY(make_room(d, type > 0, sample->row != d->rows, labelled, err));
-  const int32_t *ids = keep(d->runtime, &d->tokens, sample->ids, length * sizeof *ids);
-  const uint8_t *types = type > 0 ? keep(d->runtime, &d->types, sample->type_ids, length) : NULL;
+  const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
+  const uint8_t *types = type > 0 ? keep(d, &d->types, sample->type_ids, length) : NULL;
   if (!ids || (type > 0 && !types))
     return BRIM_NOMEM(err);
   d->ids[d->rows] = ids;

@@ -15,7 +15,7 @@ typedef struct brim_chunk {
 
 struct brim_dataset {
   brim_runtime *runtime;
-  brim_chunk *tokens, *types;
+  brim_chunk *tokens, *types, *spare;
   uint64_t rows;
   /* [rows] each; they grow together. */
   const int32_t **ids;
@@ -36,6 +36,8 @@ struct brim_dataset {
 };
 
 brim_dataset *brim_dataset_new(brim_runtime *runtime, brim_error *err);
+/* Back to no rows, with the memory of those that were. Only for datasets that were neither sealed nor finished. */
+void brim_dataset_clear(brim_dataset *dataset);
 /* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none). The caller has
  * checked that length > 0 and ids >= 0. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;

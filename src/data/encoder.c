@@ -17,7 +17,7 @@
 #include "data/reader.h"
 #include "text/encode.h"
 
-#define BLOCK_BYTES  ((size_t)256 << 10) /* text of a block; a longer record has one for itself */
+#define BLOCK_BYTES  ((size_t)128 << 10) /* text of a block; a longer record has one for itself */
 #define BLOCK_ROWS   ((size_t)4096)
 #define BLOCK_TOKENS ((size_t)BLOCK_BYTES / 4) /* a first guess */
 #define NONE         SIZE_MAX
@@ -139,6 +139,43 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   return BRIM_OK;
 }
 
+/* The lines of a run, as many as there is room for. */
+static int add_run(brim_encoder *encoder, block *b, const brim_run *run, brim_error *err) {
+  size_t at = 0, lines = 0;
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->bytes, &b->byte_capacity, BLOCK_BYTES, 1, err));
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->rows, &b->row_capacity, BLOCK_ROWS, sizeof *b->rows, err));
+  while (at < run->length && lines < run->most && b->row_count < BLOCK_ROWS) {
+    const char *line = run->bytes + at;
+    size_t length = (size_t)((const char *)memchr(line, '\n', run->length - at) - line);
+    b->rows[b->row_count++] = (block_row){.text = b->byte_count + at,
+                                          .text_length = length - (length > 0 && line[length - 1] == '\r'),
+                                          .pair = NONE,
+                                          .label = NONE,
+                                          .damage = NONE,
+                                          .row = run->row + lines,
+                                          .file_row = run->file_row + lines,
+                                          .file_number = run->file_number,
+                                          .line = run->line + (int64_t)lines,
+                                          .byte = run->byte + (int64_t)at,
+                                          .file = run->file};
+    lines++;
+    at += length + 1;
+  }
+  memcpy(b->bytes + b->byte_count, run->bytes, at);
+  b->byte_count += at;
+  brim_reader_pass(encoder->reader, at, lines);
+  return BRIM_OK;
+}
+
+static int add_next(brim_encoder *encoder, block *b, brim_error *err) {
+  brim_record record;
+  brim_run run;
+  if (brim_reader_run(encoder->reader, BLOCK_BYTES - b->byte_count, &run))
+    return add_run(encoder, b, &run, err);
+  BRIM_TRY(brim_reader_next(encoder->reader, &record, err));
+  return add_record(encoder, b, &record, err);
+}
+
 /* Records until the block is full. A failure behind some records stays in the block, so that they come first. */
 static int fill_block(void *context, void **out, brim_error *err) {
   brim_encoder *encoder = context;
@@ -148,12 +185,8 @@ static int fill_block(void *context, void **out, brim_error *err) {
   if (!b)
     return BRIM_NOMEM(err);
   int status = BRIM_OK;
-  while (status == BRIM_OK && b->byte_count < BLOCK_BYTES && b->row_count < BLOCK_ROWS) {
-    brim_record record;
-    status = brim_reader_next(encoder->reader, &record, &b->failure);
-    if (status == BRIM_OK)
-      status = add_record(encoder, b, &record, &b->failure);
-  }
+  while (status == BRIM_OK && b->byte_count < BLOCK_BYTES && b->row_count < BLOCK_ROWS)
+    status = add_next(encoder, b, &b->failure);
   encoder->read_all = status != BRIM_OK;
   b->failed = status == BRIM_END ? BRIM_OK : status;
   if (b->row_count == 0 && b->failed == BRIM_OK) {
@@ -242,6 +275,7 @@ int brim_encoder_restart(brim_encoder *encoder, brim_reader *reader, brim_error 
   encoder->consumed = 0;
   return brim_ordered_new(encoder->runtime,
                           &(brim_ordered_options){.threads = threads > 1 ? threads : 0,
+                                                  .queue = 4 * threads + 4, /* for as long as a window is planned */
                                                   .produce = fill_block,
                                                   .work = encode_block,
                                                   .discard = spare_block,

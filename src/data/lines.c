@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "data/reader.h"
 
 /* The next line without its end. */
@@ -37,6 +38,44 @@ static int next_txt(brim_reader *reader, brim_error *err) {
     reader->slots[i].present = i == BRIM_SLOT_TEXT;
   text->is_string = true;
   return brim_reader_check_text(reader, text->bytes, text->bytes, text->length, err);
+}
+
+/* Up to the last line end of bytes[0, length); 0 if there is none. */
+static size_t whole_lines(const char *bytes, size_t length) {
+  while (length > 0 && bytes[length - 1] != '\n')
+    length--;
+  return length;
+}
+
+bool brim_reader_run(brim_reader *reader, size_t most, brim_run *run) {
+  const char *bytes;
+  size_t length;
+  if (!reader->stream || reader->format != &brim_txt_format || reader->raw || reader->failed || reader->leave || reader->cut ||
+      reader->left == 0 || reader->selection.min_chars > 0)
+    return false;
+  if (brim_runtime_cancelled(reader->runtime) || brim_stream_peek(reader->stream, 1, &bytes, &length, NULL) != BRIM_OK)
+    return false; /* what fails fails again there, and is told there */
+  if (most > reader->max_record)
+    most = reader->max_record;
+  length = whole_lines(bytes, length < most ? length : most);
+  length = whole_lines(bytes, brim_utf8_valid(bytes, length));
+  *run = (brim_run){.bytes = bytes,
+                    .length = length,
+                    .most = reader->left,
+                    .row = reader->row,
+                    .file_row = reader->row - reader->first_row,
+                    .file_number = (int64_t)reader->file,
+                    .line = reader->next_line,
+                    .byte = brim_stream_offset(reader->stream),
+                    .file = brim_reader_file_name(reader)};
+  return length > 0;
+}
+
+void brim_reader_pass(brim_reader *reader, size_t length, uint64_t lines) {
+  brim_stream_pass_lines(reader->stream, length, (int64_t)lines);
+  reader->next_line += (int64_t)lines;
+  reader->row += lines;
+  reader->left -= lines;
 }
 
 const brim_format_ops brim_txt_format = {.begin = begin_txt, .next = next_txt, .missing = NULL};
@@ -100,7 +139,8 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
     return take_list(reader, slot, err);
   if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
     return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is due", slot->name,
-                                  brim_json_kind_name(token->kind), is_text                                        ? "a string"
+                                  brim_json_kind_name(token->kind),
+                                  is_text                                   ? "a string"
                                   : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
                                                                             : "a string, a number or a boolean");
   if (slot->is_string || number) {

@@ -103,6 +103,21 @@ int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int pa
 /* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
  * they have one. Borrowed until the next call. BRIM_END after the last. */
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
+/* Lines of a text file that lie whole and without damage in the stream's window, so that nothing has to be asked of each: every one
+ * of them is a record. Borrowed until the next call. */
+typedef struct brim_run {
+  const char *bytes; /* [length] the last line ends with LF, too */
+  size_t length;
+  uint64_t most;          /* lines that may be taken */
+  uint64_t row, file_row; /* of the first line */
+  int64_t file_number, line, byte;
+  const char *file;
+} brim_run;
+
+/* The run of at most `most` bytes that comes next. False: brim_reader_next has to look at the next record. Nothing is passed over. */
+bool brim_reader_run(brim_reader *reader, size_t most, brim_run *run);
+/* Passes over the first lines of the run. */
+void brim_reader_pass(brim_reader *reader, size_t length, uint64_t lines);
 /* From now on excluded rows are counted (their numbers are missing) but not listed, and damaged ones come as records: for endless
  * reading in bounded memory. */
 void brim_reader_forget_excluded(brim_reader *reader);

@@ -223,7 +223,7 @@ static int refuse_doubles(const brim_source *source, brim_error *err) {
   for (size_t i = 1; i < source->count && status == BRIM_OK; i++) {
     const brim_source_file *a = order[i - 1], *b = order[i];
     if (a->device == b->device && a->inode == b->inode)
-      status = brim_error_at(err, BRIM_E_USAGE, brim_source_name(b), 0, -1, "the same file is given twice (also as %s)",
+      status = brim_error_at(err, BRIM_E_USAGE, brim_source_name(b), 0, -1, "the same file is given twice (also as %s): leave one out",
                              brim_source_name(a));
   }
   brim_release(source->runtime, order);

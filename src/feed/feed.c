@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "text/tokenizer.h"
 
 #define DEFAULT_WINDOW 100000
 
@@ -74,6 +75,7 @@ static int start(brim_feed *feed, const brim_tokenizer *tokenizer, brim_beginnin
                        .plan = &feed->own,
                        .shards = &feed->shards,
                        .slices = &feed->slices,
+                       .plain = brim_template_is_plain(&tokenizer->processor.single),
                        .next = *beginning};
   *beginning = (brim_beginning){0};
   BRIM_TRY(brim_producer_start(p, err));
@@ -143,8 +145,7 @@ static int open_feed(brim_feed *feed, const char *const *paths, int path_count, 
   BRIM_TRY(check_sources(feed, err));
   BRIM_TRY(choose_plan(feed, err));
   BRIM_TRY(brim_state_configuration(feed, tokenizer, err));
-  BRIM_TRY(start(feed, tokenizer, &none, err));
-  return begin_producing(feed, err);
+  return start(feed, tokenizer, &none, err);
 }
 
 int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
@@ -278,6 +279,19 @@ static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
 
 /* ---- batches ---------------------------------------------------------------------------------------------- */
 
+/* Behind an epoch that had nothing to give. */
+static int no_rows(const brim_feed *feed, brim_error *err) {
+  const brim_feed_ledger *l = &feed->ledger;
+  const char *path = feed->shards.paths[0];
+  if (l->rows_read == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "there are no rows");
+  if (feed->damage.count == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "no rows are left: min_chars and where exclude all of %llu",
+                         (unsigned long long)l->rows_read);
+  return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "no rows are left: %llu are excluded, %llu damaged, the first because of: %s",
+                       (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_damaged, feed->damage.items[0].reason);
+}
+
 /* Behind a window that is used up. */
 static int leave_window(brim_feed *feed, brim_error *err) {
   brim_window *w = feed->window;
@@ -287,7 +301,7 @@ static int leave_window(brim_feed *feed, brim_error *err) {
     feed->finished = feed->ledger;
     feed->has_finished = true;
     if (feed->ledger.steps == 0 && feed->ledger.rows_dropped == 0)
-      return brim_error_at(err, BRIM_E_FORMAT, feed->shards.paths[0], 0, -1, "no rows are left");
+      return no_rows(feed, err);
     if (feed->ledger.steps == 0)
       return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last drops them all",
                             (unsigned long long)feed->ledger.rows_dropped);
@@ -298,8 +312,10 @@ static int leave_window(brim_feed *feed, brim_error *err) {
 static int next_window(brim_feed *feed, brim_error *err) {
   void *next = NULL;
   BRIM_TRY(leave_window(feed, err));
+  if (!feed->windows) /* not sooner: a feed may be opened only to go on elsewhere */
+    BRIM_TRY(begin_producing(feed, err));
   BRIM_TRY(brim_ordered_next(feed->windows, &next, err)); /* at the end the last window stays, for save */
-  brim_window_free(feed->runtime, feed->window);
+  brim_producer_take_back(&feed->producer, feed->window);
   feed->window = next;
   feed->part = feed->step = 0;
   enter_window(feed, feed->window);
@@ -348,6 +364,113 @@ static int next_batch(brim_feed *feed, brim_error *err) {
   return BRIM_OK;
 }
 
+/* ---- places ----------------------------------------------------------------------------------------------- */
+
+/* Parts of the present step that were handed out, 0 when all were. */
+static uint64_t parts_of_open_step(const brim_feed *feed) {
+  brim_planned part, behind;
+  uint64_t done = 0;
+  if (feed->left)
+    return feed->left_part;
+  if (!feed->window || feed->part == 0 || feed->part == parts_of(feed->window))
+    return 0;
+  get_part(feed->window, 0, feed->part, &behind);
+  for (uint64_t i = feed->part; i-- > 0; done++) {
+    get_part(feed->window, 0, i, &part);
+    if (part.step != behind.step)
+      break;
+  }
+  return done;
+}
+
+bool brim_feed_step_over(const brim_feed *feed) {
+  return parts_of_open_step(feed) == 0;
+}
+
+/* The beginning stays the feed's. */
+static void find_place(const brim_feed *feed, brim_feed_place *place) {
+  *place = (brim_feed_place){.beginning = feed->window ? feed->window->beginning : feed->begun, .world = world_of(feed)};
+  place->part = parts_of_open_step(feed);
+  place->step = feed->left ? feed->left_step : feed->step - (place->part > 0);
+}
+
+/* The feed stands there, and has to go there before its next batch. */
+static void leave(brim_feed *feed, const brim_feed_place *place) {
+  feed->left = true;
+  feed->left_step = place->step;
+  feed->left_part = place->part;
+}
+
+/* Goes forward in the first window, without batches. */
+static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *err) {
+  brim_planned part;
+  if (place->step == 0 && place->part == 0)
+    return BRIM_OK;
+  BRIM_TRY(next_window(feed, err));
+  while (feed->step < place->step) {
+    int status = feed->part < parts_of(feed->window) ? next_part(feed, &part, err) : BRIM_END;
+    if (status != BRIM_OK)
+      return status != BRIM_END ? status : brim_error_set(err, BRIM_E_MISMATCH, "the window of the state has fewer steps now");
+  }
+  /* The rest of the last step that is done, then the parts of the one that is not. */
+  uint64_t parts = parts_of(feed->window);
+  while (feed->part < parts) {
+    get_part(feed->window, 0, feed->part, &part);
+    uint64_t number = part.step - (feed->window->skipped < part.step);
+    if (part.step != feed->window->skipped && number >= place->step)
+      break;
+    feed->part++;
+  }
+  for (uint64_t i = 0; i < place->part; i++) {
+    if (feed->part == parts)
+      return brim_error_set(err, BRIM_E_MISMATCH, "the step of the state has fewer parts now");
+    BRIM_TRY(next_part(feed, &part, err));
+  }
+  return BRIM_OK;
+}
+
+static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
+  const brim_tokenizer *tokenizer = feed->producer.tokenizer;
+  BRIM_TRY(brim_beginning_copy(feed->runtime, &place->beginning, &feed->begun, err));
+  stop(feed);
+  feed->has_finished = false;
+  leave(feed, place);
+  BRIM_TRY(start(feed, tokenizer, &place->beginning, err));
+  BRIM_TRY(pass_over(feed, place, err));
+  feed->left = false;
+  return BRIM_OK;
+}
+
+/* Cancelled before anything changed, the feed stands where it stood, but what was read ahead may be lost. */
+static int come_back(brim_feed *feed, brim_error *err) {
+  brim_feed_place place;
+  brim_beginning own = {0};
+  bool finished = feed->has_finished;
+  find_place(feed, &place);
+  int status = brim_beginning_copy(feed->runtime, &place.beginning, &own, err);
+  place.beginning = own;
+  if (status == BRIM_OK)
+    status = go_to(feed, &place, err);
+  feed->has_finished = finished;
+  brim_beginning_free(feed->runtime, &place.beginning);
+  return status;
+}
+
+/* Notes how a call ended. True: it is to be done again, since the cancellation was another call's, which the thread of this feed
+ * happened to see. What comes through a pipe is lost for good. */
+static bool settle(brim_feed *feed, int status) {
+  bool cancelled = status == BRIM_E_CANCELLED && !feed->shards.once;
+  brim_feed_place place;
+  feed->broken = status != BRIM_OK && status != BRIM_END && !cancelled;
+  if (!cancelled)
+    return false;
+  find_place(feed, &place);
+  leave(feed, &place);
+  return !brim_runtime_cancelled(feed->runtime);
+}
+
+/* ---- the next batch --------------------------------------------------------------------------------------- */
+
 static int refuse_broken(brim_error *err) {
   return brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow");
 }
@@ -356,8 +479,12 @@ int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
   *batch = NULL;
   if (feed->broken)
     return refuse_broken(err);
-  int status = next_batch(feed, err);
-  feed->broken = status != BRIM_OK && status != BRIM_END;
+  int status;
+  do {
+    status = feed->left ? come_back(feed, err) : BRIM_OK;
+    if (status == BRIM_OK)
+      status = next_batch(feed, err);
+  } while (settle(feed, status));
   if (status == BRIM_OK)
     *batch = &feed->batch;
   return status;
@@ -392,104 +519,21 @@ int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {
   *over = false;
   if (feed->broken)
     return refuse_broken(err);
-  int status = find_epoch_end(feed, over, err);
-  feed->broken = status != BRIM_OK && status != BRIM_END;
+  int status;
+  do {
+    status = feed->left ? come_back(feed, err) : BRIM_OK;
+    if (status == BRIM_OK)
+      status = find_epoch_end(feed, over, err);
+  } while (settle(feed, status));
   return status;
-}
-
-double brim_feed_share(const brim_feed *feed) {
-  const brim_window *w = feed->window;
-  if (!w)
-    return 0;
-  uint64_t steps = brim_plan_steps(w->plan) + w->idle - (w->skipped != UINT64_MAX);
-  return steps ? w->from + (w->to - w->from) * ((double)feed->step / (double)steps) : w->to;
-}
-
-void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width) {
-  const brim_plan_options *p = &feed->own;
-  int64_t longest = feed->options.encode.max_length, multiple = p->pad_to_multiple_of > 1 ? p->pad_to_multiple_of : 1;
-  if (p->max_length && (longest == 0 || p->max_length < longest))
-    longest = p->max_length;
-  if (p->padding == BRIM_PAD_MAX_LENGTH)
-    longest = p->max_length;
-  if (p->padding != BRIM_PAD_NONE)
-    longest = (longest + multiple - 1) / multiple * multiple;
-  *slots = *rows = 0;
-  *width = (int32_t)longest;
-  if (longest == 0)
-    return;
-  *rows = p->max_tokens ? p->max_tokens / feed->least : p->batch_size;
-  if (p->batch_size && p->batch_size < *rows)
-    *rows = p->batch_size;
-  if (p->max_rows && p->max_rows < *rows)
-    *rows = p->max_rows;
-  if (*rows < 1)
-    *rows = 1;
-  *slots = *rows * longest;
-  if (p->max_tokens && p->max_tokens < *slots)
-    *slots = p->max_tokens;
-  if (*slots < longest) /* a row may be over the budget alone */
-    *slots = longest;
-}
-
-const brim_feed_options *brim_feed_how(const brim_feed *feed) {
-  return &feed->options;
 }
 
 /* ---- save and restore ------------------------------------------------------------------------------------- */
 
-/* Parts of the present step that were handed out, 0 when all were. */
-static uint64_t parts_of_open_step(const brim_feed *feed) {
-  brim_planned part, behind;
-  uint64_t done = 0;
-  if (!feed->window || feed->part == 0 || feed->part == parts_of(feed->window))
-    return 0;
-  get_part(feed->window, 0, feed->part, &behind);
-  for (uint64_t i = feed->part; i-- > 0; done++) {
-    get_part(feed->window, 0, i, &part);
-    if (part.step != behind.step)
-      break;
-  }
-  return done;
-}
-
-bool brim_feed_step_over(const brim_feed *feed) {
-  return parts_of_open_step(feed) == 0;
-}
-
 int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) {
-  brim_feed_place place = {.beginning = feed->window ? feed->window->beginning : feed->begun, .world = world_of(feed)};
-  place.part = parts_of_open_step(feed);
-  place.step = feed->step - (place.part > 0);
+  brim_feed_place place;
+  find_place(feed, &place);
   return brim_state_write(feed, &place, out, err);
-}
-
-/* Goes forward in the first window, without batches. */
-static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *err) {
-  brim_planned part;
-  if (place->step == 0 && place->part == 0)
-    return BRIM_OK;
-  BRIM_TRY(next_window(feed, err));
-  while (feed->step < place->step) {
-    int status = feed->part < parts_of(feed->window) ? next_part(feed, &part, err) : BRIM_END;
-    if (status != BRIM_OK)
-      return status != BRIM_END ? status : brim_error_set(err, BRIM_E_MISMATCH, "the window of the state has fewer steps now");
-  }
-  /* The rest of the last step that is done, then the parts of the one that is not. */
-  uint64_t parts = parts_of(feed->window);
-  while (feed->part < parts) {
-    get_part(feed->window, 0, feed->part, &part);
-    uint64_t number = part.step - (feed->window->skipped < part.step);
-    if (part.step != feed->window->skipped && number >= place->step)
-      break;
-    feed->part++;
-  }
-  for (uint64_t i = 0; i < place->part; i++) {
-    if (feed->part == parts)
-      return brim_error_set(err, BRIM_E_MISMATCH, "the step of the state has fewer parts now");
-    BRIM_TRY(next_part(feed, &part, err));
-  }
-  return BRIM_OK;
 }
 
 static int check_again(const brim_feed *feed, brim_error *err) {
@@ -501,15 +545,6 @@ static int check_again(const brim_feed *feed, brim_error *err) {
   return BRIM_OK;
 }
 
-static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
-  const brim_tokenizer *tokenizer = feed->producer.tokenizer;
-  stop(feed);
-  feed->has_finished = false;
-  BRIM_TRY(start(feed, tokenizer, &place->beginning, err));
-  BRIM_TRY(begin_producing(feed, err));
-  return pass_over(feed, place, err);
-}
-
 int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) {
   brim_feed_place place = {0};
   int status = check_again(feed, err);
@@ -517,39 +552,8 @@ int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_er
     status = brim_state_read(feed, state, length, &place, err);
   if (status == BRIM_OK) {
     status = go_to(feed, &place, err);
-    feed->broken = status != BRIM_OK;
+    feed->broken = status != BRIM_OK && status != BRIM_E_CANCELLED;
   }
   brim_beginning_free(feed->runtime, &place.beginning);
   return status;
-}
-
-/* ---- telling ---------------------------------------------------------------------------------------------- */
-
-void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {
-  *out = feed->ledger;
-}
-
-bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out) {
-  *out = feed->finished;
-  return feed->has_finished;
-}
-
-const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count) {
-  *count = feed->damage.count;
-  return feed->damage.items;
-}
-
-uint64_t brim_feed_memory(const brim_feed *feed) {
-  const brim_feed_options *o = &feed->options;
-  uint64_t other = 256; /* of a row: pointers, lengths, places, the plan and what making it takes */
-  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + other;
-  return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
-}
-
-int64_t brim_feed_file_count(const brim_feed *feed) {
-  return (int64_t)feed->shards.count;
-}
-
-const char *brim_feed_file_name(const brim_feed *feed, int64_t file) {
-  return feed->shards.paths[file];
 }

@@ -57,6 +57,8 @@ typedef struct brim_window {
 } brim_window;
 
 void brim_window_free(brim_runtime *runtime, brim_window *window);
+/* Empty again, with the memory that it had. */
+void brim_window_clear(brim_runtime *runtime, brim_window *window);
 
 /* The files, in the order in which the source gives them. */
 typedef struct brim_shards {
@@ -135,6 +137,8 @@ typedef struct brim_producer {
   brim_dataset *held;  /* the rows of next.waiting, in their order */
 
   atomic_bool interrupted;
+  _Atomic(brim_window *) spare; /* used up and cleared; the next one takes its memory. May be NULL */
+  bool plain;                   /* all tokens of a text have type 0 */
 
   /* the epoch at hand */
   bool begun;
@@ -147,6 +151,8 @@ typedef struct brim_producer {
 
 /* produce of brim_ordered: the next window, or BRIM_END behind the last epoch. */
 int brim_producer_next(void *producer, void **window, brim_error *err) BRIM_CHECK;
+/* Takes a window that is used up. */
+void brim_producer_take_back(brim_producer *producer, brim_window *window);
 /* Begins where `next` says; encodes its waiting rows again. */
 int brim_producer_start(brim_producer *producer, brim_error *err) BRIM_CHECK;
 void brim_producer_free(brim_producer *producer);
@@ -187,6 +193,8 @@ struct brim_feed {
   brim_beginning begun; /* where the feed stands when there is no window */
   brim_feed_ledger ledger, finished;
   bool has_finished, broken;
+  bool left; /* cancelled: the feed stands in the present window, or the one of `begun`, behind left_step steps and left_part parts */
+  uint64_t left_step, left_part;
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids; /* of a step in order of place */
   size_t id_room;

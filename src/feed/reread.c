@@ -40,6 +40,7 @@ static int encode_row(rereading *r, const brim_record *record, uint64_t name, br
   const brim_encoded row = {.ids = r->encoding.ids,
                             .type_ids = r->encoding.type_ids,
                             .length = r->encoding.length,
+                            .pair = record->pair != NULL,
                             .line = record->line,
                             .byte = record->byte,
                             .file = record->file,

@@ -145,8 +145,8 @@ static int compare_shards(const brim_feed *feed, const brim_json_value *array, b
   if (!array || array->kind != BRIM_JSON_ARRAY)
     return malformed(err);
   if (array->length != feed->shards.count)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the state was saved over %u files, here are %zu", (unsigned)array->length,
-                          feed->shards.count);
+    return brim_error_set(err, BRIM_E_MISMATCH, "the state was saved over %u files, here are %zu: give the same, or begin anew",
+                          (unsigned)array->length, feed->shards.count);
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v), i++) {
     uint64_t print;
     if (!read_hex(v, &print))

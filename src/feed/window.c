@@ -35,13 +35,23 @@ void brim_window_free(brim_runtime *runtime, brim_window *window) {
   brim_release(runtime, window);
 }
 
+void brim_window_clear(brim_runtime *runtime, brim_window *w) {
+  brim_window empty = {.rows = w->rows, .places = w->places, .place_room = w->place_room};
+  brim_beginning_free(runtime, &w->beginning);
+  brim_plan_free(w->plan);
+  brim_exclusions_free(&w->damage);
+  brim_dataset_clear(w->rows);
+  *w = empty;
+}
+
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
 int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t name, brim_sample *out, brim_error *err) {
   if (row->length == 0)
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
-  *out = (brim_sample){.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = name, .label = NAN};
+  const uint8_t *types = p->plain && !row->pair ? NULL : row->type_ids;
+  *out = (brim_sample){.ids = row->ids, .type_ids = types, .length = (int32_t)row->length, .row = name, .label = NAN};
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line};
@@ -61,7 +71,7 @@ static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
   for (size_t i = 0; i < p->next.waiting_count; i++) {
     brim_sample sample;
     brim_dataset_sample(p->held, i, &sample);
-    sample.row = p->next.waiting[i].row;
+    sample.row = w->rows->rows; /* what it is called stands in its place */
     BRIM_TRY(add_place(p, w, &p->next.waiting[i], err));
     BRIM_TRY(brim_dataset_add(w->rows, &sample, 0, p->options->source.need_label, err));
   }
@@ -106,7 +116,7 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
     return BRIM_OK;
   }
   BRIM_TRY(check_budget(p, row, err));
-  BRIM_TRY(brim_producer_sample(p, row, place.row, &sample, err));
+  BRIM_TRY(brim_producer_sample(p, row, w->rows->rows, &sample, err));
   BRIM_TRY(add_place(p, w, &place, err));
   BRIM_TRY(brim_dataset_add(w->rows, &sample, row->lost, p->options->source.need_label, err));
   w->truncated += row->lost > 0;
@@ -127,9 +137,6 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   /* With slices, what fills no step on this rank is a window of its own: the short step is then the last on every rank. */
   w->last = !tap && (!p->slices->fill || fresh == 0);
   w->idle = w->last && brim_slices_idle(p->slices);
-  if (p->slices->world == 0 && w->rows->rows == 0 && w->last && p->next.window == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, p->shards->paths[0], 0, -1,
-                         w->excluded || w->damaged ? "no rows are left" : "there are no rows");
   return BRIM_OK;
 }
 
@@ -232,8 +239,7 @@ static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
 static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
   BRIM_TRY(brim_beginning_copy(p->runtime, &p->next, &w->beginning, err));
   w->damage.runtime = p->runtime;
-  w->rows = brim_dataset_new(p->runtime, err);
-  if (!w->rows)
+  if (!w->rows && !(w->rows = brim_dataset_new(p->runtime, err)))
     return BRIM_E_MEMORY;
   if (!p->begun) {
     p->taken = p->next.taken;
@@ -260,8 +266,8 @@ int brim_producer_next(void *context, void **out, brim_error *err) {
   brim_producer *p = context;
   if (p->options->epochs && p->next.epoch >= p->options->first_epoch + p->options->epochs)
     return BRIM_END;
-  brim_window *w = brim_alloc_zero(p->runtime, sizeof *w);
-  if (!w)
+  brim_window *w = atomic_exchange(&p->spare, NULL);
+  if (!w && !(w = brim_alloc_zero(p->runtime, sizeof *w)))
     return BRIM_NOMEM(err);
   int status = make_window(p, w, err);
   if (status != BRIM_OK) {
@@ -272,9 +278,17 @@ int brim_producer_next(void *context, void **out, brim_error *err) {
   return BRIM_OK;
 }
 
+void brim_producer_take_back(brim_producer *p, brim_window *window) {
+  if (!window)
+    return;
+  brim_window_clear(p->runtime, window);
+  brim_window_free(p->runtime, atomic_exchange(&p->spare, window));
+}
+
 void brim_producer_free(brim_producer *p) {
   if (!p->runtime)
     return;
+  brim_window_free(p->runtime, atomic_load(&p->spare));
   for (int i = 0; i < p->tap_count; i++)
     brim_encoder_close(p->taps[i].encoder);
   brim_release(p->runtime, p->taps);

@@ -187,6 +187,13 @@ int brim_processor_load(brim_runtime *runtime, const brim_json_document *documen
   return add_part(&l, &out->pair, BRIM_PART_B, 1, -1);
 }
 
+bool brim_template_is_plain(const brim_template *template) {
+  bool plain = template->bare_types[0] == 0;
+  for (size_t i = 0; i < template->count; i++)
+    plain = plain && template->parts[i].type_id == 0;
+  return plain;
+}
+
 void brim_processor_free(brim_processor *processor) {
   if (!processor->runtime)
     return;

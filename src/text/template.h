@@ -28,6 +28,8 @@ typedef struct brim_processor {
 
 int brim_processor_load(brim_runtime *runtime, const brim_json_document *document, const brim_json_value *value,
                         brim_processor *out, brim_error *err) BRIM_CHECK;
+/* Every token of a text has type 0. */
+bool brim_template_is_plain(const brim_template *template);
 void brim_processor_free(brim_processor *processor);
 
 /* How many tokens of A and B are kept. */

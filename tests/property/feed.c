@@ -198,43 +198,70 @@ static void resumes_everywhere(const way *w, int most, int stride) {
     brim_text_free(&states[i]);
 }
 
-static void killed_and_resumed(void) {
-  brim_feed_options o = options_of(&ways[0]);
-  int count = run(&o, 1, prints, NULL), lives = 0, logged = 0;
-  const char *log = scratch_file("log"), *saved = scratch_file("state");
-  for (int status = 1; status != 0 && lives < 500; lives++) {
-    fflush(NULL);
-    pid_t child = fork();
-    if (child == 0) {
-      opened f = open_feed(&o, 1 + lives % 3);
-      brim_error err;
-      char *bytes;
-      size_t length;
-      uint64_t print;
-      if (brim_file_read_all(f.runtime, saved, 0, &bytes, &length, &err) == BRIM_OK)
-        must(brim_feed_restore(f.feed, bytes, length, &err), &err);
-      for (int left = 1 + lives * 7 % 5; next_print(f.feed, &print) == BRIM_OK; left--) {
-        brim_text state;
-        FILE *out = fopen(log, "a");
-        fprintf(out, "%016llx\n", (unsigned long long)print);
-        fclose(out);
-        brim_text_init(&state, f.runtime);
-        must(brim_feed_save(f.feed, &state, &err), &err);
-        must(brim_file_write_all(f.runtime, saved, state.data, state.length, &err), &err);
-        brim_text_free(&state);
-        if (left == 1)
-          raise(SIGKILL);
-      }
-      _exit(0);
-    }
-    waitpid(child, &status, 0);
+/* A process of its own: goes on where the last one was killed, and is killed behind `most` batches. Ends by itself behind the last. */
+static void one_life(const char *folder, int which, int life, int most) {
+  snprintf(scratch_path, sizeof scratch_path, "%s", folder); /* which is the parent's to remove */
+  shards = scratch_file("shards");
+  brim_feed_options o = options_of(&ways[which]);
+  o.prefetch = life % 3;
+  opened f = open_feed(&o, 1 + life % 3);
+  brim_error err;
+  char *bytes;
+  size_t length;
+  uint64_t print;
+  const char *saved = scratch_file("state");
+  if (access(saved, F_OK) == 0) {
+    must(brim_file_read_all(f.runtime, saved, 0, &bytes, &length, &err), &err);
+    must(brim_feed_restore(f.feed, bytes, length, &err), &err);
   }
-  FILE *in = fopen(log, "r");
+  for (int left = most; next_print(f.feed, &print) == BRIM_OK; left--) {
+    brim_text state;
+    FILE *out = fopen(scratch_file("log"), "a");
+    fprintf(out, "%016llx\n", (unsigned long long)print);
+    fclose(out);
+    brim_text_init(&state, f.runtime);
+    must(brim_feed_save(f.feed, &state, &err), &err);
+    must(brim_file_write_all(f.runtime, saved, state.data, state.length, &err), &err);
+    brim_text_free(&state);
+    if (left == 1)
+      raise(SIGKILL);
+  }
+  close_feed(&f);
+  _exit(0);
+}
+
+/* `most` 0: lives of 1 to 5 batches. */
+static int begin_life(int which, int life, int most) {
+  char numbers[3][16];
+  int status = 1;
+  snprintf(numbers[0], sizeof *numbers, "%d", which);
+  snprintf(numbers[1], sizeof *numbers, "%d", life);
+  snprintf(numbers[2], sizeof *numbers, "%d", most > 0 ? most : 1 + life * 7 % 5);
+  fflush(NULL);
+  pid_t child = fork();
+  if (child == 0) {
+    execl("/proc/self/exe", "feed", scratch_folder(), numbers[0], numbers[1], numbers[2], (char *)NULL);
+    _exit(98);
+  }
+  waitpid(child, &status, 0);
+  return status;
+}
+
+static void killed_and_resumed(int which, int most) {
+  brim_feed_options o = options_of(&ways[which]);
+  int count = run(&o, 1, prints, NULL), lives = 0, logged = 0, status = 0;
+  remove(scratch_file("log"));
+  remove(scratch_file("state"));
+  while (lives <= count && (status = begin_life(which, lives, most)) && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+    lives++;
+  FILE *in = fopen(scratch_file("log"), "r");
   bool same = true;
   for (unsigned long long print; in && fscanf(in, "%llx", &print) == 1; logged++)
     same &= logged < count && print == prints[logged];
-  fclose(in);
-  ok(same && logged == count, "killed %d times in %d batches: the same batches, once each", lives - 1, count);
+  if (in)
+    fclose(in);
+  ok(status == 0 && same && logged == count && (most != 1 || lives == count),
+     "%s: killed %d times in %d batches: the same batches, once each", ways[which].name, lives, count);
 }
 
 /* Each row of an epoch once, with the tokens of its text; the ledger agrees. */
@@ -377,19 +404,23 @@ static void another_world(void) {
   brim_text_free(&state);
 }
 
-int main(void) {
+int main(int argc, char **argv) {
   brim_error err;
   static const char *const names[] = {"neg", "pos"};
   data_start(1);
-  brim_tokenizer_free(data_tokenizer());
   must(brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 2, &labels, &err), &err);
+  if (argc == 5)
+    one_life(argv[1], atoi(argv[2]), atoi(argv[3]), atoi(argv[4]));
+  brim_tokenizer_free(data_tokenizer());
   write_shards();
   for (int i = 0; i < WAYS; i++) {
     nothing_is_lost(&ways[i]);
     threads_do_not_matter(&ways[i]);
     resumes_everywhere(&ways[i], i < 2 ? MOST_BATCHES : 25, i < 2 ? 1 : 5);
   }
-  killed_and_resumed();
+  killed_and_resumed(0, 1); /* behind every batch */
+  killed_and_resumed(2, 1);
+  killed_and_resumed(0, 0);
   all_ranks();
   another_world();
   brim_labels_free(&labels);

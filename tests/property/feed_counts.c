@@ -75,12 +75,14 @@ static void must(int status, const brim_error *err) {
 
 /* ---- counts ----------------------------------------------------------------------------------------------- */
 
-/* Rows that the state's window does not need: taken by earlier windows, and not waiting. */
-static int behind(const char *state) {
-  const char *taken = strstr(state, "\"taken\":"), *waiting = strstr(state, "\"waiting\":["),
+/* Rows that the state's window does not need: those of earlier epochs, and those that earlier windows took and that do not wait. */
+static int behind(const char *state, int own) {
+  const char *epoch = strstr(state, "\"epoch\":"), *taken = strstr(state, "\"taken\":"), *waiting = strstr(state, "\"waiting\":["),
              *end = strstr(state, "],\"ledger\"");
-  int count = taken ? atoi(taken + strlen("\"taken\":")) : 0;
-  for (const char *p = waiting + strlen("\"waiting\":["); waiting && p < end; p++)
+  if (!epoch || !taken || !waiting || !end)
+    return -1;
+  int count = own * atoi(epoch + strlen("\"epoch\":")) + atoi(taken + strlen("\"taken\":"));
+  for (const char *p = waiting + strlen("\"waiting\":["); p < end; p++)
     count -= *p == '[';
   return count;
 }
@@ -117,11 +119,11 @@ static void resumes(const char *path, brim_feed_options o, const char *name) {
   int batches, rest, passed = 0, bad = 0, own = ALL;
   if (o.rank_slices)
     own = ALL / o.plan.world_size + (o.rank < ALL % o.plan.world_size);
-  int all = read_all(path, &o, 1, NULL, states, &batches);
-  ok(all == own, "%s, %s: each of %d rows is tokenized once", path + strlen(scratch_folder()) + 1, name, own);
+  int all = read_all(path, &o, 1, NULL, states, &batches), due = own * (int)o.epochs;
+  ok(all == due, "%s, %s: each of %d rows is tokenized once an epoch", path + strlen(scratch_folder()) + 1, name, own);
   for (int i = 0; i < batches; i++) {
-    int spared = behind(states[i].data);
-    bad += read_all(path, &o, 1 + i % 3, states[i].data, NULL, &rest) != own - spared;
+    int spared = behind(states[i].data, own);
+    bad += read_all(path, &o, 1 + i % 3, states[i].data, NULL, &rest) != due - spared;
     passed += spared > 0;
   }
   ok(bad == 0 && passed > batches / 3, "%s, %s: from each of %d places, nothing before its window but rows that wait",
@@ -139,6 +141,9 @@ int main(void) {
     brim_feed_options o = {
         .plan = {.batching = BRIM_BUCKETED, .max_tokens = 90, .read_ahead = 15, .seed = 3}, .window = 20, .epochs = 1};
     resumes(path, o, "bucketed");
+    o.epochs = 3, o.prefetch = 1;
+    resumes(path, o, "three epochs, a thread ahead");
+    o.epochs = 1, o.prefetch = 0;
     o.plan = (brim_plan_options){.batching = BRIM_RANDOM, .batch_size = 12, .seed = 4, .world_size = 4};
     o.rank_slices = true;
     o.window = 9;

@@ -1,5 +1,6 @@
 /* The encoder: the same rows and the same first error for any number of threads. */
 #include "base/hashmap.h"
+#include "data/reader.h"
 #include "data_tokenizer.h"
 
 static uint64_t row_hash(const brim_encoded *row, uint64_t hash) {
@@ -177,9 +178,93 @@ static void waiting(void) {
   data_runtime = one;
 }
 
+/* Lines of every kind: short, empty, with CRLF, longer than a block, and one that is not UTF-8. */
+static const char *make_lines(const char *name, int lines, int bad, const char *end) {
+  brim_text txt;
+  brim_text_init(&txt, data_runtime);
+  for (int line = 0; line < lines; line++) {
+    int words = line % 5000 == 100 ? 10000 : line % 5000 == 1700 ? 100000 : line % 97;
+    for (int i = 0; i < words; i++)
+      brim_text_printf(&txt, "%c%c ", 'a' + (i * 7 + line) % 26, 'a' + i % 26);
+    brim_text_printf(&txt, "%s%s", line == bad ? "\xE9" : "", line + 1 == lines ? end : line % 3 ? "\n" : "\r\n");
+  }
+  const char *path = scratch_write_bytes(name, txt.data, txt.length);
+  brim_text_free(&txt);
+  return path;
+}
+
+static bool same_row(const brim_record *record, const brim_encoded *row, const brim_encoding *ids) {
+  return record->row == row->row && record->file_row == row->file_row && record->file_number == row->file_number &&
+         record->line == row->line && record->byte == row->byte && strcmp(record->file, row->file) == 0 && !row->pair &&
+         !row->label && !row->damage && ids->length == row->length &&
+         memcmp(ids->ids, row->ids, row->length * sizeof *row->ids) == 0;
+}
+
+/* A tokenizer of bytes, to which a blank and a CR are tokens as a letter is. */
+static brim_tokenizer *byte_tokenizer(void) {
+  char json[1024] = "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
+                    "\"merges\":[],\"vocab\":{\"\\u0120\":0,\"\\u010d\":1";
+  for (int i = 0; i < 26; i++)
+    sprintf(json + strlen(json), ",\"%c\":%d", 'a' + i, 2 + i);
+  strcat(json, "}}}");
+  brim_tokenizer *tokenizer;
+  brim_error err;
+  if (brim_tokenizer_load(data_runtime, scratch_write("tokenizer.json", json), &tokenizer, &err) != BRIM_OK) {
+    printf("Bail out! %s\n", err.message);
+    exit(99);
+  }
+  return tokenizer;
+}
+
+/* The encoder takes lines many at a time: each is what the reader alone says of it. */
+static void lines_as_records(uint64_t most, int64_t max_record, uint64_t lines, uint64_t expected) {
+  const char *paths[] = {make_lines("one.txt", 9000, 4321, "\n"), make_lines("two.txt", 900, -1, "")};
+  brim_source_options source = {.skip_damaged = true, .max_record = max_record};
+  brim_encode_options options = {.max_length = 40};
+  brim_tokenizer *tokenizer = byte_tokenizer();
+  brim_reader *alone, *reader;
+  brim_encoder *encoder;
+  brim_scratch *scratch;
+  brim_encoding ids = {0};
+  brim_record record;
+  brim_encoded row;
+  brim_error err;
+  uint64_t rows = 0, damaged, known;
+  int status, other;
+  if (brim_reader_open(data_runtime, paths, 2, &source, &alone, &err) ||
+      brim_reader_open(data_runtime, paths, 2, &source, &reader, &err) ||
+      brim_scratch_new(data_runtime, tokenizer, &scratch, &err))
+    exit(99);
+  brim_reader_end_after(reader, most);
+  if (brim_encoder_new(data_runtime, reader, tokenizer, &options, &encoder, &err))
+    exit(99);
+  while ((status = brim_encoder_next(encoder, &row, &err)) == BRIM_OK) {
+    other = brim_reader_next(alone, &record, &err);
+    if (other || brim_tokenizer_encode(tokenizer, scratch, record.text, record.text_length, NULL, 0, &options, &ids, &err) ||
+        !same_row(&record, &row, &ids))
+      break;
+    rows++;
+  }
+  ok_int(status, BRIM_END, "every line is as the reader gives it");
+  ok_int(rows, lines, "as many lines as there are, or as were asked for");
+  brim_encoder_excluded(encoder, &damaged);
+  ok_int(damaged, expected, "and those that are damaged");
+  ok(rows == most ||
+         (brim_reader_next(alone, &record, &err) == BRIM_END && brim_reader_excluded(alone, &known) && known == expected),
+     "both have ended");
+  brim_encoder_close(encoder);
+  brim_reader_close(alone);
+  brim_encoding_free(&ids);
+  brim_scratch_free(scratch);
+  brim_tokenizer_free(tokenizer);
+}
+
 int main(void) {
   data_start(1);
   exact_rows();
+  lines_as_records(UINT64_MAX, 1 << 20, 9899, 1);
+  lines_as_records(5000, 1 << 20, 5000, 1);
+  lines_as_records(UINT64_MAX, 20000, 200, 2); /* behind such a line the rest of a file is left out */
   any_threads();
   cancelled();
   waiting();

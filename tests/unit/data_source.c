@@ -47,14 +47,14 @@ static void paths(void) {
   ok_string(read_paths(scratch_file("shards/b.txt"), scratch_file("shards/a.txt"), NULL), "0 1 0 [two] - -\n1 1 0 [one] - -\n",
             "named files in their order");
   ok_string(read_paths(scratch_file("shards/a.txt"), scratch_file("shards/./a.txt"), NULL),
-            "!2 shards/./a.txt: the same file is given twice (also as shards/a.txt)\n", "a file twice");
+            "!2 shards/./a.txt: the same file is given twice (also as shards/a.txt): leave one out\n", "a file twice");
   ok_string(read_paths(scratch_file("shards/*"), scratch_file("shards/b.*"), NULL),
             "!2 shards/README: the name does not tell the format: give it as csv, tsv, jsonl or txt, or let the name end in "
             ".csv, .tsv, "
             ".jsonl or .txt (then .gz or .zst)\n",
             "a glob takes every file that it matches");
   ok_string(read_paths(scratch_file("shards/*.txt"), scratch_file("shards/b.*"), NULL),
-            "!2 shards/b.txt: the same file is given twice (also as shards/b.txt)\n", "two globs that meet");
+            "!2 shards/b.txt: the same file is given twice (also as shards/b.txt): leave one out\n", "two globs that meet");
   scratch_write("odd[1].txt", "odd\n");
   ok_string(read_paths(scratch_file("odd[1].txt"), NULL, NULL), "0 1 0 [odd] - -\n", "a file whose name looks like a glob");
 }
@@ -101,7 +101,7 @@ static void standard_input(void) {
   ok_string(data_read(&dash, 1, NULL), "0 1 0 [one] - -\n1 2 4 [two] - -\n", "- is standard input, as text");
   ok(freopen(path, "rb", stdin) != NULL, "standard input");
   ok_string(data_read(&dash, 1, &options), "0 1 0 [one] - -\n1 2 4 [two] - -\n", "- in a given format");
-  ok_string(read_paths("-", "-", NULL), "!2 standard input: the same file is given twice (also as standard input)\n", "- twice");
+  ok_string(read_paths("-", "-", NULL), "!2 standard input: the same file is given twice (also as standard input): leave one out\n", "- twice");
 }
 
 /* From every place on, a second reader gives what the first gave. */

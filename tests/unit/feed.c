@@ -51,7 +51,16 @@ static void usage(void) {
   ok_string(outcome(path, &o, NULL), "!2 an epoch of 5 rows has no full step: drop_last drops them all\n",
             "nothing but short steps");
   o = plain, o.source.min_chars = 9;
-  ok_string(outcome(path, &o, NULL), "!5 few.txt: no rows are left\n", "all rows excluded");
+  ok_string(outcome(path, &o, NULL), "!5 few.txt: no rows are left: min_chars and where exclude all of 5\n",
+            "all rows excluded");
+  o = plain, o.source.max_record = 4, o.source.skip_damaged = true, o.source.min_chars = 2, o.window = 1;
+  ok_string(outcome(scratch_write("none.txt", "a\nb\nabcde\nabc\n"), &o, NULL),
+            "!5 none.txt: no rows are left: 2 are excluded, 1 damaged, the first because of: none.txt: line 3, byte 4: a line of more "
+            "than 4 bytes: raise max_record if that is right; the rest of the file is left out\n",
+            "all rows excluded or damaged");
+  o.window = 100;
+  ok(strncmp(outcome(scratch_file("none.txt"), &o, NULL), "!5 none.txt: no rows are left: 2 are", 36) == 0, "in a single window, too");
+  ok_string(outcome(scratch_write("header.csv", "text,label\n"), &plain, NULL), "!5 header.csv: there are no rows\n", "a header alone");
   ok_string(outcome(scratch_file("none*.gz"), &plain, NULL), "!4 none*.gz: no file matches\n", "no shards");
   o = plain, o.epochs = 2;
   ok_string(outcome("-", &o, NULL),
@@ -151,7 +160,8 @@ static void mismatches(void) {
   write_gz("set/b.txt.gz", 7, 31);
   ok_string(outcome(path, &plain, state.data), "end", "the shard as it was");
   write_gz("set/c.txt.gz", 7, 3);
-  ok_string(outcome(path, &plain, state.data), "!7 the state was saved over 2 files, here are 3\n", "a shard too many");
+  ok_string(outcome(path, &plain, state.data), "!7 the state was saved over 2 files, here are 3: give the same, or begin anew\n",
+            "a shard too many");
   remove(scratch_file("set/c.txt.gz"));
   brim_text_free(&state);
 }
@@ -174,6 +184,57 @@ static void damaged_states(void) {
   version[12] = '9';
   ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 3\n", "a later version");
   brim_text_free(&state);
+}
+
+/* Reads three epochs, cancelled before every batch whose number is a multiple of `every` (0: never), and folds what came. */
+static uint64_t read_cancelled(const char *path, int prefetch, int every, int *refused) {
+  brim_feed_options o = plain;
+  brim_feed *feed;
+  const brim_batch *batch;
+  brim_error err = {0};
+  uint64_t fold = 0;
+  o.epochs = 3, o.prefetch = prefetch, o.plan.max_tokens = 40;
+  int status = brim_feed_open(data_runtime, &path, 1, tokenizer, &o, &feed, &err);
+  for (int n = 0; status == BRIM_OK; n++) {
+    if (every && n % every == 0) {
+      brim_text before, after;
+      brim_text_init(&before, data_runtime);
+      brim_text_init(&after, data_runtime);
+      status = brim_feed_save(feed, &before, &err);
+      brim_runtime_cancel(data_runtime);
+      bool over, stopped = brim_feed_step_over(feed) && brim_feed_epoch_over(feed, &over, &err) == BRIM_E_CANCELLED;
+      brim_runtime_resume(data_runtime);
+      if (status == BRIM_OK && stopped)
+        status = brim_feed_save(feed, &after, &err);
+      if (stopped && strcmp(before.data, after.data) != 0)
+        fold++;
+      *refused += stopped;
+      brim_text_free(&before);
+      brim_text_free(&after);
+    }
+    if (status == BRIM_OK)
+      status = brim_feed_next(feed, &batch, &err);
+    for (int i = 0; status == BRIM_OK && i < batch->count; i++)
+      fold = fold * 31 + batch->rows[i] + 7 * batch->step;
+  }
+  brim_feed_ledger ledger;
+  brim_feed_tell(feed, &ledger);
+  brim_feed_close(feed);
+  return status == BRIM_END ? fold * 31 + ledger.hash + ledger.batches : 0;
+}
+
+/* Cancelled, a feed stands where it stood, and goes on there. */
+static void cancelled(void) {
+  int refused = 0;
+  write_gz("calm.txt.gz", 0, 57);
+  const char *path = scratch_file("calm.txt.gz");
+  uint64_t want = read_cancelled(path, 0, 0, &refused);
+  bool same = want != 0;
+  for (int prefetch = 0; prefetch < 3; prefetch++)
+    for (int every = 1; every < 8; every++)
+      same &= read_cancelled(path, prefetch, every, &refused) == want;
+  ok(same, "the batches are those of a feed that was left alone");
+  ok(refused > 100, "and it was stopped in between");
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------- */
@@ -334,6 +395,7 @@ int main(void) {
   damaged();
   mismatches();
   damaged_states();
+  cancelled();
   cut_rows();
   memory();
   memory_is_flat();

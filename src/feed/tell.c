@@ -1,0 +1,70 @@
+/* tell.c: what a feed says of itself. */
+#include "feed/feed.h"
+
+double brim_feed_share(const brim_feed *feed) {
+  const brim_window *w = feed->window;
+  if (!w)
+    return 0;
+  uint64_t steps = brim_plan_steps(w->plan) + w->idle - (w->skipped != UINT64_MAX);
+  return steps ? w->from + (w->to - w->from) * ((double)feed->step / (double)steps) : w->to;
+}
+
+void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width) {
+  const brim_plan_options *p = &feed->own;
+  int64_t longest = feed->options.encode.max_length, multiple = p->pad_to_multiple_of > 1 ? p->pad_to_multiple_of : 1;
+  if (p->max_length && (longest == 0 || p->max_length < longest))
+    longest = p->max_length;
+  if (p->padding == BRIM_PAD_MAX_LENGTH)
+    longest = p->max_length;
+  if (p->padding != BRIM_PAD_NONE)
+    longest = (longest + multiple - 1) / multiple * multiple;
+  *slots = *rows = 0;
+  *width = (int32_t)longest;
+  if (longest == 0)
+    return;
+  *rows = p->max_tokens ? p->max_tokens / feed->least : p->batch_size;
+  if (p->batch_size && p->batch_size < *rows)
+    *rows = p->batch_size;
+  if (p->max_rows && p->max_rows < *rows)
+    *rows = p->max_rows;
+  if (*rows < 1)
+    *rows = 1;
+  *slots = *rows * longest;
+  if (p->max_tokens && p->max_tokens < *slots)
+    *slots = p->max_tokens;
+  if (*slots < longest) /* a row may be over the budget alone */
+    *slots = longest;
+}
+
+const brim_feed_options *brim_feed_how(const brim_feed *feed) {
+  return &feed->options;
+}
+
+void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {
+  *out = feed->ledger;
+}
+
+bool brim_feed_finished(const brim_feed *feed, brim_feed_ledger *out) {
+  *out = feed->finished;
+  return feed->has_finished;
+}
+
+const brim_exclusion *brim_feed_damage(const brim_feed *feed, uint64_t *count) {
+  *count = feed->damage.count;
+  return feed->damage.items;
+}
+
+uint64_t brim_feed_memory(const brim_feed *feed) {
+  const brim_feed_options *o = &feed->options;
+  uint64_t other = 256; /* of a row: pointers, lengths, places, the plan and what making it takes */
+  uint64_t row = (uint64_t)o->encode.max_length * (sizeof(int32_t) + 1) + other;
+  return o->encode.max_length ? ((uint64_t)o->prefetch + 2) * o->window * row : 0;
+}
+
+int64_t brim_feed_file_count(const brim_feed *feed) {
+  return (int64_t)feed->shards.count;
+}
+
+const char *brim_feed_file_name(const brim_feed *feed, int64_t file) {
+  return feed->shards.paths[file];
+}
