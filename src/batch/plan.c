@@ -6,6 +6,8 @@
 #include "batch/share.h"
 #include <string.h>
 
+enum { AHEAD = 64 };
+
 struct brim_plan {
   brim_runtime *runtime;
   int32_t world, cut;
@@ -82,6 +84,13 @@ static void write_part(making *m, const uint32_t *rows, const uint32_t *places, 
   ledger->slots += (uint64_t)brim_budget_slots(budget, &load);
 }
 
+/* Lengths of millions of rows lie anywhere in memory: those of the rows that come `AHEAD` places later are called for here. */
+static void call_for_lengths(const making *m, uint64_t start, uint64_t count) {
+  const brim_composition *c = &m->composition;
+  for (uint64_t i = start + AHEAD; i < start + AHEAD + count && i < c->rows; i++)
+    __builtin_prefetch(&m->lengths[c->order[i]]);
+}
+
 /* The batches from `first` on become one step. */
 static int write_step(making *m, uint64_t first, uint64_t batches, brim_error *err) {
   brim_plan *plan = m->plan;
@@ -89,6 +98,7 @@ static int write_step(making *m, uint64_t first, uint64_t batches, brim_error *e
   brim_share *share = &m->share;
   uint64_t start = brim_composition_start(c, first), count = c->ends[first + batches - 1] - start, before = plan->part_count;
   const uint32_t *rows = c->order + start;
+  call_for_lengths(m, start, count);
   BRIM_TRY(brim_share_step(share, m->lengths, rows, count, c->ends + first, (uint32_t)start, batches, err));
   uint64_t added = share->parts * (uint64_t)plan->world, held = before * (uint64_t)plan->world;
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, held + added + 1, sizeof *plan->parts, err));

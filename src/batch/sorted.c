@@ -5,8 +5,23 @@
 #include "batch/compose.h"
 #include "batch/order.h"
 
+/* Whether a cut falls between two rows of equal length: then their random order makes the composition new. */
+static bool cuts_a_tie(const brim_composition *c) {
+  const brim_budget *budget = &c->recipe->compose;
+  for (uint64_t begin = 0; begin < c->rows;) {
+    bool room;
+    begin += brim_budget_take(budget, c->lengths, c->order + begin, c->rows - begin, &room);
+    if (begin == c->rows)
+      return false;
+    const uint32_t *cut = c->order + begin;
+    if (brim_budget_cut(budget, c->lengths[cut[-1]]) == brim_budget_cut(budget, c->lengths[cut[0]]))
+      return true;
+  }
+  return false;
+}
+
 /* Sorted rows cut by count: all batches are full but one, which may fall anywhere. Where there is no short batch to move the
- * cuts, the two rows at a cut change places with probability one half. */
+ * cuts and none falls among equal lengths, the two rows at a cut change places with probability one half. */
 static int cut_by_count(brim_composition *c, brim_error *err) {
   uint64_t size = (uint64_t)c->recipe->compose.rows, batches = (c->rows + size - 1) / size, rest = c->rows % size;
   brim_random random = brim_recipe_random(c->recipe, BRIM_PURPOSE_CUT);
@@ -16,7 +31,8 @@ static int cut_by_count(brim_composition *c, brim_error *err) {
     BRIM_TRY(brim_composition_end(c, end, err));
   }
   c->unfinished = at;
-  for (uint64_t b = 1; !rest && b < batches; b++) {
+  const bool stays = rest || cuts_a_tie(c);
+  for (uint64_t b = 1; !stays && b < batches; b++) {
     if (!(brim_random_u64(&random, b) & 1))
       continue;
     uint64_t cut = c->ends[b - 1];
@@ -47,21 +63,6 @@ static cutting measure(const brim_composition *c, uint64_t first) {
     begin += count;
   }
   return result;
-}
-
-/* Whether a cut falls between two rows of equal length: then their random order makes the composition new. */
-static bool cuts_a_tie(const brim_composition *c) {
-  const brim_budget *budget = &c->recipe->compose;
-  for (uint64_t begin = 0; begin < c->rows;) {
-    bool room;
-    begin += brim_budget_take(budget, c->lengths, c->order + begin, c->rows - begin, &room);
-    if (begin == c->rows)
-      return false;
-    const uint32_t *cut = c->order + begin;
-    if (brim_budget_cut(budget, c->lengths[cut[-1]]) == brim_budget_cut(budget, c->lengths[cut[0]]))
-      return true;
-  }
-  return false;
 }
 
 /* A random number of rows for the first batch that costs neither a batch nor a slot. Where a few tries find none and no tie makes

@@ -186,7 +186,15 @@ static int64_t slow_cut(const plan_case *c, uint64_t first, batch_list *list) {
   return slots;
 }
 
-/* One batch is short, anywhere; where none is, the neighbours at each cut change places at the toss of a coin. */
+static bool has_tie_at_cut(const plan_case *c, const batch_list *list) {
+  for (uint64_t b = 0; b + 1 < list->count; b++)
+    if (c->lengths[list->rows[list->ends[b]]] == c->lengths[list->rows[list->ends[b] - 1]])
+      return true;
+  return false;
+}
+
+/* One batch is short, anywhere; where none is and no equal lengths meet at a cut, the neighbours at each change places at the
+ * toss of a coin. */
 static void slow_sorted_by_rows(const plan_case *c, batch_list *list) {
   brim_random random = random_for(c, BRIM_PURPOSE_CUT);
   uint64_t size = (uint64_t)c->options.batch_size, rest = c->rows % size;
@@ -194,20 +202,14 @@ static void slow_sorted_by_rows(const plan_case *c, batch_list *list) {
   uint64_t at = rest ? brim_random_below(&random, 0, list->count) : list->count;
   for (uint64_t b = 0, end = 0; b < list->count; b++)
     list->ends[b] = (uint32_t)(end += b == at ? rest : size);
-  for (uint64_t b = 1; !rest && b < list->count; b++) {
+  const bool stays = rest || has_tie_at_cut(c, list);
+  for (uint64_t b = 1; !stays && b < list->count; b++) {
     uint32_t *cut = list->rows + list->ends[b - 1], row = *cut;
     if (brim_random_u64(&random, b) & 1) {
       *cut = cut[-1];
       cut[-1] = row;
     }
   }
-}
-
-static bool has_tie_at_cut(const plan_case *c, const batch_list *list) {
-  for (uint64_t b = 0; b + 1 < list->count; b++)
-    if (c->lengths[list->rows[list->ends[b]]] == c->lengths[list->rows[list->ends[b] - 1]])
-      return true;
-  return false;
 }
 
 /* Of four random first cuts the first that costs nothing; else none if equal lengths meet at a cut; else the cheapest of the
