@@ -14,6 +14,8 @@ typedef struct cli_call {
   brim_progress *progress;
   brim_tensorboard *tensorboard; /* of `brim train`, NULL elsewhere */
   char viewed[4096];             /* the run folder that it belongs to */
+  struct cli_judged *judged;     /* the last evaluation of each set of this run (views.c) */
+  int judged_count;
   brim_error error;
   char hint[320]; /* what to say behind "interrupted" */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */

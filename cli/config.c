@@ -48,8 +48,6 @@ static int take_member(void *context, const char *name, const char *value, size_
     cli_suggest_option(c->command->options, spelled, strlen(spelled), hint, sizeof hint);
     return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is no option of `brim %s`%s", name, c->command->name, hint);
   }
-  if (option->kind == CLI_REFUSED)
-    return cli_store(option, NULL, NULL, err);
   if (c->flagged[option - c->command->options])
     return BRIM_OK;
   const char *text = keep(c->arguments, value, length, err);
@@ -70,7 +68,7 @@ int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_argum
 void cli_options_json(const cli_command *command, const cli_arguments *arguments, brim_text *out) {
   const char *separator = "{";
   for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
-    if (option->kind == CLI_GROUP || option->kind == CLI_REFUSED || strcmp(option->name, "help") == 0)
+    if (option->kind == CLI_GROUP || strcmp(option->name, "help") == 0)
       continue;
     if (!arguments->given[option - command->options] && !option->fallback)
       continue;

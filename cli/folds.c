@@ -345,6 +345,8 @@ static int train(cli_call *cli, cli_job *job, const brim_folds *folds, fold_sets
   if (!status)
     status = brim_train_folds(cli->runtime, job->model, job->tokenizer, job->train, folds, sets->sets, sets->count, &job->options,
                               &result, &cli->error);
+  if (status == BRIM_E_CANCELLED)
+    brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
   cli_views_close(cli, !status || status == BRIM_E_CANCELLED);
   if (status == BRIM_E_CANCELLED)
     snprintf(cli->hint, sizeof cli->hint, "; %d of %d folds are done, and --resume goes on behind them", (int)result.done,

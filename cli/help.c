@@ -75,7 +75,7 @@ void cli_help_command(const cli_command *command, brim_text *out) {
   for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP)
       brim_text_printf(out, "\n%s\n", option->name);
-    else if (option->kind != CLI_REFUSED)
+    else
       help_option(option, out);
   }
   brim_text_printf(out, "\nExample\n  %s\n", command->example);

@@ -66,7 +66,7 @@ void cli_help_manual(const cli_command *command, brim_text *out) {
   for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP)
       brim_text_printf(out, ".SS %s\n", option->name);
-    else if (option->kind != CLI_REFUSED)
+    else
       roff_option(option, out);
   }
   brim_text_string(out, ".SH EXAMPLE\n.nf\n");
@@ -89,8 +89,6 @@ static void markdown_command(const cli_command *command, brim_text *out) {
   brim_text_printf(out, "\n## brim %s\n\n%s\n", command->name, command->description);
   for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
     char text[160];
-    if (option->kind == CLI_REFUSED)
-      continue;
     if (option->kind == CLI_GROUP) {
       brim_text_printf(out, "\n| %s | |\n|---|---|\n", option->name);
       continue;
@@ -128,7 +126,7 @@ static void complete_bash(brim_text *out, bool zsh) {
   for (int i = 0; cli_commands[i]; i++) {
     brim_text_printf(out, "    '%s') words='", cli_commands[i]->name);
     for (const cli_option *option = cli_commands[i]->options; option->kind != CLI_END; option++)
-      if (option->kind != CLI_GROUP && option->kind != CLI_REFUSED)
+      if (option->kind != CLI_GROUP)
         brim_text_printf(out, "--%s ", option->name);
     brim_text_string(out, "' ;;\n");
   }
@@ -165,7 +163,7 @@ static void complete_fish(brim_text *out) {
     if (last)
       brim_text_printf(out, "complete -c brim -n '__fish_seen_subcommand_from %.*s' -a %s\n", first, command->name, last + 1);
     for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
-      if (option->kind == CLI_GROUP || option->kind == CLI_REFUSED)
+      if (option->kind == CLI_GROUP)
         continue;
       brim_text_printf(out, "complete -c brim -n '__fish_seen_subcommand_from %s' -l %s", last ? last + 1 : command->name,
                        option->name);

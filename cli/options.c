@@ -80,7 +80,7 @@ void cli_suggest_option(const cli_option *options, const char *name, size_t leng
   const char *names[128];
   int count = 0;
   for (const cli_option *option = options; option->kind != CLI_END && count < 127; option++)
-    if (option->kind != CLI_GROUP && option->kind != CLI_REFUSED)
+    if (option->kind != CLI_GROUP)
       names[count++] = option->name;
   names[count] = NULL;
   const char *nearest = cli_nearest(name, length, names);
@@ -148,8 +148,6 @@ int cli_store(const cli_option *option, const char *text, cli_values *values, br
     list->items[list->count++] = text;
     return BRIM_OK;
   }
-  case CLI_REFUSED:
-    return brim_error_set(err, BRIM_E_USAGE, "--%s: %s", option->name, option->help);
   default:
     return brim_error_set(err, BRIM_E_INTERNAL, "--%s has no kind", option->name);
   }
@@ -171,8 +169,6 @@ static int store_given(parser *p, const cli_option *option, const char *text, br
 
 /* The value of an option: what is attached to it, or the next word. */
 static int take_value(parser *p, const cli_option *option, const char *attached, brim_error *err) {
-  if (option->kind == CLI_REFUSED)
-    return cli_store(option, NULL, NULL, err);
   if (option->kind == CLI_FLAG) {
     if (attached)
       return brim_error_set(err, BRIM_E_USAGE, "--%s takes no value", option->name);

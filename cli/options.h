@@ -15,8 +15,7 @@ typedef enum cli_kind {
   CLI_REAL,    /* double */
   CLI_TEXT,    /* const char * */
   CLI_CHOICE,  /* const char *, one of the words of `value`, which are parted by | */
-  CLI_LIST,    /* cli_list: may be given several times */
-  CLI_REFUSED  /* known from other programs, not available here: `help` says why and what to do instead */
+  CLI_LIST     /* cli_list: may be given several times */
 } cli_kind;
 
 typedef struct cli_option {

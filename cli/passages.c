@@ -3,17 +3,36 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Bytes of text that fit `room`, no character cut in two. */
+static size_t fitting(const char *text, size_t length, size_t room) {
+  if (length <= room)
+    return length;
+  while (room > 0 && ((unsigned char)text[room] & 0xC0) == 0x80)
+    room--;
+  return room;
+}
+
+/* A page is no place for a book: long texts end early and say so. A zero byte would end them too. */
 static int copy_text(cli_call *cli, const brim_record *record, cli_passage *passage) {
-  const size_t gap = record->pair ? 2 : 0;
-  passage->length = record->text_length + gap + (record->pair ? record->pair_length : 0);
-  passage->text = malloc(passage->length + 1);
-  if (!passage->text)
+  const size_t gap = record->pair ? 2 : 0, pair = record->pair ? record->pair_length : 0;
+  const size_t first = fitting(record->text, record->text_length, CLI_MOST_PASSAGE);
+  const size_t second = pair ? fitting(record->pair, pair, CLI_MOST_PASSAGE) : 0;
+  char more[80] = "", whole[32];
+  brim_count_text((int64_t)(record->text_length + pair), whole, sizeof whole);
+  if (first + second < record->text_length + pair)
+    snprintf(more, sizeof more, " … (cut here; it has %s bytes)", whole);
+  char *text = passage->text = malloc(first + gap + second + sizeof more);
+  if (!text)
     return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the text of row %llu", (unsigned long long)passage->row);
-  memcpy(passage->text, record->text, record->text_length);
-  memcpy(passage->text + record->text_length, "\n\n", gap);
-  if (record->pair)
-    memcpy(passage->text + record->text_length + gap, record->pair, record->pair_length);
-  passage->text[passage->length] = 0;
+  memcpy(text, record->text, first);
+  memcpy(text + first, "\n\n", gap);
+  if (second)
+    memcpy(text + first + gap, record->pair, second);
+  passage->length = first + gap + second;
+  for (size_t i = 0; i < passage->length; i++)
+    text[i] = text[i] ? text[i] : ' ';
+  memcpy(text + passage->length, more, sizeof more);
+  passage->length += strlen(more);
   return BRIM_OK;
 }
 

@@ -4,6 +4,8 @@
 
 #include "cli.h"
 
+enum { CLI_MOST_PASSAGE = 6000 }; /* bytes of a text that are kept; of a pair, of each */
+
 typedef struct cli_passage {
   uint64_t row; /* brim_record.row, which brim_dataset_origin gives */
   char *text;   /* a pair's second text behind a blank line; NULL: not found */

@@ -45,8 +45,8 @@ static int write_page(cli_call *cli, const cli_runs *runs) {
   int status = brim_page_new(cli->runtime, runs->count == 1 ? runs->names[0] : "Runs side by side", &page, &cli->error);
   if (!status)
     status = cli_page_runs(cli, page, runs);
-  if (!status && cli->values->data.count)
-    status = add_predictions(cli, page);
+  if (!status)
+    status = cli->values->data.count ? add_predictions(cli, page) : cli_page_kept(cli, page, runs);
   if (!status)
     status = cli_page_settings(cli, page, runs);
   if (!status)
@@ -82,9 +82,8 @@ const cli_command cli_report = {
     .most_operands = CLI_MOST_RUNS,
     .description =
         "Reads RUN/log.jsonl and writes one HTML file with the curves of all runs side by side, their evaluations, options and "
-        "environment. `brim train` ends with the same page in RUN/report.html. With --data the run's model predicts these rows, "
-        "and "
-        "the page shows the confusion (or values over labels) and the texts that it is most wrong about.",
+        "environment, the confusion (or values over labels) of the last evaluation, and the texts that the model is most wrong about. "
+        "`brim train` ends with the same page in RUN/report.html. With --data the run's model predicts these rows instead.",
     .options = options,
     .example = "brim report run --data test.csv -o report.html",
     .run = run,

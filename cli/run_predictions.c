@@ -3,125 +3,95 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passages.h"
 #include "run_report.h"
 
-enum { MOST_WRONG = 20, CAPTION_SIZE = 512 };
-
-/* The rows with the largest loss, most wrong first. */
-typedef struct worst_rows {
-  uint64_t row[MOST_WRONG];
-  double loss[MOST_WRONG];
-  int count;
-} worst_rows;
-
-static void note_loss(worst_rows *worst, uint64_t row, double loss) {
-  int at = worst->count;
-  if (!(loss > 0) || (at == MOST_WRONG && loss <= worst->loss[at - 1]))
-    return;
-  at = at == MOST_WRONG ? at - 1 : worst->count++;
-  for (; at > 0 && worst->loss[at - 1] < loss; at--)
-    worst->row[at] = worst->row[at - 1], worst->loss[at] = worst->loss[at - 1];
-  worst->row[at] = row, worst->loss[at] = loss;
-}
-
-static int32_t largest(const double *values, int32_t count) {
-  int32_t best = 0;
-  for (int32_t i = 1; i < count; i++)
-    best = values[i] > values[best] ? i : best;
-  return best;
-}
-
-/* The row's label, or the k-th of several. */
-static double label_of(const brim_dataset *dataset, uint64_t row, int32_t k) {
-  brim_sample sample;
-  brim_dataset_sample(dataset, row, &sample);
-  return (double)(sample.labels ? sample.labels[k] : sample.label);
-}
-
-/* ---- pictures --------------------------------------------------------------------------------------------- */
-
-typedef struct judged {
-  const cli_inference *in;
-  const float *logits;
-  double *scores; /* [outputs] */
-  brim_task task;
-  int32_t outputs;
-  const brim_labels *labels;
-  worst_rows worst;
-} judged;
+enum { MOST_LISTED = 200, MOST_CHARTS = 8, MOST_SETS_WITH_TEXTS = 4, CAPTION_SIZE = 640 };
 
 static int no_memory(cli_call *cli) {
   return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the report");
 }
 
-/* What the row costs, as training counts it; 0 for a row that is right. */
-static double loss_of(const judged *j, uint64_t row) {
-  const float *logits = j->logits + row * (uint64_t)j->outputs;
-  double loss = 0;
-  bool wrong = false;
-  if (j->task == BRIM_TASK_CLASSIFICATION) {
-    const int32_t label = (int32_t)label_of(j->in->dataset, row, 0);
-    brim_softmax(logits, j->outputs, j->scores);
-    return largest(j->scores, j->outputs) == label ? 0 : -log(fmax(j->scores[label], 1e-300));
-  }
-  for (int32_t k = 0; k < j->outputs; k++) {
-    const double label = label_of(j->in->dataset, row, k), score = brim_sigmoid(logits[k]);
-    if (j->task == BRIM_TASK_REGRESSION)
-      loss += (label - (double)logits[k]) * (label - (double)logits[k]), wrong = true;
-    else
-      loss -= log(fmax(label > 0.5 ? score : 1 - score, 1e-300)), wrong = wrong || (label > 0.5) != (logits[k] > 0);
-  }
-  return wrong ? loss / j->outputs : 0;
+/* ---- classes ---------------------------------------------------------------------------------------------- */
+
+static int put_matrix(cli_call *cli, brim_page *page, const cli_judged *j) {
+  const size_t outputs = (size_t)j->outputs;
+  uint64_t *counts = calloc(outputs * outputs, sizeof *counts);
+  if (!counts)
+    return no_memory(cli);
+  for (size_t i = 0; i < j->confused_count; i++)
+    counts[(size_t)j->confused[i].label * outputs + (size_t)j->confused[i].predicted] += j->confused[i].rows;
+  brim_page_confusion(
+      page, (brim_caption){"Confusion", "Rows are labels, columns are predictions; the right ones are on the diagonal."},
+      (const char *const *)j->names, counts, j->outputs);
+  free(counts);
+  return BRIM_OK;
 }
 
-/* Of many labels, each by itself. */
-static void put_label_table(brim_page *page, const judged *j, const uint64_t *counts, const char **cells, char (*text)[32]) {
+/* Of more classes than a matrix has room for. */
+static void put_confused(brim_page *page, const cli_judged *j) {
+  static const brim_column columns[] = {{"label", false}, {"predicted", false}, {"rows", true}};
+  char text[CLI_MOST_CONFUSED][32];
+  const char *cells[3 * CLI_MOST_CONFUSED];
+  const int count = (int)(j->confused_count < CLI_MOST_CONFUSED ? j->confused_count : CLI_MOST_CONFUSED);
+  for (int i = 0; i < count; i++) {
+    brim_count_text((int64_t)j->confused[i].rows, text[i], sizeof text[i]);
+    cells[3 * i] = j->names[j->confused[i].label], cells[3 * i + 1] = j->names[j->confused[i].predicted];
+    cells[3 * i + 2] = text[i];
+  }
+  brim_page_table(page, "what is most often taken for what", columns, 3, cells, count);
+}
+
+/* Each class or label by itself, the first of very many. */
+static int put_class_table(cli_call *cli, brim_page *page, const cli_judged *j) {
   static const brim_column columns[] = {{"label", false}, {"rows", true}, {"predicted", true}, {"both", true}};
-  for (int32_t k = 0; k < j->outputs; k++) {
-    const uint64_t *own = counts + 4 * (size_t)k, values[] = {own[2] + own[3], own[1] + own[3], own[3]};
-    cells[4 * k] = j->labels->names[k];
+  const int32_t count = j->outputs < MOST_LISTED ? j->outputs : MOST_LISTED;
+  const char **cells = calloc(4 * (size_t)count, sizeof *cells);
+  char(*text)[32] = calloc(3 * (size_t)count, sizeof *text), caption[120];
+  int status = cells && text ? BRIM_OK : no_memory(cli);
+  for (int32_t k = 0; !status && k < count; k++) {
+    const uint64_t values[] = {j->classes[k].rows, j->classes[k].predicted, j->classes[k].both};
+    cells[4 * k] = j->names[k];
     for (int i = 0; i < 3; i++) {
       brim_count_text((int64_t)values[i], text[3 * k + i], sizeof *text);
       cells[4 * k + 1 + i] = text[3 * k + i];
     }
   }
-  brim_page_table(page, "rows with each label, in the data, predicted, and both", columns, 4, cells, j->outputs);
-}
-
-static int put_classes(cli_call *cli, brim_page *page, const judged *j) {
-  const size_t outputs = (size_t)j->outputs;
-  const bool many = j->task == BRIM_TASK_MULTI_LABEL;
-  uint64_t *counts = calloc(many ? 4 * outputs : outputs * outputs, sizeof *counts);
-  const char **cells = calloc(4 * outputs, sizeof *cells);
-  char(*text)[32] = calloc(3 * outputs, sizeof *text);
-  int status = counts && cells && text ? BRIM_OK : no_memory(cli);
+  snprintf(caption, sizeof caption, "rows with each label, in the data, predicted, and both");
+  if (count < j->outputs)
+    snprintf(caption + strlen(caption), sizeof caption - strlen(caption), ": the first %d of %d", (int)count, (int)j->outputs);
   if (!status)
-    status = brim_confusion_count(j->task, j->outputs, j->logits, j->in->dataset, counts, &cli->error);
-  if (!status && many)
-    put_label_table(page, j, counts, cells, text);
-  else if (!status)
-    brim_page_confusion(
-        page, (brim_caption){"Confusion", "Rows are labels, columns are predictions; the right ones are on the diagonal."},
-        (const char *const *)j->labels->names, counts, j->outputs);
-  free(counts);
+    brim_page_table(page, caption, columns, 4, cells, count);
   free(cells);
   free(text);
   return status;
 }
 
-static int put_values(cli_call *cli, brim_page *page, const judged *j) {
-  const uint64_t rows = brim_dataset_rows(j->in->dataset);
-  double *x = malloc(rows * sizeof *x), *y = malloc(rows * sizeof *y);
+static int put_classes(cli_call *cli, brim_page *page, const cli_judged *j) {
+  if (j->task == BRIM_TASK_CLASSIFICATION && j->outputs <= CLI_MOST_CLASSES)
+    return put_matrix(cli, page, j);
+  if (j->task == BRIM_TASK_CLASSIFICATION && j->confused_count)
+    put_confused(page, j);
+  return put_class_table(cli, page, j);
+}
+
+/* ---- values ----------------------------------------------------------------------------------------------- */
+
+static int put_values(cli_call *cli, brim_page *page, const cli_judged *j) {
+  const size_t outputs = (size_t)j->outputs;
+  double *x = calloc(j->points + 1, sizeof *x), *y = calloc(j->points + 1, sizeof *y);
   const bool room = x && y;
-  for (int32_t k = 0; room && k < j->outputs; k++) {
+  char description[160] = "Each row's predicted value over its label; right ones are on the line.";
+  if (j->points < j->rows)
+    snprintf(description, sizeof description, "The predicted value over the label of %zu of %llu rows; right ones are on the line.",
+             j->points, (unsigned long long)j->rows);
+  for (size_t k = 0; room && k < outputs && k < MOST_CHARTS; k++) {
     char title[64] = "Predictions";
-    for (uint64_t row = 0; row < rows; row++)
-      x[row] = label_of(j->in->dataset, row, k), y[row] = (double)j->logits[row * (uint64_t)j->outputs + (uint64_t)k];
-    if (j->outputs > 1)
+    for (size_t i = 0; i < j->points; i++)
+      x[i] = j->labels[i * outputs + k], y[i] = j->values[i * outputs + k];
+    if (outputs > 1)
       snprintf(title, sizeof title, "Predictions: value %d", (int)k + 1);
-    const brim_series series = {"rows", x, y, rows};
-    brim_page_chart(page, (brim_caption){title, "Each row's predicted value over its label; right ones are on the line."},
+    const brim_series series = {"rows", x, y, j->points};
+    brim_page_chart(page, (brim_caption){title, description},
                     &(brim_chart){.x = {"label", false, false},
                                   .y = {"predicted", false, false},
                                   .series = &series,
@@ -136,103 +106,123 @@ static int put_values(cli_call *cli, brim_page *page, const judged *j) {
 
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
 
-/* "good, warm", "0.25 1.5": what one side says of a row with several labels or values. */
-static void join(const judged *j, uint64_t row, bool predicted, char *text, size_t size) {
-  size_t used = 0;
-  text[0] = 0;
-  for (int32_t k = 0; k < j->outputs && used < size; k++) {
-    const double label = label_of(j->in->dataset, row, k), logit = (double)j->logits[row * (uint64_t)j->outputs + (uint64_t)k];
-    if (j->task == BRIM_TASK_REGRESSION)
-      used += (size_t)snprintf(text + used, size - used, "%s%.4g", used ? " " : "", predicted ? logit : label);
-    else if (predicted ? logit > 0 : label > 0.5)
-      used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", j->labels->names[k]);
-  }
-  if (!text[0])
-    snprintf(text, size, "none");
-}
-
-static void describe(const judged *j, int index, uint64_t origin, char *text) {
-  const uint64_t row = j->worst.row[index];
-  char label[200], predicted[200];
-  if (j->task != BRIM_TASK_CLASSIFICATION) {
-    join(j, row, false, label, sizeof label);
-    join(j, row, true, predicted, sizeof predicted);
-    snprintf(text, CAPTION_SIZE, "row %llu: label %s, predicted %s", (unsigned long long)origin, label, predicted);
-    return;
-  }
-  const int32_t truth = (int32_t)label_of(j->in->dataset, row, 0);
-  brim_softmax(j->logits + row * (uint64_t)j->outputs, j->outputs, j->scores);
-  const int32_t best = largest(j->scores, j->outputs);
-  snprintf(text, CAPTION_SIZE, "row %llu: label %.100s, predicted %.100s with %.1f %% (the label has %.2g %%)",
-           (unsigned long long)origin, j->labels->names[truth], j->labels->names[best], 100 * j->scores[best],
-           100 * j->scores[truth]);
-}
-
-static int put_most_wrong(cli_call *cli, brim_page *page, const judged *j, const char *const *paths, int path_count) {
-  cli_passage passages[MOST_WRONG] = {0};
+static void put_wrong(brim_page *page, const cli_wrong_row *w) {
+  static const char missing[] = "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it anew)";
   char caption[CAPTION_SIZE];
-  const int count = j->worst.count;
-  for (int i = 0; i < count; i++)
-    passages[i].row = brim_dataset_origin(j->in->dataset, j->worst.row[i]);
-  int status = count ? cli_passages_read(cli, paths, path_count, passages, count) : BRIM_OK;
-  brim_page_section(page, "Most wrong");
-  brim_page_text(page, count ? "The rows with the largest loss, most wrong first. A label that is itself wrong shows here too."
-                             : "No row was wrong.");
-  for (int i = 0; i < count && !status; i++) {
-    describe(j, i, passages[i].row, caption);
-    const bool here = passages[i].text != NULL;
-    const char *text = here ? passages[i].text : "(standard input cannot be read again for its text)";
-    brim_page_passage(page, caption, text, here ? passages[i].length : strlen(text));
-  }
-  cli_passages_free(passages, MOST_WRONG);
-  return status;
+  int used = snprintf(caption, sizeof caption, "row %llu: label %s, predicted %s", (unsigned long long)w->row, w->label, w->predicted);
+  if (isfinite(w->score) && isfinite(w->label_score) && used > 0 && (size_t)used < sizeof caption)
+    snprintf(caption + used, sizeof caption - (size_t)used, " with %.1f %% (the label has %.2g %%)", 100 * w->score,
+             100 * w->label_score);
+  brim_page_passage(page, caption, w->text ? w->text : missing, w->text ? w->length : strlen(missing));
 }
 
-static void put_metrics(brim_page *page, const brim_metrics *m, brim_task task) {
-  static const char *const names[][5] = {[BRIM_TASK_CLASSIFICATION] = {"rows", "loss", "accuracy", "f1", "matthews"},
-                                         [BRIM_TASK_REGRESSION] = {"rows", "loss", "rmse", "pearson", "spearman"},
-                                         [BRIM_TASK_MULTI_LABEL] = {"rows", "loss", "accuracy", "f1 micro", "f1 macro"}};
-  const bool values = task == BRIM_TASK_REGRESSION, many = task == BRIM_TASK_MULTI_LABEL;
-  const double numbers[] = {m->loss, values ? m->rmse : m->accuracy,
-                            values ? m->pearson
-                            : many ? m->f1_micro
-                                   : m->f1,
-                            values ? m->spearman
-                            : many ? m->f1_macro
-                                   : m->matthews};
-  char text[5][32];
-  const char *shown[5] = {text[0], text[1], text[2], text[3], text[4]};
-  brim_count_text((int64_t)m->rows, text[0], sizeof text[0]);
-  for (int i = 0; i < 4; i++)
-    snprintf(text[i + 1], sizeof text[0], isfinite(numbers[i]) ? "%.4f" : "-", numbers[i]);
-  brim_page_figures(page, names[task], shown, 5);
+static void put_most_wrong(brim_page *page, const cli_judged *j, const char *title) {
+  brim_page_section(page, title);
+  brim_page_text(page, j->wrong_count
+                           ? "The rows with the largest loss, most wrong first. A label that is itself wrong shows here too."
+                           : "No row was wrong.");
+  for (int i = 0; i < j->wrong_count; i++)
+    put_wrong(page, &j->wrong[i]);
+}
+
+static void put_metrics(brim_page *page, const cli_judged *j) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  const char *names[1 + BRIM_METRIC_FIELDS] = {"rows"}, *shown[1 + BRIM_METRIC_FIELDS];
+  char text[1 + BRIM_METRIC_FIELDS][32];
+  brim_count_text((int64_t)j->rows, text[0], sizeof text[0]);
+  const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
+  for (int i = 0; i < count; i++) {
+    names[i + 1] = fields[i].name;
+    snprintf(text[i + 1], sizeof text[0], isfinite(j->metrics[i]) ? "%.4f" : "-", j->metrics[i]);
+  }
+  for (int i = 0; i <= count; i++)
+    shown[i] = text[i];
+  brim_page_figures(page, names, shown, count + 1);
+}
+
+/* ---- sets ------------------------------------------------------------------------------------------------- */
+
+static int put_judged(cli_call *cli, brim_page *page, const cli_judged *j, const char *of, bool texts) {
+  char title[512];
+  snprintf(title, sizeof title, "Predictions%s%s", *of ? ": " : "", of);
+  brim_page_section(page, title);
+  put_metrics(page, j);
+  int status = (j->task == BRIM_TASK_REGRESSION ? put_values : put_classes)(cli, page, j);
+  snprintf(title, sizeof title, "Most wrong%s%s", *of ? ": " : "", of);
+  if (!status && texts)
+    put_most_wrong(page, j, title);
+  return status;
 }
 
 int cli_page_predictions(cli_call *cli, brim_page *page, const cli_inference *in, const char *const *paths, int path_count) {
   const uint64_t rows = brim_dataset_rows(in->dataset), outputs = (uint64_t)brim_model_outputs(in->model);
   float *logits = calloc(rows * outputs, sizeof *logits);
-  judged j = {.in = in,
-              .logits = logits,
-              .scores = calloc(outputs, sizeof *j.scores),
-              .task = brim_model_task(in->model),
-              .outputs = (int32_t)outputs,
-              .labels = brim_model_labels(in->model)};
+  cli_judged judged = {0};
   brim_metrics metrics;
-  int status = logits && j.scores ? BRIM_OK : no_memory(cli);
+  const cli_verdict verdict = {.name = "",
+                               .task = brim_model_task(in->model),
+                               .labels = brim_model_labels(in->model),
+                               .dataset = in->dataset,
+                               .metrics = &metrics,
+                               .logits = logits};
+  int status = logits ? BRIM_OK : no_memory(cli);
   if (!status)
     status = brim_predict(cli->runtime, in->model, in->dataset, &in->options, logits, &cli->error);
   if (!status)
-    status = brim_metrics_compute(cli->runtime, j.task, j.outputs, logits, in->dataset, &metrics, &cli->error);
-  if (!status) {
-    for (uint64_t row = 0; row < rows; row++)
-      note_loss(&j.worst, row, loss_of(&j, row));
-    brim_page_section(page, "Predictions");
-    put_metrics(page, &metrics, j.task);
-    status = (j.task == BRIM_TASK_REGRESSION ? put_values : put_classes)(cli, page, &j);
-  }
+    status = brim_metrics_compute(cli->runtime, verdict.task, verdict.labels->count, logits, in->dataset, &metrics, &cli->error);
   if (!status)
-    status = put_most_wrong(cli, page, &j, paths, path_count);
+    status = cli_judge(cli, &verdict, &judged);
   free(logits);
-  free(j.scores);
+  if (!status)
+    status = cli_judged_read_texts(cli, &judged, paths, path_count);
+  if (!status)
+    status = put_judged(cli, page, &judged, "", true);
+  cli_judged_free(&judged);
   return status;
+}
+
+/* Whether the log has the evaluation: a file of an earlier run in the same folder is not this one's. */
+static bool is_of_run(const brim_event_log *log, const cli_judged *j) {
+  const double *steps = brim_event_log_numbers(log, "eval", "step"), *losses = brim_event_log_numbers(log, "eval", "loss");
+  for (size_t i = 0; steps && losses && i < brim_event_log_count(log, "eval"); i++) {
+    const char *name = brim_event_log_text(log, "eval", i, "name");
+    if (name && strcmp(name, j->name) == 0 && steps[i] == (double)j->step && losses[i] == j->metrics[0])
+      return true;
+  }
+  return false;
+}
+
+static int put_run(cli_call *cli, brim_page *page, const cli_runs *runs, int run, bool *any) {
+  cli_judged *sets;
+  int count, texts = 0, status = cli_kept_read(cli, runs->names[run], &sets, &count);
+  for (int i = 0; !status && i < count; i++) {
+    char of[400];
+    if (!is_of_run(runs->logs[run], &sets[i]))
+      continue;
+    if (runs->count > 1)
+      snprintf(of, sizeof of, "%.300s, %s", runs->names[run], sets[i].name);
+    else
+      snprintf(of, sizeof of, "%s", sets[i].name);
+    status = put_judged(cli, page, &sets[i], of, runs->count == 1 && texts++ < MOST_SETS_WITH_TEXTS);
+    *any = true;
+  }
+  cli_kept_free(sets, count);
+  return status;
+}
+
+int cli_page_kept(cli_call *cli, brim_page *page, const cli_runs *runs) {
+  bool any = false, evaluated = false;
+  int status = BRIM_OK;
+  for (int i = 0; i < runs->count && !status; i++) {
+    status = put_run(cli, page, runs, i, &any);
+    evaluated = evaluated || brim_event_log_count(runs->logs[i], "eval");
+  }
+  if (status || any)
+    return status;
+  brim_page_section(page, "Predictions");
+  brim_page_text(page, evaluated ? "No predictions were kept of these evaluations: a run keeps them when it ends or is interrupted. "
+                                   "`brim report RUN --data FILE` makes them anew."
+                                 : "There was no evaluation: `brim train --eval FILE` has one after each epoch, and "
+                                   "`brim report RUN --data FILE` shows what the model makes of labelled rows.");
+  return BRIM_OK;
 }

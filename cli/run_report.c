@@ -355,6 +355,8 @@ int cli_write_runs_report(cli_call *cli, const char *const *folders, int count, 
   if (!status)
     status = cli_page_runs(cli, page, &runs);
   if (!status)
+    status = cli_page_kept(cli, page, &runs);
+  if (!status)
     status = cli_page_settings(cli, page, &runs);
   if (!status)
     status = brim_page_write(page, path, &cli->error);

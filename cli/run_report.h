@@ -3,6 +3,7 @@
 #define BRIM_CLI_RUN_REPORT_H
 
 #include "infer.h"
+#include "judged.h"
 
 enum { CLI_MOST_RUNS = 16 };
 
@@ -21,8 +22,10 @@ void cli_runs_close(cli_runs *runs);
 int cli_page_runs(cli_call *cli, brim_page *page, const cli_runs *runs);
 /* Options and environment. */
 int cli_page_settings(cli_call *cli, brim_page *page, const cli_runs *runs);
-/* Confusion or scatter, and the rows that the model is most wrong about, with their texts (run_predictions.c). */
+/* Confusion or scatter, and the rows that the model is most wrong about, with their texts (run_predictions.c): of rows that are
+ * predicted now, or of what the runs kept of their last evaluations. */
 int cli_page_predictions(cli_call *cli, brim_page *page, const cli_inference *in, const char *const *paths, int path_count);
+int cli_page_kept(cli_call *cli, brim_page *page, const cli_runs *runs);
 
 /* The page of one run, written to FOLDER/report.html: what `brim train` ends with. */
 int cli_write_run_report(cli_call *cli, const char *folder);

@@ -20,8 +20,6 @@
   { .kind = CLI_CHOICE, .name = label, CLI_FIELD(field), .value = words, __VA_ARGS__ }
 #define LIST(label, field, what, ...)                                                                                            \
   { .kind = CLI_LIST, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__ }
-#define REFUSED(label, ...)                                                                                                      \
-  { .kind = CLI_REFUSED, .name = label, __VA_ARGS__ }
 
 #define CLI_MANY 1e18 /* no upper bound */
 

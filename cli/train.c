@@ -12,7 +12,7 @@ static const cli_option options[] = {
     HEADING("What to train"),
     CLI_OPTIONS_JOB_INPUT,
     TEXT("output", output, "RUN", .letter = 'o', .required = true,
-         .help = "folder of the run: log.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
+         .help = "folder of the run: log.jsonl, evaluation.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
     CLI_OPTIONS_JOB_TASK,
     LIST("labels", labels, "NAME", .shown = "found by a pass over --train",
          .help = "with --stream: the classes in the order of their ids, each given by itself"),
@@ -202,6 +202,8 @@ static int train(cli_call *cli, cli_job *job) {
                                        &job->options, &result, &cli->error)
                      : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
                                   &job->options, &result, &cli->error);
+  if (result.interrupted)
+    brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
   cli_views_close(cli, !status || result.interrupted);
   if (job->feed)
     cli_note_damage(cli, job->feed);
@@ -227,6 +229,7 @@ static int run(cli_call *cli) {
     status = cli_job_open(cli, &job);
   if (!status) {
     job.options.event = on_event;
+    job.options.evaluated = cli_views_evaluated;
     status = cli_folds_wanted(cli->values) ? cli_train_folds(cli, &job) : train(cli, &job);
   }
   if (job.profile && brim_profile_row_count(job.profile) > 0)

@@ -32,6 +32,18 @@ typedef struct brim_eval_options {
   void *event_context;
 } brim_eval_options;
 
+/* What an evaluation came to, with the outputs of every row. All is borrowed for the call that has it. */
+typedef struct brim_metrics brim_metrics;
+typedef struct brim_evaluation {
+  const char *name;            /* of the set */
+  uint64_t step;
+  bool averaged;               /* of the averaged weights of the end */
+  const brim_dataset *dataset;
+  const float *logits;         /* [rows, outputs] in the order of the set */
+  const brim_metrics *metrics;
+} brim_evaluation;
+typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
+
 typedef struct brim_train_options {
   /* step */
   brim_plan_options plan;      /* batching, padding, batch_size, max_tokens, ... */
@@ -82,6 +94,7 @@ typedef struct brim_train_options {
   brim_event_fn event;         /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished, checkpoint
                                   written; any other status ends it there and then */
   void *event_context;
+  brim_evaluated_fn evaluated; /* behind each "eval" event, from the same thread, with event_context; NULL: nobody looks */
   brim_group group;            /* zero: single */
   brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
@@ -143,7 +156,7 @@ BRIM_API double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, 
 /* The same for any schedule. Linear and cosine are 0 behind `total`, which no run gets to; constant does not look at `total`. */
 BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t step, uint64_t warmup, uint64_t total);
 
-typedef struct brim_metrics {
+struct brim_metrics {
   uint64_t rows, tokens, slots;
   double loss;                       /* mean over rows */
   double accuracy, f1, matthews;     /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
@@ -152,7 +165,7 @@ typedef struct brim_metrics {
                                         together; macro: mean over the labels that occur in the data or the predictions */
   double rmse, pearson, spearman;    /* regression; of several values: rmse over all, the others the mean over the outputs */
   double seconds;
-} brim_metrics;
+};
 
 /* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
 enum { BRIM_METRIC_FIELDS = 4 };

@@ -52,7 +52,11 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, bool
   brim_plan_ledger(set->plan, &ledger);
   metrics->tokens = ledger.tokens, metrics->slots = ledger.slots;
   metrics->seconds = brim_seconds_now() - start;
-  return brim_trainer_emit_eval(t, set->name, metrics, averaged, err);
+  BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, averaged, err));
+  if (speaks && t->options.evaluated)
+    t->options.evaluated(t->options.event_context,
+                         &(brim_evaluation){set->name, t->state.step, averaged, set->dataset, t->logits, metrics});
+  return BRIM_OK;
 }
 
 static int boundary_evaluate(brim_trainer *t, brim_error *err) {

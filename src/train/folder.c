@@ -78,7 +78,8 @@ static int folder_clean_checkpoints(const brim_run_folder *folder, brim_error *e
 
 /* Files that a killed process was about to rename: "model.safetensors.tmp-XXXXXX", and so the tokenizer's. */
 static bool folder_is_leftover(const char *name) {
-  static const char *const ours[] = {"config.json", "model.", "tokenizer", "vocab", "merges", "special_tokens", "sentencepiece"};
+  static const char *const ours[] = {"config.json", "model.", "tokenizer", "vocab", "merges", "special_tokens", "sentencepiece",
+                                     "evaluation.jsonl", "report.html"};
   const char *mark = strstr(name, ".tmp-");
   if (!mark || strlen(mark) != strlen(".tmp-XXXXXX"))
     return false;
@@ -130,7 +131,7 @@ static int folder_copy_log(const brim_run_folder *folder, const char *aside, bri
 
 /* The old run is not gone before the new one has a checkpoint: until then it lies in replaced-run. */
 static int folder_replace_run(brim_run_folder *folder, brim_error *err) {
-  static const char *const items[] = {"checkpoints", "model.safetensors", "config.json"};
+  static const char *const items[] = {"checkpoints", "model.safetensors", "config.json", "evaluation.jsonl"};
   char *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
   int status = aside ? brim_make_folder(folder->runtime, aside, err) : BRIM_NOMEM(err);
   if (!status)

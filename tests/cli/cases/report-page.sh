@@ -39,6 +39,7 @@ for name in ("run/report.html", "page.html", "both.html"):
         shown = [part in page.text for part in ("<script>alert('x')</script>", 'he said "no" & left', "שלום עולם", "😀", "</title><b>bold</b>", "a<b", 'c"d')]
         print("shown as text:", shown)
 END
+grep -c '<figcaption[^>]*><bdi>Memory' run/report.html
 $BRIM report run other || echo "exit $?"
 $BRIM report run other --data odd.csv -o x.html || echo "exit $?"
 $BRIM report nowhere || echo "exit $?"

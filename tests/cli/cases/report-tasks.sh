@@ -13,4 +13,4 @@ END
 $BRIM train --model $MODEL --train many.jsonl --task multi-label --output many --quiet >/dev/null
 $BRIM report many --data many.jsonl -o many.html --quiet
 grep -o 'label [a-z, ]*, predicted' many.html | sort -u
-grep -c 'f1 micro' many.html
+grep -c '<dt>f1_micro</dt>' many.html

@@ -1,0 +1,246 @@
+/* kept.c: RUN/evaluation.jsonl, what the last evaluation of each set came to. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "judged.h"
+
+static int path_of(cli_call *cli, const char *folder, char *path, size_t size) {
+  if ((size_t)snprintf(path, size, "%s/evaluation.jsonl", folder) < size)
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_USAGE, "the name of a run is too long");
+}
+
+static const char *const task_names[] = {[BRIM_TASK_CLASSIFICATION] = "classification",
+                                         [BRIM_TASK_REGRESSION] = "regression",
+                                         [BRIM_TASK_MULTI_LABEL] = "multi-label"};
+
+/* ---- writing ---------------------------------------------------------------------------------------------- */
+
+static void put_number(brim_text *out, const char *name, double value) {
+  brim_text_printf(out, ",\"%s\":", name);
+  brim_text_json_number(out, value);
+}
+
+static void put_string(brim_text *out, const char *name, const char *text, size_t length) {
+  brim_text_printf(out, ",\"%s\":", name);
+  if (text)
+    brim_text_json_string(out, text, length);
+  else
+    brim_text_string(out, "null");
+}
+
+static void put_wrong(brim_text *out, int set, const cli_wrong_row *w) {
+  brim_text_printf(out, "{\"event\":\"wrong\",\"set\":%d,\"row\":%llu", set, (unsigned long long)w->row);
+  put_number(out, "loss", w->loss);
+  put_string(out, "label", w->label, strlen(w->label));
+  put_string(out, "predicted", w->predicted, strlen(w->predicted));
+  put_number(out, "score", w->score);
+  put_number(out, "label_score", w->label_score);
+  put_string(out, "text", w->text, w->length);
+  brim_text_string(out, "}\n");
+}
+
+static void put_set(brim_text *out, int set, const cli_judged *j) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
+  brim_text_printf(out, "{\"event\":\"set\",\"set\":%d", set);
+  put_string(out, "name", j->name, strlen(j->name));
+  brim_text_printf(out, ",\"step\":%llu,\"task\":\"%s\",\"outputs\":%d,\"rows\":%llu", (unsigned long long)j->step,
+                   task_names[j->task], (int)j->outputs, (unsigned long long)j->rows);
+  for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+    put_number(out, fields[i].name, j->metrics[i]);
+  brim_text_string(out, "}\n");
+  for (int32_t i = 0; j->classes && i < j->outputs; i++) {
+    const cli_class_count *c = &j->classes[i];
+    brim_text_printf(out, "{\"event\":\"class\",\"set\":%d", set);
+    put_string(out, "name", j->names[i], strlen(j->names[i]));
+    brim_text_printf(out, ",\"rows\":%llu,\"predicted\":%llu,\"both\":%llu}\n", (unsigned long long)c->rows,
+                     (unsigned long long)c->predicted, (unsigned long long)c->both);
+  }
+  for (size_t i = 0; i < j->confused_count; i++)
+    brim_text_printf(out, "{\"event\":\"confused\",\"set\":%d,\"label\":%d,\"predicted\":%d,\"rows\":%llu}\n", set,
+                     (int)j->confused[i].label, (int)j->confused[i].predicted, (unsigned long long)j->confused[i].rows);
+  for (size_t i = 0; i < j->points * (size_t)j->outputs; i++) {
+    brim_text_printf(out, "{\"event\":\"point\",\"set\":%d", set);
+    put_number(out, "label", j->labels[i]);
+    put_number(out, "predicted", j->values[i]);
+    brim_text_string(out, "}\n");
+  }
+  for (int i = 0; i < j->wrong_count; i++)
+    put_wrong(out, set, &j->wrong[i]);
+}
+
+int cli_kept_write(cli_call *cli, const char *folder, const cli_judged *sets, int count) {
+  char path[4200];
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  for (int i = 0; i < count; i++)
+    put_set(&out, i, &sets[i]);
+  int status = path_of(cli, folder, path, sizeof path);
+  if (!status)
+    status = cli_write(cli, path, &out);
+  brim_text_free(&out);
+  return status;
+}
+
+/* ---- reading ---------------------------------------------------------------------------------------------- */
+
+/* Lines of one kind and one set. Numbers that are missing or no counts make the file a foreign one. */
+typedef struct lines {
+  const brim_event_log *log;
+  const char *kind;
+  size_t count; /* of the kind, all sets */
+  const double *sets;
+  bool foreign;
+} lines;
+
+static lines lines_of(const brim_event_log *log, const char *kind) {
+  return (lines){.log = log, .kind = kind, .count = brim_event_log_count(log, kind), .sets = brim_event_log_numbers(log, kind, "set")};
+}
+
+/* The first line from `at` on that is the set's; `count` if there is none. */
+static size_t next_line(const lines *l, size_t at, int set) {
+  while (at < l->count && !(l->sets && l->sets[at] == set))
+    at++;
+  return at;
+}
+
+static size_t count_lines(const lines *l, int set) {
+  size_t count = 0;
+  for (size_t i = next_line(l, 0, set); i < l->count; i = next_line(l, i + 1, set))
+    count++;
+  return count;
+}
+
+static double number_at(const lines *l, size_t at, const char *field) {
+  const double *values = brim_event_log_numbers(l->log, l->kind, field);
+  return values ? values[at] : (double)NAN;
+}
+
+static uint64_t count_at(lines *l, size_t at, const char *field, double most) {
+  const double value = number_at(l, at, field);
+  if (value >= 0 && value <= most && value == floor(value))
+    return (uint64_t)value;
+  l->foreign = true;
+  return 0;
+}
+
+static void text_at(const lines *l, size_t at, const char *field, char *text, size_t size) {
+  const char *found = brim_event_log_text(l->log, l->kind, at, field);
+  snprintf(text, size, "%s", found ? found : "");
+}
+
+#define LARGEST 9e15
+
+static bool read_head(lines *l, size_t at, cli_judged *j) {
+  brim_field fields[BRIM_METRIC_FIELDS];
+  char task[32];
+  text_at(l, at, "name", j->name, sizeof j->name);
+  text_at(l, at, "task", task, sizeof task);
+  for (size_t i = 0; i < sizeof task_names / sizeof *task_names; i++)
+    if (task_names[i] && strcmp(task_names[i], task) == 0)
+      j->task = (brim_task)i;
+  j->step = count_at(l, at, "step", LARGEST), j->rows = count_at(l, at, "rows", LARGEST);
+  j->outputs = (int32_t)count_at(l, at, "outputs", 1 << 24);
+  if (j->task == BRIM_TASK_AUTO || j->outputs == 0 || l->foreign)
+    return false;
+  brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
+  for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+    j->metrics[i] = number_at(l, at, fields[i].name);
+  return true;
+}
+
+static bool read_classes(const brim_event_log *log, int set, cli_judged *j) {
+  lines l = lines_of(log, "class");
+  int32_t used = 0;
+  if (j->task == BRIM_TASK_REGRESSION)
+    return true;
+  if (count_lines(&l, set) != (size_t)j->outputs)
+    return false;
+  j->names = calloc((size_t)j->outputs, sizeof *j->names), j->classes = calloc((size_t)j->outputs, sizeof *j->classes);
+  for (size_t i = next_line(&l, 0, set); j->names && j->classes && i < l.count; i = next_line(&l, i + 1, set)) {
+    const char *name = brim_event_log_text(log, "class", i, "name");
+    j->classes[used] = (cli_class_count){count_at(&l, i, "rows", LARGEST), count_at(&l, i, "predicted", LARGEST),
+                                         count_at(&l, i, "both", LARGEST)};
+    if (!name || !(j->names[used++] = strdup(name)))
+      return false;
+  }
+  return used == j->outputs && !l.foreign;
+}
+
+static bool read_confused(const brim_event_log *log, int set, cli_judged *j) {
+  lines l = lines_of(log, "confused");
+  const size_t count = count_lines(&l, set);
+  j->confused = calloc(count + 1, sizeof *j->confused);
+  for (size_t i = next_line(&l, 0, set); j->confused && i < l.count; i = next_line(&l, i + 1, set))
+    j->confused[j->confused_count++] =
+        (cli_confused){(int32_t)count_at(&l, i, "label", j->outputs - 1), (int32_t)count_at(&l, i, "predicted", j->outputs - 1),
+                       count_at(&l, i, "rows", LARGEST)};
+  return j->confused && !l.foreign;
+}
+
+static bool read_points(const brim_event_log *log, int set, cli_judged *j) {
+  const lines l = lines_of(log, "point");
+  const size_t count = count_lines(&l, set);
+  size_t used = 0;
+  j->labels = calloc(count + 1, sizeof *j->labels), j->values = calloc(count + 1, sizeof *j->values);
+  for (size_t i = next_line(&l, 0, set); j->labels && j->values && i < l.count; i = next_line(&l, i + 1, set), used++)
+    j->labels[used] = number_at(&l, i, "label"), j->values[used] = number_at(&l, i, "predicted");
+  j->points = count / (size_t)j->outputs;
+  return j->labels && j->values && count % (size_t)j->outputs == 0;
+}
+
+static bool read_wrong(const brim_event_log *log, int set, cli_judged *j) {
+  lines l = lines_of(log, "wrong");
+  for (size_t i = next_line(&l, 0, set); i < l.count && j->wrong_count < CLI_MOST_WRONG; i = next_line(&l, i + 1, set)) {
+    cli_wrong_row *w = &j->wrong[j->wrong_count++];
+    const char *text = brim_event_log_text(log, "wrong", i, "text");
+    w->row = count_at(&l, i, "row", LARGEST), w->loss = number_at(&l, i, "loss");
+    w->score = number_at(&l, i, "score"), w->label_score = number_at(&l, i, "label_score");
+    text_at(&l, i, "label", w->label, sizeof w->label);
+    text_at(&l, i, "predicted", w->predicted, sizeof w->predicted);
+    if (text && !(w->text = strdup(text)))
+      return false;
+    w->length = text ? strlen(text) : 0;
+  }
+  return !l.foreign;
+}
+
+static bool read_sets(const brim_event_log *log, cli_judged *sets, int count) {
+  lines l = lines_of(log, "set");
+  for (int i = 0; i < count; i++) {
+    const size_t at = next_line(&l, 0, i);
+    if (at == l.count || !read_head(&l, at, &sets[i]) || !read_classes(log, i, &sets[i]) || !read_confused(log, i, &sets[i]) ||
+        !read_points(log, i, &sets[i]) || !read_wrong(log, i, &sets[i]))
+      return false;
+  }
+  return true;
+}
+
+int cli_kept_read(cli_call *cli, const char *folder, cli_judged **out, int *count) {
+  char path[4200];
+  brim_event_log *log = NULL;
+  *out = NULL, *count = 0;
+  int status = path_of(cli, folder, path, sizeof path);
+  if (status || access(path, F_OK) != 0)
+    return status;
+  status = brim_event_log_read(cli->runtime, path, &log, &cli->error);
+  if (status)
+    return status;
+  const size_t sets = brim_event_log_count(log, "set");
+  *out = sets <= CLI_LIST_LIMIT + 1 ? calloc(sets + 1, sizeof **out) : NULL;
+  *count = *out ? (int)sets : 0;
+  if (!*out || !read_sets(log, *out, *count))
+    status = brim_error_at(&cli->error, BRIM_E_FORMAT, path, 0, -1,
+                           "this is not what a run keeps of its evaluation: remove it, or name rows with --data");
+  brim_event_log_free(log);
+  return status;
+}
+
+void cli_kept_free(cli_judged *sets, int count) {
+  for (int i = 0; i < count; i++)
+    cli_judged_free(&sets[i]);
+  free(sets);
+}
