@@ -86,7 +86,7 @@ class Batch:
         self._core = core
         self.pad_id, self.values, self.labelled, self.types = pad_id, values, labelled, types
         self.epoch = epoch  #: counted from 0
-        self.index = index  #: of the batch in its epoch
+        self.index = index  #: of the batch in its epoch, from 0; in a stream, among this rank's batches that have rows
 
     def __len__(self) -> int:
         return self._core.count
@@ -161,6 +161,8 @@ class Dataset:
         self._facts = core.facts()
         self.pad_id = tokenizer.pad_id if tokenizer else pad_id
         self._types = types if types is not None else tokenizer.uses_type_ids if tokenizer else True
+        labels = core.labels()
+        self._values = labels is not None and labels[0] != "classification"  # labels are numbers, not classes
 
     # ---- where rows come from ------------------------------------------------------------------------------------
 
@@ -169,13 +171,14 @@ class Dataset:
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
                    where: dict[str, str] | None = None, skip_damaged: bool = False, cache: str | os.PathLike | None = None,
-                   truncation: str = "longest_first", special_tokens: bool = True, progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
+                   truncation: str = "longest_first", special_tokens: bool = True,
+                   progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
         """csv, tsv, jsonl or txt, plain or .gz or .zst; files, globs, folders, or "-".
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
-        without it, one is made. task: "auto", "classification", "regression" or
-        "multi_label" (csv: labels joined by "|"; JSON: lists). cache: a folder; rows that it holds are not encoded again. skip_damaged:
-        leave out what cannot be read (``excluded`` names it) instead of failing. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
+        without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
+        lists). cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
+        names it) instead of failing. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
         """
         runtime = runtime or _runtime.default()
         labels = _labels(labels, runtime)
@@ -364,8 +367,8 @@ class Batches:
     (windows of read_ahead rows, each sorted and cut), "packed" (best fit to max_tokens). padding: "none" (ragged), "longest",
     "max_length" (needs max_length). batch_size: rows of a step over all ranks. max_tokens: slots of a batch; with batch_size it cuts
     a step into batches without changing it. rows_for: rows that fit when the longest has so many tokens. key: another measure of the
-    rows than their tokens, int32 [rows]; batches are then composed by it, and ``tokens`` and ``slots`` of the plan count it. rank, world_size: this process's part; every rank gets the same
-    number of batches, of nearly equal cost.
+    rows than their tokens, int32 [rows]; batches are then composed by it, and ``tokens`` and ``slots`` of the plan count it. rank,
+    world_size: this process's part; every rank gets the same number of batches, of nearly equal cost.
     """
 
     def __init__(self, dataset: Dataset, *, batching: str = "random", padding: str = "none", batch_size: int | None = None,
@@ -396,8 +399,8 @@ class Batches:
     def plan(self, epoch: int) -> Plan:
         """The plan of an epoch."""
         if self._planned is None or self._planned[0] != epoch:
-            plan = Plan(self.dataset.lengths if self._key is None else self._key, epoch=epoch, rank=self.rank, rows_for=self._rows_for, runtime=self.dataset._runtime,
-                        **self._options)
+            plan = Plan(self.dataset.lengths if self._key is None else self._key, epoch=epoch, rank=self.rank, rows_for=self._rows_for,
+                        runtime=self.dataset._runtime, **self._options)
             self._planned = (epoch, plan)
         return self._planned[1]
 
@@ -427,11 +430,6 @@ class Batches:
     @property
     def _multiple(self) -> int:
         return 0 if self._key is None else max(self._options["pad_to_multiple_of"] or 1, 1)
-
-    @property
-    def _values(self) -> bool:
-        labels = self.dataset._core.labels()
-        return labels is not None and labels[0] != "classification"
 
     def _identity(self) -> dict[str, Any]:
         return {**{k: v for k, v in self._options.items() if v is not None}, "rank": self.rank, "rows": len(self.dataset),
@@ -470,6 +468,15 @@ class _BatchIterator:
     def __len__(self) -> int:
         return len(self.plan) - self.index
 
+    def skip(self) -> bool:
+        """Passes over a batch; False if there is none."""
+        if self.index >= len(self.plan):
+            self.done = True
+            return False
+        self.index += 1
+        self.done = self.index == len(self.plan)
+        return True
+
     def __next__(self) -> Batch:
         if self.index >= len(self.plan):
             self.done = True
@@ -477,11 +484,9 @@ class _BatchIterator:
         b = self.batches
         d = b.dataset
         core = self.plan._core.batch(d._core, b.rank, self.index, b._multiple)
-        batch = Batch(core, pad_id=d.pad_id, values=b._values, labelled=d.has_labels, types=d._types, epoch=self.epoch,
+        batch = Batch(core, pad_id=d.pad_id, values=d._values, labelled=d.has_labels, types=d._types, epoch=self.epoch,
                       index=self.index)
-        self.index += 1
-        if self.index == len(self.plan):
-            self.done = True
+        self.skip()
         return batch
 
 
@@ -491,14 +496,15 @@ class Stream:
     Shards come in an order shuffled by (seed, epoch), rows are shuffled and planned ``window`` at a time, and ``prefetch`` windows are
     prepared ahead by a thread. epochs None is training: it never ends, and ``iter()`` goes on where the last one stopped. A number of
     epochs is validation: each ``iter()`` begins anew, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
-    shares; repeat lets a source that ends begin anew (endless). rank_slices: each rank reads only a slice of the rows, all take equally many
-    steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to there. The other options are those of ``Batches``.
+    shares; repeat lets a source that ends begin anew (endless). rank_slices: each rank reads only a slice of the rows, all take
+    equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
+    there. The other options are those of ``Batches``.
     """
 
     def __init__(self, files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, need_label: bool | None = None,
                  max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
-                 rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, format: str = "auto",
-                 header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
+                 rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
+                 label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
                  repeat: bool = False, skip_damaged: bool = False, runtime=None, **plan):
         self._runtime = runtime or _runtime.default()
         self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
@@ -516,17 +522,20 @@ class Stream:
         self._open()  # wrong options and missing files are refused here
 
     def __reduce__(self):
-        return _reopen, (self._files, self.tokenizer, self.labels, {**self._options, "epochs": self.epochs, "weights": self._weights}, self._saved())
+        options = {**self._options, "epochs": self.epochs, "weights": self._weights}
+        return _reopen, (self._files, self.tokenizer, self.labels, options, self._saved())
 
     def _saved(self) -> str | None:
-        return self._feed.save() if self._feed is not None and self._pid == os.getpid() else self._loaded
+        if self._feed is None or self._pid != os.getpid():
+            return self._loaded
+        return self._first if self._over else self._feed.save()
 
     def _open(self):
         self._feed = _core.feed(self._runtime, self.tokenizer._core, self._files, self._weights,
                                 self.labels._core if self.labels else None, dict(self._options))
         self._pid = os.getpid()
-        self._index = 0
-        self._fresh = True
+        self._fresh, self._over = True, False  # fresh: the next pass begins at the present place
+        self._first = None if self.epochs is None else self._feed.save()
         if self._loaded is not None:
             self._feed.restore(self._loaded)
 
@@ -535,30 +544,36 @@ class Stream:
             self._open()
         return self._feed
 
-    def __iter__(self) -> Iterator[Batch]:
+    def _begin(self) -> None:
+        """Goes to the place where the next pass begins."""
         if self.epochs is not None and not self._fresh:
             self._loaded = None
             self._open()
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._begin()
+        values = self.labels is not None and self.labels.task != "classification"
         while True:
             feed = self._ready()
             self._fresh = False
             core = feed.next()
             if core is None:
-                self._loaded = None
+                self._loaded, self._over = None, True
                 return
-            index, self._index = self._index, self._index + 1
-            yield Batch(core, pad_id=self.tokenizer.pad_id, values=self.labels is not None and self.labels.task != "classification",
-                        labelled=self._options["need_label"], types=self.tokenizer.uses_type_ids, epoch=feed.ledger()["epoch"], index=index)
+            epoch, batches = feed.place
+            yield Batch(core, pad_id=self.tokenizer.pad_id, values=values, labelled=self._options["need_label"],
+                        types=self.tokenizer.uses_type_ids, epoch=epoch, index=max(batches - 1, 0))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the consumer stands, as JSON-able values."""
-        return json.loads(self._ready().save())
+        """Where the consumer stands, as JSON-able values; behind a finished pass, the beginning of the next."""
+        self._ready()
+        return json.loads(self._saved())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """The next batch is the one behind the saved place. Other data, tokenizer or options are a MismatchError."""
         text = json.dumps(state)
         self._ready().restore(text)
-        self._loaded, self._fresh = text, True
+        self._loaded, self._fresh, self._over = text, True, False
 
     def set_epoch(self, epoch: int) -> None:
         """The next batch is the first of this epoch."""
@@ -569,7 +584,7 @@ class Stream:
     @property
     def epoch(self) -> int:
         """Of the last batch."""
-        return self._ready().ledger()["epoch"]
+        return self._ready().place[0]
 
     def ledger(self) -> dict[str, Any]:
         """What happened in the present epoch: rows read, excluded, yielded, dropped, waiting; tokens, slots, batches, steps, hash."""

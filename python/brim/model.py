@@ -173,9 +173,8 @@ def train(model: Model | str | os.PathLike, train, *, eval=None, output: str | o
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
     runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.default())
     tokenizer = model.tokenizer if isinstance(model, Model) else Tokenizer(model, runtime=runtime)
-    limit = max_length or (model.max_length if isinstance(model, Model) else None)
-    if limit is None and not isinstance(train, Dataset):
-        limit = Model(model, tokenizer=tokenizer, runtime=runtime).max_length
+    fits = model.max_length if isinstance(model, Model) else _core.describe(runtime, os.fspath(model))["max_length"]
+    limit = max_length or fits
 
     def rows(data, labels) -> Dataset:
         if isinstance(data, Dataset):
@@ -201,10 +200,9 @@ def _run(model, dataset, evals, output, seed, on_event, options) -> Result:
             result.evaluations.append(fields)
         return on_event(kind, fields) if on_event else None
 
-    plan = {"batching": "random", "batch_size": None if options.get("max_tokens") and not options.get("batch_size") else 16,
-            **{k: options[k] for k in options if k in _PLAN}, "seed": seed}
-    if plan["batch_size"] is None:
-        plan["batch_size"] = 0
+    plan = {"batching": "random", **{k: v for k, v in options.items() if k in _PLAN}, "seed": seed}
+    if plan.get("batch_size") is None:
+        plan["batch_size"] = 0 if plan.get("max_tokens") else 16
     rest = {k: v for k, v in options.items() if k not in _PLAN}
     rest |= {"seed": seed, "output": None if output is None else os.fspath(output)}
     found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen)

@@ -47,28 +47,51 @@ class IterableDataset(_data.IterableDataset):
     """Batches (``brim.Batches``) or a ``brim.Stream`` as a torch dataset that yields ready dicts of tensors: use batch_size=None.
 
     With n workers, worker w takes batches w, w + n, w + 2n, ..., which the loader hands out in their order, so the batches are those of
-    one process. Training (``Batches``, endless streams) goes on with every ``iter``; a finite stream begins anew.
+    one process. Training (``Batches``, endless streams) goes on with every ``iter``; a finite stream begins anew. Torch's own loader
+    copies the dataset into its workers at every ``iter``: there call ``set_epoch`` or keep the workers (persistent_workers=True), or
+    take ``DataLoader``, which goes on by itself. The state is that of the process (or worker) that asks, as torchdata's
+    StatefulDataLoader wants it.
     """
 
     def __init__(self, source: Batches | Stream):
         self.source = source
-        self.start = 0  # batches of the epoch that were consumed before
+        self._index = 0  # batches of the running pass so far, which decide whose turn it is
+        self._resumed = False
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def _batches(self) -> Iterator[Any]:
         worker = _data.get_worker_info()
         first, step = (worker.id, worker.num_workers) if worker else (0, 1)
-        for index, batch in enumerate(self.source):
-            if index % step == first:
-                yield batch.torch()
+        batches = iter(self.source)
+        skip = getattr(batches, "skip", None)
+        while True:
+            mine = self._index % step == first
+            batch = next(batches, None) if mine or not skip else None
+            if batch is None and (mine or not skip or not skip()):
+                return
+            self._index = 0 if getattr(batches, "done", False) else self._index + 1
+            if mine:
+                yield batch
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        if not self._resumed:
+            self._index = 0
+        self._resumed = False
+        for batch in self._batches():
+            yield batch.torch()
 
     def __len__(self) -> int:
         return len(self.source)
 
+    def set_epoch(self, epoch: int) -> None:
+        self.source.set_epoch(epoch)
+        self._resumed = False
+
     def state_dict(self) -> dict[str, Any]:
-        return self.source.state_dict()
+        return {"source": self.source.state_dict(), "index": self._index}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        self.source.load_state_dict(state)
+        self.source.load_state_dict(state["source"])
+        self._index, self._resumed = state["index"], True
 
 
 class DataLoader:
@@ -94,18 +117,18 @@ class DataLoader:
         source = self.source
         if self._at is not None:  # a pass that was left: the next begins behind what was taken
             source.load_state_dict(self.state_dict())
-        self._at, self._taken = source.state_dict(), 0
+        if isinstance(source, Stream):
+            source._begin()
+            if self._options.get("num_workers"):  # whose copies begin at what was loaded
+                source.load_state_dict(source.state_dict())
+        at = self._at = source.state_dict()
+        self._taken = 0
         loader = _data.DataLoader(IterableDataset(source), batch_size=None, **self._options)
-        if not self._options.get("num_workers"):
-            for batch in loader:
-                self._taken += 1
-                yield batch
-        else:
-            for batch in loader:  # workers iterate copies of the source
-                self._taken += 1
-                yield batch
-            if isinstance(source, Batches):
-                source.set_epoch(self._at["epoch"] + 1)
+        for batch in loader:
+            self._taken += 1
+            yield batch
+        if self._at is at and isinstance(source, Batches):  # workers iterate copies of the source, which stands where it stood
+            source.set_epoch(at["epoch"] + 1)
         self._at = None
 
     def state_dict(self) -> dict[str, Any]:
@@ -124,6 +147,7 @@ class DataLoader:
         self.source.load_state_dict(state.get("stream", state))
         for _, _batch in zip(range(state.get("taken", 0)), self.source):
             pass
+        self.source._fresh = True  # the next pass goes on here, also of a finite stream
 
 
 class BatchSampler(_data.Sampler):

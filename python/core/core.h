@@ -148,12 +148,18 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args);
 PyObject *core_plan_make(PyObject *module, PyObject *args);
 PyObject *core_feed_make(PyObject *module, PyObject *args);
 PyObject *core_model_make(PyObject *module, PyObject *args);
+PyObject *core_describe(PyObject *module, PyObject *args);
 PyObject *core_train(PyObject *module, PyObject *args);
 
 /* Shared between files. */
 bool core_plan_options(PyObject *options, brim_plan_options *out);
 bool core_encode_options(PyObject *options, brim_encode_options *out);
 bool core_source_options(PyObject *options, brim_source_options *out);
+/* The place of `name` in a list that NULL ends; false if it is not there. */
+bool core_named(const char *const *names, const char *name, int *out);
+/* The mapping that `object` holds: a Labels or a Dataset (one without labels gives NULL); None leaves `out` as it is. False with
+ * TypeError. */
+bool core_known_labels(core_state *state, PyObject *object, const brim_labels **out);
 bool core_parse_task(const char *name, int *out);
 const char *core_task_name(brim_task task);
 PyObject *core_label_names(const brim_labels *labels);

@@ -1,20 +1,12 @@
 /* dataset.c: rows in memory, from files, from texts and from encoded rows. */
 #include "core.h"
-
-#include <string.h>
-
 #include "texts.h"
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
 static bool parse_format(const char *name, int *out) {
-  static const char *const names[] = {"auto", "csv", "tsv", "jsonl", "txt"};
-  for (int i = 0; i < 5; i++)
-    if (strcmp(name, names[i]) == 0) {
-      *out = i;
-      return true;
-    }
-  return false;
+  static const char *const names[] = {"auto", "csv", "tsv", "jsonl", "txt", NULL};
+  return core_named(names, name, out);
 }
 
 bool core_source_options(PyObject *options, brim_source_options *out) {
@@ -35,13 +27,7 @@ static bool dataset_options(core_state *state, PyObject *keywords, PyObject *lab
   static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task},
                                       CORE_FIELD(brim_dataset_options, cache, CORE_TEXT),
                                       {0}};
-  if (labels != Py_None) {
-    core_labels *known = core_cast(state, labels, CORE_LABELS);
-    if (!known)
-      return false;
-    out->labels = &known->labels;
-  }
-  return core_source_options(keywords, &out->source) && core_encode_options(keywords, &out->encode) &&
+  return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) && core_encode_options(keywords, &out->encode) &&
          core_fields(keywords, fields, out) && core_no_more(keywords);
 }
 
@@ -212,17 +198,18 @@ PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
-  core_labels *known = of && labels != Py_None ? core_cast(state, labels, CORE_LABELS) : NULL;
-  for (int i = 0; i < 4 && !PyErr_Occurred(); i++)
-    arrays[i] = parts[i] == Py_None ? NULL : core_array_from(state, module, parts[i], formats[i]);
+  const brim_labels *known = NULL;
+  if (!of || !core_known_labels(state, labels, &known))
+    return NULL;
+  for (int i = 0; i < 4 && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
+    arrays[i] = i > 1 && parts[i] == Py_None ? NULL : core_array_from(state, module, parts[i], formats[i]);
   brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
-                             ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(&known->labels) : 1)
+                             ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(known) : 1)
                              : NULL;
   if (samples) {
     brim_error error;
     brim_dataset *dataset;
-    int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)(arrays[1]->shape[0] - 1), known ? &known->labels : NULL,
-                                           &dataset, &error);
+    int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)(arrays[1]->shape[0] - 1), known, &dataset, &error);
     result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
   }
   PyMem_Free(samples);

@@ -40,13 +40,7 @@ static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels
                                       CORE_FIELD(brim_feed_options, repeat, CORE_BOOL),
                                       CORE_FIELD(brim_feed_options, prefetch, CORE_I32),
                                       {0}};
-  if (labels != Py_None) {
-    core_labels *known = core_cast(state, labels, CORE_LABELS);
-    if (!known)
-      return false;
-    out->labels = &known->labels;
-  }
-  if (!core_fields(keywords, fields, out) || !core_source_options(keywords, &out->source) ||
+  if (!core_known_labels(state, labels, &out->labels) || !core_fields(keywords, fields, out) || !core_source_options(keywords, &out->source) ||
       !core_plan_options(keywords, &out->plan))
     return false;
   out->encode.max_length = out->plan.max_length;
@@ -182,6 +176,18 @@ static PyObject *files(PyObject *object, PyObject *nothing) {
   return list;
 }
 
+/* (epoch, batches of it so far that have rows) */
+static PyObject *get_place(PyObject *object, void *nothing) {
+  core_feed *self = (core_feed *)object;
+  (void)nothing;
+  if (!usable(self) || !core_enter(self))
+    return NULL;
+  brim_feed_ledger l;
+  brim_feed_tell(self->feed, &l);
+  core_leave(self);
+  return Py_BuildValue("(KK)", (unsigned long long)l.epoch, (unsigned long long)l.batches);
+}
+
 static PyObject *get_memory(PyObject *object, void *nothing) {
   core_feed *self = (core_feed *)object;
   (void)nothing;
@@ -215,7 +221,7 @@ static PyMethodDef methods[] = {{"next", next, METH_NOARGS, NULL},     {"save", 
                                 {"restore", restore, METH_O, NULL},    {"ledger", ledger, METH_NOARGS, NULL},
                                 {"files", files, METH_NOARGS, NULL},   {"close", close_feed, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {{"memory", get_memory, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef members[] = {{"place", get_place, NULL, NULL, NULL}, {"memory", get_memory, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
 PyType_Spec core_feed_spec = {.name = "brim._core.Feed", .basicsize = sizeof(core_feed),
                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};

@@ -3,14 +3,31 @@
 
 #include <string.h>
 
-bool core_parse_task(const char *name, int *out) {
-  static const char *const names[] = {"auto", "classification", "regression", "multi_label"};
-  for (int i = 0; i < 4; i++)
+bool core_named(const char *const *names, const char *name, int *out) {
+  for (int i = 0; names[i]; i++)
     if (strcmp(name, names[i]) == 0) {
       *out = i;
       return true;
     }
   return false;
+}
+
+bool core_known_labels(core_state *state, PyObject *object, const brim_labels **out) {
+  if (object == Py_None)
+    return true;
+  if (Py_IS_TYPE(object, state->types[CORE_DATASET])) {
+    *out = brim_dataset_labels(((core_dataset *)object)->dataset);
+    return true;
+  }
+  core_labels *known = core_cast(state, object, CORE_LABELS);
+  if (known)
+    *out = &known->labels;
+  return known != NULL;
+}
+
+bool core_parse_task(const char *name, int *out) {
+  static const char *const names[] = {"auto", "classification", "regression", "multi_label", NULL};
+  return core_named(names, name, out);
 }
 
 const char *core_task_name(brim_task task) {

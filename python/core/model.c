@@ -55,16 +55,9 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
     return NULL;
   core_state *state = core_of(module);
   j.runtime = core_cast(state, runtime, CORE_RUNTIME);
-  if (!j.runtime || !core_fields(options, fields, &j.load) || !core_no_more(options))
+  if (!j.runtime || !core_fields(options, fields, &j.load) || !core_no_more(options) ||
+      !core_known_labels(state, labels, &j.load.labels))
     return NULL;
-  if (Py_IS_TYPE(labels, state->types[CORE_DATASET]))
-    j.load.labels = brim_dataset_labels(((core_dataset *)labels)->dataset);
-  else if (labels != Py_None) {
-    core_labels *known = core_cast(state, labels, CORE_LABELS);
-    if (!known)
-      return NULL;
-    j.load.labels = &known->labels;
-  }
   int status = core_run(state, j.runtime, load_work, &j);
   core_model *self = status == BRIM_OK ? core_new(state, module, CORE_MODEL, runtime, NULL, NULL) : NULL;
   if (!self) {
@@ -74,6 +67,24 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   self->runtime = j.runtime;
   self->model = j.loaded;
   return (PyObject *)self;
+}
+
+/* describe(runtime, path) -> {type, max_length, vocab_size, type_count}: what config.json says; weights are not read. */
+PyObject *core_describe(PyObject *module, PyObject *args) {
+  PyObject *runtime;
+  const char *path;
+  brim_model_info info;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "Os", &runtime, &path))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  if (!of)
+    return NULL;
+  int status = brim_model_describe(core_use(of), path, &info, &error);
+  if (status != BRIM_OK)
+    return core_fail(core_of(module), status, &error);
+  return Py_BuildValue("{sssisisi}", "type", info.type, "max_length", (int)info.max_length, "vocab_size", (int)info.vocab_size,
+                       "type_count", (int)info.type_count);
 }
 
 static PyObject *save(PyObject *object, PyObject *folder) {

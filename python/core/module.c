@@ -92,6 +92,7 @@ static PyMethodDef functions[] = {
     {"plan", core_plan_make, METH_VARARGS, NULL},
     {"feed", core_feed_make, METH_VARARGS, NULL},
     {"model", core_model_make, METH_VARARGS, NULL},
+    {"describe", core_describe, METH_VARARGS, NULL},
     {"train", core_train, METH_VARARGS, NULL},
     {NULL, NULL, 0, NULL}};
 

@@ -2,18 +2,12 @@
 #include "core.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "texts.h"
 
 static bool parse_truncation(const char *name, int *out) {
-  static const char *const names[] = {"longest_first", "only_first", "only_second"};
-  for (int i = 0; i < 3; i++)
-    if (strcmp(name, names[i]) == 0) {
-      *out = i;
-      return true;
-    }
-  return false;
+  static const char *const names[] = {"longest_first", "only_first", "only_second", NULL};
+  return core_named(names, name, out);
 }
 
 bool core_encode_options(PyObject *options, brim_encode_options *out) {

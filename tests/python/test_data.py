@@ -113,6 +113,18 @@ class Rows(unittest.TestCase):
             self.assertEqual(brim.Dataset.from_arrow(kind, TOKENIZER, max_length=20).fingerprint, self.rows.fingerprint)
         values = table.set_column(2, "label", pyarrow.array([v + 0.0 for v in labels]))
         self.assertEqual(brim.Dataset.from_arrow(values, TOKENIZER).labels.task, "regression")
+        both = pyarrow.array([{"text": t, "label": v} for t, v in zip(texts, labels)],
+                             pyarrow.struct([("text", pyarrow.string()), ("label", pyarrow.int64())]))
+        inside = table.slice(10)
+        for cut in (inside, pyarrow.chunked_array([both.slice(10)])):  # offsets of columns, and of the whole
+            rows = brim.Dataset.from_arrow(cut, TOKENIZER, max_length=20, labels=True, mapping=["0", "1"])
+            self.assertEqual([r["ids"].tolist() for r in map(rows.__getitem__, range(len(rows)))],
+                             [self.rows[i]["ids"].tolist() for i in range(10, len(texts))])
+            self.assertEqual([rows[i]["label"] for i in range(len(rows))], labels[10:])
+        some = table.set_column(2, "label", pyarrow.array([None if i == 12 else v for i, v in enumerate(labels)]))
+        with self.assertRaisesRegex(brim.errors.FormatError, "row 2 has no label"):
+            brim.Dataset.from_arrow(some.slice(10), TOKENIZER)
+        brim.Dataset.from_arrow(some.slice(13), TOKENIZER)
         part = brim.Dataset.from_arrow(table.slice(10, 5), TOKENIZER, max_length=20)
         self.assertEqual([r["ids"].tolist() for r in map(part.__getitem__, range(5))],
                          [self.rows[i]["ids"].tolist() for i in range(10, 15)])
@@ -153,6 +165,9 @@ class Rows(unittest.TestCase):
                 brim.Dataset.from_ids(ids, wrong)
         with self.assertRaises(brim.errors.UsageError):
             brim.Dataset.from_ids([-1], [0, 1])
+        for parts in ((None, [0]), ([], None), ([1], [0, 1], None, None, 3)):
+            with self.assertRaises(TypeError):
+                brim._core.dataset_encoded(brim.runtime.default(), *(parts + (None, None, None))[:5])
 
     def test_errors_have_a_place(self):
         path = HERE / "data" / "bad.csv"
@@ -321,7 +336,7 @@ class Streams(unittest.TestCase):
     def keys(self, stream, count):
         out = []
         for batch in stream:
-            out.append((batch.epoch, batch.rows.tolist(), batch.labels.tolist()))
+            out.append((batch.epoch, batch.rows.tolist(), batch.labels.tolist(), batch.index))
             if len(out) == count:
                 break
         return out
@@ -330,7 +345,8 @@ class Streams(unittest.TestCase):
         s = self.open(epochs=1)
         first, second = self.keys(s, -1), self.keys(s, -1)
         self.assertEqual(first, second)
-        self.assertEqual(sum(len(r) for _, r, _ in first), 96)
+        self.assertEqual(sum(len(r) for _, r, _, _ in first), 96)
+        self.assertEqual([k[3] for k in first], list(range(len(first))))
 
     def test_endless_goes_on(self):
         a, b = self.open(), self.open(prefetch=0, runtime=brim.Runtime(1))
@@ -370,7 +386,7 @@ class Streams(unittest.TestCase):
         seen, steps = [], set()
         for rank in range(3):
             s = self.open(epochs=1, batch_size=9, world_size=3, rank=rank, rank_slices=True)
-            for _, rows, _ in self.keys(s, -1):
+            for _, rows, _, _ in self.keys(s, -1):
                 seen += rows
             steps.add(s.ledger()["steps"])
             state = s.state_dict()
@@ -434,15 +450,86 @@ class Processes(unittest.TestCase):
             t.join()
         self.assertEqual(got, [want] * 6)
 
+    def stopped(self, code):
+        """What a program prints that interrupts itself: after(seconds) sends Ctrl-C from then on, until KeyboardInterrupt comes."""
+        start = ("import json, os, signal, threading, time, brim\n"
+                 "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a shell's background jobs ignore it
+                 "after = lambda seconds: threading.Timer(seconds, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+                 "pages = lambda: int(open('/proc/self/statm').read().split()[1])\n"
+                 f"folder, t = {str(HERE)!r}, brim.Tokenizer({str(HERE / 'model')!r})\n")
+        done = subprocess.run([sys.executable, "-c", start + code], capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
     def test_ctrl_c_while_reading(self):
         """Ctrl-C stops a long read and the process lives on."""
-        code = ("import os, signal, threading, brim\n"
-                f"t = brim.Tokenizer({str(HERE / 'model')!r})\n"
-                "threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
-                "try:\n    brim.Dataset.from_texts(['a good film ' * 200] * 3_000_000, t)\n"
-                "except KeyboardInterrupt:\n    print('stopped', len(brim.Dataset.from_texts(['a'], t)))\n")
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.stdout, "stopped 1\n", done.stderr)
+        out = self.stopped("after(0.5)\n"
+                           "try:\n    brim.Dataset.from_texts(['a good film ' * 200] * 3_000_000, t)\n"
+                           "except KeyboardInterrupt:\n    print('stopped', len(brim.Dataset.from_texts(['a'], t)))\n")
+        self.assertEqual(out, "stopped 1\n")
+
+    def test_ctrl_c_while_encoding(self):
+        """Ctrl-C stops encode_batch long before its end; what was encoded is given back, and the tokenizer goes on."""
+        out = self.stopped("texts = ['a good film ' * 200] * 3_000_000\n"
+                           "def stop():\n    after(0.3)\n"
+                           "    try:\n        t.encode_batch(texts)\n    except KeyboardInterrupt:\n        return 'stopped'\n"
+                           "said = [stop() for _ in range(3)]\n"
+                           "before = pages()\n"
+                           "said += [stop() for _ in range(4)]\n"
+                           "print(json.dumps([said, pages() - before, t.encode_batch(['a good film', 'a']).offsets.tolist()]))\n")
+        said, grown, offsets = json.loads(out)
+        self.assertEqual((said, offsets), (["stopped"] * 7, [0, 5, 8]))
+        if "asan" not in os.environ.get("LD_PRELOAD", ""):  # which keeps memory of its own
+            self.assertLess(grown, 16384)
+
+    def test_ctrl_c_between_batches(self):
+        """Ctrl-C ends a loop over batches; the next loop goes on behind the last batch that came."""
+        out = self.stopped("rows = brim.Dataset.from_texts(['a good film', 'dull', 'a'] * 50, t)\n"
+                           "batches, got, want = rows.batches(batch_size=4), [], rows.batches(batch_size=4)\n"
+                           "after(0.2)\n"
+                           "try:\n    while True:\n        for batch in batches:\n            got = [batch.epoch, batch.index]\n"
+                           "except KeyboardInterrupt:\n    pass\n"
+                           "state = batches.state_dict()\n"
+                           "print(json.dumps([got, [state['epoch'], state['batch']], len(list(batches))]))\n"
+                           "batches.load_state_dict(state)\n"
+                           "want.set_epoch(state['epoch'])\n"
+                           "mine, all = [b.rows.tolist() for b in batches], [b.rows.tolist() for b in want]\n"
+                           "print(mine == all[state['batch']:])\n")
+        lines = out.splitlines()
+        (epoch, index), place, left = json.loads(lines[0])
+        number = lambda e, b: e * 38 + b
+        self.assertIn(number(*place) - number(epoch, index), (1, 2))  # the last may have come when nobody had looked at it
+        self.assertEqual((left, lines[1]), (38, "True"))
+
+    def test_ctrl_c_while_a_stream_reads(self):
+        """Ctrl-C ends the wait for a window, and the stream goes on where it stood; so does one that another call's Ctrl-C disturbs."""
+        out = self.stopped(
+            "name = folder + '/stop.txt'\n"
+            "with open(name, 'w') as f:\n    f.writelines('a good film ' * (80 + i % 7) + '\\n' for i in range(40_000))\n"
+            "make = lambda prefetch, **o: brim.data.stream(name, t, max_length=400, batch_size=500, window=20_000, prefetch=prefetch, **o)\n"
+            "rows = lambda stream, count: [b.rows.tolist() for _, b in zip(range(count), stream)]\n"
+            "def stop(make):\n"  # a quick machine may be through before the signal comes: then once more, and sooner
+            "    seconds = 0.05\n"
+            "    while True:\n"
+            "        stream, through = make(), False\n"
+            "        state = stream.state_dict()\n"
+            "        after(seconds)\n"
+            "        try:\n            next(iter(stream))\n            through = True\n            time.sleep(60)\n"
+            "        except KeyboardInterrupt:\n            seconds /= 2\n"
+            "        if not through:\n            return stream, state\n"
+            "want = rows(make(0), 50)\n"
+            "for prefetch in (0, 1):\n"
+            "    stream, state = stop(lambda: make(prefetch))\n"
+            "    print('stopped', stream.state_dict() == state, rows(stream, 50) == want)\n"
+            "finite, _ = stop(lambda: make(0, epochs=1))\n"
+            "print('stopped', rows(finite, 50) == want)\n"
+            "stream = make(1)\n"
+            "got = rows(stream, 1)\n"
+            "after(0.05)\n"
+            "try:\n    t.encode_batch(['a good film ' * 200] * 1_000_000)\n"
+            "except KeyboardInterrupt:\n    print('stopped', got + rows(stream, 49) == want)\n"
+            "os.unlink(name)\n")
+        self.assertEqual(out.splitlines(), ["stopped True True"] * 2 + ["stopped True"] * 2)
 
     def test_interpreters(self):
         """Another interpreter of the same process has a brim of its own."""
@@ -460,6 +547,91 @@ class Processes(unittest.TestCase):
         interpreters.destroy(other)
         self.assertIsNone(problem)
         self.assertEqual(TOKENIZER.encode("a good film").length, 5)
+
+    def test_owners(self):
+        """Whatever is made holds on to what it was made from, and lets go of it."""
+        runtime = brim.Runtime(1)
+        count = lambda: sys.getrefcount(runtime)
+        tokenizer = brim.Tokenizer(HERE / "model", runtime=runtime)
+        rows = brim.Dataset.from_csv(TRAIN, tokenizer, runtime=runtime)
+        plan = brim.Plan(rows.lengths, runtime=runtime, batch_size=4)
+        ragged = tokenizer.encode_batch(["a good film"])
+        made = {"tokenizer": lambda: brim._core.tokenizer(runtime, str(HERE / "model")),
+                "labels": lambda: brim._core.labels(runtime, "classification", ["a", "b"], 2),
+                "dataset": lambda: brim.Dataset.from_texts(["a"], tokenizer, runtime=runtime)._core,
+                "encoded": lambda: brim.Dataset.from_ids([1, 2], [0, 2], runtime=runtime)._core,
+                "plan": lambda: brim.Plan([1, 2], runtime=runtime, batch_size=1)._core,
+                "batch": lambda: plan._core.batch(rows._core, 0, 0, 0),
+                "ragged": lambda: tokenizer.encode_batch(["a"]).ids,
+                "feed": lambda: brim.data.stream(TRAIN, tokenizer, max_length=20, runtime=runtime)._feed,
+                "model": lambda: brim.Model(HERE / "model", labels=["0", "1"], tokenizer=tokenizer, runtime=runtime)._core}
+        for name, make in made.items():
+            make()
+            before = count()
+            thing = make()
+            self.assertGreater(count(), before, name)
+            del thing
+            self.assertEqual(count(), before, name)
+        self.assertEqual(ragged.ids.tolist(), TOKENIZER.encode("a good film").ids.tolist())
+        core = tokenizer._core
+        before = sys.getrefcount(core)
+        feed = brim.data.stream(TRAIN, tokenizer, max_length=20, runtime=runtime)._feed
+        self.assertGreater(sys.getrefcount(core), before)
+        batch = feed.next()
+        ids, views = batch.ids, sys.getrefcount(batch)
+        view = memoryview(ids)
+        held = sys.getrefcount(ids)
+        again = batch.ids
+        self.assertEqual(sys.getrefcount(batch), views + 1)
+        del again
+        self.assertEqual(sys.getrefcount(batch), views)
+        del view
+        self.assertEqual(sys.getrefcount(ids), held - 1)
+        capsule = ids.__dlpack__()
+        self.assertEqual(sys.getrefcount(ids), held)
+        del capsule
+        self.assertEqual(sys.getrefcount(ids), held - 1)
+
+    def test_memory_comes_back(self):
+        """What is made a hundred times takes no more memory than made ten times."""
+        if "asan" in os.environ.get("LD_PRELOAD", ""):
+            self.skipTest("the address sanitizer keeps memory of its own")
+        texts = ["a good film, so very good " * 40] * 100
+        rows = brim.Dataset.from_texts(texts, TOKENIZER, labels=["a", "b"] * 50)
+        lengths = [5] * 60_000
+        made = {"encode": lambda: TOKENIZER.encode(texts[0] * 200), "spans": lambda: TOKENIZER.encode(texts[0] * 200, offsets=True),
+                "encode_batch": lambda: TOKENIZER.encode_batch(texts), "dataset": lambda: brim.Dataset.from_texts(texts, TOKENIZER),
+                "plan": lambda: brim.Plan(lengths, batch_size=16), "tokenizer": lambda: brim.Tokenizer(HERE / "model"),
+                "batches": lambda: [b.ragged() for b in rows.batches(batch_size=50)],
+                "failure": lambda: self.assertRaises(TypeError, TOKENIZER.encode_batch, texts * 100 + [None]),
+                "stream": lambda: next(iter(brim.data.stream(TRAIN, TOKENIZER, max_length=20)))}
+
+        def pages():
+            with open("/proc/self/statm") as f:
+                return int(f.read().split()[1])
+
+        for name, make in made.items():
+            for _ in range(10):
+                make()
+            before = pages()
+            for _ in range(100):
+                make()
+            self.assertLess(pages() - before, 2048, name)
+
+    def test_arrow_is_released(self):
+        try:
+            import pyarrow
+        except ImportError:
+            self.skipTest("pyarrow is not installed")
+        texts = pyarrow.array(["a good film " * 20] * 500)
+        before = pyarrow.total_allocated_bytes()
+        for _ in range(3):
+            reader = pyarrow.RecordBatchReader.from_batches(pyarrow.schema([("text", pyarrow.string())]),
+                                                            (pyarrow.record_batch([texts.take(list(range(500)))], ["text"]) for _ in range(5)))
+            rows = brim.Dataset.from_arrow(reader, TOKENIZER)
+            self.assertEqual(len(rows), 2500)
+        del reader
+        self.assertEqual(pyarrow.total_allocated_bytes(), before)
 
     def test_no_leaks(self):
         """A million batches take no more memory than a hundred thousand."""

@@ -4,7 +4,9 @@ import os
 import pathlib
 import pickle
 import sys
+import types
 import unittest
+import unittest.mock
 
 import case
 
@@ -63,7 +65,7 @@ class Tensors(unittest.TestCase):
 class Loaders(unittest.TestCase):
     def test_workers_change_nothing(self):
         want = None
-        for workers in (0, 1, 3):
+        for workers in (0, 1, 2):
             loader = brim.torch.DataLoader(rows().batches(batch_size=7, batching="uniform", padding="longest"), num_workers=workers)
             got = [ids_of(loader), ids_of(loader)]
             want = want or got
@@ -108,6 +110,102 @@ class Loaders(unittest.TestCase):
                 if len(got) == 30:
                     break
             self.assertEqual(got, plain)
+
+    def test_streams_that_were_read(self):
+        """A stream of which some was read goes on in the loader, and a finite one begins anew, in whichever processes."""
+        make = lambda **o: brim.data.stream(TRAIN, TOKENIZER, labels=["0", "1"], batch_size=9, padding="longest", max_length=20, window=40, **o)
+        take = lambda batches, count: [b["input_ids"].tolist() for _, b in zip(range(count), batches)]
+        ids = lambda stream, count: [b.torch()["input_ids"].tolist() for _, b in zip(range(count), stream)]
+        endless, whole = ids(make(), 22), ids(make(epochs=1), 99)
+        for workers in (0, 2):
+            training, validation = make(), make(epochs=1)
+            self.assertEqual(ids(training, 4), endless[:4])
+            self.assertEqual(take(brim.torch.DataLoader(training, num_workers=workers), 18), endless[4:])
+            self.assertEqual(ids(validation, 4), whole[:4])
+            loader = brim.torch.DataLoader(validation, num_workers=workers)
+            self.assertEqual(take(loader, 99), whole)
+            validation.set_epoch(1)
+            other = ids(validation, 4)
+            again = take(brim.torch.DataLoader(validation, num_workers=workers), 99)
+            self.assertEqual((again[:4], len(again)), (other, 11))
+            state = validation.state_dict()
+            validation.load_state_dict(state)
+            self.assertEqual(brim.torch.DataLoader(validation).state_dict(), state)
+
+    def test_order_restored(self):
+        """Predictions of batches that are sorted by length come back in the order of the rows, whatever loads them."""
+        brim.Model(HERE / "model", labels=["0", "1"]).save(HERE / "predicts")
+        theirs = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "predicts").eval()
+        data = rows()
+        alone = [theirs(input_ids=torch.tensor([data[i]["ids"].tolist()])).logits[0].detach() for i in range(len(data))]
+        batches = data.batches(batch_size=8, batching="sorted", padding="longest")
+        sampler = brim.torch.BatchSampler(data.lengths, batch_size=8, batching="sorted")
+        items = [{"input_ids": data[i]["ids"].tolist()} for i in range(len(data))]
+        chosen = [i for batch in sampler for i in batch]
+        sampler.set_epoch(0)
+        for order, loader in (([i for b in data.batches(batch_size=8, batching="sorted") for i in b.rows.tolist()],
+                               brim.torch.DataLoader(batches, num_workers=2)),
+                              (chosen, DataLoader(items, batch_sampler=sampler, collate_fn=brim.torch.Collator(pad_id=0), num_workers=2))):
+            self.assertNotEqual(order, sorted(order))
+            with torch.no_grad():
+                values = torch.cat([theirs(**{k: v for k, v in b.items() if k != "labels"}).logits for b in loader])
+            self.assertGreater((values - torch.stack(alone)).abs().max().item(), 1e-3)
+            found = torch.stack(brim.restore_order(values, order))
+            self.assertLess((found - torch.stack(alone)).abs().max().item(), 1e-5)
+            self.assertLess((torch.stack(brim.restore_order(values, torch.tensor(order))) - found).abs().max().item(), 1e-9)
+
+    def test_finite_streams(self):
+        """Validation: every pass is the same, also behind one that was left and resumed, and one that was finished."""
+        make = lambda workers=0: brim.torch.DataLoader(brim.data.stream(TRAIN, TOKENIZER, labels=["0", "1"], batch_size=9, epochs=1,
+                                                                        padding="longest", max_length=20, window=40), num_workers=workers)
+        whole = make()
+        want = ids_of(whole)
+        self.assertEqual(len(want), 11)
+        self.assertEqual([ids_of(whole), ids_of(make(2))], [want, want])
+        for passes in (0, 1):
+            for workers in (0, 2):
+                before, got = make(workers), []
+                for _ in range(passes):
+                    ids_of(before)
+                for batch in before:
+                    got.append(batch["input_ids"].tolist())
+                    if len(got) == 4:
+                        break
+                after = make()
+                after.load_state_dict(json.loads(json.dumps(before.state_dict())))
+                self.assertEqual(got + ids_of(after), want, (passes, workers))
+                self.assertEqual(ids_of(after), want)
+
+    def test_datasets_in_others_loaders(self):
+        """Kept workers go on with the next epoch; each worker's own state is exact, as torchdata's StatefulDataLoader uses it."""
+        make = lambda: brim.torch.IterableDataset(rows().batches(batch_size=7, padding="longest"))
+        one = make()
+        want = [ids_of(one) for _ in range(3)]
+        self.assertNotEqual(want[0], want[1])
+        kept = DataLoader(make(), batch_size=None, num_workers=2, persistent_workers=True)
+        self.assertEqual([ids_of(kept) for _ in range(3)], want)
+        fresh, got = make(), []
+        for epoch in range(3):
+            fresh.set_epoch(epoch)
+            got.append(ids_of(DataLoader(fresh, batch_size=None, num_workers=2)))
+        self.assertEqual(got, want)
+
+        def take(pass_, number):  # as worker `number` of two
+            with unittest.mock.patch("torch.utils.data.get_worker_info", lambda: types.SimpleNamespace(id=number, num_workers=2)):
+                return next(pass_, {"input_ids": None})["input_ids"]
+
+        for stop in range(0, len(want[0]) - 1):
+            before, after, got = [make(), make()], [make(), make()], []
+            passes = [iter(d) for d in before]
+            for turn in range(stop):
+                got.append(take(passes[turn % 2], turn % 2).tolist())
+            for old, new in zip(before, after):
+                new.load_state_dict(pickle.loads(pickle.dumps(old.state_dict())))
+            passes = [iter(d) for d in after]
+            for turn in range(stop, len(want[0])):
+                got.append(take(passes[turn % 2], turn % 2).tolist())
+            self.assertEqual([take(p, n) for n, p in enumerate(passes)], [None, None])
+            self.assertEqual(got, want[0], stop)
 
     def test_batch_sampler(self):
         data = rows()
@@ -157,29 +255,50 @@ class Loaders(unittest.TestCase):
 
 
 class Parity(unittest.TestCase):
+    def same_logits(self, folder):
+        """brim's logits of transformers' folder, and transformers' of the one that brim saves."""
+        draw = torch.Generator().manual_seed(3)
+        theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        model = brim.Model(folder, tokenizer=TOKENIZER)
+        lengths = [3, 17, 8, 1, 12]
+        texts = [torch.randint(5, model._facts["vocab_size"], (n,), generator=draw).tolist() for n in lengths]
+        offsets = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
+        ours = torch.tensor(model.logits(brim.Dataset.from_ids(sum(texts, []), offsets)).tolist())
+
+        def logits(of):
+            with torch.no_grad():
+                return torch.cat([of(input_ids=torch.tensor([t]), attention_mask=torch.ones(1, len(t), dtype=torch.int64)).logits for t in texts])
+
+        want = logits(theirs)
+        self.assertLess((ours - want).abs().max().item(), 1e-4, folder.name)
+        self.assertGreater(want.std().item(), 1e-2, folder.name)
+        model._core.save(str(HERE / "saved" / folder.name))
+        again = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "saved" / folder.name).eval()
+        self.assertIs(type(again), type(theirs))
+        self.assertTrue(torch.equal(logits(again), want), folder.name)
+
     def test_golden_models(self):
-        """Logits of every family are those of transformers."""
+        """Logits of the stored models are those of transformers."""
         if not GOLDEN.is_dir():
             self.skipTest("there are no golden models")
-        draw = torch.Generator().manual_seed(3)
         for folder in sorted(GOLDEN.iterdir()):
-            if not (folder / "config.json").exists():
-                continue
-            theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
-            model = brim.Model(folder, tokenizer=TOKENIZER)
-            lengths = [3, 17, 8, 1, 12]
-            texts = [torch.randint(5, model._facts["vocab_size"], (n,), generator=draw).tolist() for n in lengths]
-            offsets = [sum(lengths[:i]) for i in range(len(lengths) + 1)]
-            data = brim.Dataset.from_ids(sum(texts, []), offsets)
-            ours = torch.tensor(model.logits(data).tolist())
-            with torch.no_grad():
-                want = torch.cat([theirs(input_ids=torch.tensor([t]), attention_mask=torch.ones(1, len(t), dtype=torch.int64)).logits for t in texts])
-            self.assertLess((ours - want).abs().max().item(), 1e-4, folder.name)
-            model._core.save(str(HERE / "saved" / folder.name))
-            again = transformers.AutoModelForSequenceClassification.from_pretrained(HERE / "saved" / folder.name).eval()
-            with torch.no_grad():
-                back = torch.cat([again(input_ids=torch.tensor([t]), attention_mask=torch.ones(1, len(t), dtype=torch.int64)).logits for t in texts])
-            self.assertTrue(torch.equal(back, want), folder.name)
+            if (folder / "config.json").exists():
+                self.same_logits(folder)
+
+    def test_every_family(self):
+        """The same with random weights, made here by transformers."""
+        size = {"vocab_size": 90, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+        roberta = size | {"max_position_embeddings": 40, "type_vocab_size": 1, "pad_token_id": 1}
+        families = {"bert": size | {"max_position_embeddings": 40}, "roberta": roberta, "camembert": roberta, "xlm-roberta": roberta,
+                    "distilbert": {"vocab_size": 90, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 40}}
+        torch.manual_seed(5)
+        for name, sizes in families.items():
+            config = transformers.AutoConfig.for_model(name, num_labels=3, initializer_range=0.2, **sizes)
+            model = transformers.AutoModelForSequenceClassification.from_config(config)
+            for parameter in model.parameters():  # biases and norms too, which begin as 0 and 1
+                parameter.data += 0.1 * torch.randn(parameter.shape)
+            model.save_pretrained(HERE / f"random-{name}")
+            self.same_logits(HERE / f"random-{name}")
 
     def test_there_and_back(self):
         """A model of transformers, trained by brim, opened by transformers."""

@@ -1,14 +1,19 @@
 """Training from Python: the program's weights, events, interruption, resume, other programs' folders."""
 import filecmp
 import json
+import logging
 import math
 import os
+import pathlib
+import re
 import signal
 import subprocess
 import sys
 import threading
 import time
+import types
 import unittest
+import unittest.mock
 
 import brim
 import case
@@ -38,6 +43,52 @@ class Training(unittest.TestCase):
         self.assertEqual([f["step"] for f in steps], [1, 2, 3])
         self.assertEqual((seen[0][0] in ("start", "progress"), "end" in [k for k, _ in seen]), (True, True))
         self.assertTrue(all(math.isfinite(f["loss"]) for f in steps))
+
+    def test_recipes(self):
+        """The recipes of docs/python.md for tqdm, Weights & Biases and logging, with stand-ins for what they speak to."""
+        page = pathlib.Path(__file__).parent.parent.parent / "docs" / "python.md"
+        blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
+        recipe = lambda word: next(b for b in blocks if word in b).replace('"MiniLM", "train.csv"', 'model, train, max_steps=5, batch_size=8') \
+            .replace('eval="test.csv"', 'eval=test')
+        logged, shown = [], []
+
+        class Run:
+            def log(self, values, step):
+                logged.append((step, values))
+
+        class Bar:
+            def update(self):
+                shown.append(1)
+
+        tqdm = types.ModuleType("tqdm")
+        tqdm.tqdm = Bar
+        names = {"brim": brim, "model": MODEL, "train": TRAIN, "test": TEST, "logging": logging,
+                 "wandb": types.SimpleNamespace(init=lambda project: Run())}
+        with unittest.mock.patch.dict(sys.modules, {"tqdm": tqdm}):
+            exec(recipe("tqdm"), names)
+        self.assertEqual(len(shown), 5)
+        exec(recipe("wandb"), names)
+        steps = [(n, v) for n, v in logged if "step/loss" in v]
+        self.assertEqual([n for n, _ in steps], [1, 2, 3, 4, 5])
+        evals = [(n, v) for n, v in logged if "eval/accuracy" in v]
+        self.assertEqual([n for n, _ in evals], [5])
+        self.assertEqual(len(logged), 6)
+        self.assertEqual(sorted(n for n, _ in logged), [n for n, _ in logged])  # wandb refuses a step that goes back
+        self.assertTrue(all(isinstance(x, (int, float)) for _, v in logged for x in v.values()))
+        whole, listen = logged[:], names["log_to"](Run())
+        del logged[:]
+        for event in brim.train_events(MODEL, TRAIN, eval=TEST, max_steps=5, batch_size=8):
+            listen(*event)
+        self.assertEqual([(n, v.get("step/loss")) for n, v in logged], [(n, v.get("step/loss")) for n, v in whole])
+        seen = []
+        result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5, batch_size=8, on_event=lambda k, f: seen.append((k, f)) and None)
+        losses = [f["loss"] for k, f in seen if k == "step"]
+        self.assertEqual([v["step/loss"] for _, v in steps], losses)
+        self.assertEqual(evals[0][1]["eval/accuracy"], result.evaluations[0]["accuracy"])
+        exec(recipe("logging."), names)
+        with self.assertLogs("brim", "INFO") as caught:
+            brim.train(MODEL, TRAIN, max_steps=2, on_event=names["on_event"])
+        self.assertEqual(sum(r.args[0] == "step" for r in caught.records), 2)
 
     def test_events_one_by_one(self):
         kinds = [e.kind for e in brim.train_events(MODEL, TRAIN, max_steps=3)]
@@ -69,7 +120,7 @@ class Training(unittest.TestCase):
 
     def test_ctrl_c(self):
         """Ctrl-C in the middle of training writes a checkpoint and raises KeyboardInterrupt."""
-        code = (f"import brim\ntry:\n    brim.train({str(MODEL)!r}, {str(TRAIN)!r}, output={str(HERE / 'ctrl')!r}, epochs=5000,"
+        code = (f"import brim, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\ntry:\n    brim.train({str(MODEL)!r}, {str(TRAIN)!r}, output={str(HERE / 'ctrl')!r}, epochs=5000,"
                 " on_event=lambda k, f: print(k, flush=True) if k == 'step' else None)\n"
                 "except KeyboardInterrupt:\n    print('stopped')\n")
         child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
@@ -89,6 +140,26 @@ class Training(unittest.TestCase):
         same = {n for n in before if before[n] == after[n]}
         self.assertTrue(all("embeddings" in n for n in same), same)
         self.assertIn("bert.embeddings.word_embeddings.weight", same)
+
+    def test_texts_are_cut_where_the_model_ends(self):
+        """Files are read as long as the model allows, also beside a Dataset, and for every kind of model argument."""
+        long = HERE / "data" / "long.csv"
+        long.write_text("text,label\n" + "".join(f"{'good film ' * 300},{i % 2}\n" for i in range(8)))
+        rows = brim.Dataset.from_csv(TRAIN, brim.Tokenizer(MODEL))
+        for model, train in ((MODEL, rows), (MODEL, long), (brim.Model(MODEL, labels=["0", "1"]), rows)):
+            result = brim.train(model, train, eval=long, max_steps=1)
+            self.assertEqual(result.evaluations[0]["rows"], 8)
+            self.assertEqual(result.evaluations[0]["tokens"], 8 * result.model.max_length)
+        result = brim.train(MODEL, rows, eval=long, max_steps=1, max_length=10)
+        self.assertEqual(result.evaluations[0]["tokens"], 80)
+
+    def test_rows_of_a_step(self):
+        """16, or what max_tokens holds, or what is said."""
+        steps = lambda **o: brim.train(MODEL, TRAIN, epochs=1, **o).steps
+        self.assertEqual((steps(), steps(batch_size=None), steps(batch_size=32)), (6, 6, 3))
+        self.assertEqual(steps(batch_size=32, max_tokens=64), 3)
+        tokens = brim.Dataset.from_csv(TRAIN, brim.Tokenizer(MODEL)).tokens
+        self.assertGreaterEqual(steps(max_tokens=64), tokens // 64)
 
     def test_many_labels(self):
         tokenizer = brim.Tokenizer(MODEL)
