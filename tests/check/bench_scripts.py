@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """What the benchmarks' scripts compute without a program, a model or data, as TAP: bench_scripts.py SOURCE_ROOT"""
 
+import argparse
 import json
 import math
 import pathlib
@@ -84,6 +85,19 @@ def methods():
     point("--precision" in bench_methods.together(16, {})[0], "and has it where it is")
     point(bench_methods.available(["--a", "1", "--b"], {"--a"}) == "--b" and bench_methods.available(["--a"], {"--a"}) is None, "lacking options")
     point(len({name for name, *_ in all_of_them}) == len(all_of_them), "methods have names of their own")
+    start = {"seconds": 10.0, "memory": 1000.0, "loss": 0.7, "accuracy": 0.5}
+    point(bench_methods.missed(start, start, ("memory", "time", "slower", "loss", "no slower")) == ["memory", "time", "slower"],
+          "what changes nothing shows no effect")
+    better = {"seconds": 9.0, "memory": 900.0, "loss": 0.7004, "accuracy": 0.5}
+    point(bench_methods.missed(better, start, ("memory", "time", "loss")) == [], "what saves both does")
+    point(bench_methods.missed(dict(better, loss=0.71), start, ("memory", "loss")) == ["loss"], "and misses what moves the loss")
+    runs = {"fixed padding": [start], "gradient accumulation": [dict(better, memory=1000.0)]}
+    rows, _, lost = bench_methods.table_rows(runs, {name: "" for name, *_ in all_of_them}, argparse.Namespace(batch_size=16))
+    point(rows[0][-1] == "" and rows[1][-1] == "MISSED: memory" and lost == ["gradient accumulation: memory"], "a miss is named")
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder) / "log.jsonl"
+        log.write_text('{"event":"start"}\n{"event":"step","seconds":1}\n{"event":"step","seconds":3}\n{"event":"end","seconds":9}\n')
+        point(bench_methods.last_step(log) == 3, "the seconds are those of the steps")
     result, memory = bench_methods.run_json([sys.executable, "-c", "x = bytearray(80 << 20); print('{\"a\": 1}')"])
     point(result == {"a": 1} and 80 < memory < 200, "memory is that of the child")
     result, complaint = bench_methods.run_json([sys.executable, "-c", "import sys; sys.exit('no')"])
