@@ -1,0 +1,283 @@
+#!/usr/bin/env python3
+"""Compare brim and PyTorch, both in single precision, with models of many shapes in double precision.
+
+    check_shapes.py [--brim build/brim] [--shared ../shared]
+
+The models are random, made by SHARED/tools/make_model_golden.py, with what they compute in double precision, into build/shapes
+(anew when a shape or the script changed). For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
+kernels of plain C, AVX2 and AVX-512, and transformers on PyTorch computes the same, one text at a time. What is compared, and the
+tolerances, are those of tests/golden/model_gradients.c. For a ratio, an error counts as half a unit in the last place at least
+(6e-8 of 1, or of the tensor): what it is measured from was itself rounded to single precision. Behind the table stand the models
+that are outside a tolerance, and where the largest error is.
+
+Fails where brim is more than 10 times outside a tolerance and 10 times as far off as PyTorch, or where the geometric mean of the
+ratios of a quantity is above 2. Needs: torch, transformers, safetensors, numpy.
+"""
+import argparse
+import hashlib
+import importlib.util
+import json
+import math
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import torch
+import transformers
+from safetensors.torch import load_file
+
+WORK = Path("build/shapes")
+KERNELS = ("plain", "avx2", "avx512")
+LEAST = 2.0**-24
+WIDE = 10
+MOST_ON_AVERAGE = 2
+# Quantity: its name in the table, its tolerance.
+QUANTITIES = {
+    "hidden": ("hidden states", 1e-5),
+    "logits": ("logits", 1e-5),
+    "loss": ("loss", 2e-6),
+    "norm": ("gradient norm", 1e-5),
+    "gradients": ("gradients", 1e-5),
+    "key_biases": ("gradients of key biases", 1e-6),
+    "step_loss": ("12 steps: loss", 1e-5),
+    "step_norm": ("12 steps: gradient norm", 1e-5),
+    "weights": ("12 steps: weights", 1e-5),
+    "key_weights": ("12 steps: key biases", 5e-3),
+}
+
+# family, layers, heads, width, width between, eps, activation, classes (1: a regression), texts' tokens
+SHAPES = [
+    ("bert", 1, 1, 30, 60, 1e-12, "gelu", 2, [1, 9, 30, 17]),
+    ("bert", 1, 2, 64, 256, 1e-12, "gelu", 3, [12, 64, 5, 33, 2]),
+    ("bert", 1, 4, 64, 128, 1e-3, "gelu", 1, [40, 7, 19, 128]),
+    ("bert", 2, 2, 50, 75, 1e-12, "gelu_new", 2, [6, 31, 90, 44]),
+    ("bert", 2, 4, 128, 512, 1e-12, "gelu", 2, [512, 33, 200]),
+    ("bert", 2, 4, 128, 512, 1e-12, "relu", 4, [129, 256, 3, 64]),
+    ("bert", 3, 6, 90, 200, 1e-5, "gelu", 7, [11, 1, 55, 72, 23]),
+    ("bert", 4, 12, 96, 384, 1e-12, "gelu", 5, [20, 64, 48, 7]),
+    ("bert", 4, 8, 96, 192, 1e-6, "gelu_new", 1, [16, 80, 2, 37]),
+    ("bert", 6, 12, 120, 480, 1e-12, "gelu", 2, [100, 8, 60, 25]),
+    ("bert", 6, 2, 34, 68, 1e-12, "gelu", 3, [5, 40, 17, 1]),
+    ("bert", 8, 4, 64, 128, 1e-12, "gelu", 2, [30, 12, 45]),
+    ("bert", 12, 12, 96, 192, 1e-12, "gelu", 3, [24, 50, 9, 33]),
+    ("bert", 24, 4, 64, 128, 1e-12, "gelu", 2, [20, 35, 11]),
+    ("roberta", 1, 1, 33, 40, 1e-5, "gelu", 2, [3, 70, 15, 28]),
+    ("roberta", 2, 2, 130, 260, 1e-5, "gelu", 3, [61, 5, 18, 33]),
+    ("roberta", 2, 10, 130, 300, 1e-5, "gelu", 1, [9, 77, 31, 2]),
+    ("roberta", 3, 4, 64, 256, 1e-5, "relu", 2, [45, 12, 90, 30]),
+    ("roberta", 4, 4, 48, 192, 1e-5, "gelu", 6, [22, 510, 40]),
+    ("roberta", 6, 6, 72, 144, 1e-3, "gelu", 2, [13, 34, 55, 8]),
+    ("roberta", 12, 4, 64, 256, 1e-5, "gelu", 1, [27, 16, 48]),
+    ("roberta", 24, 2, 40, 80, 1e-5, "gelu", 2, [19, 30, 6]),
+    ("camembert", 1, 8, 64, 100, 1e-5, "gelu", 4, [1, 2, 3, 63]),
+    ("camembert", 2, 4, 128, 512, 1e-5, "gelu", 2, [128, 40, 300]),
+    ("camembert", 3, 5, 35, 70, 1e-5, "gelu_new", 3, [25, 51, 7, 14]),
+    ("camembert", 6, 8, 64, 256, 1e-5, "gelu", 1, [36, 9, 60, 18]),
+    ("camembert", 10, 3, 60, 120, 1e-5, "gelu", 2, [29, 42, 4]),
+    ("xlm-roberta", 1, 3, 66, 200, 1e-5, "gelu", 2, [17, 96, 2, 50]),
+    ("xlm-roberta", 2, 7, 70, 140, 1e-5, "gelu", 7, [38, 5, 83, 21]),
+    ("xlm-roberta", 4, 2, 100, 400, 1e-5, "gelu_new", 2, [32, 64, 10]),
+    ("xlm-roberta", 6, 4, 48, 96, 1e-5, "gelu", 1, [14, 26, 47, 3]),
+    ("distilbert", 1, 6, 60, 90, 1e-12, "gelu", 3, [10, 66, 1, 29]),
+    ("distilbert", 2, 12, 96, 384, 1e-12, "gelu", 2, [150, 24, 7, 60]),
+    ("distilbert", 3, 4, 52, 208, 1e-12, "relu", 1, [18, 39, 70, 5]),
+    ("distilbert", 6, 3, 48, 192, 1e-12, "gelu", 5, [41, 13, 28, 512]),
+]
+CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
+           "distilbert": "DistilBert"}
+
+
+def spec(shape):
+    """What make_model_golden.py takes with --specs."""
+    family, layers, heads, width, between, eps, activation, classes, lengths = shape
+    if family == "distilbert":
+        config = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": between, "activation": activation,
+                  "dropout": 0.0, "attention_dropout": 0.0, "seq_classif_dropout": 0.0, "max_position_embeddings": max(lengths)}
+    else:
+        config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": between,
+                  "layer_norm_eps": eps, "hidden_act": activation, "type_vocab_size": 2, "max_position_embeddings": max(lengths),
+                  "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    if family not in ("bert", "distilbert"):
+        config |= {"type_vocab_size": 1, "max_position_embeddings": max(lengths) + 2, "pad_token_id": 1, "bos_token_id": 0,
+                   "eos_token_id": 2}
+    return {"kind": family, "cls": CLASSES[family] + "ForSequenceClassification", "n_labels": classes, "lengths": lengths,
+            "problem": "regression" if classes == 1 else "classification", "cfg": {"vocab_size": 300, **config}}
+
+
+def name_of(shape):
+    family, layers, heads, width, _, eps, activation, classes, _ = shape
+    kind = "regression" if classes == 1 else f"{classes} classes"
+    return f"{family}, {layers} x {heads} x {width}, {eps:.0e}, {activation}, {kind}"
+
+
+def make_models(script):
+    """Folders of all models; they are made where they are not there, or not of these specs."""
+    specs = {f"{i:02d}-{shape[0]}": spec(shape) for i, shape in enumerate(SHAPES, 1)}
+    text = json.dumps(specs, indent=1)
+    stamp, want = WORK / "made", hashlib.sha256(text.encode() + script.read_bytes()).hexdigest()
+    if not stamp.exists() or stamp.read_text() != want:
+        WORK.mkdir(parents=True, exist_ok=True)
+        (WORK / "specs.json").write_text(text)
+        subprocess.run([sys.executable, script, WORK, "--specs", WORK / "specs.json"], check=True,
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        stamp.write_text(want)
+    return {WORK / name: (shape, specs[name]) for name, shape in zip(specs, SHAPES)}
+
+
+def run_brim(brim, folder, kernels):
+    """Tensors of one pass, the steps, and the weights behind them."""
+    with tempfile.TemporaryDirectory() as scratch:
+        common = ["--model", folder, "--batch", folder / "batch.json", "--cpu", kernels, "-q", "-o"]
+        one, end = Path(scratch) / "one.safetensors", Path(scratch) / "end.safetensors"
+        subprocess.run([brim, "inspect", "gradients", *common, one], check=True)
+        lines = subprocess.run([brim, "inspect", "trajectory", *common, end, "--hyperparameters", folder / "trajectory.json"],
+                               check=True, stdout=subprocess.PIPE, text=True).stdout
+        return load_file(one), [json.loads(line) for line in lines.splitlines()], load_file(end)
+
+
+def run_torch(oracle, folder, s):
+    """The same by transformers in single precision, with the oracle's own loop."""
+    batch = json.loads((folder / "batch.json").read_text())
+    recipe = json.loads((folder / "trajectory.json").read_text())["hyperparameters"]
+    model = getattr(transformers, s["cls"]).from_pretrained(folder, dtype=torch.float32).eval()
+    hidden, logits, loss = oracle.batch_loss(model, s, batch)
+    loss.backward()
+    grads = {"grad." + n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads.values()]))
+    one = {"hidden": hidden.detach(), "logits": logits.detach(), "loss": loss.detach()[None], "grad_norm": norm[None], **grads}
+    steps = oracle.trajectory(model, s, batch, recipe)
+    return one, steps, {n: p.detach() for n, p in model.named_parameters()}
+
+
+def largest(name, got, want):
+    return float((got[name].double() - want[name].double()).abs().max()), ""
+
+
+def relative(got, want):
+    size = float(want.double().norm())
+    return float((got.double() - want.double()).norm()) / (size or 1)
+
+
+def is_key_bias(name):
+    return name.endswith((".key.bias", ".k_lin.bias"))
+
+
+def worst_tensor(got, want, prefix, key_biases=False):
+    """The largest relative error of a tensor, with its name, and its part of the norm of all of them."""
+    names = [n for n in want if n.startswith(prefix) and is_key_bias(n) == key_biases]
+    worst = max(names, key=lambda n: relative(got[n], want[n]))
+    whole = math.sqrt(sum(float(want[n].double().norm()) ** 2 for n in names))
+    part = float(want[worst].double().norm()) / whole
+    return relative(got[worst], want[worst]), f"{worst.removeprefix('grad.')}, {part:.1e} of all"
+
+
+def worst_step(steps, want, key):
+    apart, k = max((abs(a[key] - b[key]) / abs(b[key]), k) for k, (a, b) in enumerate(zip(steps, want, strict=True)))
+    return apart, f"step {k + 1}, {want[0][key]:.2g} has become {want[k][key]:.2g}"
+
+
+def errors(result, want):
+    """The largest error of each quantity, as the golden test takes it, and where it is."""
+    (one, steps, end), (want_one, want_steps, want_end) = result, want
+    biases = [n for n in want_one if is_key_bias(n)]
+    found = {
+        "hidden": largest("hidden", one, want_one),
+        "logits": largest("logits", one, want_one),
+        "loss": (relative(one["loss"], want_one["loss"]), ""),
+        "norm": (relative(one["grad_norm"], want_one["grad_norm"]), ""),
+        "gradients": worst_tensor(one, want_one, "grad."),
+        "key_biases": max(largest(n, one, want_one) for n in biases),
+        "step_loss": worst_step(steps, want_steps, "loss"),
+        "step_norm": worst_step(steps, want_steps, "grad_norm"),
+        "weights": worst_tensor(end, want_end, ""),
+        "key_weights": worst_tensor(end, want_end, "", True),
+    }
+    return {quantity: (math.inf if math.isnan(error) else error, where) for quantity, (error, where) in found.items()}
+
+
+def measure(brim, oracle, models):
+    """Of each model: {kernels or "torch": its errors}."""
+    found = {}
+    for folder, (shape, s) in models.items():
+        want = (load_file(folder / "expected.safetensors"), json.loads((folder / "trajectory.json").read_text())["steps"],
+                load_file(folder / "trajectory.safetensors"))
+        results = {kernels: errors(run_brim(brim, folder, kernels), want) for kernels in KERNELS}
+        results["torch"] = errors(run_torch(oracle, folder, s), want)
+        found[name_of(shape)] = results
+    return found
+
+
+def ratio(results, kernels, quantity):
+    # The gradients of key biases are rounding alone: nothing is too small for them.
+    least = 0 if quantity == "key_biases" else LEAST
+    return max(results[kernels][quantity][0], least) / max(results["torch"][quantity][0], least)
+
+
+def outside(results, who):
+    return [quantity for quantity, (_, tolerance) in QUANTITIES.items() if results[who][quantity][0] > tolerance]
+
+
+def print_table(found):
+    print(f"| largest error, {len(found)} models | tolerance | brim's, as a multiple of PyTorch's | models outside: "
+          + ", ".join(KERNELS) + " | PyTorch |\n|---|---|---|---|---|")
+    for quantity, (title, tolerance) in QUANTITIES.items():
+        counts = [sum(quantity in outside(r, who) for r in found.values()) for who in (*KERNELS, "torch")]
+        ours = ", ".join(map(str, counts[:-1]))
+        print(f"| {title} | {tolerance:.0e} | {average(found, quantity):.2f} | {ours} | {counts[-1]} |")
+    print(f"| any of them | | | {', '.join(str(sum(bool(outside(r, k)) for r in found.values())) for k in KERNELS)} | "
+          f"{sum(bool(outside(r, 'torch')) for r in found.values())} |\n")
+
+
+def average(found, quantity):
+    """The geometric mean of the ratios, over models and kernels."""
+    return math.exp(statistics.mean(math.log(ratio(r, k, quantity)) for r in found.values() for k in KERNELS))
+
+
+def list_outside(found):
+    for name, results in found.items():
+        listed = [q for q in QUANTITIES if any(q in outside(results, who) for who in results)]
+        if listed:
+            print(name)
+        for quantity in listed:
+            each = ", ".join(f"{'PyTorch' if who == 'torch' else who} {r[quantity][0]:.1e}" for who, r in results.items())
+            print(f"  {QUANTITIES[quantity][0]}: {each}; {max(r[quantity] for r in results.values())[1]}")
+
+
+def complaints(found):
+    for quantity, (title, tolerance) in QUANTITIES.items():
+        if not average(found, quantity) <= MOST_ON_AVERAGE:
+            yield f"{title}: brim's errors are {average(found, quantity):.2f} times PyTorch's on average"
+        for name, results in found.items():
+            for kernels in KERNELS:
+                error = results[kernels][quantity][0]
+                if error > WIDE * tolerance and not ratio(results, kernels, quantity) <= WIDE:
+                    yield f"{name}: {title}, {kernels}: {error:.1e}, PyTorch {results['torch'][quantity][0]:.1e}"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--brim", default="build/brim")
+    parser.add_argument("--shared", type=Path, default=Path("../shared"))
+    args = parser.parse_args()
+    script = args.shared / "tools" / "make_model_golden.py"
+    if not script.exists():
+        sys.exit(f"{script} is not there: --shared DIR says where the scripts for golden models are")
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    module = importlib.util.spec_from_file_location("oracle", script)
+    oracle = importlib.util.module_from_spec(module)
+    module.loader.exec_module(oracle)
+    found = measure(args.brim, oracle, make_models(script))
+    print_table(found)
+    list_outside(found)
+    wrong = list(complaints(found))
+    for line in wrong:
+        print(f"FAILED {line}", file=sys.stderr)
+    return bool(wrong)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
