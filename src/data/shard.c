@@ -238,9 +238,12 @@ static int make_shards(sharder *s, const char *const *paths, int path_count, con
                                                     .context = s},
                             &s->map, err));
   BRIM_TRY(write_shards(s, err));
-  brim_reader_excluded(s->reader, &s->result.excluded);
+  const brim_exclusion *excluded = brim_reader_excluded(s->reader, &s->result.excluded);
+  if (s->result.records == 0 && s->result.excluded == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, paths[0], 0, -1, "there are no rows");
   if (s->result.records == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, paths[0], 0, -1, s->result.excluded ? "no rows are left" : "there are no rows");
+    return brim_error_at(err, BRIM_E_FORMAT, paths[0], 0, -1, "no rows are left: %llu were excluded, the first because of: %s",
+                         (unsigned long long)s->result.excluded, excluded[0].reason);
   return brim_folder_commit(s->folder, err);
 }
 

@@ -83,6 +83,7 @@ double brim_shards_before(const brim_shards *shards, const uint32_t *order, size
 typedef struct brim_slices {
   int32_t world, rank;              /* world 0: all ranks read all rows */
   uint64_t *kept;                   /* [files] rows that are neither excluded nor damaged */
+  uint64_t read, damaged;           /* rows of all files, and those of them that are damaged */
   uint64_t rows[BRIM_FEED_SOURCES]; /* of each source, over all ranks */
   uint64_t all, take;               /* rows of an epoch: over all ranks; those of this rank that its steps may have */
   uint64_t share;                   /* rows of a step that are a rank's */

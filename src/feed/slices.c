@@ -11,28 +11,35 @@
 
 /* ---- counting --------------------------------------------------------------------------------------------- */
 
-static int count_rows(brim_reader *reader, uint64_t *kept, brim_error *err) {
+static int count_rows(brim_reader *reader, brim_slices *s, brim_error *err) {
   brim_record record;
   int status;
   brim_reader_forget_excluded(reader);
-  while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK)
-    kept[record.file_number] += !record.damage;
+  while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
+    s->kept[record.file_number] += !record.damage;
+    s->damaged += record.damage != NULL;
+  }
+  s->read = reader->row;
   return status == BRIM_END ? BRIM_OK : status;
 }
 
 /* One pass over the records, in which nothing is tokenized. */
-static int count_files(brim_runtime *runtime, const brim_shards *shards, const brim_source_options *options, uint64_t *kept,
+static int count_files(brim_runtime *runtime, const brim_shards *shards, const brim_source_options *options, brim_slices *s,
                        brim_error *err) {
   brim_reader *reader;
   BRIM_TRY(brim_reader_open(runtime, (const char *const *)shards->paths, (int)shards->count, options, &reader, err));
-  int status = count_rows(reader, kept, err);
+  int status = count_rows(reader, s, err);
   brim_reader_close(reader);
   return status;
 }
 
 static int check_rows(const brim_slices *s, const brim_shards *shards, const brim_feed_options *o, brim_error *err) {
+  if (s->all == 0 && s->read == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, shards->paths[0], 0, -1, "there are no rows");
   if (s->all == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, shards->paths[0], 0, -1, "no rows are left");
+    return brim_error_at(err, BRIM_E_FORMAT, shards->paths[0], 0, -1,
+                         "no rows are left: min_chars and where exclude %llu, %llu are damaged",
+                         (unsigned long long)(s->read - s->damaged), (unsigned long long)s->damaged);
   for (int i = 0; o->repeat && i < shards->source_count; i++)
     if (s->rows[i] < (uint64_t)s->world)
       return brim_error_at(err, BRIM_E_USAGE, shards->paths[shards->first[i]], 0, -1,
@@ -51,7 +58,7 @@ int brim_slices_find(brim_runtime *runtime, const brim_shards *shards, const bri
   s->kept = brim_alloc_array_zero(runtime, shards->count, sizeof *s->kept);
   if (!s->kept)
     return BRIM_NOMEM(err);
-  BRIM_TRY(count_files(runtime, shards, &o->source, s->kept, err));
+  BRIM_TRY(count_files(runtime, shards, &o->source, s, err));
   for (int i = 0; i < shards->source_count; i++) {
     for (size_t f = shards->first[i]; f < shards->first[i + 1]; f++)
       s->rows[i] += s->kept[f];

@@ -337,7 +337,7 @@ static void refusals(void) {
   refuses(&sets[3], &o, BRIM_E_USAGE, "cannot repeat on each of 9 ranks");
   o = options_of(d, &ways[0], 2, 0);
   o.source.min_chars = 1000;
-  refuses(d, &o, BRIM_E_FORMAT, "no rows are left");
+  refuses(d, &o, BRIM_E_FORMAT, "no rows are left: min_chars and where exclude ");
   o = options_of(d, &ways[0], 1, 0);
   o.epochs = 1;
   refuses(&(data){.paths = {"-"}, .path_count = 1}, &o, BRIM_E_USAGE, "cannot be read in slices");
