@@ -197,7 +197,7 @@ static bool same_row(const brim_record *record, const brim_encoded *row, const b
   return record->row == row->row && record->file_row == row->file_row && record->file_number == row->file_number &&
          record->line == row->line && record->byte == row->byte && strcmp(record->file, row->file) == 0 && !row->pair &&
          !row->label && !row->damage && ids->length == row->length &&
-         memcmp(ids->ids, row->ids, row->length * sizeof *row->ids) == 0;
+         (row->length == 0 || memcmp(ids->ids, row->ids, row->length * sizeof *row->ids) == 0);
 }
 
 /* A tokenizer of bytes, to which a blank and a CR are tokens as a letter is. */

@@ -51,16 +51,18 @@ static void usage(void) {
   ok_string(outcome(path, &o, NULL), "!2 an epoch of 5 rows has no full step: drop_last drops them all\n",
             "nothing but short steps");
   o = plain, o.source.min_chars = 9;
-  ok_string(outcome(path, &o, NULL), "!5 few.txt: no rows are left: min_chars and where exclude all of 5\n",
-            "all rows excluded");
+  ok_string(outcome(path, &o, NULL), "!5 few.txt: no rows are left: min_chars and where exclude all of 5\n", "all rows excluded");
   o = plain, o.source.max_record = 4, o.source.skip_damaged = true, o.source.min_chars = 2, o.window = 1;
-  ok_string(outcome(scratch_write("none.txt", "a\nb\nabcde\nabc\n"), &o, NULL),
-            "!5 none.txt: no rows are left: 2 are excluded, 1 damaged, the first because of: none.txt: line 3, byte 4: a line of more "
-            "than 4 bytes: raise max_record if that is right; the rest of the file is left out\n",
-            "all rows excluded or damaged");
+  ok_string(
+      outcome(scratch_write("none.txt", "a\nb\nabcde\nabc\n"), &o, NULL),
+      "!5 none.txt: no rows are left: 2 are excluded, 1 damaged, the first because of: none.txt: line 3, byte 4: a line of more "
+      "than 4 bytes: raise max_record if that is right; the rest of the file is left out\n",
+      "all rows excluded or damaged");
   o.window = 100;
-  ok(strncmp(outcome(scratch_file("none.txt"), &o, NULL), "!5 none.txt: no rows are left: 2 are", 36) == 0, "in a single window, too");
-  ok_string(outcome(scratch_write("header.csv", "text,label\n"), &plain, NULL), "!5 header.csv: there are no rows\n", "a header alone");
+  ok(strncmp(outcome(scratch_file("none.txt"), &o, NULL), "!5 none.txt: no rows are left: 2 are", 36) == 0,
+     "in a single window, too");
+  ok_string(outcome(scratch_write("header.csv", "text,label\n"), &plain, NULL), "!5 header.csv: there are no rows\n",
+            "a header alone");
   ok_string(outcome(scratch_file("none*.gz"), &plain, NULL), "!4 none*.gz: no file matches\n", "no shards");
   o = plain, o.epochs = 2;
   ok_string(outcome("-", &o, NULL),
@@ -349,7 +351,8 @@ static void memory(void) {
   const long long apart = 24 << 20; /* encoder blocks, scratch, decompression: none grows with the data */
   ok(one < (long long)bound + apart && bound > 1 << 20, "%lld bytes at most, %llu for windows are told", one,
      (unsigned long long)bound);
-  ok(ten < one + (4 << 20), "ten passes take no more than one (%lld, %lld)", ten, one);
+  /* what happens to be in flight at once decides the peak of a pass; its data would be 10 MB more each time */
+  ok(ten < (long long)bound + apart && ten < one + (10 << 20), "ten passes take no more than one may (%lld, %lld)", ten, one);
 }
 
 /* One thread, the same order: not a byte more in the tenth pass than in the second. */
