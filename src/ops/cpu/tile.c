@@ -10,8 +10,6 @@
 
 #define START_ROW(i)                                                                                                             \
   if (i < rows) {                                                                                                                \
-    __builtin_prefetch(t->c + i * t->c_row, 1);                                                                                  \
-    __builtin_prefetch(t->c + i * t->c_row + TILE_COLUMNS - 1, 1);                                                               \
     c0[i] = start0;                                                                                                              \
     c1[i] = start1;                                                                                                              \
   }
@@ -32,10 +30,45 @@
     vstore(c + VEC, c1[i]);                                                                                                      \
   }
 
+#define FETCH_ROW(i)                                                                                                             \
+  if (i < rows)                                                                                                                  \
+    __builtin_prefetch(a[i / 3] + i % 3 * a_row + LINE);
+
 /* A pointer for every three rows, so that each row is one address away: a pointer for all would take more registers for their
  * distances than there are, and moving those about takes the place of multiplications. Compilers must not see through it. */
 enum { POINTERS = (TILE_ROWS + 2) / 3 };
 #define APART(pointer) __asm__("" : "+r"(pointer))
+
+/* What is not in the first-level cache is asked for a line's worth of steps ahead. The caches' own prefetching does not keep up
+ * with 14 rows at once (with 6 it does), and asking for all of c at one time would hold up the rest. Short products have their
+ * sides in the cache, and branches would cost more. */
+enum { LINE = 16, LEAST_DEPTH = 4 * LINE };
+
+BRIM_INLINE void fetch_result(const tile *t, int64_t row) {
+  __builtin_prefetch(t->c + row * t->c_row, 1);
+  __builtin_prefetch(t->c + row * t->c_row + TILE_COLUMNS - 1, 1);
+}
+
+/* The first line of the rows that follow: most likely the next tile's. */
+BRIM_INLINE void fetch_next(const int rows, const tile *t) {
+  const float *a = t->a + rows * t->a_row;
+  BRIM_UNROLL(14)
+  for (int i = 0; i < rows; i++, a += t->a_row)
+    __builtin_prefetch(a);
+}
+
+#define STEPS(count)                                                                                                             \
+  for (int64_t k = (count); k > 0; k--) {                                                                                        \
+    const vec b0 = vload(b), b1 = vload(b + VEC);                                                                                \
+    EACH_ROW(MULTIPLY_ROW)                                                                                                       \
+    BRIM_UNROLL(8)                                                                                                               \
+    for (int i = 0; i < POINTERS; i++)                                                                                           \
+      if (3 * i < rows) {                                                                                                        \
+        a[i] += a_step;                                                                                                          \
+        APART(a[i]);                                                                                                             \
+      }                                                                                                                          \
+    b += b_step;                                                                                                                 \
+  }
 
 /* `rows` is a constant wherever this is called. */
 BRIM_INLINE void run(const int rows, const tile *t) {
@@ -50,17 +83,21 @@ BRIM_INLINE void run(const int rows, const tile *t) {
     if (3 * i < rows)
       APART(a[i]);
   }
-  for (int64_t k = t->depth; k > 0; k--) {
-    const vec b0 = vload(b), b1 = vload(b + VEC);
-    EACH_ROW(MULTIPLY_ROW)
-    BRIM_UNROLL(8)
-    for (int i = 0; i < POINTERS; i++)
-      if (3 * i < rows) {
-        a[i] += a_step;
-        APART(a[i]);
-      }
-    b += b_step;
+  int64_t left = t->depth, fetched = 0;
+  const int64_t lines = TILE_ROWS < 14 || left < LEAST_DEPTH ? 0 : (left - 1) / LINE;
+  for (int64_t i = lines; i < rows; i++)
+    fetch_result(t, i);
+  for (; fetched < lines; fetched++, left -= LINE) {
+    if (a_step == 1) {
+      EACH_ROW(FETCH_ROW)
+    }
+    if (fetched < rows)
+      fetch_result(t, fetched);
+    STEPS(LINE)
   }
+  if (a_step == 1 && lines > 0)
+    fetch_next(rows, t);
+  STEPS(left)
   EACH_ROW(STORE_ROW)
 }
 
