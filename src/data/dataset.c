@@ -116,9 +116,10 @@ static uint8_t highest_type(const brim_sample *sample) {
   return highest;
 }
 
-/* Room for one more row in every array that is in use. Types and origins, when they begin, are filled in for the rows so far. */
-static int make_room(brim_dataset *d, bool types, bool origin, bool labelled, brim_error *err) {
-  size_t rows = (size_t)d->rows, more = rows + 1;
+/* Room for `count` more rows in every array that is in use. Types and origins, when they begin, are filled in for the rows so
+ * far. */
+static int make_room(brim_dataset *d, size_t count, bool types, bool origin, bool labelled, brim_error *err) {
+  size_t rows = (size_t)d->rows, more = rows + count;
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->ids, &d->ids_room, more, sizeof *d->ids, err));
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->lengths, &d->lengths_room, more, sizeof *d->lengths, err));
   if (labelled)
@@ -151,7 +152,7 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
   size_t length = (size_t)sample->length;
   if (d->rows == 0 && sample->labels)
     d->label_width = sample->label_width;
-  BRIM_TRY(make_room(d, type > 0, sample->row != d->rows, labelled, err));
+  BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, labelled, err));
   const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
   const uint8_t *types = type > 0 ? keep(d, &d->types, sample->type_ids, length) : NULL;
   if (!ids || (type > 0 && !types))
@@ -172,6 +173,31 @@ int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, 
     d->longest = sample->length;
   if (type > d->highest_type)
     d->highest_type = type;
+  return BRIM_OK;
+}
+
+int brim_dataset_add_run(brim_dataset *d, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
+                         uint64_t lost, brim_error *err) {
+  size_t tokens = 0;
+  for (size_t i = 0; i < count; i++)
+    tokens += (size_t)lengths[i];
+  BRIM_TRY(make_room(d, count, false, false, false, err));
+  if (!(ids = keep(d, &d->tokens, ids, tokens * sizeof *ids)))
+    return BRIM_NOMEM(err);
+  memcpy(d->lengths + d->rows, lengths, count * sizeof *lengths);
+  for (size_t i = 0; i < count; i++, d->rows++) {
+    d->ids[d->rows] = ids;
+    ids += lengths[i];
+    if (lengths[i] > d->longest)
+      d->longest = lengths[i];
+    if (d->type_ids)
+      d->type_ids[d->rows] = NULL;
+    if (d->origins)
+      d->origins[d->rows] = d->rows;
+  }
+  d->token_count += tokens;
+  d->truncated += truncated;
+  d->lost += lost;
   return BRIM_OK;
 }
 

@@ -22,22 +22,14 @@
 #define BLOCK_TOKENS ((size_t)BLOCK_BYTES / 4) /* a first guess */
 #define NONE         SIZE_MAX
 
-/* A record with its strings as ranges of the block's bytes, then the range of its tokens. */
-typedef struct block_row {
-  size_t text, text_length, pair, pair_length, label, label_length, damage; /* all but text: NONE if there is none */
-  bool label_is_string, label_is_list;
-  uint64_t row, file_row;
-  int64_t line, byte, file_number;
-  const char *file;
-  size_t ids, length, lost;
-} block_row;
-
+/* In a brim_coded_row strings are ranges of the block's bytes, NONE if there is none, then comes the range of its tokens. */
 typedef struct block {
   struct block *next; /* in the list of spare blocks */
   char *bytes;
   size_t byte_count, byte_capacity;
-  block_row *rows;
-  size_t row_count, row_capacity;
+  brim_coded_row *rows;
+  int32_t *lengths; /* [rows] in tokens */
+  size_t row_count, row_capacity, length_capacity;
   brim_encoding tokens; /* of all rows, one behind the other */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
@@ -70,6 +62,7 @@ static void free_block(brim_runtime *runtime, block *b) {
     return;
   brim_release(runtime, b->bytes);
   brim_release(runtime, b->rows);
+  brim_release(runtime, b->lengths);
   brim_encoding_free(&b->tokens);
   brim_release(runtime, b);
 }
@@ -120,18 +113,18 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->rows, &b->row_capacity, b->row_count + 1, sizeof *b->rows, err));
   BRIM_TRY(
       brim_grow(encoder->runtime, (void **)&b->bytes, &b->byte_capacity, needed < BLOCK_BYTES ? BLOCK_BYTES : needed, 1, err));
-  block_row *row = &b->rows[b->row_count++];
-  *row = (block_row){.text_length = record->text_length,
-                     .pair_length = record->pair_length,
-                     .label_length = record->label_length,
-                     .label_is_string = record->label_is_string,
-                     .label_is_list = record->label_is_list,
-                     .row = record->row,
-                     .file_row = record->file_row,
-                     .file_number = record->file_number,
-                     .line = record->line,
-                     .byte = record->byte,
-                     .file = record->file};
+  brim_coded_row *row = &b->rows[b->row_count++];
+  *row = (brim_coded_row){.text_length = record->text_length,
+                          .pair_length = record->pair_length,
+                          .label_length = record->label_length,
+                          .label_is_string = record->label_is_string,
+                          .label_is_list = record->label_is_list,
+                          .row = record->row,
+                          .file_row = record->file_row,
+                          .file_number = record->file_number,
+                          .line = record->line,
+                          .byte = record->byte,
+                          .file = record->file};
   row->text = append(b, record->text, record->text_length);
   row->pair = append(b, record->pair, record->pair_length);
   row->label = append(b, record->label, record->label_length);
@@ -147,17 +140,17 @@ static int add_run(brim_encoder *encoder, block *b, const brim_run *run, brim_er
   while (at < run->length && lines < run->most && b->row_count < BLOCK_ROWS) {
     const char *line = run->bytes + at;
     size_t length = (size_t)((const char *)memchr(line, '\n', run->length - at) - line);
-    b->rows[b->row_count++] = (block_row){.text = b->byte_count + at,
-                                          .text_length = length - (length > 0 && line[length - 1] == '\r'),
-                                          .pair = NONE,
-                                          .label = NONE,
-                                          .damage = NONE,
-                                          .row = run->row + lines,
-                                          .file_row = run->file_row + lines,
-                                          .file_number = run->file_number,
-                                          .line = run->line + (int64_t)lines,
-                                          .byte = run->byte + (int64_t)at,
-                                          .file = run->file};
+    b->rows[b->row_count++] = (brim_coded_row){.text = b->byte_count + at,
+                                               .text_length = length - (length > 0 && line[length - 1] == '\r'),
+                                               .pair = NONE,
+                                               .label = NONE,
+                                               .damage = NONE,
+                                               .row = run->row + lines,
+                                               .file_row = run->file_row + lines,
+                                               .file_number = run->file_number,
+                                               .line = run->line + (int64_t)lines,
+                                               .byte = run->byte + (int64_t)at,
+                                               .file = run->file};
     lines++;
     at += length + 1;
   }
@@ -206,16 +199,17 @@ static void interrupt_reader(void *context) {
 
 /* ---- encoding --------------------------------------------------------------------------------------------- */
 
-static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, block_row *row, brim_error *err) {
+static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, brim_coded_row *row, brim_error *err) {
   const brim_string text = {b->bytes + row->text, row->text_length};
   const brim_string pair = {row->pair == NONE ? NULL : b->bytes + row->pair, row->pair_length};
+  int32_t *length = &b->lengths[row - b->rows];
   row->ids = b->tokens.length;
-  row->length = row->lost = 0;
+  *length = 0;
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
   BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
-  row->length = b->tokens.length - row->ids;
+  *length = (int32_t)(b->tokens.length - row->ids);
   row->lost = b->tokens.lost;
   return BRIM_OK;
 }
@@ -224,9 +218,9 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, bl
 static int encode_block(void *context, void *data, int number, brim_error *err) {
   brim_encoder *encoder = context;
   block *b = data;
-  (void)err;
+  BRIM_TRY(brim_grow(encoder->runtime, (void **)&b->lengths, &b->length_capacity, b->row_count, sizeof *b->lengths, err));
   for (; b->encoded < b->row_count; b->encoded++) {
-    block_row *row = &b->rows[b->encoded];
+    brim_coded_row *row = &b->rows[b->encoded];
     brim_error failure;
     int status = encode_row(encoder, encoder->scratches[number], b, row, &failure);
     if (status == BRIM_OK)
@@ -347,10 +341,10 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
     return BRIM_END;
   BRIM_TRY(find_row(encoder, err));
   const block *b = encoder->present;
-  const block_row *row = &b->rows[encoder->at++];
+  const brim_coded_row *row = &b->rows[encoder->at];
   *out = (brim_encoded){.ids = b->tokens.ids + row->ids,
                         .type_ids = b->tokens.type_ids + row->ids,
-                        .length = row->length,
+                        .length = (size_t)b->lengths[encoder->at++],
                         .lost = row->lost,
                         .row = row->row,
                         .file_row = row->file_row,
@@ -365,6 +359,28 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
                         .label_is_list = row->label_is_list,
                         .damage = row->damage == NONE ? NULL : b->bytes + row->damage};
   return BRIM_OK;
+}
+
+void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longest, brim_coded_run *out) {
+  const block *b = encoder->present;
+  *out = (brim_coded_run){0};
+  if (!b || encoder->at == 0)
+    return;
+  const size_t first = encoder->at - 1, left = b->encoded - first;
+  out->rows = b->rows + first;
+  out->lengths = b->lengths + first;
+  out->ids = b->tokens.ids + out->rows->ids;
+  for (; out->count < left && out->count < most; out->count++) {
+    const brim_coded_row *row = &out->rows[out->count];
+    const int32_t length = out->lengths[out->count];
+    if (row->pair != NONE || row->label != NONE || row->damage != NONE || length == 0 || length > longest)
+      break;
+    out->tokens += (size_t)length;
+  }
+}
+
+void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run) {
+  encoder->at += run->count - 1;
 }
 
 void brim_encoder_progress(const brim_encoder *encoder, uint64_t *consumed, uint64_t *total) {

@@ -3,6 +3,29 @@
 #define BRIM_DATA_ENCODER_H
 #include "data/select.h"
 
+/* Rows that follow each other in memory, with ids alone: nothing is there to be asked of each. */
+typedef struct brim_coded_row {
+  size_t text, text_length, pair, pair_length, label, label_length, damage; /* the encoder's */
+  bool label_is_string, label_is_list;
+  uint64_t row, file_row;
+  int64_t line, byte, file_number;
+  const char *file;
+  size_t ids, lost;
+} brim_coded_row;
+
+typedef struct brim_coded_run {
+  const brim_coded_row *rows; /* [count] */
+  const int32_t *lengths;     /* [count] none is 0 */
+  const int32_t *ids;         /* of all */
+  size_t count, tokens;
+} brim_coded_run;
+
+/* The run of at most `most` rows of at most `longest` tokens that begins with the row that brim_encoder_next gave last, if that
+ * is in one: nothing is damaged, and there are no pairs and no labels. Borrowed as that row is; nothing is passed over. */
+void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longest, brim_coded_run *out);
+/* Passes over the rows of the run that follow that one. */
+void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run);
+
 /* Moves the list of excluded rows out of the encoder, which must have returned BRIM_END. */
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out);
 

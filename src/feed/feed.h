@@ -168,8 +168,9 @@ int brim_mix_begin(brim_producer *producer, brim_window *window, brim_error *err
 void brim_mix_end(brim_producer *producer);
 /* The tap whose row is the next of all; NULL behind the last. */
 brim_tap *brim_mix_choose(brim_producer *producer);
-/* That row went into the window, or nowhere. */
-int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, brim_error *err) BRIM_CHECK;
+/* That row and count - 1 behind it, the last of them number `last`, went into the window, or nowhere. */
+int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, uint64_t count, uint64_t last,
+                   brim_error *err) BRIM_CHECK;
 /* Where the next window begins. */
 void brim_mix_places(brim_producer *producer, brim_window *window, brim_mix_place *out);
 /* The rows of its slices that the epoch has given; 0 without slices. */

@@ -181,14 +181,14 @@ brim_tap *brim_mix_choose(brim_producer *p) {
   return chosen; /* rounding */
 }
 
-int brim_mix_taken(brim_producer *p, brim_tap *tap, brim_window *w, brim_error *err) {
-  pass_excluded(tap, w, tap->row.row);
-  w->read++;
-  tap->next_row++;
+int brim_mix_taken(brim_producer *p, brim_tap *tap, brim_window *w, uint64_t count, uint64_t last, brim_error *err) {
+  pass_excluded(tap, w, last + 1);
+  w->excluded -= count;
   tap->pending = false;
   tap->given = true;
-  tap->rows += p->slices->world && !tap->row.damage;
-  p->taken++;
+  if (p->slices->world && !tap->row.damage)
+    tap->rows += count;
+  p->taken += count;
   return look(p, tap, w, err);
 }
 

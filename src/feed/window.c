@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/encoder.h"
 #include "feed/feed.h"
 
 void brim_beginning_free(brim_runtime *runtime, brim_beginning *beginning) {
@@ -84,21 +85,36 @@ static int add_damaged(brim_window *w, const brim_encoded *row, const brim_waiti
   return brim_exclusions_add_damaged(&w->damage, row->damage, place->row, row->line, row->file, err);
 }
 
-/* A row that is over the budget by itself: the plan would refuse it too, but knows neither file nor line. */
+/* Slots of a row and its padding are a multiple of this. */
+static int64_t multiple_of(const brim_plan_options *o) {
+  return o->padding != BRIM_PAD_NONE && o->pad_to_multiple_of > 1 ? o->pad_to_multiple_of : 1;
+}
+
+/* A row of more tokens is over the budget by itself. */
+static int64_t longest_row(const brim_plan_options *o) {
+  const int64_t most = o->max_tokens / multiple_of(o) * multiple_of(o);
+  const bool any = !o->max_tokens || o->oversize != BRIM_OVERSIZE_ERROR || (o->max_length && o->max_length <= most);
+  return any ? INT64_MAX : most;
+}
+
+/* The plan would refuse such a row too, but knows neither file nor line. */
 static int check_budget(const brim_producer *p, const brim_encoded *row, brim_error *err) {
   const brim_plan_options *o = p->plan;
-  int64_t slots = (int64_t)row->length, multiple = o->padding != BRIM_PAD_NONE && o->pad_to_multiple_of > 1 ? o->pad_to_multiple_of : 1;
-  if (!o->max_tokens || o->oversize != BRIM_OVERSIZE_ERROR)
+  int64_t slots = (int64_t)row->length;
+  if (slots <= longest_row(o))
     return BRIM_OK;
   if (o->max_length && slots > o->max_length)
     slots = o->max_length;
-  slots = (slots + multiple - 1) / multiple * multiple;
-  if (slots <= o->max_tokens)
-    return BRIM_OK;
+  slots = (slots + multiple_of(o) - 1) / multiple_of(o) * multiple_of(o);
   return brim_error_at(err, BRIM_E_USAGE, row->file, row->line, row->byte,
                        "the row takes %lld slots, more than max_tokens %lld: raise it, lower max_length, or set oversize to "
                        "truncate or alone",
                        (long long)slots, (long long)o->max_tokens);
+}
+
+static uint64_t row_name(const brim_producer *p, const brim_tap *tap, int64_t file_number, uint64_t file_row) {
+  uint64_t file = p->order[tap->first + tap->slice.first + (size_t)file_number];
+  return file << BRIM_FEED_RECORD_BITS | file_row;
 }
 
 static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_error *err) {
@@ -106,9 +122,7 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
   brim_sample sample;
   if (row->file_row >> BRIM_FEED_RECORD_BITS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
-  uint64_t file = p->order[tap->first + tap->slice.first + (size_t)row->file_number];
-  const brim_waiting place = {
-      .row = file << BRIM_FEED_RECORD_BITS | row->file_row, .byte = row->byte, .line = row->line};
+  const brim_waiting place = {.row = row_name(p, tap, row->file_number, row->file_row), .byte = row->byte, .line = row->line};
   if (row->damage)
     return add_damaged(w, row, &place, err);
   if (p->slices->drop && brim_mix_rows(p) == p->slices->take) {
@@ -124,15 +138,44 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
   return BRIM_OK;
 }
 
+/* The row at hand and those behind it that have nothing but ids, all at once. *added: how many. */
+static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t most, uint64_t *added, brim_error *err) {
+  brim_coded_run run = {0};
+  uint64_t truncated = 0, lost = 0;
+  *added = 0;
+  if (p->tap_count == 1 && p->plain && !p->options->source.need_label && !p->slices->drop)
+    brim_encoder_run(tap->encoder, most, longest_row(p->plan), &run);
+  if (run.count < 2 || run.rows[run.count - 1].file_row >> BRIM_FEED_RECORD_BITS)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(p->runtime, (void **)&w->places, &w->place_room, w->rows->rows + run.count, sizeof *w->places, err));
+  brim_waiting *place = w->places + w->rows->rows;
+  for (size_t i = 0; i < run.count; i++, place++) {
+    const brim_coded_row *row = &run.rows[i];
+    *place = (brim_waiting){.row = row_name(p, tap, row->file_number, row->file_row), .byte = row->byte, .line = row->line};
+    truncated += row->lost > 0;
+    lost += row->lost;
+  }
+  BRIM_TRY(brim_dataset_add_run(w->rows, run.ids, run.lengths, run.count, truncated, lost, err));
+  w->truncated += truncated;
+  w->lost += lost;
+  brim_encoder_pass(tap->encoder, &run);
+  *added = run.count;
+  return brim_mix_taken(p, tap, w, run.count, run.rows[run.count - 1].row, err);
+}
+
 static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_tap *tap;
-  uint64_t fresh;
+  uint64_t fresh, added;
   BRIM_TRY(add_held(p, w, err));
-  for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh++) {
+  for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh += added) {
     if (atomic_load(&p->interrupted))
       return brim_error_cancelled(err);
+    BRIM_TRY(add_run(p, w, tap, p->options->window - fresh, &added, err));
+    if (added > 0)
+      continue;
     BRIM_TRY(add_row(p, w, tap, err));
-    BRIM_TRY(brim_mix_taken(p, tap, w, err));
+    BRIM_TRY(brim_mix_taken(p, tap, w, 1, tap->row.row, err));
+    added = 1;
   }
   /* With slices, what fills no step on this rank is a window of its own: the short step is then the last on every rank. */
   w->last = !tap && (!p->slices->fill || fresh == 0);

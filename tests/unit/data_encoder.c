@@ -1,5 +1,6 @@
 /* The encoder: the same rows and the same first error for any number of threads. */
 #include "base/hashmap.h"
+#include "data/encoder.h"
 #include "data/reader.h"
 #include "data_tokenizer.h"
 
@@ -259,12 +260,62 @@ static void lines_as_records(uint64_t most, int64_t max_record, uint64_t lines, 
   brim_tokenizer_free(tokenizer);
 }
 
+/* Whether the rows of a run are those that come one by one; the last of them stays in *row. */
+static bool same_rows(const brim_coded_run *run, brim_encoder *alone, brim_encoded *row) {
+  size_t tokens = 0;
+  for (size_t i = 0; i < run->count; i++) {
+    const brim_coded_row *coded = &run->rows[i];
+    if (brim_encoder_next(alone, row, NULL) != BRIM_OK || coded->row != row->row || coded->file_row != row->file_row ||
+        coded->byte != row->byte || coded->line != row->line || coded->file_number != row->file_number ||
+        coded->lost != row->lost || (size_t)run->lengths[i] != row->length ||
+        memcmp(run->ids + tokens, row->ids, row->length * sizeof *row->ids) != 0)
+      return false;
+    tokens += row->length;
+  }
+  return run->tokens == tokens;
+}
+
+/* A file taken in runs of at most `most` rows of at most `longest` tokens, with single rows between. */
+static void runs_as_rows(const char *path, uint64_t most, int64_t longest, uint64_t least_runs) {
+  brim_source_options source = {.skip_damaged = true};
+  brim_encode_options options = {.max_length = 40};
+  brim_tokenizer *tokenizer = byte_tokenizer();
+  brim_reader *readers[2];
+  brim_encoder *encoders[2] = {NULL, NULL};
+  brim_encoded row, other;
+  brim_error err;
+  uint64_t runs = 0;
+  bool same = true;
+  for (int i = 0; i < 2; i++)
+    if (brim_reader_open(data_runtime, &path, 1, &source, &readers[i], &err) ||
+        brim_encoder_new(data_runtime, readers[i], tokenizer, &options, &encoders[i], &err))
+      exit(99);
+  while (same && brim_encoder_next(encoders[0], &row, &err) == BRIM_OK) {
+    brim_coded_run run;
+    brim_encoder_run(encoders[0], most, longest, &run);
+    bool alone = row.damage || row.pair || row.label || row.length == 0 || (int64_t)row.length > longest;
+    same = run.count <= most && alone == (run.count == 0) &&
+           (run.count ? same_rows(&run, encoders[1], &other) : brim_encoder_next(encoders[1], &other, &err) == BRIM_OK);
+    runs += run.count > 1;
+    if (run.count > 0)
+      brim_encoder_pass(encoders[0], &run);
+  }
+  ok(same && brim_encoder_next(encoders[1], &other, &err) == BRIM_END, "runs hold the rows that come one by one");
+  ok(runs >= least_runs, "and most of them");
+  brim_encoder_close(encoders[0]);
+  brim_encoder_close(encoders[1]);
+  brim_tokenizer_free(tokenizer);
+}
+
 int main(void) {
   data_start(1);
   exact_rows();
   lines_as_records(UINT64_MAX, 1 << 20, 9899, 1);
   lines_as_records(5000, 1 << 20, 5000, 1);
   lines_as_records(UINT64_MAX, 20000, 200, 2); /* behind such a line the rest of a file is left out */
+  runs_as_rows(make_lines("one.txt", 9000, 4321, "\n"), 100, INT64_MAX, 90);
+  runs_as_rows(make_lines("one.txt", 9000, 4321, "\n"), UINT64_MAX, 39, 40);
+  runs_as_rows(make_table("pairs.csv", 300, 123), UINT64_MAX, INT64_MAX, 0);
   any_threads();
   cancelled();
   waiting();
