@@ -1,4 +1,4 @@
-/* views.h: what others look at while a run goes on, and behind it: TensorBoard's files, what it keeps of its evaluations, the report. */
+/* views.h: what others look at while a run goes on and behind it: TensorBoard's files, the kept evaluations, the report. */
 #ifndef BRIM_CLI_VIEWS_H
 #define BRIM_CLI_VIEWS_H
 
@@ -8,8 +8,8 @@
 int cli_views_open(cli_call *cli, const char *folder);
 /* A brim_evaluated_fn whose context is the cli: holds on to what the evaluation came to. */
 void cli_views_evaluated(void *context, const brim_evaluation *evaluation);
-/* Ends them, and writes evaluation.jsonl and report.html into that folder if there was a run. Nothing where none is open. A run is
- * worth keeping also where a picture of it fails: that is said on standard error, and no more. */
+/* Ends them, and writes evaluation.jsonl and report.html into that folder if there was a run. Nothing where none is open. A run
+ * is worth keeping also where a picture of it fails: that is said on standard error, and no more. */
 void cli_views_close(cli_call *cli, bool ran);
 
 #endif

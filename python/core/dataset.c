@@ -27,8 +27,8 @@ static bool dataset_options(core_state *state, PyObject *keywords, PyObject *lab
   static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task},
                                       CORE_FIELD(brim_dataset_options, cache, CORE_TEXT),
                                       {0}};
-  return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) && core_encode_options(keywords, &out->encode) &&
-         core_fields(keywords, fields, out) && core_no_more(keywords);
+  return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) &&
+         core_encode_options(keywords, &out->encode) && core_fields(keywords, fields, out) && core_no_more(keywords);
 }
 
 /* ---- making them ------------------------------------------------------------------------------------------ */
@@ -53,8 +53,8 @@ static int load_work(void *context, brim_error *error) {
 
 static int texts_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_dataset_from_texts(j->runtime->runtime, core_texts_row, j->texts, (uint64_t)j->texts->count, j->tokenizer->tokenizer,
-                                 &j->options, &j->dataset, error);
+  return brim_dataset_from_texts(j->runtime->runtime, core_texts_row, j->texts, (uint64_t)j->texts->count,
+                                 j->tokenizer->tokenizer, &j->options, &j->dataset, error);
 }
 
 static PyObject *wrap(core_state *state, PyObject *module, core_runtime *runtime, PyObject *tokenizer, brim_dataset *dataset) {
@@ -127,7 +127,8 @@ static PyObject *from_texts(PyObject *module, PyObject *runtime, PyObject *token
   return result;
 }
 
-/* dataset_texts(runtime, tokenizer, texts, pairs, label texts, labels, options): lists of str or bytes; pairs, label texts: or None. */
+/* dataset_texts(runtime, tokenizer, texts, pairs, label texts, labels, options): lists of str or bytes; pairs and label texts may
+ * be None. */
 PyObject *core_dataset_texts(PyObject *module, PyObject *args) {
   PyObject *runtime, *tokenizer, *text, *pair, *label, *labels, *options;
   core_texts texts = {0};
@@ -168,8 +169,8 @@ static bool check_offsets(const core_array *ids, const core_array *offsets) {
 }
 
 /* values: [n], or [n * width] where a row has several. */
-static brim_sample *samples_of(const core_array *ids, const core_array *offsets, const core_array *types, const core_array *values,
-                               int32_t width) {
+static brim_sample *samples_of(const core_array *ids, const core_array *offsets, const core_array *types,
+                               const core_array *values, int32_t width) {
   const int64_t *at = offsets->data;
   Py_ssize_t n = offsets->shape[0] - 1;
   if ((types && types->shape[0] != ids->shape[0]) || (values && values->shape[0] != n * width)) {
@@ -224,10 +225,11 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_dataset *d = ((core_dataset *)object)->dataset;
   return Py_BuildValue("{sKsKsKsKsisOsOsK}", "rows", (unsigned long long)brim_dataset_rows(d), "tokens",
-                       (unsigned long long)brim_dataset_tokens(d), "truncated", (unsigned long long)brim_dataset_truncated(d), "lost",
-                       (unsigned long long)brim_dataset_lost(d), "longest", (int)brim_dataset_longest(d), "has_pairs",
-                       brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels", brim_dataset_has_labels(d) ? Py_True : Py_False,
-                       "fingerprint", (unsigned long long)brim_dataset_fingerprint(d));
+                       (unsigned long long)brim_dataset_tokens(d), "truncated", (unsigned long long)brim_dataset_truncated(d),
+                       "lost", (unsigned long long)brim_dataset_lost(d), "longest", (int)brim_dataset_longest(d), "has_pairs",
+                       brim_dataset_has_pairs(d) ? Py_True : Py_False, "has_labels",
+                       brim_dataset_has_labels(d) ? Py_True : Py_False, "fingerprint",
+                       (unsigned long long)brim_dataset_fingerprint(d));
 }
 
 /* (task, [names], outputs) or None. */
@@ -259,8 +261,9 @@ static PyObject *sample(PyObject *object, PyObject *row) {
   brim_sample s;
   brim_dataset_sample(self->dataset, number, &s);
   PyObject *ids = (PyObject *)core_array_new(self->state, self->module, 'i', s.length, -1, (void *)s.ids, object, true);
-  PyObject *types = s.type_ids ? (PyObject *)core_array_new(self->state, self->module, 'B', s.length, -1, (void *)s.type_ids, object, true)
-                               : Py_NewRef(Py_None);
+  PyObject *types =
+      s.type_ids ? (PyObject *)core_array_new(self->state, self->module, 'B', s.length, -1, (void *)s.type_ids, object, true)
+                 : Py_NewRef(Py_None);
   PyObject *label = s.labels && s.label_width > 1 ? PyList_New(0) : PyFloat_FromDouble((double)s.label);
   for (int32_t i = 0; label && s.labels && s.label_width > 1 && i < s.label_width; i++) {
     PyObject *value = PyFloat_FromDouble((double)s.labels[i]);
@@ -277,7 +280,8 @@ static PyObject *excluded(PyObject *object, PyObject *nothing) {
   const brim_exclusion *list = brim_dataset_excluded(((core_dataset *)object)->dataset, &count);
   PyObject *out = PyList_New(0);
   for (uint64_t i = 0; out && i < count; i++) {
-    PyObject *item = Py_BuildValue("(sLKs)", list[i].file, (long long)list[i].line, (unsigned long long)list[i].row, list[i].reason);
+    PyObject *item =
+        Py_BuildValue("(sLKs)", list[i].file, (long long)list[i].line, (unsigned long long)list[i].row, list[i].reason);
     if (!item || PyList_Append(out, item) < 0)
       Py_CLEAR(out);
     Py_XDECREF(item);

@@ -40,8 +40,8 @@ static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels
                                       CORE_FIELD(brim_feed_options, repeat, CORE_BOOL),
                                       CORE_FIELD(brim_feed_options, prefetch, CORE_I32),
                                       {0}};
-  if (!core_known_labels(state, labels, &out->labels) || !core_fields(keywords, fields, out) || !core_source_options(keywords, &out->source) ||
-      !core_plan_options(keywords, &out->plan))
+  if (!core_known_labels(state, labels, &out->labels) || !core_fields(keywords, fields, out) ||
+      !core_source_options(keywords, &out->source) || !core_plan_options(keywords, &out->plan))
     return false;
   out->encode.max_length = out->plan.max_length;
   return core_encode_options(keywords, &out->encode) && core_no_more(keywords);
@@ -61,7 +61,7 @@ static PyObject *shares_of(PyObject *weights, Py_ssize_t count) {
   return shares;
 }
 
-/* feed(runtime, tokenizer, paths, weights, labels, options): keeps the labels and the options dict, which the feed points into. */
+/* feed(runtime, tokenizer, paths, weights, labels, options): keeps labels and options, which the feed points into. */
 PyObject *core_feed_make(PyObject *module, PyObject *args) {
   PyObject *runtime, *tokenizer, *paths, *weights, *labels, *options;
   job j = {0};
@@ -152,13 +152,12 @@ static PyObject *ledger(PyObject *object, PyObject *nothing) {
   brim_feed_tell(self->feed, &l);
   core_leave(self);
   return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "epoch", (unsigned long long)l.epoch, "rows_read",
-                       (unsigned long long)l.rows_read, "rows_excluded", (unsigned long long)l.rows_excluded,
-                       "rows_damaged", (unsigned long long)l.rows_damaged, "rows_yielded",
-                       (unsigned long long)l.rows_yielded, "rows_dropped", (unsigned long long)l.rows_dropped, "rows_waiting",
-                       (unsigned long long)l.rows_waiting, "rows_truncated", (unsigned long long)l.rows_truncated, "tokens_lost",
-                       (unsigned long long)l.tokens_lost, "tokens", (unsigned long long)l.tokens, "slots", (unsigned long long)l.slots,
-                       "batches", (unsigned long long)l.batches, "steps", (unsigned long long)l.steps, "hash",
-                       (unsigned long long)l.hash);
+                       (unsigned long long)l.rows_read, "rows_excluded", (unsigned long long)l.rows_excluded, "rows_damaged",
+                       (unsigned long long)l.rows_damaged, "rows_yielded", (unsigned long long)l.rows_yielded, "rows_dropped",
+                       (unsigned long long)l.rows_dropped, "rows_waiting", (unsigned long long)l.rows_waiting, "rows_truncated",
+                       (unsigned long long)l.rows_truncated, "tokens_lost", (unsigned long long)l.tokens_lost, "tokens",
+                       (unsigned long long)l.tokens, "slots", (unsigned long long)l.slots, "batches",
+                       (unsigned long long)l.batches, "steps", (unsigned long long)l.steps, "hash", (unsigned long long)l.hash);
 }
 
 static PyObject *files(PyObject *object, PyObject *nothing) {
@@ -221,7 +220,8 @@ static PyMethodDef methods[] = {{"next", next, METH_NOARGS, NULL},     {"save", 
                                 {"restore", restore, METH_O, NULL},    {"ledger", ledger, METH_NOARGS, NULL},
                                 {"files", files, METH_NOARGS, NULL},   {"close", close_feed, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {{"place", get_place, NULL, NULL, NULL}, {"memory", get_memory, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
+static PyGetSetDef members[] = {
+    {"place", get_place, NULL, NULL, NULL}, {"memory", get_memory, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
 PyType_Spec core_feed_spec = {.name = "brim._core.Feed", .basicsize = sizeof(core_feed),
                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
