@@ -239,12 +239,21 @@ static void enter_window(brim_feed *feed, brim_window *w) {
   count_waiting(&feed->ledger);
 }
 
+static double weight_of(const brim_feed *feed, const brim_planned *part) {
+  double sum = 0.0;
+  for (uint32_t i = 0; i < part->count; i++)
+    sum += feed->class_weights[(int32_t)feed->window->rows->values[part->rows[i]]];
+  return sum;
+}
+
 /* Puts the rows of a part at their places in the step. */
 static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err) {
   brim_feed_ledger *l = &feed->ledger;
   BRIM_TRY(brim_grow(feed->runtime, (void **)&feed->ids, &feed->id_room, part->step_rows, sizeof *feed->ids, err));
   for (uint32_t i = 0; i < part->count; i++)
     feed->ids[part->places[i]] = feed->window->places[part->rows[i]].row;
+  if (feed->class_weights)
+    feed->divisor += weight_of(feed, part);
   l->batches += part->count > 0;
   l->tokens += (uint64_t)part->tokens;
   l->slots += (uint64_t)part->slots;
@@ -257,6 +266,7 @@ static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
   uint64_t world = feed->slices.world ? 1 : world_of(feed);
   brim_planned head, part;
   get_part(w, 0, first, &head);
+  feed->divisor = 0.0;
   for (uint64_t i = first; i < parts_of(w); i++) {
     for (uint64_t r = 0; r < world; r++) {
       get_part(w, (int32_t)r, i, &part);
@@ -358,6 +368,8 @@ static int next_batch(brim_feed *feed, brim_error *err) {
   BRIM_TRY(next_part(feed, &part, err));
   BRIM_TRY(brim_batch_fill(&feed->batch, feed->runtime, feed->window->rows, &part, err));
   feed->batch.step = feed->ledger.steps - 1;
+  if (feed->class_weights)
+    feed->batch.divisor = feed->divisor > 0.0 ? feed->divisor : 1.0;
   for (int32_t i = 0; i < feed->batch.count; i++)
     feed->batch.rows[i] = feed->window->places[feed->batch.rows[i]].row;
   place_in_step(feed);

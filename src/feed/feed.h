@@ -200,6 +200,8 @@ struct brim_feed {
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids; /* of a step in order of place */
   size_t id_room;
+  const double *class_weights; /* [labels] of brim_feed_weigh, or NULL */
+  double divisor;              /* their sum over the rows of the present step */
   brim_batch batch;
 };
 

@@ -1,6 +1,8 @@
 /* tell.c: what a feed says of itself. */
 #include "feed/feed.h"
 
+#include "base/status.h"
+
 double brim_feed_share(const brim_feed *feed) {
   const brim_window *w = feed->window;
   if (!w)
@@ -38,6 +40,18 @@ void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int3
 
 const brim_feed_options *brim_feed_how(const brim_feed *feed) {
   return &feed->options;
+}
+
+int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) {
+  const brim_feed_options *o = &feed->options;
+  if (class_weights && (!o->source.need_label || !o->labels || o->labels->task != BRIM_TASK_CLASSIFICATION))
+    return brim_error_set(err, BRIM_E_USAGE, "the feed has no classes to weigh: give need_label and labels of a classification");
+  if (class_weights && feed->slices.world > 1)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "with rank_slices no rank knows the classes of a whole step: leave out rank_slices, or "
+                          "the weights");
+  feed->class_weights = class_weights;
+  return BRIM_OK;
 }
 
 void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {

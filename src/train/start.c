@@ -169,21 +169,18 @@ static int start_place(brim_trainer *t, brim_error *err) {
   return o->output && o->resume ? start_resume(t, err) : BRIM_OK;
 }
 
-/* The divisor of a step of classification is the sum of its rows' weights, which a stream does not know when the step begins;
- * that of many labels is their number. */
+/* The divisor of a step of classification is the sum of its rows' weights; that of many labels is their number. */
 static int start_class_weights(brim_trainer *t, brim_error *err) {
   const char *text = t->options.class_weights;
-  const bool many = brim_model_task(t->model) == BRIM_TASK_MULTI_LABEL;
-  if (text && t->supply.feed && (!many || strcmp(text, "balanced") == 0))
+  if (text && t->supply.feed && strcmp(text, "balanced") == 0)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "class_weights %s the rows in memory, this run streams them: leave one of the two out%s",
-                          many ? "\"balanced\" need" : "need", many ? ", or name the weights" : "");
-  if (!t->options.class_weights)
+                          "class_weights: \"balanced\" counts rows in memory, and this run streams them: name the "
+                          "weights, NAME=X,NAME=Y");
+  BRIM_TRY(brim_class_weights_make(t->runtime, t->model, t->supply.dataset, text, &t->class_weights, err));
+  if (!t->class_weights || brim_model_task(t->model) != BRIM_TASK_CLASSIFICATION)
     return BRIM_OK;
-  BRIM_TRY(brim_class_weights_make(t->runtime, t->model, t->supply.dataset, t->options.class_weights, &t->class_weights, err));
-  if (brim_model_task(t->model) == BRIM_TASK_CLASSIFICATION)
-    t->supply.weights = t->class_weights;
-  return BRIM_OK;
+  t->supply.weights = t->class_weights;
+  return t->supply.feed ? brim_feed_weigh(t->supply.feed, t->class_weights, err) : BRIM_OK;
 }
 
 /* ---- memory ----------------------------------------------------------------------------------------------- */
@@ -353,6 +350,8 @@ void brim_trainer_close(brim_trainer *t) {
   for (int i = 0; i < t->eval_count; i++)
     brim_plan_free(t->evals[i].plan);
   brim_release(t->runtime, t->evals);
+  if (t->supply.feed && t->class_weights)
+    (void)!brim_feed_weigh(t->supply.feed, NULL, NULL);
   brim_release(t->runtime, t->class_weights);
   brim_release(t->runtime, t->average);
   brim_release(t->runtime, t->logits);

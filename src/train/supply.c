@@ -23,8 +23,9 @@ static int check_feed(const brim_supply *s, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE, "the feed is of rank %d of %d, the run of rank %d of %d", (int)how->rank, (int)world,
                           (int)group->rank, (int)group->world_size);
   if (s->options->max_steps == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "max_steps: how many steps an epoch of a stream has is known only at its end, so "
-                                             "give the steps of the run");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "max_steps: how many steps an epoch of a stream has is known only at its end, so "
+                          "give the steps of the run");
   if (!how->labels || !how->source.need_label)
     return brim_error_set(err, BRIM_E_USAGE, "the feed has no labels to train on: give need_label and labels");
   if (how->labels->task != brim_model_task(s->model) || how->labels->count != brim_model_outputs(s->model))
@@ -164,8 +165,9 @@ static int check_ids(const brim_supply *s, const brim_batch *batch, brim_error *
   int32_t words = brim_model_vocab_size(s->model);
   for (int64_t i = 0; i < batch->tokens; i++)
     if (batch->ids[i] >= words)
-      return brim_error_set(err, BRIM_E_MISMATCH, "the training data have token id %d, but the model has %d words: use its own "
-                                                  "tokenizer",
+      return brim_error_set(err, BRIM_E_MISMATCH,
+                            "the training data have token id %d, but the model has %d words: use its own "
+                            "tokenizer",
                             (int)batch->ids[i], (int)words);
   return BRIM_OK;
 }
@@ -179,6 +181,8 @@ static int next_of_feed(brim_supply *s, const brim_batch **out, bool *last, brim
   if (!s->open) {
     bool same = before.epoch == after.epoch;
     begin_step(s, (*out)->step_rows);
+    if ((*out)->divisor > 0.0)
+      s->divisor = (*out)->divisor;
     s->tokens = after.tokens - (same ? before.tokens : 0);
     s->slots = after.slots - (same ? before.slots : 0);
   }

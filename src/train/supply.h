@@ -9,7 +9,7 @@ typedef struct brim_supply {
   const brim_train_options *options;
   const brim_dataset *dataset; /* one of the two; borrowed */
   brim_feed *feed;
-  const double *weights; /* dataset: of each class in the loss's divisor, or NULL */
+  const double *weights; /* of each class in the loss's divisor, or NULL */
 
   brim_plan *plan; /* dataset: of plan_epoch, or NULL */
   uint64_t plan_epoch, part, epoch_steps;

@@ -21,7 +21,8 @@ static void write_shards(void) {
     gzFile gz = gzopen(scratch_file(name), "wb");
     gzputs(gz, "text,label\n");
     for (int r = 0; r < ROWS; r++)
-      gzprintf(gz, "%.*s,%s\n", 1 + (f * 31 + r * r * 7) % 23, "thequickbrownfoxjumpsoverthelazydog" + (r + f) % 9, names[(r * r + f) % 3]);
+      gzprintf(gz, "%.*s,%s\n", 1 + (f * 31 + r * r * 7) % 23, "thequickbrownfoxjumpsoverthelazydog" + (r + f) % 9,
+               names[(r * r + f) % 3]);
     gzclose(gz);
   }
 }
@@ -77,6 +78,7 @@ static brim_train_options train_options(const char *output) {
   o.eval_every = 4;
   o.save_every = 5;
   o.log_every = 2;
+  o.class_weights = "0=0.5,2=3";
   return o;
 }
 
@@ -113,8 +115,13 @@ static void as_from_memory(void) {
   ok(status == BRIM_OK && same_weights(&j, weights), "sequential batches: the same bits as from memory");
   ok(from_feed.rows == from_memory.rows && from_feed.tokens == from_memory.tokens && from_feed.slots == from_memory.slots,
      "and the same counts");
-  ok(from_feed.rows == 2 * FILES * ROWS + 8, "two epochs and a step: %llu rows", (unsigned long long)from_feed.rows);
   brim_dataset_free(data);
+  close_job(&j);
+  o.class_weights = NULL;
+  j = open_job(&how, 1);
+  status = train(&j, &o, &from_feed, &err);
+  ok(status == BRIM_OK && !same_weights(&j, weights), "weights of classes count");
+  ok(from_feed.rows == 2 * FILES * ROWS + 8, "two epochs and a step: %llu rows", (unsigned long long)from_feed.rows);
   close_job(&j);
   free(weights);
 }
