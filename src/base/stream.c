@@ -323,6 +323,10 @@ bool brim_stream_salvage(brim_stream *s) {
   return true;
 }
 
+bool brim_stream_is_packed(const brim_stream *s) {
+  return s->kind != PLAIN;
+}
+
 bool brim_stream_ends_open(const brim_stream *s) {
   return s->ended && s->at == s->used && s->used > 0 && s->window[s->used - 1] != '\n';
 }

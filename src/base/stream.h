@@ -35,6 +35,7 @@ bool brim_stream_salvage(brim_stream *stream);
 /* All is read, and the last byte is not a line end. */
 bool brim_stream_ends_open(const brim_stream *stream);
 
+bool brim_stream_is_packed(const brim_stream *stream); /* gzip or zstd */
 const char *brim_stream_name(const brim_stream *stream);
 int64_t brim_stream_offset(const brim_stream *stream);      /* of the first unread byte */
 int64_t brim_stream_line_number(const brim_stream *stream); /* lines that brim_stream_line gave so far */

@@ -267,6 +267,8 @@ int brim_encoder_restart(brim_encoder *encoder, brim_reader *reader, brim_error 
   encoder->read_all = encoder->ended = false;
   brim_reader_progress(reader, &encoder->consumed, &encoder->total);
   encoder->consumed = 0;
+  if (threads > 1)
+    BRIM_TRY(brim_reader_look_ahead(reader, err));
   return brim_ordered_new(encoder->runtime,
                           &(brim_ordered_options){.threads = threads > 1 ? threads : 0,
                                                   .queue = 4 * threads + 4, /* for as long as a window is planned */

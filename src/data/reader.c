@@ -87,6 +87,15 @@ static int read_beginning(brim_reader *reader, brim_error *err) {
   return reader->format->begin(reader, err);
 }
 
+/* Decompression of the next file takes as long as tokenizing many rows: it begins while there are rows of this one. */
+static int call_for_next(brim_reader *reader, brim_error *err) {
+  const size_t next = reader->file + 1;
+  if (!reader->look_ahead || next >= reader->source.count || !brim_stream_is_packed(reader->stream))
+    return BRIM_OK;
+  const brim_source_file *file = &reader->source.files[next];
+  return file->size >= 0 && strcmp(file->path, "-") != 0 ? brim_ahead_begin(&reader->ahead, file->path, err) : BRIM_OK;
+}
+
 /* Opens file number `file` and reads up to its first record. */
 static int begin_file(brim_reader *reader, size_t file, brim_error *err) {
   brim_stream *stream = NULL;
@@ -99,11 +108,17 @@ static int begin_file(brim_reader *reader, size_t file, brim_error *err) {
       return brim_error_set(err, BRIM_E_USAGE, "standard input cannot be read a second time");
     reader->input_read = true;
   }
-  BRIM_TRY(brim_stream_open(reader->runtime, path, &stream, err));
+  BRIM_TRY(brim_ahead_open(&reader->ahead, path, &stream, err));
   set_stream(reader, stream);
+  BRIM_TRY(call_for_next(reader, err));
   reader->format = format_ops(reader->source.files[file].format);
   reader->record_line = reader->next_line = 1;
   return read_beginning(reader, err);
+}
+
+int brim_reader_look_ahead(brim_reader *reader, brim_error *err) {
+  reader->look_ahead = true;
+  return reader->stream ? call_for_next(reader, err) : BRIM_OK;
 }
 
 /* ---- open ------------------------------------------------------------------------------------------------- */
@@ -158,7 +173,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   brim_reader *reader = brim_alloc_zero(runtime, sizeof *reader);
   if (!reader)
     return BRIM_NOMEM(err);
-  reader->runtime = reader->source.runtime = reader->split.runtime = runtime;
+  reader->runtime = reader->source.runtime = reader->split.runtime = reader->ahead.runtime = runtime;
   reader->raw = raw;
   reader->left = UINT64_MAX;
   brim_text_init(&reader->header, runtime);
@@ -188,6 +203,7 @@ void brim_reader_close(brim_reader *reader) {
   if (!reader)
     return;
   brim_runtime *runtime = reader->runtime;
+  brim_ahead_drop(&reader->ahead);
   brim_stream_free(reader->stream);
   for (int i = 0; i < reader->slot_count; i++)
     brim_release(runtime, reader->slots[i].name);

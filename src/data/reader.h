@@ -2,6 +2,7 @@
  * all formats (files, row numbers, selection, what a record must have) is in reader.c. */
 #ifndef BRIM_DATA_READER_H
 #define BRIM_DATA_READER_H
+#include "base/ahead.h"
 #include "base/json.h"
 #include "base/stream.h"
 #include "brim/data.h"
@@ -58,6 +59,8 @@ struct brim_reader {
   pthread_mutex_t lock;
   bool interrupted;
   uint64_t consumed; /* by the files before this one */
+  bool look_ahead;
+  brim_ahead ahead; /* the next file, when this one is compressed */
   bool input_read;   /* standard input was opened */
   int failed;        /* a failure is final: next gives it again */
   brim_error failure;
@@ -121,6 +124,8 @@ void brim_reader_pass(brim_reader *reader, size_t length, uint64_t lines);
 /* From now on excluded rows are counted (their numbers are missing) but not listed, and damaged ones come as records: for endless
  * reading in bounded memory. */
 void brim_reader_forget_excluded(brim_reader *reader);
+/* A thread of its own decompresses the beginning of the next file. Changes nothing but when. */
+int brim_reader_look_ahead(brim_reader *reader, brim_error *err) BRIM_CHECK;
 /* The end comes behind so many more records, damaged ones not counted. */
 void brim_reader_end_after(brim_reader *reader, uint64_t records);
 /* From any thread: a call that waits for a pipe fails with BRIM_E_CANCELLED, as do all later ones. */
