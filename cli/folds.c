@@ -1,12 +1,9 @@
 /* folds.c: rows parted into folds, and `brim train --folds`. */
 #include "folds.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "infer.h"
 #include "run_report.h"
@@ -100,27 +97,6 @@ static void free_sets(fold_sets *sets) {
 
 static void run_path(const cli_call *cli, const char *name, const char *ending, char *path, size_t size) {
   snprintf(path, size, "%s/%s%s", cli->values->output, name, ending);
-}
-
-static bool is_result(const char *name) {
-  size_t length = strlen(name);
-  return strcmp(name, "folds.json") == 0 || strcmp(name, "report.html") == 0 ||
-         (strncmp(name, "predictions", 11) == 0 && length > 6 && strcmp(name + length - 6, ".jsonl") == 0);
-}
-
-/* What an earlier run left must not stand beside a new one. */
-static int forget_results(cli_call *cli) {
-  DIR *folder = opendir(cli->values->output);
-  int status = BRIM_OK;
-  for (const struct dirent *entry; folder && !status && (entry = readdir(folder));) {
-    char path[4096];
-    run_path(cli, entry->d_name, "", path, sizeof path);
-    if (is_result(entry->d_name) && unlink(path) != 0)
-      status = brim_error_set(&cli->error, BRIM_E_IO, "%s: cannot remove it: %s", path, strerror(errno));
-  }
-  if (folder)
-    closedir(folder);
-  return status;
 }
 
 /* Lines as `brim predict` writes them. */
@@ -341,10 +317,8 @@ static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const 
 
 static int train(cli_call *cli, cli_job *job, const brim_folds *folds, fold_sets *sets) {
   brim_folds_result result = {0};
-  int status = cli->values->overwrite && !cli->values->resume ? forget_results(cli) : BRIM_OK;
-  if (!status)
-    status = brim_train_folds(cli->runtime, job->model, job->tokenizer, job->train, folds, sets->sets, sets->count, &job->options,
-                              &result, &cli->error);
+  int status = brim_train_folds(cli->runtime, job->model, job->tokenizer, job->train, folds, sets->sets, sets->count,
+                                &job->options, &result, &cli->error);
   if (status == BRIM_E_CANCELLED)
     brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
   cli_views_close(cli, !status || status == BRIM_E_CANCELLED);

@@ -136,9 +136,9 @@ typedef struct brim_folds_result {
  *   output/fold-N/       a run folder each, as brim_train makes it
  *   output/log.jsonl     "folds", a "fold" with its metrics behind each, "end" with those of all rows
  *
- * `options->resume` goes on in the fold that was not finished; finished ones only predict again. `options->overwrite` removes folds
- * that an earlier run had more of. An assignment other than that of
- * folds.csv is BRIM_E_MISMATCH. Events are those of training, with "fold" (fold, count, train_rows, valid_rows) before each. The
+ * `options->resume` goes on in the fold that was not finished; finished ones only predict again. With `options->overwrite` an earlier
+ * run (fold-N, folds.*, predictions*.jsonl, report.html) lies in replaced-run until all folds are done, and is removed then. An
+ * assignment other than that of folds.csv is BRIM_E_MISMATCH. Events are those of training, with "fold" (fold, count, train_rows, valid_rows) before each. The
  * model's values are restored at the end. *result is to be freed, also after a failure: it then holds what was done. */
 BRIM_API int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *dataset,
                               const brim_folds *folds, const brim_named_dataset *evals, int eval_count,

@@ -71,30 +71,25 @@ static int write_assignment(const fold_job *job, brim_error *err) {
   return status;
 }
 
-/* An earlier run's fold goes before the first new one is there, for `resume` must not meet it: its folder, where the new run has
- * none of that number, else its model, checkpoints and log. */
-static int replace_fold(const fold_job *job, const char *path, int number, brim_error *err) {
-  brim_run_folder fold;
-  if (number >= job->folds->count)
-    return brim_remove_tree(job->runtime, path, err);
-  BRIM_TRY(brim_run_folder_open(job->runtime, path, false, true, &fold, err));
-  brim_run_folder_close(&fold);
-  return BRIM_OK;
+/* What a run in folds leaves: the program's files are among it. */
+static bool is_of_folds(const char *name) {
+  int number, used = 0;
+  const size_t length = strlen(name);
+  if (sscanf(name, "fold-%d%n", &number, &used) == 1 && !name[used])
+    return true;
+  return strcmp(name, "folds.csv") == 0 || strcmp(name, "folds.json") == 0 || strcmp(name, "report.html") == 0 ||
+         (strncmp(name, "predictions", 11) == 0 && length > 6 && strcmp(name + length - 6, ".jsonl") == 0);
 }
 
+/* An earlier run goes aside before the first new fold is there: `resume` must not meet it, nor anybody take it for the new one. */
 static int replace_folds(const fold_job *job, brim_error *err) {
   char **names;
   size_t count;
   BRIM_TRY(brim_list_folder(job->runtime, job->options->output, &names, &count, err));
   int status = BRIM_OK;
-  for (size_t i = 0; i < count && !status; i++) {
-    int number, used = 0;
-    if (sscanf(names[i], "fold-%d%n", &number, &used) != 1 || names[i][used] || number < 0)
-      continue;
-    char *path = brim_path_join(job->runtime, job->options->output, names[i]);
-    status = path ? replace_fold(job, path, number, err) : BRIM_NOMEM(err);
-    brim_release(job->runtime, path);
-  }
+  for (size_t i = 0; i < count && !status; i++)
+    if (is_of_folds(names[i]))
+      status = brim_run_folder_set_aside(&job->folder, names[i], err);
   brim_names_free(job->runtime, names, count);
   return status;
 }
@@ -290,14 +285,14 @@ static int run_folds(fold_job *job, brim_error *err) {
   BRIM_TRY(note_begin(job, err));
   while (result->done < result->count) {
     BRIM_TRY(fold_parts(job, result->done, err));
-    BRIM_TRY(brim_run_folder_settle(&job->folder, err));
     result->done++;
   }
   BRIM_TRY(brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, result->logits, job->dataset,
                                 &result->metrics, err));
   for (int i = 0; i < job->eval_count; i++)
     BRIM_TRY(finish_average(job, i, err));
-  return note_metrics(job, "end", -1, &result->metrics, err);
+  BRIM_TRY(note_metrics(job, "end", -1, &result->metrics, err));
+  return brim_run_folder_settle(&job->folder, err);
 }
 
 static int check_job(const fold_job *job, brim_error *err) {

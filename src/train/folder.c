@@ -142,6 +142,15 @@ static int folder_replace_run(brim_run_folder *folder, brim_error *err) {
   return status ? status : brim_log_cut(&folder->log, 0, err);
 }
 
+int brim_run_folder_set_aside(const brim_run_folder *folder, const char *name, brim_error *err) {
+  char *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
+  int status = aside ? brim_make_folder(folder->runtime, aside, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = folder_move_aside(folder, aside, name, err);
+  brim_release(folder->runtime, aside);
+  return status;
+}
+
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
   return folder->output ? folder_remove(folder, folder->output, REPLACED, err) : BRIM_OK;
 }

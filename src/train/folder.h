@@ -17,6 +17,8 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
                          brim_error *err) BRIM_CHECK;
 /* The same folder for a rank that writes nothing: no lock, no log. */
 int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) BRIM_CHECK;
+/* Moves output/NAME to replaced-run, where it stays until the new run is settled. Nothing where there is none. */
+int brim_run_folder_set_aside(const brim_run_folder *folder, const char *name, brim_error *err) BRIM_CHECK;
 /* The run has a checkpoint or its end: what it replaced (in replaced-run) is removed. */
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 void brim_run_folder_close(brim_run_folder *folder);

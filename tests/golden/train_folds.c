@@ -155,7 +155,16 @@ static void folders(const char *output) {
   run_in_folds(&run, &options, 9, 1, cancel_after, &left);
   ok(run.status == BRIM_E_CANCELLED, "unless it is allowed");
   ok(!case_exists(case_path(output, "fold-2/model.safetensors")) && !case_exists(case_path(output, "fold-2/checkpoints/step-2")),
-     "the old folds are gone before the first new one is done");
+     "the old folds are out of the way before the first new one is done");
+  ok(case_exists(case_path(output, "replaced-run/fold-2/model.safetensors")) &&
+         case_exists(case_path(output, "replaced-run/folds.csv")) && case_exists(case_path(output, "replaced-run/log.jsonl")),
+     "and still there");
+  close_run(&run);
+  options.resume = true;
+  run_in_folds(&run, &options, 9, 1, NULL, NULL);
+  ok(run.status == BRIM_OK && case_exists(case_path(output, "fold-2/model.safetensors")) &&
+         !case_exists(case_path(output, "replaced-run")),
+     "until all new ones are");
   close_run(&run);
   brim_folds other = {.count = 2, .rows = 7};
   case_job job = case_open(model_folder, 1);
