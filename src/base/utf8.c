@@ -32,11 +32,29 @@ static bool is_ascii(const char *bytes) {
   return ((words[0] | words[1] | words[2] | words[3]) & 0x8080808080808080u) == 0;
 }
 
+/* Bytes of ASCII at the front, in steps of 256. */
+static size_t ascii_front(const char *bytes, size_t length) {
+  size_t at = 0;
+  for (; length - at >= 256; at += 256) {
+    uint64_t words[32], any = 0;
+    memcpy(words, bytes + at, sizeof words);
+    for (int i = 0; i < 32; i++)
+      any |= words[i];
+    if (any & 0x8080808080808080u)
+      break;
+  }
+  return at;
+}
+
 size_t brim_utf8_valid(const char *bytes, size_t length) {
   size_t at = 0;
+  bool ascii = true; /* so far: other texts do not ask for much at once */
   while (at < length) {
     uint64_t eight;
-    if (length - at >= 32 && is_ascii(bytes + at)) {
+    if (ascii)
+      at += ascii_front(bytes + at, length - at);
+    ascii = length - at >= 32 && is_ascii(bytes + at);
+    if (ascii) {
       at += 32;
       continue;
     }

@@ -149,6 +149,19 @@ static void utf8(void) {
     same = same && (n == 1 || brim_utf8_length(bytes, (size_t)n - 1) == 0);
   }
   ok(same, "every character goes there and back, and is malformed when cut");
+  char bytes[1000];
+  for (size_t length = 0; same && length <= sizeof bytes; length += 1 + length % 37) {
+    memset(bytes, 'a', sizeof bytes);
+    same = brim_utf8_valid(bytes, length) == length;
+    for (size_t at = 0; same && at < length; at++) {
+      bytes[at] = (char)0xFF;
+      same = brim_utf8_valid(bytes, length) == at;
+      memcpy(bytes + at, "\xC3\xA9", at + 2 <= length ? 2 : 1);
+      same = same && brim_utf8_valid(bytes, length) == (at + 2 <= length ? length : at);
+      memset(bytes + at, 'a', at + 2 <= length ? 2 : 1);
+    }
+  }
+  ok(same, "what is no ASCII is found wherever it stands in a long text");
 }
 
 static void text(void) {
