@@ -3,8 +3,8 @@
  *   shards in a random order -> parallel encoding, in order -> windows of so many rows -> a plan for each window -> batches
  *
  * One pull protocol: open, next, next, .., close; save at any time, restore in any later process. What comes out is a pure function
- * of the files, the tokenizer, the options and the seed: the number of threads, how many windows are prepared ahead and how often the
- * run was interrupted change nothing. */
+ * of the files, the tokenizer, the options and the seed: the number of threads, how many windows are prepared ahead and how often
+ * the run was interrupted change nothing. */
 #ifndef BRIM_FEED_H
 #define BRIM_FEED_H
 #include "brim/batch.h"
@@ -48,26 +48,28 @@ typedef struct brim_feed_ledger {
 
 /* Batches of one rank. Shards (plain, gz or zst files, globs, folders) come in an order shuffled by (seed, epoch), except with
  * BRIM_SEQUENTIAL. The source of a row is drawn by (seed, epoch, row's number in the epoch). Standard input ("-") and pipes can be
- * read once: epochs is 1 then, and there is no restore. Rows are taken `window` at a time, and the plan options compose each window anew; what fills
- * no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An epoch never shares a batch
- * with another. A damaged shard is an error with file and byte, in its turn, unless source.skip_damaged passes over it.
+ * read once: epochs is 1 then, and there is no restore. Rows are taken `window` at a time, and the plan options compose each
+ * window anew; what fills no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An
+ * epoch never shares a batch with another. A damaged shard is an error with file and byte, in its turn, unless
+ * source.skip_damaged passes over it.
  *
- * With rank_slices the rows that are left of each source, in the order of its files in that epoch, are cut into world_size runs whose
- * sizes differ by a row at most, and a rank has one of them: it opens the files of its run alone, passes over what lies before it in
- * the first of them, and shuffles and plans `window` rows of its own at a time. For that, open counts the rows of all files: one pass
- * that tokenizes nothing, in which what is wrong with a file is found too. A step has batch_size / world_size rows of every rank, so
- * batch_size must be given and be a multiple of world_size; each rank cuts its share into parts by itself, so ranks may take
- * different numbers of parts, but they take the same number of steps, and know it from the counts. An epoch of n rows has
- * ceil(n / batch_size) steps: only the last is short, and in it a rank may have an empty batch; no row is repeated. With drop_last or
- * BRIM_TAIL_DROP it has floor(n / batch_size), and each rank's ledger counts what it left out, together fewer than batch_size rows.
- * batch->step_rows and batch->places are those of the whole step, as without slices. Pipes cannot be sliced; with `repeat` each
- * source needs a row for every rank. */
+ * With rank_slices the rows that are left of each source, in the order of its files in that epoch, are cut into world_size runs
+ * whose sizes differ by a row at most, and a rank has one of them: it opens the files of its run alone, passes over what lies
+ * before it in the first of them, and shuffles and plans `window` rows of its own at a time. For that, open counts the rows of
+ * all files: one pass that tokenizes nothing, in which what is wrong with a file is found too. A step has batch_size / world_size
+ * rows of every rank, so batch_size must be given and be a multiple of world_size; each rank cuts its share into parts by itself,
+ * so ranks may take different numbers of parts, but they take the same number of steps, and know it from the counts. An epoch of
+ * n rows has ceil(n / batch_size) steps: only the last is short, and in it a rank may have an empty batch; no row is repeated.
+ * With drop_last or BRIM_TAIL_DROP it has floor(n / batch_size), and each rank's ledger counts what it left out, together fewer
+ * than batch_size rows. batch->step_rows and batch->places are those of the whole step, as without slices. Pipes cannot be
+ * sliced; with `repeat` each source needs a row for every rank. */
 typedef struct brim_feed brim_feed;
 BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                             const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;
 /* The next batch, borrowed until the next call; it may be empty on a rank that has nothing to do. batch->rows names each row: see
- * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END behind the last epoch. BRIM_E_CANCELLED leaves the feed
- * where it stood, and the next call goes on there; after any other failure, or if a pipe is read, it can only be closed. */
+ * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END behind the last epoch. BRIM_E_CANCELLED
+ * leaves the feed where it stood, and the next call goes on there; after any other failure, or if a pipe is read, it can only be
+ * closed. */
 BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_feed_close(brim_feed *feed);
 
@@ -78,12 +80,12 @@ BRIM_API int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) 
 /* The share of the present epoch that was handed out, between 0 and 1, by bytes of its files; a compressed file counts when it is
  * read to its end. The same wherever the run was interrupted. */
 BRIM_API double brim_feed_share(const brim_feed *feed);
-/* The most that a batch of any rank can take (with rank_slices, of its share of a step): slots, rows, and tokens of a row with its padding. Without max_length in the options
- * a row has no bound: all are 0. */
+/* The most that a batch of any rank can take (with rank_slices, of its share of a step): slots, rows, and tokens of a row with
+ * its padding. Without max_length in the options a row has no bound: all are 0. */
 BRIM_API void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width);
-/* From the next step on batch->divisor is the sum of class_weights[label] over the rows of the whole step, of all ranks (1 where it is
- * 0); NULL: it is 0 again. Of a classification, without rank_slices, else BRIM_E_USAGE. [labels->count], borrowed until it is changed
- * or the feed is closed. Between two steps only. */
+/* From the next step on batch->divisor is the sum of class_weights[label] over the rows of the whole step, of all ranks (1 where
+ * it is 0); NULL: it is 0 again. Of a classification, without rank_slices, else BRIM_E_USAGE. [labels->count], borrowed until it
+ * is changed or the feed is closed. Between two steps only. */
 BRIM_API int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) BRIM_CHECK;
 /* As the feed has them: what was left open is filled in. */
 BRIM_API const brim_feed_options *brim_feed_how(const brim_feed *feed);
@@ -92,11 +94,11 @@ BRIM_API const brim_feed_options *brim_feed_how(const brim_feed *feed);
  * begins, the places of the rows that waited for it (fewer than two steps have, as a rule), and the batch in it. */
 BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) BRIM_CHECK;
 /* Goes to a saved place: the next batch is the one behind it. The window is read and encoded again, what came before it is passed
- * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves the
- * feed as it was: other files, or the same from other paths in another order, by their number or the first that differs; other
- * weights as other options. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step, where
- * batch_size or `accumulate` is given. With rank_slices neither rank nor world_size may. Cancelled, the
- * feed stands at the saved place; after any other failure it can only be closed. */
+ * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves
+ * the feed as it was: other files, or the same from other paths in another order, by their number or the first that differs;
+ * other weights as other options. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step,
+ * where batch_size or `accumulate` is given. With rank_slices neither rank nor world_size may. Cancelled, the feed stands at the
+ * saved place; after any other failure it can only be closed. */
 BRIM_API int brim_feed_restore(brim_feed *feed, const char *state, size_t length, brim_error *err) BRIM_CHECK;
 
 /* Of the epoch of the present batch. */

@@ -1,4 +1,5 @@
 /* A plan: rows composed into steps (compose), each step shared out over ranks and parts (share), all of it written down. */
+#include "batch/plan.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/status.h"
@@ -215,8 +216,7 @@ uint64_t brim_plan_parts(const brim_plan *plan) {
   return plan->part_count;
 }
 
-/* The step that part `index` of every rank belongs to. */
-static uint64_t step_of(const brim_plan *plan, uint64_t index) {
+uint64_t brim_plan_step_of(const brim_plan *plan, uint64_t index) {
   if (plan->part_count == plan->step_count)
     return index;
   uint64_t low = 0, high = plan->step_count;
@@ -232,7 +232,7 @@ static uint64_t step_of(const brim_plan *plan, uint64_t index) {
 }
 
 void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_planned *out) {
-  uint64_t step = step_of(plan, index), world = (uint64_t)plan->world, before = plan->steps[step], after = plan->steps[step + 1];
+  uint64_t step = brim_plan_step_of(plan, index), world = (uint64_t)plan->world, before = plan->steps[step], after = plan->steps[step + 1];
   const uint32_t *parts = plan->parts, *part = &parts[before * world + (uint64_t)rank * (after - before) + (index - before)];
   brim_load load = {0};
   for (uint64_t i = part[0]; i < part[1]; i++)

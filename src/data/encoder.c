@@ -31,6 +31,7 @@ typedef struct block {
   int32_t *lengths; /* [rows] in tokens */
   size_t row_count, row_capacity, length_capacity;
   brim_encoding tokens; /* of all rows, one behind the other */
+  bool alone; /* no row has a pair, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
   int failed;     /* behind those rows */
@@ -79,6 +80,7 @@ static block *take_block(brim_encoder *encoder) {
     b->byte_count = b->row_count = b->encoded = b->tokens.length = 0;
     b->tokens.runtime = encoder->runtime;
     b->failed = BRIM_OK;
+    b->alone = true;
   }
   return b;
 }
@@ -129,6 +131,7 @@ static int add_record(brim_encoder *encoder, block *b, const brim_record *record
   row->pair = append(b, record->pair, record->pair_length);
   row->label = append(b, record->label, record->label_length);
   row->damage = append(b, record->damage, why);
+  b->alone &= !record->pair && !record->label && !record->damage;
   return BRIM_OK;
 }
 
@@ -375,7 +378,7 @@ void brim_encoder_run(const brim_encoder *encoder, uint64_t most, int64_t longes
   for (; out->count < left && out->count < most; out->count++) {
     const brim_coded_row *row = &out->rows[out->count];
     const int32_t length = out->lengths[out->count];
-    if (row->pair != NONE || row->label != NONE || row->damage != NONE || length == 0 || length > longest)
+    if (length == 0 || length > longest || (!b->alone && (row->pair != NONE || row->label != NONE || row->damage != NONE)))
       break;
     out->tokens += (size_t)length;
   }

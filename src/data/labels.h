@@ -34,7 +34,8 @@ typedef struct brim_label_taker {
   brim_hashmap ids; /* label text -> class by appearance, or id in `known` */
   brim_label_class *classes;
   size_t class_count, class_capacity;
-  float *values; /* [count] class or value; of lists [rows, width], but the classes of a mapping that is being made: row after row */
+  /* [count] class or value; of lists [rows, width], but the classes of a mapping that is being made: row after row */
+  float *values;
   size_t count, capacity;
   size_t *ends; /* [kept] of each row among those classes */
   size_t kept, ends_capacity;

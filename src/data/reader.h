@@ -117,7 +117,8 @@ typedef struct brim_run {
   const char *file;
 } brim_run;
 
-/* The run of at most `most` bytes that comes next. False: brim_reader_next has to look at the next record. Nothing is passed over. */
+/* The run of at most `most` bytes that comes next. False: brim_reader_next has to look at the next record. Nothing is passed
+ * over. */
 bool brim_reader_run(brim_reader *reader, size_t most, brim_run *run);
 /* Passes over the first lines of the run. */
 void brim_reader_pass(brim_reader *reader, size_t length, uint64_t lines);

@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "batch/plan.h"
 #include "text/tokenizer.h"
 
 #define DEFAULT_WINDOW 100000
@@ -198,6 +199,11 @@ static void get_part(const brim_window *w, int32_t rank, uint64_t index, brim_pl
     brim_plan_part(w->plan, rank, index, out);
 }
 
+/* The step that a part belongs to, the same for every rank. */
+static uint64_t step_of(const brim_window *w, uint64_t index) {
+  return w->idle ? 0 : brim_plan_step_of(w->plan, index);
+}
+
 static uint64_t mix(uint64_t hash, uint64_t word) {
   hash = (hash ^ word) * 0xff51afd7ed558ccdull;
   return (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ull;
@@ -251,7 +257,7 @@ static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err)
   brim_feed_ledger *l = &feed->ledger;
   BRIM_TRY(brim_grow(feed->runtime, (void **)&feed->ids, &feed->id_room, part->step_rows, sizeof *feed->ids, err));
   for (uint32_t i = 0; i < part->count; i++)
-    feed->ids[part->places[i]] = feed->window->places[part->rows[i]].row;
+    feed->ids[part->places[i]] = feed->window->names[part->rows[i]];
   if (feed->class_weights)
     feed->divisor += weight_of(feed, part);
   l->batches += part->count > 0;
@@ -264,23 +270,18 @@ static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err)
 static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
   const brim_window *w = feed->window;
   uint64_t world = feed->slices.world ? 1 : world_of(feed);
-  brim_planned head, part;
-  get_part(w, 0, first, &head);
+  brim_planned part = {0};
   feed->divisor = 0.0;
-  for (uint64_t i = first; i < parts_of(w); i++) {
+  for (uint64_t i = first; i < parts_of(w) && step_of(w, i) == step_of(w, first); i++) {
     for (uint64_t r = 0; r < world; r++) {
       get_part(w, (int32_t)r, i, &part);
-      if (part.step != head.step)
-        break;
       BRIM_TRY(note_part(feed, &part, err));
     }
-    if (part.step != head.step)
-      break;
   }
-  feed->ledger.hash = mix(feed->ledger.hash, head.step_rows);
-  for (uint32_t i = 0; i < head.step_rows; i++)
+  feed->ledger.hash = mix(feed->ledger.hash, part.step_rows);
+  for (uint32_t i = 0; i < part.step_rows; i++)
     feed->ledger.hash = mix(feed->ledger.hash, feed->ids[i]);
-  feed->ledger.rows_yielded += head.step_rows;
+  feed->ledger.rows_yielded += part.step_rows;
   feed->ledger.steps++;
   feed->step++;
   count_waiting(&feed->ledger);
@@ -339,15 +340,14 @@ static int next_part(brim_feed *feed, brim_planned *part, brim_error *err) {
       BRIM_TRY(next_window(feed, err));
       continue;
     }
-    get_part(feed->window, feed->own_rank, feed->part, part);
-    if (part->step == feed->window->skipped) {
+    uint64_t step = step_of(feed->window, feed->part), skipped = feed->window->skipped;
+    if (step == skipped) {
       feed->part++;
       continue;
     }
-    uint64_t number = part->step - (feed->window->skipped < part->step);
-    if (number == feed->step)
+    if (step - (skipped < step) == feed->step)
       BRIM_TRY(note_step(feed, feed->part, err));
-    feed->part++;
+    get_part(feed->window, feed->own_rank, feed->part++, part);
     return BRIM_OK;
   }
 }
@@ -363,7 +363,9 @@ static void place_in_step(brim_feed *feed) {
     feed->batch.places[i] += (uint32_t)before;
 }
 
-static int next_batch(brim_feed *feed, brim_error *err) {
+/* As an act of go_on, which has nothing to tell through `over`. */
+static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
+  (void)over;
   brim_planned part;
   BRIM_TRY(next_part(feed, &part, err));
   BRIM_TRY(brim_batch_fill(&feed->batch, feed->runtime, feed->window->rows, &part, err));
@@ -371,7 +373,7 @@ static int next_batch(brim_feed *feed, brim_error *err) {
   if (feed->class_weights)
     feed->batch.divisor = feed->divisor > 0.0 ? feed->divisor : 1.0;
   for (int32_t i = 0; i < feed->batch.count; i++)
-    feed->batch.rows[i] = feed->window->places[feed->batch.rows[i]].row;
+    feed->batch.rows[i] = feed->ids[feed->batch.places[i]];
   place_in_step(feed);
   return BRIM_OK;
 }
@@ -380,18 +382,14 @@ static int next_batch(brim_feed *feed, brim_error *err) {
 
 /* Parts of the present step that were handed out, 0 when all were. */
 static uint64_t parts_of_open_step(const brim_feed *feed) {
-  brim_planned part, behind;
   uint64_t done = 0;
   if (feed->left)
     return feed->left_part;
   if (!feed->window || feed->part == 0 || feed->part == parts_of(feed->window))
     return 0;
-  get_part(feed->window, 0, feed->part, &behind);
-  for (uint64_t i = feed->part; i-- > 0; done++) {
-    get_part(feed->window, 0, i, &part);
-    if (part.step != behind.step)
-      break;
-  }
+  const uint64_t behind = step_of(feed->window, feed->part);
+  while (done < feed->part && step_of(feed->window, feed->part - 1 - done) == behind)
+    done++;
   return done;
 }
 
@@ -427,9 +425,8 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
   /* The rest of the last step that is done, then the parts of the one that is not. */
   uint64_t parts = parts_of(feed->window);
   while (feed->part < parts) {
-    get_part(feed->window, 0, feed->part, &part);
-    uint64_t number = part.step - (feed->window->skipped < part.step);
-    if (part.step != feed->window->skipped && number >= place->step)
+    const uint64_t step = step_of(feed->window, feed->part), skipped = feed->window->skipped;
+    if (step != skipped && step - (skipped < step) >= place->step)
       break;
     feed->part++;
   }
@@ -487,18 +484,22 @@ static int refuse_broken(brim_error *err) {
   return brim_error_set(err, BRIM_E_USAGE, "the feed has failed: only brim_feed_close can follow");
 }
 
-int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
-  *batch = NULL;
+/* Goes back to where a cancelled feed stood, if it was, and on from there. */
+static int go_on(brim_feed *feed, int (*act)(brim_feed *feed, bool *over, brim_error *err), bool *over, brim_error *err) {
   if (feed->broken)
     return refuse_broken(err);
   int status;
   do {
     status = feed->left ? come_back(feed, err) : BRIM_OK;
     if (status == BRIM_OK)
-      status = next_batch(feed, err);
+      status = act(feed, over, err);
   } while (settle(feed, status));
-  if (status == BRIM_OK)
-    *batch = &feed->batch;
+  return status;
+}
+
+int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
+  int status = go_on(feed, next_batch, NULL, err);
+  *batch = status == BRIM_OK ? &feed->batch : NULL;
   return status;
 }
 
@@ -506,15 +507,10 @@ int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
 
 /* Parts of the window that are still to come, the step that waits passed over. */
 static bool has_parts(brim_feed *feed) {
-  brim_planned part;
-  if (!feed->window)
-    return false;
-  for (; feed->part < parts_of(feed->window); feed->part++) {
-    get_part(feed->window, 0, feed->part, &part);
-    if (part.step != feed->window->skipped)
-      return true;
-  }
-  return false;
+  const brim_window *w = feed->window;
+  while (w && feed->part < parts_of(w) && step_of(w, feed->part) == w->skipped)
+    feed->part++;
+  return w && feed->part < parts_of(w);
 }
 
 static int find_epoch_end(brim_feed *feed, bool *over, brim_error *err) {
@@ -529,15 +525,7 @@ static int find_epoch_end(brim_feed *feed, bool *over, brim_error *err) {
 
 int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {
   *over = false;
-  if (feed->broken)
-    return refuse_broken(err);
-  int status;
-  do {
-    status = feed->left ? come_back(feed, err) : BRIM_OK;
-    if (status == BRIM_OK)
-      status = find_epoch_end(feed, over, err);
-  } while (settle(feed, status));
-  return status;
+  return go_on(feed, find_epoch_end, over, err);
 }
 
 /* ---- save and restore ------------------------------------------------------------------------------------- */

@@ -15,10 +15,14 @@
 #define BRIM_FEED_SOURCES     64
 #define BRIM_FEED_DAMAGE      1000 /* rows that are listed */
 
+typedef struct brim_spot {
+  int64_t byte, line;
+} brim_spot;
+
 /* A row that is read but not yet planned, and where it is to be found again. */
 typedef struct brim_waiting {
   uint64_t row; /* file << 40 | number in the file */
-  int64_t byte, line;
+  brim_spot spot;
 } brim_waiting;
 
 /* Where a source stands. */
@@ -44,8 +48,9 @@ int brim_beginning_copy(brim_runtime *runtime, const brim_beginning *from, brim_
 typedef struct brim_window {
   brim_beginning beginning;
   brim_dataset *rows;
-  brim_waiting *places; /* [rows] */
-  size_t place_room;
+  uint64_t *names;      /* [rows] a brim_waiting each, its row apart: batches ask for that alone */
+  brim_spot *spots;     /* [rows] */
+  size_t name_room, spot_room;
   brim_plan *plan;
   uint64_t skipped;                         /* a step that waits for the next window; UINT64_MAX: none */
   bool last;                                /* of its epoch */
@@ -195,7 +200,8 @@ struct brim_feed {
   brim_beginning begun; /* where the feed stands when there is no window */
   brim_feed_ledger ledger, finished;
   bool has_finished, broken;
-  bool left; /* cancelled: the feed stands in the present window, or the one of `begun`, behind left_step steps and left_part parts */
+  /* Cancelled: the feed stands in the present window, or the one of `begun`, behind left_step steps and left_part parts. */
+  bool left;
   uint64_t left_step, left_part;
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids; /* of a step in order of place */

@@ -29,7 +29,7 @@ static int by_place(const void *a, const void *b) {
 
 static int not_there(const rereading *r, const brim_waiting *place, brim_error *err) {
   size_t file = (size_t)brim_feed_file(place->row);
-  return brim_error_at(err, BRIM_E_MISMATCH, r->producer->shards->paths[file], place->line, place->byte,
+  return brim_error_at(err, BRIM_E_MISMATCH, r->producer->shards->paths[file], place->spot.line, place->spot.byte,
                        "no row begins here, as the state says: the file is not the one that was read then");
 }
 
@@ -59,9 +59,9 @@ static int find_row(rereading *r, const brim_waiting *place, brim_record *record
     if (status == BRIM_END)
       return not_there(r, place, err);
     BRIM_TRY(status);
-  } while (record->file_number == brim_feed_file(place->row) && record->byte < place->byte);
+  } while (record->file_number == brim_feed_file(place->row) && record->byte < place->spot.byte);
   bool same = record->file_number == brim_feed_file(place->row) && record->file_row == brim_feed_record(place->row) &&
-              record->byte == place->byte && !record->damage;
+              record->byte == place->spot.byte && !record->damage;
   return same ? BRIM_OK : not_there(r, place, err);
 }
 
@@ -74,8 +74,8 @@ static int find_rows(rereading *r, size_t count, brim_error *err) {
     if (brim_feed_file(place->row) != file) {
       file = brim_feed_file(place->row);
       const brim_place from = {.file = file,
-                               .byte = place->byte,
-                               .line = place->line,
+                               .byte = place->spot.byte,
+                               .line = place->spot.line,
                                .file_row = brim_feed_record(place->row),
                                .row = brim_feed_record(place->row)};
       BRIM_TRY(brim_reader_seek(r->reader, &from, err));

@@ -91,8 +91,8 @@ int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_t
   brim_text_string(out, "],\"waiting\":[");
   for (size_t i = 0; i < b->waiting_count; i++)
     brim_text_printf(out, "%s[%lld,%llu,%lld,%lld]", i ? "," : "", (long long)brim_feed_file(b->waiting[i].row),
-                     (unsigned long long)brim_feed_record(b->waiting[i].row), (long long)b->waiting[i].byte,
-                     (long long)b->waiting[i].line);
+                     (unsigned long long)brim_feed_record(b->waiting[i].row), (long long)b->waiting[i].spot.byte,
+                     (long long)b->waiting[i].spot.line);
   brim_text_string(out, "],\"ledger\":[");
   list_counts(&ledger, counts);
   for (int i = 0; i < COUNTS; i++)
@@ -167,7 +167,7 @@ static int read_waiting(const brim_feed *feed, const brim_json_value *array, bri
     if (!read_numbers(v, numbers, 4) || (uint64_t)numbers[0] >= feed->shards.count || numbers[1] >> BRIM_FEED_RECORD_BITS)
       return malformed(err);
     b->waiting[b->waiting_count++] = (brim_waiting){
-        .row = (uint64_t)numbers[0] << BRIM_FEED_RECORD_BITS | (uint64_t)numbers[1], .byte = numbers[2], .line = numbers[3]};
+        .row = (uint64_t)numbers[0] << BRIM_FEED_RECORD_BITS | (uint64_t)numbers[1], .spot = {numbers[2], numbers[3]}};
   }
   return BRIM_OK;
 }

@@ -32,12 +32,14 @@ void brim_window_free(brim_runtime *runtime, brim_window *window) {
   brim_dataset_free(window->rows);
   brim_plan_free(window->plan);
   brim_exclusions_free(&window->damage);
-  brim_release(runtime, window->places);
+  brim_release(runtime, window->names);
+  brim_release(runtime, window->spots);
   brim_release(runtime, window);
 }
 
 void brim_window_clear(brim_runtime *runtime, brim_window *w) {
-  brim_window empty = {.rows = w->rows, .places = w->places, .place_room = w->place_room};
+  brim_window empty = {
+      .rows = w->rows, .names = w->names, .name_room = w->name_room, .spots = w->spots, .spot_room = w->spot_room};
   brim_beginning_free(runtime, &w->beginning);
   brim_plan_free(w->plan);
   brim_exclusions_free(&w->damage);
@@ -61,9 +63,17 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
   return BRIM_OK;
 }
 
+/* Room for `count` more rows. */
+static int make_room(brim_producer *p, brim_window *w, size_t count, brim_error *err) {
+  const size_t rows = w->rows->rows + count;
+  BRIM_TRY(brim_grow(p->runtime, (void **)&w->names, &w->name_room, rows, sizeof *w->names, err));
+  return brim_grow(p->runtime, (void **)&w->spots, &w->spot_room, rows, sizeof *w->spots, err);
+}
+
 static int add_place(brim_producer *p, brim_window *w, const brim_waiting *place, brim_error *err) {
-  BRIM_TRY(brim_grow(p->runtime, (void **)&w->places, &w->place_room, w->rows->rows + 1, sizeof *w->places, err));
-  w->places[w->rows->rows] = *place;
+  BRIM_TRY(make_room(p, w, 1, err));
+  w->names[w->rows->rows] = place->row;
+  w->spots[w->rows->rows] = place->spot;
   return BRIM_OK;
 }
 
@@ -122,7 +132,7 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
   brim_sample sample;
   if (row->file_row >> BRIM_FEED_RECORD_BITS)
     return brim_error_at(err, BRIM_E_UNSUPPORTED, row->file, row->line, row->byte, "a file has too many rows");
-  const brim_waiting place = {.row = row_name(p, tap, row->file_number, row->file_row), .byte = row->byte, .line = row->line};
+  const brim_waiting place = {.row = row_name(p, tap, row->file_number, row->file_row), .spot = {row->byte, row->line}};
   if (row->damage)
     return add_damaged(w, row, &place, err);
   if (p->slices->drop && brim_mix_rows(p) == p->slices->take) {
@@ -147,11 +157,11 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
     brim_encoder_run(tap->encoder, most, longest_row(p->plan), &run);
   if (run.count < 2 || run.rows[run.count - 1].file_row >> BRIM_FEED_RECORD_BITS)
     return BRIM_OK;
-  BRIM_TRY(brim_grow(p->runtime, (void **)&w->places, &w->place_room, w->rows->rows + run.count, sizeof *w->places, err));
-  brim_waiting *place = w->places + w->rows->rows;
-  for (size_t i = 0; i < run.count; i++, place++) {
+  BRIM_TRY(make_room(p, w, run.count, err));
+  for (size_t i = 0, at = w->rows->rows; i < run.count; i++, at++) {
     const brim_coded_row *row = &run.rows[i];
-    *place = (brim_waiting){.row = row_name(p, tap, row->file_number, row->file_row), .byte = row->byte, .line = row->line};
+    w->names[at] = row_name(p, tap, row->file_number, row->file_row);
+    w->spots[at] = (brim_spot){row->byte, row->line};
     truncated += row->lost > 0;
     lost += row->lost;
   }
@@ -255,7 +265,7 @@ static int hold_rows(brim_producer *p, const brim_window *w, const bool *waits, 
     sample.row = held->rows;
     BRIM_TRY(
         brim_grow(p->runtime, (void **)&next->waiting, &next->waiting_room, next->waiting_count + 1, sizeof *next->waiting, err));
-    next->waiting[next->waiting_count++] = w->places[row];
+    next->waiting[next->waiting_count++] = (brim_waiting){w->names[row], w->spots[row]};
     BRIM_TRY(brim_dataset_add(held, &sample, 0, p->options->source.need_label, err));
   }
   return BRIM_OK;
