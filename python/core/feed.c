@@ -108,6 +108,10 @@ static PyObject *next(PyObject *object, PyObject *nothing) {
   job j = {.feed = self->feed};
   int status = core_run(self->state, self->runtime, next_work, &j);
   PyObject *result = status == BRIM_OK ? core_batch_copy(self->state, self->module, self->runtime->runtime, j.batch) : NULL;
+  if (result && PyErr_CheckSignals() < 0) /* else the interpreter would throw a moment later, and the batch away */
+    Py_CLEAR(result);
+  if (j.batch && !result)
+    brim_feed_put_back(self->feed);
   core_leave(self);
   if (status == BRIM_END)
     Py_RETURN_NONE;

@@ -385,10 +385,10 @@ static uint64_t parts_of_open_step(const brim_feed *feed) {
   uint64_t done = 0;
   if (feed->left)
     return feed->left_part;
-  if (!feed->window || feed->part == 0 || feed->part == parts_of(feed->window))
+  if (!feed->window || feed->part == 0 || (feed->part == parts_of(feed->window) && !feed->again))
     return 0;
-  const uint64_t behind = step_of(feed->window, feed->part);
-  while (done < feed->part && step_of(feed->window, feed->part - 1 - done) == behind)
+  const uint64_t next = feed->part - feed->again, behind = step_of(feed->window, next);
+  while (done < next && step_of(feed->window, next - 1 - done) == behind)
     done++;
   return done;
 }
@@ -401,7 +401,7 @@ bool brim_feed_step_over(const brim_feed *feed) {
 static void find_place(const brim_feed *feed, brim_feed_place *place) {
   *place = (brim_feed_place){.beginning = feed->window ? feed->window->beginning : feed->begun, .world = world_of(feed)};
   place->part = parts_of_open_step(feed);
-  place->step = feed->left ? feed->left_step : feed->step - (place->part > 0);
+  place->step = feed->left ? feed->left_step : feed->step - (feed->again || place->part > 0);
 }
 
 /* The feed stands there, and has to go there before its next batch. */
@@ -444,6 +444,7 @@ static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
   stop(feed);
   feed->has_finished = false;
   leave(feed, place);
+  feed->again = false;
   BRIM_TRY(start(feed, tokenizer, &place->beginning, err));
   BRIM_TRY(pass_over(feed, place, err));
   feed->left = false;
@@ -498,9 +499,14 @@ static int go_on(brim_feed *feed, int (*act)(brim_feed *feed, bool *over, brim_e
 }
 
 int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
-  int status = go_on(feed, next_batch, NULL, err);
+  int status = feed->again ? BRIM_OK : go_on(feed, next_batch, NULL, err);
+  feed->again = false;
   *batch = status == BRIM_OK ? &feed->batch : NULL;
   return status;
+}
+
+void brim_feed_put_back(brim_feed *feed) {
+  feed->again = feed->window && feed->part > 0 && !feed->left && !feed->broken;
 }
 
 /* ---- for those who compute steps -------------------------------------------------------------------------- */
@@ -525,7 +531,7 @@ static int find_epoch_end(brim_feed *feed, bool *over, brim_error *err) {
 
 int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {
   *over = false;
-  return go_on(feed, find_epoch_end, over, err);
+  return feed->again ? BRIM_OK : go_on(feed, find_epoch_end, over, err);
 }
 
 /* ---- save and restore ------------------------------------------------------------------------------------- */

@@ -203,6 +203,7 @@ struct brim_feed {
   /* Cancelled: the feed stands in the present window, or the one of `begun`, behind left_step steps and left_part parts. */
   bool left;
   uint64_t left_step, left_part;
+  bool again; /* put back: `batch` comes again, and the feed stands before it */
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids; /* of a step in order of place */
   size_t id_room;

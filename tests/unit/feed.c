@@ -239,6 +239,50 @@ static void cancelled(void) {
   ok(refused > 100, "and it was stopped in between");
 }
 
+static uint64_t fold_batch(const brim_batch *batch) {
+  uint64_t fold = batch->step;
+  for (int i = 0; i < batch->count; i++)
+    fold = fold * 31 + batch->rows[i];
+  return fold;
+}
+
+/* Each batch of three epochs is put back: it comes again, and a feed that goes to the place saved meanwhile gives it too. */
+static void put_back(void) {
+  brim_feed_options o = plain;
+  brim_feed *feed, *other;
+  const brim_batch *batch;
+  brim_error err = {0};
+  const char *path = scratch_file("calm.txt.gz");
+  bool again = true, restored = true, open = true;
+  int batches = 0, inside = 0;
+  o.epochs = 3, o.plan.max_tokens = 40;
+  int status = brim_feed_open(data_runtime, &path, 1, tokenizer, &o, &feed, &err);
+  o.prefetch = 1;
+  status = status ? status : brim_feed_open(data_runtime, &path, 1, tokenizer, &o, &other, &err);
+  while (status == BRIM_OK && (status = brim_feed_next(feed, &batch, &err)) == BRIM_OK) {
+    const uint64_t fold = fold_batch(batch);
+    bool over = true, step_over = brim_feed_step_over(feed);
+    brim_text place;
+    brim_text_init(&place, data_runtime);
+    brim_feed_put_back(feed);
+    status = brim_feed_save(feed, &place, &err);
+    open &= brim_feed_epoch_over(feed, &over, &err) == BRIM_OK && !over;
+    inside += !brim_feed_step_over(feed);
+    if (status == BRIM_OK)
+      status = brim_feed_restore(other, place.data, place.length, &err);
+    restored &= status == BRIM_OK && brim_feed_next(other, &batch, &err) == BRIM_OK && fold_batch(batch) == fold;
+    again &= brim_feed_next(feed, &batch, &err) == BRIM_OK && fold_batch(batch) == fold && brim_feed_step_over(feed) == step_over;
+    batches++;
+    brim_text_free(&place);
+  }
+  brim_feed_ledger ledger;
+  ok(status == BRIM_END && batches > 60 && inside > 10 && again, "%d batches come again, %d within a step %s", batches, inside, err.message);
+  ok(restored && open, "and the place is the one before");
+  ok(brim_feed_finished(feed, &ledger) && ledger.rows_yielded == 57 && ledger.epoch == 2, "each is counted once");
+  brim_feed_close(feed);
+  brim_feed_close(other);
+}
+
 /* ---- memory ----------------------------------------------------------------------------------------------- */
 
 /* The ledger of each of two epochs over path, and the rows with more than `limit` tokens in all batches. */
@@ -399,6 +443,7 @@ int main(void) {
   mismatches();
   damaged_states();
   cancelled();
+  put_back();
   cut_rows();
   memory();
   memory_is_flat();
