@@ -30,7 +30,7 @@ void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
                           real *db);
 void CPU(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
                               brim_activation act, real *pre, real *dpre);
-size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits);
+size_t CPU(linear_backward_workspace)(int threads, const brim_ops_limits *limits);
 
 /* ---- activation.c: n values of one activation */
 void CPU(activate)(brim_activation act, int64_t n, const real *x, real *y);

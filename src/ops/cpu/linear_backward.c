@@ -1,28 +1,32 @@
 /* linear_backward.c: dx = dy w, dw += dy^T x, db += column sums of dy.
  *
- * For dw the rows are walked in stretches of DEPTH. Of each the columns of dy are packed as left sides of tiles (and summed for
- * db) and x into panels, once and by all threads; then tasks of some tiles by some panels add the product. */
+ * For dw the rows are walked in stretches of DEPTH. Columns of dy are packed as left sides of tiles (and summed for db), columns
+ * of x into panels. The narrower of the two is packed by all threads, for all; then each task packs some of the other for itself
+ * and adds their products with all of the first. What a task packs stays in the caches of its core. */
 #include "ops/cpu/product.h"
 
 enum {
-  TILES_PER_TASK = 7,
-  MOST_PANELS = 12, /* of a task */
-  LEAST_TASKS = 24, /* cut this fine at least, if the shape allows */
+  MOST_TILES = 7,   /* of a task */
+  MOST_PANELS = 4,  /* of a task */
+  LEAST_TASKS = 16, /* cut this fine at least, if the shape allows */
   DEPTH = 512,
   PARTS = (TILE_ROWS + VEC - 1) / VEC,
   LEFT_STEP = PARTS * VEC, /* row of a packed tile of dy^T */
+  TILE_SIZE = DEPTH * LEFT_STEP,
+  PANEL_SIZE = DEPTH * TILE_COLUMNS
 };
+enum { MOST_OWN = MOST_TILES * TILE_SIZE > MOST_PANELS *PANEL_SIZE ? MOST_TILES *TILE_SIZE : MOST_PANELS *PANEL_SIZE };
 
 typedef struct gradient {
   int64_t rows, in, out;
   const float *x, *dy;
   int64_t x_stride, dy_stride;
   float *dw, *db;
-  int64_t panels, tiles;  /* panels of inputs; tiles of outputs */
-  int64_t blocks, groups; /* tasks: blocks of tiles by groups of panels */
-  int64_t row, depth;     /* the packed stretch */
-  int64_t first, count;   /* the packed tiles */
-  float *left, *right;    /* [count][DEPTH, LEFT_STEP], [panels][DEPTH, TILE_COLUMNS] */
+  int64_t panels, tiles; /* panels of inputs; tiles of outputs */
+  bool share_panels;     /* tasks own tiles; or the other way round */
+  int64_t tasks;
+  int64_t row, depth;  /* the stretch */
+  float *shared, *own; /* all of one side; MOST_OWN values a worker */
 } gradient;
 
 static int64_t least(int64_t a, int64_t b) {
@@ -40,18 +44,12 @@ static int64_t tile_start(const gradient *g, int64_t i, int64_t *height) {
   return o;
 }
 
-/* ---- packing */
-
 /* Columns of dy for some tiles, row by row as they lie in memory; their sums are added to db. */
-static void pack_left_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const gradient *g = context;
-  const int64_t from = task * TILES_PER_TASK, tiles = least(TILES_PER_TASK, g->count - from);
-  vec sum[TILES_PER_TASK * PARTS];
-  int64_t start[TILES_PER_TASK], height[TILES_PER_TASK];
-  float *left = g->left + from * DEPTH * LEFT_STEP;
+static void pack_tiles(const gradient *g, int64_t from, int64_t tiles, float *to) {
+  vec sum[MOST_TILES * PARTS];
+  int64_t start[MOST_TILES], height[MOST_TILES];
   for (int64_t i = 0; i < tiles; i++)
-    start[i] = tile_start(g, g->first + from + i, &height[i]);
+    start[i] = tile_start(g, from + i, &height[i]);
   for (int64_t i = 0; i < tiles * PARTS; i++)
     sum[i] = vzero();
   for (int64_t k = 0; k < g->depth; k++) {
@@ -59,7 +57,7 @@ static void pack_left_task(void *context, int64_t task, int worker) {
     for (int64_t i = 0; i < tiles; i++) {
       for (int64_t j = 0; j < PARTS && j * VEC < height[i]; j++) {
         const vec x = vload_n(dy + start[i] + j * VEC, height[i] - j * VEC);
-        vstore(left + (i * DEPTH + k) * LEFT_STEP + j * VEC, x);
+        vstore(to + i * TILE_SIZE + k * LEFT_STEP + j * VEC, x);
         sum[i * PARTS + j] += x;
       }
     }
@@ -72,72 +70,72 @@ static void pack_left_task(void *context, int64_t task, int worker) {
   }
 }
 
-static void pack_right_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const gradient *g = context;
-  const int64_t column = task * TILE_COLUMNS;
-  CPU(pack_rows)
-  (g->depth, least(TILE_COLUMNS, g->in - column), g->x + g->row * g->x_stride + column, g->x_stride, g->right + column * DEPTH);
+static void pack_panel(const gradient *g, int64_t panel, float *to) {
+  const int64_t column = panel * TILE_COLUMNS;
+  CPU(pack_rows)(g->depth, least(TILE_COLUMNS, g->in - column), g->x + g->row * g->x_stride + column, g->x_stride, to);
 }
 
-/* Left sides first: they take longer. */
-static void pack_task(void *context, int64_t task, int worker) {
+static void shared_task(void *context, int64_t task, int worker) {
+  (void)worker;
   const gradient *g = context;
-  const int64_t left = divided(g->count, TILES_PER_TASK);
-  if (task < left)
-    pack_left_task(context, task, worker);
+  const int64_t from = task * MOST_TILES;
+  if (g->share_panels)
+    pack_panel(g, task, g->shared + task * PANEL_SIZE);
   else
-    pack_right_task(context, task - left, worker);
+    pack_tiles(g, from, least(MOST_TILES, g->tiles - from), g->shared + from * TILE_SIZE);
 }
 
-/* ---- product */
-
-static void product_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const gradient *g = context;
-  const int64_t block = task / g->groups, group = task % g->groups;
-  for (int64_t panel = g->panels * group / g->groups; panel < g->panels * (group + 1) / g->groups; panel++) {
-    const int64_t at = panel * TILE_COLUMNS;
-    for (int64_t i = g->count * block / g->blocks; i < g->count * (block + 1) / g->blocks; i++) {
-      int64_t height;
-      const int64_t o = tile_start(g, g->first + i, &height);
-      const tile t = {.depth = g->depth,
-                      .a = g->left + i * DEPTH * LEFT_STEP,
-                      .a_row = 1,
-                      .a_step = LEFT_STEP,
-                      .b = g->right + at * DEPTH,
-                      .b_step = TILE_COLUMNS,
-                      .c = g->dw + o * g->in + at,
-                      .c_row = g->in,
-                      .add = true};
-      CPU(tile_run_part)(height, least(TILE_COLUMNS, g->in - at), &t);
-    }
+/* Some tiles by one panel. */
+static void multiply(const gradient *g, int64_t first, int64_t tiles, const float *left, int64_t panel, const float *right) {
+  const int64_t at = panel * TILE_COLUMNS;
+  for (int64_t i = 0; i < tiles; i++) {
+    int64_t height;
+    const int64_t o = tile_start(g, first + i, &height);
+    const tile t = {.depth = g->depth,
+                    .a = left + i * TILE_SIZE,
+                    .a_row = 1,
+                    .a_step = LEFT_STEP,
+                    .b = right,
+                    .b_step = TILE_COLUMNS,
+                    .c = g->dw + o * g->in + at,
+                    .c_row = g->in,
+                    .add = true};
+    CPU(tile_run_part)(height, least(TILE_COLUMNS, g->in - at), &t);
   }
 }
 
-/* One stretch of rows; in several goes when the packed sides are larger than the working memory: a huge classifier. */
-static void run_stretch(brim_ops_context *c, gradient *g, int64_t most_tiles) {
-  for (g->first = 0; g->first < g->tiles; g->first += g->count) {
-    g->count = least(most_tiles, g->tiles - g->first);
-    g->blocks = divided(g->count, TILES_PER_TASK);
-    const int64_t finer = divided(LEAST_TASKS, g->blocks), coarser = divided(g->panels, MOST_PANELS);
-    g->groups = least(g->panels, finer > coarser ? finer : coarser);
-    CPU(run)(c, divided(g->count, TILES_PER_TASK) + (g->dw ? g->panels : 0), pack_task, g);
-    if (g->dw)
-      CPU(run)(c, g->blocks * g->groups, product_task, g);
+static void tiles_task(void *context, int64_t task, int worker) {
+  const gradient *g = context;
+  float *own = g->own + (int64_t)worker * MOST_OWN;
+  const int64_t first = g->tiles * task / g->tasks, tiles = g->tiles * (task + 1) / g->tasks - first;
+  pack_tiles(g, first, tiles, own);
+  for (int64_t panel = 0; g->dw && panel < g->panels; panel++)
+    multiply(g, first, tiles, own, panel, g->shared + panel * PANEL_SIZE);
+}
+
+static void panels_task(void *context, int64_t task, int worker) {
+  const gradient *g = context;
+  float *own = g->own + (int64_t)worker * MOST_OWN;
+  for (int64_t panel = g->panels * task / g->tasks; panel < g->panels * (task + 1) / g->tasks; panel++) {
+    pack_panel(g, panel, own);
+    multiply(g, 0, g->tiles, g->shared, panel, own);
   }
 }
 
 static void weight_gradient(brim_ops_context *c, gradient *g) {
-  const int64_t room = (int64_t)(c->workspace_size / sizeof(float)), tile_size = DEPTH * LEFT_STEP;
-  const int64_t panels_size = g->dw ? g->panels * DEPTH * TILE_COLUMNS : 0;
-  g->right = c->workspace;
-  g->left = g->right + panels_size;
+  g->share_panels = !g->dw || g->panels * TILE_COLUMNS <= g->tiles * LEFT_STEP;
+  const int64_t units = g->share_panels ? g->tiles : g->panels, most = g->share_panels ? MOST_TILES : MOST_PANELS;
+  const int64_t share = units / LEAST_TASKS;
+  g->tasks = divided(units, share < 1 ? 1 : least(share, most));
+  g->own = c->workspace;
+  g->shared = g->own + (int64_t)brim_runtime_threads(c->runtime) * MOST_OWN;
   const int64_t stretches = divided(g->rows, DEPTH);
   for (int64_t i = 0; i < stretches; i++) {
     g->row = g->rows * i / stretches;
     g->depth = g->rows * (i + 1) / stretches - g->row;
-    run_stretch(c, g, (room - panels_size) / tile_size);
+    if (g->dw)
+      CPU(run)(c, g->share_panels ? g->panels : divided(g->tiles, MOST_TILES), shared_task, g);
+    CPU(run)(c, g->tasks, g->share_panels ? tiles_task : panels_task, g);
   }
 }
 
@@ -207,10 +205,9 @@ void CPU(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int
   CPU(run)(c, divided(t.count, TURN_CHUNK), turn_task, &t);
 }
 
-/* The weights of a layer are [3 H, H], [H, H], [F, H] and [H, F]; a tile more, so that any number of outputs gets on. */
-size_t CPU(linear_backward_workspace)(const brim_ops_limits *limits) {
-  const int64_t h = limits->hidden, f = limits->intermediate, wide = 3 * h > f ? 3 * h : f;
-  const int64_t across = round_up(h, TILE_COLUMNS) + divided(wide, TILE_ROWS) * LEFT_STEP;
-  const int64_t down = round_up(wide, TILE_COLUMNS) + divided(h, TILE_ROWS) * LEFT_STEP;
-  return (size_t)((across > down ? across : down) + TILES_PER_TASK * LEFT_STEP) * DEPTH * sizeof(float);
+/* One side of any weight has at most H values, but for layers that narrow the feed-forward. */
+size_t CPU(linear_backward_workspace)(int threads, const brim_ops_limits *limits) {
+  const int64_t side = limits->hidden, panels = divided(side, TILE_COLUMNS) * PANEL_SIZE;
+  const int64_t tiles = divided(side, TILE_ROWS) * TILE_SIZE;
+  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)threads * MOST_OWN) * sizeof(float);
 }

@@ -4,8 +4,8 @@
 
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const int threads = brim_runtime_threads(c->runtime);
-  const size_t needs[] = {CPU(product_workspace)(threads), CPU(linear_backward_workspace)(limits), CPU(norm_workspace)(limits),
-                          CPU(attention_workspace)(threads, limits), CPU(update_workspace)()};
+  const size_t needs[] = {CPU(product_workspace)(threads), CPU(linear_backward_workspace)(threads, limits),
+                          CPU(norm_workspace)(limits), CPU(attention_workspace)(threads, limits), CPU(update_workspace)()};
   size_t most = 0;
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     most = needs[i] > most ? needs[i] : most;
