@@ -191,6 +191,7 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
   int status = log ? BRIM_OK : BRIM_NOMEM(err);
   if (!status && !overwrite)
     status = folder_refuse_strangers(runtime, output, err);
+  out->made = !brim_path_exists(output);
   if (!status)
     status = brim_make_folder(runtime, output, err);
   if (!status)
@@ -203,9 +204,18 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
   return status;
 }
 
+/* What is not empty stays. */
+static void folder_unmake(const brim_run_folder *folder) {
+  unlink(folder->log.path);
+  rmdir(folder->checkpoints);
+  rmdir(folder->output);
+}
+
 void brim_run_folder_close(brim_run_folder *folder) {
   if (!folder->runtime)
     return;
+  if (folder->made && folder->log.path && folder->log.bytes == 0)
+    folder_unmake(folder);
   brim_log_close(&folder->log);
   brim_release(folder->runtime, folder->output);
   brim_release(folder->runtime, folder->checkpoints);

@@ -9,6 +9,7 @@ typedef struct brim_run_folder {
   char *output;      /* NULL: nothing is written */
   char *checkpoints; /* output/checkpoints */
   brim_log_file log;
+  bool made;         /* there was none before */
 } brim_run_folder;
 
 /* Makes the folder, takes its lock, and judges what lies there: a run is gone on with (`resume`) or replaced (`overwrite`), anything
@@ -21,6 +22,7 @@ int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_fo
 int brim_run_folder_set_aside(const brim_run_folder *folder, const char *name, brim_error *err) BRIM_CHECK;
 /* The run has a checkpoint or its end: what it replaced (in replaced-run) is removed. */
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
+/* A run that never began, whose log is empty, leaves no folder where there was none. */
 void brim_run_folder_close(brim_run_folder *folder);
 
 /* Steps of the complete checkpoints in `checkpoints`, rising. Freed with brim_release. A missing folder has none. */

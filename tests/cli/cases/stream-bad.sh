@@ -29,4 +29,5 @@ $BRIM plan many.txt $options --jsonl | head -n 1 | cut -c 1-30
 options="--train shards --output run --shuffle-window 20 --batch-size 8 --save-every 5"
 $train $options >/dev/null; rm run/model.safetensors shards/shard-000003.csv.gz
 $train $options --resume; echo "exit $?"
-find none begun/model.safetensors run/checkpoints -mindepth 1 -maxdepth 1 2>/dev/null | cat
+ls -d none begun other 2>/dev/null
+find run/checkpoints -mindepth 1 -maxdepth 1 2>/dev/null | cat
