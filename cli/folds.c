@@ -322,7 +322,7 @@ static int train(cli_call *cli, cli_job *job, const brim_folds *folds, fold_sets
   if (status == BRIM_E_CANCELLED)
     brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
   cli_views_close(cli, !status || status == BRIM_E_CANCELLED);
-  if (status == BRIM_E_CANCELLED)
+  if (status == BRIM_E_CANCELLED || status == BRIM_E_IO)
     snprintf(cli->hint, sizeof cli->hint, "; %d of %d folds are done, and --resume goes on behind them", (int)result.done,
              (int)folds->count);
   if (!status)

@@ -98,6 +98,9 @@ static int run_command(cli_call *cli) {
     cli_release_signals();
     if (status == BRIM_E_CANCELLED)
       brim_error_set(&cli->error, status, "interrupted%s", cli->hint);
+    if (status == BRIM_E_IO)
+      snprintf(cli->error.message + strlen(cli->error.message), sizeof cli->error.message - strlen(cli->error.message), "%s",
+               cli->hint);
     brim_progress_clear(cli->progress);
   }
   brim_progress_free(cli->progress);

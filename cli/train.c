@@ -1,7 +1,9 @@
 /* brim train: fine-tune. */
+#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "commands.h"
 #include "folds.h"
@@ -193,6 +195,27 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
   brim_text_string(out, "}\n");
 }
 
+/* Behind a failure to write: where to go on from. */
+static void say_what_is_kept(cli_call *cli) {
+  char path[4200];
+  const char *run = cli->values->output;
+  long long newest = -1, step;
+  snprintf(path, sizeof path, "%s/checkpoints", run);
+  DIR *folder = opendir(path);
+  for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+    int used = 0;
+    if (sscanf(entry->d_name, "step-%lld%n", &step, &used) == 1 && !entry->d_name[used] && step > newest)
+      newest = step;
+  }
+  if (folder)
+    closedir(folder);
+  snprintf(path, sizeof path, "%s/replaced-run", run);
+  if (newest >= 0)
+    snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %lld is kept, and --resume goes on from it", newest);
+  else if (access(path, F_OK) == 0)
+    snprintf(cli->hint, sizeof cli->hint, "; the run that was there is in %.200s", path);
+}
+
 static int train(cli_call *cli, cli_job *job) {
   brim_train_result result = {0};
   int status = cli_views_open(cli, cli->values->output);
@@ -209,6 +232,8 @@ static int train(cli_call *cli, cli_job *job) {
     cli_note_damage(cli, job->feed);
   if (status == BRIM_E_CANCELLED && result.interrupted)
     snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", cli->values->output);
+  if (status == BRIM_E_IO)
+    say_what_is_kept(cli);
   if (status)
     return status;
   brim_text out;

@@ -10,3 +10,10 @@ echo "exit $?"
 cat predictions.jsonl
 $BRIM predict --model run long.txt --quiet >/dev/full
 echo "exit $?"
+# What is kept is said.
+train="$BRIM train --model $MODEL --train $DATA/train.csv --max-steps 2 --save-every 1 --keep-checkpoints 2 --quiet --output kept"
+$train >/dev/null
+rm -r kept/checkpoints/step-2
+(trap '' XFSZ; ulimit -f 40; $train --resume)
+(trap '' XFSZ; ulimit -f 40; $train --overwrite)
+ls -d kept/replaced-run/checkpoints/step-1
