@@ -322,6 +322,13 @@ def bare_tokenizer(layout, cores, passes):
     return layout.megabytes / min(float(line.split()[0]) for line in done.stdout.splitlines()[1:])
 
 
+def inflating(layout, cores, passes):
+    """MB/s of decompression of the same shards alone, on one core."""
+    done = subprocess.run([str(PROGRAMS / "bench_inflate"), str(passes), *map(str, layout.shards)], capture_output=True, text=True, check=True,
+                          preexec_fn=lambda: os.sched_setaffinity(0, cores[:1]))
+    return layout.megabytes / float(done.stdout)
+
+
 def peer_speed(args, layout, cores):
     """Tokens/s of infinibatch's pipeline on some of the shards."""
     settings = {"shards": layout.shards[: args.peer_shards], "tokenizer": str(layout.tokenizer / "tokenizer.json"),
@@ -362,11 +369,16 @@ def measure_speed(args, figures, layout):
         ratio = median(mine / theirs for mine, theirs in pairs)
         rate, peer = tokens * megabytes / layout.megabytes, peer_speed(args, layout, cores)
         rates[len(cores)] = rate
+        if len(cores) == 1:
+            unpacked = median(inflating(layout, cores, args.passes) for _ in range(args.rounds))
         name = "1 core" if len(cores) == 1 else f"{len(cores)} cores"
         figures.add(f"gz text to ragged batches, {name}: tokens/s", ">= 30 x infinibatch",
                     f"{rate / 1e6:.2f} M ({rate / peer:.0f} x)", rate >= 30 * peer, f"{peer / 1e6:.3f} M")
         figures.add(f"the same, {name}: MB/s of text beside the bare tokenizer's", ">= 0.7 x",
                     f"{megabytes:.1f} of {bare:.1f} ({ratio:.2f} x)", ratio >= 0.7)
+        if len(cores) == 1:
+            figures.add("decompressing alone: MB/s of text; with the bare tokenizer behind it, beside the bare tokenizer's", "beside",
+                        f"{unpacked:.1f} ({unpacked / (unpacked + bare):.2f} x)", None)
     if 2 in rates:
         figures.add("two cores over one", "beside", f"{rates[2] / rates[1]:.2f} x", None)
 
