@@ -3,8 +3,8 @@
 
 Both start from the same weights, the new head included, and train on the same rows in the same batches in the same order with the same
 hyper-parameters (AdamW, no decay, clipping at 1, a line to 0); dropout is each one's own. PyTorch pads each batch to its longest row.
-A mean over several seeds that is a point or more below PyTorch's, and more than twice the standard error of the difference, fails
-the run.
+A mean over several seeds that is a point or more below PyTorch's, and more than chance explains (Student's t of the seeds' differences,
+5 % on both sides), fails the run.
 
 Every cell (task, engine, seed) is kept in build/results/cells under a hash of all that decides it, the program included: an interrupted
 table goes on where it stopped. --quick takes a third of the training rows and two thirds of the test rows. Data come from ../shared/data and the quick start."""
@@ -67,6 +67,7 @@ def arguments():
     parser.add_argument("--seconds", action="store_true", help="also print the seconds of training (on a quiet machine)")
     parser.add_argument("--ratio", action="store_true", help="also measure fixed against ragged on MNLI, in processor time")
     parser.add_argument("--curves", action="store_true", help="only compare the losses of all steps without dropout: one seed, no table")
+    parser.add_argument("--dropout", action="store_true", help="only compare what dropout does to a model's loss: no table")
     parser.add_argument("--cached", action="store_true", help="print what there is, compute nothing")
     parser.add_argument("--markdown", type=Path, help="write the table there too")
     return parser.parse_args()
@@ -182,13 +183,17 @@ def spread(values):
     return statistics.stdev(values) if len(values) > 1 else 0.0
 
 
+# What the mean of so many differences, by its standard error, exceeds by chance once in twenty (Student's t, both sides).
+CHANCE = {2: 12.706, 3: 4.303, 4: 3.182, 5: 2.776, 6: 2.571, 7: 2.447, 8: 2.365, 9: 2.306, 10: 2.262}
+
+
 def judge(metric, brim, peer):
     """Mean difference (better is positive) of the same seeds, and whether brim fails: a point or more below, in several seeds, and more
     than noise explains."""
     sign = -1 if metric == "rmse" else 1
     differences = [sign * (ours - theirs) for ours, theirs in zip(brim, peer)]
     difference, error = statistics.mean(differences), spread(differences) / math.sqrt(len(differences))
-    return difference, len(differences) > 1 and difference <= -0.01 and difference < -2 * error
+    return difference, len(differences) > 1 and difference <= -0.01 and difference < -CHANCE.get(len(differences), 2.2) * error
 
 
 def shown(values):
@@ -255,6 +260,31 @@ def curves(name, task, seed, model, paths):
 
 
 CURVE_TITLES = ["task", "steps", "first loss", "apart: 1 step", "10", "50", "100", "all", "brim, last 20", "PyTorch", "metric", "brim", "PyTorch"]
+
+
+# ---- what dropout does ---------------------------------------------------------------------------------------------------
+
+
+DROPOUT_TITLES = ["task", "loss without", "passes", "brim: loss with", "deviation", "PyTorch: loss with", "deviation"]
+
+
+def dropout_losses(name, task, seed, model, paths, passes=200, count=64):
+    """The loss of the same trained model on the same rows, without dropout and in many passes with it: mean ± its standard error, and
+    the deviation of a pass. Masks that were too many, too few or not independent of one another would change them."""
+    with tempfile.TemporaryDirectory(prefix="brim-results-") as folder:
+        scratch = Path(folder)
+        start = start_weights(model, paths[0], task, seed, scratch / "start")
+        brim_json("train", model=start, train=paths[0], output=scratch / "run", **{**train_options(task, seed), "epochs": 1})
+        with open(paths[0], encoding="utf-8", newline="") as file:
+            rows = data.write_rows(scratch / "rows.csv", list(csv.DictReader(file))[:count])
+        brim_json("train", model=scratch / "run", train=rows, output=scratch / "still",
+                  **{**train_options(task, seed), "epochs": passes, "batch_size": count, "lr": 0})
+        ours, peer = logged_losses(scratch / "still"), Peer(scratch / "run", task["max_length"])
+        theirs, without = peer.losses_with_dropout(peer.rows(rows), passes, seed)
+    line = [name, f"{without:.4f}", passes]
+    for losses in (ours, theirs):
+        line += [f"{statistics.mean(losses):.4f} ± {spread(losses) / math.sqrt(len(losses)):.4f}", f"{spread(losses):.4f}"]
+    return line
 
 
 # ---- MNLI in the manner of the first document ---------------------------------------------------------------------------
@@ -332,6 +362,9 @@ def main():
         task = dict(TASKS[name])
         paths = data.prepare(name, task["data"], *scaled(task["rows"], share), shared)
         tasks[name] = (task, model_folder(task["model"], minilm, shared), paths)
+    if options.dropout:
+        print_table(DROPOUT_TITLES, [dropout_losses(name, task, seeds[0], model, paths) for name, (task, model, paths) in tasks.items()])
+        return
     if options.curves:
         rows = [curves(name, task, seeds[0], model, paths) for name, (task, model, paths) in tasks.items()]
         print_table(CURVE_TITLES, rows)

@@ -88,6 +88,20 @@ class Peer:
         batch["input_ids"][batch["attention_mask"] == 0] = self.pad
         return batch, labels
 
+    def loss(self, logits, labels):
+        functional = self.torch.nn.functional
+        return functional.mse_loss(logits[:, 0], labels) if self.regression else functional.cross_entropy(logits, labels)
+
+    def losses_with_dropout(self, rows, passes, seed):
+        """The loss of all rows in many passes with dropout, and without."""
+        torch = self.torch
+        torch.manual_seed(seed)
+        batch, labels = self.batch(rows, range(len(rows.labels)))
+        with torch.no_grad():
+            without = self.loss(self.model.eval()(**batch).logits, labels).item()
+            self.model.train()
+            return [self.loss(self.model(**batch).logits, labels).item() for _ in range(passes)], without
+
     def train(self, rows, batches, learning_rate, seed):
         """One optimizer step a batch: AdamW without decay, clipping at 1, a line from the learning rate to 0. Returns the losses."""
         torch = self.torch
@@ -100,7 +114,7 @@ class Peer:
                 group["lr"] = learning_rate * (1 - step / len(batches))
             batch, labels = self.batch(rows, indices)
             logits = self.model(**batch).logits
-            loss = torch.nn.functional.mse_loss(logits[:, 0], labels) if self.regression else torch.nn.functional.cross_entropy(logits, labels)
+            loss = self.loss(logits, labels)
             loss.backward()
             torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
             optimizer.step()

@@ -40,6 +40,8 @@ def judgement():
     point(judge("accuracy", [0.80, 0.80], [0.82, 0.82])[1] is True, "two points below fail")
     point(judge("accuracy", [0.815, 0.815], [0.82, 0.82])[1] is False, "half a point below does not")
     point(judge("accuracy", [0.70, 0.90], [0.80, 0.84])[1] is False, "nor two points that noise explains")
+    point(judge("accuracy", [0.733, 0.764, 0.737], [0.778, 0.772, 0.795])[1] is False, "nor three seeds' 2.5 standard errors")
+    point(judge("accuracy", [0.75, 0.76, 0.75], [0.78, 0.78, 0.79])[1] is True, "but 5.2 of them")
     point(judge("rmse", [0.70, 0.70], [0.65, 0.65])[1] is True and judge("rmse", [0.65, 0.65], [0.70, 0.70])[0] > 0, "a larger rmse is worse")
 
 
