@@ -90,8 +90,8 @@ typedef struct brim_encodings {
 } brim_encodings;
 BRIM_API void brim_encodings_free(brim_encodings *encodings);
 
-/* Encodes arrays of texts on the runtime's threads. It keeps a scratch for each of them, so later arrays are faster than the
- * first. One thread at a time may use it; the tokenizer must outlive it. */
+/* Encodes arrays of texts on the runtime's threads. It keeps a scratch for each of them and up to 64 MiB for tokens, so later
+ * arrays are faster than the first. One thread at a time may use it; the tokenizer must outlive it. */
 typedef struct brim_batch_encoder brim_batch_encoder;
 BRIM_API int brim_batch_encoder_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_batch_encoder **out,
                                     brim_error *err) BRIM_CHECK;

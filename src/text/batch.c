@@ -9,20 +9,27 @@
 #include <string.h>
 
 enum { BLOCK_BYTES = 128 << 10, BLOCK_TEXTS = 1024 }; /* of text; a longer one has a block for itself */
+enum { KEPT_BYTES = 64 << 20 };                       /* what blocks keep from one array to the next, in all */
 
 /* Texts [first, last). */
 typedef struct block {
   size_t first, last;
   brim_encoding encoding;
-  int status;
-  brim_error error;
 } block;
+
+/* The first block that a worker could not encode. */
+typedef struct failure {
+  int64_t block;
+  int status; /* BRIM_OK: none */
+  brim_error error;
+} failure;
 
 struct brim_batch_encoder {
   brim_runtime *runtime;
   const brim_tokenizer *tokenizer;
   brim_scratch **scratches; /* [threads]; NULL until a worker needs it */
-  block *blocks;            /* [block_capacity]; those beyond block_count keep their memory for later */
+  failure *failures;        /* [threads] */
+  block *blocks;            /* [block_capacity]; they keep memory for later arrays, KEPT_BYTES of it */
   size_t block_count, block_capacity;
 };
 
@@ -42,7 +49,8 @@ int brim_batch_encoder_new(brim_runtime *runtime, const brim_tokenizer *tokenize
     return BRIM_NOMEM(err);
   *encoder = (brim_batch_encoder){.runtime = runtime, .tokenizer = tokenizer};
   encoder->scratches = brim_alloc_array_zero(runtime, (size_t)brim_runtime_threads(runtime), sizeof *encoder->scratches);
-  if (!encoder->scratches) {
+  encoder->failures = brim_alloc_array_zero(runtime, (size_t)brim_runtime_threads(runtime), sizeof *encoder->failures);
+  if (!encoder->scratches || !encoder->failures) {
     brim_batch_encoder_free(encoder);
     return BRIM_NOMEM(err);
   }
@@ -58,6 +66,7 @@ void brim_batch_encoder_free(brim_batch_encoder *encoder) {
   for (size_t i = 0; i < encoder->block_capacity; i++)
     brim_encoding_free(&encoder->blocks[i].encoding);
   brim_release(encoder->runtime, encoder->scratches);
+  brim_release(encoder->runtime, encoder->failures);
   brim_release(encoder->runtime, encoder->blocks);
   brim_release(encoder->runtime, encoder);
 }
@@ -106,20 +115,20 @@ static int cut(const job *j, brim_error *err) {
 
 /* ---- encoding --------------------------------------------------------------------------------------------- */
 
-static int encode_block(const job *j, block *b, brim_scratch **scratch) {
+static int encode_block(const job *j, block *b, brim_scratch **scratch, brim_error *err) {
   static const brim_string none = {0};
   brim_batch_encoder *encoder = j->encoder;
   if (!*scratch)
-    BRIM_TRY(brim_scratch_new(encoder->runtime, encoder->tokenizer, scratch, &b->error));
+    BRIM_TRY(brim_scratch_new(encoder->runtime, encoder->tokenizer, scratch, err));
   b->encoding.runtime = encoder->runtime;
   b->encoding.length = 0;
   for (size_t i = b->first; i < b->last; i++) {
-    BRIM_TRY(brim_check_cancel(encoder->runtime, &b->error));
-    brim_error failure = {0};
+    BRIM_TRY(brim_check_cancel(encoder->runtime, err));
+    brim_error reason = {0};
     int status = brim_encode_append(encoder->tokenizer, *scratch, j->texts[i], j->pairs ? j->pairs[i] : none, j->options,
-                                    &b->encoding, &failure);
+                                    &b->encoding, &reason);
     if (status != BRIM_OK)
-      return brim_error_set(&b->error, status, "text %zu: %s", i, failure.message);
+      return brim_error_set(err, status, "text %zu: %s", i, reason.message);
     j->out->starts[i + 1] = b->encoding.length; /* within the block, for now */
     j->out->lost[i] = b->encoding.lost;
   }
@@ -128,8 +137,11 @@ static int encode_block(const job *j, block *b, brim_scratch **scratch) {
 
 static void encode_task(void *context, int64_t task, int worker) {
   job *j = context;
-  block *b = &j->encoder->blocks[task];
-  b->status = encode_block(j, b, &j->encoder->scratches[worker]);
+  brim_error error = {0};
+  const int status = encode_block(j, &j->encoder->blocks[task], &j->encoder->scratches[worker], &error);
+  failure *first = &j->encoder->failures[worker];
+  if (status != BRIM_OK && (first->status == BRIM_OK || task < first->block))
+    *first = (failure){.block = task, .status = status, .error = error};
 }
 
 /* ---- joining ---------------------------------------------------------------------------------------------- */
@@ -194,20 +206,35 @@ static int reserve_rows(brim_encodings *out, size_t count, brim_error *err) {
   return BRIM_OK;
 }
 
+/* A tokenizer that once encoded a large array should not hold a copy of it from then on. */
+static void keep_some(brim_batch_encoder *encoder) {
+  size_t kept = 0;
+  for (size_t i = 0; i < encoder->block_capacity; i++) {
+    brim_encoding *e = &encoder->blocks[i].encoding;
+    kept += e->capacity * (sizeof *e->ids + sizeof *e->type_ids);
+    if (kept > KEPT_BYTES)
+      brim_encoding_free(e);
+  }
+}
+
 static int run(job *j, brim_error *err) {
   brim_batch_encoder *encoder = j->encoder;
   BRIM_TRY(brim_encode_options_check(encoder->tokenizer, j->options, false, err));
   BRIM_TRY(reserve_rows(j->out, j->count, err));
   BRIM_TRY(cut(j, err));
   j->out->starts[0] = 0;
+  const size_t workers = (size_t)brim_runtime_threads(encoder->runtime);
+  memset(encoder->failures, 0, workers * sizeof *encoder->failures);
   brim_pool_run(encoder->runtime, (int64_t)encoder->block_count, encode_task, j);
-  for (size_t i = 0; i < encoder->block_count; i++)
-    if (encoder->blocks[i].status != BRIM_OK) {
-      if (err)
-        *err = encoder->blocks[i].error;
-      return encoder->blocks[i].status;
-    }
-  return join(j, err);
+  const failure *first = &encoder->failures[0];
+  for (size_t i = 1; i < workers; i++)
+    if (encoder->failures[i].status != BRIM_OK && (first->status == BRIM_OK || encoder->failures[i].block < first->block))
+      first = &encoder->failures[i];
+  if (first->status == BRIM_OK)
+    return join(j, err);
+  if (err)
+    *err = first->error;
+  return first->status;
 }
 
 int brim_batch_encoder_run(brim_batch_encoder *encoder, const brim_string *texts, const brim_string *pairs, size_t count,
@@ -218,7 +245,9 @@ int brim_batch_encoder_run(brim_batch_encoder *encoder, const brim_string *texts
     brim_encodings_free(out);
   out->runtime = encoder->runtime;
   out->count = 0;
-  BRIM_TRY(run(&j, err));
-  out->count = count;
-  return BRIM_OK;
+  const int status = run(&j, err);
+  keep_some(encoder);
+  if (status == BRIM_OK)
+    out->count = count;
+  return status;
 }

@@ -1,5 +1,6 @@
 """What the tests of the Python package share: a small model and data in a temporary folder, and TAP instead of unittest's dots."""
 import atexit
+import ctypes
 import pathlib
 import shutil
 import sys
@@ -10,6 +11,23 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 import fixtures  # noqa: E402
 
 _folder = None
+
+
+class _MallInfo(ctypes.Structure):
+    _fields_ = [(name, ctypes.c_size_t) for name in
+                "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+
+
+def in_use():
+    """Bytes that were taken from malloc and Python's own blocks and not given back: exact, while the pages of a process depend on
+    which thread took what when, and on what malloc keeps."""
+    try:
+        info = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        raise unittest.SkipTest("this C library does not say what is in use")
+    info.restype = _MallInfo
+    now = info()
+    return now.uordblks + now.hblkhd + 64 * sys.getallocatedblocks()
 
 
 def folder():
