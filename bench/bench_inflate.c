@@ -52,7 +52,8 @@ static void inflate_whole(const bytes *packed, bytes *text) {
   static struct libdeflate_decompressor *decompressor;
   if (!decompressor && !(decompressor = libdeflate_alloc_decompressor()))
     die("no memory");
-  if (libdeflate_gzip_decompress(decompressor, packed->data, packed->length, text->data, text->length, NULL) !=
+  size_t made; /* asked for: else the text would have to fill the memory */
+  if (libdeflate_gzip_decompress(decompressor, packed->data, packed->length, text->data, text->length, &made) !=
       LIBDEFLATE_SUCCESS)
     die("a file is not one gzip member");
 #else

@@ -68,6 +68,7 @@ def arguments():
     parser.add_argument("--ratio", action="store_true", help="also measure fixed against ragged on MNLI, in processor time")
     parser.add_argument("--curves", action="store_true", help="only compare the losses of all steps without dropout: one seed, no table")
     parser.add_argument("--dropout", action="store_true", help="only compare what dropout does to a model's loss: no table")
+    parser.add_argument("--passes", type=int, default=1000, help="of --dropout, with each program")
     parser.add_argument("--cached", action="store_true", help="print what there is, compute nothing")
     parser.add_argument("--markdown", type=Path, help="write the table there too")
     return parser.parse_args()
@@ -268,7 +269,7 @@ CURVE_TITLES = ["task", "steps", "first loss", "apart: 1 step", "10", "50", "100
 DROPOUT_TITLES = ["task", "loss without", "passes", "brim: loss with", "deviation", "PyTorch: loss with", "deviation"]
 
 
-def dropout_losses(name, task, seed, model, paths, passes=200, count=64):
+def dropout_losses(name, task, seed, model, paths, passes, count=64):
     """The loss of the same trained model on the same rows, without dropout and in many passes with it: mean ± its standard error, and
     the deviation of a pass. Masks that were too many, too few or not independent of one another would change them."""
     with tempfile.TemporaryDirectory(prefix="brim-results-") as folder:
@@ -363,7 +364,8 @@ def main():
         paths = data.prepare(name, task["data"], *scaled(task["rows"], share), shared)
         tasks[name] = (task, model_folder(task["model"], minilm, shared), paths)
     if options.dropout:
-        print_table(DROPOUT_TITLES, [dropout_losses(name, task, seeds[0], model, paths) for name, (task, model, paths) in tasks.items()])
+        print_table(DROPOUT_TITLES, [dropout_losses(name, task, seeds[0], model, paths, options.passes)
+                                     for name, (task, model, paths) in tasks.items()])
         return
     if options.curves:
         rows = [curves(name, task, seeds[0], model, paths) for name, (task, model, paths) in tasks.items()]
