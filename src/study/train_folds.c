@@ -105,6 +105,20 @@ static int open_folder(fold_job *job, brim_error *err) {
   return brim_log_cut(&job->folder.log, 0, err);
 }
 
+/* A run that has no first fold never began, and leaves things as they were. A failure to do so would hide what made it fail. */
+static void leave_nothing(fold_job *job) {
+  brim_error ignored;
+  char *first = brim_path_join(job->runtime, job->folder.output, "fold-0"),
+       *assignment = brim_path_join(job->runtime, job->folder.output, "folds.csv");
+  int status = first && assignment && !brim_path_exists(first) ? BRIM_OK : BRIM_E_USAGE;
+  if (!status)
+    status = brim_remove_tree(job->runtime, assignment, &ignored);
+  if (!status)
+    status = brim_run_folder_restore(&job->folder, &ignored);
+  brim_release(job->runtime, first);
+  brim_release(job->runtime, assignment);
+}
+
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
 static int note(fold_job *job, const char *kind, const brim_field *fields, int count, brim_error *err) {
@@ -325,6 +339,8 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
     return BRIM_NOMEM(err);
   memcpy(job.weights, brim_model_values(model), model_bytes(model));
   int status = run_folds(&job, err);
+  if (status && status != BRIM_E_CANCELLED && job.folder.output && !options->resume)
+    leave_nothing(&job);
   memcpy(brim_model_values(model), job.weights, model_bytes(model));
   brim_model_state_written(model);
   brim_run_folder_close(&job.folder);

@@ -151,6 +151,48 @@ int brim_run_folder_set_aside(const brim_run_folder *folder, const char *name, b
   return status;
 }
 
+static int folder_restore_log(brim_run_folder *folder, const char *from, brim_error *err) {
+  char *bytes = NULL;
+  size_t length = 0;
+  BRIM_TRY(brim_file_read_all(folder->runtime, from, 0, &bytes, &length, err));
+  int status = brim_log_replace(&folder->log, bytes, length, err);
+  brim_runtime_release(folder->runtime, bytes);
+  return status;
+}
+
+static int folder_put_back(brim_run_folder *folder, const char *aside, const char *name, brim_error *err) {
+  char *from = brim_path_join(folder->runtime, aside, name), *to = brim_path_join(folder->runtime, folder->output, name);
+  int status = from && to ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && strcmp(name, LOG_NAME) == 0) {
+    status = folder_restore_log(folder, from, err);
+  } else if (!status) {
+    status = brim_remove_tree(folder->runtime, to, err);
+    if (!status && rename(from, to) != 0)
+      status = brim_error_system(err, from, "put back", errno);
+  }
+  brim_release(folder->runtime, from);
+  brim_release(folder->runtime, to);
+  return status;
+}
+
+int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) {
+  if (!folder->output)
+    return BRIM_OK;
+  char **names, *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
+  size_t count = 0;
+  int status = aside ? brim_log_cut(&folder->log, 0, err) : BRIM_NOMEM(err);
+  if (!status && brim_path_is_folder(aside)) {
+    status = brim_list_folder(folder->runtime, aside, &names, &count, err);
+    for (size_t i = 0; i < count && !status; i++)
+      status = folder_put_back(folder, aside, names[i], err);
+    brim_names_free(folder->runtime, names, count);
+    if (!status)
+      status = brim_run_folder_settle(folder, err);
+  }
+  brim_release(folder->runtime, aside);
+  return status;
+}
+
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
   return folder->output ? folder_remove(folder, folder->output, REPLACED, err) : BRIM_OK;
 }

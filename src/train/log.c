@@ -49,12 +49,7 @@ void brim_log_close(brim_log_file *log) {
   log->path = NULL;
 }
 
-int brim_log_append(brim_log_file *log, const brim_event *event, brim_error *err) {
-  if (log->file < 0)
-    return BRIM_OK;
-  brim_text_clear(&log->line);
-  brim_text_json_event(&log->line, event);
-  brim_text_string(&log->line, "\n");
+static int log_write(brim_log_file *log, brim_error *err) {
   BRIM_TRY(brim_text_status(&log->line, err));
   for (size_t done = 0; done < log->line.length;) {
     ssize_t wrote = write(log->file, log->line.data + done, log->line.length - done);
@@ -70,6 +65,15 @@ int brim_log_append(brim_log_file *log, const brim_event *event, brim_error *err
   }
   log->bytes += log->line.length;
   return BRIM_OK;
+}
+
+int brim_log_append(brim_log_file *log, const brim_event *event, brim_error *err) {
+  if (log->file < 0)
+    return BRIM_OK;
+  brim_text_clear(&log->line);
+  brim_text_json_event(&log->line, event);
+  brim_text_string(&log->line, "\n");
+  return log_write(log, err);
 }
 
 /* The end of the last whole line within the first `limit` bytes: reads backwards in blocks. */
@@ -102,6 +106,13 @@ int brim_log_cut(brim_log_file *log, uint64_t bytes, brim_error *err) {
     return brim_error_system(err, log->path, "shorten", errno);
   log->bytes = end;
   return BRIM_OK;
+}
+
+int brim_log_replace(brim_log_file *log, const char *bytes, size_t length, brim_error *err) {
+  BRIM_TRY(brim_log_cut(log, 0, err));
+  brim_text_clear(&log->line);
+  brim_text_append(&log->line, bytes, length);
+  return log_write(log, err);
 }
 
 int brim_log_sync(brim_log_file *log, brim_error *err) {

@@ -18,6 +18,8 @@ void brim_log_close(brim_log_file *log);
 int brim_log_append(brim_log_file *log, const brim_event *event, brim_error *err) BRIM_CHECK;
 /* Keeps whole lines within the first `bytes`. */
 int brim_log_cut(brim_log_file *log, uint64_t bytes, brim_error *err) BRIM_CHECK;
+/* What the log says from now on. */
+int brim_log_replace(brim_log_file *log, const char *bytes, size_t length, brim_error *err) BRIM_CHECK;
 int brim_log_sync(brim_log_file *log, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -29,11 +29,11 @@ static int train_steps(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
-/* A failed run says why as the last line of its log; resuming cuts that line away. One without a step in a folder of its own leaves
- * nothing. A failure to write would hide the first one. */
+/* A failed run says why as the last line of its log; resuming cuts that line away. One without a step leaves things as they were. A
+ * failure to write would hide the first one. */
 static void train_note_failure(brim_trainer *t, const brim_error *failure) {
   brim_error ignored;
-  if (t->folder.made && t->state.step == 0 && brim_log_cut(&t->folder.log, 0, &ignored) == BRIM_OK)
+  if (t->state.step == 0 && !t->options.resume && brim_run_folder_restore(&t->folder, &ignored) == BRIM_OK)
     return;
   if (brim_trainer_emit_end(t, failure ? failure->message : "failed", &ignored))
     return;
