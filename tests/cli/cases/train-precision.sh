@@ -15,7 +15,7 @@ cmp -s narrow/model.safetensors wide/model.safetensors || echo not quite those o
 python3 - <<'END'
 import json
 log = {name: [json.loads(line) for line in open(name + "/log.jsonl")] for name in ("wide", "narrow", "again")}
-memory = {name: lines[0]["memory_planned"] for name, lines in log.items()}
+memory = {name: lines[0]["memory_training"] for name, lines in log.items()}
 loss = {name: [l["loss"] for l in lines if l["event"] == "step"] for name, lines in log.items()}
 print("memory falls", memory["again"] < memory["narrow"] < memory["wide"], log["narrow"][0]["options"]["precision"])
 print("loss is near", all(abs(a - b) < 0.02 for a, b in zip(loss["wide"], loss["narrow"])))
