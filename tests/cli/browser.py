@@ -10,6 +10,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -51,12 +52,38 @@ def point(good, name, note=""):
         print(f"# {note}"[:2000])
 
 
-def chromium(folder, *arguments):
-    """Standard output and the console's lines."""
+def start_chromium(profile, arguments):
+    """Standard output and error; None when it did not come to an end, or to none that shows a page."""
     command = [shutil.which("chromium") or shutil.which("chromium-browser"), "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars",
-               "--disable-dev-shm-usage", "--enable-logging=stderr", f"--user-data-dir={folder}/profile", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
-    return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
+               "--disable-dev-shm-usage", "--no-first-run", "--enable-logging=stderr", f"--user-data-dir={profile}", *arguments]
+    environment = dict(os.environ, HOME=str(profile), XDG_CONFIG_HOME=str(profile), XDG_CACHE_HOME=str(profile))
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
+                             start_new_session=True)
+    try:
+        out, errors = child.communicate(timeout=200)
+    except subprocess.TimeoutExpired:
+        os.killpg(child.pid, signal.SIGKILL)  # with its helpers, which hold the pipes too
+        child.communicate()
+        return None
+    return (out, errors) if child.returncode == 0 and ("--dump-dom" not in arguments or "<html" in out) else None
+
+
+def chromium(folder, *arguments, complete=lambda out: True):
+    """Standard output and the console's lines. A browser that does not start, or is kept from its work until its time is over, says
+    nothing about the page: it is started again, with a profile that nobody has used."""
+    for _ in range(5):
+        with tempfile.TemporaryDirectory(prefix="profile-", dir=folder, ignore_cleanup_errors=True) as profile:
+            done = start_chromium(profile, arguments)
+        if done and complete(done[0]):
+            break
+    out, errors = done or ("", "CONSOLE: Chromium did not start")
+    return out, [line for line in errors.splitlines() if "CONSOLE" in line]
+
+
+def views_of(shown):
+    """What the probe found."""
+    out = re.search(r'<pre id="out">(.*?)</pre>', shown, re.S)
+    return json.loads(html.unescape(out[1])) if out and out[1] else []
 
 
 def make_pages(brim, folder):
@@ -89,9 +116,8 @@ def check(folder, name):
     (folder / "probe.html").write_text(script, encoding="utf-8")
     _, console = chromium(folder, "--dump-dom", f"file://{folder}/{name}.html")
     point(not console, f"{name}: no word on the console", "\n# ".join(console))
-    shown, console = chromium(folder, "--virtual-time-budget=5000", "--dump-dom", f"file://{folder}/probe.html")
-    out = re.search(r'<pre id="out">(.*?)</pre>', shown, re.S)
-    views = json.loads(html.unescape(out[1])) if out and out[1] else []
+    shown, console = chromium(folder, "--virtual-time-budget=20000", "--dump-dom", f"file://{folder}/probe.html", complete=views_of)
+    views = views_of(shown)
     point(len(views) == len(WIDTHS), f"{name}: looked at", "\n# ".join(console))
     wanted = source.count('role="img"')
     for view in views:

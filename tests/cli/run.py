@@ -25,7 +25,7 @@ import fixtures
 
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE / "cases"
-TIME_LIMIT = 120
+TIME_LIMIT = 900  # for the slowest machine with the slowest sanitizer; a case takes a few seconds at most
 
 
 class Result:
@@ -38,7 +38,7 @@ class Result:
                                   timeout=TIME_LIMIT, check=False)
             self.exit, self.stdout, self.stderr = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired as late:
-            self.exit, self.stdout, self.stderr = -1, late.stdout or b"", b"ran out of time"
+            self.exit, self.stdout, self.stderr = -1, late.stdout or b"", (late.stderr or b"") + b"ran out of time"
         self.leftovers = [str(path.relative_to(self.folder)) for path in pathlib.Path(self.folder).rglob("*.tmp-*")]
         shared = str(shared_folder).encode()
         names = [(self.folder.encode(), b"{TMP}"), (shared, b"{FIXTURES}")]

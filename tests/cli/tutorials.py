@@ -58,7 +58,7 @@ def main():
             (pathlib.Path(folder) / "bin/brim").symlink_to(brim)
             environment = dict(os.environ, PATH=f"{folder}/bin:{os.environ['PATH']}", LC_ALL="C.UTF-8")
             for number, block in enumerate(re.findall(r"^```sh\n(.*?)^```", text, re.S | re.M), 1):
-                done = subprocess.run(["sh", "-e", "-c", block], cwd=folder, env=environment, capture_output=True, text=True, timeout=120,
+                done = subprocess.run(["sh", "-e", "-c", block], cwd=folder, env=environment, capture_output=True, text=True, timeout=900,
                                       check=False)
                 points.append((f"block {number}", done.returncode == 0, f"exit {done.returncode}\n{done.stdout[-900:]}{done.stderr[-900:]}"))
         for name, good, note in points:

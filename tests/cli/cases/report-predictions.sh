@@ -68,18 +68,7 @@ $BRIM train $options --eval - --output piped --format csv < dev.csv >/dev/null
 $BRIM report piped -o piped.html --quiet
 python3 look.py piped.html "the file could not be read again"
 # An interruption keeps what there was by then.
-$BRIM train $options --eval dev.csv --eval-every 1 --epochs 4000 --output stopped >/dev/null 2>&1 &
-python3 - $! <<'END'
-import os, signal, sys, time
-for _ in range(1000):
-    time.sleep(0.01)
-    try:
-        if sum('"eval"' in line for line in open("stopped/log.jsonl")) > 2: break
-    except OSError: pass
-os.kill(int(sys.argv[1]), signal.SIGINT)
-END
-wait $!
-echo "exit $?"
+python3 $CASES/../interrupt.py stopped log.jsonl eval 3 $BRIM train $options --eval dev.csv --eval-every 1 --epochs 4000 --output stopped 2>/dev/null
 $BRIM report stopped -o stopped.html --quiet
 python3 look.py stopped.html "good 😀 film" interrupted
 # A new run in the folder begins without it; the folds of another keep their held-out rows.

@@ -1,18 +1,7 @@
 # TensorBoard's files say what the log says, also over an interruption. BRIM_TENSORBOARD names a Python that has the tensorboard package:
 # it must read the same (tools/check-tensorboard).
 options="--model $MODEL --train $DATA/train.csv --eval dev=$DATA/test.csv --eval-every 50 --epochs 100 --batch-size 4 --save-every 100000 --quiet"
-$BRIM train $options --output run >/dev/null 2>/dev/null &
-pid=$!
-python3 - $pid <<'END'
-import os, signal, sys, time
-for _ in range(1000):
-    time.sleep(0.01)
-    try:
-        if sum('"step"' in line for line in open("run/log.jsonl")) > 5: break
-    except OSError: pass
-os.kill(int(sys.argv[1]), signal.SIGINT)
-END
-wait $pid
+python3 $CASES/../interrupt.py run log.jsonl step 6 $BRIM train $options --output run 2>/dev/null
 $BRIM train $options --output run --resume >/dev/null
 python3 $CASES/../read_tensorboard.py run/tensorboard > read.txt
 python3 - <<'END'

@@ -1,0 +1,50 @@
+"""Runs a command and interrupts it, as Ctrl-C does, in the middle of a run:
+
+  interrupt.py OUTPUT LOG EVENT COUNT COMMAND...
+
+The signal goes when the file OUTPUT/LOG has COUNT lines of EVENT, however long that takes. A run that has ended by then, as it may
+where this script is kept waiting, shows nothing: its OUTPUT is removed and all is done again. Says "exit N", and on standard error
+what the command said there."""
+
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+TRIES = 30
+
+
+def lines_of(log, event):
+    try:
+        return sum(f'"{event}"' in line for line in log.read_text(encoding="utf-8", errors="replace").splitlines())
+    except OSError:
+        return 0
+
+
+def interrupted(output, log, event, count, command):
+    """Exit code and standard error of one try, and whether the signal came before the run's end."""
+    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    while lines_of(log, event) < count and child.poll() is None:
+        time.sleep(0.01)
+    if child.poll() is None:
+        os.kill(child.pid, signal.SIGINT)
+    _, said = child.communicate()
+    return child.returncode, said, child.returncode != 0 and not (log.parent / "model.safetensors").exists()
+
+
+def main():
+    output, name, event, count, *command = sys.argv[1:]
+    for left in reversed(range(TRIES)):
+        code, said, in_time = interrupted(output, pathlib.Path(output, name), event, int(count), command)
+        if in_time or not left:
+            break
+        shutil.rmtree(output, ignore_errors=True)
+    sys.stderr.buffer.write(said)
+    print("exit", code)
+
+
+if __name__ == "__main__":
+    main()
