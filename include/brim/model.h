@@ -72,7 +72,7 @@ BRIM_API const char *brim_model_initialized_name(const brim_model *model, int in
 /* Writes model.safetensors (F32, Hugging Face's names) and config.json into the folder, which is made if need be; each file is
  * complete or as it was. config.json keeps what was read, in its order, but for architectures, id2label, label2id, problem_type
  * and dtype. */
-BRIM_API int brim_model_save(const brim_model *model, const char *folder, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *err) BRIM_CHECK;
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model);  /* positions that fit a text */
 BRIM_API int32_t brim_model_outputs(const brim_model *model);     /* logits per row */
@@ -100,6 +100,8 @@ typedef struct brim_parameter {
 BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
 BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
 BRIM_API int64_t brim_model_flat_size(const brim_model *model);   /* elements of the flat buffers, padding included */
+/* The address stays the same. An update leaves rows of embeddings that have no gradient as they are; what they miss is computed when
+ * somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call again after updates. */
 BRIM_API float *brim_model_values(brim_model *model);
 /* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
  * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
@@ -182,7 +184,8 @@ typedef struct brim_adamw {
                              "Universal language model fine-tuning" (2018), 3.2 */
   uint64_t step;          /* from 1: bias correction */
 } brim_adamw;
-/* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. */
+/* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. As for the
+ * values, these calls bring rows of embeddings up to date. */
 BRIM_API float *brim_model_moment1(brim_model *model);
 BRIM_API float *brim_model_moment2(brim_model *model);
 /* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
@@ -190,6 +193,9 @@ BRIM_API void brim_model_gradients_written(brim_model *model);
 /* To be called after values or moments were written from outside (resume, a fresh start): rows of an embedding whose moments are
  * not all zero take part in updates again; anything derived from the values is made anew. */
 BRIM_API void brim_model_state_written(brim_model *model);
+/* Computes what rows of embeddings have missed so far, for those who hold addresses of values or moments. Training does it before
+ * evaluations and checkpoints, and when it ends. No result depends on when it is called. */
+BRIM_API void brim_model_catch_up(brim_model *model);
 /* L2 norm of the gradient, then one AdamW update (ops/ops.h), which leaves the gradient zero; norm (before clipping) to *norm. A
  * non-finite norm changes nothing and returns BRIM_E_DIVERGED. */
 BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) BRIM_CHECK;

@@ -89,7 +89,10 @@ class Model:
                       runtime=self._runtime)
 
     def parameters(self) -> dict[str, Any]:
-        """Weights by Hugging Face's names, float32; they share the model's memory. After writing to them call ``written()``."""
+        """Weights by Hugging Face's names, float32; they share the model's memory. After writing to them call ``written()``.
+
+        While the model is trained, a function that listens to events asks anew: steps leave rows of embeddings without a gradient as
+        they are, and this call (or an evaluation, a checkpoint, the end) brings them up to date."""
         return dict(self._core.parameters())
 
     def written(self) -> None:

@@ -129,11 +129,14 @@ int core_event(void *context, const brim_event *event) {
   PyThreadState *state = PyThreadState_New(listener->interpreter);
   PyEval_RestoreThread(state);
   int status = BRIM_OK;
+  bool unused, *telling = listener->telling ? listener->telling : &unused;
   PyObject *fields = fields_of(event);
+  *telling = true;
   PyObject *result = fields ? PyObject_CallFunction(listener->function, "sO", event->kind, fields) : NULL;
   int stop = result ? PyObject_IsTrue(result) : -1;
   Py_XDECREF(result);
   Py_XDECREF(fields);
+  *telling = false;
   if (stop < 0 && !listener->type)
     PyErr_Fetch(&listener->type, &listener->value, &listener->traceback);
   else

@@ -62,7 +62,7 @@ typedef struct core_dataset { CORE_HEAD; core_runtime *runtime; brim_dataset *da
 typedef struct core_plan { CORE_HEAD; core_runtime *runtime; brim_plan *plan; int32_t world_size; } core_plan;
 typedef struct core_batch { CORE_HEAD; brim_batch batch; } core_batch;
 typedef struct core_feed { CORE_HEAD; core_runtime *runtime; brim_feed *feed; long pid; } core_feed;
-typedef struct core_model { CORE_HEAD; core_runtime *runtime; brim_model *model; } core_model;
+typedef struct core_model { CORE_HEAD; core_runtime *runtime; brim_model *model; float *values; bool telling; } core_model;
 
 /* A zeroed object of the type, which holds references to the module and to up to three others (NULL where there is none). */
 void *core_new(core_state *state, PyObject *module, core_type type, PyObject *keep0, PyObject *keep1, PyObject *keep2);
@@ -93,6 +93,7 @@ int core_run(core_state *state, core_runtime *runtime, core_work work, void *con
 typedef struct core_listener {
   PyObject *function; /* NULL: none */
   PyInterpreterState *interpreter;
+  bool *telling;              /* if not NULL: true while the function runs, and so the work waits */
   PyObject *type, *value, *traceback; /* of an exception */
 } core_listener;
 int core_event(void *listener, const brim_event *event);

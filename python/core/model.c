@@ -66,6 +66,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   }
   self->runtime = j.runtime;
   self->model = j.loaded;
+  self->values = brim_model_values(j.loaded);
   return (PyObject *)self;
 }
 
@@ -263,7 +264,8 @@ PyObject *core_train(PyObject *module, PyObject *args) {
   j.runtime = j.model->runtime;
   j.tokenizer = words ? words->tokenizer : NULL;
   j.dataset = rows->dataset;
-  j.listener = (core_listener){.function = event == Py_None ? NULL : event, .interpreter = PyInterpreterState_Get()};
+  j.listener = (core_listener){
+      .function = event == Py_None ? NULL : event, .interpreter = PyInterpreterState_Get(), .telling = &j.model->telling};
   j.train.event = core_event;
   j.train.event_context = &j.listener;
   j.evals = named_sets(state, evals, &j.eval_count);
@@ -288,15 +290,22 @@ static PyObject *facts(PyObject *object, PyObject *nothing) {
                        core_label_names(brim_model_labels(m)), "kernels", brim_model_kernels(m));
 }
 
+/* Nobody computes with the model now: it is not in use, or waits for a function that an event was told to. */
+static bool rests(const core_model *self) {
+  return !self->busy || self->telling;
+}
+
 /* [(name, shape, array)]: the arrays share the model's memory, which training changes. */
 static PyObject *parameters(PyObject *object, PyObject *nothing) {
   core_model *self = (core_model *)object;
   (void)nothing;
+  if (rests(self))
+    brim_model_catch_up(self->model);
   PyObject *list = PyList_New(0);
   for (int32_t i = 0; list && i < brim_model_parameter_count(self->model); i++) {
     const brim_parameter *p = brim_model_parameter(self->model, i);
     core_array *values = core_array_new(self->state, self->module, 'f', (Py_ssize_t)p->shape[0], p->rank == 2 ? (Py_ssize_t)p->shape[1] : -1,
-                                        brim_model_values(self->model) + p->offset, object, false);
+                                        self->values + p->offset, object, false);
     PyObject *item = Py_BuildValue("(sN)", p->name, values);
     if (!item || PyList_Append(list, item) < 0)
       Py_CLEAR(list);
@@ -307,8 +316,13 @@ static PyObject *parameters(PyObject *object, PyObject *nothing) {
 
 /* To be called after the arrays of parameters() were written to. */
 static PyObject *written(PyObject *object, PyObject *nothing) {
+  core_model *self = (core_model *)object;
   (void)nothing;
-  brim_model_state_written(((core_model *)object)->model);
+  if (!rests(self)) {
+    core_enter(self); /* raises what it raises for a busy object */
+    return NULL;
+  }
+  brim_model_state_written(self->model);
   Py_RETURN_NONE;
 }
 

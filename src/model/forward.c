@@ -59,6 +59,7 @@ static real *layer_input(const brim_slots *s, int32_t layer) {
 static int encode(brim_model *m, brim_error *err) {
   const brim_slots *s = &m->tape.stage->slots;
   const brim_embed embed = brim_model_embed(m);
+  brim_model_catch_up_batch(m);
   const int32_t last = m->config.layers - 1, hidden = m->config.hidden;
   m->ops->embed_forward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, layer_input(s, 0));
   brim_embedding_keep(m);

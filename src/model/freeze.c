@@ -63,6 +63,7 @@ int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be frozen: the model has %d", frozen - 1, layers);
   if (frozen == model->frozen)
     return BRIM_OK;
+  brim_model_catch_up(model);
   brim_model_release_state(model);
   model->tape = (brim_tape){0};
   model->frozen = frozen;

@@ -1,6 +1,6 @@
 /* memory.c: plans and takes a model's memory: one block for training's state, one block that passes are carved from.
  *
- *   state block   gradients | moment 1 | moment 2 | ranges | touched rows | alive rows
+ *   state block   gradients | moment 1 | moment 2 | ranges | past updates | bytes of rows: touched | alive | done | wanted
  *   work block    what a training pass carves, or what a prediction carves, whichever is larger */
 #include <string.h>
 
@@ -236,8 +236,9 @@ static size_t work_size(const brim_model *m, const brim_model_limits *limits) {
 typedef struct state_pieces {
   real *gradients, *moment1, *moment2;
   brim_update_range *ranges;
-  uint8_t *touched, *alive;
+  uint8_t *touched, *alive, *done, *wanted;
   size_t table_rows;
+  brim_update_step *past;
   int32_t first; /* trained parameter */
 } state_pieces;
 
@@ -255,8 +256,11 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
   for (int32_t i = s.first; i < p->count; i++)
     if (p->list[i].sparse_rows)
       s.table_rows += (size_t)p->list[i].shape[0];
+  s.past = carve(c, s.table_rows > 0 ? BRIM_UPDATE_PAST : 0, sizeof *s.past);
   s.touched = carve(c, s.table_rows, 1);
   s.alive = carve(c, s.table_rows, 1);
+  s.done = carve(c, s.table_rows, 1);
+  s.wanted = carve(c, s.table_rows, 1);
   return s;
 }
 
@@ -271,11 +275,13 @@ static void make_ranges(brim_model *m, int32_t first) {
     m->ranges[i].row_size = p->shape[1];
     m->ranges[i].touched = m->touched + row;
     m->ranges[i].alive = m->alive + row;
+    m->ranges[i].done = m->done + row;
+    m->ranges[i].wanted = m->wanted + row;
     row += (size_t)p->shape[0];
   }
 }
 
-/* Zeroed: no gradient, no moments, no row touched or alive. */
+/* Zeroed: no gradient, no moments, no row touched, alive or late. */
 static int take_state(brim_model *m, brim_error *err) {
   carver c = {0};
   carve_state(m, &c);
@@ -293,6 +299,10 @@ static int take_state(brim_model *m, brim_error *err) {
   m->ranges = s.ranges;
   m->touched = s.touched;
   m->alive = s.alive;
+  m->done = s.done;
+  m->wanted = s.wanted;
+  m->past = s.past;
+  m->past_count = 0;
   m->table_rows = s.table_rows;
   m->dirty = false;
   make_ranges(m, s.first);

@@ -83,8 +83,10 @@ struct brim_model {
   real *gradients, *moment1, *moment2; /* of values[trained ..]; NULL before prepare(training) */
   brim_update_range *ranges;           /* [range_count], one a trained tensor; offsets count from `trained` */
   int32_t range_count;
-  uint8_t *touched, *alive; /* a byte for each row of each trained table */
+  uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained table */
   size_t table_rows;
+  brim_update_step *past; /* updates that rows of tables may be late by */
+  int32_t past_count;
   bool dirty; /* gradients may hold something */
   void *state_block;
   size_t state_size;
@@ -159,6 +161,8 @@ void brim_head_backward(brim_model *model);
 /* ---- update.c */
 /* Marks the rows of tables that the laid out batch reads. */
 void brim_model_touch(brim_model *model);
+/* Brings these rows up to date. */
+void brim_model_catch_up_batch(brim_model *model);
 
 /* ---- weights.c */
 /* Values from the folder's files; fills the lists of unused and initialised tensors. With options->labels a head of another label

@@ -5,20 +5,24 @@
 #include "model/model.h"
 
 float *brim_model_values(brim_model *model) {
+  brim_model_catch_up(model);
   return model->values;
 }
 float *brim_model_gradients(brim_model *model) {
   return model->gradients;
 }
 float *brim_model_moment1(brim_model *model) {
+  brim_model_catch_up(model);
   return model->moment1;
 }
 float *brim_model_moment2(brim_model *model) {
+  brim_model_catch_up(model);
   return model->moment2;
 }
 
-int brim_model_save(const brim_model *model, const char *folder, brim_error *err) {
+int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
   const brim_parameters *p = &model->parameters;
+  brim_model_catch_up(model);
   BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   char *path = brim_path_join(model->runtime, folder, "model.safetensors");
   brim_tensor *tensors = brim_alloc_array(model->runtime, (size_t)p->count, sizeof *tensors);

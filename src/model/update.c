@@ -13,25 +13,74 @@ static brim_update_range *find_range(brim_model *m, int64_t offset) {
   return &m->ranges[i];
 }
 
-static uint8_t *touched_rows(brim_model *m, int64_t table) {
-  return m->touched + (find_range(m, table)->touched - m->touched);
+/* The bytes of a table's rows in an array of all rows. */
+static uint8_t *rows_of(brim_model *m, uint8_t *all, int64_t table) {
+  return all + (find_range(m, table)->touched - m->touched);
 }
 
-void brim_model_touch(brim_model *model) {
-  model->dirty = true;
-  if (model->frozen)
-    return;
-  const brim_slots *s = &model->tape.stage->slots;
-  const brim_parameters *p = &model->parameters;
-  uint8_t *words = touched_rows(model, p->word), *positions = touched_rows(model, p->position);
-  uint8_t *types = p->type < 0 ? NULL : touched_rows(model, p->type);
-  for (int32_t i = 0; i < model->tape.layout.slots; i++) {
+/* Sets the bytes of the rows that the laid out batch reads. */
+static void mark_rows(brim_model *m, uint8_t *all) {
+  const brim_slots *s = &m->tape.stage->slots;
+  const brim_parameters *p = &m->parameters;
+  uint8_t *words = rows_of(m, all, p->word), *positions = rows_of(m, all, p->position);
+  uint8_t *types = p->type < 0 ? NULL : rows_of(m, all, p->type);
+  for (int32_t i = 0; i < m->tape.layout.slots; i++) {
     words[s->ids[i]] = 1;
     positions[s->positions[i]] = 1;
     if (types)
       types[s->types[i]] = 1;
   }
 }
+
+void brim_model_touch(brim_model *model) {
+  model->dirty = true;
+  if (!model->frozen)
+    mark_rows(model, model->touched);
+}
+
+/* ---- late rows: those without a gradient miss updates until somebody reads them, or the past is full --------- */
+
+static brim_update update_of(brim_model *m) {
+  return (brim_update){.values = m->values + m->trained,
+                       .gradients = m->gradients,
+                       .moment1 = m->moment1,
+                       .moment2 = m->moment2,
+                       .ranges = m->ranges,
+                       .range_count = m->range_count,
+                       .past = m->past,
+                       .past_count = m->past_count};
+}
+
+void brim_model_catch_up(brim_model *model) {
+  if (model->past_count == 0)
+    return;
+  const brim_update u = update_of(model);
+  model->ops->catch_up(&model->context, &u, true);
+  memset(model->done, 0, model->table_rows);
+  model->past_count = 0;
+}
+
+void brim_model_catch_up_batch(brim_model *model) {
+  if (model->past_count == 0)
+    return;
+  const brim_update u = update_of(model);
+  mark_rows(model, model->wanted);
+  model->ops->catch_up(&model->context, &u, false);
+  memset(model->wanted, 0, model->table_rows);
+}
+
+/* All tables have the rate of the embeddings. */
+static void remember(brim_model *m, const brim_update_step *step) {
+  if (m->table_rows == 0)
+    return;
+  brim_update_step *past = &m->past[m->past_count++];
+  *past = *step;
+  past->lr *= find_range(m, m->parameters.word)->rate;
+  if (m->past_count == BRIM_UPDATE_PAST)
+    brim_model_catch_up(m);
+}
+
+/* ---- gradients and moments --------------------------------------------------------------------------------- */
 
 static void zero_rows(brim_model *m, const brim_update_range *range) {
   for (int64_t row = 0; row < range->count / range->row_size; row++)
@@ -68,6 +117,7 @@ static bool all_zero(const real *x, int64_t count) {
 }
 
 void brim_model_state_written(brim_model *model) {
+  brim_model_catch_up(model);
   for (int32_t i = 0; model->state_block && i < model->range_count; i++) {
     const brim_update_range *range = &model->ranges[i];
     const int64_t size = range->row_size;
@@ -77,6 +127,8 @@ void brim_model_state_written(brim_model *model) {
     }
   }
 }
+
+/* ---- update ------------------------------------------------------------------------------------------------ */
 
 /* A factor `decay` for each part that lies above: 1 for the head, decay for the top layer, decay^(L + 1) for the embeddings. */
 static void set_rates(brim_model *m, double decay) {
@@ -93,20 +145,15 @@ static void set_rates(brim_model *m, double decay) {
 int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
   if (!model->state_block || model->train.limits.max_slots == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training");
-  brim_update u = {.values = model->values + model->trained,
-                   .gradients = model->gradients,
-                   .moment1 = model->moment1,
-                   .moment2 = model->moment2,
-                   .ranges = model->ranges,
-                   .range_count = model->range_count,
-                   .lr = options->lr,
-                   .beta1 = options->beta1,
-                   .beta2 = options->beta2,
-                   .eps = options->eps,
-                   .weight_decay = options->weight_decay,
-                   .clip = options->clip,
-                   .correction1 = 1 - pow(options->beta1, (double)options->step),
-                   .correction2 = 1 - pow(options->beta2, (double)options->step)};
+  brim_update u = update_of(model);
+  u.clip = options->clip;
+  u.step = (brim_update_step){.lr = options->lr,
+                              .beta1 = options->beta1,
+                              .beta2 = options->beta2,
+                              .eps = options->eps,
+                              .weight_decay = options->weight_decay,
+                              .correction1 = 1 - pow(options->beta1, (double)options->step),
+                              .correction2 = 1 - pow(options->beta2, (double)options->step)};
   brim_model_enter(model, &model->train);
   set_rates(model, options->layer_decay);
   u.norm = sqrt(model->ops->gradient_square(&model->context, &u));
@@ -114,6 +161,7 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
   if (!isfinite(u.norm))
     return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
   model->ops->adamw(&model->context, &u);
+  remember(model, &u.step);
   memset(model->touched, 0, model->table_rows);
   model->dirty = false;
   return BRIM_OK;

@@ -190,13 +190,8 @@ static void bench_update(bench *b, int64_t count) {
                        .moment2 = b->y,
                        .ranges = &range,
                        .range_count = 1,
-                       .lr = 1e-5,
-                       .beta1 = 0.9,
-                       .beta2 = 0.999,
-                       .eps = 1e-8,
+                       .step = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .correction1 = 0.1, .correction2 = 0.1},
                        .clip = 1,
-                       .correction1 = 0.1,
-                       .correction2 = 0.1,
                        .norm = 1}};
   double sums[1024];
   b->c.workspace = sums;

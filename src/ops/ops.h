@@ -110,14 +110,25 @@ typedef struct brim_update_range {  /* a tensor of the flat buffers */
   int64_t row_size;               /* > 0: an embedding table with rows of this size, see `touched` */
   const uint8_t *touched;         /* [count / row_size]: rows whose gradient may be non-zero; NULL: all */
   uint8_t *alive;                 /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
+  uint8_t *done;                  /* [count / row_size]: how many of brim_update.past a row has had; NULL: none is ever late */
+  const uint8_t *wanted;          /* [count / row_size]: rows that catch_up is to look at */
 } brim_update_range;
+
+/* What an update does besides the gradient. */
+typedef struct brim_update_step {
+  double lr, beta1, beta2, eps, weight_decay;
+  double correction1, correction2; /* 1 - beta1^t, 1 - beta2^t */
+} brim_update_step;
+
+enum { BRIM_UPDATE_PAST = 64 };    /* most updates that a row may be late: a row's count is a byte, and a flush is rare enough */
 
 typedef struct brim_update {
   real *values, *gradients, *moment1, *moment2;
   const brim_update_range *ranges; int32_t range_count;
-  double lr, beta1, beta2, eps, weight_decay, clip;
-  double correction1, correction2; /* 1 - beta1^t, 1 - beta2^t */
-  double norm;                     /* from gradient_norm */
+  brim_update_step step;
+  double clip, norm;               /* norm: from gradient_norm */
+  const brim_update_step *past; int32_t past_count; /* earlier updates that rows of tables may not have had, oldest first; the
+                                                       tables' rate is in their lr */
 } brim_update;
 
 typedef struct brim_ops_stats {    /* what promise 1 is checked with */
@@ -202,8 +213,13 @@ typedef struct brim_ops {
   /* Sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges. */
   double (*gradient_square)(brim_ops_context *c, const brim_update *u);
   /* Clip (factor min(1, clip / (norm + 1e-6)) when clip > 0), AdamW: decay before the update, eps outside the root. Rows of an
-   * embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the gradient it used. */
+   * embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the gradient it used.
+   * Where a range counts what is done, rows that are not touched are left as they are, late by one update more; those that are
+   * touched catch up first. The caller then adds the step to the past. */
   void (*adamw)(brim_ops_context *c, const brim_update *u);
+  /* Rows that are late, all of them or those wanted, get the past updates that they missed: the very operations of adamw with a
+   * gradient of 0, so the bits are those of rows that were never late. Reads no gradient; step, clip and norm do not count. */
+  void (*catch_up)(brim_ops_context *c, const brim_update *u, bool all);
 } brim_ops;
 
 /* Makes a table that does what `inner` does and counts its time in the profile. It works with this context only. */

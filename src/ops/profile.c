@@ -134,6 +134,10 @@ static void adamw(brim_ops_context *c, const brim_update *u) {
   TIMED(BRIM_WORK_OPTIMIZER, "AdamW", adamw(c, u));
 }
 
+static void catch_up(brim_ops_context *c, const brim_update *u, bool all) {
+  TIMED(BRIM_WORK_OPTIMIZER, "AdamW, late rows", catch_up(c, u, all));
+}
+
 void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const brim_ops *inner, brim_ops *table) {
   c->profile = profile;
   c->inner = inner;
@@ -162,5 +166,6 @@ void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const b
                       .narrow = narrow,
                       .widen = widen,
                       .gradient_square = gradient_square,
-                      .adamw = adamw};
+                      .adamw = adamw,
+                      .catch_up = catch_up};
 }

@@ -29,7 +29,8 @@ static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
   t->state.stopped = t->options.patience > 0 && t->state.waited >= t->options.patience;
 }
 
-static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, bool averaged, brim_metrics *metrics, brim_error *err) {
+static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, bool averaged, brim_metrics *metrics,
+                                 brim_error *err) {
   bool speaks = t->options.group.rank == 0;
   double start = brim_seconds_now();
   const brim_prediction prediction = {.runtime = t->runtime,
@@ -123,8 +124,10 @@ int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
   if (all)
     t->survey.total_steps = t->state.step;
   bool end = whole || t->state.step == t->survey.total_steps;
-  if (end || boundary_due(t, t->options.eval_every))
+  if (end || boundary_due(t, t->options.eval_every)) {
+    brim_model_catch_up(t->model);
     BRIM_TRY(boundary_evaluate(t, err));
+  }
   end = end || t->state.stopped;
   bool save = end || boundary_due(t, t->options.save_every);
   if (end)

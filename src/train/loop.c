@@ -88,6 +88,7 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
     result->resumed = t->saved_step != BRIM_NO_STEP;
     brim_model_set_profile(t->model, profile);
     status = train_run(t, result, err);
+    brim_model_catch_up(t->model); /* for those who hold addresses of weights */
     brim_model_set_profile(t->model, NULL);
     train_result(t, result);
   }
@@ -107,8 +108,8 @@ int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *t
 }
 
 int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, brim_feed *feed,
-                    const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
-                    brim_train_result *result, brim_error *err) {
+                    const brim_named_dataset *evals, int eval_count, const brim_train_options *options, brim_train_result *result,
+                    brim_error *err) {
   brim_trainer trainer = {.runtime = runtime,
                           .model = model,
                           .tokenizer = tokenizer,

@@ -113,6 +113,7 @@ static gradient train_two_steps(const char *golden, const char *folder, const ch
     if (brim_model_update(model, &adamw, &norm, &err))
       case_stop("update", &err);
   }
+  brim_model_catch_up(model);
   memcpy(model->gradients, model->values, (size_t)model->parameters.flat_size * sizeof(float));
   gradient g = copy_gradient(model, loss + norm);
   brim_batch_free(&batch);

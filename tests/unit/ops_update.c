@@ -33,11 +33,7 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
                    .moment2 = moment2,
                    .ranges = ranges,
                    .range_count = 3,
-                   .lr = 1e-2,
-                   .beta1 = 0.9,
-                   .beta2 = 0.999,
-                   .eps = 1e-8,
-                   .weight_decay = s->decay,
+                   .step = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = s->decay},
                    .clip = s->clip};
   for (int step = 1; step <= 4; step++) {
     for (int64_t i = 0; i < DENSE + ODD; i++)
@@ -50,8 +46,8 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
     const double square = ops->gradient_square(c, &u);
     norms[step - 1] = (real)square;
     u.norm = sqrt(square);
-    u.correction1 = 1 - pow(u.beta1, step);
-    u.correction2 = 1 - pow(u.beta2, step);
+    u.step.correction1 = 1 - pow(u.step.beta1, step);
+    u.step.correction2 = 1 - pow(u.step.beta2, step);
     ops->adamw(c, &u);
   }
   emit(out, "squares", norms, 4);
@@ -62,6 +58,124 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
   case_free(&m);
 }
 
+/* ---- late rows ---- */
+
+enum { LATE_ROWS = 90, LATE_STEPS = 3 * BRIM_UPDATE_PAST + 20, WIDE = 52, NARROW = 7, LATE = LATE_ROWS * (WIDE + NARROW) };
+
+/* Two tables, whose rows are updated in every step, or late. */
+typedef struct tables {
+  real values[LATE], gradients[LATE], moment1[LATE], moment2[LATE];
+  uint8_t touched[2 * LATE_ROWS], alive[2 * LATE_ROWS], done[2 * LATE_ROWS], wanted[2 * LATE_ROWS];
+  brim_update_step past[BRIM_UPDATE_PAST];
+  brim_update_range ranges[2];
+  brim_update u;
+} tables;
+
+/* A tenth of the values is too small for a normal float. */
+static void make_tables(tables *t, bool late) {
+  inputs in = {77};
+  memset(t, 0, sizeof *t);
+  for (int64_t i = 0; i < LATE; i++)
+    t->values[i] = (real)((next_unit(&in) - 0.5) * (next_unit(&in) < 0.1 ? 1e-38 : 1));
+  for (int i = 0; i < 2; i++)
+    t->ranges[i] = (brim_update_range){.offset = i ? LATE_ROWS * WIDE : 0,
+                                       .count = LATE_ROWS * (i ? NARROW : WIDE),
+                                       .decay = i == 0,
+                                       .rate = 0.75,
+                                       .row_size = i ? NARROW : WIDE,
+                                       .touched = t->touched + i * LATE_ROWS,
+                                       .alive = t->alive + i * LATE_ROWS,
+                                       .done = late ? t->done + i * LATE_ROWS : NULL,
+                                       .wanted = t->wanted + i * LATE_ROWS};
+  t->u = (brim_update){.values = t->values,
+                       .gradients = t->gradients,
+                       .moment1 = t->moment1,
+                       .moment2 = t->moment2,
+                       .ranges = t->ranges,
+                       .range_count = 2,
+                       .past = t->past};
+}
+
+/* Every step has numbers of its own; some have no decay, some no rate, as in a warm-up. */
+static void next_step(inputs *in, brim_update *u, int step) {
+  u->step = (brim_update_step){.lr = step % 9 == 1 ? 0 : 1e-3 * next_unit(in),
+                               .beta1 = 0.8 + 0.1 * next_unit(in),
+                               .beta2 = 0.99 + 0.009 * next_unit(in),
+                               .eps = 1e-8 * (1 + next_unit(in)),
+                               .weight_decay = step % 5 == 2 ? 0 : next_unit(in),
+                               .correction1 = 1 - pow(0.9, step),
+                               .correction2 = 1 - pow(0.999, step)};
+  u->clip = step % 3 ? 0.5 : 0;
+}
+
+static void touch_some(inputs *in, tables *a, tables *b) {
+  for (int64_t row = 0; row < 2 * LATE_ROWS; row++) {
+    const int64_t size = row < LATE_ROWS ? WIDE : NARROW;
+    const int64_t first = row < LATE_ROWS ? row * WIDE : LATE_ROWS * WIDE + (row - LATE_ROWS) * NARROW;
+    /* the last rows never, and some others rarely */
+    a->touched[row] = b->touched[row] = row % LATE_ROWS < LATE_ROWS - 5 && next_unit(in) < (row % 3 ? 0.1 : 0.01);
+    for (int64_t k = 0; a->touched[row] && k < size; k++)
+      a->gradients[first + k] = b->gradients[first + k] = (real)((next_unit(in) - 0.5) * 1e-3);
+  }
+}
+
+static bool same_row(const tables *a, const tables *b, int64_t row) {
+  const int64_t size = row < LATE_ROWS ? WIDE : NARROW;
+  const int64_t first = row < LATE_ROWS ? row * WIDE : LATE_ROWS * WIDE + (row - LATE_ROWS) * NARROW;
+  const size_t bytes = (size_t)size * sizeof(real);
+  return memcmp(a->values + first, b->values + first, bytes) == 0 && memcmp(a->moment1 + first, b->moment1 + first, bytes) == 0 &&
+         memcmp(a->moment2 + first, b->moment2 + first, bytes) == 0;
+}
+
+/* Rows that are wanted now and then, and all of them when the past is full: those must be what they are without delay. */
+static void catch_up_some(const brim_ops *ops, brim_ops_context *c, inputs *in, tables *late, const tables *dense, int *wrong) {
+  const bool all = late->u.past_count == BRIM_UPDATE_PAST || next_unit(in) < 0.01;
+  for (int64_t row = 0; row < 2 * LATE_ROWS; row++)
+    late->wanted[row] = row % LATE_ROWS > 2 && next_unit(in) < 0.05;
+  ops->catch_up(c, &late->u, all);
+  for (int64_t row = 0; row < 2 * LATE_ROWS; row++)
+    if (all || late->wanted[row])
+      *wrong += !same_row(late, dense, row) || late->done[row] != late->u.past_count;
+  if (all) {
+    memset(late->done, 0, sizeof late->done);
+    late->u.past_count = 0;
+  }
+}
+
+static void check_late(const brim_ops *ops, int threads) {
+  static tables late, dense;
+  static double sums[1024];
+  brim_ops_context c = {.workspace = sums, .workspace_size = sizeof sums};
+  const brim_runtime_options options = {.threads = threads};
+  inputs in = {5};
+  int wrong = 0, waited = 0;
+  if (brim_runtime_new(&options, &c.runtime, NULL))
+    abort();
+  make_tables(&late, true);
+  make_tables(&dense, false);
+  for (int step = 1; step <= LATE_STEPS; step++) {
+    next_step(&in, &late.u, step);
+    touch_some(&in, &late, &dense);
+    late.u.norm = sqrt(ops->gradient_square(&c, &late.u));
+    dense.u.step = late.u.step, dense.u.clip = late.u.clip, dense.u.norm = late.u.norm;
+    ops->adamw(&c, &late.u);
+    ops->adamw(&c, &dense.u);
+    late.past[late.u.past_count] = late.u.step;
+    late.past[late.u.past_count++].lr *= 0.75;
+    for (int64_t row = 0; row < LATE_ROWS; row++)
+      waited += !same_row(&late, &dense, row);
+    catch_up_some(ops, &c, &in, &late, &dense, &wrong);
+  }
+  ops->catch_up(&c, &late.u, true);
+  ok(wrong == 0 && memcmp(late.values, dense.values, sizeof late.values) == 0 &&
+         memcmp(late.moment1, dense.moment1, sizeof late.moment1) == 0 &&
+         memcmp(late.moment2, dense.moment2, sizeof late.moment2) == 0 &&
+         memcmp(late.gradients, dense.gradients, sizeof late.gradients) == 0,
+     "%s, %d threads: rows that are late have the bits of those that are not (%d wrong)", ops->name, threads, wrong);
+  ok(waited > LATE_STEPS * LATE_ROWS / 4, "and they were late: %d times", waited);
+  brim_runtime_free(c.runtime);
+}
+
 int main(void) {
   static const setting settings[] = {{0, 0}, {0, 1}, {0.01, 1}, {0.1, 1e9}};
   const brim_ops_limits limits = {
@@ -70,6 +184,10 @@ int main(void) {
     char name[64];
     snprintf(name, sizeof name, "4 steps, decay %g, clip %g", settings[i].decay, settings[i].clip);
     check_case(name, &limits, steps, &settings[i], 2e-6);
+  }
+  for (int level = -1; level <= (int)brim_cpu_detect(); level++) {
+    check_late(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level), 1);
+    check_late(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level), 3);
   }
   return tap_done();
 }

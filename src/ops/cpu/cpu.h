@@ -84,6 +84,7 @@ void CPU(pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t 
 /* ---- update.c */
 double CPU(gradient_square)(brim_ops_context *c, const brim_update *u);
 void CPU(adamw)(brim_ops_context *c, const brim_update *u);
+void CPU(catch_up)(brim_ops_context *c, const brim_update *u, bool all);
 size_t CPU(update_workspace)(void);
 
 /* ---- table.c */

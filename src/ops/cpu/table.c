@@ -45,6 +45,7 @@ static const brim_ops table = {
     .widen = CPU(widen),
     .gradient_square = CPU(gradient_square),
     .adamw = CPU(adamw),
+    .catch_up = CPU(catch_up),
 };
 
 const brim_ops *CPU(table)(void) {

@@ -100,74 +100,151 @@ size_t CPU(update_workspace)(void) {
 
 /* ---- AdamW */
 
+/* An update as the kernels take it. */
 typedef struct step {
-  const brim_update *u;
-  float clip, keep, new1, beta2, new2, root, size, eps; /* keep: 1 - lr * decay; root: 1 / sqrt(correction2) */
+  bool decay;                                     /* there is one */
+  float keep, new1, beta2, new2, root, size, eps; /* keep: 1 - lr * decay; root: 1 / sqrt(correction2) */
 } step;
 
-/* What depends on the range's own learning rate. */
-static void set_rate(step *s, double rate) {
-  const double lr = s->u->lr * rate;
-  s->keep = (float)(1 - lr * s->u->weight_decay);
-  s->size = (float)(lr / s->u->correction1);
+typedef struct update {
+  const brim_update *u;
+  float clip;
+  bool all;                    /* rows are to catch up, wanted or not */
+  step past[BRIM_UPDATE_PAST]; /* of the tables */
+} update;
+
+static step make_step(const brim_update_step *s, double rate) {
+  const double lr = s->lr * rate;
+  return (step){.decay = s->weight_decay > 0,
+                .keep = s->weight_decay > 0 ? (float)(1 - lr * s->weight_decay) : 1,
+                .new1 = (float)(1 - s->beta1),
+                .beta2 = (float)s->beta2,
+                .new2 = (float)(1 - s->beta2),
+                .root = (float)(1 / sqrt(s->correction2)),
+                .size = (float)(lr / s->correction1),
+                .eps = (float)s->eps};
 }
 
-static void update_values(const step *s, int64_t first, int64_t n, bool decay) {
-  const brim_update *u = s->u;
-  float *x = u->values + first, *g = u->gradients + first, *m1 = u->moment1 + first, *m2 = u->moment2 + first;
-  const vec clip = vset(s->clip), keep = vset(decay ? s->keep : 1), new1 = vset(s->new1), beta2 = vset(s->beta2),
-            new2 = vset(s->new2);
-  const vec root = vset(s->root), size = vset(s->size), eps = vset(s->eps);
+static void set_past(update *w) {
+  for (int32_t i = 0; i < w->u->past_count; i++)
+    w->past[i] = make_step(&w->u->past[i], 1);
+}
+
+/* One update of a value x and its moments m and v, d being its gradient. */
+BRIM_INLINE void advance(const step *s, bool decay, vec d, vec *x, vec *m, vec *v) {
+  *m = vmadd(d - *m, vset(s->new1), *m);
+  *v = vmadd(d * d, vset(s->new2), *v * vset(s->beta2));
+  const vec change = *m / vmadd(vsqrt(*v), vset(s->root), vset(s->eps));
+  *x = vnmadd(vset(s->size), change, *x * vset(decay ? s->keep : 1));
+}
+
+static void update_values(const update *w, const step *of, bool decay, int64_t first, int64_t n) {
+  const brim_update *u = w->u;
+  const step s = *of; /* so that no store may change it */
+  float *values = u->values + first, *g = u->gradients + first, *m1 = u->moment1 + first, *m2 = u->moment2 + first;
+  const vec clip = vset(w->clip);
   for (int64_t i = 0; i < n; i += VEC) {
     const int64_t left = n - i;
-    const vec d = vload_n(g + i, left) * clip, old = vload_n(m1 + i, left);
-    const vec m = vmadd(d - old, new1, old), v = vmadd(d * d, new2, vload_n(m2 + i, left) * beta2);
-    const vec change = m / vmadd(vsqrt(v), root, eps);
+    vec x = vload_n(values + i, left), m = vload_n(m1 + i, left), v = vload_n(m2 + i, left);
+    advance(&s, decay, vload_n(g + i, left) * clip, &x, &m, &v);
     vstore_n(m1 + i, m, left);
     vstore_n(m2 + i, v, left);
-    vstore_n(x + i, vnmadd(size, change, vload_n(x + i, left) * keep), left);
+    vstore_n(values + i, x, left);
     vstore_n(g + i, vzero(), left);
   }
 }
 
-static void decay_values(const step *s, int64_t first, int64_t n) {
-  float *x = s->u->values + first;
-  for (int64_t i = 0; i < n; i += VEC)
-    vstore_n(x + i, vload_n(x + i, n - i) * vset(s->keep), n - i);
+/* Gradient and moments are 0: only the decay is left. */
+static void decay_values(const update *w, const step *steps, int32_t count, int64_t first, int64_t n) {
+  float *values = w->u->values + first;
+  for (int64_t i = 0; i < n; i += VEC) {
+    vec x = vload_n(values + i, n - i);
+    for (int32_t k = 0; k < count; k++)
+      if (steps[k].decay)
+        x *= vset(steps[k].keep);
+    vstore_n(values + i, x, n - i);
+  }
+}
+
+/* Updates with a gradient of 0. */
+static void replay_values(const update *w, const step *steps, int32_t count, bool decay, int64_t first, int64_t n) {
+  float *values = w->u->values + first, *m1 = w->u->moment1 + first, *m2 = w->u->moment2 + first;
+  for (int64_t i = 0; i < n; i += VEC) {
+    const int64_t left = n - i;
+    vec x = vload_n(values + i, left), m = vload_n(m1 + i, left), v = vload_n(m2 + i, left);
+    for (int32_t k = 0; k < count; k++)
+      advance(&steps[k], decay, vzero(), &x, &m, &v);
+    vstore_n(m1 + i, m, left);
+    vstore_n(m2 + i, v, left);
+    vstore_n(values + i, x, left);
+  }
+}
+
+/* Some updates of a row that had no gradient in them. */
+static void rest_row(const update *w, const brim_update_range *range, int64_t row, const step *steps, int32_t count) {
+  const int64_t first = range->offset + row * range->row_size;
+  if (!range->alive || range->alive[row])
+    replay_values(w, steps, count, range->decay, first, range->row_size);
+  else if (range->decay)
+    decay_values(w, steps, count, first, range->row_size);
+}
+
+static void catch_up_row(const update *w, const brim_update_range *range, int64_t row) {
+  const int32_t done = range->done[row], count = w->u->past_count;
+  if (done < count)
+    rest_row(w, range, row, w->past + done, count - done);
+  range->done[row] = (uint8_t)count;
+}
+
+static void touch_row(const update *w, const brim_update_range *range, int64_t row, const step *s) {
+  if (range->done) {
+    catch_up_row(w, range, row);
+    range->done[row]++;
+  }
+  if (range->alive)
+    range->alive[row] = 1;
+  update_values(w, s, range->decay, range->offset + row * range->row_size, range->row_size);
 }
 
 static void adamw_task(void *context, int64_t task, int worker) {
   (void)worker;
-  step own = *(const step *)context, *s = &own;
-  const piece p = piece_at(s->u, task);
+  const update *w = context;
+  const piece p = piece_at(w->u, task);
   const brim_update_range *range = p.range;
-  const bool decay = range->decay && s->u->weight_decay > 0;
-  set_rate(s, range->rate);
+  const step s = make_step(&w->u->step, range->rate);
   if (range->row_size <= 0) {
-    update_values(s, range->offset + p.first, p.count, decay);
+    update_values(w, &s, range->decay, range->offset + p.first, p.count);
     return;
   }
-  for (int64_t row = p.first; row < p.first + p.count; row++) {
-    const bool touched = !range->touched || range->touched[row], alive = touched || !range->alive || range->alive[row];
-    const int64_t first = range->offset + row * range->row_size;
-    if (touched && range->alive)
-      range->alive[row] = 1;
-    if (alive)
-      update_values(s, first, range->row_size, decay);
-    else if (decay) /* gradient and moments are 0: only the decay is left */
-      decay_values(s, first, range->row_size);
-  }
+  for (int64_t row = p.first; row < p.first + p.count; row++)
+    if (!range->touched || range->touched[row])
+      touch_row(w, range, row, &s);
+    else if (!range->done)
+      rest_row(w, range, row, &s, 1);
 }
 
 void CPU(adamw)(brim_ops_context *c, const brim_update *u) {
-  step s = {.u = u,
-            .clip = 1,
-            .new1 = (float)(1 - u->beta1),
-            .beta2 = (float)u->beta2,
-            .new2 = (float)(1 - u->beta2),
-            .root = (float)(1 / sqrt(u->correction2)),
-            .eps = (float)u->eps};
+  update w = {.u = u, .clip = 1};
   if (u->clip > 0)
-    s.clip = (float)fmin(1, u->clip / (u->norm + 1e-6));
-  CPU(run)(c, piece_count(u), adamw_task, &s);
+    w.clip = (float)fmin(1, u->clip / (u->norm + 1e-6));
+  set_past(&w);
+  CPU(run)(c, piece_count(u), adamw_task, &w);
+}
+
+static void catch_up_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const update *w = context;
+  const piece p = piece_at(w->u, task);
+  for (int64_t row = p.first; p.range->done && row < p.first + p.count; row++)
+    if (w->all || p.range->wanted[row])
+      catch_up_row(w, p.range, row);
+}
+
+void CPU(catch_up)(brim_ops_context *c, const brim_update *u, bool all) {
+  brim_update tables = *u;
+  update w = {.u = &tables, .all = all};
+  while (tables.range_count > 0 && !tables.ranges[tables.range_count - 1].done)
+    tables.range_count--;
+  set_past(&w);
+  CPU(run)(c, piece_count(&tables), catch_up_task, &w);
 }

@@ -77,4 +77,5 @@ void REF(loss)(brim_ops_context *c, const brim_loss *l);
 /* ---- update.c */
 double REF(gradient_square)(brim_ops_context *c, const brim_update *u);
 void REF(adamw)(brim_ops_context *c, const brim_update *u);
+void REF(catch_up)(brim_ops_context *c, const brim_update *u, bool all);
 #endif

@@ -34,6 +34,7 @@ static const brim_ops table = {
     .widen = REF(widen),
     .gradient_square = REF(gradient_square),
     .adamw = REF(adamw),
+    .catch_up = REF(catch_up),
 };
 
 const brim_ops *brim_ops_ref(void) {

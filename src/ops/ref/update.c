@@ -28,18 +28,50 @@ double REF(gradient_square)(brim_ops_context *c, const brim_update *u) {
   return sum;
 }
 
-static void update_row(const brim_update *u, double lr, int64_t first, int64_t count, bool decay) {
-  const double clip = u->clip > 0 ? fmin(1, u->clip / (u->norm + 1e-6)) : 1;
-  const real factor = (real)clip, keep = (real)(decay ? 1 - lr * u->weight_decay : 1);
-  const real beta2 = (real)u->beta2, new1 = (real)(1 - u->beta1), new2 = (real)(1 - u->beta2);
-  const real root = (real)sqrt(u->correction2), step = (real)(lr / u->correction1), eps = (real)u->eps;
+/* Values that have no gradient are not read for one. */
+static void update_values(const brim_update *u, const brim_update_step *s, double rate, bool decay, bool gradient, int64_t first,
+                          int64_t count) {
+  const double lr = s->lr * rate, clip = u->clip > 0 ? fmin(1, u->clip / (u->norm + 1e-6)) : 1;
+  const real factor = (real)clip, keep = (real)(decay ? 1 - lr * s->weight_decay : 1);
+  const real beta2 = (real)s->beta2, new1 = (real)(1 - s->beta1), new2 = (real)(1 - s->beta2);
+  const real root = (real)sqrt(s->correction2), step = (real)(lr / s->correction1), eps = (real)s->eps;
   for (int64_t i = first; i < first + count; i++) {
-    const real g = u->gradients[i] * factor;
+    const real g = gradient ? u->gradients[i] * factor : 0;
     const real m = u->moment1[i] + (g - u->moment1[i]) * new1, v = u->moment2[i] * beta2 + new2 * g * g;
     u->moment1[i] = m;
     u->moment2[i] = v;
     u->values[i] = u->values[i] * keep - step * (m / ((real)sqrt((double)v) / root + eps));
-    u->gradients[i] = 0;
+    if (gradient)
+      u->gradients[i] = 0;
+  }
+}
+
+/* An update of a row of a table. */
+static void update_row(const brim_update *u, const brim_update_range *range, int64_t row, const brim_update_step *s, double rate,
+                       bool gradient) {
+  const bool decay = range->decay && s->weight_decay > 0;
+  if (gradient && range->alive)
+    range->alive[row] = 1;
+  if (!decay && range->alive && !range->alive[row])
+    return; /* gradient and moments are zero: nothing would change */
+  update_values(u, s, rate, decay, gradient, range->offset + row * range->row_size, range->row_size);
+}
+
+static void catch_up_row(const brim_update *u, const brim_update_range *range, int64_t row) {
+  for (; range->done[row] < u->past_count; range->done[row]++)
+    update_row(u, range, row, &u->past[range->done[row]], 1, false);
+}
+
+static void update_table(const brim_update *u, const brim_update_range *range) {
+  for (int64_t row = 0; row < row_count(range); row++) {
+    const bool touched = row_touched(range, row);
+    if (range->done && !touched)
+      continue;
+    if (range->done) {
+      catch_up_row(u, range, row);
+      range->done[row]++;
+    }
+    update_row(u, range, row, &u->step, range->rate, touched);
   }
 }
 
@@ -47,16 +79,19 @@ void REF(adamw)(brim_ops_context *c, const brim_update *u) {
   (void)c;
   for (int32_t i = 0; i < u->range_count; i++) {
     const brim_update_range *range = &u->ranges[i];
-    const int64_t rows = row_count(range), size = range->row_size > 0 ? range->row_size : range->count;
-    const bool decay = range->decay && u->weight_decay > 0, table = range->row_size > 0;
-    for (int64_t row = 0; row < rows; row++) {
-      const bool touched = row_touched(range, row);
-      const bool alive = !table || !range->alive || touched || range->alive[row];
-      if (table && range->alive && touched)
-        range->alive[row] = 1;
-      if (!alive && !decay)
-        continue; /* gradient and moments are zero: nothing would change */
-      update_row(u, u->lr * range->rate, range->offset + row * size, size, decay);
-    }
+    if (range->row_size > 0)
+      update_table(u, range);
+    else
+      update_values(u, &u->step, range->rate, range->decay && u->step.weight_decay > 0, true, range->offset, range->count);
+  }
+}
+
+void REF(catch_up)(brim_ops_context *c, const brim_update *u, bool all) {
+  (void)c;
+  for (int32_t i = 0; i < u->range_count; i++) {
+    const brim_update_range *range = &u->ranges[i];
+    for (int64_t row = 0; range->done && row < row_count(range); row++)
+      if (all || range->wanted[row])
+        catch_up_row(u, range, row);
   }
 }
