@@ -226,6 +226,38 @@ class Models(unittest.TestCase):
         after = model.logits(["a good film"]).tolist()
         self.assertAlmostEqual(after[0][0], before[0][0] + 1, 5)
 
+    def test_weights_while_they_are_trained(self):
+        """Rows without a gradient wait for their weight decay: not when somebody asks for them. While steps are computed nobody writes."""
+        model = brim.Model(MODEL, labels=["0", "1"])
+        [name] = [n for n in model.parameters() if n.endswith("word_embeddings.weight")]
+        held, seen, refused, go, done = model.parameters()[name], [], [], threading.Event(), threading.Event()
+
+        def listen(kind, fields):
+            if kind == "step":
+                seen.append(model.parameters()[name].tolist())
+                model.written()
+            go.set()
+
+        def write():
+            go.wait()
+            while not done.is_set():
+                try:
+                    pass
+                except RuntimeError as error:
+                    refused.append(str(error))
+                    return
+
+        writer = threading.Thread(target=write)
+        writer.start()
+        brim.train(model, TRAIN, on_event=listen, max_steps=6, lr=1e-2, weight_decay=0.5, schedule="constant", batch_size=2)
+        done.set()
+        writer.join()
+        for before, after in zip(seen, seen[1:]):
+            self.assertTrue(all(a != b for a, b in zip(before, after)))
+        self.assertEqual(held.tolist(), seen[-1])
+        self.assertEqual(model.parameters()[name].tolist(), seen[-1])
+        self.assertTrue(all("another thread" in text for text in refused), refused)
+
     def test_one_thread_at_a_time(self):
         refused = []
 
