@@ -262,15 +262,17 @@ class Layout:
         self.megabytes = self.text.stat().st_size / 1e6
         run(BRIM, "shard", self.text, "--records", 10000, "-o", folder / "shards", "--quiet")
         self.shards = sorted(map(str, (folder / "shards").iterdir()))
+        run(BRIM, "shard", self.text, "--records", 10000, "--format", "zst", "-o", folder / "zst", "--quiet")
+        self.zst = sorted(map(str, (folder / "zst").iterdir()))
         tokenizer = args.shared / "tokenizers" / "bert-base-uncased"
         self.tokenizer = tokenizer if tokenizer.exists() else ROOT / "tests" / "golden" / "tokenizers" / "wordpiece-uncased"
         self.folder = folder
 
-    def feed(self, cores=None, **options):
+    def feed(self, cores=None, shards=None, **options):
         """The epochs of bench_data, on some cores."""
         defaults = dict(max_length=MAX_LENGTH, batching="bucketed", padding="longest", max_tokens=MAX_TOKENS, read_ahead=READ_AHEAD,
                         window=WINDOW)
-        command = [PROGRAMS / "bench_data", self.tokenizer, *words_of({**defaults, **options}), *self.shards]
+        command = [PROGRAMS / "bench_data", self.tokenizer, *words_of({**defaults, **options}), *(shards or self.shards)]
         pinned = cores or os.sched_getaffinity(0)
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False,
                               preexec_fn=lambda: os.sched_setaffinity(0, pinned))
@@ -350,11 +352,11 @@ def epoch_seconds(epochs):
     return min(epoch["seconds"] for epoch in (epochs[1:-1] or epochs))
 
 
-def feed_and_tokenizer(args, layout, cores):
+def feed_and_tokenizer(args, layout, cores, shards=None):
     """MB/s of the feed and of the bare tokenizer, by turns: what else the machine does then bends both alike."""
     pairs, tokens = [], 0
     for _ in range(args.rounds):
-        epochs = layout.feed(cores=cores, threads=len(cores), prefetch=len(cores) - 1, padding="none", epochs=args.passes)
+        epochs = layout.feed(cores=cores, shards=shards, threads=len(cores), prefetch=len(cores) - 1, padding="none", epochs=args.passes)
         pairs.append((layout.megabytes / epoch_seconds(epochs), bare_tokenizer(layout, cores, args.passes)))
         tokens = epochs[0]["tokens"]
     return pairs, tokens
@@ -376,6 +378,9 @@ def measure_speed(args, figures, layout):
                     f"{rate / 1e6:.2f} M ({rate / peer:.0f} x)", rate >= 30 * peer, f"{peer / 1e6:.3f} M")
         figures.add(f"the same, {name}: MB/s of text beside the bare tokenizer's", ">= 0.7 x",
                     f"{megabytes:.1f} of {bare:.1f} ({ratio:.2f} x)", ratio >= 0.7)
+        pairs = feed_and_tokenizer(args, layout, cores, layout.zst)[0]
+        figures.add(f"zst text, {name}: MB/s of text beside the bare tokenizer's", "beside",
+                    f"{median(mine for mine, _ in pairs):.1f} ({median(mine / theirs for mine, theirs in pairs):.2f} x)", None)
         if len(cores) == 1:
             figures.add("decompressing alone: MB/s of text; with the bare tokenizer behind it, beside the bare tokenizer's", "beside",
                         f"{unpacked:.1f} ({unpacked / (unpacked + bare):.2f} x)", None)
