@@ -1,13 +1,14 @@
 /* A plan: rows composed into steps (compose), each step shared out over ranks and parts (share), all of it written down. */
 #include "batch/plan.h"
 #include "base/memory.h"
+#include "base/pool.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "batch/compose.h"
 #include "batch/share.h"
 #include <string.h>
 
-enum { AHEAD = 64 };
+enum { AHEAD = 64, TOGETHER = 64 };
 
 struct brim_plan {
   brim_runtime *runtime;
@@ -31,8 +32,17 @@ typedef struct making {
   const brim_recipe *recipe;
   const int32_t *lengths;
   brim_composition composition;
-  brim_share share;
+  /* `together` steps from `step` on are shared out at once, each into its own */
+  brim_share *shares;
+  brim_error *errors;
+  int *statuses;
+  uint64_t together, step, batches; /* batches of all steps that are written */
 } making;
+
+/* Batches of a step. */
+static uint64_t step_size(const making *m) {
+  return m->recipe->options.batch_size ? 1 : m->recipe->accumulate;
+}
 
 /* Order-dependent mixing of 64-bit words (the finaliser of MurmurHash3 between them). */
 static uint64_t mix(uint64_t hash, uint64_t word) {
@@ -92,15 +102,31 @@ static void call_for_lengths(const making *m, uint64_t start, uint64_t count) {
     __builtin_prefetch(&m->lengths[c->order[i]]);
 }
 
-/* The batches from `first` on become one step. */
-static int write_step(making *m, uint64_t first, uint64_t batches, brim_error *err) {
+/* The rows of a step, which has `batches` batches. */
+static const uint32_t *step_rows(const making *m, uint64_t step, uint64_t *batches, uint64_t *count) {
+  const brim_composition *c = &m->composition;
+  const uint64_t size = step_size(m), first = step * size, left = m->batches - first, start = brim_composition_start(c, first);
+  *batches = left < size ? left : size;
+  *count = c->ends[first + *batches - 1] - start;
+  return c->order + start;
+}
+
+static void share_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  making *m = context;
+  const brim_composition *c = &m->composition;
+  uint64_t batches, count, step = m->step + (uint64_t)task;
+  const uint32_t *rows = step_rows(m, step, &batches, &count);
+  call_for_lengths(m, (uint64_t)(rows - c->order), count);
+  m->statuses[task] = brim_share_step(&m->shares[task], m->lengths, rows, count, c->ends + step * step_size(m),
+                                      (uint32_t)(rows - c->order), batches, &m->errors[task]);
+}
+
+/* Writes down a step as it was shared out. */
+static int write_step(making *m, uint64_t step, const brim_share *share, brim_error *err) {
   brim_plan *plan = m->plan;
-  brim_composition *c = &m->composition;
-  brim_share *share = &m->share;
-  uint64_t start = brim_composition_start(c, first), count = c->ends[first + batches - 1] - start, before = plan->part_count;
-  const uint32_t *rows = c->order + start;
-  call_for_lengths(m, start, count);
-  BRIM_TRY(brim_share_step(share, m->lengths, rows, count, c->ends + first, (uint32_t)start, batches, err));
+  uint64_t batches, count, before = plan->part_count;
+  const uint32_t *rows = step_rows(m, step, &batches, &count);
   uint64_t added = share->parts * (uint64_t)plan->world, held = before * (uint64_t)plan->world;
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, held + added + 1, sizeof *plan->parts, err));
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, plan->step_count + 2, sizeof *plan->steps, err));
@@ -130,12 +156,55 @@ static int drop_short(making *m, uint64_t *batches, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Many rows for many ranks take longer to share out than to hand to threads. A caller's own function is called by one thread. */
+static uint64_t steps_together(const making *m, uint64_t steps) {
+  enum { ROWS = 64 };
+  const bool many = m->recipe->world > 1 && m->composition.rows / ROWS >= steps && steps >= TOGETHER;
+  return many && !m->recipe->options.rows_for ? TOGETHER : 1;
+}
+
+static int make_shares(making *m, uint64_t together, brim_error *err) {
+  m->shares = brim_alloc_array_zero(m->plan->runtime, together, sizeof *m->shares);
+  m->errors = brim_alloc_array_zero(m->plan->runtime, together, sizeof *m->errors);
+  m->statuses = brim_alloc_array_zero(m->plan->runtime, together, sizeof *m->statuses);
+  if (!m->shares || !m->errors || !m->statuses)
+    return BRIM_NOMEM(err);
+  for (; m->together < together; m->together++)
+    brim_share_init(&m->shares[m->together], m->plan->runtime, m->recipe);
+  return BRIM_OK;
+}
+
+static void free_shares(making *m) {
+  for (uint64_t i = 0; i < m->together; i++)
+    brim_share_free(&m->shares[i]);
+  brim_release(m->plan->runtime, m->shares);
+  brim_release(m->plan->runtime, m->errors);
+  brim_release(m->plan->runtime, m->statuses);
+}
+
+static int share_and_write(making *m, uint64_t count, brim_error *err) {
+  if (count > 1)
+    brim_pool_run(m->plan->runtime, (int64_t)count, share_task, m);
+  else
+    share_task(m, 0, 0);
+  for (uint64_t i = 0; i < count; i++) {
+    if (m->statuses[i] != BRIM_OK) {
+      if (err)
+        *err = m->errors[i];
+      return m->statuses[i];
+    }
+    BRIM_TRY(write_step(m, m->step + i, &m->shares[i], err));
+  }
+  return BRIM_OK;
+}
+
 /* Batches become steps: one each with batch_size, `accumulate` in a row otherwise. */
 static int write_steps(making *m, brim_error *err) {
   brim_plan *plan = m->plan;
-  uint64_t size = m->recipe->options.batch_size ? 1 : m->recipe->accumulate, batches = m->composition.batches;
+  uint64_t size = step_size(m), batches = m->composition.batches;
   if (m->recipe->drop)
     BRIM_TRY(drop_short(m, &batches, err));
+  m->batches = batches;
   uint64_t steps = (batches + size - 1) / size, parts = steps * (uint64_t)plan->world;
   if (parts < batches)
     parts = batches;
@@ -143,9 +212,10 @@ static int write_steps(making *m, brim_error *err) {
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, steps + 1, sizeof *plan->steps, err));
   plan->parts[0] = 0;
   plan->steps[0] = 0;
-  for (uint64_t first = 0; first < batches; first += size) {
+  BRIM_TRY(make_shares(m, steps_together(m, steps), err));
+  for (; m->step < steps; m->step += m->together) {
     BRIM_TRY(brim_check_cancel(plan->runtime, err));
-    BRIM_TRY(write_step(m, first, batches - first < size ? batches - first : size, err));
+    BRIM_TRY(share_and_write(m, steps - m->step < m->together ? steps - m->step : m->together, err));
   }
   return BRIM_OK;
 }
@@ -183,11 +253,10 @@ int brim_plan_new(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, 
   plan->world = recipe.world;
   plan->budget = recipe.budget;
   making m = {.plan = plan, .recipe = &recipe, .lengths = lengths, .composition.runtime = runtime};
-  brim_share_init(&m.share, runtime, &recipe);
   int status = make(&m, rows, err);
   plan->cut = plan->ledger.rows_truncated ? recipe.budget.limit : 0;
   brim_composition_free(&m.composition);
-  brim_share_free(&m.share);
+  free_shares(&m);
   if (status != BRIM_OK) {
     brim_plan_free(plan);
     return status;

@@ -206,6 +206,45 @@ static void test_determinism(void) {
   ok(same_hashes == 0, "another epoch has another hash");
 }
 
+static uint64_t hash_of(brim_runtime *with, const int32_t *lengths, uint64_t rows, const brim_plan_options *options) {
+  brim_plan *plan;
+  brim_ledger ledger;
+  if (brim_plan_new(with, lengths, rows, options, 1, &plan, NULL))
+    exit(1);
+  brim_plan_ledger(plan, &ledger);
+  if (ledger.rows_planned + ledger.dropped != rows)
+    exit(1);
+  brim_plan_free(plan);
+  return ledger.hash;
+}
+
+/* So many rows that steps are shared out by several threads at once, an incomplete last lot included. */
+static void test_shared_at_once(void) {
+  enum { ROWS = 50000 };
+  static int32_t lengths[ROWS];
+  brim_runtime *other;
+  brim_runtime_options four = {.threads = 4};
+  if (brim_runtime_new(&four, &other, NULL))
+    exit(1);
+  for (uint64_t i = 0; i < ROWS; i++)
+    lengths[i] = (int32_t)(1 + i * 7919 % 97);
+  int bad = 0, plans = 0;
+  for (int world = 1; world <= 9; world += 4)
+    for (brim_batching batching = BRIM_SEQUENTIAL; batching <= BRIM_PACKED; batching++)
+      for (brim_tail tail = BRIM_TAIL_RESPLIT; tail <= BRIM_TAIL_DROP; tail++)
+        for (int by_tokens = batching == BRIM_PACKED; by_tokens < 2; by_tokens++, plans++) {
+          const brim_plan_options o = {.batching = batching,
+                                       .tail = tail,
+                                       .world_size = world,
+                                       .padding = plans % 3 ? BRIM_PAD_NONE : BRIM_PAD_LONGEST,
+                                       .batch_size = by_tokens ? 0 : 90 * world,
+                                       .max_tokens = by_tokens ? 4000 : 0};
+          bad += hash_of(runtime, lengths, ROWS, &o) != hash_of(other, lengths, ROWS, &o);
+        }
+  brim_runtime_free(other);
+  ok(bad == 0, "the same %d plans of %d rows, whose steps are shared out at once", plans, ROWS);
+}
+
 /* ---- ranks ------------------------------------------------------------------------------------------------ */
 
 static int costlier_first(const void *a, const void *b) {
@@ -311,6 +350,7 @@ int main(void) {
   test_invariants();
   test_execution();
   test_determinism();
+  test_shared_at_once();
   test_balance();
   test_resplit();
   brim_runtime_free(runtime);
