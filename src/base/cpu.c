@@ -28,9 +28,23 @@ brim_cpu_level brim_cpu_detect(void) {
     return BRIM_CPU_AVX2; /* opmask, zmm */
   return BRIM_CPU_AVX512;
 }
+
+bool brim_cpu_dots_bytes(brim_cpu_level level) {
+  enum { AVX512_VNNI = 1 << 11 /* leaf 7, ecx */, AVX_VNNI = 1 << 4 /* leaf 7.1, eax */ };
+  unsigned leaves, a, b, c, d;
+  if (level == BRIM_CPU_PLAIN || level > brim_cpu_detect() || !__get_cpuid_count(7, 0, &leaves, &b, &c, &d))
+    return false;
+  if (level == BRIM_CPU_AVX512)
+    return (c & AVX512_VNNI) != 0;
+  return leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVX_VNNI) != 0;
+}
 #else
 brim_cpu_level brim_cpu_detect(void) {
   return BRIM_CPU_PLAIN;
+}
+bool brim_cpu_dots_bytes(brim_cpu_level level) {
+  (void)level;
+  return false;
 }
 #endif
 

@@ -10,6 +10,7 @@ struct brim_runtime {
   brim_allocator allocator;
   int threads;
   brim_cpu_level cpu;
+  bool dot_bytes[BRIM_CPU_AVX512 + 1]; /* by level: the processor has VNNI in its vectors. Tests clear them */
   brim_log_fn log;
   void *log_context;
   atomic_bool cancelled;
@@ -24,5 +25,7 @@ int brim_check_cancel(const brim_runtime *runtime, brim_error *err) BRIM_CHECK;
 int brim_cores_allowed(void);
 /* The best level that processor and system support, before any override. */
 brim_cpu_level brim_cpu_detect(void);
+/* Whether there are instructions that add four products of bytes to each lane of this level's vectors (VNNI). */
+bool brim_cpu_dots_bytes(brim_cpu_level level);
 
 #endif

@@ -25,6 +25,7 @@ typedef struct work {
   brim_attention attention;
   brim_dropout dropout;
   brim_update update;
+  brim_int8 bytes, down;
 } work;
 
 typedef void (*work_fn)(bench *, const work *);
@@ -55,6 +56,17 @@ static void forward_norm(bench *b, const work *w) {
   const brim_rows all = {.count = (int32_t)w->rows};
   b->ops->linear_residual_norm_forward(&b->c, w->layout, &all, w->in, w->out, b->x, b->w, b->b, &w->dropout, b->z, b->b, b->b,
                                        1e-12f, b->z, b->dw, b->dw + w->rows, b->y);
+}
+static void forward_bytes(bench *b, const work *w) {
+  b->ops->int8_forward(&b->c, w->rows, &w->bytes, b->x, w->bytes.in, b->y, w->bytes.out);
+}
+static void bytes_norm(bench *b, const work *w) {
+  const brim_rows all = {.count = (int32_t)w->rows};
+  const brim_residual r = {w->layout, &all, &w->dropout, b->z, b->b, b->b, 1e-12f};
+  if (w->down.in)
+    b->ops->int8_feed_forward(&b->c, &w->bytes, BRIM_ACT_GELU, &w->down, b->x, &r, b->y);
+  else
+    b->ops->int8_norm_forward(&b->c, &w->bytes, b->x, &r, b->y);
 }
 static void input_gradient(bench *b, const work *w) {
   b->ops->linear_backward(&b->c, w->rows, w->in, w->out, b->x, w->in, b->w, b->y, w->out, b->z, w->in, false, NULL, NULL);
@@ -110,6 +122,29 @@ static brim_layout make_layout(int32_t n, int32_t length) {
   return l;
 }
 
+static brim_int8 pack_bytes(bench *b, int32_t in, int32_t out, size_t *used) {
+  const brim_int8 w = {in, out, (char *)b->dw + *used};
+  b->ops->int8_pack(&b->c, in, out, b->w, b->b, (char *)b->dw + *used);
+  *used += (b->ops->int8_size(in, out) + 63) / 64 * 64;
+  return w;
+}
+
+/* A layer's products in a prediction with bytes; GELU and norms are in them. */
+static void bench_bytes(bench *b, const brim_layout *layout, int32_t hidden, int32_t feed) {
+  size_t used = 0;
+  work w = {.rows = layout->slots, .layout = layout};
+  const double unit = 2e-9 * (double)w.rows * hidden;
+  w.bytes = pack_bytes(b, hidden, 3 * hidden, &used);
+  const double qkv = best_time(b, forward_bytes, &w);
+  w.bytes = pack_bytes(b, hidden, hidden, &used);
+  const double projection = best_time(b, bytes_norm, &w);
+  w.bytes = pack_bytes(b, hidden, feed, &used);
+  w.down = pack_bytes(b, feed, hidden, &used);
+  const double wide = best_time(b, bytes_norm, &w);
+  printf("  int8       qkv %5.0f  projection, norm %5.0f  feed-forward, norm %5.0f GOP/s  together %.3f ms\n",
+         3 * hidden * unit / qkv, hidden * unit / projection, 2 * feed * unit / wide, 1e3 * (qkv + projection + wide));
+}
+
 static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed, int32_t heads, int32_t n, int32_t length) {
   const brim_layout layout = make_layout(n, length);
   const uint32_t key[2] = {1, 2};
@@ -119,7 +154,8 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
                                   .max_length = layout.max_length,
                                   .hidden = hidden,
                                   .intermediate = feed,
-                                  .heads = heads};
+                                  .heads = heads,
+                                  .int8 = true};
   b->c.workspace_size = b->ops->workspace(&b->c, &limits);
   b->c.workspace = aligned_alloc(64, (b->c.workspace_size + 63) / 64 * 64);
   if (!b->c.workspace)
@@ -179,6 +215,7 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
     }
   }
   printf("  layer %.3f ms, %.0f useful GFLOP/s\n", 1e3 * total, total_flops / total);
+  bench_bytes(b, &layout, hidden, feed);
   free(b->c.workspace);
 }
 

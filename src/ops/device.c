@@ -5,16 +5,20 @@
 #include <time.h>
 
 #include "base/memory.h"
+#include "base/runtime.h"
 #include "ops/ops.h"
 
 enum { REPEATS = 7, LARGEST = 1 << 20 };
 
 brim_device_info brim_device_describe(const brim_runtime *runtime) {
-  static const char *const products[] = {"own kernels, plain C", "own kernels, AVX2 and FMA, tiles of 6 x 16",
-                                         "own kernels, AVX-512, tiles of 14 x 32"};
+  static const char *const products[][2] = {
+      {"own kernels, plain C", "own kernels, plain C"},
+      {"own kernels, AVX2 and FMA, tiles of 6 x 16", "own kernels, AVX2 and FMA, tiles of 6 x 16; bytes: AVX-VNNI"},
+      {"own kernels, AVX-512, tiles of 14 x 32", "own kernels, AVX-512, tiles of 14 x 32; bytes: AVX-512 VNNI"}};
   const brim_cpu_level level = brim_runtime_cpu(runtime);
-  return (brim_device_info){
-      .kernels = brim_ops_cpu(level)->name, .products = products[level], .threads = brim_runtime_threads(runtime)};
+  return (brim_device_info){.kernels = brim_ops_cpu(level)->name,
+                            .products = products[level][runtime->dot_bytes[level]],
+                            .threads = brim_runtime_threads(runtime)};
 }
 
 static double seconds(void) {

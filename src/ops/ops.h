@@ -137,7 +137,23 @@ typedef struct brim_ops_stats {    /* what promise 1 is checked with */
   double attention_flops;
 } brim_ops_stats;
 
-typedef struct brim_ops_limits { int64_t max_slots; int32_t max_sequences, max_length, hidden, intermediate, heads; } brim_ops_limits;
+typedef struct brim_ops_limits {
+  int64_t max_slots;
+  int32_t max_sequences, max_length, hidden, intermediate, heads;
+  bool int8;                       /* the operations on bytes are used too */
+} brim_ops_limits;
+
+/* A weight and its bias, quantized and packed as this table likes it (int8_pack). */
+typedef struct brim_int8 { int32_t in, out; const void *packed; } brim_int8;
+
+/* What a branch is added to: y = norm(residual + dropout(branch)), for at->count rows. y is neither the residual nor the input. */
+typedef struct brim_residual {
+  const brim_layout *layout;
+  const brim_rows *at;
+  const brim_dropout *dropout;
+  const real *residual, *gamma, *beta;
+  real eps;
+} brim_residual;
 
 /* Context: runtime, working memory, statistics. One per model. */
 typedef struct brim_ops_context {
@@ -152,6 +168,7 @@ typedef struct brim_ops {
   const char *name;     /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
+  size_t (*int8_size)(int32_t in, int32_t out); /* bytes of a packed weight, to be aligned to 64 */
 
   /* sum[r] = word[id] + position[pos] + type[t]; out = dropout(norm(sum)); stats: mean, rstd [R] */
   void (*embed_forward)(brim_ops_context *c, const brim_embed *e, real *sum, real *mean, real *rstd, real *out);
@@ -209,6 +226,21 @@ typedef struct brim_ops {
   /* y = x rounded to the nearest bfloat16, to even between two (NaN stays NaN); and back, exactly. */
   void (*narrow)(brim_ops_context *c, int64_t count, const real *x, brim_bfloat *y);
   void (*widen)(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y);
+
+  /* ---- products of bytes, for predictions
+   * A row q of x, and the weights of each output, are divided by their scale, which is the largest magnitude / 127, and rounded to
+   * the nearest (to even between two): bytes from -127 to 127. Sums of products are exact integers, so every table has the same:
+   *   y = sum * (x's scale * w's scale) + b, each operation rounded once in single precision
+   * A row's result depends on that row alone. A row whose magnitudes are below 2^-100 counts as zeros; one with a value that is
+   * not finite gives NaN. Sums wrap beyond 2^31: `in` must be less than 2^17. */
+  void (*int8_pack)(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed);
+  void (*int8_forward)(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
+                       int64_t y_stride);
+  /* y = norm(residual + dropout(x w^T + b)) */
+  void (*int8_norm_forward)(brim_ops_context *c, const brim_int8 *w, const real *x, const brim_residual *r, real *y);
+  /* y = norm(residual + dropout(act(x up^T + b) down^T + b)) */
+  void (*int8_feed_forward)(brim_ops_context *c, const brim_int8 *up, brim_activation act, const brim_int8 *down, const real *x,
+                            const brim_residual *r, real *y);
 
   /* Sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges. */
   double (*gradient_square)(brim_ops_context *c, const brim_update *u);

@@ -123,6 +123,24 @@ static void widen(brim_ops_context *c, int64_t count, const brim_bfloat *x, real
   TIMED(BRIM_WORK_ELEMENTWISE, "widen", widen(c, count, x, y));
 }
 
+static void int8_pack(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed) {
+  TIMED(BRIM_WORK_ELEMENTWISE, "int8 weights", int8_pack(c, in, out, w, b, packed));
+}
+
+static void int8_forward(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
+                         int64_t y_stride) {
+  TIMED(BRIM_WORK_PRODUCT, "int8 linear", int8_forward(c, rows, w, x, x_stride, y, y_stride));
+}
+
+static void int8_norm_forward(brim_ops_context *c, const brim_int8 *w, const real *x, const brim_residual *r, real *y) {
+  TIMED(BRIM_WORK_PRODUCT, "int8 linear, residual, norm", int8_norm_forward(c, w, x, r, y));
+}
+
+static void int8_feed_forward(brim_ops_context *c, const brim_int8 *up, brim_activation act, const brim_int8 *down, const real *x,
+                              const brim_residual *r, real *y) {
+  TIMED(BRIM_WORK_PRODUCT, "int8 feed-forward, residual, norm", int8_feed_forward(c, up, act, down, x, r, y));
+}
+
 static double gradient_square(brim_ops_context *c, const brim_update *u) {
   brim_profile_begin(c->profile, BRIM_WORK_OPTIMIZER, "gradient's norm");
   const double square = c->inner->gradient_square(c, u);
@@ -143,6 +161,7 @@ void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const b
   c->inner = inner;
   *table = (brim_ops){.name = inner->name,
                       .workspace = inner->workspace,
+                      .int8_size = inner->int8_size,
                       .embed_forward = embed_forward,
                       .embed_backward = embed_backward,
                       .linear_forward = linear_forward,
@@ -165,6 +184,10 @@ void brim_ops_profile(brim_ops_context *c, struct brim_profile *profile, const b
                       .zero = zero,
                       .narrow = narrow,
                       .widen = widen,
+                      .int8_pack = int8_pack,
+                      .int8_forward = int8_forward,
+                      .int8_norm_forward = int8_norm_forward,
+                      .int8_feed_forward = int8_feed_forward,
                       .gradient_square = gradient_square,
                       .adamw = adamw,
                       .catch_up = catch_up};

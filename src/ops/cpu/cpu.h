@@ -32,6 +32,16 @@ void CPU(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int
                               brim_activation act, real *pre, real *dpre);
 size_t CPU(linear_backward_workspace)(int threads, const brim_ops_limits *limits);
 
+/* ---- int8.c */
+size_t CPU(int8_size)(int32_t in, int32_t out);
+void CPU(int8_pack)(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed);
+void CPU(int8_forward)(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
+                       int64_t y_stride);
+void CPU(int8_norm_forward)(brim_ops_context *c, const brim_int8 *w, const real *x, const brim_residual *r, real *y);
+void CPU(int8_feed_forward)(brim_ops_context *c, const brim_int8 *up, brim_activation act, const brim_int8 *down, const real *x,
+                            const brim_residual *r, real *y);
+size_t CPU(int8_workspace)(int threads, const brim_ops_limits *limits);
+
 /* ---- activation.c: n values of one activation */
 void CPU(activate)(brim_activation act, int64_t n, const real *x, real *y);
 void CPU(activate_backward)(brim_activation act, int64_t n, const real *pre, const real *dy, real *dpre);

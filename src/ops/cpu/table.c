@@ -5,7 +5,8 @@
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const int threads = brim_runtime_threads(c->runtime);
   const size_t needs[] = {CPU(product_workspace)(threads), CPU(linear_backward_workspace)(threads, limits),
-                          CPU(norm_workspace)(limits), CPU(attention_workspace)(threads, limits), CPU(update_workspace)()};
+                          CPU(norm_workspace)(limits),     CPU(attention_workspace)(threads, limits),
+                          CPU(update_workspace)(),         CPU(int8_workspace)(threads, limits)};
   size_t most = 0;
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     most = needs[i] > most ? needs[i] : most;
@@ -21,6 +22,7 @@ static const brim_ops table = {
     .name = "cpu-plain",
 #endif
     .workspace = workspace,
+    .int8_size = CPU(int8_size),
     .embed_forward = CPU(embed_forward),
     .embed_backward = CPU(embed_backward),
     .linear_forward = CPU(linear_forward),
@@ -43,6 +45,10 @@ static const brim_ops table = {
     .zero = CPU(zero),
     .narrow = CPU(narrow),
     .widen = CPU(widen),
+    .int8_pack = CPU(int8_pack),
+    .int8_forward = CPU(int8_forward),
+    .int8_norm_forward = CPU(int8_norm_forward),
+    .int8_feed_forward = CPU(int8_feed_forward),
     .gradient_square = CPU(gradient_square),
     .adamw = CPU(adamw),
     .catch_up = CPU(catch_up),

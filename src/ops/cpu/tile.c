@@ -1,13 +1,6 @@
 /* tile.c: the micro-kernel and the packing of its right-hand side. */
 #include "ops/cpu/tile.h"
 
-/* Written out, not looped: the accumulators are then registers for every compiler. */
-#if BRIM_LEVEL == 2
-#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13)
-#else
-#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
-#endif
-
 #define START_ROW(i)                                                                                                             \
   if (i < rows) {                                                                                                                \
     c0[i] = start0;                                                                                                              \
@@ -33,11 +26,6 @@
 #define FETCH_ROW(i)                                                                                                             \
   if (i < rows)                                                                                                                  \
     __builtin_prefetch(a[i / 3] + i % 3 * a_row + LINE);
-
-/* A pointer for every three rows, so that each row is one address away: a pointer for all would take more registers for their
- * distances than there are, and moving those about takes the place of multiplications. Compilers must not see through it. */
-enum { POINTERS = (TILE_ROWS + 2) / 3 };
-#define APART(pointer) __asm__("" : "+r"(pointer))
 
 /* What is not in the first-level cache is asked for a line's worth of steps ahead. The caches' own prefetching does not keep up
  * with 14 rows at once (with 6 it does), and asking for all of c at one time would hold up the rest. Short products have their

@@ -18,6 +18,18 @@ enum {
   TILE_COLUMNS = 2 * VEC
 };
 
+/* Written out, not looped: the accumulators are then registers for every compiler. */
+#if BRIM_LEVEL == 2
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13)
+#else
+#define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)
+#endif
+
+/* A pointer for every three rows, so that each row is one address away: a pointer for all would take more registers for their
+ * distances than there are, and moving those about takes the place of multiplications. Compilers must not see through it. */
+enum { POINTERS = (TILE_ROWS + 2) / 3 };
+#define APART(pointer) __asm__("" : "+r"(pointer))
+
 typedef struct tile {
   int64_t depth; /* steps of k */
   const float *a;

@@ -30,6 +30,15 @@ void REF(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t
 void REF(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
                               brim_activation act, real *pre, real *dpre);
 
+/* ---- int8.c */
+size_t REF(int8_size)(int32_t in, int32_t out);
+void REF(int8_pack)(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed);
+void REF(int8_forward)(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
+                       int64_t y_stride);
+void REF(int8_norm_forward)(brim_ops_context *c, const brim_int8 *w, const real *x, const brim_residual *r, real *y);
+void REF(int8_feed_forward)(brim_ops_context *c, const brim_int8 *up, brim_activation act, const brim_int8 *down, const real *x,
+                            const brim_residual *r, real *y);
+
 /* ---- activation.c */
 double REF(activate)(brim_activation act, double x);
 void REF(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);

@@ -1,15 +1,19 @@
 /* table.c: the reference table. */
 #include "ops/ref/ref.h"
 
-/* Attention keeps three rows of scores. */
+/* Attention keeps three rows of scores, products of bytes one wide row and the bytes of one. */
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
+  const size_t scores = 3 * (size_t)limits->max_length * sizeof(real);
+  const size_t wide = (size_t)limits->intermediate, most = limits->hidden > limits->intermediate ? (size_t)limits->hidden : wide;
+  const size_t bytes = limits->int8 ? wide * sizeof(real) + most : 0;
   (void)c;
-  return 3 * (size_t)limits->max_length * sizeof(real);
+  return scores > bytes ? scores : bytes;
 }
 
 static const brim_ops table = {
     .name = "ref",
     .workspace = workspace,
+    .int8_size = REF(int8_size),
     .embed_forward = REF(embed_forward),
     .embed_backward = REF(embed_backward),
     .linear_forward = REF(linear_forward),
@@ -32,6 +36,10 @@ static const brim_ops table = {
     .zero = REF(zero),
     .narrow = REF(narrow),
     .widen = REF(widen),
+    .int8_pack = REF(int8_pack),
+    .int8_forward = REF(int8_forward),
+    .int8_norm_forward = REF(int8_norm_forward),
+    .int8_feed_forward = REF(int8_feed_forward),
     .gradient_square = REF(gradient_square),
     .adamw = REF(adamw),
     .catch_up = REF(catch_up),
