@@ -117,13 +117,14 @@ BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddi
 BRIM_API int64_t brim_model_trained_offset(const brim_model *model);
 
 /* What a training pass keeps for its backward. Weights, sums, softmax, norms, loss, gradients and moments are fp32 in any case, and
- * so is all arithmetic on a CPU; a prediction keeps nothing and is the same in both. */
+ * so is all arithmetic of training on a CPU. */
 typedef enum brim_precision {
   BRIM_PRECISION_FP32 = 0,
   BRIM_PRECISION_BF16, /* activations are kept in 16 bits, and rounded between layers: 22 hidden bytes a layer and token, not 40 */
-  BRIM_PRECISION_FP16  /* 16-bit arithmetic with a scaled loss: needs a device that has it; the CPU refuses it */
+  BRIM_PRECISION_FP16, /* 16-bit arithmetic with a scaled loss: needs a device that has it; the CPU refuses it */
+  BRIM_PRECISION_INT8  /* predictions only: the layers' matrix products multiply bytes (src/ops/ops.h); all else is fp32 */
 } brim_precision;
-BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16"; "unknown" */
+BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16", "int8"; "unknown" */
 /* False for any other name. */
 BRIM_API bool brim_precision_parse(const char *name, brim_precision *out);
 
@@ -135,10 +136,12 @@ typedef struct brim_model_limits {
   bool training;
   bool all_tokens;        /* training passes may ask for all tokens (predictions always may) */
   bool checkpoint_activations; /* keep the input of each layer only; backward runs its forward again. The same bits */
-  brim_precision precision;    /* of what is kept; predictions round the inputs of layers. FP16: BRIM_E_UNSUPPORTED from prepare */
+  brim_precision precision;    /* of what is kept; predictions round the inputs of layers. FP16: BRIM_E_UNSUPPORTED from prepare.
+                                  INT8: not with training (BRIM_E_USAGE); quantized weights are made at the first forward, again
+                                  after values changed, and given back by a prepare for another precision */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
- * gradients and moments. Values are held already. A token costs 40 hidden bytes a trained layer in training where intermediate = 4
+ * gradients and moments; in int8 the quantized weights. Values are held already. A token costs 40 hidden bytes a trained layer in training where intermediate = 4
  * hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
 /* The part of it that does not depend on the limits: gradients and moments. */

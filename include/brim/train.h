@@ -26,7 +26,7 @@ typedef struct brim_eval_options {
   int32_t max_length;      /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
   brim_precision precision; /* BF16: inputs of layers are rounded to 16 bits, as a training of all layers in bf16 rounds them; what
                               is held and computed stays fp32. Of brim_predict and brim_evaluate: evaluations of brim_train are
-                              fp32. FP16 is BRIM_E_UNSUPPORTED */
+                              fp32. INT8: the layers' products multiply bytes, which is near fp32. FP16 is BRIM_E_UNSUPPORTED */
   uint64_t *confusion;     /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
   brim_event_fn event;     /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;

@@ -67,7 +67,7 @@ static int encode(brim_model *m, brim_error *err) {
     BRIM_TRY(brim_check_cancel(m->runtime, err));
     real *out = layer < last ? layer_input(s, layer + 1) : brim_model_first_only(m, layer) ? s->head_input : s->x;
     brim_layer_keep_input(m, layer);
-    brim_layer_forward(m, layer, layer_input(s, layer), out);
+    (brim_model_is_int8(m) ? brim_layer_forward_int8 : brim_layer_forward)(m, layer, layer_input(s, layer), out);
   }
   if (m->config.pooling != BRIM_POOLING_CLS) {
     m->ops->pool_forward(&m->context, &m->tape.layout, hidden, s->x, s->chosen, s->head_input);
@@ -111,6 +111,8 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
     *loss = 0;
   if (batch->count == 0)
     return BRIM_OK;
+  if (brim_model_is_int8(model))
+    brim_model_make_int8(model);
   const int status = encode(model, err);
   if (status) {
     model->tape = (brim_tape){0};

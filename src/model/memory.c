@@ -1,6 +1,7 @@
 /* memory.c: plans and takes a model's memory: one block for training's state, one block that passes are carved from.
  *
  *   state block   gradients | moment 1 | moment 2 | ranges | past updates | bytes of rows: touched | alive | done | wanted
+ *   int8 block    int8.c
  *   work block    what a training pass carves, or what a prediction carves, whichever is larger */
 #include <string.h>
 
@@ -186,7 +187,8 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, ca
                                .max_length = limits->max_length,
                                .hidden = config->hidden,
                                .intermediate = config->intermediate,
-                               .heads = config->heads};
+                               .heads = config->heads,
+                               .int8 = limits->precision == BRIM_PRECISION_INT8};
   *s = (brim_slots){.layers = s->layers};
   carve_layout(c, limits, s);
   s->embed_mean = carve_reals(c, slots, 1);
@@ -318,7 +320,8 @@ uint64_t brim_model_state_memory(const brim_model *model) {
 }
 
 uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
-  return work_size(model, limits) + (limits->training ? brim_model_state_memory(model) : 0);
+  const uint64_t state = limits->training ? brim_model_state_memory(model) : 0;
+  return work_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? brim_model_int8_memory(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
@@ -327,6 +330,10 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
     return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
   if (limits->precision == BRIM_PRECISION_FP16)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "fp16 needs a device with 16-bit arithmetic: take bf16 or fp32 on a CPU");
+  if (limits->precision == BRIM_PRECISION_INT8 && limits->training)
+    return brim_error_set(err, BRIM_E_USAGE, "int8 is for predictions: train in fp32 or bf16");
+  if (limits->precision == BRIM_PRECISION_INT8 && (m->config.hidden >= 1 << 17 || m->config.intermediate >= 1 << 17))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "int8 has sums of 32 bits: layers must be narrower than 131072");
   if (limits->max_length > longest)
     return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
                           limits->max_length, longest);
@@ -374,6 +381,7 @@ void brim_model_release_state(brim_model *model) {
 
 void brim_model_release_memory(brim_model *model) {
   release_work(model);
+  brim_model_release_int8(model);
   brim_model_release_state(model);
 }
 
@@ -396,10 +404,14 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
   model->tape = (brim_tape){0};
   if (limits->training && !model->state_block)
     BRIM_TRY(take_state(model, err));
+  if (predict.precision == BRIM_PRECISION_INT8)
+    BRIM_TRY(brim_model_take_int8(model, err));
   if (size > model->work_size)
     BRIM_TRY(take_work(model, size, err));
   if (train.max_slots > 0)
     carve_stage(model, &train, &model->train);
   carve_stage(model, &predict, &model->predict);
+  if (predict.precision != BRIM_PRECISION_INT8)
+    brim_model_release_int8(model);
   return BRIM_OK;
 }

@@ -50,6 +50,11 @@ typedef struct brim_slots {
   size_t workspace_size;
 } brim_slots;
 
+/* A layer's weights as bytes. */
+typedef struct brim_int8_layer {
+  brim_int8 query, keys_values, attention_output, up, down;
+} brim_int8_layer;
+
 /* One way of using the block. */
 typedef struct brim_stage {
   brim_model_limits limits; /* max_slots 0: not prepared */
@@ -90,6 +95,10 @@ struct brim_model {
   bool dirty; /* gradients may hold something */
   void *state_block;
   size_t state_size;
+
+  void *int8_block; /* quantized weights: [layers] brim_int8_layer, and what they point at; NULL: not prepared for them */
+  brim_int8_layer *int8_layers;
+  bool int8_made; /* and they are those of the values */
 
   void *work_block;
   size_t work_size;
@@ -138,6 +147,18 @@ brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer);
 /* ---- forward.c */
 /* One layer from x to `out`, which may be x itself unless the layer is kept for backward. */
 void brim_layer_forward(brim_model *model, int32_t layer, const real *x, real *out);
+
+/* ---- int8.c: predictions with products of bytes */
+size_t brim_model_int8_memory(const brim_model *model);
+int brim_model_take_int8(brim_model *model, brim_error *err) BRIM_CHECK; /* nothing to do when it is there */
+void brim_model_release_int8(brim_model *model);
+/* Quantizes all layers, if the values are others than last time. */
+void brim_model_make_int8(brim_model *model);
+/* As brim_layer_forward. */
+void brim_layer_forward_int8(brim_model *model, int32_t layer, const real *x, real *out);
+static inline bool brim_model_is_int8(const brim_model *model) {
+  return model->tape.stage->limits.precision == BRIM_PRECISION_INT8;
+}
 
 /* ---- keep.c: what a forward in bf16 keeps for backward; nothing to do in fp32 */
 void brim_embedding_keep(brim_model *model);

@@ -3,8 +3,10 @@
 
 #include "brim/model.h"
 
-static const char *const names[] = {
-    [BRIM_PRECISION_FP32] = "fp32", [BRIM_PRECISION_BF16] = "bf16", [BRIM_PRECISION_FP16] = "fp16"};
+static const char *const names[] = {[BRIM_PRECISION_FP32] = "fp32",
+                                    [BRIM_PRECISION_BF16] = "bf16",
+                                    [BRIM_PRECISION_FP16] = "fp16",
+                                    [BRIM_PRECISION_INT8] = "int8"};
 enum { NAMES = sizeof names / sizeof *names };
 
 const char *brim_precision_name(brim_precision precision) {

@@ -6,6 +6,7 @@
 
 float *brim_model_values(brim_model *model) {
   brim_model_catch_up(model);
+  model->int8_made = false; /* they may be written to */
   return model->values;
 }
 float *brim_model_gradients(brim_model *model) {

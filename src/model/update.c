@@ -118,6 +118,7 @@ static bool all_zero(const real *x, int64_t count) {
 
 void brim_model_state_written(brim_model *model) {
   brim_model_catch_up(model);
+  model->int8_made = false;
   for (int32_t i = 0; model->state_block && i < model->range_count; i++) {
     const brim_update_range *range = &model->ranges[i];
     const int64_t size = range->row_size;
@@ -162,6 +163,7 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
     return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
   model->ops->adamw(&model->context, &u);
   remember(model, &u.step);
+  model->int8_made = false;
   memset(model->touched, 0, model->table_rows);
   model->dirty = false;
   return BRIM_OK;

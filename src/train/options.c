@@ -55,8 +55,7 @@ static int options_check_eval(const brim_eval_options *eval, brim_error *err) {
   if (eval->batch_size < 0 || eval->max_tokens < 0 || eval->max_length < 0)
     return brim_error_set(err, BRIM_E_USAGE, "eval: batch_size, max_tokens and max_length must be at least 0 (0: chosen)");
   if (eval->precision != BRIM_PRECISION_FP32)
-    return brim_error_set(err, BRIM_E_USAGE, "eval: a run evaluates in fp32; brim_evaluate takes %s",
-                          brim_precision_name(BRIM_PRECISION_BF16));
+    return brim_error_set(err, BRIM_E_USAGE, "eval: a run evaluates in fp32; brim_evaluate takes bf16 and int8");
   if ((int)eval->batching < BRIM_SEQUENTIAL || eval->batching > BRIM_PACKED || (int)eval->padding < BRIM_PAD_NONE ||
       eval->padding > BRIM_PAD_MAX_LENGTH)
     return brim_error_set(err, BRIM_E_USAGE, "eval: batching %d with padding %d does not exist", (int)eval->batching,
@@ -92,6 +91,8 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
     return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
   if ((int)o->schedule < BRIM_SCHEDULE_LINEAR || o->schedule > BRIM_SCHEDULE_CONSTANT)
     return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: take linear, cosine or constant", (int)o->schedule);
+  if (o->precision == BRIM_PRECISION_INT8)
+    return brim_error_set(err, BRIM_E_USAGE, "precision: int8 is for predictions: train in fp32 or bf16");
   int32_t frozen;
   int status = options_check_metric(o->best_metric, err);
   if (!status)

@@ -17,6 +17,11 @@ static int live(brim_runtime *runtime, void *context, brim_error *err) {
     status = brim_model_prepare(model, &training, err);
   if (!status)
     status = brim_model_prepare(model, &predict, err);
+  if (!status) {
+    brim_model_limits bytes = predict;
+    bytes.precision = BRIM_PRECISION_INT8;
+    status = brim_model_prepare(model, &bytes, err);
+  }
   if (!status)
     status = brim_model_save(model, output, err);
   brim_model_free(model);

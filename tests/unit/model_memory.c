@@ -136,6 +136,36 @@ static void check_steady(const char *kernels, brim_precision precision) {
   brim_model_free(model);
 }
 
+/* In int8 the first prediction makes the weights, in memory that prepare took; training is refused; fp32 gives it back. */
+static void check_bytes(const char *kernels) {
+  brim_model *model = case_load(case_golden("bert-pair-3"), kernels);
+  brim_dataset *rows = case_rows("bert-pair-3");
+  brim_batch batch = {0};
+  brim_error err;
+  float logits[64];
+  const brim_pass predict = {0};
+  case_fill(&batch, rows, 0, 8, 0);
+  brim_model_limits limits = case_limits(&batch, false);
+  limits.precision = BRIM_PRECISION_INT8;
+  int status = brim_model_prepare(model, &limits, &err);
+  const bool there = model->int8_block != NULL;
+  atomic_store(&taken_blocks, 0);
+  status |= brim_model_forward(model, &batch, &predict, NULL, logits, &err);
+  model->int8_made = false;
+  status |= brim_model_forward(model, &batch, &predict, NULL, logits, &err);
+  status |= brim_model_prepare(model, &limits, &err);
+  ok(status == 0 && there && atomic_load(&taken_blocks) == 0, "%s, int8: predictions allocate nothing", kernels);
+  limits.training = true;
+  ok(brim_model_prepare(model, &limits, &err) == BRIM_E_USAGE && strstr(err.message, "fp32 or bf16") && model->int8_block,
+     "and training is refused");
+  limits.training = false;
+  limits.precision = BRIM_PRECISION_FP32;
+  ok(brim_model_prepare(model, &limits, &err) == BRIM_OK && !model->int8_block, "fp32 gives the bytes back");
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+  brim_model_free(model);
+}
+
 /* Training, then a larger prediction, then training again: moments stay, results are those of a model that never predicted. */
 static void check_prepared_again(void) {
   brim_model *one = case_load(case_golden("bert-pair-3"), "cpu-plain"), *two = case_load(case_golden("bert-pair-3"), "cpu-plain");
@@ -282,6 +312,9 @@ int main(void) {
     check_planned("distilbert-4", kernels, true, true, "encoder", false, BRIM_PRECISION_FP32);
     check_planned("bert-pair-3", kernels, true, false, "", false, BRIM_PRECISION_BF16);
     check_planned("bert-pair-3", kernels, true, true, "layers:1", true, BRIM_PRECISION_BF16);
+    check_planned("distilbert-4", kernels, false, false, "", false, BRIM_PRECISION_INT8);
+    check_planned("bert-odd-regression", kernels, false, true, "", false, BRIM_PRECISION_INT8);
+    check_bytes(kernels);
     check_steady(kernels, BRIM_PRECISION_FP32);
     check_steady(kernels, BRIM_PRECISION_BF16);
   }
