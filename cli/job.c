@@ -10,7 +10,12 @@ static int check_machine(cli_call *cli) {
   const cli_values *v = cli->values;
   if (strcmp(v->device, "cpu") != 0)
     return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device %s: this build computes on the CPU only", v->device);
-  return cli_pick_precision(cli, &(brim_precision){0});
+  brim_precision precision;
+  int status = cli_pick_precision(cli, &precision);
+  if (!status && precision == BRIM_PRECISION_INT8)
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "--precision int8 is for `brim predict` and `brim evaluate`: train in fp32 or bf16");
+  return status;
 }
 
 static brim_task task_of(const char *name) {

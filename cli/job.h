@@ -89,7 +89,7 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
       TEXT("memory-limit", memory_limit, "SIZE", .shown = "none",                                                                \
            .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),             \
       CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),                       \
-      CHOICE("precision", precision, "fp32|bf16|fp16", .fallback = "fp32",                                                     \
+      CHOICE("precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",                                                     \
              .help = "bf16 keeps activations in 16 bits, in little more than half of their memory; arithmetic is fp32 on a CPU")
 
 #endif

@@ -134,7 +134,7 @@ int cli_store(const cli_option *option, const char *text, cli_values *values, br
   case CLI_REAL:
     return store_number(option, text, field, err);
   case CLI_CHOICE:
-    if (!has_word(option->value, '|', text, strlen(text)))
+    if (!has_word(option->value, '|', text, strlen(text)) && !has_word(option->also, '|', text, strlen(text)))
       return brim_error_set(err, BRIM_E_USAGE, "--%s: \"%s\" is not one of %s", option->name, text, option->value);
     *(const char **)field = text;
     return BRIM_OK;

@@ -24,6 +24,7 @@ typedef struct cli_option {
   char letter;          /* 0: none */
   const char *aliases;  /* other long names, parted by blanks; NULL: none */
   const char *value;    /* what the help calls the value */
+  const char *also;     /* CHOICE: words that are taken too, without being offered: the command says why they will not do */
   const char *fallback; /* the default, parsed like a given value; NULL: 0, false or NULL */
   const char *shown;    /* the default as the help says it, where it is not a constant */
   double least, most;   /* INTEGER, REAL: allowed range when least < most */

@@ -102,9 +102,17 @@ static PyObject *save(PyObject *object, PyObject *folder) {
 
 /* ---- evaluation ------------------------------------------------------------------------------------------- */
 
+static bool parse_precision(const char *name, int *out) {
+  brim_precision precision;
+  bool known = brim_precision_parse(name, &precision);
+  *out = (int)precision;
+  return known;
+}
+
 static bool eval_options(PyObject *options, brim_eval_options *out) {
+  static const core_field fields[] = {{"precision", CORE_ENUM, offsetof(brim_eval_options, precision), parse_precision}, {0}};
   brim_plan_options plan = {.batching = out->batching, .padding = out->padding, .batch_size = out->batch_size};
-  if (!core_plan_options(options, &plan) || !core_no_more(options))
+  if (!core_fields(options, fields, out) || !core_plan_options(options, &plan) || !core_no_more(options))
     return false;
   out->batching = plan.batching;
   out->padding = plan.padding;

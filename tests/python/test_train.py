@@ -203,6 +203,18 @@ class Models(unittest.TestCase):
             self.assertLess(max(abs(x - y) for x, y in zip(a, b)), 1e-5)
         self.assertEqual(self.model.logits(TEST).tolist(), self.model.logits(texts).tolist())
 
+    def test_int8(self):
+        texts = [line.split(",")[0] for line in TEST.read_text().splitlines()[1:]]
+        wide, narrow = self.model.logits(texts).tolist(), self.model.logits(texts, precision="int8").tolist()
+        apart = max(abs(x - y) for a, b in zip(wide, narrow) for x, y in zip(a, b))
+        self.assertTrue(0 < apart < 0.2, apart)
+        self.assertEqual(self.model.logits(texts, precision="int8", batch_size=3).tolist(), narrow)
+        self.assertEqual(self.model.logits(texts).tolist(), wide)
+        self.assertAlmostEqual(self.model.evaluate(TEST, precision="int8")["loss"], self.model.evaluate(TEST)["loss"], 1)
+        self.assertEqual(len(self.model.predict(texts, precision="int8")), len(texts))
+        with self.assertRaisesRegex(ValueError, "precision"):
+            self.model.logits(texts, precision="int4")
+
     def test_evaluate(self):
         found = self.model.evaluate(TEST)
         self.assertEqual(found["rows"], 24)
