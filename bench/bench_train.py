@@ -14,7 +14,8 @@ Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs). For each ca
              measured here in the same run on the same threads
   memory     peak resident memory of a process that trains, what brim printed beforehand, processor seconds a thousand tokens
   padding    eta: (t_padded / t_ragged) / (slots_padded / tokens) of brim against itself
-and once, with MiniLM: start (to the first step), predict (next to inference_mode, sorted), threads (2 next to 1, the same bits?).
+and once, with MiniLM: start (to the first step), predict (trained for 300 steps on Rotten Tomatoes; fp32 and int8, next to PyTorch's
+inference_mode in sorted batches and its quantize_dynamic), threads (2 next to 1, the same bits?).
 
 A case ends after --budget seconds whatever the rounds; the number of rounds is printed. --cpu avx2 holds brim and PyTorch to AVX2 and
 sets the ratios beside those of the last run without it."""
@@ -251,20 +252,45 @@ def run_start(case, options):
     return {"seconds": median(values), "values": values}
 
 
-def run_predict(case, options):
-    folder = tempfile.mkdtemp(prefix="brim-bench-")
-    brim_run(case, 1, folder=folder)
-    path, peer = DATA / ("test.csv" if case.path.name == "train.csv" else "imdb-40.csv"), Peer(case.model, "sdpa")
-    texts = Texts(case.model, path, case.max_length, 32)
-    rates = {"brim": [], "PyTorch": []}
-    peer.predict(texts, min(64, len(texts.ids)))
+TRAINED_STEPS = 300  # of batch 16: half of Rotten Tomatoes
+
+
+def brim_scores(folder, case, path, precision):
+    """Probabilities of every row."""
+    command = [BRIM, "predict", "--model", folder, "--precision", precision, "--max-length", case.max_length, "--quiet", path]
+    done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=True)
+    return [json.loads(line)["scores"] for line in done.stdout.splitlines()]
+
+
+def compare_scores(scores, exact, labels):
+    """What a way of computing changes: accuracy, share of rows with another label, largest change of a probability."""
+    best = [row.index(max(row)) for row in scores]
+    return {"accuracy": sum(got == want for got, want in zip(best, labels)) / len(labels),
+            "changed": sum(got != row.index(max(row)) for got, row in zip(best, exact)) / len(labels),
+            "largest": max(abs(x - y) for one, other in zip(scores, exact) for x, y in zip(one, other))}
+
+
+def run_predict(case, folder, options):
+    """With a model that was trained: in fp32 and with bytes, next to PyTorch's."""
+    path, peer = DATA / ("test.csv" if case.path.name == "train.csv" else "imdb-40.csv"), Peer(folder, "sdpa")
+    texts = Texts(folder, path, case.max_length, 32)
+    peers = {"PyTorch fp32": peer, "PyTorch int8": peer.quantized()}
+    peers = {name: each for name, each in peers.items() if each}
+    scores = {"brim " + precision: brim_scores(folder, case, path, precision) for precision in ("fp32", "int8")}
+    for name, each in peers.items():
+        scores[name] = each.predict(texts, len(texts.ids))[2]  # and warms up
+    rates = {name: [] for name in scores}
     for _ in range(options.rounds):
-        scored = brim_json("evaluate", path, model=folder, max_length=case.max_length, threads=case.threads)
-        rates["brim"].append(scored["tokens"] / scored["seconds"])
-        tokens, seconds = peer.predict(texts, len(texts.ids))
-        rates["PyTorch"].append(tokens / seconds)
-    shutil.rmtree(folder)
-    return {"rates": rates, "ratio": median(rates["brim"]) / median(rates["PyTorch"])}
+        for precision in ("fp32", "int8"):
+            scored = brim_json("evaluate", path, model=folder, max_length=case.max_length, threads=case.threads, precision=precision)
+            rates["brim " + precision].append(scored["tokens"] / scored["seconds"])
+        for name, each in peers.items():
+            tokens, seconds, _ = each.predict(texts, len(texts.ids))
+            rates[name].append(tokens / seconds)
+    quality = {name: compare_scores(of, scores[name.split()[0] + " fp32"], texts.labels) for name, of in scores.items()}
+    return {"rates": rates, "quality": quality, "rows": len(texts.ids),
+            "ratio": median(rates["brim fp32"]) / median(rates["PyTorch fp32"]),
+            "int8_ratio": median([i / f for i, f in zip(rates["brim int8"], rates["brim fp32"])])}
 
 
 def run_threads(case, options):
@@ -317,6 +343,18 @@ def print_memory(name, r):
           f"tokens: brim {r['brim_cpu']:.2f}, sorted {r['sorted_cpu']:.2f}, fixed {r['fixed_cpu']:.2f}")
 
 
+def print_predict(name, r):
+    base, rows = median(r["rates"]["PyTorch fp32"]), []
+    for way, values in r["rates"].items():
+        quality = r["quality"][way]
+        rows.append([way, f"{median(values):,.0f}", f"{median(values) / base:.2f} x", f"{quality['accuracy']:.4f}",
+                     f"{100 * quality['changed']:.2f} %", f"{quality['largest']:.3f}"])
+    print(f"\nprediction, {name.split(':')[1]}: {r['rows']} texts, median of {len(r['rates']['brim fp32'])} rounds; PyTorch: inference_mode, "
+          f"sorted{'' if 'PyTorch int8' in r['rates'] else '; it has no quantize_dynamic here'}")
+    print_table(["", "tokens/s", "of PyTorch fp32", "accuracy", "labels that fp32 has not", "largest change"], rows)
+    print(f"fp32 {r['ratio']:.2f} x {verdict(r['ratio'], 2.0)}; int8 next to fp32 {r['int8_ratio']:.2f} x {verdict(r['int8_ratio'], 2.0)}\n")
+
+
 def print_avx2(results, before):
     for name, case in results.items():
         old = before.get(name, {}).get("speed")
@@ -334,10 +372,12 @@ def run_once(parts, minilm, options):
         seconds = results["start"]["seconds"]
         print(f"start to first step: {seconds:.2f} s {verdict(seconds, 1.0, True)}")
     if "predict" in parts:
+        folder = tempfile.mkdtemp(prefix="brim-bench-")
+        brim_run(case, TRAINED_STEPS, folder=folder)
         for name in ("minilm:rt:16", "minilm:imdb:16"):
-            results["predict " + name] = r = run_predict(Case(name, minilm, options), options)
-            print(f"prediction, {name.split(':')[1]}: brim {median(r['rates']['brim']):,.0f} tokens/s, PyTorch inference_mode, sorted "
-                  f"{median(r['rates']['PyTorch']):,.0f}: {r['ratio']:.2f} x {verdict(r['ratio'], 2.0)}")
+            results["predict " + name] = r = run_predict(Case(name, minilm, options), folder, options)
+            print_predict(name, r)
+        shutil.rmtree(folder)
     if "threads" in parts and options.threads >= 2:
         for name in ("minilm:rt:16", "minilm:imdb:16"):
             results["threads " + name] = r = run_threads(Case(name, minilm, options), options)
