@@ -328,7 +328,9 @@ def print_speed(name, r):
     print(f"\n{name}: {r['steps']} steps a round, median of {len(r['speeds']['brim'])} rounds")
     print_table(["method", "tokens/s", "least", "most", "brim is", "target"], rows)
     speeds = ", ".join(f"{library} {speed:.0f}" for library, speed in r["sgemm"].items())
-    print(f"UFU {r['ufu']:.3f} {verdict(r['ufu'], against['ufu'])}; sgemm on these shapes, GFLOP/s: {speeds}\n")
+    alone = "openblas" not in r["sgemm"] or "onednn" not in r["sgemm"]
+    print(f"UFU {r['ufu']:.3f} {verdict(r['ufu'], against['ufu'])}; sgemm on these shapes, GFLOP/s: {speeds}")
+    print("OpenBLAS or oneDNN is missing, so UFU has too low a measure: tools/deps --bench\n" if alone else "")
 
 
 def print_memory(name, r):
