@@ -176,8 +176,8 @@ static int folder_put_back(brim_run_folder *folder, const char *aside, const cha
 }
 
 int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) {
-  if (!folder->output)
-    return BRIM_OK;
+  if (!folder->output || folder->log.file < 0)
+    return BRIM_OK; /* who only watches leaves it to the one that writes */
   char **names, *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
   size_t count = 0;
   int status = aside ? brim_log_cut(&folder->log, 0, err) : BRIM_NOMEM(err);

@@ -29,11 +29,16 @@ static int train_steps(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
-/* A failed run says why as the last line of its log; resuming cuts that line away. One without a step leaves things as they were. A
- * failure to write would hide the first one. */
+/* A run without a step leaves things as they were; one that was to be gone on with stays as it is. */
+static bool train_undone(brim_trainer *t) {
+  brim_error ignored;
+  return t->state.step == 0 && !t->options.resume && brim_run_folder_restore(&t->folder, &ignored) == BRIM_OK;
+}
+
+/* A failed run says why as the last line of its log; resuming cuts that line away. A failure to write would hide the first one. */
 static void train_note_failure(brim_trainer *t, const brim_error *failure) {
   brim_error ignored;
-  if (t->state.step == 0 && !t->options.resume && brim_run_folder_restore(&t->folder, &ignored) == BRIM_OK)
+  if (train_undone(t))
     return;
   if (brim_trainer_emit_end(t, failure ? failure->message : "failed", &ignored))
     return;
@@ -91,6 +96,8 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
     brim_model_catch_up(t->model); /* for those who hold addresses of weights */
     brim_model_set_profile(t->model, NULL);
     train_result(t, result);
+  } else {
+    (void)train_undone(t); /* another rank may have failed after this one took the folder */
   }
   brim_trainer_close(t);
   return status;

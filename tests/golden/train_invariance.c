@@ -224,7 +224,8 @@ static case_job open_job(int threads) {
 static float *first_moments(const case_job *job) {
   size_t bytes = (size_t)brim_model_flat_size(job->model) * sizeof(float);
   float *copy = malloc(bytes);
-  memcpy(copy, brim_model_moment1(job->model), bytes);
+  if (brim_model_moment1(job->model)) /* or nothing was trained */
+    memcpy(copy, brim_model_moment1(job->model), bytes);
   return copy;
 }
 
@@ -325,6 +326,8 @@ typedef struct rank_run {
   int64_t cancel_at; /* rank 1 cancels in this step; 0: never */
 } rank_run;
 
+static bool ranks_diverge, second_refuses; /* before the first step: no rank has a gradient, or rank 1 has other options */
+
 typedef struct rank_cancel {
   brim_runtime *runtime;
   int64_t step;
@@ -346,6 +349,10 @@ static void *run_rank(void *context) {
                                     .sum = meeting_sum,
                                     .sum_double = meeting_sum_double,
                                     .context = &run->member};
+  if (ranks_diverge)
+    memset(brim_model_values(job.model), 0xff, (size_t)brim_model_flat_size(job.model) * sizeof(float));
+  if (second_refuses && run->member.rank == 1)
+    run->options.best_metric = "none";
   if (run->cancel_at)
     run->options.event = cancel_in_step, run->options.event_context = &cancel;
   run->status = case_train(&job, &run->options, &run->result, &run->err);
@@ -466,6 +473,28 @@ static void ranks_resume(void) {
   free(weights), free(alone);
 }
 
+/* What was to be replaced is as it was, whichever rank is the first to fail. */
+static void ranks_fail(bool *failing, const char *what) {
+  rank_run runs[MOST_RANKS];
+  const char *output = scratch_file("kept");
+  brim_train_options options = case_options(output);
+  options.max_steps = 2;
+  run_ranks(2, &options, 0, runs);
+  free_ranks(2, runs);
+  char *log = case_log(output), *names = strdup(case_names(output)), *steps = strdup(case_names(case_path(output, "checkpoints")));
+  options.overwrite = *failing = true;
+  run_ranks(2, &options, 0, runs);
+  *failing = false;
+  ok(runs[0].status && runs[1].status && runs[0].result.steps == 0, "%s: both ranks fail before their first step", what);
+  ok_string(case_names(output), names, "the run that was there is there");
+  ok_string(case_names(case_path(output, "checkpoints")), steps, "with its checkpoints");
+  char *after = case_log(output);
+  case_same_text(after, log, "and its log");
+  free(log), free(names), free(steps), free(after);
+  free_ranks(2, runs);
+  case_remove(output);
+}
+
 /* ---- no padding computed -------------------------------------------------------------------------------------- */
 
 /* The most real tokens that a step had. */
@@ -517,6 +546,8 @@ int main(void) {
   ranks(4);
   ranks_losses();
   ranks_resume();
+  ranks_fail(&ranks_diverge, "a loss that is no number");
+  ranks_fail(&second_refuses, "options of one rank that do not exist");
   no_padding_computed();
   return tap_done();
 }

@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include "train/folder.h"
 #include "train/log.h"
 #include "train/state.h"
 #include "train_case.h"
@@ -225,6 +226,30 @@ static void state_damaged(const char *path) {
   free(bytes);
 }
 
+/* ---- the run folder ----------------------------------------------------------------------------------------- */
+
+/* What a run replaces is put back by the rank that holds the folder: others would take away what that one has put back. */
+static void folder_watched(void) {
+  const char *path = scratch_file("run");
+  brim_run_folder writer, watcher;
+  brim_error err = {0};
+  if (mkdir(path, 0777) || mkdir(case_path(path, "checkpoints"), 0777) || mkdir(case_path(path, "checkpoints/step-3"), 0777))
+    abort();
+  case_write(case_path(path, "log.jsonl"), LINE(1), strlen(LINE(1)));
+  case_write(case_path(path, "config.json"), "{}", 2);
+  ok_int(brim_run_folder_open(runtime, path, false, true, &writer, &err), BRIM_OK, "a run is to be replaced");
+  ok_int(brim_run_folder_watch(runtime, path, &watcher, &err), BRIM_OK, "another rank watches");
+  ok_string(case_names(path), "log.jsonl replaced-run", "what was there lies aside");
+  ok_int(brim_run_folder_restore(&watcher, &err), BRIM_OK, "the rank that watches has nothing to put back");
+  ok_string(case_names(path), "log.jsonl replaced-run", "and leaves everything where it is");
+  ok_int(brim_run_folder_restore(&writer, &err), BRIM_OK, "the one that writes puts it back");
+  ok_string(case_names(path), "checkpoints config.json log.jsonl", "all of it");
+  ok_string(case_names(case_path(path, "checkpoints")), "step-3", "with the checkpoints");
+  holds(case_path(path, "log.jsonl"), LINE(1), "and the log");
+  brim_run_folder_close(&watcher);
+  brim_run_folder_close(&writer);
+}
+
 int main(void) {
   brim_error err;
   signal(SIGXFSZ, SIG_IGN);
@@ -234,6 +259,7 @@ int main(void) {
   snprintf(path, sizeof path, "%s", scratch_file("state.json"));
   log_lines();
   log_full();
+  folder_watched();
   state_round_trip(path);
   state_differences(path);
   state_damaged(path);
