@@ -107,10 +107,16 @@ static uint64_t fewest_bins(const brim_composition *c, uint64_t begin, uint64_t 
   return by_tokens > by_rows ? by_tokens : by_rows;
 }
 
-/* Whether the plan so far takes as few steps as any could, to one in a thousand. */
-static bool few_enough(const brim_composition *c, const packing *p, uint64_t fewest) {
-  uint64_t size = c->recipe->accumulate, steps = (p->plan_bins + size - 1) / size, least = (fewest + size - 1) / size;
-  return p->plan_bins && steps <= least + least / 1000;
+/* Whether so many batches take as few steps as any could, to one in a thousand. */
+static bool few_enough(const brim_composition *c, uint64_t bins, uint64_t fewest) {
+  uint64_t size = c->recipe->accumulate, steps = (bins + size - 1) / size, least = (fewest + size - 1) / size;
+  return bins && steps <= least + least / 1000;
+}
+
+/* Whether batches with a share left free may be few enough: best fit leaves a little unused, too. */
+static bool may_be_free(const brim_composition *c, uint64_t fewest) {
+  uint64_t bins = fewest + fewest / (FREE_SHARE - 1);
+  return c->recipe->accumulate > 1 && few_enough(c, bins + bins / (4 * FREE_SHARE), fewest);
 }
 
 /* The rows of order[begin, end) come out bin by bin; *mixed tells that the random order won. */
@@ -119,12 +125,12 @@ static int pack_window(brim_composition *c, packing *p, uint64_t begin, uint64_t
   uint32_t *rows = c->order + begin;
   uint64_t count = end - begin, fewest = fewest_bins(c, begin, end);
   p->plan_bins = 0;
-  if (c->recipe->accumulate > 1)
+  if (may_be_free(c, fewest))
     BRIM_TRY(try_order(c, p, rows, count, budget->slots - budget->slots / FREE_SHARE, err));
-  if (!few_enough(c, p, fewest))
+  if (!few_enough(c, p->plan_bins, fewest))
     BRIM_TRY(try_order(c, p, rows, count, budget->slots, err));
   uint64_t bins = p->plan_bins;
-  if (!few_enough(c, p, fewest)) {
+  if (!few_enough(c, p->plan_bins, fewest)) {
     BRIM_TRY(brim_order_sort(c->runtime, c->lengths, budget->limit, rows, c->scratch, count, err));
     BRIM_TRY(try_order(c, p, rows, count, budget->slots, err));
   }
