@@ -4,9 +4,11 @@
  *              [--read-ahead N] [--window N] [--prefetch N] [--epochs N] [--seed N] FILE...
  *
  * {"epoch":0,"rows":..,"batches":..,"tokens":..,"slots":..,"truncated":..,"hash":"..","seconds":..,"cpu":..,"resident_mb":..,
- * "peak_mb":..,"bound_mb":..}: wall-clock and processor seconds of the epoch, memory of the process after it, and what
- * brim_feed_memory says that windows take at most. Every id is touched, as whoever takes the batches would. */
+ * "peak_mb":..,"in_use_mb":..,"bound_mb":..}: wall-clock and processor seconds of the epoch, memory of the process after it, what of it
+ * was not given back to malloc (0 where the C library does not tell), and what brim_feed_memory says that windows take at most. Every id
+ * is touched, as whoever takes the batches would. */
 #include "brim/feed.h"
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +31,15 @@ static double seconds_of(clockid_t clock) {
   struct timespec t;
   clock_gettime(clock, &t);
   return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static double in_use_mb(void) {
+#if defined(__GLIBC__) && (__GLIBC__ > 2 || __GLIBC_MINOR__ >= 33)
+  const struct mallinfo2 now = mallinfo2();
+  return (double)(now.uordblks + now.hblkhd) / 1e6;
+#else
+  return 0;
+#endif
 }
 
 static double resident_mb(void) {
@@ -101,10 +112,11 @@ static void show(const brim_feed *feed, double seconds, double cpu) {
   if (!brim_feed_finished(feed, &l))
     return;
   printf("{\"epoch\":%llu,\"rows\":%llu,\"batches\":%llu,\"tokens\":%llu,\"slots\":%llu,\"truncated\":%llu,\"hash\":\"%016llx\","
-         "\"seconds\":%.4f,\"cpu\":%.4f,\"resident_mb\":%.1f,\"peak_mb\":%.1f,\"bound_mb\":%.1f}\n",
+         "\"seconds\":%.4f,\"cpu\":%.4f,\"resident_mb\":%.1f,\"peak_mb\":%.1f,\"in_use_mb\":%.1f,\"bound_mb\":%.1f}\n",
          (unsigned long long)l.epoch, (unsigned long long)l.rows_yielded, (unsigned long long)l.batches,
          (unsigned long long)l.tokens, (unsigned long long)l.slots, (unsigned long long)l.rows_truncated,
-         (unsigned long long)l.hash, seconds, cpu, resident_mb(), peak_mb(), (double)brim_feed_memory(feed) / 1e6);
+         (unsigned long long)l.hash, seconds, cpu, resident_mb(), peak_mb(), in_use_mb(),
+         (double)brim_feed_memory(feed) / 1e6);
   fflush(stdout);
 }
 
