@@ -219,13 +219,16 @@ static int refuse_doubles(const brim_source *source, brim_error *err) {
   for (size_t i = 0; i < source->count; i++)
     order[i] = &source->files[i];
   qsort(order, source->count, sizeof *order, by_identity);
-  int status = BRIM_OK;
-  for (size_t i = 1; i < source->count && status == BRIM_OK; i++) {
+  const brim_source_file *once = NULL, *again = NULL; /* of several, the one that comes first: inodes are in no order */
+  for (size_t i = 1; i < source->count; i++) {
     const brim_source_file *a = order[i - 1], *b = order[i];
-    if (a->device == b->device && a->inode == b->inode)
-      status = brim_error_at(err, BRIM_E_USAGE, brim_source_name(b), 0, -1, "the same file is given twice (also as %s): leave one out",
-                             brim_source_name(a));
+    if (a->device == b->device && a->inode == b->inode && (!again || b < again))
+      once = a, again = b;
   }
+  int status = BRIM_OK;
+  if (again)
+    status = brim_error_at(err, BRIM_E_USAGE, brim_source_name(again), 0, -1,
+                           "the same file is given twice (also as %s): leave one out", brim_source_name(once));
   brim_release(source->runtime, order);
   return status;
 }

@@ -31,3 +31,6 @@ $train $options >/dev/null; rm run/model.safetensors shards/shard-000003.csv.gz
 $train $options --resume; echo "exit $?"
 ls -d none begun other 2>/dev/null
 find run/checkpoints -mindepth 1 -maxdepth 1 2>/dev/null | cat
+# Of several files that come twice the first is named, whatever the order of their inodes.
+for name in d c b a; do echo good film >$name.txt; done
+$BRIM plan a.txt b.txt c.txt d.txt b.txt c.txt d.txt -t $MODEL --stream --quiet; echo "exit $?"
