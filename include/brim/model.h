@@ -55,7 +55,8 @@ BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim
  * there is neither, pytorch_model.bin (or its shards), of which nothing is executed: what is not plain weights is refused.
  * Accepts weights with or without the encoder's prefix ("bert."), the old names LayerNorm.gamma/beta, and a missing head or
  * pooler, which is initialised: normal(0, initializer_range), biases 0, norms 1, a function of (seed, name, index) alone. With
- * `labels` a head of another label count is initialised too. `options` NULL: all zero.
+ * `labels` a head of another label count is initialised too, and one whose classes config.json names in another order (or another
+ * case) is read in the order of `labels`. `options` NULL: all zero.
  *
  * BRIM_E_UNSUPPORTED: an unknown model_type or an option that brim lacks; BRIM_E_FORMAT: a damaged file, with its byte;
  * BRIM_E_MISMATCH: a tensor of the encoder is missing or has another shape, both of which are named. */

@@ -14,6 +14,7 @@ typedef struct loading {
   const char *folder;
   bool *used; /* a flag for each stored tensor */
   const brim_model_options *options;
+  int32_t *order; /* the stored class that each class was, or NULL: the same */
 } loading;
 
 /* ---- names ------------------------------------------------------------------------------------------------ */
@@ -104,6 +105,91 @@ static int refuse_shape(const loading *l, const brim_parameter *p, const brim_st
                        "tensor %.200s has shape %s, but config.json asks for %s", t->name, got, want);
 }
 
+/* ---- classes in another order ------------------------------------------------------------------------------ */
+
+/* Names are compared without case: "ENTAILMENT" and "entailment" are one class. */
+static int fold_name(brim_runtime *runtime, const char *name, char **out, brim_error *err) {
+  const size_t length = strlen(name);
+  char *folded = brim_copy_string(runtime, name, length);
+  if (!folded)
+    return BRIM_NOMEM(err);
+  for (size_t i = 0; i < length; i++)
+    folded[i] = folded[i] >= 'A' && folded[i] <= 'Z' ? (char)(folded[i] + ('a' - 'A')) : folded[i];
+  *out = folded;
+  return BRIM_OK;
+}
+
+/* *same: every class has its own stored class of its name, which is order[class]. */
+static int match_classes(brim_runtime *runtime, const brim_labels *stored, const brim_labels *labels, int32_t *order, bool *same,
+                         brim_error *err) {
+  brim_hashmap ids;
+  int status = BRIM_OK;
+  *same = true;
+  brim_hashmap_init(&ids, runtime);
+  for (int32_t i = 0; i < 2 * labels->count && *same && !status; i++) {
+    const bool is_stored = i < labels->count;
+    const int32_t class = is_stored ? i : i - labels->count;
+    char *name = NULL;
+    status = fold_name(runtime, (is_stored ? stored : labels)->names[class], &name, err);
+    if (status)
+      break;
+    if (is_stored) {
+      bool existed = false;
+      status = brim_hashmap_put(&ids, name, strlen(name), class, &existed, NULL, err);
+      *same = !existed;
+    } else {
+      order[class] = brim_hashmap_get(&ids, name, strlen(name), -1);
+      *same = order[class] >= 0;
+      if (*same) /* no second class may have it */
+        status = brim_hashmap_put(&ids, name, strlen(name), -1, NULL, NULL, err);
+    }
+    brim_release(runtime, name);
+  }
+  brim_hashmap_free(&ids);
+  return status;
+}
+
+/* A classifier goes on with its classes, also where the data name them in another order. What the folder says of its labels may
+ * be wrong where they are not asked for: then nothing is known of their order. */
+static int find_order(loading *l, brim_error *err) {
+  const brim_labels *labels = &l->model->config.labels;
+  brim_runtime *runtime = l->model->runtime;
+  brim_config stored;
+  brim_error ignored;
+  if (!l->options->labels || !labels->names)
+    return BRIM_OK;
+  int status = brim_config_load(runtime, l->folder, NULL, &stored, &ignored);
+  if (status)
+    return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
+  bool same = stored.labels.names && stored.labels.count == labels->count;
+  if (same) {
+    l->order = brim_alloc_array(runtime, (size_t)labels->count, sizeof *l->order);
+    status = l->order ? match_classes(runtime, &stored.labels, labels, l->order, &same, err) : BRIM_NOMEM(err);
+  }
+  if (!same) {
+    brim_release(runtime, l->order);
+    l->order = NULL;
+  }
+  brim_config_free(&stored);
+  return status;
+}
+
+/* Rows of a tensor of the classifier, to the places of their classes. */
+static int put_in_order(const loading *l, const brim_parameter *p, brim_error *err) {
+  real *rows = l->model->values + p->offset;
+  const size_t row = (size_t)(p->count / p->shape[0]);
+  real *stored = brim_alloc_array(l->model->runtime, (size_t)p->count, sizeof *stored);
+  if (!stored)
+    return BRIM_NOMEM(err);
+  memcpy(stored, rows, (size_t)p->count * sizeof *stored);
+  for (int64_t i = 0; i < p->shape[0]; i++)
+    memcpy(rows + (size_t)i * row, stored + (size_t)l->order[i] * row, row * sizeof *rows);
+  brim_release(l->model->runtime, stored);
+  return BRIM_OK;
+}
+
+/* ---- each of them ------------------------------------------------------------------------------------------ */
+
 /* Of the top layers that are wanted new. */
 static bool is_reinitialized(const loading *l, const brim_parameter *p) {
   const brim_model *m = l->model;
@@ -128,8 +214,10 @@ static int load_parameter(loading *l, int32_t index, brim_error *err) {
     return refuse_shape(l, p, t, err);
   if (t)
     l->used[t - brim_store_tensor(l->store, 0)] = true;
-  if (t && same_shape(p, t))
-    return brim_store_read(l->store, t, l->model->values + p->offset, err);
+  if (t && same_shape(p, t)) {
+    BRIM_TRY(brim_store_read(l->store, t, l->model->values + p->offset, err));
+    return l->order && index >= l->model->parameters.head_output ? put_in_order(l, p, err) : BRIM_OK;
+  }
   initialize(l, p);
   return BRIM_OK;
 }
@@ -160,6 +248,7 @@ static int load_all(loading *l, brim_error *err) {
   l->used = brim_alloc_array_zero(m->runtime, (size_t)brim_store_count(l->store), sizeof *l->used);
   if (!m->initialized || !l->used)
     return BRIM_NOMEM(err);
+  BRIM_TRY(find_order(l, err));
   for (int32_t i = 0; i < m->parameters.count; i++)
     BRIM_TRY(load_parameter(l, i, err));
   return list_unused(l, err);
@@ -170,6 +259,7 @@ int brim_weights_load(brim_model *model, const char *folder, const brim_model_op
   BRIM_TRY(brim_store_open_folder(model->runtime, folder, &store, err));
   loading l = {.model = model, .store = store, .folder = folder, .options = options};
   int status = load_all(&l, err);
+  brim_release(model->runtime, l.order);
   brim_release(model->runtime, l.used);
   brim_store_close(store);
   return status;

@@ -267,6 +267,50 @@ static void check_labels(void) {
   brim_model_free(want);
 }
 
+/* Is the tensor's row i the other's row order[i]? */
+static bool rows_moved(const brim_model *from, const brim_model *to, const char *name, const int *order, int classes) {
+  int64_t count = 0, other = 0;
+  const float *a = values_of(from, name, &count), *b = values_of(to, name, &other);
+  const size_t row = (size_t)(count / classes);
+  bool moved = a && b && count == other;
+  for (int i = 0; i < classes && moved; i++)
+    moved = memcmp(b + (size_t)i * row, a + (size_t)order[i] * row, row * sizeof *a) == 0;
+  return moved;
+}
+
+/* Classes that config.json names, and the data name in their own order: the classifier's rows follow their names. */
+static void check_label_order(void) {
+  static const struct {
+    const char *what, *stored;
+    int order[3];
+  } cases[] = {
+      {"another order", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"so so\"}", {1, 2, 0}},
+      {"another order and case", "{\"0\":\"NO\",\"1\":\"Yes\",\"2\":\"So so\"}", {0, 2, 1}},
+      {"the same order", "{\"0\":\"no\",\"1\":\"so so\",\"2\":\"yes\"}", {0, 1, 2}},
+      {"another name among them", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"maybe\"}", {0, 1, 2}},
+      {"names that differ only by case", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"NO\"}", {0, 1, 2}},
+      {"names that do not count", "{\"0\":\"yes\",\"7\":\"no\",\"2\":\"so so\"}", {0, 1, 2}},
+  };
+  char *names[] = {"no", "so so", "yes"};
+  const brim_labels labels = {.task = BRIM_TASK_CLASSIFICATION, .count = 3, .names = names};
+  const brim_model_options options = {.labels = &labels};
+  brim_model *golden = case_load(case_golden("bert-pair-3"), NULL), *got;
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    char name[32], extra[160];
+    brim_error err;
+    snprintf(name, sizeof name, "order-%zu", i);
+    snprintf(extra, sizeof extra, "\"id2label\":%s", cases[i].stored);
+    if (brim_model_load(case_runtime, case_variant("bert-pair-3", name, extra), &options, &got, &err))
+      case_stop(cases[i].what, &err);
+    ok(rows_moved(golden, got, "classifier.weight", cases[i].order, 3) &&
+           rows_moved(golden, got, "classifier.bias", cases[i].order, 3) && same_values(golden, got, "bert.") &&
+           strcmp(brim_model_labels(got)->names[2], "yes") == 0,
+       "%s: the classifier's rows follow the names of their classes", cases[i].what);
+    brim_model_free(got);
+  }
+  brim_model_free(golden);
+}
+
 static void check_saved(const char *golden) {
   brim_model *model = case_load(case_golden(golden), NULL);
   brim_error err;
@@ -323,6 +367,7 @@ int main(void) {
   check_missing();
   check_kernels();
   check_labels();
+  check_label_order();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     check_saved(names[i]);
   check_table();
