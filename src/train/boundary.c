@@ -29,8 +29,9 @@ static void boundary_note_best(brim_trainer *t, const brim_metrics *metrics) {
   t->state.stopped = t->options.patience > 0 && t->state.waited >= t->options.patience;
 }
 
-static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, bool averaged, brim_metrics *metrics,
-                                 brim_error *err) {
+typedef enum telling { OF_STEP, OF_AVERAGE, AGAIN } telling; /* AGAIN: the log has it */
+
+static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, telling how, brim_metrics *metrics, brim_error *err) {
   bool speaks = t->options.group.rank == 0;
   double start = brim_seconds_now();
   const brim_prediction prediction = {.runtime = t->runtime,
@@ -53,17 +54,18 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, bool
   brim_plan_ledger(set->plan, &ledger);
   metrics->tokens = ledger.tokens, metrics->slots = ledger.slots;
   metrics->seconds = brim_seconds_now() - start;
-  BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, averaged, err));
+  t->evaluated = true;
+  BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, how == OF_AVERAGE, how != AGAIN, err));
   if (speaks && t->options.evaluated)
     t->options.evaluated(t->options.event_context,
-                         &(brim_evaluation){set->name, t->state.step, averaged, set->dataset, t->logits, metrics});
+                         &(brim_evaluation){set->name, t->state.step, how == OF_AVERAGE, set->dataset, t->logits, metrics});
   return BRIM_OK;
 }
 
 static int boundary_evaluate(brim_trainer *t, brim_error *err) {
   for (int i = 0; i < t->eval_count; i++) {
     brim_metrics metrics;
-    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], false, &metrics, err));
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], OF_STEP, &metrics, err));
     if (i == t->metric_set)
       boundary_note_best(t, &metrics);
   }
@@ -154,20 +156,27 @@ static int boundary_write_model(brim_trainer *t, brim_error *err) {
   return brim_model_save(t->model, t->folder.output, err);
 }
 
-/* The average becomes the model. Its evaluation does not count for the best checkpoint: there is none of it. */
+/* These do not count for the best checkpoint: of the average there is none, and what is told again has counted. */
+static int boundary_evaluate_final(brim_trainer *t, telling how, brim_error *err) {
+  for (int i = 0; i < t->eval_count; i++) {
+    brim_metrics metrics;
+    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], how, &metrics, err));
+  }
+  return BRIM_OK;
+}
+
+/* The average becomes the model. */
 static int boundary_take_average(brim_trainer *t, brim_error *err) {
   memcpy(brim_model_values(t->model), t->average, (size_t)brim_model_flat_size(t->model) * sizeof(float));
   brim_model_state_written(t->model);
-  for (int i = 0; i < t->eval_count; i++) {
-    brim_metrics metrics;
-    BRIM_TRY(boundary_evaluate_one(t, &t->evals[i], true, &metrics, err));
-  }
-  return BRIM_OK;
+  return boundary_evaluate_final(t, OF_AVERAGE, err);
 }
 
 int brim_trainer_finish(brim_trainer *t, brim_error *err) {
   if (t->state.averaged > 0)
     BRIM_TRY(boundary_take_average(t, err));
+  else if (!t->evaluated) /* gone on with at its end: what came after the last checkpoint may never have been kept */
+    BRIM_TRY(boundary_evaluate_final(t, AGAIN, err));
   bool writes = t->folder.output && t->options.group.rank == 0;
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "final model");
   int status = writes ? boundary_write_model(t, err) : BRIM_OK;

@@ -129,19 +129,18 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
   return emit_progress(t, loss, err);
 }
 
-int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, bool averaged, brim_error *err) {
+int brim_trainer_emit_eval(brim_trainer *t, const char *name, const brim_metrics *m, bool averaged, bool logged,
+                           brim_error *err) {
   brim_field fields[8 + BRIM_METRIC_FIELDS] = {
-      BRIM_FIELD_INT("step", t->state.step),
-      BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
-      BRIM_FIELD_TEXT("name", name),
-      BRIM_FIELD_BOOL("averaged", averaged),
+      BRIM_FIELD_INT("step", t->state.step), BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
+      BRIM_FIELD_TEXT("name", name),         BRIM_FIELD_BOOL("averaged", averaged),
       BRIM_FIELD_INT("rows", m->rows),
   };
   int count = 5 + brim_metrics_fields(brim_model_task(t->model), m, fields + 5);
   fields[count++] = BRIM_FIELD_INT("tokens", m->tokens);
   fields[count++] = BRIM_FIELD_INT("slots", m->slots);
   fields[count++] = BRIM_FIELD_REAL("seconds", m->seconds);
-  return emit(t, true, "eval", fields, count, err);
+  return emit(t, logged, "eval", fields, count, err);
 }
 
 int brim_trainer_emit_epoch(brim_trainer *t, brim_error *err) {

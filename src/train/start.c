@@ -154,8 +154,10 @@ static int start_resume(brim_trainer *t, brim_error *err) {
     return brim_log_cut(&t->folder.log, 0, err);
   BRIM_TRY(brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, t->average, &t->supply, err));
   t->earlier = t->state.seconds;
-  if (t->options.group.rank == 0)
+  if (t->options.group.rank == 0) { /* what a run that was killed behind its checkpoint did not get to */
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));
+    BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
+  }
   return brim_log_cut(&t->folder.log, t->state.log_bytes, err);
 }
 

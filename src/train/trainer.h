@@ -22,7 +22,7 @@ typedef struct brim_trainer {
   brim_survey survey;
   brim_model_limits eval_limits; /* of the largest parts of the evaluation sets */
   uint64_t warmup;
-  double *class_weights; /* [outputs] or NULL */
+  double *class_weights;     /* [outputs] or NULL */
   const brim_metric *metric; /* what decides the best, of evals[metric_set] */
   int metric_set;
   brim_eval_set *evals;
@@ -36,6 +36,7 @@ typedef struct brim_trainer {
 
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
+  bool evaluated;              /* by this process */
   float *average;              /* of the weights, or NULL */
   uint64_t average_first, average_every;
   brim_memory_plan memory;
@@ -53,8 +54,8 @@ void brim_trainer_close(brim_trainer *trainer);
 /* Makes the supply ready for the next step. */
 int brim_trainer_open_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 
-/* step.c: one optimizer step. Leaves the state pending; weights are as before when it fails. BRIM_E_CANCELLED when the runtime was
- * cancelled, with the step done (pending) or not begun. */
+/* step.c: one optimizer step. Leaves the state pending; weights are as before when it fails. BRIM_E_CANCELLED when the runtime
+ * was cancelled, with the step done (pending) or not begun. */
 int brim_trainer_step(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 
 /* boundary.c: what follows a step: evaluation, end of epoch, checkpoint. */
@@ -71,7 +72,8 @@ double brim_trainer_epochs_done(const brim_trainer *trainer);
 int brim_trainer_emit_start(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_resume(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_step(brim_trainer *trainer, double loss, double lr, double norm, brim_error *err) BRIM_CHECK;
-int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, bool averaged, brim_error *err) BRIM_CHECK;
+int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_metrics *metrics, bool averaged, bool logged,
+                           brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_checkpoint(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 /* `failure` NULL: the run reached its end. */

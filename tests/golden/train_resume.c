@@ -9,6 +9,7 @@ enum { STEPS = 12 };
 
 static const char *model_folder;
 static bool with_methods; /* runs use every method at once */
+static char kept[2048];   /* names of the checkpoints of an uninterrupted run */
 
 /* ---- an event callback that cancels, one way or the other --------------------------------------------------- */
 
@@ -70,6 +71,7 @@ static float *straight(const char *output, char **log) {
   ok(result.best_step > 0 && !result.resumed && !result.interrupted, "it noted its best step");
   float *weights = case_weights(&job);
   *log = case_log(output);
+  snprintf(kept, sizeof kept, "%s", case_names(case_path(output, "checkpoints")));
   case_close(&job);
   return weights;
 }
@@ -147,20 +149,28 @@ static pid_t train_in_child(const char *output, long fatal) {
   _exit(train(&job, &options, &result, NULL) == BRIM_OK ? 0 : 1);
 }
 
+static void note_evaluated(void *context, const brim_evaluation *evaluation) {
+  *(uint64_t *)context = evaluation->step;
+}
+
 /* Goes on to the end and compares. */
 static void finished_as(const char *output, const float *weights, const char *log, const char *what) {
   case_job job = case_open(model_folder, 2);
   brim_train_options options = resume_options(output);
   brim_train_result result;
   brim_error err = {0};
+  uint64_t evaluated = 0;
   options.resume = true;
+  options.evaluated = note_evaluated;
+  options.event_context = &evaluated;
   int status = train(&job, &options, &result, &err);
   if (!ok(status == BRIM_OK, "%s: gone on with", what))
     printf("# %s\n", err.message);
   ok(case_same_weights(&job, weights), "%s: the same bits", what);
   char *resumed = case_log(output);
   case_same_text(strchr(resumed, '\n'), strchr(log, '\n'), what);
-  ok(!strstr(case_names(case_path(output, "checkpoints")), ".tmp"), "%s: nothing half-written is left", what);
+  case_same_text(case_names(case_path(output, "checkpoints")), kept, what); /* nothing half-written, and none too many */
+  ok(evaluated == STEPS, "%s: the last evaluation is told", what);
   free(resumed);
   case_close(&job);
 }
