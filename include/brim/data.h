@@ -178,10 +178,11 @@ typedef struct brim_labels {
   int32_t count;       /* classes, labels or values: a model's outputs */
   char **names;        /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
   bool integers;       /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
+  uint64_t *rows;      /* [count + 1] of brim_labels_scan: the rows of each class or with each label, then all; NULL: not counted */
   brim_runtime *runtime;
 } brim_labels;
 /* A mapping from names in the order of their ids (a model's id2label); copies. Regression: names NULL. Two equal names, or no
- * class, are BRIM_E_FORMAT. */
+ * class, are BRIM_E_FORMAT. What was counted is not copied. */
 BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;

@@ -64,7 +64,8 @@ typedef struct brim_train_options {
                                   rows of the class), as scikit-learn. The mean divides by the sum of the weights of the whole
                                   optimizer step's rows. Multi-label: weights of the positive terms, BCEWithLogitsLoss's
                                   pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.
-                                  Not for regression */
+                                  Of a feed "balanced" goes by brim_labels.rows of its labels, without weights of sources. Not for
+                                  regression */
   double label_smoothing;      /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
   uint64_t log_every, eval_every, save_every; /* epoch ends and the last step evaluate and save in any case */

@@ -17,6 +17,7 @@ void brim_labels_free(brim_labels *labels) {
   for (int32_t i = 0; labels->names && i < labels->count; i++)
     brim_release(labels->runtime, labels->names[i]);
   brim_release(labels->runtime, labels->names);
+  brim_release(labels->runtime, labels->rows);
   *labels = (brim_labels){0};
 }
 

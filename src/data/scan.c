@@ -19,15 +19,52 @@ static int report(const brim_reader *reader, uint64_t rows, brim_event_fn progre
   return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
 }
 
-static int scan(brim_reader *reader, brim_label_taker *taker, uint64_t *rows, brim_event_fn progress, void *context,
+/* Rows by class, in the order of appearance. */
+typedef struct tally {
+  brim_runtime *runtime;
+  uint64_t *rows, *last; /* of each class: rows, and the last one that was counted */
+  size_t rows_capacity, last_capacity, count;
+} tally;
+
+/* The row that was taken last, which is the `row`-th from 1; a label that it names twice counts once. */
+static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim_error *err) {
+  for (size_t i = 0; i < taker->count && taker->task != BRIM_TASK_REGRESSION; i++) {
+    const size_t class = (size_t)taker->values[i];
+    if (class >= t->count) {
+      BRIM_TRY(brim_grow(t->runtime, (void **)&t->rows, &t->rows_capacity, class + 1, sizeof *t->rows, err));
+      BRIM_TRY(brim_grow(t->runtime, (void **)&t->last, &t->last_capacity, class + 1, sizeof *t->last, err));
+      for (; t->count <= class; t->count++)
+        t->rows[t->count] = t->last[t->count] = 0;
+    }
+    t->rows[class] += t->last[class] != row;
+    t->last[class] = row;
+  }
+  return BRIM_OK;
+}
+
+/* In the order of the finished mapping, which the taker's classes have then. */
+static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t all, brim_labels *labels, brim_error *err) {
+  if (labels->task == BRIM_TASK_REGRESSION)
+    return BRIM_OK;
+  labels->rows = brim_alloc_array(t->runtime, (size_t)labels->count + 1, sizeof *labels->rows);
+  if (!labels->rows)
+    return BRIM_NOMEM(err);
+  for (int32_t i = 0; i < labels->count; i++)
+    labels->rows[i] = t->rows[taker->classes[i].first];
+  labels->rows[labels->count] = all;
+  return BRIM_OK;
+}
+
+static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, uint64_t *rows, brim_event_fn progress, void *context,
                 brim_error *err) {
   brim_record record;
   int status;
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
     const brim_label_source label = {record.label, record.label_length, record.label_is_list, record.file, record.line};
     BRIM_TRY(brim_label_taker_add(taker, &label, err));
-    brim_label_taker_forget(taker); /* only the mapping is wanted */
-    if (++*rows % EVERY == 0)
+    BRIM_TRY(tally_row(t, taker, ++*rows, err));
+    brim_label_taker_forget(taker); /* the mapping is wanted, not the rows' numbers */
+    if (*rows % EVERY == 0)
       BRIM_TRY(report(reader, *rows, progress, context, err));
   }
   if (status != BRIM_END)
@@ -39,6 +76,7 @@ static int scan(brim_reader *reader, brim_label_taker *taker, uint64_t *rows, br
 
 int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_task task, brim_event_fn progress, void *context, brim_labels *out, uint64_t *rows, brim_error *err) {
+  *out = (brim_labels){0};
   brim_source_options how = *options;
   brim_label_taker taker;
   brim_reader *reader;
@@ -48,9 +86,16 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   how.empty_label |= task == BRIM_TASK_MULTI_LABEL;
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
-  int status = scan(reader, &taker, &count, progress, context, err);
+  tally t = {.runtime = runtime};
+  int status = scan(reader, &taker, &t, &count, progress, context, err);
   if (status == BRIM_OK)
     status = brim_label_taker_finish(&taker, out, &values, err);
+  if (status == BRIM_OK)
+    status = tally_finish(&t, &taker, count, out, err);
+  if (status != BRIM_OK)
+    brim_labels_free(out);
+  brim_release(runtime, t.rows);
+  brim_release(runtime, t.last);
   brim_release(runtime, values);
   brim_label_taker_free(&taker);
   brim_reader_close(reader);

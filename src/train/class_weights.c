@@ -11,33 +11,51 @@
 /* ---- balanced --------------------------------------------------------------------------------------------- */
 
 /* Rows of each class, or with each label. */
-static void count_rows(const brim_dataset *dataset, bool many, int32_t outputs, double *counts) {
+static void count_rows(const brim_dataset *dataset, bool many, int32_t outputs, uint64_t *counts) {
   for (uint64_t r = 0; r < brim_dataset_rows(dataset); r++) {
     brim_sample sample;
     brim_dataset_sample(dataset, r, &sample);
     for (int32_t c = 0; many && c < outputs; c++)
-      counts[c] += (double)sample.labels[c];
+      counts[c] += sample.labels[c] > 0.5f;
     if (!many)
-      counts[(int32_t)sample.label] += 1.0;
+      counts[(int32_t)sample.label]++;
   }
 }
 
-static int balance(const brim_model *model, const brim_dataset *dataset, double *weights, brim_error *err) {
-  const brim_labels *labels = brim_model_labels(model);
-  bool many = labels->task == BRIM_TASK_MULTI_LABEL;
-  double rows = (double)brim_dataset_rows(dataset);
-  memset(weights, 0, (size_t)labels->count * sizeof *weights);
-  count_rows(dataset, many, labels->count, weights);
+/* `counts` of each class, and behind the last one all rows. */
+static int balance(const brim_labels *labels, const uint64_t *counts, double *weights, brim_error *err) {
+  const bool many = labels->task == BRIM_TASK_MULTI_LABEL;
+  const uint64_t rows = counts[labels->count];
   for (int32_t c = 0; c < labels->count; c++) {
-    if (weights[c] == 0.0)
+    if (counts[c] == 0)
       return brim_error_set(err, BRIM_E_USAGE, "class_weights: no row has the class \"%s\", which cannot be balanced then",
                             labels->names[c]);
-    if (many && weights[c] == rows)
+    if (many && counts[c] == rows)
       return brim_error_set(err, BRIM_E_USAGE, "class_weights: every row has the label \"%s\", which cannot be balanced then",
                             labels->names[c]);
-    weights[c] = many ? (rows - weights[c]) / weights[c] : rows / (labels->count * weights[c]);
+    const double own = (double)counts[c];
+    weights[c] = many ? ((double)rows - own) / own : (double)rows / (labels->count * own);
   }
   return BRIM_OK;
+}
+
+/* Rows in memory are counted here; those of a stream were, or are not known. */
+static int balance_data(brim_runtime *runtime, const brim_labels *labels, const brim_class_rows *rows, double *weights,
+                        brim_error *err) {
+  if (rows->counted)
+    return balance(labels, rows->counted, weights, err);
+  if (!rows->dataset)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "class_weights: \"balanced\" counts rows, and those of this stream are not counted where its "
+                          "classes are named or its sources have weights: name the weights, NAME=X,NAME=Y");
+  uint64_t *counts = brim_alloc_array_zero(runtime, (size_t)labels->count + 1, sizeof *counts);
+  if (!counts)
+    return BRIM_NOMEM(err);
+  count_rows(rows->dataset, labels->task == BRIM_TASK_MULTI_LABEL, labels->count, counts);
+  counts[labels->count] = brim_dataset_rows(rows->dataset);
+  int status = balance(labels, counts, weights, err);
+  brim_release(runtime, counts);
+  return status;
 }
 
 /* ---- by name ---------------------------------------------------------------------------------------------- */
@@ -73,7 +91,7 @@ static int read_weights(const brim_labels *labels, const char *text, double *wei
   return sum > 0.0 ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "class_weights: all weights are 0: nothing would be learnt");
 }
 
-int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, const brim_dataset *dataset, const char *text,
+int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, const brim_class_rows *rows, const char *text,
                             double **out, brim_error *err) {
   const brim_labels *labels = brim_model_labels(model);
   *out = NULL;
@@ -84,7 +102,8 @@ int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, cons
   double *weights = brim_alloc_array(runtime, (size_t)labels->count, sizeof *weights);
   if (!weights)
     return BRIM_NOMEM(err);
-  int status = strcmp(text, "balanced") == 0 ? balance(model, dataset, weights, err) : read_weights(labels, text, weights, err);
+  int status = strcmp(text, "balanced") == 0 ? balance_data(runtime, labels, rows, weights, err)
+                                             : read_weights(labels, text, weights, err);
   if (status)
     brim_release(runtime, weights);
   else

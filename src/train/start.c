@@ -173,12 +173,12 @@ static int start_place(brim_trainer *t, brim_error *err) {
 
 /* The divisor of a step of classification is the sum of its rows' weights; that of many labels is their number. */
 static int start_class_weights(brim_trainer *t, brim_error *err) {
-  const char *text = t->options.class_weights;
-  if (text && t->supply.feed && strcmp(text, "balanced") == 0)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "class_weights: \"balanced\" counts rows in memory, and this run streams them: name the "
-                          "weights, NAME=X,NAME=Y");
-  BRIM_TRY(brim_class_weights_make(t->runtime, t->model, t->supply.dataset, text, &t->class_weights, err));
+  brim_class_rows rows = {.dataset = t->supply.dataset};
+  if (t->supply.feed) {
+    const brim_feed_options *how = brim_feed_how(t->supply.feed);
+    rows.counted = how->labels && !how->weights ? how->labels->rows : NULL; /* a mixture does not have its files' shares */
+  }
+  BRIM_TRY(brim_class_weights_make(t->runtime, t->model, &rows, t->options.class_weights, &t->class_weights, err));
   if (!t->class_weights || brim_model_task(t->model) != BRIM_TASK_CLASSIFICATION)
     return BRIM_OK;
   t->supply.weights = t->class_weights;

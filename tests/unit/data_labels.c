@@ -121,7 +121,8 @@ static void refused(void) {
      "a long label is cut between characters");
   brim_label_taker taker;
   brim_label_taker_init(&taker, data_runtime, AUTO, NULL);
-  ok_int(brim_label_taker_add(&taker, &(brim_label_source){"a\0b", 3, false, "f", 1}, NULL), BRIM_E_FORMAT, "a NUL byte in a label");
+  ok_int(brim_label_taker_add(&taker, &(brim_label_source){"a\0b", 3, false, "f", 1}, NULL), BRIM_E_FORMAT,
+         "a NUL byte in a label");
   brim_label_taker_free(&taker);
 }
 
@@ -180,8 +181,10 @@ static void lists(void) {
   ok_string(TAKE(MANY, NULL, "b|a", "", "c", " a | b "), "many a b c: 1|1|0 0|0|0 0|0|1 1|1|0", "a|b with a task");
   ok_string(TAKE(AUTO, NULL, "b|a", "c"), "classes b|a c: 0 1", "without one a|b is a class");
   ok_string(TAKE(REGRESS, NULL, "1|2.5", "3|4"), "regression: 1|2.5 3|4", "values with a task");
-  ok_string(LISTS(AUTO, NULL, "a", "=b"), "!5 f: line 2: the label is no list, but the first one is: correct the labels", "no list");
-  ok_string(LISTS(AUTO, NULL, "=b", "a"), "!5 f: line 2: the label is a list, but the first one is not: correct the labels", "a list");
+  ok_string(LISTS(AUTO, NULL, "a", "=b"), "!5 f: line 2: the label is no list, but the first one is: correct the labels",
+            "no list");
+  ok_string(LISTS(AUTO, NULL, "=b", "a"), "!5 f: line 2: the label is a list, but the first one is not: correct the labels",
+            "a list");
   ok_string(LISTS(AUTO, NULL, "1", "x"),
             "!5 f: line 2: label \"x\" is not a number, but the first label, \"1\" (f line 1), is an integer: choose the task, "
             "classification or regression, or correct the labels",
@@ -194,7 +197,8 @@ static void lists(void) {
             "!5 f: line 2: the label has 1 values where 2 are due: every row of a regression has as many", "too few values");
   brim_labels known = {0}, two = {0};
   const char *names[] = {"x", "y", "1"};
-  if (brim_labels_make(data_runtime, MANY, names, 3, &known, NULL) || brim_labels_make(data_runtime, REGRESS, NULL, 2, &two, NULL))
+  if (brim_labels_make(data_runtime, MANY, names, 3, &known, NULL) ||
+      brim_labels_make(data_runtime, REGRESS, NULL, 2, &two, NULL))
     abort();
   ok_string(TAKE(AUTO, &known, "y", "x|01|y", ""), "many x y 1: 0|1|0 1|1|1 0|0|0", "a known mapping");
   ok_string(LISTS(AUTO, &known, "y,x", "=1"), "many x y 1: 1|1|0 0|0|1", "lists for it, and a bare label");
@@ -205,8 +209,40 @@ static void lists(void) {
   brim_labels_free(&known);
 }
 
+/* The classes of a file and the rows of each, then of all: "a 2, b 1 of 3". */
+static const char *scan(const char *name, const char *bytes, brim_task task) {
+  static char out[512];
+  const char *path = scratch_write(name, bytes);
+  const brim_source_options options = {0};
+  brim_labels labels;
+  brim_error err;
+  uint64_t rows = 0;
+  int status = brim_labels_scan(data_runtime, &path, 1, &options, task, NULL, NULL, &labels, &rows, &err);
+  if (status) {
+    snprintf(out, sizeof out, "!%d, %s", status, labels.rows || labels.names ? "not empty" : "empty");
+    return out;
+  }
+  int at = snprintf(out, sizeof out, "%s", labels.rows ? "" : "not counted");
+  for (int32_t i = 0; labels.rows && i < labels.count; i++)
+    at += snprintf(out + at, sizeof out - (size_t)at, "%s %llu, ", labels.names[i], (unsigned long long)labels.rows[i]);
+  if (labels.rows)
+    snprintf(out + at, sizeof out - (size_t)at, "of %llu", (unsigned long long)labels.rows[labels.count]);
+  ok_int((int64_t)rows, labels.rows ? (int64_t)labels.rows[labels.count] : 2, "rows of all classes");
+  brim_labels_free(&labels);
+  return out;
+}
+
+static void scanned(void) {
+  ok_string(scan("words.csv", "text,label\nx,b\ny,a\nz,b\nw,c\nv,b\n", AUTO), "a 1, b 3, c 1, of 5", "rows of each class");
+  ok_string(scan("digits.csv", "text,label\nx,10\ny,9\nz,010\n", AUTO), "9 1, 10 2, of 3", "in the order of the mapping");
+  ok_string(scan("many.csv", "text,label\nx,b|a\ny,\nz,b|b\n", MANY), "a 1, b 2, of 3", "of labels, once a row");
+  ok_string(scan("values.csv", "text,label\nx,1.5\ny,2\n", REGRESS), "not counted", "values are not counted");
+  ok_string(scan("mixed.csv", "text,label\nx,1\ny,b\n", AUTO), "!5, empty", "nothing is left of what cannot be a mapping");
+}
+
 int main(void) {
   data_start(1);
+  scanned();
   lists();
   inference();
   tasks();

@@ -22,7 +22,15 @@ $BRIM train $ordered --train many.jsonl --output m >/dev/null
 cmp c/model.safetensors m/model.safetensors && echo same weights
 $BRIM train $options --output d --class-weights good=3,third=0.5 >/dev/null
 cmp -s a/model.safetensors d/model.safetensors || echo other weights
-$BRIM train $options --output e --class-weights balanced
+# Balanced weights count the rows in the pass that finds the labels: the same run as from memory. Nothing counts them where labels
+# are named, and in a mixture they have other shares.
+$BRIM train $ordered --train shards --stream --shuffle-window 1000 --class-weights balanced --output cb >/dev/null
+$BRIM train $ordered --train many.jsonl --class-weights balanced --output mb >/dev/null
+cmp cb/model.safetensors mb/model.safetensors && echo same weights
+cmp -s cb/model.safetensors c/model.safetensors || echo other weights
+$BRIM train $options --output e --class-weights balanced --labels film --labels good --labels third
+echo $?
+$BRIM train $options --output e --class-weights balanced --weight 1
 echo $?
 $BRIM train $options --output e --class-weights goood=2
 echo $?

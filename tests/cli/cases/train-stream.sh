@@ -8,7 +8,13 @@ ls a/checkpoints
 cp -r a c && rm -r c/model.safetensors c/checkpoints/step-14
 $BRIM train $options --output c --resume --threads 2 --save-every 5 >/dev/null
 cmp a/model.safetensors c/model.safetensors && echo same weights
+# Balanced weights count the rows, as from memory.
+ordered="--model $MODEL --max-steps 9 --batching sequential --lr 1e-3 --class-weights balanced --quiet"
+{ cat $DATA/train.csv; grep ',1$' $DATA/train.csv; } >uneven.csv
+$BRIM train $ordered --train uneven.csv --stream --shuffle-window 1000 --output e >/dev/null
+$BRIM train $ordered --train uneven.csv --output m >/dev/null
+cmp e/model.safetensors m/model.safetensors && echo same weights
 $BRIM train --model $MODEL --train shards --stream --output d --quiet
 echo "one more,1" | gzip >> shards/shard-000001.csv.gz
 $BRIM train $options --output a --resume
-$BRIM train --model $MODEL --train $DATA/train.csv --stream --max-steps 3 --folds 2 --output e --quiet
+$BRIM train --model $MODEL --train $DATA/train.csv --stream --max-steps 3 --folds 2 --output f --quiet
