@@ -8,7 +8,7 @@
 #include "base/status.h"
 #include "brim/study.h"
 #include "train/fields.h"
-#include "train/folder.h"
+#include "train/folds_files.h"
 
 enum { MOST_EVALS = 64 };
 
@@ -60,7 +60,7 @@ static int keep_assignment(const fold_job *job, const char *path, const brim_tex
 }
 
 static int write_assignment(const fold_job *job, brim_error *err) {
-  char *path = brim_path_join(job->runtime, job->options->output, "folds.csv");
+  char *path = brim_path_join(job->runtime, job->options->output, BRIM_FOLDS_FILE);
   brim_text text;
   brim_text_init(&text, job->runtime);
   int status = path ? assignment_text(job, &text, err) : BRIM_NOMEM(err);
@@ -71,36 +71,17 @@ static int write_assignment(const fold_job *job, brim_error *err) {
   return status;
 }
 
-/* What a run in folds leaves: the program's files are among it. */
-static bool is_of_folds(const char *name) {
-  int number, used = 0;
-  const size_t length = strlen(name);
-  if (sscanf(name, "fold-%d%n", &number, &used) == 1 && !name[used])
-    return true;
-  return strcmp(name, "folds.csv") == 0 || strcmp(name, "folds.json") == 0 || strcmp(name, "report.html") == 0 ||
-         (strncmp(name, "predictions", 11) == 0 && length > 6 && strcmp(name + length - 6, ".jsonl") == 0);
-}
-
-/* An earlier run goes aside before the first new fold is there: `resume` must not meet it, nor anybody take it for the new one. */
-static int replace_folds(const fold_job *job, brim_error *err) {
-  char **names;
-  size_t count;
-  BRIM_TRY(brim_list_folder(job->runtime, job->options->output, &names, &count, err));
-  int status = BRIM_OK;
-  for (size_t i = 0; i < count && !status; i++)
-    if (is_of_folds(names[i]))
-      status = brim_run_folder_set_aside(&job->folder, names[i], err);
-  brim_names_free(job->runtime, names, count);
-  return status;
-}
-
 static int open_folder(fold_job *job, brim_error *err) {
   const brim_train_options *o = job->options;
   if (!o->output || !is_first_rank(job))
     return BRIM_OK;
   BRIM_TRY(brim_run_folder_open(job->runtime, o->output, o->resume, o->overwrite, &job->folder, err));
+  if (o->resume && brim_path_exists(job->folder.checkpoints))
+    return brim_error_at(err, BRIM_E_USAGE, o->output, 0, -1,
+                         "the folder holds a run that is not in folds: go on with it without them, replace it (overwrite), or "
+                         "name another");
   if (o->overwrite && !o->resume)
-    BRIM_TRY(replace_folds(job, err));
+    BRIM_TRY(brim_folds_files_set_aside(&job->folder, err));
   BRIM_TRY(write_assignment(job, err));
   return brim_log_cut(&job->folder.log, 0, err);
 }
@@ -109,7 +90,7 @@ static int open_folder(fold_job *job, brim_error *err) {
 static void leave_nothing(fold_job *job) {
   brim_error ignored;
   char *first = brim_path_join(job->runtime, job->folder.output, "fold-0"),
-       *assignment = brim_path_join(job->runtime, job->folder.output, "folds.csv");
+       *assignment = brim_path_join(job->runtime, job->folder.output, BRIM_FOLDS_FILE);
   int status = first && assignment && !brim_path_exists(first) ? BRIM_OK : BRIM_E_USAGE;
   if (!status)
     status = brim_remove_tree(job->runtime, assignment, &ignored);

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -10,6 +11,7 @@
 #include "train/class_weights.h"
 #include "train/clock.h"
 #include "train/evaluate.h"
+#include "train/folds_files.h"
 #include "train/trainer.h"
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
@@ -161,12 +163,25 @@ static int start_resume(brim_trainer *t, brim_error *err) {
   return brim_log_cut(&t->folder.log, t->state.log_bytes, err);
 }
 
+/* The folder is that of a run in folds, which this one replaces, but does not go on with. */
+static int start_over_folds(brim_trainer *t, brim_error *err) {
+  if (!t->options.resume)
+    return brim_folds_files_set_aside(&t->folder, err);
+  if (brim_path_exists(t->folder.checkpoints))
+    return BRIM_OK;
+  return brim_error_at(
+      err, BRIM_E_USAGE, t->folder.output, 0, -1,
+      "the folder holds a run in folds: go on with it in the same folds, replace it (overwrite), or name another");
+}
+
 static int start_place(brim_trainer *t, brim_error *err) {
   const brim_train_options *o = &t->options;
   if (o->group.rank == 0)
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
   else
     BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
+  if (o->group.rank == 0 && brim_folds_files_there(&t->folder))
+    BRIM_TRY(start_over_folds(t, err));
   start_fresh(t);
   return o->output && o->resume ? start_resume(t, err) : BRIM_OK;
 }

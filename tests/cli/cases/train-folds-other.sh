@@ -1,0 +1,18 @@
+# A run in folds and one that is not: neither is gone on with as the other, and what replaces one leaves nothing of it.
+train="$BRIM train --model $MODEL --train $DATA/train.csv --max-steps 2 --quiet"
+try() { "$@" >/dev/null; echo "exit $?"; }
+try $train --folds 2 --output folds
+cp -r folds before
+try $train --output folds --resume
+diff -r folds before && echo 'as it was'
+try $train --output folds
+try $train --output folds --overwrite --class-weights good=2
+diff -r folds before && echo 'still as it was'
+try $train --output folds --overwrite
+ls folds
+try $train --output folds --resume
+cp -r folds before-2
+try $train --folds 2 --output folds --resume
+diff -r folds before-2 && echo 'as it was'
+try $train --folds 2 --output folds --overwrite
+ls folds
