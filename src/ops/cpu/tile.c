@@ -224,8 +224,11 @@ BRIM_INLINE void transpose(const float *x, int64_t stride, float *y, int64_t y_s
 void CPU(pack_columns)(int64_t depth, int64_t columns, const float *x, int64_t stride, float *panel) {
   const int64_t whole_depth = depth / VEC * VEC, whole_columns = columns / VEC * VEC;
   for (int64_t k = 0; k < whole_depth; k += VEC)
-    for (int64_t j = 0; j < whole_columns; j += VEC)
+    for (int64_t j = 0; j < whole_columns; j += VEC) {
+      for (int i = 0; i < VEC; i++) /* rows are too short and too many for the caches to foresee */
+        __builtin_prefetch(x + (j + i) * stride + k + 4 * LINE);
       transpose(x + j * stride + k, stride, panel + k * TILE_COLUMNS + j, TILE_COLUMNS);
+    }
   for (int64_t k = 0; k < depth; k++) {
     const int64_t done = k < whole_depth ? whole_columns : 0;
     for (int64_t j = done; j < columns; j++)
