@@ -1,5 +1,19 @@
 #include "infer.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
+/* Behind a failure to read the model: a run in folds has one a fold. */
+static void hint_at_folds(cli_call *cli) {
+  char path[4200];
+  const char *run = cli->values->model;
+  snprintf(path, sizeof path, "%s/folds.csv", run);
+  const bool folds = access(path, F_OK) == 0;
+  snprintf(path, sizeof path, "%s/config.json", run);
+  if (folds && access(path, F_OK) != 0)
+    snprintf(cli->hint, sizeof cli->hint, "; this is a run in folds: name the model of one of them, such as %.200s/fold-0", run);
+}
+
 /* A folder without a trained head gets random weights: fine to train from, useless to predict with. */
 static int check_trained(cli_call *cli, const brim_model *model) {
   if (brim_model_initialized_count(model) == 0)
@@ -30,6 +44,8 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   int status = cli_pick_precision(cli, &in->options.precision);
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &in->model, &cli->error);
+  if (status)
+    hint_at_folds(cli);
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)

@@ -2,6 +2,7 @@
 train="$BRIM train --model $MODEL --train $DATA/train.csv --max-steps 2 --quiet"
 try() { "$@" >/dev/null; echo "exit $?"; }
 try $train --folds 2 --output folds
+try $BRIM evaluate --model folds $DATA/test.csv --quiet
 cp -r folds before
 try $train --output folds --resume
 diff -r folds before && echo 'as it was'
