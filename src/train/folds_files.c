@@ -16,11 +16,16 @@ static bool is_of_folds(const char *name) {
          (strncmp(name, "predictions", 11) == 0 && length > 6 && strcmp(name + length - 6, ".jsonl") == 0);
 }
 
-bool brim_folds_files_there(const brim_run_folder *folder) {
-  char *path = folder->output ? brim_path_join(folder->runtime, folder->output, BRIM_FOLDS_FILE) : NULL;
-  const bool there = path && brim_path_exists(path);
+int brim_folds_files_find(const brim_run_folder *folder, bool *there, brim_error *err) {
+  *there = false;
+  if (!folder->output)
+    return BRIM_OK;
+  char *path = brim_path_join(folder->runtime, folder->output, BRIM_FOLDS_FILE);
+  if (!path)
+    return BRIM_NOMEM(err);
+  *there = brim_path_exists(path);
   brim_release(folder->runtime, path);
-  return there;
+  return BRIM_OK;
 }
 
 int brim_folds_files_set_aside(const brim_run_folder *folder, brim_error *err) {

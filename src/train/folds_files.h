@@ -6,7 +6,7 @@
 #define BRIM_FOLDS_FILE "folds.csv" /* which row is in which fold: the first that is written */
 
 /* Does the folder hold a run in folds? */
-bool brim_folds_files_there(const brim_run_folder *folder);
+int brim_folds_files_find(const brim_run_folder *folder, bool *there, brim_error *err) BRIM_CHECK;
 /* All of them go aside before a new run is there: `resume` must not meet them, nor anybody take them for the new run's. */
 int brim_folds_files_set_aside(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 

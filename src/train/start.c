@@ -163,12 +163,14 @@ static int start_resume(brim_trainer *t, brim_error *err) {
   return brim_log_cut(&t->folder.log, t->state.log_bytes, err);
 }
 
-/* The folder is that of a run in folds, which this one replaces, but does not go on with. */
+/* A run in folds is replaced by this one, but not gone on with. */
 static int start_over_folds(brim_trainer *t, brim_error *err) {
+  bool there;
+  BRIM_TRY(brim_folds_files_find(&t->folder, &there, err));
+  if (!there || (t->options.resume && brim_path_exists(t->folder.checkpoints)))
+    return BRIM_OK;
   if (!t->options.resume)
     return brim_folds_files_set_aside(&t->folder, err);
-  if (brim_path_exists(t->folder.checkpoints))
-    return BRIM_OK;
   return brim_error_at(
       err, BRIM_E_USAGE, t->folder.output, 0, -1,
       "the folder holds a run in folds: go on with it in the same folds, replace it (overwrite), or name another");
@@ -180,7 +182,7 @@ static int start_place(brim_trainer *t, brim_error *err) {
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
   else
     BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
-  if (o->group.rank == 0 && brim_folds_files_there(&t->folder))
+  if (o->group.rank == 0)
     BRIM_TRY(start_over_folds(t, err));
   start_fresh(t);
   return o->output && o->resume ? start_resume(t, err) : BRIM_OK;

@@ -172,6 +172,15 @@ static int copy_samples(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+static int scan_labels(brim_runtime *runtime, void *context, brim_error *err) {
+  const char *path = context;
+  const brim_source_options options = {0};
+  brim_labels labels;
+  int status = brim_labels_scan(runtime, &path, 1, &options, BRIM_TASK_AUTO, NULL, NULL, &labels, NULL, err);
+  brim_labels_free(&labels);
+  return status;
+}
+
 int main(void) {
   data_start(1);
   make_files();
@@ -188,6 +197,7 @@ int main(void) {
   fault_check("a JSON batch", 1, read_batch, NULL, (void *)scratch_file("batch.json"));
   fault_check("shards, gzip", 1, write_shards, whole_or_none, &(brim_shard_format){BRIM_SHARD_GZIP});
   fault_check("shards, zstd, with threads", 2, write_shards, whole_or_none, &(brim_shard_format){BRIM_SHARD_ZSTD});
+  fault_check("labels alone", 1, scan_labels, NULL, (void *)scratch_file("shards"));
   fault_check("samples", 1, copy_samples, NULL, NULL);
   fault_check("texts", 1, from_texts, NULL, NULL);
   fault_check("texts, with threads", 2, from_texts, NULL, NULL);

@@ -28,6 +28,17 @@ static int live(brim_runtime *runtime, void *context, brim_error *err) {
   return status;
 }
 
+/* A classifier whose classes come in another order. */
+static int load_ordered(brim_runtime *runtime, void *context, brim_error *err) {
+  char *names[] = {"so so", "yes", "no"};
+  const brim_labels labels = {.task = BRIM_TASK_CLASSIFICATION, .count = 3, .names = names};
+  const brim_model_options options = {.kernels = "cpu-plain", .labels = &labels};
+  brim_model *model;
+  int status = brim_model_load(runtime, context, &options, &model, err);
+  brim_model_free(model);
+  return status;
+}
+
 /* Tables and values of a file of torch.save. */
 static int read_store(brim_runtime *runtime, void *context, brim_error *err) {
   brim_store *store;
@@ -87,6 +98,9 @@ int main(void) {
   case_start(1);
   fault_check("a model's life", 2, live, NULL, (void *)(uintptr_t)case_golden("bert-odd-regression"));
   fault_check("DistilBERT", 1, live, NULL, (void *)(uintptr_t)case_golden("distilbert-4"));
+  fault_check(
+      "classes in another order", 1, load_ordered, NULL,
+      (void *)(uintptr_t)case_variant("bert-pair-3", "ordered", "\"id2label\":{\"0\":\"no\",\"1\":\"so so\",\"2\":\"yes\"}"));
   fault_check("a description", 1, inspect_config, NULL, (void *)(uintptr_t)case_golden("roberta-regression"));
   snprintf(views, sizeof views, "%s/../torch/views.bin", case_golden(""));
   fault_check("PyTorch's tensors", 1, read_store, NULL, views);
