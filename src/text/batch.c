@@ -31,6 +31,7 @@ struct brim_batch_encoder {
   failure *failures;        /* [threads] */
   block *blocks;            /* [block_capacity]; they keep memory for later arrays, KEPT_BYTES of it */
   size_t block_count, block_capacity;
+  size_t blocks_used; /* blocks behind these hold no memory */
 };
 
 /* One call of run. */
@@ -63,7 +64,7 @@ void brim_batch_encoder_free(brim_batch_encoder *encoder) {
     return;
   for (int i = 0; encoder->scratches && i < brim_runtime_threads(encoder->runtime); i++)
     brim_scratch_free(encoder->scratches[i]);
-  for (size_t i = 0; i < encoder->block_capacity; i++)
+  for (size_t i = 0; i < encoder->blocks_used; i++)
     brim_encoding_free(&encoder->blocks[i].encoding);
   brim_release(encoder->runtime, encoder->scratches);
   brim_release(encoder->runtime, encoder->failures);
@@ -91,6 +92,8 @@ static int add_block(brim_batch_encoder *encoder, size_t first, brim_error *err)
   }
   block *b = &encoder->blocks[encoder->block_count++];
   b->first = b->last = first;
+  if (encoder->block_count > encoder->blocks_used)
+    encoder->blocks_used = encoder->block_count;
   return BRIM_OK;
 }
 
@@ -206,15 +209,17 @@ static int reserve_rows(brim_encodings *out, size_t count, brim_error *err) {
   return BRIM_OK;
 }
 
-/* A tokenizer that once encoded a large array should not hold a copy of it from then on. */
+/* A tokenizer that once encoded a large array should not hold a copy of it from then on, nor look at all its blocks. */
 static void keep_some(brim_batch_encoder *encoder) {
-  size_t kept = 0;
-  for (size_t i = 0; i < encoder->block_capacity; i++) {
-    brim_encoding *e = &encoder->blocks[i].encoding;
-    kept += e->capacity * (sizeof *e->ids + sizeof *e->type_ids);
-    if (kept > KEPT_BYTES)
-      brim_encoding_free(e);
+  size_t bytes = 0, kept = 0;
+  for (; kept < encoder->blocks_used; kept++) {
+    const brim_encoding *e = &encoder->blocks[kept].encoding;
+    bytes += e->capacity * (sizeof *e->ids + sizeof *e->type_ids);
+    if (bytes > KEPT_BYTES)
+      break;
   }
+  while (encoder->blocks_used > kept)
+    brim_encoding_free(&encoder->blocks[--encoder->blocks_used].encoding);
 }
 
 static int run(job *j, brim_error *err) {

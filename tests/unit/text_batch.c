@@ -1,4 +1,7 @@
-/* text_batch: arrays of texts become the rows that they become one by one, for any number of threads, and so do failures. */
+/* text_batch: arrays of texts become the rows that they become one by one, for any number of threads, and so do failures.
+ * What an encoder keeps from one array to the next has a bound. */
+#include <stdatomic.h>
+
 #include "brim/text.h"
 #include "tap.h"
 
@@ -124,6 +127,79 @@ static void check_threads(const char *path, int threads) {
   brim_runtime_free(runtime);
 }
 
+/* ---- what it keeps ------------------------------------------------------------------------------------------ */
+
+static void *take(void *context, size_t size) {
+  size_t *block = malloc(size + 16);
+  if (!block)
+    exit(99);
+  block[0] = size;
+  atomic_fetch_add((_Atomic size_t *)context, size);
+  return block + 2;
+}
+
+static void give(void *context, void *pointer) {
+  if (!pointer)
+    return;
+  size_t *block = (size_t *)pointer - 2;
+  atomic_fetch_sub((_Atomic size_t *)context, block[0]);
+  free(block);
+}
+
+static void *change(void *context, void *pointer, size_t size) {
+  void *other = take(context, size);
+  if (pointer) {
+    size_t was = ((size_t *)pointer)[-2];
+    memcpy(other, pointer, was < size ? was : size);
+    give(context, pointer);
+  }
+  return other;
+}
+
+/* Encodes the array and lets the result go: what is held then, the encoder keeps. */
+static size_t kept_after(brim_batch_encoder *encoder, const brim_string *array, size_t count, const _Atomic size_t *held,
+                         size_t *tokens) {
+  brim_encodings rows = {0};
+  if (brim_batch_encoder_run(encoder, array, NULL, count, NULL, &rows, NULL) != BRIM_OK)
+    exit(99);
+  *tokens = rows.starts[count];
+  brim_encodings_free(&rows);
+  return atomic_load(held);
+}
+
+/* Texts that have a block each: more of them than may be kept, a few, and as many again. */
+static void check_kept(const char *path) {
+  enum { MANY = 140, FEW = 3, EACH = 160000, SPARE = 16 << 20 }; /* for two scratches */
+  static char bytes[EACH];
+  static brim_string array[MANY];
+  _Atomic size_t held = 0;
+  const brim_allocator allocator = {take, change, give, &held};
+  const brim_runtime_options options = {.threads = 2, .allocator = &allocator};
+  brim_runtime *runtime;
+  brim_tokenizer *t;
+  brim_batch_encoder *encoder;
+  if (brim_runtime_new(&options, &runtime, NULL) || brim_tokenizer_load(runtime, path, &t, NULL))
+    exit(99);
+  const size_t without = atomic_load(&held);
+  if (brim_batch_encoder_new(runtime, t, &encoder, NULL))
+    exit(99);
+  for (int i = 0; i < EACH; i++)
+    bytes[i] = i % 8 ? '~' : ' ';
+  for (int i = 0; i < MANY; i++)
+    array[i] = (brim_string){bytes, sizeof bytes};
+  size_t tokens, few, again;
+  const size_t bound = (64 << 20) + SPARE, first = kept_after(encoder, array, FEW, &held, &few) - without,
+               most = kept_after(encoder, array, MANY, &held, &tokens) - without;
+  ok(tokens * 5 > bound && most > 32 << 20 && most <= bound, "of %.1f MB of tokens %.1f MB are kept", (double)tokens * 5e-6,
+     (double)most * 1e-6);
+  ok(kept_after(encoder, array, FEW, &held, &few) - without == most && first < most, "and stay for the next arrays");
+  ok(kept_after(encoder, array, MANY, &held, &again) - without <= bound && again == tokens, "as many again: the bound holds");
+  brim_batch_encoder_free(encoder);
+  ok(atomic_load(&held) == without, "an encoder that is freed holds nothing");
+  brim_tokenizer_free(t);
+  brim_runtime_free(runtime);
+}
+
 int main(void) {
   char path[600];
   if (!getenv("BRIM_SOURCE"))
@@ -133,5 +209,6 @@ int main(void) {
   for (int threads = 1; threads <= 4; threads++)
     check_threads(path, threads);
   free_texts();
+  check_kept(path);
   return tap_done();
 }
