@@ -217,11 +217,12 @@ BRIM_API int brim_file_write(brim_file *file, const void *bytes, size_t length, 
 BRIM_API int brim_file_commit(brim_file *file, brim_error *err) BRIM_CHECK; /* the file must still be freed */
 BRIM_API void brim_file_free(brim_file *file);
 /* create + write + commit. */
-BRIM_API int brim_file_write_all(brim_runtime *runtime, const char *path, const void *bytes, size_t length, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_file_write_all(brim_runtime *runtime, const char *path, const void *bytes, size_t length,
+                                 brim_error *err) BRIM_CHECK;
 /* Whole file into fresh memory (NUL-terminated, NUL not counted), released with brim_runtime_release. Refuses more than `limit`
  * bytes (0: no limit). */
-BRIM_API int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length, brim_error *err)
-    BRIM_CHECK;
+BRIM_API int brim_file_read_all(brim_runtime *runtime, const char *path, size_t limit, char **bytes, size_t *length,
+                                brim_error *err) BRIM_CHECK;
 /* Makes a folder and its parents; fine if it is there. */
 BRIM_API int brim_make_folder(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_runtime_release(brim_runtime *runtime, void *pointer);

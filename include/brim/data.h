@@ -50,10 +50,10 @@ typedef struct brim_source_options {
 } brim_source_options;
 
 /* Damage, with skip_damaged: a record that is whole but makes no sense (a ragged row, text that is not UTF-8, broken JSON) is left
- * out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed, a record
- * longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole records
- * before the damage are kept, the one that it cuts is not. gzip tells a wrong checksum only at the end of a member: the rows of that
- * member are kept then, and the damage counts behind them. A missing file or value is an error still. */
+ * out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed, a
+ * record longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole
+ * records before the damage are kept, the one that it cuts is not. gzip tells a wrong checksum only at the end of a member: the
+ * rows of that member are kept then, and the damage counts behind them. A missing file or value is an error still. */
 
 /* One record; pointers are borrowed until the next call on the reader, `file` until close. */
 typedef struct brim_record {
@@ -217,10 +217,11 @@ typedef struct brim_dataset_options {
 /* All rows of a source, encoded once, in compact memory: 4 bytes a token, 1 more in rows whose type_ids are not all 0, and about
  * 16 a row. Immutable after load: shareable between threads. No rows at all is BRIM_E_FORMAT, a row without any token too.
  *
- * A cache holds a file for each set of paths, tokenizer and options, which is mapped into memory: 8 bytes a row are allocated, the rest
- * is the system's to keep or to drop. It is used only if the bytes of all data files, of the tokenizer and the options are those that it
- * was made from, and if it is undamaged (all of it is looked at); otherwise rows are encoded anew, the file is replaced as a whole, and the
- * event says why. A cache that cannot be written is no error. Standard input and pipes are not kept. */
+ * A cache holds a file for each set of paths, tokenizer and options, which is mapped into memory: 8 bytes a row are allocated,
+ * the rest is the system's to keep or to drop. It is used only if the bytes of all data files, of the tokenizer and the options
+ * are those that it was made from, and if it is undamaged (all of it is looked at); otherwise rows are encoded anew, the file is
+ * replaced as a whole, and the event says why. A cache that cannot be written is no error. Standard input and pipes are not
+ * kept. */
 typedef struct brim_dataset brim_dataset;
 BRIM_API int brim_dataset_load(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                                const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;

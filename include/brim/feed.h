@@ -71,8 +71,8 @@ BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int
  * leaves the feed where it stood, and the next call goes on there; after any other failure, or if a pipe is read, it can only be
  * closed. */
 BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) BRIM_CHECK;
-/* The last batch, which nobody has used, comes again next time, and a place saved now is the one before it; the ledger has counted it.
- * Only behind a brim_feed_next that gave one: for callers who are interrupted before they can hand it on. */
+/* The last batch, which nobody has used, comes again next time, and a place saved now is the one before it; the ledger has counted
+ * it. Only behind a brim_feed_next that gave one: for callers who are interrupted before they can hand it on. */
 BRIM_API void brim_feed_put_back(brim_feed *feed);
 BRIM_API void brim_feed_close(brim_feed *feed);
 

@@ -20,8 +20,8 @@ typedef struct brim_model brim_model;
 typedef enum brim_device { BRIM_DEVICE_CPU = 0, BRIM_DEVICE_CUDA = 1, BRIM_DEVICE_REFERENCE = 2 } brim_device;
 
 /* What the head sees of the last layer: each family's own is the first token; or the mean, or the largest value of each column,
- * over a text's tokens, special tokens included. Saved in config.json as "brim_pooling": other programs do not know it and would look
- * at the first token. */
+ * over a text's tokens, special tokens included. Saved in config.json as "brim_pooling": other programs do not know it and would
+ * look at the first token. */
 typedef enum brim_pooling {
   BRIM_POOLING_CONFIG = 0, /* as config.json says; cls where it says nothing */
   BRIM_POOLING_CLS,
@@ -101,8 +101,9 @@ typedef struct brim_parameter {
 BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
 BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
 BRIM_API int64_t brim_model_flat_size(const brim_model *model);   /* elements of the flat buffers, padding included */
-/* The address stays the same. An update leaves rows of embeddings that have no gradient as they are; what they miss is computed when
- * somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call again after updates. */
+/* The address stays the same. An update leaves rows of embeddings that have no gradient as they are; what they miss is computed
+ * when somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call again after
+ * updates. */
 BRIM_API float *brim_model_values(brim_model *model);
 /* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
  * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
@@ -142,8 +143,8 @@ typedef struct brim_model_limits {
                                   after values changed, and given back by a prepare for another precision */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
- * gradients and moments; in int8 the quantized weights. Values are held already. A token costs 40 hidden bytes a trained layer in training where intermediate = 4
- * hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. */
+ * gradients and moments; in int8 the quantized weights. Values are held already. A token costs 40 hidden bytes a trained layer in
+ * training where intermediate = 4 hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
 /* The part of it that does not depend on the limits: gradients and moments. */
 BRIM_API uint64_t brim_model_state_memory(const brim_model *model);
@@ -168,8 +169,9 @@ typedef struct brim_pass {
  *                    divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor
  *   multi-label      mean over the outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight
  *   regression       mean over the outputs of the squared error
- * logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. An empty batch adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH
- * or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE. */
+ * logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. An empty batch adds nothing. A
+ * row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by batch->rows; a
+ * batch beyond the limits is BRIM_E_USAGE. */
 BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                                 brim_error *err) BRIM_CHECK;
 /* After a training forward of the same batch: adds this batch's gradient to the gradient buffer. */

@@ -1,4 +1,4 @@
-/* brim/report.h: renders events and generic tables and series: progress bar, text tables, pages of HTML. Knows nothing of models. */
+/* brim/report.h: renders events and generic tables and series: progress bar, text tables, HTML pages. Knows nothing of models. */
 #ifndef BRIM_REPORT_H
 #define BRIM_REPORT_H
 #include <stdio.h>
@@ -7,9 +7,9 @@
 extern "C" {
 #endif
 
-/* A progress display on a stream: a bar on a terminal, otherwise about ten lines a phase, at round counts (none for a phase of less than
- * a second). Both have the rate, the loss, the time passed and left, and the most memory that the process has had.
- * Reads events of kind "progress" (phase, done, total, rate, unit, loss); others are ignored. */
+/* A progress display on a stream: a bar on a terminal, otherwise about ten lines a phase, at round counts (none for a phase of less
+ * than a second). Both have the rate, the loss, the time passed and left, and the most memory that the process has had. Reads
+ * events of kind "progress" (phase, done, total, rate, unit, loss); others are ignored. */
 typedef struct brim_progress brim_progress;
 BRIM_API int brim_progress_new(brim_runtime *runtime, FILE *stream, bool quiet, brim_progress **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_progress_event(void *progress, const brim_event *event); /* a brim_event_fn */
@@ -18,7 +18,8 @@ BRIM_API void brim_progress_free(brim_progress *progress);
 
 typedef struct brim_column { const char *title; bool right; } brim_column;
 /* An aligned text table (UTF-8 aware) into `out`. cells: [rows * columns], borrowed. */
-BRIM_API void brim_table_text(brim_text *out, const brim_column *columns, int column_count, const char *const *cells, int row_count);
+BRIM_API void brim_table_text(brim_text *out, const brim_column *columns, int column_count, const char *const *cells,
+                              int row_count);
 /* A histogram of counts[0..count) as lines of blocks: at most `lines` bins of a round size, the longest bar `width` columns. */
 BRIM_API void brim_histogram_text(brim_text *out, const uint64_t *counts, int64_t count, int lines, int width);
 /* Hours, minutes, seconds: "1:02:03", "0:02:03"; "-:--:--" for what is no duration. */
@@ -67,8 +68,8 @@ typedef struct brim_chart {
   bool smooth;   /* a running mean, with the values themselves faintly behind it */
   bool diagonal; /* a line where x = y */
 } brim_chart;
-/* However many points there are, each series takes at most some 15 kB: lines keep the first, least, greatest and last value of every
- * column of the picture (M4: Jugel et al., VLDB 2014), so that no peak is lost; of points that fall together one is drawn. */
+/* However many points there are, each series takes at most some 15 kB: lines keep the first, least, greatest and last value of
+ * every column of the picture (M4: Jugel et al., VLDB 2014), so that no peak is lost; of points that fall together one is drawn. */
 BRIM_API void brim_page_chart(brim_page *page, brim_caption caption, const brim_chart *chart);
 
 /* Horizontal bars, one a name, each of `parts` values that follow each other. */
@@ -79,8 +80,8 @@ typedef struct brim_bars {
 } brim_bars;
 BRIM_API void brim_page_bars(brim_page *page, brim_caption caption, const brim_bars *bars);
 
-/* counts[i] values in [first + i * width, first + (i + 1) * width); many bins are joined to fewer. `whole`: the values are whole numbers
- * (and width is 1), and a bin's name is its values. */
+/* counts[i] values in [first + i * width, first + (i + 1) * width); many bins are joined to fewer. `whole`: the values are whole
+ * numbers (and width is 1), and a bin's name is its values. */
 typedef struct brim_bins {
   double first, width;
   bool whole;
@@ -90,10 +91,11 @@ typedef struct brim_bins {
 BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins *bins);
 
 /* counts[truth * count + predicted]. */
-BRIM_API void brim_page_confusion(brim_page *page, brim_caption caption, const char *const *names, const uint64_t *counts, int count);
+BRIM_API void brim_page_confusion(brim_page *page, brim_caption caption, const char *const *names, const uint64_t *counts,
+                                  int count);
 
-/* Batches as they are computed: a bar a row, as high as it is long, and what is filled up to `width` (0: nothing) above it. At most a few
- * hundred rows are good to look at. */
+/* Batches as they are computed: a bar a row, as high as it is long, and what is filled up to `width` (0: nothing) above it. At most
+ * a few hundred rows are good to look at. */
 typedef struct brim_block { const int32_t *lengths; int32_t count, width; } brim_block;
 /* `tallest`: the scale, so that several pictures can be compared; 0: this picture's own. */
 BRIM_API void brim_page_blocks(brim_page *page, brim_caption caption, const brim_block *blocks, int count, int32_t tallest);
@@ -125,9 +127,9 @@ BRIM_API void brim_event_log_csv(const brim_event_log *const *logs, const char *
 /* ---- TensorBoard ------------------------------------------------------------------------------------------ */
 
 /* Writes events as scalars into folder/events.out.tfevents.SECONDS.brim, for TensorBoard to watch: the numbers of "step" events as
- * train/FIELD, of "eval" events as eval/NAME/FIELD, at their step. A file is begun by the first of them and replaces those of an earlier
- * run; after a "resume" event it is another file beside them, which takes back what they say of later steps. Nothing is written
- * to a NULL folder. */
+ * train/FIELD, of "eval" events as eval/NAME/FIELD, at their step. A file is begun by the first of them and replaces those of an
+ * earlier run; after a "resume" event it is another file beside them, which takes back what they say of later steps. Nothing is
+ * written to a NULL folder. */
 typedef struct brim_tensorboard brim_tensorboard;
 BRIM_API int brim_tensorboard_new(brim_runtime *runtime, const char *folder, brim_tensorboard **out, brim_error *err) BRIM_CHECK;
 /* A brim_event_fn that always returns BRIM_OK: after a failure nothing more is written, and close tells. */

@@ -12,8 +12,8 @@ typedef struct brim_strategy_study {
   brim_ledger ledger;      /* drops is not filled */
   double padding_share;    /* 1 - tokens / slots */
   double cost;             /* of the epoch, by the plan's cost_linear and cost_square: what is computed, attention included */
-  /* What the strategy does to the steps. Bias is the share of the variance of lengths that lies between steps (eta squared): 1 where a
-   * step's rows are all of one length, and near steps / rows where rows are drawn at random. */
+  /* What the strategy does to the steps. Bias is the share of the variance of lengths that lies between steps (eta squared): 1
+   * where a step's rows are all of one length, and near steps / rows where rows are drawn at random. */
   double step_rows, step_rows_deviation; /* rows of a step, and their standard deviation over steps */
   double length_bias;                    /* 0 where all rows are of one length */
 } brim_strategy_study;
@@ -27,13 +27,13 @@ typedef struct brim_study {
   brim_runtime *runtime;
 } brim_study;
 
-/* Lengths, truncation and the padding of every strategy side by side (epoch 0 of the given seed), most slots first. Combinations that
- * only repeat another's figures are left out: ragged slots are the tokens and max_length slots are rows times width, whoever goes
- * together. `options` gives batch_size or max_tokens and the rest; its batching and padding are not looked at. What it leaves open:
- * max_length padding takes the longest row, windows are 10,000 rows, and `packed` packs into max_tokens or else into what batch_size
- * rows of full length take. */
-BRIM_API int brim_study_dataset(brim_runtime *runtime, const brim_dataset *dataset, const brim_plan_options *options, brim_study *out,
-                                brim_error *err) BRIM_CHECK;
+/* Lengths, truncation and the padding of every strategy side by side (epoch 0 of the given seed), most slots first. Combinations
+ * that only repeat another's figures are left out: ragged slots are the tokens and max_length slots are rows times width, whoever
+ * goes together. `options` gives batch_size or max_tokens and the rest; its batching and padding are not looked at. What it leaves
+ * open: max_length padding takes the longest row, windows are 10,000 rows, and `packed` packs into max_tokens or else into what
+ * batch_size rows of full length take. */
+BRIM_API int brim_study_dataset(brim_runtime *runtime, const brim_dataset *dataset, const brim_plan_options *options,
+                                brim_study *out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_study_free(brim_study *study);
 /* The options by which strategy `index` was planned: what a caller plans again to look at the batches themselves. */
 BRIM_API brim_plan_options brim_study_strategy_options(const brim_study *study, const brim_plan_options *options, int index);
@@ -47,9 +47,9 @@ typedef struct brim_mode_result {
   double padding_share, loss;        /* 1 - tokens / slots; mean over the rows of the last epoch */
   brim_metrics metrics; bool evaluated;
 } brim_mode_result;
-/* Trains once per mode from identical weights, head and seed: the model's values are restored between modes and at the end. One step
- * is taken and forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked at.
- * Events are those of training, with "mode" (name, batching, padding, index, count) before each. results: [mode_count]. */
+/* Trains once per mode from identical weights, head and seed: the model's values are restored between modes and at the end. One
+ * step is taken and forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked
+ * at. Events are those of training, with "mode" (name, batching, padding, index, count) before each. results: [mode_count]. */
 BRIM_API int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *train, const brim_dataset *eval,
                           const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
                           brim_error *err) BRIM_CHECK;
@@ -128,20 +128,21 @@ typedef struct brim_folds_result {
   brim_runtime *runtime;
 } brim_folds_result;
 
-/* Trains one model a fold, each from the model's present values and with the same options, and lets it predict its held-out rows and
- * all of `evals` (labels are not needed there). During training a fold is evaluated on its held-out part, "valid", then on those of
- * `evals` that have labels.
+/* Trains one model a fold, each from the model's present values and with the same options, and lets it predict its held-out rows
+ * and all of `evals` (labels are not needed there). During training a fold is evaluated on its held-out part, "valid", then on
+ * those of `evals` that have labels.
  *
  *   output/folds.csv     row,fold: the assignment, rows by their number in the source
  *   output/fold-N/       a run folder each, as brim_train makes it
  *   output/log.jsonl     "folds", a "fold" with its metrics behind each, "end" with those of all rows
  *
- * `options->resume` goes on in the fold that was not finished; finished ones only predict again. With `options->overwrite` an earlier
- * run (fold-N, folds.*, predictions*.jsonl, report.html) lies in replaced-run until all folds are done, and is removed then. An
- * assignment other than that of folds.csv is BRIM_E_MISMATCH. Events are those of training, with "fold" (fold, count, train_rows, valid_rows) before each. The
- * model's values are restored at the end. *result is to be freed, also after a failure: it then holds what was done. */
-BRIM_API int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *dataset,
-                              const brim_folds *folds, const brim_named_dataset *evals, int eval_count,
+ * `options->resume` goes on in the fold that was not finished; finished ones only predict again. With `options->overwrite` an
+ * earlier run (fold-N, folds.*, predictions*.jsonl, report.html) lies in replaced-run until all folds are done, and is removed
+ * then. An assignment other than that of folds.csv is BRIM_E_MISMATCH. Events are those of training, with "fold" (fold, count,
+ * train_rows, valid_rows) before each. The model's values are restored at the end. *result is to be freed, also after a failure: it
+ * then holds what was done. */
+BRIM_API int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
+                              const brim_dataset *dataset, const brim_folds *folds, const brim_named_dataset *evals, int eval_count,
                               const brim_train_options *options, brim_folds_result *result, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_folds_result_free(brim_folds_result *result);
 

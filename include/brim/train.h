@@ -76,7 +76,8 @@ typedef struct brim_train_options {
                                   more than min_delta, than at the last one that counted; 0: never */
   double min_delta;
   /* Stochastic weight averaging: the final model is the mean of the weights after step ceil(swa_start * steps) and every swa_every
-   * steps behind it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the average so far. */
+   * steps behind it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the average so
+   * far. */
   double swa_start;            /* share of all steps, such as 0.75; 0: no averaging */
   uint64_t swa_every;
   uint64_t memory_limit;       /* bytes that the process may come to hold, evaluation included; 0: no limit. Parts of steps are made
@@ -93,8 +94,8 @@ typedef struct brim_train_options {
   uint64_t seed;               /* of dropout; the plan's order has its own in plan.seed */
   const char *output;          /* RUN folder; NULL: nothing is written */
   const char *options_json;    /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
-  brim_event_fn event;         /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished, checkpoint
-                                  written; any other status ends it there and then */
+  brim_event_fn event;         /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
+                                  checkpoint written; any other status ends it there and then */
   void *event_context;
   brim_evaluated_fn evaluated; /* behind each "eval" event, from the same thread, with event_context; NULL: nobody looks */
   brim_group group;            /* zero: single */
@@ -123,19 +124,19 @@ typedef struct brim_train_result {
  *   output/checkpoints/best         link to the best of them, once there was an evaluation
  *   output/                         at the end the final model (the last weights), with the tokenizer's files (NULL: none)
  *
- * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for its
- * seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the checkpoint
- * are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned. A loss or gradient
- * that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs into one
- * folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the same options. */
+ * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for
+ * its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
+ * checkpoint are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned. A loss
+ * or gradient that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs
+ * into one folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the same options. */
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;
 
 /* The same on data larger than memory. The feed's plan takes the place of options->plan; it needs labels, those of the model, and
- * max_length, and its rank is the group's. max_steps is due, and the feed's `epochs` should be 0: one that ends sooner ends the run,
- * with the learning rate that max_steps asked for. The feed is moved to its place by `resume` and may be used by nobody else. Its
- * place is in each checkpoint's feed.json; other files or options are BRIM_E_MISMATCH. */
+ * max_length, and its rank is the group's. max_steps is due, and the feed's `epochs` should be 0: one that ends sooner ends the
+ * run, with the learning rate that max_steps asked for. The feed is moved to its place by `resume` and may be used by nobody else.
+ * Its place is in each checkpoint's feed.json; other files or options are BRIM_E_MISMATCH. */
 BRIM_API int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, brim_feed *feed,
                              const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                              brim_train_result *result, brim_error *err) BRIM_CHECK;
@@ -176,7 +177,8 @@ BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, br
 /* Sorted, ragged, 32 rows at once: fast, and the order of the results is the input's anyway. */
 BRIM_API void brim_eval_options_init(brim_eval_options *options);
 
-/* logits [rows, outputs] in input order, whatever the batching. `options` NULL: the defaults. Rows must fit the model (length, ids). */
+/* logits [rows, outputs] in input order, whatever the batching. `options` NULL: the defaults. Rows must fit the model (length,
+ * ids). */
 BRIM_API int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                           float *logits, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
@@ -198,9 +200,9 @@ BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, co
                                     const char *output, brim_error *err) BRIM_CHECK;
 /* inspect: trains as a golden trajectory.json says, dropout off; each step as a "step" event (step, lr, loss, grad_norm); the
  * weights after the last step go to `output`. */
-BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, const brim_dataset *batch, const char *hyperparameters,
-                                     brim_padding padding, const char *output, brim_event_fn event, void *event_context,
-                                     brim_error *err) BRIM_CHECK;
+BRIM_API int brim_inspect_trajectory(brim_runtime *runtime, brim_model *model, const brim_dataset *batch,
+                                     const char *hyperparameters, brim_padding padding, const char *output, brim_event_fn event,
+                                     void *event_context, brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }
