@@ -1,57 +1,12 @@
 /* int8.c: predictions whose layers multiply bytes. Queries, keys, values, projection and feed-forward are quantized; embeddings,
  * attention, norms and the head are those of fp32. */
-#include <string.h>
-
 #include "base/memory.h"
-#include "base/status.h"
+#include "base/poison.h"
 #include "model/model.h"
 
-enum { LINE = 64 };
-
-static size_t whole_lines(size_t bytes) {
-  return (bytes + LINE - 1) / LINE * LINE;
-}
-
-static brim_int8 place(const brim_model *m, int32_t in, int32_t out, char *base, size_t *used) {
-  const brim_int8 w = {.in = in, .out = out, .packed = base ? base + *used : NULL};
-  *used += whole_lines(m->ops->int8_size(in, out));
-  return w;
-}
-
-/* The layers' weights, one behind the other; with base NULL they are only counted. */
-static size_t place_layers(const brim_model *m, char *base, brim_int8_layer *layers) {
-  const int32_t hidden = m->config.hidden, intermediate = m->config.intermediate;
-  size_t used = whole_lines((size_t)m->config.layers * sizeof *layers);
-  for (int32_t i = 0; i < m->config.layers; i++) {
-    brim_int8_layer layer = {.query = place(m, hidden, hidden, base, &used)};
-    layer.keys_values = place(m, hidden, 2 * hidden, base, &used);
-    layer.attention_output = place(m, hidden, hidden, base, &used);
-    layer.up = place(m, hidden, intermediate, base, &used);
-    layer.down = place(m, intermediate, hidden, base, &used);
-    if (base)
-      layers[i] = layer;
-  }
-  return used;
-}
-
-size_t brim_model_int8_memory(const brim_model *model) {
-  return place_layers(model, NULL, NULL) + LINE;
-}
-
-int brim_model_take_int8(brim_model *model, brim_error *err) {
-  if (model->int8_block)
-    return BRIM_OK;
-  model->int8_block = brim_alloc(model->runtime, brim_model_int8_memory(model));
-  if (!model->int8_block)
-    return BRIM_NOMEM(err);
-  char *base = (char *)(((uintptr_t)model->int8_block + LINE - 1) / LINE * LINE);
-  model->int8_layers = (brim_int8_layer *)(void *)base;
-  model->int8_made = false;
-  place_layers(model, base, model->int8_layers);
-  return BRIM_OK;
-}
-
 void brim_model_release_int8(brim_model *model) {
+  if (model->int8_block)
+    brim_unpoison(model->int8_block, model->int8_size);
   brim_release(model->runtime, model->int8_block);
   model->int8_block = NULL;
   model->int8_layers = NULL;

@@ -1,7 +1,7 @@
 /* memory.c: plans and takes a model's memory: one block for training's state, one block that passes are carved from.
  *
  *   state block   gradients | moment 1 | moment 2 | ranges | past updates | bytes of rows: touched | alive | done | wanted
- *   int8 block    int8.c
+ *   int8 block    a table of the layers' quantized weights | the weights, layer by layer
  *   work block    what a training pass carves, or what a prediction carves, whichever is larger */
 #include <string.h>
 
@@ -311,6 +311,45 @@ static int take_state(brim_model *m, brim_error *err) {
   return BRIM_OK;
 }
 
+/* ---- quantized weights ------------------------------------------------------------------------------------ */
+
+static brim_int8 carve_int8(const brim_model *m, carver *c, int32_t in, int32_t out) {
+  return (brim_int8){.in = in, .out = out, .packed = carve(c, m->ops->int8_size(in, out), 1)};
+}
+
+static brim_int8_layer *carve_int8_layers(const brim_model *m, carver *c) {
+  const int32_t hidden = m->config.hidden, intermediate = m->config.intermediate;
+  brim_int8_layer *layers = carve(c, (size_t)m->config.layers, sizeof *layers), unused;
+  for (int32_t i = 0; i < m->config.layers; i++) {
+    brim_int8_layer *layer = layers ? &layers[i] : &unused;
+    layer->query = carve_int8(m, c, hidden, hidden);
+    layer->keys_values = carve_int8(m, c, hidden, 2 * hidden);
+    layer->attention_output = carve_int8(m, c, hidden, hidden);
+    layer->up = carve_int8(m, c, hidden, intermediate);
+    layer->down = carve_int8(m, c, intermediate, hidden);
+  }
+  return layers;
+}
+
+static size_t int8_size(const brim_model *m) {
+  carver count = {0};
+  carve_int8_layers(m, &count);
+  return block_size(&count);
+}
+
+static int take_int8(brim_model *m, brim_error *err) {
+  const size_t size = int8_size(m);
+  void *block = brim_alloc(m->runtime, size);
+  if (!block)
+    return BRIM_NOMEM(err);
+  carver c = {.base = align_block(block)};
+  m->int8_block = block;
+  m->int8_size = size;
+  m->int8_layers = carve_int8_layers(m, &c);
+  m->int8_made = false;
+  return BRIM_OK;
+}
+
 /* ---- entry ------------------------------------------------------------------------------------------------ */
 
 uint64_t brim_model_state_memory(const brim_model *model) {
@@ -321,7 +360,7 @@ uint64_t brim_model_state_memory(const brim_model *model) {
 
 uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
   const uint64_t state = limits->training ? brim_model_state_memory(model) : 0;
-  return work_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? brim_model_int8_memory(model) : 0);
+  return work_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
@@ -404,8 +443,8 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
   model->tape = (brim_tape){0};
   if (limits->training && !model->state_block)
     BRIM_TRY(take_state(model, err));
-  if (predict.precision == BRIM_PRECISION_INT8)
-    BRIM_TRY(brim_model_take_int8(model, err));
+  if (predict.precision == BRIM_PRECISION_INT8 && !model->int8_block)
+    BRIM_TRY(take_int8(model, err));
   if (size > model->work_size)
     BRIM_TRY(take_work(model, size, err));
   if (train.max_slots > 0)

@@ -96,8 +96,9 @@ struct brim_model {
   void *state_block;
   size_t state_size;
 
-  void *int8_block; /* quantized weights: [layers] brim_int8_layer, and what they point at; NULL: not prepared for them */
-  brim_int8_layer *int8_layers;
+  void *int8_block; /* quantized weights; NULL: not prepared for them */
+  size_t int8_size;
+  brim_int8_layer *int8_layers; /* [layers] */
   bool int8_made; /* and they are those of the values */
 
   void *work_block;
@@ -149,8 +150,6 @@ brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer);
 void brim_layer_forward(brim_model *model, int32_t layer, const real *x, real *out);
 
 /* ---- int8.c: predictions with products of bytes */
-size_t brim_model_int8_memory(const brim_model *model);
-int brim_model_take_int8(brim_model *model, brim_error *err) BRIM_CHECK; /* nothing to do when it is there */
 void brim_model_release_int8(brim_model *model);
 /* Quantizes all layers, if the values are others than last time. */
 void brim_model_make_int8(brim_model *model);
