@@ -78,8 +78,8 @@ static int folder_clean_checkpoints(const brim_run_folder *folder, brim_error *e
 
 /* Files that a killed process was about to rename: "model.safetensors.tmp-XXXXXX", and so the tokenizer's. */
 static bool folder_is_leftover(const char *name) {
-  static const char *const ours[] = {"config.json", "model.", "tokenizer", "vocab", "merges", "special_tokens", "sentencepiece",
-                                     "evaluation.jsonl", "report.html"};
+  static const char *const ours[] = {"config.json",    "model.",        "tokenizer",        "vocab",       "merges",
+                                     "special_tokens", "sentencepiece", "evaluation.jsonl", "report.html", LOG_NAME};
   const char *mark = strstr(name, ".tmp-");
   if (!mark || strlen(mark) != strlen(".tmp-XXXXXX"))
     return false;
@@ -151,44 +151,53 @@ int brim_run_folder_set_aside(const brim_run_folder *folder, const char *name, b
   return status;
 }
 
-static int folder_restore_log(brim_run_folder *folder, const char *from, brim_error *err) {
-  char *bytes = NULL;
+/* What the log said before, or nothing where there was none. */
+static int folder_restore_log(brim_run_folder *folder, const char *aside, brim_error *err) {
+  char *from = brim_path_join(folder->runtime, aside, LOG_NAME), *bytes = NULL;
   size_t length = 0;
-  BRIM_TRY(brim_file_read_all(folder->runtime, from, 0, &bytes, &length, err));
-  int status = brim_log_replace(&folder->log, bytes, length, err);
+  int status = from ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && brim_path_exists(from))
+    status = brim_file_read_all(folder->runtime, from, 0, &bytes, &length, err);
+  if (!status)
+    status = brim_log_replace(&folder->log, bytes, length, err);
   brim_runtime_release(folder->runtime, bytes);
+  brim_release(folder->runtime, from);
   return status;
 }
 
-static int folder_put_back(brim_run_folder *folder, const char *aside, const char *name, brim_error *err) {
+static int folder_put_back(const brim_run_folder *folder, const char *aside, const char *name, brim_error *err) {
+  if (strcmp(name, LOG_NAME) == 0 || folder_is_leftover(name))
+    return BRIM_OK;
   char *from = brim_path_join(folder->runtime, aside, name), *to = brim_path_join(folder->runtime, folder->output, name);
-  int status = from && to ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status && strcmp(name, LOG_NAME) == 0) {
-    status = folder_restore_log(folder, from, err);
-  } else if (!status) {
-    status = brim_remove_tree(folder->runtime, to, err);
-    if (!status && rename(from, to) != 0)
-      status = brim_error_system(err, from, "put back", errno);
-  }
+  int status = from && to ? brim_remove_tree(folder->runtime, to, err) : BRIM_NOMEM(err);
+  if (!status && rename(from, to) != 0)
+    status = brim_error_system(err, from, "put back", errno);
   brim_release(folder->runtime, from);
   brim_release(folder->runtime, to);
   return status;
 }
 
+/* A process may be killed anywhere here. As long as replaced-run is there the folder holds a run, and the log's copy stays in it:
+ * `overwrite` moves back aside what was put back. The log is first, so that checkpoints that are back have the one they know. */
+static int folder_put_all_back(brim_run_folder *folder, const char *aside, brim_error *err) {
+  char **names;
+  size_t count;
+  BRIM_TRY(folder_restore_log(folder, aside, err));
+  BRIM_TRY(brim_list_folder(folder->runtime, aside, &names, &count, err));
+  int status = BRIM_OK;
+  for (size_t i = 0; i < count && !status; i++)
+    status = folder_put_back(folder, aside, names[i], err);
+  brim_names_free(folder->runtime, names, count);
+  return status ? status : brim_run_folder_settle(folder, err);
+}
+
 int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) {
   if (!folder->output || folder->log.file < 0)
     return BRIM_OK; /* who only watches leaves it to the one that writes */
-  char **names, *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
-  size_t count = 0;
-  int status = aside ? brim_log_cut(&folder->log, 0, err) : BRIM_NOMEM(err);
-  if (!status && brim_path_is_folder(aside)) {
-    status = brim_list_folder(folder->runtime, aside, &names, &count, err);
-    for (size_t i = 0; i < count && !status; i++)
-      status = folder_put_back(folder, aside, names[i], err);
-    brim_names_free(folder->runtime, names, count);
-    if (!status)
-      status = brim_run_folder_settle(folder, err);
-  }
+  char *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
+  int status = aside ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status)
+    status = brim_path_is_folder(aside) ? folder_put_all_back(folder, aside, err) : brim_log_cut(&folder->log, 0, err);
   brim_release(folder->runtime, aside);
   return status;
 }
@@ -197,14 +206,26 @@ int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
   return folder->output ? folder_remove(folder, folder->output, REPLACED, err) : BRIM_OK;
 }
 
-/* With the lock in hand. An empty log without checkpoints is a run that never began. */
-static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, brim_error *err) {
+/* A folder without a log's line and without a checkpoint is that of a run that never began, unless it was to replace another. */
+static int folder_holds_run(const brim_run_folder *folder, bool *holds, brim_error *err) {
   uint64_t *steps;
   size_t count;
   BRIM_TRY(brim_checkpoint_steps(folder->runtime, folder->checkpoints, &steps, &count, err));
   brim_release(folder->runtime, steps);
+  char *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
+  if (!aside)
+    return BRIM_NOMEM(err);
+  *holds = folder->log.bytes > 0 || count > 0 || brim_path_is_folder(aside);
+  brim_release(folder->runtime, aside);
+  return BRIM_OK;
+}
+
+/* With the lock in hand. */
+static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, brim_error *err) {
+  bool holds_run = false;
+  BRIM_TRY(folder_holds_run(folder, &holds_run, err));
   BRIM_TRY(folder_clean_leftovers(folder, err));
-  if (resume || (folder->log.bytes == 0 && count == 0))
+  if (resume || !holds_run)
     return folder_clean_checkpoints(folder, err);
   if (overwrite)
     return folder_replace_run(folder, err);

@@ -20,8 +20,9 @@ int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume,
 int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) BRIM_CHECK;
 /* Moves output/NAME to replaced-run, where it stays until the new run is settled. Nothing where there is none. */
 int brim_run_folder_set_aside(const brim_run_folder *folder, const char *name, brim_error *err) BRIM_CHECK;
-/* The run failed before it began: its log is emptied, and what it was to replace is put back. A failure leaves that in replaced-run.
- * Does nothing for a rank that watches. */
+/* The run failed before it began: its log is emptied, and what it was to replace is put back. A failure leaves that in replaced-run,
+ * and so does the end of the process on the way: the folder holds a run as long as replaced-run is there. Does nothing for a rank
+ * that watches. */
 int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 /* The run has a checkpoint or its end: what it replaced (in replaced-run) is removed. */
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
