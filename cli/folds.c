@@ -321,8 +321,11 @@ static int train(cli_call *cli, cli_job *job, const brim_folds *folds, fold_sets
                                 &job->options, &result, &cli->error);
   if (status == BRIM_E_CANCELLED)
     brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
-  cli_views_close(cli, !status || status == BRIM_E_CANCELLED);
-  if (status == BRIM_E_CANCELLED || status == BRIM_E_IO)
+  const bool begun = result.folds && (result.done == result.count || result.folds[result.done].run.steps > 0);
+  cli_views_close(cli, !status || (status == BRIM_E_CANCELLED && (begun || cli->values->resume)));
+  if (status == BRIM_E_CANCELLED && result.done == 0 && !begun && !cli->values->resume)
+    cli_job_hint_no_step(cli);
+  else if (status == BRIM_E_CANCELLED || status == BRIM_E_IO)
     snprintf(cli->hint, sizeof cli->hint, "; %d of %d folds are done, and --resume goes on behind them", (int)result.done,
              (int)folds->count);
   if (!status)

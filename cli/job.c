@@ -203,6 +203,13 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   return status;
 }
 
+void cli_job_hint_no_step(cli_call *cli) {
+  if (cli->values->resume)
+    snprintf(cli->hint, sizeof cli->hint, "; there was no step yet, and nothing is kept");
+  else
+    snprintf(cli->hint, sizeof cli->hint, "; there was no step yet: nothing is kept, and %.200s is as it was", cli->values->output);
+}
+
 void cli_job_close(cli_job *job) {
   brim_model_free(job->model);
   for (int i = 0; i < job->eval_count; i++)

@@ -195,10 +195,9 @@ static void put_result_json(brim_text *out, const brim_train_result *r, const ch
   brim_text_string(out, "}\n");
 }
 
-/* Behind a failure to write: where to go on from. */
-static void say_what_is_kept(cli_call *cli) {
+/* The step of the newest checkpoint, or -1. */
+static long long newest_checkpoint(const char *run) {
   char path[4200];
-  const char *run = cli->values->output;
   long long newest = -1, step;
   snprintf(path, sizeof path, "%s/checkpoints", run);
   DIR *folder = opendir(path);
@@ -209,11 +208,27 @@ static void say_what_is_kept(cli_call *cli) {
   }
   if (folder)
     closedir(folder);
+  return newest;
+}
+
+/* Behind a failure to write: where to go on from. */
+static void say_what_is_kept(cli_call *cli) {
+  char path[4200];
+  const char *run = cli->values->output;
+  const long long newest = newest_checkpoint(run);
   snprintf(path, sizeof path, "%s/replaced-run", run);
   if (newest >= 0)
     snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %lld is kept, and --resume goes on from it", newest);
   else if (access(path, F_OK) == 0)
     snprintf(cli->hint, sizeof cli->hint, "; the run that was there is in %.200s", path);
+}
+
+static void say_where_to_go_on(cli_call *cli, const brim_train_result *r) {
+  const cli_values *v = cli->values;
+  if (r->steps > 0 || (v->resume && newest_checkpoint(v->output) >= 0))
+    snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", v->output);
+  else
+    cli_job_hint_no_step(cli);
 }
 
 static int train(cli_call *cli, cli_job *job) {
@@ -225,13 +240,17 @@ static int train(cli_call *cli, cli_job *job) {
                                        &job->options, &result, &cli->error)
                      : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
                                   &job->options, &result, &cli->error);
+  const bool kept = result.interrupted && (result.steps > 0 || cli->values->resume);
+  if (job->feed) {
+    cli_note_damage(cli, job->feed);
+    brim_feed_close(job->feed); /* a thread of it may wait for input: it ends while the run is cancelled */
+    job->feed = NULL;
+  }
   if (result.interrupted)
     brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
-  cli_views_close(cli, !status || result.interrupted);
-  if (job->feed)
-    cli_note_damage(cli, job->feed);
+  cli_views_close(cli, !status || kept);
   if (status == BRIM_E_CANCELLED && result.interrupted)
-    snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", cli->values->output);
+    say_where_to_go_on(cli, &result);
   if (status == BRIM_E_IO)
     say_what_is_kept(cli);
   if (status)

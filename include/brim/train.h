@@ -89,8 +89,8 @@ typedef struct brim_train_options {
   brim_eval_options eval;
   bool resume;                 /* go on from the newest checkpoint of `output` if there is one */
   bool overwrite;              /* a folder that holds a run or anything else is refused unless this is set: an old run is replaced
-                                  (and lies in replaced-run until the new one has a checkpoint; a run that fails before its first
-                                  step puts it back), other files stay */
+                                  (and lies in replaced-run until the new one has a checkpoint; a run that fails or is cancelled
+                                  before its first step puts it back), other files stay */
   uint64_t seed;               /* of dropout; the plan's order has its own in plan.seed */
   const char *output;          /* RUN folder; NULL: nothing is written */
   const char *options_json;    /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
@@ -126,9 +126,10 @@ typedef struct brim_train_result {
  *
  * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for
  * its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
- * checkpoint are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned. A loss
- * or gradient that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step. Two runs
- * into one folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the same options. */
+ * checkpoint are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned; before
+ * the first step there is nothing to write, and a run that is not gone on with leaves the folder as it was, without an "end" event.
+ * A loss or gradient that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step.
+ * Two runs into one folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the same options. */
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;

@@ -320,7 +320,7 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
     return BRIM_NOMEM(err);
   memcpy(job.weights, brim_model_values(model), model_bytes(model));
   int status = run_folds(&job, err);
-  if (status && status != BRIM_E_CANCELLED && job.folder.output && !options->resume)
+  if (status && job.folder.output && !options->resume)
     leave_nothing(&job);
   memcpy(brim_model_values(model), job.weights, model_bytes(model));
   brim_model_state_written(model);

@@ -44,10 +44,14 @@ static void train_note_failure(brim_trainer *t, const brim_error *failure) {
     return;
 }
 
+/* Nothing has been saved of a run without a step: the folder is as it was. */
 static int train_interrupted(brim_trainer *t, brim_train_result *result, brim_error *err) {
   result->interrupted = true;
   BRIM_TRY(brim_trainer_interrupt(t, err));
-  BRIM_TRY(brim_trainer_emit_end(t, "interrupted", err));
+  if (t->folder.output && t->state.step == 0 && !t->options.resume)
+    (void)train_undone(t); /* else it lies in replaced-run */
+  else
+    BRIM_TRY(brim_trainer_emit_end(t, "interrupted", err));
   return brim_error_cancelled(err);
 }
 

@@ -2,9 +2,9 @@
 
   interrupt.py OUTPUT LOG EVENT COUNT COMMAND...
 
-The signal goes when the file OUTPUT/LOG has COUNT lines of EVENT, however long that takes. A run that has ended by then, as it may
-where this script is kept waiting, shows nothing: its OUTPUT is removed and all is done again. Says "exit N", and on standard error
-what the command said there."""
+The signal goes when the file OUTPUT/LOG has COUNT lines of EVENT, however long that takes. Standard input is a pipe that nothing comes
+through: who reads it does not come to an end before the signal. A run that has ended by then, as others may where this script is kept
+waiting, shows nothing: its OUTPUT is removed and all is done again. Says "exit N", and on standard error what the command said there."""
 
 import os
 import pathlib
@@ -26,13 +26,14 @@ def lines_of(log, event):
 
 def interrupted(output, log, event, count, command):
     """Exit code and standard error of one try, and whether the signal came before the run's end."""
-    child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    replaces = (log.parent / "model.safetensors").exists()
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while lines_of(log, event) < count and child.poll() is None:
         time.sleep(0.01)
     if child.poll() is None:
         os.kill(child.pid, signal.SIGINT)
-    _, said = child.communicate()
-    return child.returncode, said, child.returncode != 0 and not (log.parent / "model.safetensors").exists()
+    said, code = child.stderr.read(), child.wait()  # and only now the pipe is closed
+    return code, said, code != 0 and (replaces or not (log.parent / "model.safetensors").exists())
 
 
 def main():

@@ -53,6 +53,13 @@ static int cancel_after(void *context, const brim_event *event) {
   return 0;
 }
 
+/* Before a fold has a step. */
+static int cancel_fold(void *context, const brim_event *event) {
+  if (strcmp(event->kind, "fold") == 0)
+    brim_runtime_cancel(*(brim_runtime **)context);
+  return 0;
+}
+
 /* ---- one fold is a run of its own ------------------------------------------------------------------------- */
 
 static void alone(const fold_run *run, int32_t fold, float *mean) {
@@ -142,6 +149,27 @@ static void interrupted(int64_t steps, int folds_done, const fold_run *want) {
   close_run(&run);
 }
 
+/* Nothing was saved: what was to be replaced is as it was, and where there was no folder there is none. */
+static void interrupted_first(const char *output) {
+  const char *none = scratch_file("none");
+  brim_train_options options = fold_options(none);
+  fold_run run;
+  run_in_folds(&run, &options, 5, 1, cancel_fold, NULL);
+  ok(run.status == BRIM_E_CANCELLED && run.result.done == 0 && !case_exists(none), "interrupted before the first step: no folder");
+  close_run(&run);
+  char *names = strdup(case_names(output)), *log = case_log(output);
+  options = fold_options(output);
+  options.overwrite = true;
+  run_in_folds(&run, &options, 9, 1, cancel_fold, NULL);
+  ok(run.status == BRIM_E_CANCELLED, "a run that was to replace another one is interrupted before its first step");
+  close_run(&run);
+  ok_string(case_names(output), names, "what was there is there");
+  char *after = case_log(output);
+  case_same_text(after, log, "with its log");
+  ok(case_exists(case_path(output, "fold-2/model.safetensors")), "and its folds");
+  free(names), free(log), free(after);
+}
+
 /* ---- folders ---------------------------------------------------------------------------------------------- */
 
 static void folders(const char *output) {
@@ -187,6 +215,7 @@ int main(void) {
   whole(output, &run);
   interrupted(3, 0, &run);
   interrupted(8 + 5, 1, &run);
+  interrupted_first(output);
   folders(output);
   close_run(&run);
   return tap_done();
