@@ -100,6 +100,15 @@ static void note_names(const cli_call *cli, const char *what, int count, const c
     cli_note(cli, "%d %s: %s%s", count, what, names, count > 3 ? ", ..." : "");
 }
 
+/* A classifier of as many classes under other names goes on, as with Hugging Face: the user may not have meant it to. */
+static void note_former_classes(cli_call *cli, const brim_model *model) {
+  const char *first = brim_model_former_class(model, 0), *second = brim_model_former_class(model, 1);
+  char *const *now = brim_model_labels(model)->names;
+  if (first && second)
+    cli_note(cli, "the model's classes were %s, %s%s and are now %s, %s%s, in this order: its classifier goes on", first, second,
+             brim_model_former_class(model, 2) ? ", ..." : "", now[0], now[1], brim_model_former_class(model, 2) ? ", ..." : "");
+}
+
 /* A run goes on with the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
  * later. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
@@ -123,6 +132,7 @@ static int load_model(cli_call *cli, cli_job *job) {
     return status;
   note_names(cli, "tensors of the file are not used", brim_model_unused_count(job->model), brim_model_unused_name, job->model);
   note_names(cli, "tensors are new", brim_model_initialized_count(job->model), brim_model_initialized_name, job->model);
+  note_former_classes(cli, job->model);
   return BRIM_OK;
 }
 

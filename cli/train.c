@@ -255,6 +255,9 @@ static int train(cli_call *cli, cli_job *job) {
     say_what_is_kept(cli);
   if (status)
     return status;
+  if (cli->values->swa_start > 0 && result.averaged == 0)
+    cli_note(cli, "it ended before a share of %g of all steps (--swa-start): the model has its last weights, not a mean",
+             cli->values->swa_start);
   brim_text out;
   brim_text_init(&out, cli->runtime);
   (cli->values->json ? put_result_json : put_result)(&out, &result, cli->values->output);

@@ -114,6 +114,7 @@ typedef struct brim_train_result {
   double loss;            /* mean over the samples of the last epoch */
   double seconds;
   double best_metric; uint64_t best_step; /* NaN and 0 without evaluation */
+  uint64_t averaged;      /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */
   bool resumed, interrupted, stopped_early;
 } brim_train_result;
 

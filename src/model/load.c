@@ -109,6 +109,9 @@ int brim_model_initialized_count(const brim_model *model) {
 const char *brim_model_initialized_name(const brim_model *model, int index) {
   return model->initialized[index];
 }
+const char *brim_model_former_class(const brim_model *model, int32_t index) {
+  return model->former_classes && index >= 0 && index < model->config.labels.count ? model->former_classes[index] : NULL;
+}
 int32_t brim_model_max_length(const brim_model *model) {
   return brim_config_max_length(&model->config);
 }

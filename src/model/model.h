@@ -76,6 +76,7 @@ struct brim_model {
   brim_parameters parameters;
   const char **unused, **initialized;
   int32_t unused_count, initialized_count;
+  const char **former_classes; /* [labels]; NULL: the classifier's names are the file's, or the file has none */
 
   const brim_ops *ops;
   brim_ops timed; /* what `ops` points at while there is a profile */

@@ -149,6 +149,19 @@ static int match_classes(brim_runtime *runtime, const brim_labels *stored, const
   return status;
 }
 
+/* Keeps the stored names for a note, unless they are what Hugging Face calls classes without names. */
+static int keep_former(loading *l, const brim_labels *stored, brim_error *err) {
+  brim_model *m = l->model;
+  if (!stored->names || stored->count != m->config.labels.count || strncmp(stored->names[0], "LABEL_", 6) == 0)
+    return BRIM_OK;
+  const char **names = brim_arena_alloc_array(&m->arena, (size_t)stored->count, sizeof *names);
+  for (int32_t i = 0; names && i < stored->count; i++)
+    if (!(names[i] = brim_arena_copy_string(&m->arena, stored->names[i], strlen(stored->names[i]))))
+      names = NULL;
+  m->former_classes = names;
+  return names ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 /* A classifier goes on with its classes, also where the data name them in another order. What the folder says of its labels may
  * be wrong where they are not asked for: then nothing is known of their order. */
 static int find_order(loading *l, brim_error *err) {
@@ -169,6 +182,7 @@ static int find_order(loading *l, brim_error *err) {
   if (!same) {
     brim_release(runtime, l->order);
     l->order = NULL;
+    status = status ? status : keep_former(l, &stored.labels, err);
   }
   brim_config_free(&stored);
   return status;
@@ -218,6 +232,8 @@ static int load_parameter(loading *l, int32_t index, brim_error *err) {
     BRIM_TRY(brim_store_read(l->store, t, l->model->values + p->offset, err));
     return l->order && index >= l->model->parameters.head_output ? put_in_order(l, p, err) : BRIM_OK;
   }
+  if (index >= l->model->parameters.head_output)
+    l->model->former_classes = NULL; /* they are forgotten */
   initialize(l, p);
   return BRIM_OK;
 }

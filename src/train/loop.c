@@ -79,6 +79,7 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->seconds = brim_trainer_seconds(t);
   result->best_metric = t->state.best;
   result->best_step = t->state.best_step;
+  result->averaged = t->state.averaged;
   result->stopped_early = t->state.stopped;
 }
 

@@ -283,13 +283,14 @@ static void check_label_order(void) {
   static const struct {
     const char *what, *stored;
     int order[3];
+    const char *former; /* of class 0, where the names are others */
   } cases[] = {
-      {"another order", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"so so\"}", {1, 2, 0}},
-      {"another order and case", "{\"0\":\"NO\",\"1\":\"Yes\",\"2\":\"So so\"}", {0, 2, 1}},
-      {"the same order", "{\"0\":\"no\",\"1\":\"so so\",\"2\":\"yes\"}", {0, 1, 2}},
-      {"another name among them", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"maybe\"}", {0, 1, 2}},
-      {"names that differ only by case", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"NO\"}", {0, 1, 2}},
-      {"names that do not count", "{\"0\":\"yes\",\"7\":\"no\",\"2\":\"so so\"}", {0, 1, 2}},
+      {"another order", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"so so\"}", {1, 2, 0}, NULL},
+      {"another order and case", "{\"0\":\"NO\",\"1\":\"Yes\",\"2\":\"So so\"}", {0, 2, 1}, NULL},
+      {"the same order", "{\"0\":\"no\",\"1\":\"so so\",\"2\":\"yes\"}", {0, 1, 2}, NULL},
+      {"another name among them", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"maybe\"}", {0, 1, 2}, "yes"},
+      {"names that differ only by case", "{\"0\":\"yes\",\"1\":\"no\",\"2\":\"NO\"}", {0, 1, 2}, "yes"},
+      {"names that do not count", "{\"0\":\"yes\",\"7\":\"no\",\"2\":\"so so\"}", {0, 1, 2}, NULL},
   };
   char *names[] = {"no", "so so", "yes"};
   const brim_labels labels = {.task = BRIM_TASK_CLASSIFICATION, .count = 3, .names = names};
@@ -306,6 +307,9 @@ static void check_label_order(void) {
            rows_moved(golden, got, "classifier.bias", cases[i].order, 3) && same_values(golden, got, "bert.") &&
            strcmp(brim_model_labels(got)->names[2], "yes") == 0,
        "%s: the classifier's rows follow the names of their classes", cases[i].what);
+    const char *former = brim_model_former_class(got, 0);
+    ok(cases[i].former ? former && strcmp(former, cases[i].former) == 0 : !former, "%s: %s", cases[i].what,
+       cases[i].former ? "the names that it had are known" : "no class had another name");
     brim_model_free(got);
   }
   brim_model_free(golden);
