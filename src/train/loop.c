@@ -29,27 +29,32 @@ static int train_steps(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
-/* A run without a step leaves things as they were; one that was to be gone on with stays as it is. */
-static bool train_undone(brim_trainer *t) {
+/* A run without a step leaves the folder as it was; one that was to be gone on with stays as it is. The same on all ranks. */
+static bool train_leaves_nothing(const brim_trainer *t) {
+  return t->folder.output && t->state.step == 0 && !t->options.resume;
+}
+
+/* Where this fails, what was to be replaced lies in replaced-run. */
+static void train_undo(brim_trainer *t) {
   brim_error ignored;
-  return t->state.step == 0 && !t->options.resume && brim_run_folder_restore(&t->folder, &ignored) == BRIM_OK;
+  if (brim_run_folder_restore(&t->folder, &ignored))
+    return;
 }
 
 /* A failed run says why as the last line of its log; resuming cuts that line away. A failure to write would hide the first one. */
 static void train_note_failure(brim_trainer *t, const brim_error *failure) {
   brim_error ignored;
-  if (train_undone(t))
-    return;
-  if (brim_trainer_emit_end(t, failure ? failure->message : "failed", &ignored))
+  if (train_leaves_nothing(t))
+    train_undo(t);
+  else if (brim_trainer_emit_end(t, failure ? failure->message : "failed", &ignored))
     return;
 }
 
-/* Nothing has been saved of a run without a step: the folder is as it was. */
 static int train_interrupted(brim_trainer *t, brim_train_result *result, brim_error *err) {
   result->interrupted = true;
   BRIM_TRY(brim_trainer_interrupt(t, err));
-  if (t->folder.output && t->state.step == 0 && !t->options.resume)
-    (void)train_undone(t); /* else it lies in replaced-run */
+  if (train_leaves_nothing(t))
+    train_undo(t);
   else
     BRIM_TRY(brim_trainer_emit_end(t, "interrupted", err));
   return brim_error_cancelled(err);
@@ -101,8 +106,8 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
     brim_model_catch_up(t->model); /* for those who hold addresses of weights */
     brim_model_set_profile(t->model, NULL);
     train_result(t, result);
-  } else {
-    (void)train_undone(t); /* another rank may have failed after this one took the folder */
+  } else if (train_leaves_nothing(t)) {
+    train_undo(t); /* another rank may have failed after this one took the folder */
   }
   brim_trainer_close(t);
   return status;

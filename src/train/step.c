@@ -85,18 +85,15 @@ static int step_diverged(brim_trainer *t, const char *what, const step_sums *sum
 /* The loss over all ranks, and one decision for all of them: BRIM_OK, a failure somewhere, or *cancel. */
 static int step_share(brim_trainer *t, int status, step_sums *sums, bool *cancel, brim_error *err) {
   const brim_group *group = &t->options.group;
-  double shared[3] = {sums->loss, status != BRIM_OK, brim_runtime_cancelled(t->runtime)};
+  double shared[4] = {sums->loss, status && status != BRIM_E_CANCELLED, status == BRIM_E_CANCELLED,
+                      brim_runtime_cancelled(t->runtime)};
   brim_error ignored;
-  int summed = group->sum_double(group->context, shared, 3, status ? &ignored : err);
-  *cancel = shared[2] > 0.0;
-  sums->loss = shared[0];
-  if (status)
-    return status;
+  int summed = group->sum_double(group->context, shared, 4, status ? &ignored : err);
   if (summed)
-    return summed;
-  if (shared[1] > 0.0)
-    return *cancel ? brim_error_cancelled(err) : brim_error_set(err, BRIM_E_IO, "another rank failed; its message says why");
-  return BRIM_OK;
+    return status ? status : summed;
+  sums->loss = shared[0];
+  *cancel = shared[3] > 0.0;
+  return brim_group_decide(status, shared[1], shared[2], err);
 }
 
 static int step_update(brim_trainer *t, const step_sums *sums, double lr, double *norm, brim_error *err) {

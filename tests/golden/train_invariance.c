@@ -326,7 +326,8 @@ typedef struct rank_run {
   int64_t cancel_at; /* rank 1 cancels in this step; 0: never */
 } rank_run;
 
-static bool ranks_diverge, second_refuses; /* before the first step: no rank has a gradient, or rank 1 has other options */
+/* Before the first step: no rank has a gradient, or rank 1 has other options; and rank 0 cannot put back what it replaced. */
+static bool ranks_diverge, second_refuses, aside_broken;
 
 typedef struct rank_cancel {
   brim_runtime *runtime;
@@ -337,6 +338,15 @@ static int cancel_in_step(void *context, const brim_event *event) {
   const rank_cancel *c = context;
   if (strcmp(event->kind, "step") == 0 && brim_event_field(event, "step")->integer == c->step)
     brim_runtime_cancel(c->runtime);
+  return 0;
+}
+
+/* A folder lies where the log of the run that was moved aside was. */
+static int break_aside(void *context, const brim_event *event) {
+  char log[600];
+  snprintf(log, sizeof log, "%s/replaced-run/log.jsonl", (const char *)context);
+  if (strcmp(event->kind, "start") == 0 && (remove(log) || mkdir(log, 0777)))
+    abort();
   return 0;
 }
 
@@ -355,6 +365,8 @@ static void *run_rank(void *context) {
     run->options.best_metric = "none";
   if (run->cancel_at)
     run->options.event = cancel_in_step, run->options.event_context = &cancel;
+  else if (aside_broken)
+    run->options.event = break_aside, run->options.event_context = (void *)(uintptr_t)run->options.output;
   run->status = case_train(&job, &run->options, &run->result, &run->err);
   run->weights = case_weights(&job);
   run->moments = first_moments(&job);
@@ -495,6 +507,22 @@ static void ranks_fail(bool *failing, const char *what) {
   case_remove(output);
 }
 
+/* No rank waits for one that has nothing more to say. */
+static void ranks_keep_step(void) {
+  rank_run runs[MOST_RANKS];
+  brim_train_options options = case_options(scratch_file("kept"));
+  options.max_steps = 2;
+  run_ranks(2, &options, 0, runs);
+  free_ranks(2, runs);
+  options.overwrite = ranks_diverge = aside_broken = true;
+  run_ranks(2, &options, 0, runs);
+  ranks_diverge = aside_broken = false;
+  ok(runs[0].status == BRIM_E_DIVERGED && runs[1].status == BRIM_E_DIVERGED, "both ranks end where one cannot put back");
+  ok(case_exists(case_path(options.output, "replaced-run/checkpoints")), "what it cannot put back stays aside");
+  free_ranks(2, runs);
+  case_remove(options.output);
+}
+
 /* ---- no padding computed -------------------------------------------------------------------------------------- */
 
 /* The most real tokens that a step had. */
@@ -548,6 +576,7 @@ int main(void) {
   ranks_resume();
   ranks_fail(&ranks_diverge, "a loss that is no number");
   ranks_fail(&second_refuses, "options of one rank that do not exist");
+  ranks_keep_step();
   no_padding_computed();
   return tap_done();
 }
