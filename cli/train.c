@@ -241,11 +241,8 @@ static int train(cli_call *cli, cli_job *job) {
                      : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,
                                   &job->options, &result, &cli->error);
   const bool kept = result.interrupted && (result.steps > 0 || cli->values->resume);
-  if (job->feed) {
+  if (job->feed)
     cli_note_damage(cli, job->feed);
-    brim_feed_close(job->feed); /* a thread of it may wait for input: it ends while the run is cancelled */
-    job->feed = NULL;
-  }
   if (result.interrupted)
     brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
   cli_views_close(cli, !status || kept);

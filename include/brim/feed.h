@@ -74,6 +74,7 @@ BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_erro
 /* The last batch, which nobody has used, comes again next time, and a place saved now is the one before it; the ledger has counted
  * it. Only behind a brim_feed_next that gave one: for callers who are interrupted before they can hand it on. */
 BRIM_API void brim_feed_put_back(brim_feed *feed);
+/* Waits neither for a window nor for what may come through a pipe. */
 BRIM_API void brim_feed_close(brim_feed *feed);
 
 /* For those who compute steps. No batch of the present step is left on this rank (nor on any other). */

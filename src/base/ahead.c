@@ -12,7 +12,7 @@ static void *read_beginning(void *context) {
   brim_ahead *ahead = context;
   const char *bytes;
   size_t length;
-  ahead->status = brim_stream_open(ahead->runtime, ahead->path, &ahead->stream, &ahead->error);
+  ahead->status = brim_stream_open_stoppable(ahead->runtime, ahead->path, ahead->stop, &ahead->stream, &ahead->error);
   if (ahead->status == BRIM_OK && brim_stream_peek(ahead->stream, BEGINNING, &bytes, &length, NULL) != BRIM_OK)
     return NULL; /* the stream fails again when it is read */
   return NULL;
@@ -34,7 +34,7 @@ int brim_ahead_open(brim_ahead *ahead, const char *path, brim_stream **out, brim
   *out = NULL;
   if (!ahead->path || strcmp(ahead->path, path) != 0) {
     brim_ahead_drop(ahead);
-    return brim_stream_open(ahead->runtime, path, out, err);
+    return brim_stream_open_stoppable(ahead->runtime, path, ahead->stop, out, err);
   }
   pthread_join(ahead->thread, NULL);
   brim_release(ahead->runtime, ahead->path);

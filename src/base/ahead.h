@@ -5,9 +5,10 @@
 #include "base/stream.h"
 #include <pthread.h>
 
-/* All zero but for the runtime: nothing was begun. */
+/* All zero but for the runtime and `stop`: nothing was begun. */
 typedef struct brim_ahead {
   brim_runtime *runtime;
+  const brim_stop *stop; /* of its streams; may be NULL */
   char *path; /* NULL: nothing was begun */
   pthread_t thread;
   brim_stream *stream; /* this and what follows is the thread's until it is joined */

@@ -50,6 +50,7 @@ struct brim_stream {
   ZSTD_DCtx *zstd;
   int wake[2]; /* a byte in this pipe ends a waiting read */
   atomic_bool interrupted;
+  const brim_stop *stop; /* may be NULL */
 };
 
 static void *z_allocate(void *context, unsigned count, unsigned size) {
@@ -64,11 +65,17 @@ static void *zstd_allocate(void *context, size_t size) {
   return brim_alloc(context, size);
 }
 
+static bool is_interrupted(const brim_stream *s) {
+  return atomic_load(&s->interrupted) || (s->stop && atomic_load(&s->stop->set));
+}
+
 /* Waits until the file can be read or the stream is interrupted. */
 static int wait_readable(brim_stream *s, brim_error *err) {
-  struct pollfd fds[2] = {{.fd = s->fd, .events = POLLIN}, {.fd = s->wake[0], .events = POLLIN}};
-  while (!atomic_load(&s->interrupted)) {
-    int n = poll(fds, 2, 500);
+  struct pollfd fds[3] = {{.fd = s->fd, .events = POLLIN},
+                          {.fd = s->wake[0], .events = POLLIN},
+                          {.fd = s->stop ? s->stop->wake : -1, .events = POLLIN}};
+  while (!is_interrupted(s)) {
+    int n = poll(fds, 3, 500);
     if (brim_runtime_cancelled(s->runtime))
       return brim_error_cancelled(err);
     if (n > 0 && fds[0].revents)
@@ -279,7 +286,7 @@ static int fill_window(brim_stream *s, size_t least, brim_error *err) {
   while (s->used - s->at < least && !s->ended) {
     size_t got = 0;
     bool done;
-    if (atomic_load(&s->interrupted))
+    if (is_interrupted(s))
       return brim_error_cancelled(err);
     BRIM_TRY(fill_member(s, &done, err));
     if (done)
@@ -384,7 +391,8 @@ static int detect(brim_stream *s, brim_error *err) {
 
 static int open_file(brim_stream *s, const char *path, brim_error *err) {
   struct stat st;
-  s->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+  /* Who writes to a named pipe may come later. */
+  s->fd = strcmp(path, "-") == 0 ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (s->fd < 0)
     return brim_error_system(err, path, "open the file", errno);
   if (fstat(s->fd, &st) != 0)
@@ -418,14 +426,20 @@ static int make(brim_runtime *runtime, const char *name, brim_stream **out, brim
   return BRIM_OK;
 }
 
-int brim_stream_open(brim_runtime *runtime, const char *path, brim_stream **out, brim_error *err) {
+int brim_stream_open_stoppable(brim_runtime *runtime, const char *path, const brim_stop *stop, brim_stream **out,
+                               brim_error *err) {
   BRIM_TRY(make(runtime, strcmp(path, "-") == 0 ? "standard input" : path, out, err));
+  (*out)->stop = stop;
   int status = open_file(*out, path, err);
   if (status) {
     brim_stream_free(*out);
     *out = NULL;
   }
   return status;
+}
+
+int brim_stream_open(brim_runtime *runtime, const char *path, brim_stream **out, brim_error *err) {
+  return brim_stream_open_stoppable(runtime, path, NULL, out, err);
 }
 
 int brim_stream_open_memory(brim_runtime *runtime, const char *name, const void *bytes, size_t length, brim_stream **out,

@@ -2,12 +2,15 @@
  * bytes and not by the name. Offsets are those of the uncompressed bytes. */
 #ifndef BRIM_BASE_STREAM_H
 #define BRIM_BASE_STREAM_H
-#include "brim/base.h"
+#include "base/stop.h"
 
 typedef struct brim_stream brim_stream;
 
 /* "-" is standard input (which is not closed). */
 int brim_stream_open(brim_runtime *runtime, const char *path, brim_stream **out, brim_error *err) BRIM_CHECK;
+/* `stop` ends its reads too, this one among them; it must stay as long as the stream. NULL: nothing else does. */
+int brim_stream_open_stoppable(brim_runtime *runtime, const char *path, const brim_stop *stop, brim_stream **out,
+                               brim_error *err) BRIM_CHECK;
 /* Borrowed bytes; `name` is for messages. */
 int brim_stream_open_memory(brim_runtime *runtime, const char *name, const void *bytes, size_t length, brim_stream **out,
                             brim_error *err) BRIM_CHECK;

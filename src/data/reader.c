@@ -168,13 +168,14 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
 }
 
 static int make_reader(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
-                       bool raw, brim_reader **out, brim_error *err) {
+                       bool raw, const brim_stop *stop, brim_reader **out, brim_error *err) {
   *out = NULL;
   brim_reader *reader = brim_alloc_zero(runtime, sizeof *reader);
   if (!reader)
     return BRIM_NOMEM(err);
   reader->runtime = reader->source.runtime = reader->split.runtime = reader->ahead.runtime = runtime;
   reader->raw = raw;
+  reader->ahead.stop = stop;
   reader->left = UINT64_MAX;
   brim_text_init(&reader->header, runtime);
   brim_text_init(&reader->list, runtime);
@@ -191,12 +192,17 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
 
 int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_reader **out, brim_error *err) {
-  return make_reader(runtime, paths, path_count, options, false, out, err);
+  return make_reader(runtime, paths, path_count, options, false, NULL, out, err);
+}
+
+int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                               const brim_stop *stop, brim_reader **out, brim_error *err) {
+  return make_reader(runtime, paths, path_count, options, false, stop, out, err);
 }
 
 int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                          brim_reader **out, brim_error *err) {
-  return make_reader(runtime, paths, path_count, options, true, out, err);
+  return make_reader(runtime, paths, path_count, options, true, NULL, out, err);
 }
 
 void brim_reader_close(brim_reader *reader) {

@@ -100,6 +100,9 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
 /* Refuses text that is not UTF-8: bytes[0, length) lies inside the record. */
 int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length,
                            brim_error *err) BRIM_CHECK;
+/* As brim_reader_open; `stop` ends it, and whatever call waits for a pipe. It must stay as long as the reader. */
+int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
+                               const brim_stop *stop, brim_reader **out, brim_error *err) BRIM_CHECK;
 /* A reader of whole records for those who copy them: it looks only for the columns that the options name or need. */
 int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                          brim_reader **out, brim_error *err) BRIM_CHECK;

@@ -76,19 +76,22 @@ static int start(brim_feed *feed, const brim_tokenizer *tokenizer, brim_beginnin
                        .plan = &feed->own,
                        .shards = &feed->shards,
                        .slices = &feed->slices,
+                       .stop = {.wake = -1},
                        .plain = brim_template_is_plain(&tokenizer->processor.single),
                        .next = *beginning};
   *beginning = (brim_beginning){0};
+  if (feed->shards.once) /* files do not keep a read waiting */
+    BRIM_TRY(brim_stop_init(&p->stop, err));
   BRIM_TRY(brim_producer_start(p, err));
   BRIM_TRY(brim_beginning_copy(feed->runtime, &p->next, &feed->begun, err));
   feed->ledger = p->next.ledger;
   return BRIM_OK;
 }
 
-/* Closing does not wait until a window is full. */
+/* Closing waits neither until a window is full nor for what may come through a pipe. */
 static void interrupt_producer(void *context) {
   brim_producer *p = context;
-  atomic_store(&p->interrupted, true);
+  brim_stop_set(&p->stop);
 }
 
 static void discard_window(void *context, void *window) {

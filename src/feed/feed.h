@@ -5,6 +5,7 @@
 #ifndef BRIM_FEED_FEED_H
 #define BRIM_FEED_FEED_H
 #include "base/ordered.h"
+#include "base/stop.h"
 #include "brim/feed.h"
 #include "data/dataset.h"
 #include "data/labels.h"
@@ -142,7 +143,7 @@ typedef struct brim_producer {
   brim_beginning next; /* of the window to make */
   brim_dataset *held;  /* the rows of next.waiting, in their order */
 
-  atomic_bool interrupted;
+  brim_stop stop;
   _Atomic(brim_window *) spare; /* used up and cleared; the next one takes its memory. May be NULL */
   bool plain;                   /* all tokens of a text have type 0 */
 

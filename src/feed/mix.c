@@ -21,7 +21,7 @@ static int open_files(brim_producer *p, const brim_tap *tap, brim_reader **out, 
     return BRIM_NOMEM(err);
   for (size_t i = 0; i < count; i++)
     paths[i] = p->shards->paths[p->order[tap->first + tap->slice.first + i]];
-  int status = brim_reader_open(p->runtime, paths, (int)count, &p->options->source, out, err);
+  int status = brim_reader_open_stoppable(p->runtime, paths, (int)count, &p->options->source, &p->stop, out, err);
   brim_release(p->runtime, paths);
   return status;
 }
@@ -47,7 +47,7 @@ static int changed(const brim_producer *p, const brim_tap *tap, brim_error *err)
 static int pass_rows(const brim_producer *p, const brim_tap *tap, brim_reader *reader, brim_error *err) {
   brim_record record;
   for (uint64_t left = tap->slice.skip; left > 0; left -= !record.damage) {
-    if (atomic_load(&p->interrupted))
+    if (atomic_load(&p->stop.set))
       return brim_error_cancelled(err);
     int status = brim_reader_next(reader, &record, err);
     if (status != BRIM_OK)

@@ -178,7 +178,7 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
   uint64_t fresh, added;
   BRIM_TRY(add_held(p, w, err));
   for (fresh = 0; (tap = brim_mix_choose(p)) && fresh < p->options->window; fresh += added) {
-    if (atomic_load(&p->interrupted))
+    if (atomic_load(&p->stop.set))
       return brim_error_cancelled(err);
     BRIM_TRY(add_run(p, w, tap, p->options->window - fresh, &added, err));
     if (added > 0)
@@ -349,5 +349,6 @@ void brim_producer_free(brim_producer *p) {
   brim_label_taker_free(&p->taker);
   brim_release(p->runtime, p->order);
   brim_beginning_free(p->runtime, &p->next);
+  brim_stop_free(&p->stop);
   *p = (brim_producer){0};
 }

@@ -241,6 +241,30 @@ static void *interrupt(void *context) {
   return NULL;
 }
 
+static void *write_late(void *context) {
+  usleep(20000);
+  int fd = open(context, O_WRONLY);
+  ok(write(fd, "one\ntwo\n", 8) == 8, "somebody writes to a named pipe");
+  close(fd);
+  return NULL;
+}
+
+/* It is opened before anybody writes to it. */
+static void named_pipe(void) {
+  const char *path = scratch_file("named"), *line;
+  size_t length;
+  pthread_t writer;
+  brim_error err = {0};
+  if (mkfifo(path, 0600) != 0 || pthread_create(&writer, NULL, write_late, (void *)(uintptr_t)path) != 0)
+    exit(1);
+  brim_stream *s = open_path(path);
+  ok(brim_stream_line(s, 0, &line, &length, &err) == BRIM_OK && length == 3 && brim_stream_line(s, 0, &line, &length, &err) == BRIM_OK &&
+         brim_stream_line(s, 0, &line, &length, &err) == BRIM_END,
+     "all of it is read");
+  pthread_join(writer, NULL);
+  brim_stream_free(s);
+}
+
 static void interrupted(void) {
   char path[64];
   pthread_t other;
@@ -290,6 +314,7 @@ int main(void) {
   reads("gzip", scratch_write_bytes("text.gz", packed, packed_length), packed, packed_length);
   damage("gz");
   pipes();
+  named_pipe();
   interrupted();
   odd_files();
   standard_input();

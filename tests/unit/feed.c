@@ -2,6 +2,7 @@
 #include "brim/feed.h"
 
 #include <stdatomic.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "data_tokenizer.h"
@@ -246,6 +247,35 @@ static uint64_t fold_batch(const brim_batch *batch) {
   return fold;
 }
 
+/* The thread of a feed waits for a pipe when the feed is closed: one that has said something or (NULL) that nobody writes to. */
+static void close_waiting(int threads, const char *said) {
+  const brim_runtime_options options = {.threads = threads};
+  brim_feed_options o = plain;
+  brim_runtime *runtime;
+  brim_feed *feed;
+  const brim_batch *batch;
+  brim_error err = {0};
+  char name[32];
+  const char *path = said ? name : scratch_file("nobody");
+  int ends[2];
+  if (brim_runtime_new(&options, &runtime, &err) || pipe(ends) ||
+      (said ? write(ends[1], said, strlen(said)) : mkfifo(path, 0600)) < 0)
+    exit(99);
+  snprintf(name, sizeof name, "/dev/fd/%d", ends[0]);
+  o.prefetch = 1, o.source.format = BRIM_FORMAT_TXT;
+  ok_int(brim_feed_open(runtime, &path, 1, tokenizer, &o, &feed, &err), BRIM_OK, "a feed of a pipe");
+  brim_runtime_cancel(runtime); /* the call that starts the thread does not wait for it */
+  ok_int(brim_feed_next(feed, &batch, &err), BRIM_E_CANCELLED, "that nothing comes through");
+  brim_runtime_resume(runtime);
+  usleep(20000);
+  brim_feed_close(feed);
+  ok(true, "closed with %d threads behind \"%s\"", threads, said ? said : "no writer");
+  if (!said)
+    unlink(path);
+  close(ends[0]), close(ends[1]);
+  brim_runtime_free(runtime);
+}
+
 /* Each batch of three epochs is put back: it comes again, and a feed that goes to the place saved meanwhile gives it too. */
 static void put_back(void) {
   brim_feed_options o = plain;
@@ -276,7 +306,8 @@ static void put_back(void) {
     brim_text_free(&place);
   }
   brim_feed_ledger ledger;
-  ok(status == BRIM_END && batches > 60 && inside > 10 && again, "%d batches come again, %d within a step %s", batches, inside, err.message);
+  ok(status == BRIM_END && batches > 60 && inside > 10 && again, "%d batches come again, %d within a step %s", batches, inside,
+     err.message);
   ok(restored && open, "and the place is the one before");
   ok(brim_feed_finished(feed, &ledger) && ledger.rows_yielded == 57 && ledger.epoch == 2, "each is counted once");
   brim_feed_close(feed);
@@ -443,6 +474,8 @@ int main(void) {
   mismatches();
   damaged_states();
   cancelled();
+  for (int threads = 1; threads <= 2; threads++)
+    close_waiting(threads, ""), close_waiting(threads, "abc def ghi"), close_waiting(threads, NULL);
   put_back();
   cut_rows();
   memory();
