@@ -10,10 +10,12 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "train/folds_files.h"
 
 #define LOG_NAME    "log.jsonl"
 #define STEP_PREFIX "step-"
 #define REPLACED    "replaced-run"
+#define SETTLED     REPLACED ".tmp-remove"
 
 /* ---- what lies there -------------------------------------------------------------------------------------- */
 
@@ -76,10 +78,11 @@ static int folder_clean_checkpoints(const brim_run_folder *folder, brim_error *e
   return status;
 }
 
-/* Files that a killed process was about to rename: "model.safetensors.tmp-XXXXXX", and so the tokenizer's. */
+/* Files that a killed process was about to rename: "model.safetensors.tmp-XXXXXX", and so the tokenizer's; and what it was
+ * about to remove: SETTLED. */
 static bool folder_is_leftover(const char *name) {
   static const char *const ours[] = {"config.json",    "model.",        "tokenizer",        "vocab",       "merges",
-                                     "special_tokens", "sentencepiece", "evaluation.jsonl", "report.html", LOG_NAME};
+                                     "special_tokens", "sentencepiece", "evaluation.jsonl", "report.html", LOG_NAME, REPLACED};
   const char *mark = strstr(name, ".tmp-");
   if (!mark || strlen(mark) != strlen(".tmp-XXXXXX"))
     return false;
@@ -202,20 +205,32 @@ int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) {
   return status;
 }
 
+/* Renamed first: of what is half removed nothing must be put back. */
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) {
-  return folder->output ? folder_remove(folder, folder->output, REPLACED, err) : BRIM_OK;
+  if (!folder->output)
+    return BRIM_OK;
+  char *from = brim_path_join(folder->runtime, folder->output, REPLACED),
+       *to = brim_path_join(folder->runtime, folder->output, SETTLED);
+  int status = from && to ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status && rename(from, to) != 0 && errno != ENOENT)
+    status = brim_error_system(err, from, "rename", errno);
+  brim_release(folder->runtime, from);
+  brim_release(folder->runtime, to);
+  return status ? status : folder_remove(folder, folder->output, SETTLED, err);
 }
 
-/* A folder without a log's line and without a checkpoint is that of a run that never began, unless it was to replace another. */
+/* A folder without a log's line and without a checkpoint is that of a run that never began, unless it was to replace another; of
+ * one in folds the log is empty for a moment whenever it is gone on with. */
 static int folder_holds_run(const brim_run_folder *folder, bool *holds, brim_error *err) {
   uint64_t *steps;
   size_t count;
   BRIM_TRY(brim_checkpoint_steps(folder->runtime, folder->checkpoints, &steps, &count, err));
   brim_release(folder->runtime, steps);
+  BRIM_TRY(brim_folds_files_find(folder, holds, err));
   char *aside = brim_path_join(folder->runtime, folder->output, REPLACED);
   if (!aside)
     return BRIM_NOMEM(err);
-  *holds = folder->log.bytes > 0 || count > 0 || brim_path_is_folder(aside);
+  *holds |= folder->log.bytes > 0 || count > 0 || brim_path_is_folder(aside);
   brim_release(folder->runtime, aside);
   return BRIM_OK;
 }

@@ -75,6 +75,29 @@ static bool is_old_run(const char *path) {
          says(path, "config.json", "{}") && says(path, "model.safetensors", "weights");
 }
 
+/* What the new run has when it has begun. */
+static bool is_new_run(const char *path) {
+  return strcmp(case_names(path), "checkpoints log.jsonl vocab.txt") == 0 && says(path, "log.jsonl", NEW_LOG) &&
+         strcmp(case_names(case_path(path, "checkpoints")), "step-5") == 0;
+}
+
+/* Opens the folder to replace what is there, has a checkpoint, and lets go of what was there. */
+static int replace(const char *path, int calls) {
+  brim_run_folder folder;
+  brim_error err;
+  int status = brim_run_folder_open(runtime, path, false, true, &folder, &err);
+  if (!status)
+    status = brim_log_replace(&folder.log, NEW_LOG, strlen(NEW_LOG), &err);
+  if (!status && (mkdir(folder.checkpoints, 0777) || mkdir(case_path(path, "checkpoints/step-5"), 0777)))
+    abort();
+  calls_left = calls;
+  if (!status)
+    status = brim_run_folder_settle(&folder, &err);
+  calls_left = -1;
+  brim_run_folder_close(&folder);
+  return status;
+}
+
 /* Opens the folder to replace what is there, and fails before the first step: with a line in the log, or before that. */
 static int replace_and_fail(const char *path, bool announced, int calls_of_opening, int calls_of_restoring) {
   brim_run_folder folder;
@@ -92,13 +115,17 @@ static int replace_and_fail(const char *path, bool announced, int calls_of_openi
   return status;
 }
 
-/* The same in another process: whether it was killed on the way. */
-static bool is_killed(const char *path, bool announced, int calls_of_opening, int calls_of_restoring) {
+typedef enum moment { OPENING, RESTORING, SETTLING } moment;
+
+/* That or the other in another process: whether it was killed on the way. */
+static bool is_killed(const char *path, bool announced, moment when, int calls) {
   int ended;
   fflush(stdout);
   pid_t child = fork();
+  if (child == 0 && when == SETTLING)
+    _exit(replace(path, calls) ? FAILED : 0);
   if (child == 0)
-    _exit(replace_and_fail(path, announced, calls_of_opening, calls_of_restoring) ? FAILED : 0);
+    _exit(replace_and_fail(path, announced, when == OPENING ? calls : -1, when == RESTORING ? calls : -1) ? FAILED : 0);
   if (child < 0 || waitpid(child, &ended, 0) != child || !WIFEXITED(ended) || WEXITSTATUS(ended) == FAILED)
     abort();
   return WEXITSTATUS(ended) == KILLED;
@@ -106,7 +133,7 @@ static bool is_killed(const char *path, bool announced, int calls_of_opening, in
 
 /* ---- what is there afterwards ------------------------------------------------------------------------------- */
 
-static const char *judge(const char *path, bool announced) {
+static const char *judge(const char *path, bool announced, bool settling) {
   brim_run_folder folder;
   brim_error err;
   int status = brim_run_folder_open(runtime, path, false, false, &folder, &err);
@@ -114,26 +141,28 @@ static const char *judge(const char *path, bool announced) {
     brim_run_folder_close(&folder);
   if (status != BRIM_E_USAGE || !strstr(err.message, "holds a run already"))
     return "the folder is that of a run that never began";
-  if (case_exists(case_path(path, "checkpoints")) && !says(path, "log.jsonl", OLD_LOG))
+  if (!settling && case_exists(case_path(path, "checkpoints")) && !says(path, "log.jsonl", OLD_LOG))
     return "checkpoints have another run's log";
-  if (replace_and_fail(path, announced, -1, -1) != BRIM_OK || !is_old_run(path))
+  if (replace_and_fail(path, announced, -1, -1) != BRIM_OK || !(is_old_run(path) || (settling && is_new_run(path))))
     return "the run that was there is not as it was";
   return NULL;
 }
 
-static void killed_anywhere(bool announced, bool opening) {
+static void killed_anywhere(bool announced, moment when) {
+  static const char *const doing[] = {"a run is moved aside", "it is put back", "it is let go of"};
   const char *path = scratch_file("run");
   int calls = 0, bad = 0;
   for (bool killed = true; killed && calls < MOST_CALLS && bad < 5; calls++) {
     make_old_run(path);
-    killed = is_killed(path, announced, opening ? calls : -1, opening ? -1 : calls);
-    const char *wrong = killed ? judge(path, announced) : is_old_run(path) ? NULL : "nothing was put back";
+    killed = is_killed(path, announced, when, calls);
+    const char *wrong = killed                                               ? judge(path, announced, when == SETTLING)
+                        : (when == SETTLING ? is_new_run : is_old_run)(path) ? NULL
+                                                                             : "it is not as it should be in the end";
     if (wrong)
       bad++, printf("# killed in front of call %d: %s: %s\n", calls + 1, wrong, case_names(path));
   }
-  ok(bad == 0 && calls > 6 && calls < MOST_CALLS,
-     "killed while %s, at each of %d calls%s: the run that was there stays, or comes back",
-     opening ? "a run is moved aside" : "it is put back", calls - 1, announced ? "" : ", before the first line of the log");
+  ok(bad == 0 && calls > 6 && calls < MOST_CALLS, "killed while %s, at each of %d calls%s: a run is there, whole, or comes back",
+     doing[when], calls - 1, announced ? "" : ", before the first line of the log");
   case_remove(path);
 }
 
@@ -143,9 +172,10 @@ int main(void) {
   if (brim_runtime_new(&alone, &runtime, &err))
     return 99;
   for (int announced = 0; announced < 2; announced++) {
-    killed_anywhere(announced, true);
-    killed_anywhere(announced, false);
+    killed_anywhere(announced, OPENING);
+    killed_anywhere(announced, RESTORING);
   }
+  killed_anywhere(true, SETTLING);
   brim_runtime_free(runtime);
   return tap_done();
 }

@@ -9,6 +9,11 @@ diff -r folds before && echo 'as it was'
 try $train --output folds
 try $train --output folds --overwrite --class-weights good=2
 diff -r folds before && echo 'still as it was'
+# A process that was killed while it went on left an empty log.
+cp -r folds killed && : >killed/log.jsonl
+try $train --output killed
+try $train --folds 3 --output killed
+cmp folds/folds.csv killed/folds.csv && ls killed | grep fold-
 try $train --output folds --overwrite
 ls folds
 try $train --output folds --resume
