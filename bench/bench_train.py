@@ -17,8 +17,8 @@ Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs). For each ca
 and once, with MiniLM: start (to the first step), predict (trained for 300 steps on Rotten Tomatoes; fp32 and int8, next to PyTorch's
 inference_mode in sorted batches and its quantize_dynamic), threads (2 next to 1, the same bits?).
 
-A case ends after --budget seconds whatever the rounds; the number of rounds is printed. --cpu avx2 holds brim and PyTorch to AVX2 and
-sets the ratios beside those of the last run without it."""
+A case ends after --budget seconds whatever the rounds (--steps makes them shorter); the number of rounds is printed. --cpu avx2 holds
+brim and PyTorch to AVX2 and sets the ratios beside those of the last run without it."""
 
 import argparse
 import json
@@ -51,6 +51,7 @@ def arguments():
     parser.add_argument("--only", default=",".join(CASES), help="cases, parted by commas")
     parser.add_argument("--parts", default=",".join(PARTS), help="parts, parted by commas")
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=0, help="optimizer steps a round; 0: as many as take some seconds")
     parser.add_argument("--budget", type=float, default=150, help="seconds for the rounds of a case")
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--cpu", choices=["auto", "avx2"], default="auto")
@@ -102,7 +103,7 @@ def model_folder(name, minilm):
 class Case:
     def __init__(self, name, minilm, options):
         model, texts, batch = name.split(":")
-        self.name, self.batch, self.threads = name, int(batch), options.threads
+        self.name, self.batch, self.threads, self.given_steps = name, int(batch), options.threads, options.steps
         self.model, (file, self.max_length) = model_folder(model, minilm), TEXTS[texts]
         self.path = DATA / file
         self.texts = Texts(self.model, self.path, self.max_length, self.batch)
@@ -114,6 +115,8 @@ class Case:
 
     def steps(self):
         """Optimizer steps a round: some seconds of the slowest contender."""
+        if self.given_steps > 0:
+            return self.given_steps
         work = self.layers * self.hidden**2 * self.max_length * self.batch
         return max(1, min(12, int(6e10 / work)))
 
