@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "dist/group.h"
 #include "train/fields.h"
 #include "train/folds_files.h"
 
@@ -122,6 +123,8 @@ static int note_metrics(fold_job *job, const char *kind, int64_t fold, const bri
 }
 
 static int announce(const fold_job *job, int32_t fold, const brim_fold_result *result, brim_error *err) {
+  if (!is_first_rank(job))
+    return BRIM_OK;
   const brim_field fields[] = {BRIM_FIELD_INT("fold", fold), BRIM_FIELD_INT("count", job->folds->count),
                                BRIM_FIELD_INT("train_rows", result->train_rows),
                                BRIM_FIELD_INT("valid_rows", result->valid_rows)};
@@ -220,18 +223,10 @@ static int train_fold(const fold_job *job, const brim_dataset *train, const brim
   return brim_train(job->runtime, job->model, job->tokenizer, train, evals, count, &options, &result->run, err);
 }
 
-static int run_fold(fold_job *job, int32_t fold, const brim_dataset *train, const brim_dataset *valid, brim_error *err) {
+static int run_fold(fold_job *job, int32_t fold, const brim_dataset *train, const brim_dataset *valid, const char *output,
+                    brim_error *err) {
   brim_fold_result *result = &job->result->folds[fold];
-  char name[32];
-  snprintf(name, sizeof name, "fold-%d", (int)fold);
-  char *output = job->options->output ? brim_path_join(job->runtime, job->options->output, name) : NULL;
-  if (job->options->output && !output)
-    return BRIM_NOMEM(err);
-  result->train_rows = brim_dataset_rows(train), result->valid_rows = brim_dataset_rows(valid);
-  int status = announce(job, fold, result, err);
-  if (!status)
-    status = train_fold(job, train, valid, output, result, err);
-  brim_release(job->runtime, output);
+  int status = train_fold(job, train, valid, output, result, err);
   if (!status)
     status = predict_held_out(job, fold, valid, &result->metrics, err);
   for (int i = 0; i < job->eval_count && !status; i++)
@@ -239,13 +234,28 @@ static int run_fold(fold_job *job, int32_t fold, const brim_dataset *train, cons
   return status ? status : note_metrics(job, "fold", fold, &result->metrics, err);
 }
 
-static int fold_parts(fold_job *job, int32_t fold, brim_error *err) {
+static int fold_parts(const fold_job *job, int32_t fold, brim_dataset **train, brim_dataset **valid, char **output,
+                      brim_error *err) {
+  brim_fold_result *result = &job->result->folds[fold];
+  char name[32];
+  snprintf(name, sizeof name, "fold-%d", (int)fold);
+  if (job->options->output && !(*output = brim_path_join(job->runtime, job->options->output, name)))
+    return BRIM_NOMEM(err);
+  BRIM_TRY(brim_folds_part(job->runtime, job->dataset, job->folds, fold, false, train, err));
+  BRIM_TRY(brim_folds_part(job->runtime, job->dataset, job->folds, fold, true, valid, err));
+  result->train_rows = brim_dataset_rows(*train), result->valid_rows = brim_dataset_rows(*valid);
+  return announce(job, fold, result, err);
+}
+
+/* Ranks that train together begin and end a fold together. */
+static int one_fold(fold_job *job, int32_t fold, brim_error *err) {
+  const brim_group *group = &job->options->group;
   brim_dataset *train = NULL, *valid = NULL;
-  int status = brim_folds_part(job->runtime, job->dataset, job->folds, fold, false, &train, err);
+  char *output = NULL;
+  int status = brim_group_agree(group, fold_parts(job, fold, &train, &valid, &output, err), err);
   if (!status)
-    status = brim_folds_part(job->runtime, job->dataset, job->folds, fold, true, &valid, err);
-  if (!status)
-    status = run_fold(job, fold, train, valid, err);
+    status = brim_group_agree(group, run_fold(job, fold, train, valid, output, err), err);
+  brim_release(job->runtime, output);
   brim_dataset_free(train);
   brim_dataset_free(valid);
   return status;
@@ -273,21 +283,28 @@ static int make_result(fold_job *job, brim_error *err) {
   return BRIM_OK;
 }
 
-static int run_folds(fold_job *job, brim_error *err) {
-  brim_folds_result *result = job->result;
+static int begin_folds(fold_job *job, brim_error *err) {
   BRIM_TRY(make_result(job, err));
   BRIM_TRY(open_folder(job, err));
-  BRIM_TRY(note_begin(job, err));
-  while (result->done < result->count) {
-    BRIM_TRY(fold_parts(job, result->done, err));
-    result->done++;
-  }
+  return note_begin(job, err);
+}
+
+static int end_folds(fold_job *job, brim_error *err) {
+  brim_folds_result *result = job->result;
   BRIM_TRY(brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, result->logits, job->dataset,
                                 &result->metrics, err));
   for (int i = 0; i < job->eval_count; i++)
     BRIM_TRY(finish_average(job, i, err));
   BRIM_TRY(note_metrics(job, "end", -1, &result->metrics, err));
   return brim_run_folder_settle(&job->folder, err);
+}
+
+static int run_folds(fold_job *job, brim_error *err) {
+  const brim_group *group = &job->options->group;
+  BRIM_TRY(brim_group_agree(group, begin_folds(job, err), err));
+  for (; job->result->done < job->result->count; job->result->done++)
+    BRIM_TRY(one_fold(job, job->result->done, err));
+  return brim_group_agree(group, end_folds(job, err), err);
 }
 
 static int check_job(const fold_job *job, brim_error *err) {

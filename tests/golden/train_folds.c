@@ -1,5 +1,6 @@
 /* Training in folds: each fold is the run that its training part alone would give, predictions come from who has not seen the row, and
  * an interrupted run goes on to the same bits. */
+#include "rank_case.h"
 #include "train_case.h"
 
 enum { ROWS = 44, FOLDS = 3 };
@@ -204,6 +205,45 @@ static void folders(const char *output) {
   case_close(&job);
 }
 
+/* ---- ranks ------------------------------------------------------------------------------------------------ */
+
+typedef struct rank_folds {
+  member member;
+  brim_train_options options;
+  fold_run run;
+} rank_folds;
+
+static void *run_rank(void *context) {
+  rank_folds *r = context;
+  r->options.group = meeting_group(&r->member);
+  run_in_folds(&r->run, &r->options, 5, 1, NULL, NULL);
+  return NULL;
+}
+
+/* Two ranks, which end together: with the same models, or where the first is refused the folder. */
+static void ranks(const char *output, bool refused) {
+  meeting all = {.world = 2};
+  rank_folds two[2];
+  pthread_t threads[2];
+  pthread_barrier_init(&all.barrier, NULL, 2);
+  for (int32_t r = 0; r < 2; r++) {
+    two[r] = (rank_folds){.member = {&all, r}, .options = fold_options(output)};
+    if (pthread_create(&threads[r], NULL, run_rank, &two[r]))
+      exit(99);
+  }
+  for (int r = 0; r < 2; r++)
+    pthread_join(threads[r], NULL);
+  pthread_barrier_destroy(&all.barrier);
+  const brim_folds_result *one = &two[0].run.result, *other = &two[1].run.result;
+  if (refused)
+    ok(two[0].run.status == BRIM_E_USAGE && two[1].run.status == BRIM_E_IO, "both ranks end where the folder is refused");
+  else
+    ok(!two[0].run.status && !two[1].run.status && one->done == FOLDS && other->done == FOLDS &&
+           memcmp(one->logits, other->logits, (size_t)ROWS * (size_t)brim_model_outputs(two[0].run.job.model) * sizeof(float)) == 0,
+       "two ranks say the same of every row");
+  close_run(&two[0].run), close_run(&two[1].run);
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -217,6 +257,8 @@ int main(void) {
   interrupted(8 + 5, 1, &run);
   interrupted_first(output);
   folders(output);
+  ranks(scratch_file("ranks"), false);
+  ranks(scratch_file("ranks"), true);
   close_run(&run);
   return tap_done();
 }

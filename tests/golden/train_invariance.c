@@ -1,7 +1,7 @@
 /* The result does not depend on how it is executed: padding, cuts, micro-batches, threads, ranks; with dropout on. */
-#include <pthread.h>
 
 #include "model/model.h"
+#include "rank_case.h"
 #include "train_case.h"
 
 static const char *model_folder;
@@ -267,55 +267,6 @@ static void runs(void) {
 
 /* ---- ranks as threads --------------------------------------------------------------------------------------- */
 
-enum { MOST_RANKS = 4 };
-
-/* Sums in the order of the ranks: whoever arrives last adds up. */
-typedef struct meeting {
-  pthread_barrier_t barrier;
-  int32_t world;
-  float *floats[MOST_RANKS];
-  double *doubles[MOST_RANKS];
-} meeting;
-
-typedef struct member {
-  meeting *meeting;
-  int32_t rank;
-} member;
-
-static int meeting_sum(void *context, float *values, int64_t count, brim_error *err) {
-  member *m = context;
-  meeting *all = m->meeting;
-  (void)err;
-  all->floats[m->rank] = values;
-  if (pthread_barrier_wait(&all->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-    for (int64_t i = 0; i < count; i++) {
-      float sum = 0;
-      for (int32_t r = 0; r < all->world; r++)
-        sum += all->floats[r][i];
-      for (int32_t r = 0; r < all->world; r++)
-        all->floats[r][i] = sum;
-    }
-  pthread_barrier_wait(&all->barrier);
-  return BRIM_OK;
-}
-
-static int meeting_sum_double(void *context, double *values, int64_t count, brim_error *err) {
-  member *m = context;
-  meeting *all = m->meeting;
-  (void)err;
-  all->doubles[m->rank] = values;
-  if (pthread_barrier_wait(&all->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
-    for (int64_t i = 0; i < count; i++) {
-      double sum = 0;
-      for (int32_t r = 0; r < all->world; r++)
-        sum += all->doubles[r][i];
-      for (int32_t r = 0; r < all->world; r++)
-        all->doubles[r][i] = sum;
-    }
-  pthread_barrier_wait(&all->barrier);
-  return BRIM_OK;
-}
-
 typedef struct rank_run {
   member member;
   brim_train_options options;
@@ -354,11 +305,7 @@ static void *run_rank(void *context) {
   rank_run *run = context;
   case_job job = open_job(1);
   rank_cancel cancel = {job.runtime, run->cancel_at};
-  run->options.group = (brim_group){.rank = run->member.rank,
-                                    .world_size = run->member.meeting->world,
-                                    .sum = meeting_sum,
-                                    .sum_double = meeting_sum_double,
-                                    .context = &run->member};
+  run->options.group = meeting_group(&run->member);
   if (ranks_diverge)
     memset(brim_model_values(job.model), 0xff, (size_t)brim_model_flat_size(job.model) * sizeof(float));
   if (second_refuses && run->member.rank == 1)
