@@ -103,10 +103,11 @@ static void note_names(const cli_call *cli, const char *what, int count, const c
 /* A classifier of as many classes under other names goes on, as with Hugging Face: the user may not have meant it to. */
 static void note_former_classes(cli_call *cli, const brim_model *model) {
   const char *first = brim_model_former_class(model, 0), *second = brim_model_former_class(model, 1);
+  const char *more = brim_model_former_class(model, 2) ? ", ..." : "";
   char *const *now = brim_model_labels(model)->names;
   if (first && second)
-    cli_note(cli, "the model's classes were %s, %s%s and are now %s, %s%s, in this order: its classifier goes on", first, second,
-             brim_model_former_class(model, 2) ? ", ..." : "", now[0], now[1], brim_model_former_class(model, 2) ? ", ..." : "");
+    cli_note(cli, "the model's classes were %s, %s%s and are now %s, %s%s, in this order: its classifier goes on", first, second, more,
+             now[0], now[1], more);
 }
 
 /* A run goes on with the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused

@@ -178,12 +178,12 @@ static int start_over_folds(brim_trainer *t, brim_error *err) {
 
 static int start_place(brim_trainer *t, brim_error *err) {
   const brim_train_options *o = &t->options;
-  if (o->group.rank == 0)
+  if (o->group.rank == 0) {
     BRIM_TRY(brim_run_folder_open(t->runtime, o->output, o->resume, o->overwrite, &t->folder, err));
-  else
-    BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
-  if (o->group.rank == 0)
     BRIM_TRY(start_over_folds(t, err));
+  } else {
+    BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
+  }
   start_fresh(t);
   return o->output && o->resume ? start_resume(t, err) : BRIM_OK;
 }
