@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test test-python wheel sanitize bench bench-plan install deps clean help
+.PHONY: all quickstart test format test-python wheel sanitize bench bench-plan install deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -38,6 +38,9 @@ test-python: ## the Python package: pip install . in a fresh environment, and it
 
 wheel: ## the Python package as a wheel for any Linux of this kind, in dist/
 	@tools/wheel
+
+format: ## format the C files as tests/check expects them
+	@tools/format --install
 
 install: all ## program, library, headers, manual pages
 	$(MESON) install -C $(BUILD)

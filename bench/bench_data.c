@@ -4,9 +4,9 @@
  *              [--read-ahead N] [--window N] [--prefetch N] [--epochs N] [--seed N] FILE...
  *
  * {"epoch":0,"rows":..,"batches":..,"tokens":..,"slots":..,"truncated":..,"hash":"..","seconds":..,"cpu":..,"resident_mb":..,
- * "peak_mb":..,"in_use_mb":..,"bound_mb":..}: wall-clock and processor seconds of the epoch, memory of the process after it, what of it
- * was not given back to malloc (0 where the C library does not tell), and what brim_feed_memory says that windows take at most. Every id
- * is touched, as whoever takes the batches would. */
+ * "peak_mb":..,"in_use_mb":..,"bound_mb":..}: wall-clock and processor seconds of the epoch, memory of the process after it, what
+ * of it was not given back to malloc (0 where the C library does not tell), and what brim_feed_memory says that windows take at
+ * most. Every id is touched, as whoever takes the batches would. */
 #include "brim/feed.h"
 #include <malloc.h>
 #include <stdio.h>
@@ -115,8 +115,7 @@ static void show(const brim_feed *feed, double seconds, double cpu) {
          "\"seconds\":%.4f,\"cpu\":%.4f,\"resident_mb\":%.1f,\"peak_mb\":%.1f,\"in_use_mb\":%.1f,\"bound_mb\":%.1f}\n",
          (unsigned long long)l.epoch, (unsigned long long)l.rows_yielded, (unsigned long long)l.batches,
          (unsigned long long)l.tokens, (unsigned long long)l.slots, (unsigned long long)l.rows_truncated,
-         (unsigned long long)l.hash, seconds, cpu, resident_mb(), peak_mb(), in_use_mb(),
-         (double)brim_feed_memory(feed) / 1e6);
+         (unsigned long long)l.hash, seconds, cpu, resident_mb(), peak_mb(), in_use_mb(), (double)brim_feed_memory(feed) / 1e6);
   fflush(stdout);
 }
 

@@ -14,7 +14,8 @@ static const cli_option options[] = {
     CLI_OPTION_SEED,
     FLAG("json", json, .help = "one JSON object instead of tables"),
     TEXT("html", html, "FILE", .help = "also a page with pictures, in one file that needs no network"),
-    INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .fallback = "3", .help = "texts that --html shows, drawn at random by --seed"),
+    INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .fallback = "3",
+            .help = "texts that --html shows, drawn at random by --seed"),
     CLI_OPTIONS_TRUNCATION,
     CLI_OPTIONS_FOLDS,
     CLI_OPTION_LABEL,
@@ -88,14 +89,16 @@ static const brim_strategy_study *find(const brim_study *study, brim_batching ba
 
 void cli_put_advice(brim_text *out, const cli_analysis *a, const char *gap) {
   const brim_study *study = a->study;
-  const brim_strategy_study *fixed = find(study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH), *longest = find(study, BRIM_RANDOM, BRIM_PAD_LONGEST),
+  const brim_strategy_study *fixed = find(study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH),
+                            *longest = find(study, BRIM_RANDOM, BRIM_PAD_LONGEST),
                             *none = find(study, BRIM_RANDOM, BRIM_PAD_NONE);
   if (study->truncated)
     brim_text_printf(out, "max length %d cuts %.1f %% of the rows and %.1f %% of the tokens", (int)a->how->max_length,
                      100.0 * (double)study->truncated / (double)study->rows,
                      100.0 * (double)study->lost / (double)(study->lost + study->tokens));
   else
-    brim_text_printf(out, "no row is longer than %d tokens, so --max-length %d cuts nothing", (int)study->longest, (int)study->longest);
+    brim_text_printf(out, "no row is longer than %d tokens, so --max-length %d cuts nothing", (int)study->longest,
+                     (int)study->longest);
   if (fixed && longest && none)
     brim_text_printf(out, ";%srandom + none saves %.1f %% of the compute of fixed padding and %.1f %% of dynamic padding's", gap,
                      100 * (1 - none->cost / fixed->cost), 100 * (1 - none->cost / longest->cost));
@@ -116,8 +119,8 @@ static void put_strategy_json(brim_text *out, const brim_strategy_study *s) {
   brim_text_printf(out, ",\"dropped\":%llu}", (unsigned long long)l->dropped);
 }
 
-static void put_json(brim_text *out, const brim_study *study, uint64_t excluded, const cli_values *v,
-                     const brim_overlap *overlap, const brim_tokenizer *tokenizer) {
+static void put_json(brim_text *out, const brim_study *study, uint64_t excluded, const cli_values *v, const brim_overlap *overlap,
+                     const brim_tokenizer *tokenizer) {
   brim_text_printf(out,
                    "{\"rows\":%llu,\"tokens\":%llu,\"max_length\":%lld,\"batch_size\":%lld,\"truncated\":%llu,\"lost\":%llu,"
                    "\"excluded\":%llu,",

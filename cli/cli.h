@@ -17,7 +17,7 @@ typedef struct cli_call {
   struct cli_judged *judged;     /* the last evaluation of each set of this run (views.c) */
   int judged_count;
   brim_error error;
-  char hint[320]; /* what to say behind "interrupted", or a failure of files: what is kept */
+  char hint[320];                   /* what to say behind "interrupted", or a failure of files: what is kept */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */
   int where_count;
 } cli_call;

@@ -90,7 +90,8 @@ typedef struct result_table {
   const char *cells[MOST_MODES * COLUMNS];
 } result_table;
 
-static void fill_table(result_table *t, const brim_mode_result *results, const cli_mode_curve *curves, int count, bool regression) {
+static void fill_table(result_table *t, const brim_mode_result *results, const cli_mode_curve *curves, int count,
+                       bool regression) {
   static const brim_column columns[COLUMNS] = {{"method", false}, {"seconds", true}, {"tokens/s", true},
                                                {"slots", true},   {"padding", true}, {"memory", true},
                                                {"speed", true},   {"loss", true},    {"accuracy", true}};
@@ -98,7 +99,7 @@ static void fill_table(result_table *t, const brim_mode_result *results, const c
   t->columns[COLUMNS - 1].title = regression ? "rmse" : "accuracy";
   for (int i = 0; i < count; i++) {
     const brim_mode_result *r = &results[i];
-    char(*text)[48] = t->text[i];
+    char (*text)[48] = t->text[i];
     double score = regression ? r->metrics.rmse : r->metrics.accuracy;
     snprintf(text[1], sizeof *text, "%.1f", r->seconds);
     brim_count_text((int64_t)r->tokens_per_second, text[2], sizeof *text);
@@ -192,15 +193,15 @@ static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
   brim_mode_result results[MOST_MODES] = {0};
   const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
   const bool regression = is_regression(job->model);
-  int status =
-      brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->modes, list->count, results, &cli->error);
+  int status = brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->modes, list->count, results,
+                            &cli->error);
   if (!status) {
     fill_table(&table, results, watched.curves, list->count, regression);
     status = print(cli, &table, results, list->count, regression);
   }
   if (!status && cli->values->html)
-    status = cli_write_compare_page(cli, &(cli_comparison){table.columns, COLUMNS, table.cells, results, watched.curves, list->count,
-                                                           regression});
+    status = cli_write_compare_page(
+        cli, &(cli_comparison){table.columns, COLUMNS, table.cells, results, watched.curves, list->count, regression});
   for (int i = 0; i < MOST_MODES; i++)
     cli_mode_curve_free(&watched.curves[i]);
   return status;

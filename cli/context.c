@@ -131,8 +131,8 @@ bool cli_parse_size(const char *text, uint64_t *bytes) {
   static const struct {
     const char *unit;
     double bytes;
-  } units[] = {{"", 1},      {"B", 1},      {"kB", 1e3},     {"KB", 1e3},     {"MB", 1e6},     {"GB", 1e9},
-               {"TB", 1e12}, {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
+  } units[] = {{"", 1},        {"B", 1},         {"kB", 1e3},    {"KB", 1e3},      {"MB", 1e6},    {"GB", 1e9},     {"TB", 1e12},
+               {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
   char *end;
   double number = strtod(text, &end);
   if (end == text || !(number > 0) || number > 1e15)

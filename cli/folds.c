@@ -214,7 +214,7 @@ typedef struct fold_table {
 
 static void add_row(fold_table *table, const char *name, const brim_fold_result *fold, uint64_t rows, const double *numbers,
                     int count) {
-  char(*row)[80] = table->cells[table->count++];
+  char (*row)[80] = table->cells[table->count++];
   snprintf(row[0], sizeof row[0], "%s", name);
   if (fold)
     brim_count_text((int64_t)fold->train_rows, row[1], sizeof row[1]);

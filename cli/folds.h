@@ -5,8 +5,7 @@
 #include "job.h"
 
 #define CLI_OPTIONS_FOLDS                                                                                                        \
-  HEADING("Folds"),                                                                                                              \
-      INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "hold out each of K parts of the rows once"),               \
+  HEADING("Folds"), INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "hold out each of K parts of the rows once"), \
       INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42", .help = "decides which rows come into which fold"),    \
       FLAG("stratify", stratify, .help = "every fold like the whole: classes in proportion, values in bins"),                    \
       TEXT("fold-column", fold_column, "NAME", .shown = "none",                                                                  \

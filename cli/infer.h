@@ -29,9 +29,10 @@ void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index,
               .help = "rows are cut to N tokens, special tokens included"),                                                      \
       INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .help = "rows computed at once"),          \
       CLI_OPTION_MAX_TOKENS, CLI_OPTION_PADDING,                                                                                 \
-      CHOICE("precision", precision, "fp32|bf16|fp16|int8", .fallback = "fp32",                                                  \
-             .help = "int8 multiplies bytes in the layers: faster where the processor has VNNI, and near fp32, not the same. bf16 " \
-                     "rounds what goes from layer to layer to 16 bits, as training with --precision bf16 does; on a CPU it saves " \
-                     "no memory")
+      CHOICE(                                                                                                                    \
+          "precision", precision, "fp32|bf16|fp16|int8", .fallback = "fp32",                                                     \
+          .help = "int8 multiplies bytes in the layers: faster where the processor has VNNI, and near fp32, not the same. bf16 " \
+                  "rounds what goes from layer to layer to 16 bits, as training with --precision bf16 does; on a CPU it saves "  \
+                  "no memory")
 
 #endif

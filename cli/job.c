@@ -106,8 +106,8 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
   const char *more = brim_model_former_class(model, 2) ? ", ..." : "";
   char *const *now = brim_model_labels(model)->names;
   if (first && second)
-    cli_note(cli, "the model's classes were %s, %s%s and are now %s, %s%s, in this order: its classifier goes on", first, second, more,
-             now[0], now[1], more);
+    cli_note(cli, "the model's classes were %s, %s%s and are now %s, %s%s, in this order: its classifier goes on", first, second,
+             more, now[0], now[1], more);
 }
 
 /* A run goes on with the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
@@ -146,8 +146,9 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
     return status;
   o->plan.max_length = max_length;
   if (v->stream && !v->max_steps)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream needs --max-steps: how many steps an epoch has is known only at "
-                                                     "its end");
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "--stream needs --max-steps: how many steps an epoch has is known only at "
+                          "its end");
   o->epochs = v->epochs, o->max_steps = (uint64_t)v->max_steps;
   o->lr = v->lr, o->beta1 = v->beta1, o->beta2 = v->beta2, o->eps = v->eps;
   o->weight_decay = v->weight_decay, o->clip = v->clip;
@@ -164,7 +165,8 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   if (cli_given(cli->command, &cli->arguments, "keep-checkpoints"))
     o->keep_checkpoints = (int32_t)v->keep_checkpoints;
   if (v->memory_limit && !cli_parse_size(v->memory_limit, &o->memory_limit))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--memory-limit %s: a size such as 2GB, 1500MB or 2GiB is due", v->memory_limit);
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--memory-limit %s: a size such as 2GB, 1500MB or 2GiB is due",
+                          v->memory_limit);
   o->swa_start = v->swa_start, o->swa_every = (uint64_t)v->swa_every;
   o->class_weights = v->class_weights, o->label_smoothing = v->label_smoothing;
   o->best_metric = v->best_metric;
@@ -218,7 +220,8 @@ void cli_job_hint_no_step(cli_call *cli) {
   if (cli->values->resume)
     snprintf(cli->hint, sizeof cli->hint, "; there was no step yet, and nothing is kept");
   else
-    snprintf(cli->hint, sizeof cli->hint, "; there was no step yet: nothing is kept, and %.200s is as it was", cli->values->output);
+    snprintf(cli->hint, sizeof cli->hint, "; there was no step yet: nothing is kept, and %.200s is as it was",
+             cli->values->output);
 }
 
 void cli_job_close(cli_job *job) {

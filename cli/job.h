@@ -25,8 +25,8 @@ int cli_job_open(cli_call *cli, cli_job *job);
 void cli_job_close(cli_job *job);
 /* What an interrupted run says that had no step: there is nothing to go on from. */
 void cli_job_hint_no_step(cli_call *cli);
-/* The path in "[NAME=]FILE", and the name of the set: "matched=FILE" names it, otherwise it is `unnamed`, with a number where there
- * are several. A file whose own name holds = is taken as it is. */
+/* The path in "[NAME=]FILE", and the name of the set: "matched=FILE" names it, otherwise it is `unnamed`, with a number where
+ * there are several. A file whose own name holds = is taken as it is. */
 const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size);
 
 #define CLI_OPTIONS_JOB_INPUT                                                                                                    \
@@ -89,9 +89,9 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
 #define CLI_OPTIONS_MACHINE                                                                                                      \
   HEADING("Machine"),                                                                                                            \
       TEXT("memory-limit", memory_limit, "SIZE", .shown = "none",                                                                \
-           .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),             \
-      CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),                       \
-      CHOICE("precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",                                                     \
+           .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),              \
+      CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),                                       \
+      CHOICE("precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",                                       \
              .help = "bf16 keeps activations in 16 bits, in little more than half of their memory; arithmetic is fp32 on a CPU")
 
 #endif

@@ -22,8 +22,8 @@ typedef struct judge {
   const cli_verdict *v;
   int32_t outputs;
   uint64_t rows;
-  double *scores; /* [outputs] */
-  uint64_t *keys; /* [rows] classification: label and prediction, sorted later */
+  double *scores;                  /* [outputs] */
+  uint64_t *keys;                  /* [rows] classification: label and prediction, sorted later */
   uint64_t row_of[CLI_MOST_WRONG]; /* in the dataset */
   cli_judged *out;
 } judge;

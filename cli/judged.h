@@ -1,5 +1,5 @@
-/* judged.h: what a model made of labelled rows, in little: who was taken for whom, some of the values, and the rows that it is most
- * wrong about. However many rows there are, this stays small, and a run keeps it (kept.c). */
+/* judged.h: what a model made of labelled rows, in little: who was taken for whom, some of the values, and the rows that it is
+ * most wrong about. However many rows there are, this stays small, and a run keeps it (kept.c). */
 #ifndef BRIM_CLI_JUDGED_H
 #define BRIM_CLI_JUDGED_H
 
@@ -13,11 +13,11 @@ enum {
 };
 
 typedef struct cli_wrong_row {
-  uint64_t row;               /* in its source: brim_dataset_origin */
+  uint64_t row; /* in its source: brim_dataset_origin */
   double loss;
-  double score, label_score;  /* of the predicted class and of the right one; NaN for other tasks */
+  double score, label_score; /* of the predicted class and of the right one; NaN for other tasks */
   char label[200], predicted[200];
-  char *text;                 /* NULL: not read, or not found */
+  char *text; /* NULL: not read, or not found */
   size_t length;
 } cli_wrong_row;
 
@@ -40,7 +40,7 @@ typedef struct cli_judged {
   cli_class_count *classes;           /* [outputs], NULL for a regression */
   cli_confused *confused;             /* classification: all, or of many classes the most frequent, right ones not counted */
   size_t confused_count;
-  double *labels, *values;            /* [points, outputs] of a regression */
+  double *labels, *values; /* [points, outputs] of a regression */
   size_t points;
   cli_wrong_row wrong[CLI_MOST_WRONG]; /* most wrong first */
   int wrong_count;

@@ -97,7 +97,8 @@ typedef struct lines {
 } lines;
 
 static lines lines_of(const brim_event_log *log, const char *kind) {
-  return (lines){.log = log, .kind = kind, .count = brim_event_log_count(log, kind), .sets = brim_event_log_numbers(log, kind, "set")};
+  return (lines){
+      .log = log, .kind = kind, .count = brim_event_log_count(log, kind), .sets = brim_event_log_numbers(log, kind, "set")};
 }
 
 /* The first line from `at` on that is the set's; `count` if there is none. */
@@ -175,9 +176,9 @@ static bool read_confused(const brim_event_log *log, int set, cli_judged *j) {
   const size_t count = count_lines(&l, set);
   j->confused = calloc(count + 1, sizeof *j->confused);
   for (size_t i = next_line(&l, 0, set); j->confused && i < l.count; i = next_line(&l, i + 1, set))
-    j->confused[j->confused_count++] =
-        (cli_confused){(int32_t)count_at(&l, i, "label", j->outputs - 1), (int32_t)count_at(&l, i, "predicted", j->outputs - 1),
-                       count_at(&l, i, "rows", LARGEST)};
+    j->confused[j->confused_count++] = (cli_confused){(int32_t)count_at(&l, i, "label", j->outputs - 1),
+                                                      (int32_t)count_at(&l, i, "predicted", j->outputs - 1),
+                                                      count_at(&l, i, "rows", LARGEST)};
   return j->confused && !l.foreign;
 }
 

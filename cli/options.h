@@ -69,7 +69,8 @@ typedef struct cli_values {
   const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling;
   const char *class_weights, *eval_batching, *eval_padding;
   double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta, swa_start;
-  int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience, swa_every;
+  int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
+      swa_every;
   const char *memory_limit;
   bool resume, checkpoint_activations, no_type_ids;
   const char *profile;

@@ -27,9 +27,10 @@ static void put_summary_json(brim_text *out, const totals *t, const brim_feed *f
   brim_text_printf(out, "{\"summary\":{\"batches\":%llu,\"rows\":%llu,\"tokens\":%lld,\"slots\":%lld,\"padding\":",
                    (unsigned long long)t->batches, (unsigned long long)t->rows, (long long)t->tokens, (long long)t->slots);
   brim_text_json_number(out, padding_share(t));
-  brim_text_printf(out, ",\"read\":%llu,\"excluded\":%llu,\"damaged\":%llu,\"dropped\":%llu,\"truncated\":%llu,\"lost\":%llu,\"files\":[",
-                   (unsigned long long)l->rows_read, (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_damaged, (unsigned long long)l->rows_dropped,
-                   (unsigned long long)l->rows_truncated, (unsigned long long)l->tokens_lost);
+  brim_text_printf(
+      out, ",\"read\":%llu,\"excluded\":%llu,\"damaged\":%llu,\"dropped\":%llu,\"truncated\":%llu,\"lost\":%llu,\"files\":[",
+      (unsigned long long)l->rows_read, (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_damaged,
+      (unsigned long long)l->rows_dropped, (unsigned long long)l->rows_truncated, (unsigned long long)l->tokens_lost);
   for (int64_t i = 0; i < brim_feed_file_count(feed); i++) {
     const char *name = brim_feed_file_name(feed, i);
     brim_text_string(out, i ? "," : "");
@@ -40,8 +41,8 @@ static void put_summary_json(brim_text *out, const totals *t, const brim_feed *f
 
 static void put_summary_table(brim_text *out, const totals *t, const brim_feed_ledger *l) {
   char cells[10][40];
-  const int64_t counts[] = {(int64_t)l->steps,         (int64_t)t->batches,       (int64_t)t->rows,          t->tokens, t->slots,
-                            (int64_t)l->rows_excluded, (int64_t)l->rows_dropped,  (int64_t)l->rows_truncated};
+  const int64_t counts[] = {(int64_t)l->steps, (int64_t)t->batches,       (int64_t)t->rows,         t->tokens,
+                            t->slots,          (int64_t)l->rows_excluded, (int64_t)l->rows_dropped, (int64_t)l->rows_truncated};
   for (int i = 0; i < 8; i++)
     brim_count_text(counts[i], cells[i], sizeof cells[i]);
   snprintf(cells[8], sizeof cells[8], "%.2f %%", 100.0 * padding_share(t));

@@ -107,7 +107,8 @@ const cli_command cli_predict = {
     .most_operands = 1000,
     .description =
         "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record: the probability of each class, of each of "
-        "many labels by itself (label lists those above one half), or the values themselves for a regression. No label column is needed. The index counts all records, those that --min-chars and --where "
+        "many labels by itself (label lists those above one half), or the values themselves for a regression. No label column is "
+        "needed. The index counts all records, those that --min-chars and --where "
         "leave out too.",
     .options = options,
     .example = "brim predict --model run new.csv -o predictions.jsonl",

@@ -17,7 +17,7 @@ typedef struct table {
 static void put_line(table *t, const char *indent, const brim_profile_row *row) {
   if (t->lines == MOST_LINES)
     return;
-  char(*cells)[CELL] = t->text[t->lines++];
+  char (*cells)[CELL] = t->text[t->lines++];
   snprintf(cells[0], CELL, "%s%s", indent, row->name);
   snprintf(cells[1], CELL, "%.1f %%", t->seconds > 0 ? 100 * row->seconds / t->seconds : 0.0);
   snprintf(cells[2], CELL, "%.3f", row->seconds);

@@ -82,7 +82,8 @@ const cli_command cli_report = {
     .most_operands = CLI_MOST_RUNS,
     .description =
         "Reads RUN/log.jsonl and writes one HTML file with the curves of all runs side by side, their evaluations, options and "
-        "environment, the confusion (or values over labels) of the last evaluation, and the texts that the model is most wrong about. "
+        "environment, the confusion (or values over labels) of the last evaluation, and the texts that the model is most wrong "
+        "about. "
         "`brim train` ends with the same page in RUN/report.html. With --data the run's model predicts these rows instead.",
     .options = options,
     .example = "brim report run --data test.csv -o report.html",

@@ -46,7 +46,7 @@ static int put_class_table(cli_call *cli, brim_page *page, const cli_judged *j) 
   static const brim_column columns[] = {{"label", false}, {"rows", true}, {"predicted", true}, {"both", true}};
   const int32_t count = j->outputs < MOST_LISTED ? j->outputs : MOST_LISTED;
   const char **cells = calloc(4 * (size_t)count, sizeof *cells);
-  char(*text)[32] = calloc(3 * (size_t)count, sizeof *text), caption[120];
+  char (*text)[32] = calloc(3 * (size_t)count, sizeof *text), caption[120];
   int status = cells && text ? BRIM_OK : no_memory(cli);
   for (int32_t k = 0; !status && k < count; k++) {
     const uint64_t values[] = {j->classes[k].rows, j->classes[k].predicted, j->classes[k].both};
@@ -82,8 +82,9 @@ static int put_values(cli_call *cli, brim_page *page, const cli_judged *j) {
   const bool room = x && y;
   char description[160] = "Each row's predicted value over its label; right ones are on the line.";
   if (j->points < j->rows)
-    snprintf(description, sizeof description, "The predicted value over the label of %zu of %llu rows; right ones are on the line.",
-             j->points, (unsigned long long)j->rows);
+    snprintf(description, sizeof description,
+             "The predicted value over the label of %zu of %llu rows; right ones are on the line.", j->points,
+             (unsigned long long)j->rows);
   for (size_t k = 0; room && k < outputs && k < MOST_CHARTS; k++) {
     char title[64] = "Predictions";
     for (size_t i = 0; i < j->points; i++)
@@ -107,9 +108,11 @@ static int put_values(cli_call *cli, brim_page *page, const cli_judged *j) {
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
 
 static void put_wrong(brim_page *page, const cli_wrong_row *w) {
-  static const char missing[] = "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it anew)";
+  static const char missing[] =
+      "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it anew)";
   char caption[CAPTION_SIZE];
-  int used = snprintf(caption, sizeof caption, "row %llu: label %s, predicted %s", (unsigned long long)w->row, w->label, w->predicted);
+  int used = snprintf(caption, sizeof caption, "row %llu: label %s, predicted %s", (unsigned long long)w->row, w->label,
+                      w->predicted);
   if (isfinite(w->score) && isfinite(w->label_score) && used > 0 && (size_t)used < sizeof caption)
     snprintf(caption + used, sizeof caption - (size_t)used, " with %.1f %% (the label has %.2g %%)", 100 * w->score,
              100 * w->label_score);
@@ -220,9 +223,10 @@ int cli_page_kept(cli_call *cli, brim_page *page, const cli_runs *runs) {
   if (status || any)
     return status;
   brim_page_section(page, "Predictions");
-  brim_page_text(page, evaluated ? "No predictions were kept of these evaluations: a run keeps them when it ends or is interrupted. "
-                                   "`brim report RUN --data FILE` makes them anew."
-                                 : "There was no evaluation: `brim train --eval FILE` has one after each epoch, and "
-                                   "`brim report RUN --data FILE` shows what the model makes of labelled rows.");
+  brim_page_text(page, evaluated
+                           ? "No predictions were kept of these evaluations: a run keeps them when it ends or is interrupted. "
+                             "`brim report RUN --data FILE` makes them anew."
+                           : "There was no evaluation: `brim train --eval FILE` has one after each epoch, and "
+                             "`brim report RUN --data FILE` shows what the model makes of labelled rows.");
   return BRIM_OK;
 }

@@ -296,7 +296,7 @@ static int put_settings(cli_call *cli, brim_page *page, const cli_runs *runs, co
   int rows = 0;
   for (int r = 0; r < runs->count; r++)
     columns[r + 1] = (brim_column){runs->count > 1 ? runs->names[r] : "value", false};
-  char(*text)[256] = calloc(MOST_OPTIONS * 2, sizeof *text);
+  char (*text)[256] = calloc(MOST_OPTIONS * 2, sizeof *text);
   if (!text)
     return no_memory(cli);
   for (size_t i = 0; (rows + 1) * width <= MOST_OPTIONS * 2 && (field = brim_event_log_field(runs->logs[0], "start", i)); i++) {

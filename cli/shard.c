@@ -11,7 +11,8 @@ static const cli_option options[] = {
     INTEGER("records", records, "N", 1, CLI_MANY, .letter = 'n', .fallback = "10000", .help = "records of a shard"),
     CHOICE("format", shard_format, "gz|zst", .fallback = "gz", .help = "how the shards are compressed"),
     HEADING("Data files"),
-    CHOICE("input-format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt", .help = "format of the data"),
+    CHOICE("input-format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt",
+           .help = "format of the data"),
     CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .help = "whether \"...\" encloses fields"),
     FLAG("no-header", no_header, .help = "csv, tsv: the first line is a record too"),
     TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .help = "column that --min-chars looks at"),
@@ -29,8 +30,8 @@ static int run(cli_call *cli) {
   brim_shard_result result;
   int status = cli_source_options(cli, false, &how.source);
   if (!status)
-    status =
-        brim_shard(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &how, v->output, &result, &cli->error);
+    status = brim_shard(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &how, v->output, &result,
+                        &cli->error);
   if (status)
     return status;
   char records[32], shards[32], excluded[32];

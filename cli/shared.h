@@ -6,20 +6,15 @@
 
 /* One entry of a table. Ranges of numbers are inclusive; what follows them is .help, .fallback, .shown, .letter, .aliases,
  * .required. */
-#define HEADING(text)                                                                                                            \
-  { .kind = CLI_GROUP, .name = text }
-#define FLAG(label, field, ...)                                                                                                  \
-  { .kind = CLI_FLAG, .name = label, CLI_FIELD(field), __VA_ARGS__ }
+#define HEADING(text)           {.kind = CLI_GROUP, .name = text}
+#define FLAG(label, field, ...) {.kind = CLI_FLAG, .name = label, CLI_FIELD(field), __VA_ARGS__}
 #define INTEGER(label, field, what, low, high, ...)                                                                              \
-  { .kind = CLI_INTEGER, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__ }
+  {.kind = CLI_INTEGER, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__}
 #define REAL(label, field, what, low, high, ...)                                                                                 \
-  { .kind = CLI_REAL, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__ }
-#define TEXT(label, field, what, ...)                                                                                            \
-  { .kind = CLI_TEXT, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__ }
-#define CHOICE(label, field, words, ...)                                                                                         \
-  { .kind = CLI_CHOICE, .name = label, CLI_FIELD(field), .value = words, __VA_ARGS__ }
-#define LIST(label, field, what, ...)                                                                                            \
-  { .kind = CLI_LIST, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__ }
+  {.kind = CLI_REAL, .name = label, CLI_FIELD(field), .value = what, .least = low, .most = high, __VA_ARGS__}
+#define TEXT(label, field, what, ...)    {.kind = CLI_TEXT, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}
+#define CHOICE(label, field, words, ...) {.kind = CLI_CHOICE, .name = label, CLI_FIELD(field), .value = words, __VA_ARGS__}
+#define LIST(label, field, what, ...)    {.kind = CLI_LIST, .name = label, CLI_FIELD(field), .value = what, __VA_ARGS__}
 
 #define CLI_MANY 1e18 /* no upper bound */
 
@@ -46,13 +41,15 @@
       TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .help = "column of the text"),               \
       TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .help = "column of the second text"),             \
       FLAG("no-header", no_header, .help = "csv, tsv: columns have numbers, from 0"),                                            \
-      CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt", .help = "format of the data"),                \
+      CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt",                        \
+             .help = "format of the data"),                                                                                      \
       CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .help = "whether \"...\" encloses fields"),             \
       CLI_OPTIONS_SELECTION
 
 #define CLI_OPTION_CACHE                                                                                                         \
-  TEXT("cache", cache, "DIR", .help = "keep the encoded rows in this folder and take them from there the next time; rows of files " \
-                                      "that have changed are encoded anew")
+  TEXT("cache", cache, "DIR",                                                                                                    \
+       .help = "keep the encoded rows in this folder and take them from there the next time; rows of files "                     \
+               "that have changed are encoded anew")
 
 #define CLI_OPTION_LABEL TEXT("label-column", label_column, "NAME", .shown = "label", .help = "column of the label")
 

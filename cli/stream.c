@@ -8,8 +8,8 @@
 static int take_weights(cli_call *cli, int path_count, double *out) {
   const cli_list *list = &cli->values->weight;
   if (list->count != path_count)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "%d --weight for %d sources: give one for each, in the same order", list->count,
-                          path_count);
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%d --weight for %d sources: give one for each, in the same order",
+                          list->count, path_count);
   for (int i = 0; i < list->count; i++) {
     char *end;
     out[i] = strtod(list->items[i], &end);
@@ -80,7 +80,8 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
   if (names->count)
-    return brim_labels_make(cli->runtime, task == BRIM_TASK_MULTI_LABEL ? task : BRIM_TASK_CLASSIFICATION, names->items, names->count, out, &cli->error);
+    return brim_labels_make(cli->runtime, task == BRIM_TASK_MULTI_LABEL ? task : BRIM_TASK_CLASSIFICATION, names->items,
+                            names->count, out, &cli->error);
   if (task == BRIM_TASK_REGRESSION)
     return brim_labels_make(cli->runtime, BRIM_TASK_REGRESSION, NULL, 1, out, &cli->error);
   for (int i = 0; i < path_count; i++)

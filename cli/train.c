@@ -14,7 +14,8 @@ static const cli_option options[] = {
     HEADING("What to train"),
     CLI_OPTIONS_JOB_INPUT,
     TEXT("output", output, "RUN", .letter = 'o', .required = true,
-         .help = "folder of the run: log.jsonl, evaluation.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
+         .help =
+             "folder of the run: log.jsonl, evaluation.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
     CLI_OPTIONS_JOB_TASK,
     LIST("labels", labels, "NAME", .shown = "found by a pass over --train",
          .help = "with --stream: the classes in the order of their ids, each given by itself"),
@@ -38,9 +39,11 @@ static const cli_option options[] = {
     INTEGER("keep-checkpoints", keep_checkpoints, "N", 0, 1e6, .aliases = "save-total-limit", .shown = "the newest and the best",
             .help = "newest checkpoints kept besides the best; 0: all"),
     HEADING("Averaging"),
-    REAL("swa-start", swa_start, "X", 0, 1, .fallback = "0",
-         .help = "the final model is the mean of the weights from this share of the steps on, 0.75 for example; 0: the last ones"),
-    INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .shown = "about twenty times", .help = "steps between two that are averaged"),
+    REAL(
+        "swa-start", swa_start, "X", 0, 1, .fallback = "0",
+        .help = "the final model is the mean of the weights from this share of the steps on, 0.75 for example; 0: the last ones"),
+    INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .shown = "about twenty times",
+            .help = "steps between two that are averaged"),
     HEADING("Evaluation"),
     TEXT("best-metric", best_metric, "NAME", .aliases = "metric-for-best-model", .shown = "accuracy or rmse",
          .help = "what decides which checkpoint is the best; of the first --eval, or SET/NAME"),
@@ -90,7 +93,9 @@ static void keep_eval(const char *name, const brim_event *event) {
       used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%.9g", comma, f->name, f->real);
     else if (f->kind == BRIM_VALUE_REAL || f->kind == BRIM_VALUE_BOOL)
       used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%s", comma, f->name,
-                               f->kind == BRIM_VALUE_REAL ? "null" : f->integer ? "true" : "false");
+                               f->kind == BRIM_VALUE_REAL ? "null"
+                               : f->integer               ? "true"
+                                                          : "false");
   }
   snprintf(evals.json[at] + used, sizeof evals.json[at] - used, "}");
 }
@@ -103,8 +108,8 @@ static void note_eval(const cli_call *cli, const brim_event *event) {
   line[0] = 0;
   for (int i = 0; i < event->field_count && used < sizeof line; i++) {
     const brim_field *f = &event->fields[i];
-    bool shown =
-        f->kind == BRIM_VALUE_REAL && isfinite(f->real) && strcmp(f->name, "seconds") != 0 && strcmp(f->name, "epoch") != 0;
+    bool shown = f->kind == BRIM_VALUE_REAL && isfinite(f->real) && strcmp(f->name, "seconds") != 0 &&
+                 strcmp(f->name, "epoch") != 0;
     if (shown)
       used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.4f", used ? ", " : "", f->name, f->real);
   }
@@ -169,7 +174,9 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   brim_text_printf(out, "%s steps, %s rows, %s tokens in %s (%s tokens/s), loss %.4f\n", counts[0], counts[1], counts[2],
                    duration, counts[3], r->loss);
   if (isfinite(r->best_metric))
-    brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n", r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric, (unsigned long long)r->best_step);
+    brim_text_printf(out, "%sbest evaluation %.4f after step %llu\n",
+                     r->stopped_early ? "stopped early: patience is at its end\n" : "", r->best_metric,
+                     (unsigned long long)r->best_step);
   brim_text_printf(out, "the model is in %s\n", run);
 }
 
@@ -287,12 +294,13 @@ const cli_command cli_train = {
     .name = "train",
     .summary = "fine-tune an encoder on labelled texts",
     .operands = "",
-    .description = "Fine-tunes a pretrained encoder for classification or regression and writes a folder that Hugging Face "
-                   "transformers opens. By default batches are random and nothing is padded. Ctrl-C writes a checkpoint first; "
-                   "--resume goes on from it.\n"
-                   "With --folds every row is held out once: RUN/fold-N are runs of their own, RUN/folds.csv says which rows each "
-                   "held out, RUN/predictions.jsonl what it made of them, RUN/folds.json what that is worth, and "
-                   "RUN/predictions-NAME.jsonl has the mean of all folds' predictions for --test and --eval.",
+    .description =
+        "Fine-tunes a pretrained encoder for classification or regression and writes a folder that Hugging Face "
+        "transformers opens. By default batches are random and nothing is padded. Ctrl-C writes a checkpoint first; "
+        "--resume goes on from it.\n"
+        "With --folds every row is held out once: RUN/fold-N are runs of their own, RUN/folds.csv says which rows each "
+        "held out, RUN/predictions.jsonl what it made of them, RUN/folds.json what that is worth, and "
+        "RUN/predictions-NAME.jsonl has the mean of all folds' predictions for --test and --eval.",
     .options = options,
     .example = "brim train --model MiniLM --train train.csv --eval test.csv --output run --epochs 2 --lr 5e-5",
     .run = run,

@@ -78,7 +78,8 @@ static void keep_evaluations(cli_call *cli) {
     const char *path, *const *paths;
     const int count = files_of(cli, cli->judged[i].name, &path, &paths);
     if (count)
-      note_failure(cli, "no texts of the most wrong rows", cli_judged_read_texts(cli, &cli->judged[i], paths, count), &cli->error);
+      note_failure(cli, "no texts of the most wrong rows", cli_judged_read_texts(cli, &cli->judged[i], paths, count),
+                   &cli->error);
   }
   if (cli->judged_count)
     note_failure(cli, "predictions are not kept", cli_kept_write(cli, cli->viewed, cli->judged, cli->judged_count), &cli->error);

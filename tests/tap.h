@@ -30,8 +30,9 @@ __attribute__((format(printf, 4, 5), unused)) static bool tap_ok(bool pass, cons
 #define ok(condition, ...) tap_ok((condition), __FILE__, __LINE__, __VA_ARGS__)
 #define ok_int(got, want, name)                                                                                                  \
   do {                                                                                                                           \
-    long long tap_g = (long long)(got), tap_w = (long long)(want);                                                              \
-    if (!tap_ok(tap_g == tap_w, __FILE__, __LINE__, "%s", name)) printf("# got %lld, want %lld\n", tap_g, tap_w);                \
+    long long tap_g = (long long)(got), tap_w = (long long)(want);                                                               \
+    if (!tap_ok(tap_g == tap_w, __FILE__, __LINE__, "%s", name))                                                                 \
+      printf("# got %lld, want %lld\n", tap_g, tap_w);                                                                           \
   } while (0)
 #define ok_string(got, want, name)                                                                                               \
   do {                                                                                                                           \
@@ -56,9 +57,11 @@ __attribute__((unused)) static void tap_skip(const char *name, const char *why) 
 /* ../shared beside the source tree (BRIM_SHARED), or NULL. */
 __attribute__((unused)) static const char *tap_shared(void) {
   const char *path = getenv("BRIM_SHARED");
-  if (!path || !*path) return NULL;
+  if (!path || !*path)
+    return NULL;
   FILE *f = fopen(path, "r");
-  if (!f) return NULL;
+  if (!f)
+    return NULL;
   fclose(f);
   return path;
 }

@@ -16,8 +16,8 @@
 #include <stdint.h>
 
 #if defined(__GNUC__)
-#define BRIM_API __attribute__((visibility("default")))
-#define BRIM_CHECK __attribute__((warn_unused_result))
+#define BRIM_API          __attribute__((visibility("default")))
+#define BRIM_CHECK        __attribute__((warn_unused_result))
 #define BRIM_PRINTF(a, b) __attribute__((format(printf, a, b)))
 #else
 #define BRIM_API
@@ -52,10 +52,10 @@ typedef enum brim_status {
 
 /* One failure, owned by the caller. `message` is one line: what is wrong and what to do, without the place. */
 typedef struct brim_error {
-  int code;           /* brim_status */
-  int64_t line;       /* 1-based, 0 if there is none */
-  int64_t byte;       /* 0-based offset into the (uncompressed) file, -1 if there is none */
-  char file[256];     /* "" if there is none; long paths keep their end */
+  int code;       /* brim_status */
+  int64_t line;   /* 1-based, 0 if there is none */
+  int64_t byte;   /* 0-based offset into the (uncompressed) file, -1 if there is none */
+  char file[256]; /* "" if there is none; long paths keep their end */
   char message[768];
 } brim_error;
 
@@ -89,8 +89,8 @@ typedef struct brim_runtime_options {
   const brim_allocator *allocator; /* NULL: malloc, realloc, free */
   brim_log_fn log;                 /* NULL: nothing is logged */
   void *log_context;
-  const char *cpu;                 /* NULL or "auto": the best the machine has (the environment's BRIM_CPU lowers it);
-                                      "plain", "avx2", "avx512": that one, an error if the machine lacks it */
+  const char *cpu; /* NULL or "auto": the best the machine has (the environment's BRIM_CPU lowers it);
+                      "plain", "avx2", "avx512": that one, an error if the machine lacks it */
 } brim_runtime_options;
 
 /* Thread pool, allocator, CPU level and log callback. Must outlive everything made from it. */
@@ -106,9 +106,10 @@ BRIM_API void brim_runtime_cancel(brim_runtime *runtime);
 BRIM_API bool brim_runtime_cancelled(const brim_runtime *runtime);
 /* Takes the request back, once the calls that it was meant for have returned: the runtime serves again. */
 BRIM_API void brim_runtime_resume(brim_runtime *runtime);
-/* To be called in the child of a fork, before anything else: threads do not survive a fork, so the runtime goes on with the calling
- * thread alone (results do not depend on it). Datasets, tokenizers, plans and models made before the fork can be used and freed;
- * feeds, readers and encoders, which may have had threads of their own, cannot. No call on the runtime may have been under way. */
+/* To be called in the child of a fork, before anything else: threads do not survive a fork, so the runtime goes on with the
+ * calling thread alone (results do not depend on it). Datasets, tokenizers, plans and models made before the fork can be used and
+ * freed; feeds, readers and encoders, which may have had threads of their own, cannot. No call on the runtime may have been under
+ * way. */
 BRIM_API void brim_runtime_forked(brim_runtime *runtime);
 
 /* ---- random numbers --------------------------------------------------------------------------------------- */
@@ -119,18 +120,18 @@ BRIM_API void brim_philox4x32(const uint32_t counter[4], const uint32_t key[2], 
 /* What a random number is for: part of every key, so that no two uses ever share a stream. Values are stable: they are part of
  * what makes a run reproducible between versions. */
 typedef enum brim_purpose {
-  BRIM_PURPOSE_SHUFFLE = 1,  /* order of rows in an epoch */
-  BRIM_PURPOSE_TIES = 2,     /* order among equal lengths */
-  BRIM_PURPOSE_CUT = 3,      /* first cut, place of the short batch */
-  BRIM_PURPOSE_BATCHES = 4,  /* order of batches */
-  BRIM_PURPOSE_UNIFORM = 5,  /* choice of runs in uniform batching */
+  BRIM_PURPOSE_SHUFFLE = 1, /* order of rows in an epoch */
+  BRIM_PURPOSE_TIES = 2,    /* order among equal lengths */
+  BRIM_PURPOSE_CUT = 3,     /* first cut, place of the short batch */
+  BRIM_PURPOSE_BATCHES = 4, /* order of batches */
+  BRIM_PURPOSE_UNIFORM = 5, /* choice of runs in uniform batching */
   BRIM_PURPOSE_DROPOUT = 6,
-  BRIM_PURPOSE_INIT = 7,     /* new weights */
+  BRIM_PURPOSE_INIT = 7, /* new weights */
   BRIM_PURPOSE_FOLDS = 8,
-  BRIM_PURPOSE_SHARDS = 9,   /* order of shards */
-  BRIM_PURPOSE_WINDOW = 10,  /* shuffle window */
-  BRIM_PURPOSE_MIX = 11,     /* choice among sources */
-  BRIM_PURPOSE_SAMPLE = 12   /* samples shown in reports, calibration, tests */
+  BRIM_PURPOSE_SHARDS = 9,  /* order of shards */
+  BRIM_PURPOSE_WINDOW = 10, /* shuffle window */
+  BRIM_PURPOSE_MIX = 11,    /* choice among sources */
+  BRIM_PURPOSE_SAMPLE = 12  /* samples shown in reports, calibration, tests */
 } brim_purpose;
 
 /* A stream of random numbers keyed by (seed, epoch, purpose); element `index` is a pure function of the four. */
@@ -153,13 +154,19 @@ BRIM_API double brim_random_normal(const brim_random *random, uint64_t index);
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
 /* One value of an event or a table cell. Strings are borrowed for the duration of the callback. */
-typedef enum brim_value_kind { BRIM_VALUE_INT, BRIM_VALUE_REAL, BRIM_VALUE_TEXT, BRIM_VALUE_BOOL, BRIM_VALUE_JSON } brim_value_kind;
+typedef enum brim_value_kind {
+  BRIM_VALUE_INT,
+  BRIM_VALUE_REAL,
+  BRIM_VALUE_TEXT,
+  BRIM_VALUE_BOOL,
+  BRIM_VALUE_JSON
+} brim_value_kind;
 typedef struct brim_field {
   const char *name;
   brim_value_kind kind;
-  int64_t integer;   /* INT, BOOL */
-  double real;       /* REAL */
-  const char *text;  /* TEXT (UTF-8, NUL-terminated), JSON (a complete JSON value, written as it is) */
+  int64_t integer;  /* INT, BOOL */
+  double real;      /* REAL */
+  const char *text; /* TEXT (UTF-8, NUL-terminated), JSON (a complete JSON value, written as it is) */
 } brim_field;
 /* An event: a kind ("start", "step", "eval", "epoch", "checkpoint", "end", "progress", ...) and its fields. */
 typedef struct brim_event {
@@ -203,8 +210,8 @@ BRIM_API int brim_text_status(const brim_text *text, brim_error *err);
  * borrowed, `length` bytes and a NUL. What the function says is wrong gets its place in the file. */
 typedef int (*brim_setting_fn)(void *context, const char *name, const char *value, size_t length, brim_error *err);
 /* Reads a JSON file that is one object of settings, {"name": value, ...}, in order; null members are passed over. */
-BRIM_API int brim_settings_read(brim_runtime *runtime, const char *path, brim_setting_fn setting, void *context, brim_error *err)
-    BRIM_CHECK;
+BRIM_API int brim_settings_read(brim_runtime *runtime, const char *path, brim_setting_fn setting, void *context,
+                                brim_error *err) BRIM_CHECK;
 
 /* ---- files ------------------------------------------------------------------------------------------------ */
 

@@ -36,50 +36,54 @@ typedef int64_t (*brim_rows_fn)(void *context, int32_t longest);
 typedef struct brim_plan_options {
   brim_batching batching;
   brim_padding padding;
-  int64_t batch_size;          /* rows of an optimizer step over all ranks; 0: none (max_tokens decides) */
-  int64_t max_tokens;          /* slots computed at once; 0: no limit. With batch_size it only cuts a step into parts */
-  int64_t max_rows;            /* cap on the rows computed at once; 0: none */
-  int64_t accumulate;          /* max_tokens alone: batches of a step, over all ranks; 0: world_size. With batch_size: a full step
-                                  is cut into at least so many parts, over all ranks; the step stays as it is */
-  int32_t max_length;          /* lengths are cut here; 0: no cut. Required for BRIM_PAD_MAX_LENGTH */
-  int32_t pad_to_multiple_of;  /* widths are rounded up to it; 0 and 1: no rounding. Nothing to round when ragged */
-  int64_t read_ahead;          /* window of bucketed and packed, rows; 0: everything */
+  int64_t batch_size;         /* rows of an optimizer step over all ranks; 0: none (max_tokens decides) */
+  int64_t max_tokens;         /* slots computed at once; 0: no limit. With batch_size it only cuts a step into parts */
+  int64_t max_rows;           /* cap on the rows computed at once; 0: none */
+  int64_t accumulate;         /* max_tokens alone: batches of a step, over all ranks; 0: world_size. With batch_size: a full step
+                                 is cut into at least so many parts, over all ranks; the step stays as it is */
+  int32_t max_length;         /* lengths are cut here; 0: no cut. Required for BRIM_PAD_MAX_LENGTH */
+  int32_t pad_to_multiple_of; /* widths are rounded up to it; 0 and 1: no rounding. Nothing to round when ragged */
+  int64_t read_ahead;         /* window of bucketed and packed, rows; 0: everything */
   int64_t required_batch_size_multiple; /* a part has a multiple of so many rows, or fewer: where max_tokens holds no more, and
                                            what remains at the end of a step, window or epoch. 0 and 1: any */
-  bool drop_last;              /* drop what falls short: a step with fewer rows than batch_size; with max_tokens alone the batch
-                                  that the end of the rows cut short and a last step with fewer batches than `accumulate` */
+  bool drop_last; /* drop what falls short: a step with fewer rows than batch_size; with max_tokens alone the batch
+                     that the end of the rows cut short and a last step with fewer batches than `accumulate` */
   brim_oversize oversize;
   uint64_t seed;
-  int32_t world_size;          /* 0 means 1 */
+  int32_t world_size; /* 0 means 1 */
   brim_tail tail;
   double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2; ranks are balanced by it. Both 0:
                                       4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */
-  brim_rows_fn rows_for;       /* NULL: none. Another limit beside max_tokens, or instead of it */
+  brim_rows_fn rows_for;           /* NULL: none. Another limit beside max_tokens, or instead of it */
   void *rows_context;
 } brim_plan_options;
 
-typedef struct brim_planned {  /* one part: what is computed at once on one rank */
-  uint64_t step;               /* global optimizer step of the epoch, from 0 */
+typedef struct brim_planned { /* one part: what is computed at once on one rank */
+  uint64_t step;              /* global optimizer step of the epoch, from 0 */
   int32_t rank;
-  uint32_t count;              /* rows; may be 0 (a rank with nothing to do in this part) */
-  const uint64_t *rows;        /* [count], borrowed from the plan, in order of place */
-  const uint32_t *places;      /* [count] place of each row in its optimizer step (keys dropout): with batch_size the same for any
-                                  world_size, max_tokens and padding; with max_tokens alone for any world_size */
-  uint32_t step_rows;          /* rows of the whole step over all ranks: the divisor of the loss */
-  int32_t width;               /* slots of every row; 0 when ragged and for an empty part */
-  int64_t tokens, slots;       /* slots: tokens when ragged, count * width otherwise */
-  int32_t cut;                 /* rows are cut to this many tokens (brim_batch_fill does it); 0: no row of the plan is */
-  double cost;                 /* in the units of cost_linear and cost_square */
+  uint32_t count;         /* rows; may be 0 (a rank with nothing to do in this part) */
+  const uint64_t *rows;   /* [count], borrowed from the plan, in order of place */
+  const uint32_t *places; /* [count] place of each row in its optimizer step (keys dropout): with batch_size the same for any
+                             world_size, max_tokens and padding; with max_tokens alone for any world_size */
+  uint32_t step_rows;     /* rows of the whole step over all ranks: the divisor of the loss */
+  int32_t width;          /* slots of every row; 0 when ragged and for an empty part */
+  int64_t tokens, slots;  /* slots: tokens when ragged, count * width otherwise */
+  int32_t cut;            /* rows are cut to this many tokens (brim_batch_fill does it); 0: no row of the plan is */
+  double cost;            /* in the units of cost_linear and cost_square */
 } brim_planned;
 
-typedef struct brim_drop { uint64_t row; const char *reason; } brim_drop; /* reason: static storage */
+typedef struct brim_drop {
+  uint64_t row;
+  const char *reason;
+} brim_drop; /* reason: static storage */
 /* Conservation: rows_read = rows_planned + dropped, and the sum of all lengths = tokens + tokens_lost + those of dropped rows. */
 typedef struct brim_ledger {
   uint64_t rows_read, rows_planned, rows_truncated; /* truncated: of the rows read */
   uint64_t tokens, tokens_lost, slots;              /* lost: by truncation, of the rows read */
   uint64_t batches, steps;                          /* batches: parts that hold rows, over all ranks */
-  uint64_t dropped; const brim_drop *drops;         /* [dropped], borrowed from the plan */
-  uint64_t hash;   /* over rows and cuts of the whole plan: equal on every rank */
+  uint64_t dropped;
+  const brim_drop *drops; /* [dropped], borrowed from the plan */
+  uint64_t hash;          /* over rows and cuts of the whole plan: equal on every rank */
 } brim_ledger;
 
 /* The batches of one epoch: a pure function of (lengths, options, epoch), equal on every rank: no rank asks another. Immutable:
@@ -117,18 +121,18 @@ BRIM_API bool brim_tail_parse(const char *name, brim_tail *out);
 
 /* A collated batch: always ragged; a padded array is a view made from it. Memory is reused by the next fill. */
 typedef struct brim_batch {
-  int32_t count;             /* n */
-  int32_t width;             /* 0: ragged; else every sequence takes `width` slots when computed */
+  int32_t count; /* n */
+  int32_t width; /* 0: ragged; else every sequence takes `width` slots when computed */
   int64_t tokens, slots;
-  int32_t *ids;              /* [tokens] */
-  uint8_t *type_ids;         /* [tokens] */
-  int32_t *offsets;          /* [n+1] into ids (cu_seqlens) */
-  int32_t label_width;       /* labels of a row: 1, or one an output (several values, or 0 and 1 for each of many labels) */
-  float *labels;             /* [n, label_width] class id or value */
-  uint64_t *rows;            /* [n] */
-  uint32_t *places;          /* [n] */
-  uint32_t step_rows;        /* rows of the whole optimizer step */
-  double divisor;            /* of the loss; 0, what a fill sets: step_rows */
+  int32_t *ids;        /* [tokens] */
+  uint8_t *type_ids;   /* [tokens] */
+  int32_t *offsets;    /* [n+1] into ids (cu_seqlens) */
+  int32_t label_width; /* labels of a row: 1, or one an output (several values, or 0 and 1 for each of many labels) */
+  float *labels;       /* [n, label_width] class id or value */
+  uint64_t *rows;      /* [n] */
+  uint32_t *places;    /* [n] */
+  uint32_t step_rows;  /* rows of the whole optimizer step */
+  double divisor;      /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
   /* private */
   brim_runtime *runtime;

@@ -23,7 +23,11 @@ extern "C" {
  * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {
-  BRIM_FORMAT_AUTO = 0, BRIM_FORMAT_CSV, BRIM_FORMAT_TSV, BRIM_FORMAT_JSONL, BRIM_FORMAT_TXT
+  BRIM_FORMAT_AUTO = 0,
+  BRIM_FORMAT_CSV,
+  BRIM_FORMAT_TSV,
+  BRIM_FORMAT_JSONL,
+  BRIM_FORMAT_TXT
 } brim_format;
 typedef enum brim_quote { BRIM_QUOTE_AUTO = 0, BRIM_QUOTE_CSV, BRIM_QUOTE_NONE } brim_quote;
 
@@ -34,45 +38,50 @@ typedef struct brim_where {
 
 /* All zero is a good default. Strings are copied by brim_reader_open. */
 typedef struct brim_source_options {
-  brim_format format;        /* AUTO: from the name (.csv .tsv .jsonl .txt, then .gz or .zst); TXT for standard input */
-  brim_quote quote;          /* AUTO: csv is quoted, tsv is not */
-  bool no_header;            /* csv, tsv: columns are named by number, from 0 */
-  const char *text_column;   /* NULL: "text" ("0" without a header) */
-  const char *pair_column;   /* NULL: "text_pair" if there is such a column */
-  const char *label_column;  /* NULL: "label" if there is such a column */
-  bool need_label;           /* a missing label column or value is an error */
-  bool empty_label;          /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
-  int64_t min_chars;         /* rows whose text has fewer characters after stripping blanks at both ends are excluded; 0: none */
-  const brim_where *where;   /* [where_count]: rows for which one of them does not hold are excluded */
+  brim_format format;       /* AUTO: from the name (.csv .tsv .jsonl .txt, then .gz or .zst); TXT for standard input */
+  brim_quote quote;         /* AUTO: csv is quoted, tsv is not */
+  bool no_header;           /* csv, tsv: columns are named by number, from 0 */
+  const char *text_column;  /* NULL: "text" ("0" without a header) */
+  const char *pair_column;  /* NULL: "text_pair" if there is such a column */
+  const char *label_column; /* NULL: "label" if there is such a column */
+  bool need_label;          /* a missing label column or value is an error */
+  bool empty_label;         /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
+  int64_t min_chars;        /* rows whose text has fewer characters after stripping blanks at both ends are excluded; 0: none */
+  const brim_where *where;  /* [where_count]: rows for which one of them does not hold are excluded */
   int where_count;
-  int64_t max_record;        /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
-  bool skip_damaged;         /* what cannot be read is left out and named among the excluded rows, not an error. See below */
+  int64_t max_record; /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
+  bool skip_damaged;  /* what cannot be read is left out and named among the excluded rows, not an error. See below */
 } brim_source_options;
 
-/* Damage, with skip_damaged: a record that is whole but makes no sense (a ragged row, text that is not UTF-8, broken JSON) is left
- * out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed, a
- * record longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole
+/* Damage, with skip_damaged: a record that is whole but makes no sense (a ragged row, text that is not UTF-8, broken JSON) is
+ * left out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed,
+ * a record longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole
  * records before the damage are kept, the one that it cuts is not. gzip tells a wrong checksum only at the end of a member: the
  * rows of that member are kept then, and the damage counts behind them. A missing file or value is an error still. */
 
 /* One record; pointers are borrowed until the next call on the reader, `file` until close. */
 typedef struct brim_record {
-  const char *text; size_t text_length;
-  const char *pair; size_t pair_length;    /* pair NULL: a single text */
-  const char *label; size_t label_length;  /* label NULL: none, empty or null. JSON numbers, booleans: their text */
-  bool label_is_string;                    /* JSON: it was a string. csv, tsv: always true */
-  bool label_is_list;                      /* JSON: it was an array; the text of each item is followed by a NUL */
-  uint64_t row;                            /* 0-based over all files of the source, excluded rows counted too */
-  int64_t file_number; uint64_t file_row;  /* the file's index and the row's number in it, likewise */
-  int64_t line;                            /* 1-based line where the record begins in its file */
-  int64_t byte;                            /* offset where it begins, uncompressed */
+  const char *text;
+  size_t text_length;
+  const char *pair;
+  size_t pair_length; /* pair NULL: a single text */
+  const char *label;
+  size_t label_length;  /* label NULL: none, empty or null. JSON numbers, booleans: their text */
+  bool label_is_string; /* JSON: it was a string. csv, tsv: always true */
+  bool label_is_list;   /* JSON: it was an array; the text of each item is followed by a NUL */
+  uint64_t row;         /* 0-based over all files of the source, excluded rows counted too */
+  int64_t file_number;
+  uint64_t file_row; /* the file's index and the row's number in it, likewise */
+  int64_t line;      /* 1-based line where the record begins in its file */
+  int64_t byte;      /* offset where it begins, uncompressed */
   const char *file;
-  const char *damage;                      /* what a feed gets in place of a damaged row: why, and no text; NULL elsewhere */
+  const char *damage; /* what a feed gets in place of a damaged row: why, and no text; NULL elsewhere */
 } brim_record;
 
 /* A row that min_chars, where or skip_damaged left out, and why: one line such as "fewer than 3 characters". */
 typedef struct brim_exclusion {
-  uint64_t row; int64_t line;
+  uint64_t row;
+  int64_t line;
   const char *file, *reason;
   bool damaged;
 } brim_exclusion;
@@ -112,8 +121,8 @@ typedef enum brim_shard_format { BRIM_SHARD_GZIP = 0, BRIM_SHARD_ZSTD } brim_sha
 typedef struct brim_shard_options {
   brim_source_options source; /* columns matter only where text_column, min_chars or where ask for them */
   brim_shard_format format;
-  uint64_t records;           /* of a shard; 0: 10,000 */
-  brim_event_fn progress;     /* NULL: none. Kind "progress": phase "shard", done and total (bytes), unit, rows */
+  uint64_t records;       /* of a shard; 0: 10,000 */
+  brim_event_fn progress; /* NULL: none. Kind "progress": phase "shard", done and total (bytes), unit, rows */
   void *progress_context;
 } brim_shard_options;
 
@@ -133,13 +142,21 @@ BRIM_API int brim_shard(brim_runtime *runtime, const char *const *paths, int pat
 /* Encodes a reader's records in parallel blocks and yields them in input order: rows, and the first error, are the same for any
  * thread count. Takes the reader, also when it fails. */
 typedef struct brim_encoder brim_encoder;
-typedef struct brim_encoded {      /* borrowed until the next call; `file` until close */
-  const int32_t *ids; const uint8_t *type_ids; size_t length; size_t lost;
-  uint64_t row; int64_t line, byte; const char *file;
-  int64_t file_number; uint64_t file_row;
+typedef struct brim_encoded { /* borrowed until the next call; `file` until close */
+  const int32_t *ids;
+  const uint8_t *type_ids;
+  size_t length;
+  size_t lost;
+  uint64_t row;
+  int64_t line, byte;
+  const char *file;
+  int64_t file_number;
+  uint64_t file_row;
   bool pair;
-  const char *label; size_t label_length; bool label_is_string, label_is_list;
-  const char *damage;              /* as in brim_record */
+  const char *label;
+  size_t label_length;
+  bool label_is_string, label_is_list;
+  const char *damage; /* as in brim_record */
 } brim_encoded;
 BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const brim_tokenizer *tokenizer,
                               const brim_encode_options *options, brim_encoder **out, brim_error *err) BRIM_CHECK;
@@ -174,11 +191,11 @@ typedef enum brim_task {
  * Classes are numbered in order of their names: numbers by value, strings by byte. Integers 0..count-1 thus stay as they are;
  * other integers (-1 and 1, 1..5, gaps) keep their text as name, so that predictions print what the file said. */
 typedef struct brim_labels {
-  brim_task task;      /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
-  int32_t count;       /* classes, labels or values: a model's outputs */
-  char **names;        /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
-  bool integers;       /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
-  uint64_t *rows;      /* [count + 1] of brim_labels_scan: the rows of each class or with each label, then all; NULL: not counted */
+  brim_task task; /* CLASSIFICATION, REGRESSION or MULTI_LABEL */
+  int32_t count;  /* classes, labels or values: a model's outputs */
+  char **names;   /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
+  bool integers;  /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
+  uint64_t *rows; /* [count + 1] of brim_labels_scan: the rows of each class or with each label, then all; NULL: not counted */
   brim_runtime *runtime;
 } brim_labels;
 /* A mapping from names in the order of their ids (a model's id2label); copies. Regression: names NULL. Two equal names, or no
@@ -202,16 +219,16 @@ BRIM_API void brim_labels_free(brim_labels *labels); /* what it holds, not the s
 /* ---- datasets --------------------------------------------------------------------------------------------- */
 
 typedef struct brim_dataset_options {
-  brim_source_options source;   /* without need_label, labels are not looked at and the dataset has none */
+  brim_source_options source; /* without need_label, labels are not looked at and the dataset has none */
   brim_encode_options encode;
-  brim_task task;               /* AUTO: integers and strings classify, decimals regress, a mixture is refused */
-  const brim_labels *labels;    /* not NULL: use this mapping and its task (evaluation); an unknown label is an error that
-                                   gives its place and the known labels */
-  brim_event_fn progress;       /* NULL: none. Kind "progress": phase "encode", done and total (bytes), unit, rows, tokens,
-                                   seconds. With a cache also kind "cache": path, used, rows and reason (why not; "" when there
-                                   was none yet) */
+  brim_task task;            /* AUTO: integers and strings classify, decimals regress, a mixture is refused */
+  const brim_labels *labels; /* not NULL: use this mapping and its task (evaluation); an unknown label is an error that
+                                gives its place and the known labels */
+  brim_event_fn progress;    /* NULL: none. Kind "progress": phase "encode", done and total (bytes), unit, rows, tokens,
+                                seconds. With a cache also kind "cache": path, used, rows and reason (why not; "" when there
+                                was none yet) */
   void *progress_context;
-  const char *cache;            /* NULL: none. A folder, made if need be: rows that it holds are not encoded again */
+  const char *cache; /* NULL: none. A folder, made if need be: rows that it holds are not encoded again */
 } brim_dataset_options;
 
 /* All rows of a source, encoded once, in compact memory: 4 bytes a token, 1 more in rows whose type_ids are not all 0, and about
@@ -227,17 +244,17 @@ BRIM_API int brim_dataset_load(brim_runtime *runtime, const char *const *paths, 
                                const brim_dataset_options *options, brim_dataset **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_dataset_free(brim_dataset *dataset);
 BRIM_API uint64_t brim_dataset_rows(const brim_dataset *dataset);
-BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);      /* after truncation */
-BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);   /* rows that were cut */
-BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);        /* tokens that were cut */
-BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset); /* [rows] */
-BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);      /* the largest of them */
-BRIM_API int32_t brim_dataset_highest_id(const brim_dataset *dataset);   /* to check against a model's vocabulary */
-BRIM_API int32_t brim_dataset_highest_type(const brim_dataset *dataset); /* to check against a model's token types */
-BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);       /* from_samples: some type_id is not 0 */
-BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);      /* every row has one */
+BRIM_API uint64_t brim_dataset_tokens(const brim_dataset *dataset);           /* after truncation */
+BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);        /* rows that were cut */
+BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);             /* tokens that were cut */
+BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset);    /* [rows] */
+BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);           /* the largest of them */
+BRIM_API int32_t brim_dataset_highest_id(const brim_dataset *dataset);        /* to check against a model's vocabulary */
+BRIM_API int32_t brim_dataset_highest_type(const brim_dataset *dataset);      /* to check against a model's token types */
+BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /* from_samples: some type_id is not 0 */
+BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
-BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset); /* of ids, type_ids and labels in order */
+BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids and labels in order */
 /* The row's number in its source (brim_record.row): differs from `row` only behind an excluded one. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
@@ -248,10 +265,13 @@ BRIM_API int32_t brim_dataset_label_width(const brim_dataset *dataset);
 
 /* One row; pointers are borrowed for the life of the dataset. type_ids is NULL when all are 0. */
 typedef struct brim_sample {
-  const int32_t *ids; const uint8_t *type_ids; int32_t length;
-  float label;      /* class id or value; NaN if there is none, or several */
-  const float *labels; int32_t label_width; /* [label_width] all of them; NULL and 0: `label` alone */
-  uint64_t row;     /* index in the dataset */
+  const int32_t *ids;
+  const uint8_t *type_ids;
+  int32_t length;
+  float label; /* class id or value; NaN if there is none, or several */
+  const float *labels;
+  int32_t label_width; /* [label_width] all of them; NULL and 0: `label` alone */
+  uint64_t row;        /* index in the dataset */
 } brim_sample;
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
 
@@ -262,21 +282,24 @@ BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample 
                                        const brim_labels *labels, brim_dataset **out, brim_error *err) BRIM_CHECK;
 /* One text of the caller's. The pointers stay valid until the call that asked for them returns. */
 typedef struct brim_text_row {
-  const char *text; size_t text_length;
-  const char *pair; size_t pair_length;   /* NULL: a single text */
-  const char *label; size_t label_length; /* as a file would have it; NULL: none */
-  bool label_is_list;                     /* items with a NUL behind each, as in brim_record */
+  const char *text;
+  size_t text_length;
+  const char *pair;
+  size_t pair_length; /* NULL: a single text */
+  const char *label;
+  size_t label_length; /* as a file would have it; NULL: none */
+  bool label_is_list;  /* items with a NUL behind each, as in brim_record */
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);
-/* A dataset from `count` texts in memory, encoded where they lie, in parallel; labels follow the rules of files. Of options.source,
- * need_label and min_chars are looked at; options.progress is not called. Rows and errors are the same for any number of threads;
- * an error names the row. No rows is BRIM_E_USAGE. */
+/* A dataset from `count` texts in memory, encoded where they lie, in parallel; labels follow the rules of files. Of
+ * options.source, need_label and min_chars are looked at; options.progress is not called. Rows and errors are the same for any
+ * number of threads; an error names the row. No rows is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
                                      const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                      brim_error *err) BRIM_CHECK;
-/* Some rows of a data set, in the order given, with their origins and the mapping of labels: copies. What was cut or left out when
- * it was read is not counted again. A row number outside is BRIM_E_USAGE. */
+/* Some rows of a data set, in the order given, with their origins and the mapping of labels: copies. What was cut or left out
+ * when it was read is not counted again. A row number outside is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, const uint64_t *rows, uint64_t count,
                                  brim_dataset **out, brim_error *err) BRIM_CHECK;
 /* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Errors have the byte. There is no

@@ -16,9 +16,9 @@ BRIM_API brim_device_info brim_device_describe(const brim_runtime *runtime);
 /* GFLOP/s of the matrix products of a layer with these shapes, all threads, the best of several runs (about 0.1 s at sizes of
  * interest). rows, in, out: 1 .. 2^20, else BRIM_E_USAGE. */
 typedef struct brim_gemm_speed {
-  double forward;          /* y = x w^T: [rows, in] and [out, in] */
-  double input_gradient;   /* dx = dy w */
-  double weight_gradient;  /* dw += dy^T x */
+  double forward;         /* y = x w^T: [rows, in] and [out, in] */
+  double input_gradient;  /* dx = dy w */
+  double weight_gradient; /* dw += dy^T x */
 } brim_gemm_speed;
 BRIM_API int brim_device_gemm_speed(brim_runtime *runtime, int32_t rows, int32_t in, int32_t out, brim_gemm_speed *speed,
                                     brim_error *err) BRIM_CHECK;

@@ -2,9 +2,9 @@
  *
  *   shards in a random order -> parallel encoding, in order -> windows of so many rows -> a plan for each window -> batches
  *
- * One pull protocol: open, next, next, .., close; save at any time, restore in any later process. What comes out is a pure function
- * of the files, the tokenizer, the options and the seed: the number of threads, how many windows are prepared ahead and how often
- * the run was interrupted change nothing. */
+ * One pull protocol: open, next, next, .., close; save at any time, restore in any later process. What comes out is a pure
+ * function of the files, the tokenizer, the options and the seed: the number of threads, how many windows are prepared ahead and
+ * how often the run was interrupted change nothing. */
 #ifndef BRIM_FEED_H
 #define BRIM_FEED_H
 #include "brim/batch.h"
@@ -17,38 +17,39 @@ typedef struct brim_feed_options {
   brim_source_options source; /* with need_label, labels must be given */
   brim_encode_options encode; /* max_length bounds the memory too */
   const brim_labels *labels;  /* the mapping that the model has: a feed sees too little at a time to make one */
-  brim_plan_options plan;     /* how each window is planned; its world_size and seed count for the feed. rows_for is not allowed */
-  int32_t rank;               /* below plan.world_size. Every rank reads all rows and takes its parts */
-  bool rank_slices;           /* each rank encodes only its slice of the rows; see brim_feed_open */
-  uint64_t window;            /* rows that are shuffled and planned together; 0: 100,000 */
-  uint64_t first_epoch;       /* the number of the first pass */
-  uint64_t epochs;            /* passes over the data; 0: without end */
-  const double *weights;      /* NULL: all paths are one source. Else [path_count]: each path is one, and this is its share of the
-                                 rows, against those of the others */
-  bool repeat;                /* a source that ends begins anew, in an order of its own, so that the shares hold for ever: one epoch
-                                 without end (epochs 0). Else an epoch gives each row of each source once, and a source that has
-                                 no more leaves its share to the others */
-  int32_t prefetch;           /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
+  brim_plan_options plan; /* how each window is planned; its world_size and seed count for the feed. rows_for is not allowed */
+  int32_t rank;           /* below plan.world_size. Every rank reads all rows and takes its parts */
+  bool rank_slices;       /* each rank encodes only its slice of the rows; see brim_feed_open */
+  uint64_t window;        /* rows that are shuffled and planned together; 0: 100,000 */
+  uint64_t first_epoch;   /* the number of the first pass */
+  uint64_t epochs;        /* passes over the data; 0: without end */
+  const double *weights;  /* NULL: all paths are one source. Else [path_count]: each path is one, and this is its share of the
+                             rows, against those of the others */
+  bool repeat;            /* a source that ends begins anew, in an order of its own, so that the shares hold for ever: one epoch
+                             without end (epochs 0). Else an epoch gives each row of each source once, and a source that has
+                             no more leaves its share to the others */
+  int32_t prefetch;       /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
 } brim_feed_options;
 
 /* What happened in an epoch, up to the present batch. Conservation: rows_read = rows_excluded + rows_damaged + rows_yielded +
- * rows_dropped + rows_waiting. Counts are over all ranks; with rank_slices of this rank, and the sums over the ranks are exact. */
+ * rows_dropped + rows_waiting. Counts are over all ranks; with rank_slices of this rank, and the sums over the ranks are exact.
+ */
 typedef struct brim_feed_ledger {
   uint64_t epoch;
-  uint64_t rows_read;      /* of the shards, up to the end of the present window */
-  uint64_t rows_excluded;  /* by min_chars and where */
-  uint64_t rows_damaged;   /* with source.skip_damaged; one for the rest of a file too. See brim_feed_damage */
+  uint64_t rows_read;     /* of the shards, up to the end of the present window */
+  uint64_t rows_excluded; /* by min_chars and where */
+  uint64_t rows_damaged;  /* with source.skip_damaged; one for the rest of a file too. See brim_feed_damage */
   uint64_t rows_yielded;
-  uint64_t rows_dropped;   /* by drop_last or BRIM_TAIL_DROP, at the end of the epoch */
-  uint64_t rows_waiting;   /* read, for later batches of the epoch */
-  uint64_t rows_truncated, tokens_lost; /* of the rows read */
+  uint64_t rows_dropped;                  /* by drop_last or BRIM_TAIL_DROP, at the end of the epoch */
+  uint64_t rows_waiting;                  /* read, for later batches of the epoch */
+  uint64_t rows_truncated, tokens_lost;   /* of the rows read */
   uint64_t tokens, slots, batches, steps; /* yielded */
-  uint64_t hash;           /* of the rows yielded, step by step in order of place; independent of world_size and padding */
+  uint64_t hash; /* of the rows yielded, step by step in order of place; independent of world_size and padding */
 } brim_feed_ledger;
 
 /* Batches of one rank. Shards (plain, gz or zst files, globs, folders) come in an order shuffled by (seed, epoch), except with
- * BRIM_SEQUENTIAL. The source of a row is drawn by (seed, epoch, row's number in the epoch). Standard input ("-") and pipes can be
- * read once: epochs is 1 then, and there is no restore. Rows are taken `window` at a time, and the plan options compose each
+ * BRIM_SEQUENTIAL. The source of a row is drawn by (seed, epoch, row's number in the epoch). Standard input ("-") and pipes can
+ * be read once: epochs is 1 then, and there is no restore. Rows are taken `window` at a time, and the plan options compose each
  * window anew; what fills no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An
  * epoch never shares a batch with another. A damaged shard is an error with file and byte, in its turn, unless
  * source.skip_damaged passes over it.
@@ -71,8 +72,8 @@ BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int
  * leaves the feed where it stood, and the next call goes on there; after any other failure, or if a pipe is read, it can only be
  * closed. */
 BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) BRIM_CHECK;
-/* The last batch, which nobody has used, comes again next time, and a place saved now is the one before it; the ledger has counted
- * it. Only behind a brim_feed_next that gave one: for callers who are interrupted before they can hand it on. */
+/* The last batch, which nobody has used, comes again next time, and a place saved now is the one before it; the ledger has
+ * counted it. Only behind a brim_feed_next that gave one: for callers who are interrupted before they can hand it on. */
 BRIM_API void brim_feed_put_back(brim_feed *feed);
 /* Waits neither for a window nor for what may come through a pipe. */
 BRIM_API void brim_feed_close(brim_feed *feed);
@@ -119,8 +120,12 @@ BRIM_API uint64_t brim_feed_memory(const brim_feed *feed);
 BRIM_API int64_t brim_feed_file_count(const brim_feed *feed);
 BRIM_API const char *brim_feed_file_name(const brim_feed *feed, int64_t file);
 /* The file of a row, and the row's number in it (from 0, excluded rows counted). */
-static inline int64_t brim_feed_file(uint64_t row) { return (int64_t)(row >> 40); }
-static inline uint64_t brim_feed_record(uint64_t row) { return row & ((1ull << 40) - 1); }
+static inline int64_t brim_feed_file(uint64_t row) {
+  return (int64_t)(row >> 40);
+}
+static inline uint64_t brim_feed_record(uint64_t row) {
+  return row & ((1ull << 40) - 1);
+}
 
 #ifdef __cplusplus
 }

@@ -33,26 +33,26 @@ BRIM_API const char *brim_pooling_name(brim_pooling pooling); /* "cls", "mean", 
 BRIM_API bool brim_pooling_parse(const char *name, brim_pooling *out);
 
 typedef struct brim_model_options {
-  const brim_labels *labels;  /* training: task, classes, names (copied); NULL: as the folder's config.json says */
-  uint64_t seed;              /* of a head that has to be initialised */
+  const brim_labels *labels; /* training: task, classes, names (copied); NULL: as the folder's config.json says */
+  uint64_t seed;             /* of a head that has to be initialised */
   brim_device device;
-  const char *kernels;        /* NULL: by CPU level; else the name that brim_model_kernels gave (resume) */
+  const char *kernels; /* NULL: by CPU level; else the name that brim_model_kernels gave (resume) */
   brim_pooling pooling;
-  bool no_type_ids;           /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
-  int32_t reinit_layers;      /* that many layers from the top are initialised, not read */
+  bool no_type_ids;      /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
+  int32_t reinit_layers; /* that many layers from the top are initialised, not read */
 } brim_model_options;
 
 /* What config.json alone says: known before weights and labels are. Errors as brim_model_load's. */
 typedef struct brim_model_info {
-  char type[32];         /* "bert", ... */
-  int32_t max_length;    /* positions that fit a text */
+  char type[32];      /* "bert", ... */
+  int32_t max_length; /* positions that fit a text */
   int32_t vocab_size;
-  int32_t type_count;    /* token types that are embedded; 0: type_ids are not looked at (DistilBERT, "brim_type_ids": false) */
+  int32_t type_count; /* token types that are embedded; 0: type_ids are not looked at (DistilBERT, "brim_type_ids": false) */
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
 
-/* Loads config.json and model.safetensors (or the shards of model.safetensors.index.json; F32, F16, BF16, F64) from a folder; where
- * there is neither, pytorch_model.bin (or its shards), of which nothing is executed: what is not plain weights is refused.
+/* Loads config.json and model.safetensors (or the shards of model.safetensors.index.json; F32, F16, BF16, F64) from a folder;
+ * where there is neither, pytorch_model.bin (or its shards), of which nothing is executed: what is not plain weights is refused.
  * Accepts weights with or without the encoder's prefix ("bert."), the old names LayerNorm.gamma/beta, and a missing head or
  * pooler, which is initialised: normal(0, initializer_range), biases 0, norms 1, a function of (seed, name, index) alone. With
  * `labels` a head of another label count is initialised too, and one whose classes config.json names in another order (or another
@@ -78,13 +78,13 @@ BRIM_API const char *brim_model_former_class(const brim_model *model, int32_t in
  * and dtype. */
 BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *err) BRIM_CHECK;
 
-BRIM_API int32_t brim_model_max_length(const brim_model *model);  /* positions that fit a text */
-BRIM_API int32_t brim_model_outputs(const brim_model *model);     /* logits per row */
+BRIM_API int32_t brim_model_max_length(const brim_model *model); /* positions that fit a text */
+BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per row */
 BRIM_API brim_task brim_model_task(const brim_model *model);
 BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
 BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
-BRIM_API const char *brim_model_type(const brim_model *model);    /* "bert", ... */
+BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
 BRIM_API bool brim_model_reads_types(const brim_model *model);
 BRIM_API const char *brim_model_kernels(const brim_model *model); /* recorded in checkpoints */
@@ -95,15 +95,16 @@ BRIM_API void brim_model_set_profile(brim_model *model, brim_profile *profile);
  * but the weights of query, key and value lie one right behind the other, and so do their biases. What lies between tensors is
  * 0. */
 typedef struct brim_parameter {
-  const char *name;      /* Hugging Face name */
-  int32_t rank; int64_t shape[2]; /* weights [out, in], tables [rows, hidden]; rank 1: [shape[0]] */
+  const char *name; /* Hugging Face name */
+  int32_t rank;
+  int64_t shape[2];      /* weights [out, in], tables [rows, hidden]; rank 1: [shape[0]] */
   int64_t offset, count; /* elements */
   bool decay;            /* weight decay applies (not to biases and layer norms) */
   bool sparse_rows;      /* an embedding: only rows that occur in the batch have a gradient */
 } brim_parameter;
 BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
 BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
-BRIM_API int64_t brim_model_flat_size(const brim_model *model);   /* elements of the flat buffers, padding included */
+BRIM_API int64_t brim_model_flat_size(const brim_model *model); /* elements of the flat buffers, padding included */
 /* The address stays the same. An update leaves rows of embeddings that have no gradient as they are; what they miss is computed
  * when somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call again after
  * updates. */
@@ -112,20 +113,22 @@ BRIM_API float *brim_model_values(brim_model *model);
  * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
 BRIM_API float *brim_model_gradients(brim_model *model);
 
-/* What training leaves as it is: "embeddings" (with their layer norm), "layers:N" or "N" (the embeddings and the lowest N layers),
- * "encoder" (all but the head, to which BERT's pooler belongs), NULL or "" (nothing). Frozen parts compute as before, dropout too,
- * but have no gradient, no moments, no part in the gradient's norm and no backward; no weight decay touches them. Gradients and
- * moments of an earlier prepare are given back when this changes something. BRIM_E_USAGE: another text, or too many layers. */
+/* What training leaves as it is: "embeddings" (with their layer norm), "layers:N" or "N" (the embeddings and the lowest N
+ * layers), "encoder" (all but the head, to which BERT's pooler belongs), NULL or "" (nothing). Frozen parts compute as before,
+ * dropout too, but have no gradient, no moments, no part in the gradient's norm and no backward; no weight decay touches them.
+ * Gradients and moments of an earlier prepare are given back when this changes something. BRIM_E_USAGE: another text, or too many
+ * layers. */
 BRIM_API int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) BRIM_CHECK;
 BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddings", "layers:N", "encoder" */
 /* Elements of the flat buffers before the first that is trained. */
 BRIM_API int64_t brim_model_trained_offset(const brim_model *model);
 
-/* What a training pass keeps for its backward. Weights, sums, softmax, norms, loss, gradients and moments are fp32 in any case, and
- * so is all arithmetic of training on a CPU. */
+/* What a training pass keeps for its backward. Weights, sums, softmax, norms, loss, gradients and moments are fp32 in any case,
+ * and so is all arithmetic of training on a CPU. */
 typedef enum brim_precision {
   BRIM_PRECISION_FP32 = 0,
-  BRIM_PRECISION_BF16, /* activations are kept in 16 bits, and rounded between layers: 22 hidden bytes a layer and token, not 40 */
+  BRIM_PRECISION_BF16, /* activations are kept in 16 bits, and rounded between layers: 22 hidden bytes a layer and token, not 40
+                        */
   BRIM_PRECISION_FP16, /* 16-bit arithmetic with a scaled loss: needs a device that has it; the CPU refuses it */
   BRIM_PRECISION_INT8  /* predictions only: the layers' matrix products multiply bytes (src/ops/ops.h); all else is fp32 */
 } brim_precision;
@@ -135,11 +138,11 @@ BRIM_API bool brim_precision_parse(const char *name, brim_precision *out);
 
 /* Slots are what is computed: real tokens when ragged, rows x width when padded. */
 typedef struct brim_model_limits {
-  int64_t max_slots;      /* of one part */
+  int64_t max_slots; /* of one part */
   int32_t max_sequences;
-  int32_t max_length;     /* longest sequence or width */
+  int32_t max_length; /* longest sequence or width */
   bool training;
-  bool all_tokens;        /* training passes may ask for all tokens (predictions always may) */
+  bool all_tokens;             /* training passes may ask for all tokens (predictions always may) */
   bool checkpoint_activations; /* keep the input of each layer only; backward runs its forward again. The same bits */
   brim_precision precision;    /* of what is kept; predictions round the inputs of layers. FP16: BRIM_E_UNSUPPORTED from prepare.
                                   INT8: not with training (BRIM_E_USAGE); quantized weights are made at the first forward, again
@@ -157,24 +160,23 @@ BRIM_API uint64_t brim_model_state_memory(const brim_model *model);
 BRIM_API int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) BRIM_CHECK;
 
 typedef struct brim_pass {
-  bool training;          /* keep activations for backward */
-  bool dropout;           /* as config.json says, keyed by (seed, batch.step or step below, place, site, token, column) */
-  bool all_tokens;        /* compute the last layer for every token (hidden); else only for the rows that feed the head */
+  bool training;   /* keep activations for backward */
+  bool dropout;    /* as config.json says, keyed by (seed, batch.step or step below, place, site, token, column) */
+  bool all_tokens; /* compute the last layer for every token (hidden); else only for the rows that feed the head */
   uint64_t seed;
-  uint64_t optimizer_step; /* keys dropout: counts over the whole run */
+  uint64_t optimizer_step;     /* keys dropout: counts over the whole run */
   const double *class_weights; /* [outputs], of the loss; NULL: all 1. Not for regression */
-  double label_smoothing; /* of classification's loss; 0: none */
+  double label_smoothing;      /* of classification's loss; 0: none */
 } brim_pass;
 
 /* Loss and gradient are sums over the batch's rows divided by batch->divisor (0: batch->step_rows; 0 too: its count). `loss` gets
  * this batch's part of the loss, where a row's is
- *   classification   cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over rows
- *                    divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor
- *   multi-label      mean over the outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight
- *   regression       mean over the outputs of the squared error
- * logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. An empty batch adds nothing. A
- * row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by batch->rows; a
- * batch beyond the limits is BRIM_E_USAGE. */
+ *   classification   cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over
+ * rows divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor multi-label      mean over the
+ * outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight regression       mean over the outputs of the
+ * squared error logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. An empty batch
+ * adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by
+ * batch->rows; a batch beyond the limits is BRIM_E_USAGE. */
 BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                                 brim_error *err) BRIM_CHECK;
 /* After a training forward of the same batch: adds this batch's gradient to the gradient buffer. */
@@ -187,11 +189,11 @@ BRIM_API void brim_model_zero_gradients(brim_model *model);
 
 typedef struct brim_adamw {
   double lr, beta1, beta2, eps, weight_decay;
-  double clip;            /* largest gradient norm; 0: no clipping */
-  double layer_decay;     /* the learning rate of each part is that of the part above times this: the head has lr, the top layer
-                             lr * layer_decay, .., the embeddings lr * layer_decay^(layers + 1); 0: all have lr. Howard and Ruder,
-                             "Universal language model fine-tuning" (2018), 3.2 */
-  uint64_t step;          /* from 1: bias correction */
+  double clip;        /* largest gradient norm; 0: no clipping */
+  double layer_decay; /* the learning rate of each part is that of the part above times this: the head has lr, the top layer
+                         lr * layer_decay, .., the embeddings lr * layer_decay^(layers + 1); 0: all have lr. Howard and Ruder,
+                         "Universal language model fine-tuning" (2018), 3.2 */
+  uint64_t step;      /* from 1: bias correction */
 } brim_adamw;
 /* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. As for the
  * values, these calls bring rows of embeddings up to date. */
@@ -214,9 +216,14 @@ BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, dou
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
 
 /* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */
-typedef struct brim_tensor { const char *name; int32_t rank; int64_t shape[2]; const float *data; } brim_tensor;
-BRIM_API int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count, brim_error *err)
-    BRIM_CHECK;
+typedef struct brim_tensor {
+  const char *name;
+  int32_t rank;
+  int64_t shape[2];
+  const float *data;
+} brim_tensor;
+BRIM_API int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count,
+                                brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

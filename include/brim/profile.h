@@ -10,19 +10,19 @@ extern "C" {
 #endif
 
 typedef enum brim_work {
-  BRIM_WORK_START = 0,   /* reading files, encoding, taking memory, planning */
-  BRIM_WORK_PRODUCT,     /* matrix products, with the bias, activation or residual and norm that are done in the same pass */
+  BRIM_WORK_START = 0, /* reading files, encoding, taking memory, planning */
+  BRIM_WORK_PRODUCT,   /* matrix products, with the bias, activation or residual and norm that are done in the same pass */
   BRIM_WORK_ATTENTION,
   BRIM_WORK_ELEMENTWISE, /* activations, dropout, rows moved */
   BRIM_WORK_NORM,        /* layer norms that stand alone */
   BRIM_WORK_EMBEDDING,
   BRIM_WORK_LOSS,
-  BRIM_WORK_OPTIMIZER,   /* norm of the gradient and AdamW */
-  BRIM_WORK_DATA,        /* batches out of the data set, plans of an epoch */
+  BRIM_WORK_OPTIMIZER, /* norm of the gradient and AdamW */
+  BRIM_WORK_DATA,      /* batches out of the data set, plans of an epoch */
   BRIM_WORK_EVALUATION,
-  BRIM_WORK_CHECKPOINT,  /* checkpoints and the final model */
-  BRIM_WORK_LOG,         /* events: the log, the progress bar */
-  BRIM_WORK_FRAME,       /* a step: in the trace, but what counts is what is inside */
+  BRIM_WORK_CHECKPOINT, /* checkpoints and the final model */
+  BRIM_WORK_LOG,        /* events: the log, the progress bar */
+  BRIM_WORK_FRAME,      /* a step: in the trace, but what counts is what is inside */
   BRIM_WORK_COUNT
 } brim_work;
 BRIM_API const char *brim_work_name(brim_work work); /* "products"; static storage */
@@ -43,7 +43,7 @@ typedef struct brim_profile_row {
   brim_work work;
   uint64_t calls;
   double seconds, flops;
-  double cpu_seconds;    /* of all threads of the process; frames only */
+  double cpu_seconds; /* of all threads of the process; frames only */
 } brim_profile_row;
 BRIM_API int brim_profile_row_count(const brim_profile *profile);
 BRIM_API const brim_profile_row *brim_profile_row_at(const brim_profile *profile, int index);

@@ -1,22 +1,25 @@
 /* brim/report.h: renders events and generic tables and series: progress bar, text tables, HTML pages. Knows nothing of models. */
 #ifndef BRIM_REPORT_H
 #define BRIM_REPORT_H
-#include <stdio.h>
 #include "brim/base.h"
+#include <stdio.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* A progress display on a stream: a bar on a terminal, otherwise about ten lines a phase, at round counts (none for a phase of less
- * than a second). Both have the rate, the loss, the time passed and left, and the most memory that the process has had. Reads
- * events of kind "progress" (phase, done, total, rate, unit, loss); others are ignored. */
+/* A progress display on a stream: a bar on a terminal, otherwise about ten lines a phase, at round counts (none for a phase of
+ * less than a second). Both have the rate, the loss, the time passed and left, and the most memory that the process has had.
+ * Reads events of kind "progress" (phase, done, total, rate, unit, loss); others are ignored. */
 typedef struct brim_progress brim_progress;
 BRIM_API int brim_progress_new(brim_runtime *runtime, FILE *stream, bool quiet, brim_progress **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_progress_event(void *progress, const brim_event *event); /* a brim_event_fn */
-BRIM_API void brim_progress_clear(brim_progress *progress); /* removes the bar, so that a line can be printed */
+BRIM_API void brim_progress_clear(brim_progress *progress);                /* removes the bar, so that a line can be printed */
 BRIM_API void brim_progress_free(brim_progress *progress);
 
-typedef struct brim_column { const char *title; bool right; } brim_column;
+typedef struct brim_column {
+  const char *title;
+  bool right;
+} brim_column;
 /* An aligned text table (UTF-8 aware) into `out`. cells: [rows * columns], borrowed. */
 BRIM_API void brim_table_text(brim_text *out, const brim_column *columns, int column_count, const char *const *cells,
                               int row_count);
@@ -52,7 +55,9 @@ BRIM_API void brim_page_table(brim_page *page, const char *caption, const brim_c
                               const char *const *cells, int row_count);
 
 /* What every picture has. `description` is for those who do not see it; NULL: the title has to do. */
-typedef struct brim_caption { const char *title, *description; } brim_caption;
+typedef struct brim_caption {
+  const char *title, *description;
+} brim_caption;
 
 typedef struct brim_axis {
   const char *title;
@@ -60,23 +65,31 @@ typedef struct brim_axis {
   bool log;  /* logarithmic; what is not above 0 is not drawn */
 } brim_axis;
 /* Points that are not finite are passed over. For lines, x must not fall. */
-typedef struct brim_series { const char *name; const double *x, *y; size_t count; } brim_series;
+typedef struct brim_series {
+  const char *name;
+  const double *x, *y;
+  size_t count;
+} brim_series;
 typedef struct brim_chart {
   brim_axis x, y;
-  const brim_series *series; int series_count;
+  const brim_series *series;
+  int series_count;
   bool points;   /* points instead of lines */
   bool smooth;   /* a running mean, with the values themselves faintly behind it */
   bool diagonal; /* a line where x = y */
 } brim_chart;
 /* However many points there are, each series takes at most some 15 kB: lines keep the first, least, greatest and last value of
- * every column of the picture (M4: Jugel et al., VLDB 2014), so that no peak is lost; of points that fall together one is drawn. */
+ * every column of the picture (M4: Jugel et al., VLDB 2014), so that no peak is lost; of points that fall together one is drawn.
+ */
 BRIM_API void brim_page_chart(brim_page *page, brim_caption caption, const brim_chart *chart);
 
 /* Horizontal bars, one a name, each of `parts` values that follow each other. */
 typedef struct brim_bars {
   const char *const *names, *const *labels; /* [count]; labels: what stands behind a bar */
-  const double *values; int count;          /* [count * parts], not negative */
-  const char *const *part_names; int parts; /* [parts]; part_names is not read when there is one */
+  const double *values;
+  int count; /* [count * parts], not negative */
+  const char *const *part_names;
+  int parts; /* [parts]; part_names is not read when there is one */
 } brim_bars;
 BRIM_API void brim_page_bars(brim_page *page, brim_caption caption, const brim_bars *bars);
 
@@ -85,7 +98,8 @@ BRIM_API void brim_page_bars(brim_page *page, brim_caption caption, const brim_b
 typedef struct brim_bins {
   double first, width;
   bool whole;
-  const uint64_t *counts; int64_t count;
+  const uint64_t *counts;
+  int64_t count;
   const char *title, *counted; /* of the values, and of what is counted: "tokens", "rows" */
 } brim_bins;
 BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins *bins);
@@ -94,21 +108,27 @@ BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const b
 BRIM_API void brim_page_confusion(brim_page *page, brim_caption caption, const char *const *names, const uint64_t *counts,
                                   int count);
 
-/* Batches as they are computed: a bar a row, as high as it is long, and what is filled up to `width` (0: nothing) above it. At most
- * a few hundred rows are good to look at. */
-typedef struct brim_block { const int32_t *lengths; int32_t count, width; } brim_block;
+/* Batches as they are computed: a bar a row, as high as it is long, and what is filled up to `width` (0: nothing) above it. At
+ * most a few hundred rows are good to look at. */
+typedef struct brim_block {
+  const int32_t *lengths;
+  int32_t count, width;
+} brim_block;
 /* `tallest`: the scale, so that several pictures can be compared; 0: this picture's own. */
 BRIM_API void brim_page_blocks(brim_page *page, brim_caption caption, const brim_block *blocks, int count, int32_t tallest);
 
 /* Two sets as circles whose areas and overlap are in proportion. */
-typedef struct brim_venn { const char *left, *right; uint64_t left_only, both, right_only; } brim_venn;
+typedef struct brim_venn {
+  const char *left, *right;
+  uint64_t left_only, both, right_only;
+} brim_venn;
 BRIM_API void brim_page_venn(brim_page *page, brim_caption caption, const brim_venn *venn);
 
 /* ---- logs of events --------------------------------------------------------------------------------------- */
 
 /* A file of events, one JSON object a line ({"event":"step","step":1,"loss":0.7}), as columns: RUN/log.jsonl. Members of objects
- * within are named with a point between ("options.batch_size"), arrays are kept as JSON text. A last line without its end is being
- * written and is left out; anything else that is no event is BRIM_E_FORMAT with its line. Immutable. */
+ * within are named with a point between ("options.batch_size"), arrays are kept as JSON text. A last line without its end is
+ * being written and is left out; anything else that is no event is BRIM_E_FORMAT with its line. Immutable. */
 typedef struct brim_event_log brim_event_log;
 BRIM_API int brim_event_log_read(brim_runtime *runtime, const char *path, brim_event_log **out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_event_log_free(brim_event_log *log);
@@ -126,10 +146,10 @@ BRIM_API void brim_event_log_csv(const brim_event_log *const *logs, const char *
 
 /* ---- TensorBoard ------------------------------------------------------------------------------------------ */
 
-/* Writes events as scalars into folder/events.out.tfevents.SECONDS.brim, for TensorBoard to watch: the numbers of "step" events as
- * train/FIELD, of "eval" events as eval/NAME/FIELD, at their step. A file is begun by the first of them and replaces those of an
- * earlier run; after a "resume" event it is another file beside them, which takes back what they say of later steps. Nothing is
- * written to a NULL folder. */
+/* Writes events as scalars into folder/events.out.tfevents.SECONDS.brim, for TensorBoard to watch: the numbers of "step" events
+ * as train/FIELD, of "eval" events as eval/NAME/FIELD, at their step. A file is begun by the first of them and replaces those of
+ * an earlier run; after a "resume" event it is another file beside them, which takes back what they say of later steps. Nothing
+ * is written to a NULL folder. */
 typedef struct brim_tensorboard brim_tensorboard;
 BRIM_API int brim_tensorboard_new(brim_runtime *runtime, const char *folder, brim_tensorboard **out, brim_error *err) BRIM_CHECK;
 /* A brim_event_fn that always returns BRIM_OK: after a failure nothing more is written, and close tells. */

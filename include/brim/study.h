@@ -8,10 +8,11 @@ extern "C" {
 
 /* One way of batching and padding, planned over a whole epoch. */
 typedef struct brim_strategy_study {
-  brim_batching batching; brim_padding padding;
-  brim_ledger ledger;      /* drops is not filled */
-  double padding_share;    /* 1 - tokens / slots */
-  double cost;             /* of the epoch, by the plan's cost_linear and cost_square: what is computed, attention included */
+  brim_batching batching;
+  brim_padding padding;
+  brim_ledger ledger;   /* drops is not filled */
+  double padding_share; /* 1 - tokens / slots */
+  double cost;          /* of the epoch, by the plan's cost_linear and cost_square: what is computed, attention included */
   /* What the strategy does to the steps. Bias is the share of the variance of lengths that lies between steps (eta squared): 1
    * where a step's rows are all of one length, and near steps / rows where rows are drawn at random. */
   double step_rows, step_rows_deviation; /* rows of a step, and their standard deviation over steps */
@@ -20,18 +21,20 @@ typedef struct brim_strategy_study {
 
 typedef struct brim_study {
   uint64_t rows, tokens, truncated, lost;
-  int32_t shortest, longest; double mean, median;
-  int32_t percentiles[101];     /* of length: at least p % of the rows are no longer than percentiles[p] */
-  uint64_t *histogram;          /* [longest + 1] rows of each length */
-  brim_strategy_study *strategies; int strategy_count;
+  int32_t shortest, longest;
+  double mean, median;
+  int32_t percentiles[101]; /* of length: at least p % of the rows are no longer than percentiles[p] */
+  uint64_t *histogram;      /* [longest + 1] rows of each length */
+  brim_strategy_study *strategies;
+  int strategy_count;
   brim_runtime *runtime;
 } brim_study;
 
 /* Lengths, truncation and the padding of every strategy side by side (epoch 0 of the given seed), most slots first. Combinations
  * that only repeat another's figures are left out: ragged slots are the tokens and max_length slots are rows times width, whoever
- * goes together. `options` gives batch_size or max_tokens and the rest; its batching and padding are not looked at. What it leaves
- * open: max_length padding takes the longest row, windows are 10,000 rows, and `packed` packs into max_tokens or else into what
- * batch_size rows of full length take. */
+ * goes together. `options` gives batch_size or max_tokens and the rest; its batching and padding are not looked at. What it
+ * leaves open: max_length padding takes the longest row, windows are 10,000 rows, and `packed` packs into max_tokens or else into
+ * what batch_size rows of full length take. */
 BRIM_API int brim_study_dataset(brim_runtime *runtime, const brim_dataset *dataset, const brim_plan_options *options,
                                 brim_study *out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_study_free(brim_study *study);
@@ -39,17 +42,23 @@ BRIM_API void brim_study_free(brim_study *study);
 BRIM_API brim_plan_options brim_study_strategy_options(const brim_study *study, const brim_plan_options *options, int index);
 
 /* One mode of a comparison. */
-typedef struct brim_mode { const char *name; brim_batching batching; brim_padding padding; } brim_mode;
+typedef struct brim_mode {
+  const char *name;
+  brim_batching batching;
+  brim_padding padding;
+} brim_mode;
 typedef struct brim_mode_result {
   brim_mode mode;
   uint64_t steps, rows, tokens, slots;
   double seconds, tokens_per_second; /* of training alone; real tokens */
   double padding_share, loss;        /* 1 - tokens / slots; mean over the rows of the last epoch */
-  brim_metrics metrics; bool evaluated;
+  brim_metrics metrics;
+  bool evaluated;
 } brim_mode_result;
 /* Trains once per mode from identical weights, head and seed: the model's values are restored between modes and at the end. One
- * step is taken and forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked
- * at. Events are those of training, with "mode" (name, batching, padding, index, count) before each. results: [mode_count]. */
+ * step is taken and forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not
+ * looked at. Events are those of training, with "mode" (name, batching, padding, index, count) before each. results:
+ * [mode_count]. */
 BRIM_API int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *train, const brim_dataset *eval,
                           const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
                           brim_error *err) BRIM_CHECK;
@@ -58,10 +67,10 @@ BRIM_API int brim_compare(brim_runtime *runtime, brim_model *model, const brim_d
 
 /* Which rows are held out together: fold f is validated by a model that was trained on all others. */
 typedef struct brim_folds {
-  int32_t count;       /* folds */
+  int32_t count; /* folds */
   uint64_t rows;
-  int32_t *fold;       /* [rows] 0 .. count-1 */
-  uint64_t *sizes;     /* [count] rows of each, none empty */
+  int32_t *fold;   /* [rows] 0 .. count-1 */
+  uint64_t *sizes; /* [count] rows of each, none empty */
   brim_runtime *runtime;
 } brim_folds;
 enum { BRIM_MOST_FOLDS = 1000 };
@@ -70,18 +79,18 @@ enum { BRIM_MOST_FOLDS = 1000 };
  * rows; BRIM_E_USAGE otherwise. */
 BRIM_API int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out,
                                 brim_error *err) BRIM_CHECK;
-/* The same, with every fold like the whole: each class is dealt out evenly (a class with fewer rows than folds is BRIM_E_USAGE and
- * is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs one label a row. */
-BRIM_API int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
-                                 brim_error *err) BRIM_CHECK;
+/* The same, with every fold like the whole: each class is dealt out evenly (a class with fewer rows than folds is BRIM_E_USAGE
+ * and is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs one label a row. */
+BRIM_API int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed,
+                                 brim_folds *out, brim_error *err) BRIM_CHECK;
 /* As the caller says; `count` 0: as many as there are. A number outside 0 .. count-1 or a fold without rows is BRIM_E_USAGE. */
 BRIM_API int brim_folds_given(brim_runtime *runtime, const int32_t *fold, uint64_t rows, int32_t count, brim_folds *out,
                               brim_error *err) BRIM_CHECK;
 /* As a column of the data set's own files says, whole numbers from 0: the files are read a second time (standard input cannot
  * be). `source` as for the data set; its label column is not looked at. */
 BRIM_API int brim_folds_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
-                             const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out, brim_error *err)
-    BRIM_CHECK;
+                             const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out,
+                             brim_error *err) BRIM_CHECK;
 BRIM_API void brim_folds_free(brim_folds *folds); /* what it holds, not the struct */
 /* One side of fold `index`: its rows (`held_out`) or all others, in order. */
 BRIM_API int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const brim_folds *folds, int32_t index,
@@ -90,7 +99,10 @@ BRIM_API int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset,
 /* Tokens of a fold's held-out part that its training part never shows: what frozen embeddings could not learn, and what a trained
  * embedding has not learned. A type is a token id, a token one occurrence of it. Venn: train_types - both_types are in training
  * alone, both_types in both, unseen_types in the held-out part alone. */
-typedef struct brim_token_count { int32_t id; uint64_t count; } brim_token_count;
+typedef struct brim_token_count {
+  int32_t id;
+  uint64_t count;
+} brim_token_count;
 typedef struct brim_fold_overlap {
   uint64_t train_rows, valid_rows, train_tokens, valid_tokens;
   uint64_t train_types, valid_types, both_types;
@@ -113,16 +125,16 @@ typedef struct brim_fold_result {
 } brim_fold_result;
 /* A data set as all fold models together see it. */
 typedef struct brim_fold_average {
-  const char *name;     /* borrowed from the caller's list */
-  float *logits;        /* [rows, outputs] the logits of the mean probabilities, or the means of values */
-  bool evaluated;       /* every row has a label, and there are metrics */
+  const char *name; /* borrowed from the caller's list */
+  float *logits;    /* [rows, outputs] the logits of the mean probabilities, or the means of values */
+  bool evaluated;   /* every row has a label, and there are metrics */
   brim_metrics metrics;
 } brim_fold_average;
 typedef struct brim_folds_result {
   brim_fold_result *folds; /* [count]; those from `done` on were not reached */
   int32_t count, done;
-  float *logits;           /* [rows, outputs] out of fold, in input order: each row by the model that has not seen it */
-  brim_metrics metrics;    /* of these, over all rows */
+  float *logits;               /* [rows, outputs] out of fold, in input order: each row by the model that has not seen it */
+  brim_metrics metrics;        /* of these, over all rows */
   brim_fold_average *averages; /* [average_count] one for each of `evals` */
   int average_count;
   brim_runtime *runtime;
@@ -139,11 +151,12 @@ typedef struct brim_folds_result {
  * `options->resume` goes on in the fold that was not finished; finished ones only predict again. With `options->overwrite` an
  * earlier run (fold-N, folds.*, predictions*.jsonl, report.html) lies in replaced-run until all folds are done, and is removed
  * then. An assignment other than that of folds.csv is BRIM_E_MISMATCH. Events are those of training, with "fold" (fold, count,
- * train_rows, valid_rows) before each. The model's values are restored at the end. *result is to be freed, also after a failure: it
- * then holds what was done. */
+ * train_rows, valid_rows) before each. The model's values are restored at the end. *result is to be freed, also after a failure:
+ * it then holds what was done. */
 BRIM_API int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
-                              const brim_dataset *dataset, const brim_folds *folds, const brim_named_dataset *evals, int eval_count,
-                              const brim_train_options *options, brim_folds_result *result, brim_error *err) BRIM_CHECK;
+                              const brim_dataset *dataset, const brim_folds *folds, const brim_named_dataset *evals,
+                              int eval_count, const brim_train_options *options, brim_folds_result *result,
+                              brim_error *err) BRIM_CHECK;
 BRIM_API void brim_folds_result_free(brim_folds_result *result);
 
 #ifdef __cplusplus

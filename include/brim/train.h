@@ -21,33 +21,34 @@ BRIM_API bool brim_schedule_parse(const char *name, brim_schedule *out);
 typedef struct brim_eval_options {
   brim_batching batching;
   brim_padding padding;
-  int64_t batch_size;      /* rows computed at once; 0: 32 */
-  int64_t max_tokens;      /* slots computed at once; 0: no limit */
-  int32_t max_length;      /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
-  brim_precision precision; /* BF16: inputs of layers are rounded to 16 bits, as a training of all layers in bf16 rounds them; what
-                              is held and computed stays fp32. Of brim_predict and brim_evaluate: evaluations of brim_train are
-                              fp32. INT8: the layers' products multiply bytes, which is near fp32. FP16 is BRIM_E_UNSUPPORTED */
-  uint64_t *confusion;     /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
-  brim_event_fn event;     /* "progress": phase, done, total (rows), rate, unit */
+  int64_t batch_size; /* rows computed at once; 0: 32 */
+  int64_t max_tokens; /* slots computed at once; 0: no limit */
+  int32_t max_length; /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
+  brim_precision
+      precision;       /* BF16: inputs of layers are rounded to 16 bits, as a training of all layers in bf16 rounds them; what
+                         is held and computed stays fp32. Of brim_predict and brim_evaluate: evaluations of brim_train are
+                         fp32. INT8: the layers' products multiply bytes, which is near fp32. FP16 is BRIM_E_UNSUPPORTED */
+  uint64_t *confusion; /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
+  brim_event_fn event; /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;
 } brim_eval_options;
 
 /* What an evaluation came to, with the outputs of every row. All is borrowed for the call that has it. */
 typedef struct brim_metrics brim_metrics;
 typedef struct brim_evaluation {
-  const char *name;            /* of the set */
+  const char *name; /* of the set */
   uint64_t step;
-  bool averaged;               /* of the averaged weights of the end */
+  bool averaged; /* of the averaged weights of the end */
   const brim_dataset *dataset;
-  const float *logits;         /* [rows, outputs] in the order of the set */
+  const float *logits; /* [rows, outputs] in the order of the set */
   const brim_metrics *metrics;
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
 
 typedef struct brim_train_options {
   /* step */
-  brim_plan_options plan;      /* batching, padding, batch_size, max_tokens, ... */
-  double epochs;               /* ignored when max_steps > 0; a fraction of an epoch is its first batches */
+  brim_plan_options plan; /* batching, padding, batch_size, max_tokens, ... */
+  double epochs;          /* ignored when max_steps > 0; a fraction of an epoch is its first batches */
   uint64_t max_steps;
   /* model */
   const char *freeze;          /* what is not trained: brim_model_freeze; NULL: everything is */
@@ -55,66 +56,71 @@ typedef struct brim_train_options {
   brim_precision precision;    /* what is kept for backward */
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
-  double layer_lr_decay;       /* brim_adamw.layer_decay; 1: every layer has lr */
+  double layer_lr_decay; /* brim_adamw.layer_decay; 1: every layer has lr */
   brim_schedule schedule;
   uint64_t warmup_steps;
-  double warmup_ratio;         /* share of all steps, used when warmup_steps is 0 */
+  double warmup_ratio; /* share of all steps, used when warmup_steps is 0 */
   /* loss of training; evaluation reports the plain mean over rows */
-  const char *class_weights;   /* NULL: all 1. "NAME=X,NAME=Y": of classes by name, 1 for the rest. "balanced": rows / (classes *
-                                  rows of the class), as scikit-learn. The mean divides by the sum of the weights of the whole
-                                  optimizer step's rows. Multi-label: weights of the positive terms, BCEWithLogitsLoss's
-                                  pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.
-                                  Of a feed "balanced" goes by brim_labels.rows of its labels, without weights of sources. Not for
-                                  regression */
-  double label_smoothing;      /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
+  const char *class_weights; /* NULL: all 1. "NAME=X,NAME=Y": of classes by name, 1 for the rest. "balanced": rows / (classes *
+                                rows of the class), as scikit-learn. The mean divides by the sum of the weights of the whole
+                                optimizer step's rows. Multi-label: weights of the positive terms, BCEWithLogitsLoss's
+                                pos_weight, "balanced" rows without the label / rows with it; the mean is over rows and labels.
+                                Of a feed "balanced" goes by brim_labels.rows of its labels, without weights of sources. Not for
+                                regression */
+  double label_smoothing;    /* e of CrossEntropyLoss: e / classes of the target is spread over all classes; classification */
   /* rhythm, in optimizer steps; 0: only at epoch ends (eval, save) or every step (log: 1) */
   uint64_t log_every, eval_every, save_every; /* epoch ends and the last step evaluate and save in any case */
-  int32_t keep_checkpoints;    /* newest kept besides the best; 0: all */
-  const char *best_metric;     /* NULL: accuracy or rmse; or loss, f1, matthews, f1_micro, f1_macro, pearson, spearman. Of the first
-                                  evaluation set, or of another: "mismatched/accuracy" */
-  uint64_t patience;           /* the run ends after so many evaluations in a row in which best_metric did not become better, by
-                                  more than min_delta, than at the last one that counted; 0: never */
+  int32_t keep_checkpoints;                   /* newest kept besides the best; 0: all */
+  const char *best_metric; /* NULL: accuracy or rmse; or loss, f1, matthews, f1_micro, f1_macro, pearson, spearman. Of the first
+                              evaluation set, or of another: "mismatched/accuracy" */
+  uint64_t patience;       /* the run ends after so many evaluations in a row in which best_metric did not become better, by
+                              more than min_delta, than at the last one that counted; 0: never */
   double min_delta;
-  /* Stochastic weight averaging: the final model is the mean of the weights after step ceil(swa_start * steps) and every swa_every
-   * steps behind it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the average so
-   * far. */
-  double swa_start;            /* share of all steps, such as 0.75; 0: no averaging */
+  /* Stochastic weight averaging: the final model is the mean of the weights after step ceil(swa_start * steps) and every
+   * swa_every steps behind it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the
+   * average so far. */
+  double swa_start; /* share of all steps, such as 0.75; 0: no averaging */
   uint64_t swa_every;
-  uint64_t memory_limit;       /* bytes that the process may come to hold, evaluation included; 0: no limit. Parts of steps are made
-                                  as small as that takes (plan.max_tokens), which needs plan.batch_size, and evaluation computes no
-                                  more at once than they; what does not fit is BRIM_E_USAGE and says what would. A run that is
-                                  gone on with keeps its parts, whatever the limit is then */
+  uint64_t memory_limit; /* bytes that the process may come to hold, evaluation included; 0: no limit. Parts of steps are made
+                            as small as that takes (plan.max_tokens), which needs plan.batch_size, and evaluation computes no
+                            more at once than they; what does not fit is BRIM_E_USAGE and says what would. A run that is
+                            gone on with keeps its parts, whatever the limit is then */
   /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
    * of training holds. Results do not depend on it but for rounding. */
   brim_eval_options eval;
-  bool resume;                 /* go on from the newest checkpoint of `output` if there is one */
-  bool overwrite;              /* a folder that holds a run or anything else is refused unless this is set: an old run is replaced
-                                  (and lies in replaced-run until the new one has a checkpoint; a run that fails or is cancelled
-                                  before its first step puts it back), other files stay */
-  uint64_t seed;               /* of dropout; the plan's order has its own in plan.seed */
-  const char *output;          /* RUN folder; NULL: nothing is written */
-  const char *options_json;    /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
-  brim_event_fn event;         /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
-                                  checkpoint written; any other status ends it there and then */
+  bool resume;              /* go on from the newest checkpoint of `output` if there is one */
+  bool overwrite;           /* a folder that holds a run or anything else is refused unless this is set: an old run is replaced
+                               (and lies in replaced-run until the new one has a checkpoint; a run that fails or is cancelled
+                               before its first step puts it back), other files stay */
+  uint64_t seed;            /* of dropout; the plan's order has its own in plan.seed */
+  const char *output;       /* RUN folder; NULL: nothing is written */
+  const char *options_json; /* a JSON value that the caller wants recorded in the `start` event; NULL: nothing */
+  brim_event_fn event;      /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
+                               checkpoint written; any other status ends it there and then */
   void *event_context;
   brim_evaluated_fn evaluated; /* behind each "eval" event, from the same thread, with event_context; NULL: nobody looks */
   brim_group group;            /* zero: single */
   brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
 
-/* Defaults of training (design, section 6): batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42. */
+/* Defaults of training (design, section 6): batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42.
+ */
 BRIM_API void brim_train_options_init(brim_train_options *options);
 /* BRIM_E_USAGE with the option's name and what to give instead. */
 BRIM_API int brim_train_options_check(const brim_train_options *options, brim_error *err) BRIM_CHECK;
 
-typedef struct brim_named_dataset { const char *name; const brim_dataset *dataset; } brim_named_dataset;
+typedef struct brim_named_dataset {
+  const char *name;
+  const brim_dataset *dataset;
+} brim_named_dataset;
 
 typedef struct brim_train_result {
   uint64_t steps, rows, tokens, slots;
-  double loss;            /* mean over the samples of the last epoch */
+  double loss; /* mean over the samples of the last epoch */
   double seconds;
-  double best_metric; uint64_t best_step; /* NaN and 0 without evaluation */
-  uint64_t averaged;      /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */
+  double best_metric;
+  uint64_t best_step; /* NaN and 0 without evaluation */
+  uint64_t averaged;  /* steps whose weights were averaged; 0: the model has the last ones (swa_start was not reached, or is 0) */
   bool resumed, interrupted, stopped_early;
 } brim_train_result;
 
@@ -127,32 +133,34 @@ typedef struct brim_train_result {
  *
  * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for
  * its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
- * checkpoint are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned; before
- * the first step there is nothing to write, and a run that is not gone on with leaves the folder as it was, without an "end" event.
- * A loss or gradient that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were before that step.
- * Two runs into one folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the same options. */
+ * checkpoint are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned;
+ * before the first step there is nothing to write, and a run that is not gone on with leaves the folder as it was, without an
+ * "end" event. A loss or gradient that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were
+ * before that step. Two runs into one folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the
+ * same options. */
 BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *train,
                         const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                         brim_train_result *result, brim_error *err) BRIM_CHECK;
 
 /* The same on data larger than memory. The feed's plan takes the place of options->plan; it needs labels, those of the model, and
  * max_length, and its rank is the group's. max_steps is due, and the feed's `epochs` should be 0: one that ends sooner ends the
- * run, with the learning rate that max_steps asked for. The feed is moved to its place by `resume` and may be used by nobody else.
- * Its place is in each checkpoint's feed.json; other files or options are BRIM_E_MISMATCH. */
+ * run, with the learning rate that max_steps asked for. The feed is moved to its place by `resume` and may be used by nobody
+ * else. Its place is in each checkpoint's feed.json; other files or options are BRIM_E_MISMATCH. */
 BRIM_API int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, brim_feed *feed,
                              const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                              brim_train_result *result, brim_error *err) BRIM_CHECK;
 
 /* The newest complete checkpoint of a run folder, for those who must know before they load the model. */
 typedef struct brim_checkpoint_info {
-  char *folder;            /* output/checkpoints/step-N */
+  char *folder; /* output/checkpoints/step-N */
   uint64_t step;
-  int64_t max_tokens;      /* slots computed at once, given or chosen by memory_limit; 0: no limit */
-  char *kernels;           /* for brim_model_options.kernels: results are bit-identical with the same kernels only */
+  int64_t max_tokens; /* slots computed at once, given or chosen by memory_limit; 0: no limit */
+  char *kernels;      /* for brim_model_options.kernels: results are bit-identical with the same kernels only */
   brim_runtime *runtime;
 } brim_checkpoint_info;
 /* No checkpoint (or no folder): BRIM_OK, and folder is NULL. */
-BRIM_API int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpoint_info *out, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_checkpoint_find(brim_runtime *runtime, const char *output, brim_checkpoint_info *out,
+                                  brim_error *err) BRIM_CHECK;
 BRIM_API void brim_checkpoint_info_free(brim_checkpoint_info *info);
 
 /* Learning rate of optimizer step k (from 1): linear warm-up from 0, then linear decay to 0 at `total` (Hugging Face's schedule,
@@ -163,12 +171,12 @@ BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t s
 
 struct brim_metrics {
   uint64_t rows, tokens, slots;
-  double loss;                       /* mean over rows */
-  double accuracy, f1, matthews;     /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
-                                        Multi-label: accuracy is the share of rows with every label right */
-  double f1_micro, f1_macro;         /* multi-label, a label given where its logit is above 0. micro: of all labels counted
-                                        together; macro: mean over the labels that occur in the data or the predictions */
-  double rmse, pearson, spearman;    /* regression; of several values: rmse over all, the others the mean over the outputs */
+  double loss;                    /* mean over rows */
+  double accuracy, f1, matthews;  /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
+                                     Multi-label: accuracy is the share of rows with every label right */
+  double f1_micro, f1_macro;      /* multi-label, a label given where its logit is above 0. micro: of all labels counted
+                                     together; macro: mean over the labels that occur in the data or the predictions */
+  double rmse, pearson, spearman; /* regression; of several values: rmse over all, the others the mean over the outputs */
   double seconds;
 };
 
@@ -183,8 +191,8 @@ BRIM_API void brim_eval_options_init(brim_eval_options *options);
  * ids). */
 BRIM_API int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                           float *logits, brim_error *err) BRIM_CHECK;
-BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
-                           brim_metrics *out, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                           const brim_eval_options *options, brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Metrics from logits that the caller has. */
 BRIM_API int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
                                   const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;

@@ -40,21 +40,21 @@ static bool set_integer(const core_field *field, PyObject *value, void *at) {
 static bool set_field(const core_field *field, PyObject *value, void *out) {
   void *at = (char *)out + field->offset;
   switch (field->kind) {
-    case CORE_REAL:
-      *(double *)at = PyFloat_AsDouble(value);
-      return !PyErr_Occurred();
-    case CORE_BOOL: {
-      int truth = PyObject_IsTrue(value);
-      *(bool *)at = truth > 0;
-      return truth >= 0;
-    }
-    case CORE_TEXT: /* borrowed: the caller keeps the options dict's values alive */
-      *(const char **)at = PyUnicode_AsUTF8AndSize(value, NULL);
-      return *(const char **)at != NULL;
-    case CORE_ENUM:
-      return set_enum(field, value, at);
-    default:
-      return set_integer(field, value, at);
+  case CORE_REAL:
+    *(double *)at = PyFloat_AsDouble(value);
+    return !PyErr_Occurred();
+  case CORE_BOOL: {
+    int truth = PyObject_IsTrue(value);
+    *(bool *)at = truth > 0;
+    return truth >= 0;
+  }
+  case CORE_TEXT: /* borrowed: the caller keeps the options dict's values alive */
+    *(const char **)at = PyUnicode_AsUTF8AndSize(value, NULL);
+    return *(const char **)at != NULL;
+  case CORE_ENUM:
+    return set_enum(field, value, at);
+  default:
+    return set_integer(field, value, at);
   }
 }
 
@@ -81,7 +81,8 @@ bool core_fields(PyObject *options, const core_field *fields, void *out) {
     /* A text is borrowed from its value: it stays in the dict under another key. */
     if (fine && value) {
       PyObject *kept = field->kind == CORE_TEXT ? PyTuple_Pack(1, key) : NULL;
-      fine = (field->kind != CORE_TEXT || (kept && PyDict_SetItem(options, kept, value) == 0)) && PyDict_DelItem(options, key) == 0;
+      fine = (field->kind != CORE_TEXT || (kept && PyDict_SetItem(options, kept, value) == 0)) &&
+             PyDict_DelItem(options, key) == 0;
       Py_XDECREF(kept);
     }
     Py_XDECREF(key);

@@ -6,8 +6,13 @@
 
 /* ---- DLPack (dlpack.h of the DLPack project, version 0.8: the layout that every consumer takes) ------------- */
 
-typedef struct dl_device { int32_t type, id; } dl_device; /* 1: CPU */
-typedef struct dl_type { uint8_t code, bits; uint16_t lanes; } dl_type; /* code 0: int, 1: unsigned, 2: float */
+typedef struct dl_device {
+  int32_t type, id;
+} dl_device; /* 1: CPU */
+typedef struct dl_type {
+  uint8_t code, bits;
+  uint16_t lanes;
+} dl_type; /* code 0: int, 1: unsigned, 2: float */
 typedef struct dl_tensor {
   void *data;
   dl_device device;
@@ -21,7 +26,10 @@ typedef struct dl_managed {
   void *context;
   void (*deleter)(struct dl_managed *self);
 } dl_managed;
-typedef struct dl_export { dl_managed managed; int64_t shape[2]; } dl_export;
+typedef struct dl_export {
+  dl_managed managed;
+  int64_t shape[2];
+} dl_export;
 
 static void delete_export(dl_managed *managed) {
   PyGILState_STATE gil = PyGILState_Ensure(); /* consumers may drop a tensor from any thread */
@@ -54,10 +62,10 @@ static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords) {
     return PyErr_NoMemory();
   out->shape[0] = self->shape[0];
   out->shape[1] = self->shape[1];
-  out->managed = (dl_managed){.tensor = {.data = self->data, .device = {1, 0}, .ndim = self->dimensions, .dtype = dl_type_of(self),
-                                         .shape = out->shape},
-                              .context = Py_NewRef(object),
-                              .deleter = delete_export};
+  out->managed = (dl_managed){
+      .tensor = {.data = self->data, .device = {1, 0}, .ndim = self->dimensions, .dtype = dl_type_of(self), .shape = out->shape},
+      .context = Py_NewRef(object),
+      .deleter = delete_export};
   PyObject *capsule = PyCapsule_New(&out->managed, "dltensor", drop_capsule);
   if (!capsule)
     delete_export(&out->managed);
@@ -153,12 +161,20 @@ static PyMethodDef methods[] = {{"tolist", to_list, METH_NOARGS, "The numbers as
 static PyGetSetDef members[] = {{"shape", get_shape, NULL, "Lengths of the dimensions.", NULL},
                                 {"format", get_format, NULL, "Item type, as in the struct module.", NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {Py_tp_repr, represent},
-                              {Py_tp_iter, iterate}, {Py_bf_getbuffer, get_buffer}, {Py_mp_length, length},
-                              {Py_mp_subscript, item}, {Py_tp_doc, "Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy."},
+static PyType_Slot slots[] = {{Py_tp_dealloc, destroy},
+                              {Py_tp_methods, methods},
+                              {Py_tp_getset, members},
+                              {Py_tp_repr, represent},
+                              {Py_tp_iter, iterate},
+                              {Py_bf_getbuffer, get_buffer},
+                              {Py_mp_length, length},
+                              {Py_mp_subscript, item},
+                              {Py_tp_doc, "Numbers in memory: numpy.asarray(a) and torch.from_dlpack(a) do not copy."},
                               {0, NULL}};
-PyType_Spec core_array_spec = {.name = "brim._core.Array", .basicsize = sizeof(core_array),
-                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_array_spec = {.name = "brim._core.Array",
+                               .basicsize = sizeof(core_array),
+                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                               .slots = slots};
 
 /* ---- making them ------------------------------------------------------------------------------------------ */
 
@@ -208,15 +224,32 @@ static bool copy_items(const Py_buffer *view, core_array *out) {
     int64_t integer = 0;
     double number = 0;
     switch (from) {
-      case 'b': integer = *(const signed char *)at; break;
-      case 'B': integer = *(const unsigned char *)at; break;
-      case 'h': integer = *(const short *)(const void *)at; break;
-      case 'H': integer = *(const unsigned short *)(const void *)at; break;
-      case 'i': integer = *(const int *)(const void *)at; break;
-      case 'I': integer = *(const unsigned *)(const void *)at; break;
-      case 'f': number = (double)*(const float *)(const void *)at; break;
-      case 'd': number = *(const double *)(const void *)at; break;
-      default: integer = *(const int64_t *)(const void *)at;
+    case 'b':
+      integer = *(const signed char *)at;
+      break;
+    case 'B':
+      integer = *(const unsigned char *)at;
+      break;
+    case 'h':
+      integer = *(const short *)(const void *)at;
+      break;
+    case 'H':
+      integer = *(const unsigned short *)(const void *)at;
+      break;
+    case 'i':
+      integer = *(const int *)(const void *)at;
+      break;
+    case 'I':
+      integer = *(const unsigned *)(const void *)at;
+      break;
+    case 'f':
+      number = (double)*(const float *)(const void *)at;
+      break;
+    case 'd':
+      number = *(const double *)(const void *)at;
+      break;
+    default:
+      integer = *(const int64_t *)(const void *)at;
     }
     if (out->format[0] == 'f') {
       ((float *)out->data)[i] = (float)(real ? number : (double)integer);

@@ -1,5 +1,5 @@
-/* arrow.h: the Arrow C data and stream interfaces (https://arrow.apache.org/docs/format/CStreamInterface.html), whose structs every
- * producer and consumer writes down for itself. */
+/* arrow.h: the Arrow C data and stream interfaces (https://arrow.apache.org/docs/format/CStreamInterface.html), whose structs
+ * every producer and consumer writes down for itself. */
 #ifndef BRIM_PYTHON_ARROW_H
 #define BRIM_PYTHON_ARROW_H
 #include <stdint.h>

@@ -77,11 +77,12 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
 
 /* ---- views ------------------------------------------------------------------------------------------------ */
 
-#define VIEW(name, format, member, length)                                                                                   \
-  static PyObject *get_##name(PyObject *object, void *nothing) {                                                             \
-    core_batch *self = (core_batch *)object;                                                                                 \
-    (void)nothing;                                                                                                           \
-    return (PyObject *)core_array_new(self->state, self->module, format, (Py_ssize_t)(length), -1, self->batch.member, object, false); \
+#define VIEW(name, format, member, length)                                                                                       \
+  static PyObject *get_##name(PyObject *object, void *nothing) {                                                                 \
+    core_batch *self = (core_batch *)object;                                                                                     \
+    (void)nothing;                                                                                                               \
+    return (PyObject *)core_array_new(self->state, self->module, format, (Py_ssize_t)(length), -1, self->batch.member, object,   \
+                                      false);                                                                                    \
   }
 VIEW(ids, 'i', ids, self->batch.tokens)
 VIEW(type_ids, 'B', type_ids, self->batch.tokens)
@@ -94,13 +95,14 @@ static PyObject *get_labels(PyObject *object, void *nothing) {
   core_batch *self = (core_batch *)object;
   (void)nothing;
   return (PyObject *)core_array_new(self->state, self->module, 'f', self->batch.count,
-                                    self->batch.label_width > 1 ? self->batch.label_width : -1, self->batch.labels, object, false);
+                                    self->batch.label_width > 1 ? self->batch.label_width : -1, self->batch.labels, object,
+                                    false);
 }
 
-#define NUMBER(name, member)                                      \
-  static PyObject *get_##name(PyObject *object, void *nothing) {  \
-    (void)nothing;                                                \
-    return PyLong_FromLongLong((long long)((core_batch *)object)->batch.member); \
+#define NUMBER(name, member)                                                                                                     \
+  static PyObject *get_##name(PyObject *object, void *nothing) {                                                                 \
+    (void)nothing;                                                                                                               \
+    return PyLong_FromLongLong((long long)((core_batch *)object)->batch.member);                                                 \
   }
 NUMBER(count, count)
 NUMBER(width, width)
@@ -176,14 +178,25 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"padded", padded, METH_VARARGS, NULL}, {"flat", flat, METH_NOARGS, NULL},
-                                {"classes", classes, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {
-    {"ids", get_ids, NULL, NULL, NULL},         {"type_ids", get_type_ids, NULL, NULL, NULL}, {"offsets", get_offsets, NULL, NULL, NULL},
-    {"labels", get_labels, NULL, NULL, NULL},   {"rows", get_rows, NULL, NULL, NULL},         {"places", get_places, NULL, NULL, NULL},
-    {"count", get_count, NULL, NULL, NULL},     {"width", get_width, NULL, NULL, NULL},       {"tokens", get_tokens, NULL, NULL, NULL},
-    {"slots", get_slots, NULL, NULL, NULL},     {"step", get_step, NULL, NULL, NULL},         {"step_rows", get_step_rows, NULL, NULL, NULL},
-    {NULL, NULL, NULL, NULL, NULL}};
+static PyMethodDef methods[] = {{"padded", padded, METH_VARARGS, NULL},
+                                {"flat", flat, METH_NOARGS, NULL},
+                                {"classes", classes, METH_NOARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+static PyGetSetDef members[] = {{"ids", get_ids, NULL, NULL, NULL},
+                                {"type_ids", get_type_ids, NULL, NULL, NULL},
+                                {"offsets", get_offsets, NULL, NULL, NULL},
+                                {"labels", get_labels, NULL, NULL, NULL},
+                                {"rows", get_rows, NULL, NULL, NULL},
+                                {"places", get_places, NULL, NULL, NULL},
+                                {"count", get_count, NULL, NULL, NULL},
+                                {"width", get_width, NULL, NULL, NULL},
+                                {"tokens", get_tokens, NULL, NULL, NULL},
+                                {"slots", get_slots, NULL, NULL, NULL},
+                                {"step", get_step, NULL, NULL, NULL},
+                                {"step_rows", get_step_rows, NULL, NULL, NULL},
+                                {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
-PyType_Spec core_batch_spec = {.name = "brim._core.Batch", .basicsize = sizeof(core_batch),
-                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_batch_spec = {.name = "brim._core.Batch",
+                               .basicsize = sizeof(core_batch),
+                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                               .slots = slots};

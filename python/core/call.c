@@ -98,16 +98,16 @@ int core_run(core_state *state, core_runtime *handle, core_work work, void *cont
 
 static PyObject *value_of(const brim_field *field) {
   switch (field->kind) {
-    case BRIM_VALUE_INT:
-      return PyLong_FromLongLong(field->integer);
-    case BRIM_VALUE_REAL:
-      return PyFloat_FromDouble(field->real);
-    case BRIM_VALUE_BOOL:
-      return PyBool_FromLong(field->integer != 0);
-    default:
-      if (!field->text)
-        Py_RETURN_NONE;
-      return PyUnicode_DecodeUTF8(field->text, (Py_ssize_t)strlen(field->text), "replace");
+  case BRIM_VALUE_INT:
+    return PyLong_FromLongLong(field->integer);
+  case BRIM_VALUE_REAL:
+    return PyFloat_FromDouble(field->real);
+  case BRIM_VALUE_BOOL:
+    return PyBool_FromLong(field->integer != 0);
+  default:
+    if (!field->text)
+      Py_RETURN_NONE;
+    return PyUnicode_DecodeUTF8(field->text, (Py_ssize_t)strlen(field->text), "replace");
   }
 }
 

@@ -14,7 +14,16 @@
 #include <brim/brim.h>
 
 typedef enum core_type {
-  CORE_RUNTIME, CORE_ARRAY, CORE_TOKENIZER, CORE_LABELS, CORE_DATASET, CORE_PLAN, CORE_BATCH, CORE_FEED, CORE_MODEL, CORE_TYPES
+  CORE_RUNTIME,
+  CORE_ARRAY,
+  CORE_TOKENIZER,
+  CORE_LABELS,
+  CORE_DATASET,
+  CORE_PLAN,
+  CORE_BATCH,
+  CORE_FEED,
+  CORE_MODEL,
+  CORE_TYPES
 } core_type;
 
 typedef struct core_state {
@@ -29,23 +38,28 @@ static inline core_state *core_of(PyObject *module) {
 /* ---- handles ---------------------------------------------------------------------------------------------- */
 
 /* Every handle begins so. `busy` is held while a call on an object that serves one thread at a time runs without the GIL. */
-#define CORE_HEAD      \
-  PyObject_HEAD        \
-  core_state *state;   \
-  PyObject *module;    \
-  PyObject *keep[3];   \
+#define CORE_HEAD                                                                                                                \
+  PyObject_HEAD core_state *state;                                                                                               \
+  PyObject *module;                                                                                                              \
+  PyObject *keep[3];                                                                                                             \
   bool busy
 
-typedef struct core_object { CORE_HEAD; } core_object;
+typedef struct core_object {
+  CORE_HEAD;
+} core_object;
 
-typedef struct core_runtime { CORE_HEAD; brim_runtime *runtime; long pid; } core_runtime;
+typedef struct core_runtime {
+  CORE_HEAD;
+  brim_runtime *runtime;
+  long pid;
+} core_runtime;
 
 /* A block of numbers that others read in place: buffer protocol and DLPack. `data` belongs to keep[0], or to the array. */
 typedef struct core_array {
   CORE_HEAD;
   void *data;
   bool owned, readonly;
-  char format[2];          /* of the struct module: i q B f I */
+  char format[2]; /* of the struct module: i q B f I */
   int dimensions;
   Py_ssize_t item, shape[2], strides[2];
 } core_array;
@@ -57,12 +71,38 @@ typedef struct core_tokenizer {
   brim_scratch *scratch;       /* with the GIL only */
   brim_batch_encoder *encoder; /* made when first needed */
 } core_tokenizer;
-typedef struct core_labels { CORE_HEAD; brim_labels labels; } core_labels;
-typedef struct core_dataset { CORE_HEAD; core_runtime *runtime; brim_dataset *dataset; } core_dataset;
-typedef struct core_plan { CORE_HEAD; core_runtime *runtime; brim_plan *plan; int32_t world_size; } core_plan;
-typedef struct core_batch { CORE_HEAD; brim_batch batch; } core_batch;
-typedef struct core_feed { CORE_HEAD; core_runtime *runtime; brim_feed *feed; long pid; } core_feed;
-typedef struct core_model { CORE_HEAD; core_runtime *runtime; brim_model *model; float *values; bool telling; } core_model;
+typedef struct core_labels {
+  CORE_HEAD;
+  brim_labels labels;
+} core_labels;
+typedef struct core_dataset {
+  CORE_HEAD;
+  core_runtime *runtime;
+  brim_dataset *dataset;
+} core_dataset;
+typedef struct core_plan {
+  CORE_HEAD;
+  core_runtime *runtime;
+  brim_plan *plan;
+  int32_t world_size;
+} core_plan;
+typedef struct core_batch {
+  CORE_HEAD;
+  brim_batch batch;
+} core_batch;
+typedef struct core_feed {
+  CORE_HEAD;
+  core_runtime *runtime;
+  brim_feed *feed;
+  long pid;
+} core_feed;
+typedef struct core_model {
+  CORE_HEAD;
+  core_runtime *runtime;
+  brim_model *model;
+  float *values;
+  bool telling;
+} core_model;
 
 /* A zeroed object of the type, which holds references to the module and to up to three others (NULL where there is none). */
 void *core_new(core_state *state, PyObject *module, core_type type, PyObject *keep0, PyObject *keep1, PyObject *keep2);
@@ -93,7 +133,7 @@ int core_run(core_state *state, core_runtime *runtime, core_work work, void *con
 typedef struct core_listener {
   PyObject *function; /* NULL: none */
   PyInterpreterState *interpreter;
-  bool *telling;              /* if not NULL: true while the function runs, and so the work waits */
+  bool *telling;                      /* if not NULL: true while the function runs, and so the work waits */
   PyObject *type, *value, *traceback; /* of an exception */
 } core_listener;
 int core_event(void *listener, const brim_event *event);
@@ -111,7 +151,8 @@ typedef struct core_field {
   bool (*parse)(const char *name, int *out); /* ENUM: its value, an int; false: no such name */
 } core_field;
 #define CORE_FIELD(type, member, field_kind) {.name = #member, .kind = field_kind, .offset = offsetof(type, member)}
-/* Sets the fields that `options` (a dict) names and removes them from it; None leaves a field as it is. False with an exception. */
+/* Sets the fields that `options` (a dict) names and removes them from it; None leaves a field as it is. False with an exception.
+ */
 bool core_fields(PyObject *options, const core_field *fields, void *out);
 /* False with TypeError if anything is left. */
 bool core_no_more(PyObject *options);
@@ -119,18 +160,22 @@ bool core_no_more(PyObject *options);
 const char **core_strings(PyObject *sequence, Py_ssize_t *count);
 
 /* Keeps pointers into a Python string or bytes. */
-typedef struct core_bytes { const char *data; Py_ssize_t size; } core_bytes;
+typedef struct core_bytes {
+  const char *data;
+  Py_ssize_t size;
+} core_bytes;
 bool core_text(PyObject *object, core_bytes *out); /* str (UTF-8; lone surrogates are U+FFFD's business: refused) or bytes */
 
 /* ---- arrays ----------------------------------------------------------------------------------------------- */
 
-/* [rows] or [rows, columns] (columns < 0: one dimension). With an owner the data is its, else it is copied if there is any, or left
- * uninitialised. */
+/* [rows] or [rows, columns] (columns < 0: one dimension). With an owner the data is its, else it is copied if there is any, or
+ * left uninitialised. */
 core_array *core_array_new(core_state *state, PyObject *module, char format, Py_ssize_t rows, Py_ssize_t columns, void *data,
                            PyObject *owner, bool readonly);
-#define CORE_NEW_ARRAY(from, format, rows, columns) \
+#define CORE_NEW_ARRAY(from, format, rows, columns)                                                                              \
   core_array_new((from)->state, (from)->module, format, rows, columns, NULL, NULL, false)
-/* A one-dimensional contiguous buffer of this item format, or any sequence of integers copied into one: an array, a new reference. */
+/* A one-dimensional contiguous buffer of this item format, or any sequence of integers copied into one: an array, a new
+ * reference. */
 core_array *core_array_from(core_state *state, PyObject *module, PyObject *object, char format);
 
 /* ---- what the files add to the module --------------------------------------------------------------------- */

@@ -261,9 +261,9 @@ static PyObject *sample(PyObject *object, PyObject *row) {
   brim_sample s;
   brim_dataset_sample(self->dataset, number, &s);
   PyObject *ids = (PyObject *)core_array_new(self->state, self->module, 'i', s.length, -1, (void *)s.ids, object, true);
-  PyObject *types =
-      s.type_ids ? (PyObject *)core_array_new(self->state, self->module, 'B', s.length, -1, (void *)s.type_ids, object, true)
-                 : Py_NewRef(Py_None);
+  PyObject *types = s.type_ids ? (PyObject *)core_array_new(self->state, self->module, 'B', s.length, -1, (void *)s.type_ids,
+                                                            object, true)
+                               : Py_NewRef(Py_None);
   PyObject *label = s.labels && s.label_width > 1 ? PyList_New(0) : PyFloat_FromDouble((double)s.label);
   for (int32_t i = 0; label && s.labels && s.label_width > 1 && i < s.label_width; i++) {
     PyObject *value = PyFloat_FromDouble((double)s.labels[i]);
@@ -280,8 +280,8 @@ static PyObject *excluded(PyObject *object, PyObject *nothing) {
   const brim_exclusion *list = brim_dataset_excluded(((core_dataset *)object)->dataset, &count);
   PyObject *out = PyList_New(0);
   for (uint64_t i = 0; out && i < count; i++) {
-    PyObject *item =
-        Py_BuildValue("(sLKs)", list[i].file, (long long)list[i].line, (unsigned long long)list[i].row, list[i].reason);
+    PyObject *item = Py_BuildValue("(sLKs)", list[i].file, (long long)list[i].line, (unsigned long long)list[i].row,
+                                   list[i].reason);
     if (!item || PyList_Append(out, item) < 0)
       Py_CLEAR(out);
     Py_XDECREF(item);
@@ -298,5 +298,7 @@ static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},       {"lab
                                 {"lengths", lengths, METH_NOARGS, NULL},   {"sample", sample, METH_O, NULL},
                                 {"excluded", excluded, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
-PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset", .basicsize = sizeof(core_dataset),
-                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",
+                                 .basicsize = sizeof(core_dataset),
+                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 .slots = slots};

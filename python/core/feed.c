@@ -32,14 +32,11 @@ static int restore_work(void *context, brim_error *error) {
 }
 
 static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels, brim_feed_options *out) {
-  static const core_field fields[] = {CORE_FIELD(brim_feed_options, rank, CORE_I32),
-                                      CORE_FIELD(brim_feed_options, rank_slices, CORE_BOOL),
-                                      CORE_FIELD(brim_feed_options, window, CORE_U64),
-                                      CORE_FIELD(brim_feed_options, first_epoch, CORE_U64),
-                                      CORE_FIELD(brim_feed_options, epochs, CORE_U64),
-                                      CORE_FIELD(brim_feed_options, repeat, CORE_BOOL),
-                                      CORE_FIELD(brim_feed_options, prefetch, CORE_I32),
-                                      {0}};
+  static const core_field fields[] = {
+      CORE_FIELD(brim_feed_options, rank, CORE_I32),     CORE_FIELD(brim_feed_options, rank_slices, CORE_BOOL),
+      CORE_FIELD(brim_feed_options, window, CORE_U64),   CORE_FIELD(brim_feed_options, first_epoch, CORE_U64),
+      CORE_FIELD(brim_feed_options, epochs, CORE_U64),   CORE_FIELD(brim_feed_options, repeat, CORE_BOOL),
+      CORE_FIELD(brim_feed_options, prefetch, CORE_I32), {0}};
   if (!core_known_labels(state, labels, &out->labels) || !core_fields(keywords, fields, out) ||
       !core_source_options(keywords, &out->source) || !core_plan_options(keywords, &out->plan))
     return false;
@@ -205,10 +202,8 @@ static PyObject *close_feed(PyObject *object, PyObject *nothing) {
       return NULL;
     brim_feed *feed = self->feed;
     self->feed = NULL;
-    Py_BEGIN_ALLOW_THREADS
-    brim_feed_close(feed);
-    Py_END_ALLOW_THREADS
-    core_leave(self);
+    Py_BEGIN_ALLOW_THREADS brim_feed_close(feed);
+    Py_END_ALLOW_THREADS core_leave(self);
   }
   Py_RETURN_NONE;
 }
@@ -220,12 +215,17 @@ static void destroy(PyObject *object) {
   core_drop(self);
 }
 
-static PyMethodDef methods[] = {{"next", next, METH_NOARGS, NULL},     {"save", save, METH_NOARGS, NULL},
-                                {"restore", restore, METH_O, NULL},    {"ledger", ledger, METH_NOARGS, NULL},
-                                {"files", files, METH_NOARGS, NULL},   {"close", close_feed, METH_NOARGS, NULL},
+static PyMethodDef methods[] = {{"next", next, METH_NOARGS, NULL},
+                                {"save", save, METH_NOARGS, NULL},
+                                {"restore", restore, METH_O, NULL},
+                                {"ledger", ledger, METH_NOARGS, NULL},
+                                {"files", files, METH_NOARGS, NULL},
+                                {"close", close_feed, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyGetSetDef members[] = {
     {"place", get_place, NULL, NULL, NULL}, {"memory", get_memory, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
-PyType_Spec core_feed_spec = {.name = "brim._core.Feed", .basicsize = sizeof(core_feed),
-                              .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_feed_spec = {.name = "brim._core.Feed",
+                              .basicsize = sizeof(core_feed),
+                              .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                              .slots = slots};

@@ -68,7 +68,8 @@ PyObject *core_labels_make(PyObject *module, PyObject *args) {
     PyMem_Free(strings);
     return NULL;
   }
-  int status = brim_labels_make(core_use(of), (brim_task)task, strings, strings ? (int32_t)count : outputs, &self->labels, &error);
+  int status = brim_labels_make(core_use(of), (brim_task)task, strings, strings ? (int32_t)count : outputs, &self->labels,
+                                &error);
   PyMem_Free(strings);
   if (status == BRIM_OK)
     return (PyObject *)self;
@@ -84,5 +85,7 @@ static void destroy(PyObject *object) {
 }
 
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {0, NULL}};
-PyType_Spec core_labels_spec = {.name = "brim._core.Labels", .basicsize = sizeof(core_labels),
-                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_labels_spec = {.name = "brim._core.Labels",
+                                .basicsize = sizeof(core_labels),
+                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                .slots = slots};

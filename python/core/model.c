@@ -133,10 +133,10 @@ static int evaluate_work(void *context, brim_error *error) {
 }
 
 static PyObject *metrics_dict(const brim_metrics *m) {
-  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens", (unsigned long long)m->tokens, "slots",
-                       (unsigned long long)m->slots, "loss", m->loss, "accuracy", m->accuracy, "f1", m->f1, "matthews", m->matthews,
-                       "f1_micro", m->f1_micro, "f1_macro", m->f1_macro, "rmse", m->rmse, "pearson", m->pearson, "spearman",
-                       m->spearman, "seconds", m->seconds);
+  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens",
+                       (unsigned long long)m->tokens, "slots", (unsigned long long)m->slots, "loss", m->loss, "accuracy",
+                       m->accuracy, "f1", m->f1, "matthews", m->matthews, "f1_micro", m->f1_micro, "f1_macro", m->f1_macro,
+                       "rmse", m->rmse, "pearson", m->pearson, "spearman", m->spearman, "seconds", m->seconds);
 }
 
 /* The common part: method(dataset, options, progress). */
@@ -225,8 +225,8 @@ static bool train_options(PyObject *options, brim_train_options *out) {
 
 static int train_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_train(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train, &j->result,
-                    error);
+  return brim_train(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train,
+                    &j->result, error);
 }
 
 /* [(name, dataset)], in memory to be freed. */
@@ -249,9 +249,9 @@ static brim_named_dataset *named_sets(core_state *state, PyObject *list, int *co
 }
 
 static PyObject *result_dict(const brim_train_result *r) {
-  return Py_BuildValue("{sKsKsKsKsdsdsdsKsOsO}", "steps", (unsigned long long)r->steps, "rows", (unsigned long long)r->rows, "tokens",
-                       (unsigned long long)r->tokens, "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds", r->seconds,
-                       "best_metric", r->best_metric, "best_step", (unsigned long long)r->best_step, "resumed",
+  return Py_BuildValue("{sKsKsKsKsdsdsdsKsOsO}", "steps", (unsigned long long)r->steps, "rows", (unsigned long long)r->rows,
+                       "tokens", (unsigned long long)r->tokens, "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds",
+                       r->seconds, "best_metric", r->best_metric, "best_step", (unsigned long long)r->best_step, "resumed",
                        r->resumed ? Py_True : Py_False, "interrupted", r->interrupted ? Py_True : Py_False);
 }
 
@@ -292,8 +292,8 @@ PyObject *core_train(PyObject *module, PyObject *args) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  return Py_BuildValue("{sssisisisisssNss}", "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m), "vocab_size",
-                       (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
+  return Py_BuildValue("{sssisisisisssNss}", "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
+                       "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
                        (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels",
                        core_label_names(brim_model_labels(m)), "kernels", brim_model_kernels(m));
 }
@@ -312,8 +312,8 @@ static PyObject *parameters(PyObject *object, PyObject *nothing) {
   PyObject *list = PyList_New(0);
   for (int32_t i = 0; list && i < brim_model_parameter_count(self->model); i++) {
     const brim_parameter *p = brim_model_parameter(self->model, i);
-    core_array *values = core_array_new(self->state, self->module, 'f', (Py_ssize_t)p->shape[0], p->rank == 2 ? (Py_ssize_t)p->shape[1] : -1,
-                                        self->values + p->offset, object, false);
+    core_array *values = core_array_new(self->state, self->module, 'f', (Py_ssize_t)p->shape[0],
+                                        p->rank == 2 ? (Py_ssize_t)p->shape[1] : -1, self->values + p->offset, object, false);
     PyObject *item = Py_BuildValue("(sN)", p->name, values);
     if (!item || PyList_Append(list, item) < 0)
       Py_CLEAR(list);
@@ -347,5 +347,7 @@ static PyMethodDef methods[] = {{"save", save, METH_O, NULL},
                                 {"written", written, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
-PyType_Spec core_model_spec = {.name = "brim._core.Model", .basicsize = sizeof(core_model),
-                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_model_spec = {.name = "brim._core.Model",
+                               .basicsize = sizeof(core_model),
+                               .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                               .slots = slots};

@@ -61,8 +61,8 @@ PyObject *core_fail(core_state *state, int code, const brim_error *error) {
   brim_error_text(error, text, sizeof text);
   PyObject *message = PyUnicode_DecodeUTF8(text, (Py_ssize_t)strlen(text), "replace");
   PyObject *file = PyUnicode_DecodeUTF8(error->file, (Py_ssize_t)strlen(error->file), "replace");
-  PyObject *exception = message && file ? PyObject_CallFunction(state->raise, "iOOLL", code, message, file, (long long)error->line,
-                                                                (long long)error->byte)
+  PyObject *exception = message && file ? PyObject_CallFunction(state->raise, "iOOLL", code, message, file,
+                                                                (long long)error->line, (long long)error->byte)
                                         : NULL;
   Py_XDECREF(message);
   Py_XDECREF(file);
@@ -79,27 +79,26 @@ static PyObject *version(PyObject *module, PyObject *nothing) {
   return PyUnicode_FromString(brim_version());
 }
 
-static PyMethodDef functions[] = {
-    {"version", version, METH_NOARGS, NULL},
-    {"runtime", core_runtime_make, METH_VARARGS, NULL},
-    {"tokenizer", core_tokenizer_make, METH_VARARGS, NULL},
-    {"encode_batch", core_encode_batch, METH_VARARGS, NULL},
-    {"labels", core_labels_make, METH_VARARGS, NULL},
-    {"dataset_load", core_dataset_load, METH_VARARGS, NULL},
-    {"dataset_texts", core_dataset_texts, METH_VARARGS, NULL},
-    {"dataset_arrow", core_dataset_arrow, METH_VARARGS, NULL},
-    {"dataset_encoded", core_dataset_encoded, METH_VARARGS, NULL},
-    {"plan", core_plan_make, METH_VARARGS, NULL},
-    {"feed", core_feed_make, METH_VARARGS, NULL},
-    {"model", core_model_make, METH_VARARGS, NULL},
-    {"describe", core_describe, METH_VARARGS, NULL},
-    {"train", core_train, METH_VARARGS, NULL},
-    {NULL, NULL, 0, NULL}};
+static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
+                                  {"runtime", core_runtime_make, METH_VARARGS, NULL},
+                                  {"tokenizer", core_tokenizer_make, METH_VARARGS, NULL},
+                                  {"encode_batch", core_encode_batch, METH_VARARGS, NULL},
+                                  {"labels", core_labels_make, METH_VARARGS, NULL},
+                                  {"dataset_load", core_dataset_load, METH_VARARGS, NULL},
+                                  {"dataset_texts", core_dataset_texts, METH_VARARGS, NULL},
+                                  {"dataset_arrow", core_dataset_arrow, METH_VARARGS, NULL},
+                                  {"dataset_encoded", core_dataset_encoded, METH_VARARGS, NULL},
+                                  {"plan", core_plan_make, METH_VARARGS, NULL},
+                                  {"feed", core_feed_make, METH_VARARGS, NULL},
+                                  {"model", core_model_make, METH_VARARGS, NULL},
+                                  {"describe", core_describe, METH_VARARGS, NULL},
+                                  {"train", core_train, METH_VARARGS, NULL},
+                                  {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
-  static PyType_Spec *const specs[CORE_TYPES] = {&core_runtime_spec, &core_array_spec, &core_tokenizer_spec,
+  static PyType_Spec *const specs[CORE_TYPES] = {&core_runtime_spec, &core_array_spec,   &core_tokenizer_spec,
                                                  &core_labels_spec,  &core_dataset_spec, &core_plan_spec,
-                                                 &core_batch_spec,   &core_feed_spec,  &core_model_spec};
+                                                 &core_batch_spec,   &core_feed_spec,    &core_model_spec};
   core_state *state = core_of(module);
   for (int i = 0; i < CORE_TYPES; i++) {
     state->types[i] = (PyTypeObject *)PyType_FromModuleAndSpec(module, specs[i], NULL);

@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#define PARSER(name, type)                               \
-  static bool parse_##name(const char *text, int *out) { \
-    brim_##type value;                                   \
-    if (!brim_##type##_parse(text, &value))              \
-      return false;                                      \
-    *out = (int)value;                                   \
-    return true;                                         \
+#define PARSER(name, type)                                                                                                       \
+  static bool parse_##name(const char *text, int *out) {                                                                         \
+    brim_##type value;                                                                                                           \
+    if (!brim_##type##_parse(text, &value))                                                                                      \
+      return false;                                                                                                              \
+    *out = (int)value;                                                                                                           \
+    return true;                                                                                                                 \
   }
 PARSER(batching, batching)
 PARSER(padding, padding)
@@ -66,7 +66,8 @@ static int64_t ask_rows(void *context, int32_t longest) {
 
 static int plan_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_plan_new(j->runtime->runtime, j->lengths->data, (uint64_t)j->lengths->shape[0], &j->options, j->epoch, &j->plan, error);
+  return brim_plan_new(j->runtime->runtime, j->lengths->data, (uint64_t)j->lengths->shape[0], &j->options, j->epoch, &j->plan,
+                       error);
 }
 
 /* plan(runtime, lengths, options, epoch, rows_for) */
@@ -126,8 +127,9 @@ static PyObject *part(PyObject *object, PyObject *args) {
     return NULL;
   brim_plan_part(self->plan, rank, index, &p);
   PyObject *rows = (PyObject *)core_array_new(self->state, self->module, 'q', p.count, -1, (void *)p.rows, object, true);
-  return Py_BuildValue("{sKsisNsisLsLsI}", "step", (unsigned long long)p.step, "rank", (int)p.rank, "rows", rows, "width", (int)p.width,
-                       "tokens", (long long)p.tokens, "slots", (long long)p.slots, "step_rows", (unsigned)p.step_rows);
+  return Py_BuildValue("{sKsisNsisLsLsI}", "step", (unsigned long long)p.step, "rank", (int)p.rank, "rows", rows, "width",
+                       (int)p.width, "tokens", (long long)p.tokens, "slots", (long long)p.slots, "step_rows",
+                       (unsigned)p.step_rows);
 }
 
 static PyObject *ledger(PyObject *object, PyObject *nothing) {
@@ -144,8 +146,8 @@ static PyObject *ledger(PyObject *object, PyObject *nothing) {
   return Py_BuildValue("{sKsKsKsKsKsKsKsKsNsK}", "rows_read", (unsigned long long)l.rows_read, "rows_planned",
                        (unsigned long long)l.rows_planned, "rows_truncated", (unsigned long long)l.rows_truncated, "tokens",
                        (unsigned long long)l.tokens, "tokens_lost", (unsigned long long)l.tokens_lost, "slots",
-                       (unsigned long long)l.slots, "batches", (unsigned long long)l.batches, "steps", (unsigned long long)l.steps,
-                       "dropped", dropped, "hash", (unsigned long long)l.hash);
+                       (unsigned long long)l.slots, "batches", (unsigned long long)l.batches, "steps",
+                       (unsigned long long)l.steps, "dropped", dropped, "hash", (unsigned long long)l.hash);
 }
 
 static PyObject *get_parts(PyObject *object, void *nothing) {
@@ -158,8 +160,8 @@ static PyObject *get_steps(PyObject *object, void *nothing) {
   return PyLong_FromUnsignedLongLong(brim_plan_steps(((core_plan *)object)->plan));
 }
 
-/* batch(dataset, rank, index, multiple) -> Batch. multiple > 0: the plan was made from a key, not from lengths; widths are multiples
- * of it. */
+/* batch(dataset, rank, index, multiple) -> Batch. multiple > 0: the plan was made from a key, not from lengths; widths are
+ * multiples of it. */
 static PyObject *batch(PyObject *object, PyObject *args) {
   core_plan *self = (core_plan *)object;
   PyObject *dataset;
@@ -178,10 +180,14 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"part", part, METH_VARARGS, NULL}, {"batch", batch, METH_VARARGS, NULL},
-                                {"ledger", ledger, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {{"parts", get_parts, NULL, NULL, NULL}, {"steps", get_steps, NULL, NULL, NULL},
-                                {NULL, NULL, NULL, NULL, NULL}};
+static PyMethodDef methods[] = {{"part", part, METH_VARARGS, NULL},
+                                {"batch", batch, METH_VARARGS, NULL},
+                                {"ledger", ledger, METH_NOARGS, NULL},
+                                {NULL, NULL, 0, NULL}};
+static PyGetSetDef members[] = {
+    {"parts", get_parts, NULL, NULL, NULL}, {"steps", get_steps, NULL, NULL, NULL}, {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
-PyType_Spec core_plan_spec = {.name = "brim._core.Plan", .basicsize = sizeof(core_plan),
-                              .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_plan_spec = {.name = "brim._core.Plan",
+                              .basicsize = sizeof(core_plan),
+                              .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                              .slots = slots};

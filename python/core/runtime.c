@@ -50,5 +50,7 @@ static PyGetSetDef members[] = {{"threads", get_threads, NULL, "Threads that com
                                 {"cpu", get_cpu, NULL, "plain, avx2 or avx512.", NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_getset, members}, {0, NULL}};
-PyType_Spec core_runtime_spec = {.name = "brim._core.Runtime", .basicsize = sizeof(core_runtime),
-                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_runtime_spec = {.name = "brim._core.Runtime",
+                                 .basicsize = sizeof(core_runtime),
+                                 .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                 .slots = slots};

@@ -94,13 +94,20 @@ static int64_t integer_at(const char *format, const struct ArrowArray *a, int64_
   const void *values = a->buffers[1];
   int64_t at = i + a->offset;
   switch (*format) {
-    case 'c': return ((const int8_t *)values)[at];
-    case 'C': return ((const uint8_t *)values)[at];
-    case 's': return ((const int16_t *)values)[at];
-    case 'S': return ((const uint16_t *)values)[at];
-    case 'i': return ((const int32_t *)values)[at];
-    case 'I': return ((const uint32_t *)values)[at];
-    default: return ((const int64_t *)values)[at];
+  case 'c':
+    return ((const int8_t *)values)[at];
+  case 'C':
+    return ((const uint8_t *)values)[at];
+  case 's':
+    return ((const int16_t *)values)[at];
+  case 'S':
+    return ((const uint16_t *)values)[at];
+  case 'i':
+    return ((const int32_t *)values)[at];
+  case 'I':
+    return ((const uint32_t *)values)[at];
+  default:
+    return ((const int64_t *)values)[at];
   }
 }
 
@@ -143,8 +150,8 @@ static int64_t find_column(const struct ArrowSchema *schema, const char *name, c
     if (schema->children[i]->name && strcmp(schema->children[i]->name, wanted) == 0) {
       if (known_type(schema->children[i], numbers))
         return i;
-      PyErr_Format(PyExc_TypeError, "column \"%s\" has Arrow type \"%s\": a string%s is needed", wanted, schema->children[i]->format,
-                   numbers ? ", a number or a boolean" : "");
+      PyErr_Format(PyExc_TypeError, "column \"%s\" has Arrow type \"%s\": a string%s is needed", wanted,
+                   schema->children[i]->format, numbers ? ", a number or a boolean" : "");
       return -1;
     }
   if (needed || name)
@@ -224,7 +231,8 @@ bool core_texts_arrow(core_texts *texts, PyObject *capsule, const char *text, co
     PyErr_SetString(PyExc_ValueError, "the Arrow stream was read already");
     return false;
   }
-  bool fine = stream->get_schema(stream, &schema) == 0 ? read_stream(texts, stream, &schema, text, pair, label) : stream_failed(stream);
+  bool fine = stream->get_schema(stream, &schema) == 0 ? read_stream(texts, stream, &schema, text, pair, label)
+                                                       : stream_failed(stream);
   if (schema.release)
     schema.release(&schema);
   stream->release(stream);

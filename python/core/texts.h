@@ -4,7 +4,9 @@
 #include "core.h"
 
 /* One column: a pointer and a length a row; data NULL: nothing there. */
-typedef struct core_column { core_bytes *rows; } core_column;
+typedef struct core_column {
+  core_bytes *rows;
+} core_column;
 
 typedef struct core_texts {
   Py_ssize_t count;

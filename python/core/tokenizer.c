@@ -47,7 +47,8 @@ static PyObject *encoding_tuple(core_tokenizer *self, const brim_encoding *e, co
   core_array *types = core_array_new(self->state, self->module, 'B', n, -1, e->type_ids, NULL, false);
   if (!o)
     return Py_BuildValue("(NNn)", ids, types, (Py_ssize_t)e->lost);
-  core_array *spans = CORE_NEW_ARRAY(self, 'i', n, 2), *words = CORE_NEW_ARRAY(self, 'i', n, -1), *sources = CORE_NEW_ARRAY(self, 'i', n, -1);
+  core_array *spans = CORE_NEW_ARRAY(self, 'i', n, 2), *words = CORE_NEW_ARRAY(self, 'i', n, -1),
+             *sources = CORE_NEW_ARRAY(self, 'i', n, -1);
   for (Py_ssize_t i = 0; spans && words && sources && i < n; i++) {
     ((int32_t *)spans->data)[2 * i] = (int32_t)o->from[i];
     ((int32_t *)spans->data)[2 * i + 1] = (int32_t)o->to[i];
@@ -71,10 +72,11 @@ static PyObject *encode(PyObject *object, PyObject *args) {
   brim_offsets offsets = {0};
   brim_error error;
   core_use(self->runtime);
-  int status = with_offsets ? brim_tokenizer_encode_offsets(self->tokenizer, self->scratch, first.data, (size_t)first.size, second.data,
-                                                            (size_t)second.size, &options, &encoding, &offsets, &error)
-                            : brim_tokenizer_encode(self->tokenizer, self->scratch, first.data, (size_t)first.size, second.data,
-                                                    (size_t)second.size, &options, &encoding, &error);
+  int status = with_offsets
+                   ? brim_tokenizer_encode_offsets(self->tokenizer, self->scratch, first.data, (size_t)first.size, second.data,
+                                                   (size_t)second.size, &options, &encoding, &offsets, &error)
+                   : brim_tokenizer_encode(self->tokenizer, self->scratch, first.data, (size_t)first.size, second.data,
+                                           (size_t)second.size, &options, &encoding, &error);
   PyObject *result = status == BRIM_OK ? encoding_tuple(self, &encoding, with_offsets ? &offsets : NULL)
                                        : core_fail(self->state, status, &error);
   brim_encoding_free(&encoding);
@@ -283,9 +285,12 @@ static void destroy(PyObject *object) {
   core_drop(self);
 }
 
-static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL}, {"decode", decode, METH_VARARGS, NULL},
-                                {"token_id", token_id, METH_O, NULL},   {"token", token, METH_O, NULL},
-                                {"added", added, METH_O, NULL},         {"save", save, METH_O, NULL},
+static PyMethodDef methods[] = {{"encode", encode, METH_VARARGS, NULL},
+                                {"decode", decode, METH_VARARGS, NULL},
+                                {"token_id", token_id, METH_O, NULL},
+                                {"token", token, METH_O, NULL},
+                                {"added", added, METH_O, NULL},
+                                {"save", save, METH_O, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL},
                                 {"pad_id", get_pad_id, NULL, NULL, NULL},
@@ -293,5 +298,7 @@ static PyGetSetDef members[] = {{"vocab_size", get_vocab_size, NULL, NULL, NULL}
                                 {"fingerprint", get_fingerprint, NULL, NULL, NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
-PyType_Spec core_tokenizer_spec = {.name = "brim._core.Tokenizer", .basicsize = sizeof(core_tokenizer),
-                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, .slots = slots};
+PyType_Spec core_tokenizer_spec = {.name = "brim._core.Tokenizer",
+                                   .basicsize = sizeof(core_tokenizer),
+                                   .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                   .slots = slots};

@@ -9,7 +9,7 @@
 typedef struct brim_ahead {
   brim_runtime *runtime;
   const brim_stop *stop; /* of its streams; may be NULL */
-  char *path; /* NULL: nothing was begun */
+  char *path;            /* NULL: nothing was begun */
   pthread_t thread;
   brim_stream *stream; /* this and what follows is the thread's until it is joined */
   int status;          /* of the opening */

@@ -26,8 +26,8 @@ brim_gzip_result brim_gzip_member(brim_gzip *gzip, const char *packed, size_t le
                                   size_t *made) {
   if (length < HEADER + TRAILER || packed[FLAGS_AT] & HEADER_CHECKSUM)
     return BRIM_GZIP_REFUSED;
-  enum libdeflate_result result =
-      libdeflate_gzip_decompress_ex((struct libdeflate_decompressor *)gzip, packed, length, text, room, used, made);
+  enum libdeflate_result result = libdeflate_gzip_decompress_ex((struct libdeflate_decompressor *)gzip, packed, length, text,
+                                                                room, used, made);
   return result == LIBDEFLATE_SUCCESS              ? BRIM_GZIP_DONE
          : result == LIBDEFLATE_INSUFFICIENT_SPACE ? BRIM_GZIP_ROOM
                                                    : BRIM_GZIP_REFUSED;

@@ -81,7 +81,8 @@ int brim_error_system(brim_error *err, const char *path, const char *doing, int 
   char words[128];
   const char *text = strerror_r(number, words, sizeof words);
   const bool full = number == ENOSPC || number == EDQUOT;
-  return brim_error_at(err, BRIM_E_IO, path, 0, -1, "cannot %s: %s%s", doing, text, full ? ": free some, or write elsewhere" : "");
+  return brim_error_at(err, BRIM_E_IO, path, 0, -1, "cannot %s: %s%s", doing, text,
+                       full ? ": free some, or write elsewhere" : "");
 }
 
 int brim_error_cancelled(brim_error *err) {

@@ -346,7 +346,8 @@ int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *le
     const char *end = have > looked ? memchr(bytes + looked, '\n', have - looked) : NULL;
     size_t size = end ? (size_t)(end - bytes) : have;
     if (limit && size > limit)
-      return brim_error_at(err, BRIM_E_FORMAT, s->name, s->lines + 1, s->offset, "a line of more than %zu bytes: raise max_record if that is right", limit);
+      return brim_error_at(err, BRIM_E_FORMAT, s->name, s->lines + 1, s->offset,
+                           "a line of more than %zu bytes: raise max_record if that is right", limit);
     size_t before = have;
     if (!end)
       BRIM_TRY(brim_stream_peek(s, have ? 2 * have : 1, &bytes, &have, err));

@@ -32,8 +32,8 @@ void brim_stream_pass_lines(brim_stream *stream, size_t length, int64_t lines);
  * Past the end is BRIM_E_MISMATCH. */
 int brim_stream_seek(brim_stream *stream, int64_t offset, brim_error *err) BRIM_CHECK;
 
-/* Behind a failure of damaged or cut compressed data: what was decompressed before it, a pure function of the file, can be read as if
- * the stream ended there. False if that is not how the stream failed. */
+/* Behind a failure of damaged or cut compressed data: what was decompressed before it, a pure function of the file, can be read
+ * as if the stream ended there. False if that is not how the stream failed. */
 bool brim_stream_salvage(brim_stream *stream);
 /* All is read, and the last byte is not a line end. */
 bool brim_stream_ends_open(const brim_stream *stream);

@@ -301,7 +301,8 @@ uint64_t brim_plan_step_of(const brim_plan *plan, uint64_t index) {
 }
 
 void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_planned *out) {
-  uint64_t step = brim_plan_step_of(plan, index), world = (uint64_t)plan->world, before = plan->steps[step], after = plan->steps[step + 1];
+  uint64_t step = brim_plan_step_of(plan, index), world = (uint64_t)plan->world, before = plan->steps[step],
+           after = plan->steps[step + 1];
   const uint32_t *parts = plan->parts, *part = &parts[before * world + (uint64_t)rank * (after - before) + (index - before)];
   brim_load load = {0};
   for (uint64_t i = part[0]; i < part[1]; i++)

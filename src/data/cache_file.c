@@ -181,9 +181,9 @@ static int prepare(writer *w, brim_error *err) {
 /* The sections that lie in memory in one piece, by number; NULL for ids and types, which do not. */
 static void list_sections(const writer *w, const void *pieces[SECTIONS]) {
   const brim_dataset *d = w->dataset;
-  const void *all[SECTIONS] = {
-      [SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,       [TYPED] = w->typed,         [VALUES] = d->values,
-      [ORIGINS] = d->origins,         [EXCLUSIONS] = w->exclusions, [STRINGS] = w->strings.data};
+  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths, [TYPED] = w->typed,
+                               [VALUES] = d->values,           [ORIGINS] = d->origins, [EXCLUSIONS] = w->exclusions,
+                               [STRINGS] = w->strings.data};
   memcpy(pieces, all, sizeof all);
 }
 

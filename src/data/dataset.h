@@ -29,7 +29,7 @@ struct brim_dataset {
   int32_t longest, highest_id, label_width;
   uint8_t highest_type;
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
-  brim_labels labels; /* when mapped */
+  brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
   void *map; /* the file of a cache, in which tokens, types, lengths, values and origins then lie; NULL: they are its own */
   size_t map_size;

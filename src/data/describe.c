@@ -8,8 +8,8 @@ void brim_describe_string(brim_text *out, const char *string) {
 }
 
 void brim_describe_source(brim_text *out, const brim_source_options *o) {
-  brim_text_printf(out, "source %d %d %d %d %d %lld %lld ", (int)o->format, (int)o->quote, o->no_header, o->need_label, o->skip_damaged,
-                   (long long)o->min_chars, (long long)o->max_record);
+  brim_text_printf(out, "source %d %d %d %d %d %lld %lld ", (int)o->format, (int)o->quote, o->no_header, o->need_label,
+                   o->skip_damaged, (long long)o->min_chars, (long long)o->max_record);
   brim_describe_string(out, o->text_column);
   brim_describe_string(out, o->pair_column);
   brim_describe_string(out, o->label_column);

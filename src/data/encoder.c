@@ -31,7 +31,7 @@ typedef struct block {
   int32_t *lengths; /* [rows] in tokens */
   size_t row_count, row_capacity, length_capacity;
   brim_encoding tokens; /* of all rows, one behind the other */
-  bool alone; /* no row has a pair, a label or damage */
+  bool alone;           /* no row has a pair, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
   int failed;     /* behind those rows */

@@ -40,9 +40,9 @@ typedef struct brim_label_taker {
   size_t *ends; /* [kept] of each row among those classes */
   size_t kept, ends_capacity;
   size_t rows;  /* taken */
-  size_t width;  /* values of a row of several; 0: not known yet */
-  bool lists;    /* the first label was a list */
-  bool begun;    /* first_... are set */
+  size_t width; /* values of a row of several; 0: not known yet */
+  bool lists;   /* the first label was a list */
+  bool begun;   /* first_... are set */
   brim_label_kind first_kind;
   char first_text[64], first_file[256];
   int64_t first_line;

@@ -71,8 +71,8 @@ static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
   l->dataset->pairs |= row->pair;
   if (!l->options->source.need_label)
     return BRIM_OK;
-  return brim_label_taker_add(&l->taker, &(brim_label_source){row->label, row->label_length, row->label_is_list, row->file, row->line},
-                              err);
+  return brim_label_taker_add(&l->taker,
+                              &(brim_label_source){row->label, row->label_length, row->label_is_list, row->file, row->line}, err);
 }
 
 static int no_rows(const loader *l, const char *path, brim_error *err) {

@@ -137,8 +137,8 @@ static int name_slot(brim_reader *reader, int index, const char *name, const cha
 
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
   bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
-  reader->slots =
-      brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count, sizeof(brim_slot));
+  reader->slots = brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count,
+                                        sizeof(brim_slot));
   if (!reader->slots)
     return BRIM_NOMEM(err);
   reader->slot_count = BRIM_SLOT_WHERE + options->where_count;
@@ -195,8 +195,8 @@ int brim_reader_open(brim_runtime *runtime, const char *const *paths, int path_c
   return make_reader(runtime, paths, path_count, options, false, NULL, out, err);
 }
 
-int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
-                               const brim_stop *stop, brim_reader **out, brim_error *err) {
+int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, int path_count,
+                               const brim_source_options *options, const brim_stop *stop, brim_reader **out, brim_error *err) {
   return make_reader(runtime, paths, path_count, options, false, stop, out, err);
 }
 

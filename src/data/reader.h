@@ -19,7 +19,7 @@ typedef struct brim_slot {
   int64_t column; /* csv, tsv: its number in the present file, -1 if the file lacks it */
   const char *bytes;
   size_t length;
-  bool present; /* the record has a value here (null is none) */
+  bool present;            /* the record has a value here (null is none) */
   bool is_string, is_list; /* is_list: items with a NUL behind each */
 } brim_slot;
 
@@ -47,7 +47,7 @@ struct brim_reader {
   int slot_count;
   bool no_header, need_label, empty_label;
   brim_text list; /* the items of a label that is a list */
-  bool raw; /* brim_reader_open_raw */
+  bool raw;       /* brim_reader_open_raw */
   size_t max_record;
   bool skip_damaged;
   brim_selection selection;
@@ -61,8 +61,8 @@ struct brim_reader {
   uint64_t consumed; /* by the files before this one */
   bool look_ahead;
   brim_ahead ahead; /* the next file, when this one is compressed */
-  bool input_read;   /* standard input was opened */
-  int failed;        /* a failure is final: next gives it again */
+  bool input_read;  /* standard input was opened */
+  int failed;       /* a failure is final: next gives it again */
   brim_error failure;
 
   /* The record that next is reading, and the one behind it. */
@@ -78,7 +78,7 @@ struct brim_reader {
   bool cut;    /* the stream failed, with `cut_by`; what comes before that is still read */
   brim_error cut_by;
   char damage[1200]; /* of the present record; "": none */
-  uint64_t left; /* records to give before the end */
+  uint64_t left;     /* records to give before the end */
   bool leave;        /* the rest of the file is left out */
 
   /* What formats keep. */
@@ -101,16 +101,17 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
 int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length,
                            brim_error *err) BRIM_CHECK;
 /* As brim_reader_open; `stop` ends it, and whatever call waits for a pipe. It must stay as long as the reader. */
-int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
-                               const brim_stop *stop, brim_reader **out, brim_error *err) BRIM_CHECK;
+int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, int path_count,
+                               const brim_source_options *options, const brim_stop *stop, brim_reader **out,
+                               brim_error *err) BRIM_CHECK;
 /* A reader of whole records for those who copy them: it looks only for the columns that the options name or need. */
 int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                          brim_reader **out, brim_error *err) BRIM_CHECK;
 /* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
  * they have one. Borrowed until the next call. BRIM_END after the last. */
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
-/* Lines of a text file that lie whole and without damage in the stream's window, so that nothing has to be asked of each: every one
- * of them is a record. Borrowed until the next call. */
+/* Lines of a text file that lie whole and without damage in the stream's window, so that nothing has to be asked of each: every
+ * one of them is a record. Borrowed until the next call. */
 typedef struct brim_run {
   const char *bytes; /* [length] the last line ends with LF, too */
   size_t length;

@@ -181,7 +181,8 @@ static int read_number(const json_batch *batch, const brim_json_value *value, fl
 static int read_labels(json_batch *batch, const brim_json_value *list, brim_sample *sample, brim_error *err) {
   const brim_dataset *dataset = batch->dataset;
   if (list->length == 0 || list->length > INT32_MAX || (dataset->rows > 0 && (int32_t)list->length != dataset->label_width))
-    return brim_json_error(batch->document, list, err, BRIM_E_FORMAT, "\"label\" lists at least one number, as many in every row");
+    return brim_json_error(batch->document, list, err, BRIM_E_FORMAT,
+                           "\"label\" lists at least one number, as many in every row");
   BRIM_TRY(brim_grow(dataset->runtime, (void **)&batch->row.labels, &batch->row.label_room, list->length, sizeof(float), err));
   for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v))
     BRIM_TRY(read_number(batch, v, &batch->row.labels[sample->label_width++], err));

@@ -145,8 +145,8 @@ static int pack_shard(void *context, void *block, int worker, brim_error *err) {
   const sharder *s = context;
   shard *out = block;
   (void)worker;
-  int (*pack)(brim_runtime *, const void *, size_t, char **, size_t *, brim_error *) =
-      s->options->format == BRIM_SHARD_ZSTD ? brim_compress_zstd : brim_compress_gzip;
+  int (*pack)(brim_runtime *, const void *, size_t, char **, size_t *,
+              brim_error *) = s->options->format == BRIM_SHARD_ZSTD ? brim_compress_zstd : brim_compress_gzip;
   BRIM_TRY(pack(s->runtime, out->plain.data, out->plain.length, &out->packed, &out->packed_length, err));
   brim_text_free(&out->plain);
   return BRIM_OK;

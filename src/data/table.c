@@ -31,7 +31,8 @@ static int split_record(brim_reader *reader, const char **record, brim_error *er
     size_t extent = status == BRIM_SPLIT_DONE ? reader->split.used : status == BRIM_SPLIT_STRAY ? reader->split.fault : length;
     if (extent > reader->max_record)
       return brim_reader_fault(reader, err, *record, 0, "a record of more than %zu bytes begins here%s", reader->max_record,
-                               file->quoted ? ": is a quote never closed? If not, raise max_record" : ": raise max_record if that is right");
+                               file->quoted ? ": is a quote never closed? If not, raise max_record"
+                                            : ": raise max_record if that is right");
     if (status != BRIM_SPLIT_MORE)
       return status == BRIM_SPLIT_DONE ? BRIM_OK : split_failed(reader, status, *record, err);
     least = length <= reader->max_record / 2 ? 2 * length : reader->max_record + 1;

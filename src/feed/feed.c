@@ -26,11 +26,13 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
   if (o->repeat && o->epochs)
     return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
   if (o->rank_slices && o->plan.batch_size == 0)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "rank_slices with max_tokens alone: how many steps it makes of a slice, the other ranks cannot know. Give "
-                          "batch_size too");
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "rank_slices with max_tokens alone: how many steps it makes of a slice, the other ranks cannot know. Give "
+        "batch_size too");
   if (o->rank_slices && o->plan.batch_size % world)
-    return brim_error_set(err, BRIM_E_USAGE, "rank_slices: a batch_size of %lld does not fall evenly on %d ranks: give a multiple of %d",
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "rank_slices: a batch_size of %lld does not fall evenly on %d ranks: give a multiple of %d",
                           (long long)o->plan.batch_size, (int)world, (int)world);
   if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
     return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
@@ -46,8 +48,9 @@ static int check_sources(const brim_feed *feed, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE,
                           "standard input and pipes can be read only once: ask for one epoch, or write the data to a file first");
   if (feed->shards.once && o->rank_slices)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "standard input and pipes cannot be read in slices: leave out rank_slices, or write the data to a file first");
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "standard input and pipes cannot be read in slices: leave out rank_slices, or write the data to a file first");
   return BRIM_OK;
 }
 
@@ -140,8 +143,8 @@ static int open_feed(brim_feed *feed, const char *const *paths, int path_count, 
   BRIM_TRY(check_options(&feed->options, err));
   BRIM_TRY(brim_encode_options_check(tokenizer, &feed->options.encode, false, err));
   BRIM_TRY(count_least(feed, tokenizer, err));
-  BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, feed->options.weights != NULL,
-                            &feed->shards, err));
+  BRIM_TRY(brim_shards_find(feed->runtime, paths, path_count, &feed->options.source, feed->options.weights != NULL, &feed->shards,
+                            err));
   if (feed->options.weights) {
     memcpy(feed->weights, feed->options.weights, (size_t)path_count * sizeof *feed->weights);
     feed->options.weights = feed->weights;
@@ -302,7 +305,8 @@ static int no_rows(const brim_feed *feed, brim_error *err) {
   if (feed->damage.count == 0)
     return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "no rows are left: min_chars and where exclude all of %llu",
                          (unsigned long long)l->rows_read);
-  return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1, "no rows are left: %llu are excluded, %llu damaged, the first because of: %s",
+  return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1,
+                       "no rows are left: %llu are excluded, %llu damaged, the first because of: %s",
                        (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_damaged, feed->damage.items[0].reason);
 }
 

@@ -35,8 +35,8 @@ typedef struct brim_mix_place {
 
 /* What a window begins with. */
 typedef struct brim_beginning {
-  uint64_t epoch, window;  /* the window's number in its epoch */
-  uint64_t taken;          /* rows of the epoch that earlier windows took, damaged ones too */
+  uint64_t epoch, window; /* the window's number in its epoch */
+  uint64_t taken;         /* rows of the epoch that earlier windows took, damaged ones too */
   brim_mix_place places[BRIM_FEED_SOURCES];
   brim_feed_ledger ledger; /* of the epoch up to here; the consuming side fills it in */
   brim_waiting *waiting;   /* [waiting_count] rows of earlier windows, in their order */
@@ -49,17 +49,17 @@ int brim_beginning_copy(brim_runtime *runtime, const brim_beginning *from, brim_
 typedef struct brim_window {
   brim_beginning beginning;
   brim_dataset *rows;
-  uint64_t *names;      /* [rows] a brim_waiting each, its row apart: batches ask for that alone */
-  brim_spot *spots;     /* [rows] */
+  uint64_t *names;  /* [rows] a brim_waiting each, its row apart: batches ask for that alone */
+  brim_spot *spots; /* [rows] */
   size_t name_room, spot_room;
   brim_plan *plan;
-  uint64_t skipped;                         /* a step that waits for the next window; UINT64_MAX: none */
-  bool last;                                /* of its epoch */
-  brim_exclusions damage;                   /* its damaged rows, the first of them */
+  uint64_t skipped;                                  /* a step that waits for the next window; UINT64_MAX: none */
+  bool last;                                         /* of its epoch */
+  brim_exclusions damage;                            /* its damaged rows, the first of them */
   uint64_t read, excluded, damaged, truncated, lost; /* rows and tokens that this window added */
-  uint64_t surplus;                         /* rows of the slice that no step can take */
-  bool idle;                                /* no rows: an empty step, while other ranks have one */
-  double from, to;                          /* the share of the epoch that lies before it, and before the next */
+  uint64_t surplus;                                  /* rows of the slice that no step can take */
+  bool idle;                                         /* no rows: an empty step, while other ranks have one */
+  double from, to;                                   /* the share of the epoch that lies before it, and before the next */
 } brim_window;
 
 void brim_window_free(brim_runtime *runtime, brim_window *window);
@@ -68,10 +68,10 @@ void brim_window_clear(brim_runtime *runtime, brim_window *window);
 
 /* The files, in the order in which the source gives them. */
 typedef struct brim_shards {
-  char **paths;     /* [count] */
-  uint64_t *prints; /* [count] fingerprints */
-  int64_t *sizes;   /* [count] on disk; below 0 when compressed */
-  double bytes;     /* of all */
+  char **paths;                        /* [count] */
+  uint64_t *prints;                    /* [count] fingerprints */
+  int64_t *sizes;                      /* [count] on disk; below 0 when compressed */
+  double bytes;                        /* of all */
   size_t first[BRIM_FEED_SOURCES + 1]; /* [source_count + 1] where each source's files begin */
   int source_count;
   bool once; /* a pipe is among them: they can be read only once */
@@ -102,7 +102,7 @@ typedef struct brim_slice {
   size_t first, end; /* its files: [first, end) in that order */
   uint64_t skip;     /* rows of the first file that are an earlier rank's */
   uint64_t rows;
-  bool to_end;       /* reads its last file to the end, for what is excluded there */
+  bool to_end; /* reads its last file to the end, for what is excluded there */
 } brim_slice;
 
 /* Counts the rows of all files. *out must be freed whatever comes back. */
@@ -126,9 +126,9 @@ typedef struct brim_tap {
   double weight;
   brim_encoder *encoder;
   uint64_t pass;
-  bool pending;      /* `row` was read and is the next */
-  bool read_all;     /* there is none */
-  bool given;        /* the pass has given a row */
+  bool pending;  /* `row` was read and is the next */
+  bool read_all; /* there is none */
+  bool given;    /* the pass has given a row */
   brim_encoded row;
   uint64_t next_row; /* number in the pass of the row to read */
 } brim_tap;
@@ -204,9 +204,9 @@ struct brim_feed {
   /* Cancelled: the feed stands in the present window, or the one of `begun`, behind left_step steps and left_part parts. */
   bool left;
   uint64_t left_step, left_part;
-  bool again; /* put back: `batch` comes again, and the feed stands before it */
+  bool again;             /* put back: `batch` comes again, and the feed stands before it */
   brim_exclusions damage; /* of the present epoch */
-  uint64_t *ids; /* of a step in order of place */
+  uint64_t *ids;          /* of a step in order of place */
   size_t id_room;
   const double *class_weights; /* [labels] of brim_feed_weigh, or NULL */
   double divisor;              /* their sum over the rows of the present step */

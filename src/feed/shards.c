@@ -84,7 +84,8 @@ static int take_files(brim_runtime *runtime, const brim_source *source, brim_sha
 static int part_sources(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                         brim_shards *out, brim_error *err) {
   if (path_count > BRIM_FEED_SOURCES)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%d sources are too many to mix: %d are possible", path_count, BRIM_FEED_SOURCES);
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%d sources are too many to mix: %d are possible", path_count,
+                          BRIM_FEED_SOURCES);
   out->source_count = path_count;
   for (int i = 0; i < path_count; i++) {
     brim_source source;

@@ -56,9 +56,9 @@ static void put_hex(brim_text *out, uint64_t value) {
 /* The counts of a ledger that a window's beginning needs, in this order. */
 enum { COUNTS = 12 };
 static void list_counts(brim_feed_ledger *l, uint64_t *out[COUNTS]) {
-  uint64_t *all[COUNTS] = {&l->rows_read,    &l->rows_excluded,  &l->rows_damaged, &l->rows_yielded, &l->rows_dropped,
-                           &l->rows_waiting, &l->rows_truncated, &l->tokens_lost,  &l->tokens,
-                           &l->slots,        &l->batches,        &l->steps};
+  uint64_t *all[COUNTS] = {&l->rows_read,    &l->rows_excluded, &l->rows_damaged,   &l->rows_yielded,
+                           &l->rows_dropped, &l->rows_waiting,  &l->rows_truncated, &l->tokens_lost,
+                           &l->tokens,       &l->slots,         &l->batches,        &l->steps};
   memcpy(out, all, sizeof all);
 }
 
@@ -166,8 +166,8 @@ static int read_waiting(const brim_feed *feed, const brim_json_value *array, bri
     int64_t numbers[4];
     if (!read_numbers(v, numbers, 4) || (uint64_t)numbers[0] >= feed->shards.count || numbers[1] >> BRIM_FEED_RECORD_BITS)
       return malformed(err);
-    b->waiting[b->waiting_count++] = (brim_waiting){
-        .row = (uint64_t)numbers[0] << BRIM_FEED_RECORD_BITS | (uint64_t)numbers[1], .spot = {numbers[2], numbers[3]}};
+    b->waiting[b->waiting_count++] = (brim_waiting){.row = (uint64_t)numbers[0] << BRIM_FEED_RECORD_BITS | (uint64_t)numbers[1],
+                                                    .spot = {numbers[2], numbers[3]}};
   }
   return BRIM_OK;
 }
@@ -207,17 +207,17 @@ static int compare_slice(const brim_feed *feed, const brim_json_value *root, uin
     return malformed(err);
   if (world == (uint64_t)feed->slices.world && rank == (uint64_t)feed->slices.rank)
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_MISMATCH,
-                        "the state is of the slice of rank %llu of %llu, not of rank %d of %d: with rank_slices neither can change",
-                        (unsigned long long)rank, (unsigned long long)world, (int)feed->slices.rank, (int)feed->slices.world);
+  return brim_error_set(
+      err, BRIM_E_MISMATCH,
+      "the state is of the slice of rank %llu of %llu, not of rank %d of %d: with rank_slices neither can change",
+      (unsigned long long)rank, (unsigned long long)world, (int)feed->slices.rank, (int)feed->slices.world);
 }
 
 static int read_beginning(const brim_feed *feed, const brim_json_value *root, brim_beginning *b, brim_error *err) {
   int64_t numbers[COUNTS];
   uint64_t *counts[COUNTS];
-  if (!read_count(root, "epoch", &b->epoch) || !read_count(root, "window", &b->window) ||
-      !read_count(root, "taken", &b->taken) || !read_numbers(brim_json_get(root, "ledger"), numbers, COUNTS) ||
-      !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
+  if (!read_count(root, "epoch", &b->epoch) || !read_count(root, "window", &b->window) || !read_count(root, "taken", &b->taken) ||
+      !read_numbers(brim_json_get(root, "ledger"), numbers, COUNTS) || !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
     return malformed(err);
   BRIM_TRY(read_places(feed, brim_json_get(root, "places"), b, err));
   if (feed->slices.world)

@@ -50,8 +50,8 @@ static int check_number(const brim_model *m, const brim_batch *batch, int32_t se
   if (labels->task == BRIM_TASK_REGRESSION && !isfinite(label))
     return brim_error_set(err, BRIM_E_FORMAT, "row %llu has a label that is not finite", row_of(batch, sequence));
   if (labels->task == BRIM_TASK_MULTI_LABEL && !(label >= 0 && label <= 1))
-    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has the label %g: of many labels each is 0 or 1", row_of(batch, sequence),
-                          (double)label);
+    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has the label %g: of many labels each is 0 or 1",
+                          row_of(batch, sequence), (double)label);
   if (labels->task == BRIM_TASK_CLASSIFICATION && (label != floorf(label) || label < 0 || label >= (float)labels->count))
     return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has label %g, but the model has classes 0 to %d",
                           row_of(batch, sequence), (double)label, labels->count - 1);

@@ -64,11 +64,19 @@ static const brim_family_names distilbert_names = {
 };
 
 #define ROBERTA(name, class_name)                                                                                                \
-  {                                                                                                                              \
-    .type = name, .architecture = class_name, .prefix = "roberta.", .keys = &bert_keys, .names = &roberta_names,                 \
-    .pad_positions = true, .attention_output_dropout = true, .head_input_dropout = true, .head_activation = BRIM_ACT_TANH,       \
-    .head_dropout = -1, .vocab_size = 50265, .types = 2, .pad_id = 1                                                             \
-  }
+  {.type = name,                                                                                                                 \
+   .architecture = class_name,                                                                                                   \
+   .prefix = "roberta.",                                                                                                         \
+   .keys = &bert_keys,                                                                                                           \
+   .names = &roberta_names,                                                                                                      \
+   .pad_positions = true,                                                                                                        \
+   .attention_output_dropout = true,                                                                                             \
+   .head_input_dropout = true,                                                                                                   \
+   .head_activation = BRIM_ACT_TANH,                                                                                             \
+   .head_dropout = -1,                                                                                                           \
+   .vocab_size = 50265,                                                                                                          \
+   .types = 2,                                                                                                                   \
+   .pad_id = 1}
 
 static const brim_family families[] = {
     {.type = "bert",

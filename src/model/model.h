@@ -100,7 +100,7 @@ struct brim_model {
   void *int8_block; /* quantized weights; NULL: not prepared for them */
   size_t int8_size;
   brim_int8_layer *int8_layers; /* [layers] */
-  bool int8_made; /* and they are those of the values */
+  bool int8_made;               /* and they are those of the values */
 
   void *work_block;
   size_t work_size;

@@ -168,8 +168,8 @@ static int open_shards(brim_store *s, const char *folder, const char *index_path
   const brim_json_value *map = brim_json_get(brim_json_root(index), "weight_map");
   int status = BRIM_OK;
   if (!map || map->kind != BRIM_JSON_OBJECT)
-    status =
-        brim_json_error(index, map, err, BRIM_E_FORMAT, "an index needs a \"weight_map\" that names the file of every tensor");
+    status = brim_json_error(index, map, err, BRIM_E_FORMAT,
+                             "an index needs a \"weight_map\" that names the file of every tensor");
   for (const brim_json_value *key = brim_json_first(map); key && !status; key = brim_json_after(map, key))
     status = open_shard(s, index, folder, key, err);
   brim_json_free(index);

@@ -70,12 +70,12 @@ static bool is_norm_weight(const brim_model *m, int64_t offset) {
 /* Normal(0, initializer_range) for weights, 1 for those of norms, 0 for biases; a function of seed, name and index alone. */
 static void initialize(const loading *l, const brim_parameter *p) {
   brim_model *m = l->model;
-  const brim_random random =
-      brim_random_make(l->options->seed, (uint32_t)brim_hash64(p->name, strlen(p->name), 0), BRIM_PURPOSE_INIT);
+  const brim_random random = brim_random_make(l->options->seed, (uint32_t)brim_hash64(p->name, strlen(p->name), 0),
+                                              BRIM_PURPOSE_INIT);
   const real vector = is_norm_weight(m, p->offset) ? 1 : 0;
   for (int64_t i = 0; i < p->count; i++)
-    m->values[p->offset + i] =
-        p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i)) : vector;
+    m->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i))
+                                            : vector;
   m->initialized[m->initialized_count++] = p->name;
 }
 

@@ -1,8 +1,8 @@
 /* ops.h: layer-sized operations on ragged tensors: the only door to a device.
  *
- * Letters: R rows (slots) of a tensor, H hidden, F feed-forward, A heads, D = H / A, n sequences, C outputs. Matrices are row-major;
- * a weight is [out, in] as in PyTorch. `real` is float in the product and double in the finite-difference build (BRIM_REAL_DOUBLE),
- * which has the reference table only.
+ * Letters: R rows (slots) of a tensor, H hidden, F feed-forward, A heads, D = H / A, n sequences, C outputs. Matrices are
+ * row-major; a weight is [out, in] as in PyTorch. `real` is float in the product and double in the finite-difference build
+ * (BRIM_REAL_DOUBLE), which has the reference table only.
  *
  * Every operation gives the same bits for any number of threads: work is tiled by shape, and sums are taken in a fixed order.
  * No operation allocates: working memory is sized once by `reserve`.
@@ -14,10 +14,10 @@
 
 #ifdef BRIM_REAL_DOUBLE
 typedef double real;
-#define brim_ops_ref brim_ops_ref64
-#define brim_dropout_key brim_dropout_key64
+#define brim_ops_ref      brim_ops_ref64
+#define brim_dropout_key  brim_dropout_key64
 #define brim_dropout_make brim_dropout_make64
-#define brim_ops_profile brim_ops_profile64
+#define brim_ops_profile  brim_ops_profile64
 #else
 typedef float real;
 #endif
@@ -38,54 +38,62 @@ typedef struct brim_layout {
 
 /* Dropout of one site. The keep-mask of an element is a pure function of (key, place, site, token, column): 16 bits of
  * Philox4x32-7, dropped when they are less than the threshold. Columns go in stretches of 64, which take eight blocks, with
- * counters (place, site, token, block): of its stretch, columns 0 to 31 have the lower halves of words, columns 32 to 63 the upper
- * halves; in each half column i has block i % 16 / 2 of the stretch, and there word 1, 0 (i even, odd) below 16, word 3, 2 above.
- * Vectors of any width find their words in place that way; the reference (ref/rows.c) spells it out.
- * For hidden tensors token is the index in the sequence and column the feature; for attention token is the query, column the key,
- * and the head is added to the site (sites are numbered so that this does not collide). */
+ * counters (place, site, token, block): of its stretch, columns 0 to 31 have the lower halves of words, columns 32 to 63 the
+ * upper halves; in each half column i has block i % 16 / 2 of the stretch, and there word 1, 0 (i even, odd) below 16, word 3, 2
+ * above. Vectors of any width find their words in place that way; the reference (ref/rows.c) spells it out. For hidden tensors
+ * token is the index in the sequence and column the feature; for attention token is the query, column the key, and the head is
+ * added to the site (sites are numbered so that this does not collide). */
 enum { BRIM_DROPOUT_ROUNDS = 7, BRIM_DROPOUT_STRETCH = 64, BRIM_DROPOUT_BLOCKS = 8 };
 typedef struct brim_dropout {
-  bool on;               /* false: identity */
-  uint32_t threshold;    /* p in 65536ths, rounded; at most 65535 */
-  real scale;            /* 1 / (1 - threshold / 65536), so that expected values stay; 0 when all is dropped */
-  uint32_t key[2];       /* from (seed, optimizer step): brim_dropout_key */
+  bool on;            /* false: identity */
+  uint32_t threshold; /* p in 65536ths, rounded; at most 65535 */
+  real scale;         /* 1 / (1 - threshold / 65536), so that expected values stay; 0 when all is dropped */
+  uint32_t key[2];    /* from (seed, optimizer step): brim_dropout_key */
   uint32_t site;
 } brim_dropout;
 void brim_dropout_key(uint64_t seed, uint64_t optimizer_step, uint32_t key[2]);
 brim_dropout brim_dropout_make(double p, const uint32_t key[2], uint32_t site); /* p below 2^-17: off */
 
-typedef enum brim_activation { BRIM_ACT_NONE = 0, BRIM_ACT_GELU, BRIM_ACT_GELU_NEW, BRIM_ACT_RELU, BRIM_ACT_TANH } brim_activation;
+typedef enum brim_activation {
+  BRIM_ACT_NONE = 0,
+  BRIM_ACT_GELU,
+  BRIM_ACT_GELU_NEW,
+  BRIM_ACT_RELU,
+  BRIM_ACT_TANH
+} brim_activation;
 
 /* Which rows a gathered tensor [n, ..] came from: NULL rows means "all slots". */
 typedef struct brim_rows {
-  int32_t count;             /* rows of the tensor at hand */
-  const int32_t *slot;       /* [count] slot of each row, or NULL: row i is slot i */
+  int32_t count;       /* rows of the tensor at hand */
+  const int32_t *slot; /* [count] slot of each row, or NULL: row i is slot i */
 } brim_rows;
 
 typedef struct brim_embed {
   const brim_layout *layout;
-  const int32_t *ids;        /* [R] */
-  const uint8_t *type_ids;   /* [R], NULL: no type table */
-  const int32_t *positions;  /* [R] rows of the position table */
+  const int32_t *ids;                 /* [R] */
+  const uint8_t *type_ids;            /* [R], NULL: no type table */
+  const int32_t *positions;           /* [R] rows of the position table */
   const real *word, *position, *type; /* tables [.., H]; type may be NULL */
-  const real *gamma, *beta; real eps;
+  const real *gamma, *beta;
+  real eps;
   int32_t hidden;
-  brim_dropout dropout;      /* after the norm */
+  brim_dropout dropout; /* after the norm */
 } brim_embed;
 
 typedef struct brim_attention {
   const brim_layout *layout;
   int32_t heads, head_size;
   real scale;
-  bool first_only;           /* queries only for the first token of each sequence: q, out, dq have n rows */
-  brim_dropout dropout;      /* on the probabilities, after softmax */
-  const real *q, *k, *v;     /* row r, head a: x + r * stride + a * head_size */
+  bool first_only;       /* queries only for the first token of each sequence: q, out, dq have n rows */
+  brim_dropout dropout;  /* on the probabilities, after softmax */
+  const real *q, *k, *v; /* row r, head a: x + r * stride + a * head_size */
   int64_t q_stride, kv_stride;
-  real *out; int64_t out_stride;   /* context: [R or n, A*D] */
-  real *lse;                 /* [A, R or n]: log-sum-exp of each query's scores */
+  real *out;
+  int64_t out_stride; /* context: [R or n, A*D] */
+  real *lse;          /* [A, R or n]: log-sum-exp of each query's scores */
   /* backward */
-  const real *dout;          /* same shape as out */
-  real *dq, *dk, *dv;        /* written (not added to); dk and dv of padded keys are 0; strides as q and kv */
+  const real *dout;   /* same shape as out */
+  real *dq, *dk, *dv; /* written (not added to); dk and dv of padded keys are 0; strides as q and kv */
 } brim_attention;
 
 /* Formulas: ref/loss.c. */
@@ -94,24 +102,24 @@ typedef enum brim_loss_kind { BRIM_LOSS_CROSS_ENTROPY = 0, BRIM_LOSS_SQUARED_ERR
 typedef struct brim_loss {
   int32_t n, outputs;
   brim_loss_kind kind;
-  const real *logits;        /* [n, C] */
-  const float *labels;       /* cross entropy: [n] classes; else [n, C] values, or 0 and 1 */
-  const double *weights;     /* [C] of the classes; binary: of the positive terms. NULL: all 1. Not for squared errors */
-  double smoothing;          /* of cross entropy */
-  double divisor;            /* of the whole optimizer step: its rows, or the sum of their weights */
-  double *loss;              /* out: sum over rows / divisor */
-  real *dlogits;             /* out, [n, C], may be NULL */
+  const real *logits;    /* [n, C] */
+  const float *labels;   /* cross entropy: [n] classes; else [n, C] values, or 0 and 1 */
+  const double *weights; /* [C] of the classes; binary: of the positive terms. NULL: all 1. Not for squared errors */
+  double smoothing;      /* of cross entropy */
+  double divisor;        /* of the whole optimizer step: its rows, or the sum of their weights */
+  double *loss;          /* out: sum over rows / divisor */
+  real *dlogits;         /* out, [n, C], may be NULL */
 } brim_loss;
 
-typedef struct brim_update_range {  /* a tensor of the flat buffers */
+typedef struct brim_update_range { /* a tensor of the flat buffers */
   int64_t offset, count;
   bool decay;
-  double rate;                    /* factor of the learning rate, decay included: 1, or less in lower layers */
-  int64_t row_size;               /* > 0: an embedding table with rows of this size, see `touched` */
-  const uint8_t *touched;         /* [count / row_size]: rows whose gradient may be non-zero; NULL: all */
-  uint8_t *alive;                 /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
-  uint8_t *done;                  /* [count / row_size]: how many of brim_update.past a row has had; NULL: none is ever late */
-  const uint8_t *wanted;          /* [count / row_size]: rows that catch_up is to look at */
+  double rate;            /* factor of the learning rate, decay included: 1, or less in lower layers */
+  int64_t row_size;       /* > 0: an embedding table with rows of this size, see `touched` */
+  const uint8_t *touched; /* [count / row_size]: rows whose gradient may be non-zero; NULL: all */
+  uint8_t *alive;         /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
+  uint8_t *done;          /* [count / row_size]: how many of brim_update.past a row has had; NULL: none is ever late */
+  const uint8_t *wanted;  /* [count / row_size]: rows that catch_up is to look at */
 } brim_update_range;
 
 /* What an update does besides the gradient. */
@@ -120,33 +128,39 @@ typedef struct brim_update_step {
   double correction1, correction2; /* 1 - beta1^t, 1 - beta2^t */
 } brim_update_step;
 
-enum { BRIM_UPDATE_PAST = 64 };    /* most updates that a row may be late: a row's count is a byte, and a flush is rare enough */
+enum { BRIM_UPDATE_PAST = 64 }; /* most updates that a row may be late: a row's count is a byte, and a flush is rare enough */
 
 typedef struct brim_update {
   real *values, *gradients, *moment1, *moment2;
-  const brim_update_range *ranges; int32_t range_count;
+  const brim_update_range *ranges;
+  int32_t range_count;
   brim_update_step step;
-  double clip, norm;               /* norm: from gradient_norm */
-  const brim_update_step *past; int32_t past_count; /* earlier updates that rows of tables may not have had, oldest first; the
-                                                       tables' rate is in their lr */
+  double clip, norm; /* norm: from gradient_norm */
+  const brim_update_step *past;
+  int32_t past_count; /* earlier updates that rows of tables may not have had, oldest first; the
+                         tables' rate is in their lr */
 } brim_update;
 
-typedef struct brim_ops_stats {    /* what promise 1 is checked with */
-  int64_t gemm_max_rows;           /* most activation rows that any matrix product of this kind had */
-  double gemm_flops;               /* 2 * m * n * k summed */
+typedef struct brim_ops_stats { /* what promise 1 is checked with */
+  int64_t gemm_max_rows;        /* most activation rows that any matrix product of this kind had */
+  double gemm_flops;            /* 2 * m * n * k summed */
   double attention_flops;
 } brim_ops_stats;
 
 typedef struct brim_ops_limits {
   int64_t max_slots;
   int32_t max_sequences, max_length, hidden, intermediate, heads;
-  bool int8;                       /* the operations on bytes are used too */
+  bool int8; /* the operations on bytes are used too */
 } brim_ops_limits;
 
 /* A weight and its bias, quantized and packed as this table likes it (int8_pack). */
-typedef struct brim_int8 { int32_t in, out; const void *packed; } brim_int8;
+typedef struct brim_int8 {
+  int32_t in, out;
+  const void *packed;
+} brim_int8;
 
-/* What a branch is added to: y = norm(residual + dropout(branch)), for at->count rows. y is neither the residual nor the input. */
+/* What a branch is added to: y = norm(residual + dropout(branch)), for at->count rows. y is neither the residual nor the input.
+ */
 typedef struct brim_residual {
   const brim_layout *layout;
   const brim_rows *at;
@@ -158,14 +172,15 @@ typedef struct brim_residual {
 /* Context: runtime, working memory, statistics. One per model. */
 typedef struct brim_ops_context {
   brim_runtime *runtime;
-  void *workspace; size_t workspace_size;
+  void *workspace;
+  size_t workspace_size;
   brim_ops_stats stats;
-  struct brim_profile *profile;   /* these two: of a table that times another one, else NULL */
+  struct brim_profile *profile; /* these two: of a table that times another one, else NULL */
   const struct brim_ops *inner;
 } brim_ops_context;
 
 typedef struct brim_ops {
-  const char *name;     /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
+  const char *name; /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
   size_t (*int8_size)(int32_t in, int32_t out); /* bytes of a packed weight, to be aligned to 64 */
@@ -178,19 +193,21 @@ typedef struct brim_ops {
                          const real *dout, real *dsum, real *dword, real *dposition, real *dtype, real *dgamma, real *dbeta);
 
   /* y[rows, out] = x[rows, in] w^T + b (b may be NULL). x has row stride x_stride, y row stride y_stride. */
-  void (*linear_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride, const real *w,
-                         const real *b, real *y, int64_t y_stride);
+  void (*linear_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
+                         const real *w, const real *b, real *y, int64_t y_stride);
   /* pre = x w^T + b; y = act(pre). pre may be NULL when it need not be kept (prediction). Contiguous rows. */
-  void (*linear_act_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, const real *w, const real *b,
-                             brim_activation act, real *pre, real *y);
+  void (*linear_act_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, const real *w,
+                             const real *b, brim_activation act, real *pre, real *y);
   /* sum = residual + dropout(x w^T + b); y = norm(sum). `at` says which slot each row is (dropout key). sum may equal residual's
    * memory. mean, rstd: [rows]. */
-  void (*linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t in, int32_t out,
-                                       const real *x, const real *w, const real *b, const brim_dropout *dropout, const real *residual,
-                                       const real *gamma, const real *beta, real eps, real *sum, real *mean, real *rstd, real *y);
+  void (*linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t in,
+                                       int32_t out, const real *x, const real *w, const real *b, const brim_dropout *dropout,
+                                       const real *residual, const real *gamma, const real *beta, real eps, real *sum, real *mean,
+                                       real *rstd, real *y);
   /* dx (NULL: not needed; `add` adds instead of writing) = dy w; dw += dy^T x; db += column sums of dy (dw, db NULL: frozen). */
-  void (*linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride, const real *w,
-                          const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw, real *db);
+  void (*linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
+                          const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
+                          real *db);
   /* Backward of z = act(pre) w^T: dpre [rows, in] = (dz w) * act'(pre), and pre becomes act(pre), which forward did not keep and
    * the gradient of w takes. Not for TANH. */
   void (*linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
@@ -203,8 +220,8 @@ typedef struct brim_ops {
   /* Backward of y = norm(sum), sum = residual + dropout(branch): dsum written (gradient of the residual), dbranch = dropout
    * backward of dsum (may equal dsum when dropout is off; may be NULL); dgamma, dbeta += (NULL: frozen). */
   void (*norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
-                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy, real *dsum,
-                        real *dbranch, real *dgamma, real *dbeta);
+                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
+                        real *dsum, real *dbranch, real *dgamma, real *dbeta);
 
   void (*attention_forward)(brim_ops_context *c, const brim_attention *a);
   void (*attention_backward)(brim_ops_context *c, const brim_attention *a);
@@ -213,7 +230,8 @@ typedef struct brim_ops {
   void (*gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y);
   void (*scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *dy, real *dx, int64_t dx_stride);
   /* y[i] [n, width]: the mean of the tokens of sequence i; or, when `chosen` [n, width] is not NULL, the largest of each column,
-   * whose slot it gets (the first of equal ones; NaN is larger than all). Backward writes dx for all slots; that of padding is 0. */
+   * whose slot it gets (the first of equal ones; NaN is larger than all). Backward writes dx for all slots; that of padding is 0.
+   */
   void (*pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y);
   void (*pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,
                         real *dx);
@@ -228,11 +246,11 @@ typedef struct brim_ops {
   void (*widen)(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y);
 
   /* ---- products of bytes, for predictions
-   * A row q of x, and the weights of each output, are divided by their scale, which is the largest magnitude / 127, and rounded to
-   * the nearest (to even between two): bytes from -127 to 127. Sums of products are exact integers, so every table has the same:
-   *   y = sum * (x's scale * w's scale) + b, each operation rounded once in single precision
-   * A row's result depends on that row alone. A row whose magnitudes are below 2^-100 counts as zeros; one with a value that is
-   * not finite gives NaN. Sums wrap beyond 2^31: `in` must be less than 2^17. */
+   * A row q of x, and the weights of each output, are divided by their scale, which is the largest magnitude / 127, and rounded
+   * to the nearest (to even between two): bytes from -127 to 127. Sums of products are exact integers, so every table has the
+   * same: y = sum * (x's scale * w's scale) + b, each operation rounded once in single precision A row's result depends on that
+   * row alone. A row whose magnitudes are below 2^-100 counts as zeros; one with a value that is not finite gives NaN. Sums wrap
+   * beyond 2^31: `in` must be less than 2^17. */
   void (*int8_pack)(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed);
   void (*int8_forward)(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
                        int64_t y_stride);

@@ -44,7 +44,7 @@ static void put_bar_numbers(brim_page *page, const brim_bars *bars) {
   const int columns_count = bars->parts + 2;
   brim_column *columns = brim_alloc_array_zero(page->runtime, (size_t)columns_count, sizeof *columns);
   const char **cells = brim_alloc_array_zero(page->runtime, (size_t)(columns_count * bars->count), sizeof *cells);
-  char(*text)[32] = brim_alloc_array_zero(page->runtime, (size_t)(bars->parts * bars->count), sizeof *text);
+  char (*text)[32] = brim_alloc_array_zero(page->runtime, (size_t)(bars->parts * bars->count), sizeof *text);
   if (columns && cells && text) {
     columns[0] = (brim_column){"name", false};
     for (int part = 0; part < bars->parts; part++)
@@ -172,8 +172,8 @@ void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins 
   }
   const double low = bins->first + (double)begin * bins->width;
   const int64_t drawn = (bins->count - begin + size - 1) / size * size;
-  const brim_scale x =
-      brim_scale_make(low, low + (double)(drawn ? drawn : 1) * bins->width, false, false, 5, PLOT_LEFT, PLOT_RIGHT);
+  const brim_scale x = brim_scale_make(low, low + (double)(drawn ? drawn : 1) * bins->width, false, false, 5, PLOT_LEFT,
+                                       PLOT_RIGHT);
   const brim_scale y = brim_scale_make(0, (double)(most ? most : 1), false, true, 4, PLOT_BOTTOM, PLOT_TOP);
   brim_picture_open(page, caption, PLOT_HEIGHT);
   brim_axes_draw(&page->out, &x, &y, bins->title, bins->counted);

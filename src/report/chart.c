@@ -153,10 +153,10 @@ void brim_page_chart(brim_page *page, brim_caption caption, const brim_chart *ch
   const char *names[NUMBER_ROWS];
   find_ranges(chart, &rx, &ry);
   const double none = (double)NAN;
-  const brim_scale x =
-      brim_scale_make(rx.any ? rx.low : none, rx.any ? rx.high : none, chart->x.log, chart->diagonal, 4, PLOT_LEFT, PLOT_RIGHT);
-  const brim_scale y =
-      brim_scale_make(ry.any ? ry.low : none, ry.any ? ry.high : none, chart->y.log, true, 5, PLOT_BOTTOM, PLOT_TOP);
+  const brim_scale x = brim_scale_make(rx.any ? rx.low : none, rx.any ? rx.high : none, chart->x.log, chart->diagonal, 4,
+                                       PLOT_LEFT, PLOT_RIGHT);
+  const brim_scale y = brim_scale_make(ry.any ? ry.low : none, ry.any ? ry.high : none, chart->y.log, true, 5, PLOT_BOTTOM,
+                                       PLOT_TOP);
   brim_picture_open(page, caption, PLOT_HEIGHT);
   brim_axes_draw(&page->out, &x, &y, chart->x.title, chart->y.title);
   if (chart->diagonal)

@@ -43,7 +43,7 @@ static void put_numbers(brim_page *page, const char *const *names, const uint64_
   const size_t width = (size_t)count + 1;
   brim_column *columns = brim_alloc_array_zero(page->runtime, width, sizeof *columns);
   const char **cells = brim_alloc_array_zero(page->runtime, width * (size_t)count, sizeof *cells);
-  char(*text)[32] = brim_alloc_array_zero(page->runtime, (size_t)count * (size_t)count, sizeof *text);
+  char (*text)[32] = brim_alloc_array_zero(page->runtime, (size_t)count * (size_t)count, sizeof *text);
   if (columns && cells && text) {
     columns[0] = (brim_column){"label", false};
     for (int i = 0; i < count; i++)

@@ -275,8 +275,8 @@ static int make_result(fold_job *job, brim_error *err) {
     brim_fold_average *average = &result->averages[result->average_count];
     const brim_named_dataset *eval = &job->evals[result->average_count];
     average->name = eval->name;
-    average->logits =
-        brim_alloc_array_zero(job->runtime, (size_t)brim_dataset_rows(eval->dataset), job->outputs * sizeof *average->logits);
+    average->logits = brim_alloc_array_zero(job->runtime, (size_t)brim_dataset_rows(eval->dataset),
+                                            job->outputs * sizeof *average->logits);
     if (!average->logits)
       return BRIM_NOMEM(err);
   }

@@ -128,8 +128,8 @@ static int build_set(loader *l, bool normalized, brim_added_set *set) {
     const char *text = t->normalized ? t->normalized : t->content;
     size_t length = t->normalized ? t->normalized_length : t->length;
     if (length == 0) {
-      status =
-          brim_error_set(l->err, BRIM_E_FORMAT, "nothing is left of the added token \"%.100s\" after normalisation", t->content);
+      status = brim_error_set(l->err, BRIM_E_FORMAT, "nothing is left of the added token \"%.100s\" after normalisation",
+                              t->content);
       break;
     }
     keys[set->count++] = (brim_trie_key){text, (uint32_t)length, (int32_t)i};

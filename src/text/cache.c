@@ -13,10 +13,8 @@ enum {
   HUGE_PAGE = 2 << 20
 };
 
-#define LOW(n)                                                                                                                   \
-  { ((uint64_t)1 << (n)*8) - 1, 0 }
-#define HIGH(n)                                                                                                                  \
-  { UINT64_MAX, ((uint64_t)1 << (n)*8) - 1 }
+#define LOW(n)  {((uint64_t)1 << (n) * 8) - 1, 0}
+#define HIGH(n) {UINT64_MAX, ((uint64_t)1 << (n) * 8) - 1}
 const brim_word_key brim_word_masks[BRIM_SHORT_BYTES + 1] = {LOW(0),  LOW(1),  LOW(2),  LOW(3),  LOW(4),  LOW(5),
                                                              LOW(6),  LOW(7),  HIGH(0), HIGH(1), HIGH(2), HIGH(3),
                                                              HIGH(4), HIGH(5), HIGH(6), HIGH(7)};

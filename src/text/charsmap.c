@@ -60,8 +60,8 @@ int brim_charsmap_load(brim_runtime *runtime, const char *base64, size_t length,
   if (!bytes)
     return BRIM_NOMEM(err);
   size_t n = decode_base64(base64, length, bytes);
-  int status =
-      n == SIZE_MAX ? brim_error_set(err, BRIM_E_FORMAT, "precompiled_charsmap is not base64") : unpack(out, bytes, n, err);
+  int status = n == SIZE_MAX ? brim_error_set(err, BRIM_E_FORMAT, "precompiled_charsmap is not base64")
+                             : unpack(out, bytes, n, err);
   brim_release(runtime, bytes);
   if (status != BRIM_OK)
     brim_charsmap_free(out);

@@ -102,7 +102,7 @@ static int assemble(const brim_tokenizer *t, const brim_scratch *s, bool pair, c
                     brim_encoding *out, brim_error *err) {
   const brim_template *template = pair ? &t->processor.pair : &t->processor.single;
   const brim_ids *a = &s->ids[0], *b = &s->ids[1];
-  size_t counts[2] = {a->count, pair ? b->count : 0}, special = options->no_special_tokens ? 0 : (size_t) template->added;
+  size_t counts[2] = {a->count, pair ? b->count : 0}, special = options->no_special_tokens ? 0 : (size_t)template->added;
   brim_kept kept = {counts[0], counts[1]};
   if (options->max_length)
     BRIM_TRY(brim_truncate(options->truncation, pair, counts[0], counts[1], (size_t)options->max_length - special, &kept, err));

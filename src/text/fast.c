@@ -6,10 +6,10 @@
 
 static brim_fused_fn fused(brim_path path, brim_cpu_level level) {
   static const brim_fused_fn passes[][BRIM_PATH_SPACED + 1] = {
-    {NULL, brim_bert_run_plain, brim_bytes_run_plain, brim_spaced_run_plain},
+      {NULL, brim_bert_run_plain, brim_bytes_run_plain, brim_spaced_run_plain},
 #if defined(__x86_64__)
-    {NULL, brim_bert_run_avx2, brim_bytes_run_avx2, brim_spaced_run_avx2},
-    {NULL, brim_bert_run_avx512, brim_bytes_run_avx512, brim_spaced_run_avx512},
+      {NULL, brim_bert_run_avx2, brim_bytes_run_avx2, brim_spaced_run_avx2},
+      {NULL, brim_bert_run_avx512, brim_bytes_run_avx512, brim_spaced_run_avx512},
 #endif
   };
   return passes[level][path];

@@ -20,7 +20,7 @@ static void order_marks(brim_rune *items, size_t count) {
   size_t place[257] = {0};
   for (size_t i = 0; i < count; i++)
     place[items[i].from + 1]++;
-  for (int class = 1; class < 257; class ++)
+  for (int class = 1; class < 257; class++)
     place[class] += place[class - 1];
   memcpy(items + count, items, count * sizeof *items);
   for (size_t i = 0; i < count; i++)

@@ -76,7 +76,7 @@ static bool accept(compiler *c, const char *text) {
 }
 
 static int set_range(compiler *c, set *s, uint32_t low, uint32_t high) {
-  uint32_t(*ranges)[2] = brim_arena_alloc_array(&c->pattern->arena, (size_t)s->range_count + 1, sizeof *ranges);
+  uint32_t (*ranges)[2] = brim_arena_alloc_array(&c->pattern->arena, (size_t)s->range_count + 1, sizeof *ranges);
   if (!ranges)
     return BRIM_NOMEM(c->err);
   if (s->range_count)

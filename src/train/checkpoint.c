@@ -50,8 +50,7 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
 
 static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer,
                            const brim_train_state *state, const float *average, const brim_train_identity *identity,
-                           const brim_supply *supply,
-                           brim_error *err) {
+                           const brim_supply *supply, brim_error *err) {
   const char *path = brim_folder_path(aside);
   BRIM_TRY(brim_model_save(model, path, err));
   if (tokenizer)
@@ -66,8 +65,7 @@ static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model
 
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
                          const brim_train_state *state, const float *average, const brim_train_identity *identity,
-                           const brim_supply *supply,
-                         brim_error *err) {
+                         const brim_supply *supply, brim_error *err) {
   brim_runtime *runtime = folder->runtime;
   BRIM_TRY(brim_make_folder(runtime, folder->checkpoints, err));
   char *path = brim_checkpoint_path(runtime, folder->checkpoints, state->step);
@@ -116,7 +114,8 @@ static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *
   brim_release(runtime, file);
   BRIM_TRY(status);
   BRIM_TRY(brim_supply_restore(supply, path, err)); /* tells what has become of the data before much is read */
-  BRIM_TRY(checkpoint_read_flat(runtime, path, "model.safetensors", model, brim_model_values(model), hashes.values, "weights", err));
+  BRIM_TRY(
+      checkpoint_read_flat(runtime, path, "model.safetensors", model, brim_model_values(model), hashes.values, "weights", err));
   if (state->averaged == 0 && hashes.average != 0)
     return checkpoint_damaged(path, "averaged weights", err);
   if (state->averaged > 0)

@@ -171,8 +171,8 @@ static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, con
 static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits, float *logits, brim_error *err) {
   brim_batch batch = {0};
   p->batch = &batch;
-  p->part_logits =
-      brim_alloc_array(p->runtime, (size_t)limits->max_sequences, (size_t)brim_model_outputs(p->model) * sizeof *p->part_logits);
+  p->part_logits = brim_alloc_array(p->runtime, (size_t)limits->max_sequences,
+                                    (size_t)brim_model_outputs(p->model) * sizeof *p->part_logits);
   int status = p->part_logits ? brim_model_prepare(p->model, limits, err) : BRIM_NOMEM(err);
   if (!status)
     status = brim_prediction_run(p, logits, err);
@@ -220,8 +220,8 @@ int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *d
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                   brim_metrics *out, brim_error *err) {
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
-  float *logits =
-      brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset), (size_t)brim_model_outputs(model) * sizeof *logits);
+  float *logits = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset),
+                                   (size_t)brim_model_outputs(model) * sizeof *logits);
   if (!logits)
     return BRIM_NOMEM(err);
   brim_metrics counts = {0};

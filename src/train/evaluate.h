@@ -13,13 +13,13 @@ int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int3
 /* One pass over a plan of a data set. Borrowed throughout; nothing is allocated once `batch` has grown. */
 typedef struct brim_prediction {
   brim_runtime *runtime;
-  brim_model *model;          /* prepared for the plan's parts */
+  brim_model *model; /* prepared for the plan's parts */
   const brim_dataset *dataset;
   const brim_plan *plan;
-  const brim_group *group;    /* each rank computes its parts; all get all logits */
+  const brim_group *group; /* each rank computes its parts; all get all logits */
   brim_batch *batch;
-  float *part_logits;         /* [most rows of a part, outputs] */
-  brim_event_fn event;        /* "progress"; may be NULL */
+  float *part_logits;  /* [most rows of a part, outputs] */
+  brim_event_fn event; /* "progress"; may be NULL */
   void *event_context;
 } brim_prediction;
 

@@ -81,8 +81,8 @@ static int folder_clean_checkpoints(const brim_run_folder *folder, brim_error *e
 /* Files that a killed process was about to rename: "model.safetensors.tmp-XXXXXX", and so the tokenizer's; and what it was
  * about to remove: SETTLED. */
 static bool folder_is_leftover(const char *name) {
-  static const char *const ours[] = {"config.json",    "model.",        "tokenizer",        "vocab",       "merges",
-                                     "special_tokens", "sentencepiece", "evaluation.jsonl", "report.html", LOG_NAME, REPLACED};
+  static const char *const ours[] = {"config.json",   "model.",           "tokenizer",   "vocab",  "merges", "special_tokens",
+                                     "sentencepiece", "evaluation.jsonl", "report.html", LOG_NAME, REPLACED};
   const char *mark = strstr(name, ".tmp-");
   if (!mark || strlen(mark) != strlen(".tmp-XXXXXX"))
     return false;

@@ -9,20 +9,20 @@ typedef struct brim_run_folder {
   char *output;      /* NULL: nothing is written */
   char *checkpoints; /* output/checkpoints */
   brim_log_file log;
-  bool made;         /* there was none before */
+  bool made; /* there was none before */
 } brim_run_folder;
 
-/* Makes the folder, takes its lock, and judges what lies there: a run is gone on with (`resume`) or replaced (`overwrite`), anything
- * else is refused unless `overwrite`. `output` NULL: everything below does nothing. */
+/* Makes the folder, takes its lock, and judges what lies there: a run is gone on with (`resume`) or replaced (`overwrite`),
+ * anything else is refused unless `overwrite`. `output` NULL: everything below does nothing. */
 int brim_run_folder_open(brim_runtime *runtime, const char *output, bool resume, bool overwrite, brim_run_folder *out,
                          brim_error *err) BRIM_CHECK;
 /* The same folder for a rank that writes nothing: no lock, no log. */
 int brim_run_folder_watch(brim_runtime *runtime, const char *output, brim_run_folder *out, brim_error *err) BRIM_CHECK;
 /* Moves output/NAME to replaced-run, where it stays until the new run is settled. Nothing where there is none. */
 int brim_run_folder_set_aside(const brim_run_folder *folder, const char *name, brim_error *err) BRIM_CHECK;
-/* The run failed before it began: its log is emptied, and what it was to replace is put back. A failure leaves that in replaced-run,
- * and so does the end of the process on the way: the folder holds a run as long as replaced-run is there. Does nothing for a rank
- * that watches. */
+/* The run failed before it began: its log is emptied, and what it was to replace is put back. A failure leaves that in
+ * replaced-run, and so does the end of the process on the way: the folder holds a run as long as replaced-run is there. Does
+ * nothing for a rank that watches. */
 int brim_run_folder_restore(brim_run_folder *folder, brim_error *err) BRIM_CHECK;
 /* The run has a checkpoint or its end: what it replaced (in replaced-run) is removed. */
 int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
@@ -30,7 +30,8 @@ int brim_run_folder_settle(const brim_run_folder *folder, brim_error *err) BRIM_
 void brim_run_folder_close(brim_run_folder *folder);
 
 /* Steps of the complete checkpoints in `checkpoints`, rising. Freed with brim_release. A missing folder has none. */
-int brim_checkpoint_steps(brim_runtime *runtime, const char *checkpoints, uint64_t **steps, size_t *count, brim_error *err) BRIM_CHECK;
+int brim_checkpoint_steps(brim_runtime *runtime, const char *checkpoints, uint64_t **steps, size_t *count,
+                          brim_error *err) BRIM_CHECK;
 /* "checkpoints/step-N" in fresh memory, or NULL. */
 char *brim_checkpoint_path(brim_runtime *runtime, const char *checkpoints, uint64_t step);
 /* Makes checkpoints/best point at step-N (0: leaves it). */

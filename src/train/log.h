@@ -6,7 +6,7 @@
 /* Lines are whole or absent: a line that could not be written is taken back. */
 typedef struct brim_log_file {
   brim_runtime *runtime;
-  int file;       /* descriptor; -1: no log */
+  int file; /* descriptor; -1: no log */
   char *path;
   brim_text line;
   uint64_t bytes; /* length so far */

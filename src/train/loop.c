@@ -41,7 +41,8 @@ static void train_undo(brim_trainer *t) {
     return;
 }
 
-/* A failed run says why as the last line of its log; resuming cuts that line away. A failure to write would hide the first one. */
+/* A failed run says why as the last line of its log; resuming cuts that line away. A failure to write would hide the first one.
+ */
 static void train_note_failure(brim_trainer *t, const brim_error *failure) {
   brim_error ignored;
   if (train_leaves_nothing(t))

@@ -10,8 +10,7 @@
 #define VALUES  (1u << BRIM_TASK_REGRESSION)
 #define MANY    (1u << BRIM_TASK_MULTI_LABEL)
 
-#define METRIC(name, small, tasks)                                                                                               \
-  { #name, offsetof(brim_metrics, name), small, tasks }
+#define METRIC(name, small, tasks) {#name, offsetof(brim_metrics, name), small, tasks}
 static const brim_metric metrics[] = {
     METRIC(loss, true, CLASSES | VALUES | MANY),
     METRIC(accuracy, false, CLASSES | MANY),

@@ -309,8 +309,15 @@ static int metrics_regression(brim_runtime *runtime, int32_t outputs, const floa
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) {
   double none = (double)NAN;
-  *out = (brim_metrics){.loss = none, .accuracy = none, .f1 = none, .matthews = none, .f1_micro = none, .f1_macro = none,
-                        .rmse = none, .pearson = none, .spearman = none};
+  *out = (brim_metrics){.loss = none,
+                        .accuracy = none,
+                        .f1 = none,
+                        .matthews = none,
+                        .f1_micro = none,
+                        .f1_macro = none,
+                        .rmse = none,
+                        .pearson = none,
+                        .spearman = none};
   out->rows = brim_dataset_rows(dataset);
   out->tokens = brim_dataset_tokens(dataset);
   if (out->rows == 0)

@@ -86,12 +86,9 @@ static brim_field member_field(const member *m, const void *object) {
 
 /* ---- the tables ------------------------------------------------------------------------------------------- */
 
-#define OPTION(name, kind)                                                                                                       \
-  { #name, kind, offsetof(brim_train_options, name) }
-#define PLAN(name, kind)                                                                                                         \
-  { #name, kind, offsetof(brim_train_options, plan.name) }
-#define EVAL(name, member, kind)                                                                                                 \
-  { name, kind, offsetof(brim_train_options, eval.member) }
+#define OPTION(name, kind)       {#name, kind, offsetof(brim_train_options, name)}
+#define PLAN(name, kind)         {#name, kind, offsetof(brim_train_options, plan.name)}
+#define EVAL(name, member, kind) {name, kind, offsetof(brim_train_options, eval.member)}
 enum { FREE_I64 = MEMBER_I64 | MEMBER_OPEN | MEMBER_FREE };
 enum { OPEN_I64 = MEMBER_I64 | MEMBER_OPEN, OPEN_I32 = MEMBER_I32 | MEMBER_OPEN, OPEN_REAL = MEMBER_REAL | MEMBER_OPEN };
 static const member option_members[] = {
@@ -145,20 +142,21 @@ static const member option_members[] = {
 };
 _Static_assert(sizeof option_members / sizeof *option_members == BRIM_TRAIN_OPTION_FIELDS, "the header's count is wrong");
 
-#define STATE(name, kind)                                                                                                        \
-  { #name, kind, offsetof(brim_train_state, name) }
+#define STATE(name, kind) {#name, kind, offsetof(brim_train_state, name)}
 #define TALLY(prefix, tally)                                                                                                     \
-  {prefix "_loss", MEMBER_REAL, offsetof(brim_train_state, tally.loss)}, {prefix "_weight", MEMBER_REAL, offsetof(brim_train_state, tally.weight)},                                                        \
+  {prefix "_loss", MEMBER_REAL, offsetof(brim_train_state, tally.loss)},                                                         \
+      {prefix "_weight", MEMBER_REAL, offsetof(brim_train_state, tally.weight)},                                                 \
       {prefix "_rows", MEMBER_I64, offsetof(brim_train_state, tally.rows)},                                                      \
       {prefix "_tokens", MEMBER_I64, offsetof(brim_train_state, tally.tokens)}, {                                                \
     prefix "_slots", MEMBER_I64, offsetof(brim_train_state, tally.slots)                                                         \
   }
 static const member state_members[] = {
-    STATE(step, MEMBER_I64),       STATE(epoch, MEMBER_I64), STATE(epoch_step, MEMBER_I64), STATE(pending, MEMBER_BOOL),
-    STATE(scheduled, MEMBER_BOOL), TALLY("run", run),        TALLY("epoch", since_epoch),   TALLY("log", since_log),
-    STATE(last_loss, MEMBER_REAL), STATE(best, MEMBER_REAL), STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
-    STATE(log_bytes, MEMBER_I64),  STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64), STATE(stopped, MEMBER_BOOL),
-    STATE(averaged, MEMBER_I64),
+    STATE(step, MEMBER_I64),      STATE(epoch, MEMBER_I64),      STATE(epoch_step, MEMBER_I64),
+    STATE(pending, MEMBER_BOOL),  STATE(scheduled, MEMBER_BOOL), TALLY("run", run),
+    TALLY("epoch", since_epoch),  TALLY("log", since_log),       STATE(last_loss, MEMBER_REAL),
+    STATE(best, MEMBER_REAL),     STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
+    STATE(log_bytes, MEMBER_I64), STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64),
+    STATE(stopped, MEMBER_BOOL),  STATE(averaged, MEMBER_I64),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 
@@ -239,8 +237,8 @@ static void state_text(brim_text *out, const brim_train_state *state, const brim
     fields[i] = member_field(&state_members[i], state);
   brim_text_string(out, ",\n\"state\":");
   brim_fields_text(out, fields, STATE_MEMBERS);
-  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\",\"average\":\"%s\"}}\n", hash_hex(hashes->values).hex,
-                   hash_hex(hashes->moments).hex, hash_hex(hashes->average).hex);
+  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\",\"average\":\"%s\"}}\n",
+                   hash_hex(hashes->values).hex, hash_hex(hashes->moments).hex, hash_hex(hashes->average).hex);
 }
 
 int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_train_state *state,
@@ -396,10 +394,10 @@ static int state_load(brim_runtime *runtime, const char *path, brim_json_documen
   int64_t version = 0;
   int status = brim_json_read_int(*document, brim_json_root(*document), "version", 0, INT64_MAX, &version, err);
   if (!status && version != STATE_VERSION)
-    status =
-        brim_json_error(*document, NULL, err, BRIM_E_UNSUPPORTED,
-                        "this checkpoint has version %" PRId64 ", this brim reads version %d: go on with the brim that wrote it",
-                        version, STATE_VERSION);
+    status = brim_json_error(*document, NULL, err, BRIM_E_UNSUPPORTED,
+                             "this checkpoint has version %" PRId64
+                             ", this brim reads version %d: go on with the brim that wrote it",
+                             version, STATE_VERSION);
   if (!status)
     return BRIM_OK;
   brim_json_free(*document);

@@ -16,35 +16,38 @@ typedef struct brim_tally {
  *
  * An interrupted run may have to write its checkpoint at any of these arrows. */
 typedef struct brim_train_state {
-  uint64_t step;             /* optimizer steps done */
-  uint64_t epoch, epoch_step;/* epoch of the next step, and its steps done */
-  bool pending;              /* what follows step `step` has not been done yet */
-  bool scheduled;            /* this checkpoint is one that an uninterrupted run writes too */
+  uint64_t step;              /* optimizer steps done */
+  uint64_t epoch, epoch_step; /* epoch of the next step, and its steps done */
+  bool pending;               /* what follows step `step` has not been done yet */
+  bool scheduled;             /* this checkpoint is one that an uninterrupted run writes too */
   brim_tally run, since_epoch, since_log;
-  double last_loss;          /* mean over the rows of the last finished epoch */
-  double best; uint64_t best_step;
-  double seconds;            /* spent until here, earlier parts of the run included */
-  uint64_t log_bytes;        /* length of log.jsonl that belongs to this state */
-  double reference;          /* best_metric at the last evaluation that patience counts as better */
-  uint64_t waited;           /* evaluations since then */
-  bool stopped;              /* patience is at its end: no further step */
-  uint64_t averaged;         /* weights in the average */
+  double last_loss; /* mean over the rows of the last finished epoch */
+  double best;
+  uint64_t best_step;
+  double seconds;     /* spent until here, earlier parts of the run included */
+  uint64_t log_bytes; /* length of log.jsonl that belongs to this state */
+  double reference;   /* best_metric at the last evaluation that patience counts as better */
+  uint64_t waited;    /* evaluations since then */
+  bool stopped;       /* patience is at its end: no further step */
+  uint64_t averaged;  /* weights in the average */
 } brim_train_state;
 
 /* What a checkpoint must share with the run that goes on from it. */
 typedef struct brim_train_identity {
   const brim_train_options *options;
   const char *model_type, *kernels, *pooling;
-  bool type_ids;             /* the model looks at them */
-  uint64_t initial_weights;  /* hash of the weights that the run began with */
+  bool type_ids;            /* the model looks at them */
+  uint64_t initial_weights; /* hash of the weights that the run began with */
   uint64_t data_rows, data_fingerprint;
 } brim_train_identity;
 
 /* Hashes that tell a damaged checkpoint. */
-typedef struct brim_train_hashes { uint64_t values, moments, average; } brim_train_hashes;
+typedef struct brim_train_hashes {
+  uint64_t values, moments, average;
+} brim_train_hashes;
 
-/* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What was
- * not given is null. Returns their number. */
+/* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What
+ * was not given is null. Returns their number. */
 enum { BRIM_TRAIN_OPTION_FIELDS = 47 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
@@ -57,6 +60,7 @@ int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_t
 int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,
                           brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;
 /* Only the kernels' name, in fresh memory, and the option max_tokens. */
-int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, int64_t *max_tokens, brim_error *err) BRIM_CHECK;
+int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, int64_t *max_tokens,
+                             brim_error *err) BRIM_CHECK;
 
 #endif

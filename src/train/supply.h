@@ -40,7 +40,8 @@ int brim_supply_next(brim_supply *supply, const brim_batch **part, bool *last, b
 /* The step counts: takes down where the supply stands behind it. */
 int brim_supply_step_done(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Is the epoch over after `epoch_step` steps of it, and (a feed that is not endless) is all of it? */
-int brim_supply_over(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, bool *epoch_over, bool *all, brim_error *err) BRIM_CHECK;
+int brim_supply_over(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, bool *epoch_over, bool *all,
+                     brim_error *err) BRIM_CHECK;
 /* Epochs done, as a fraction. */
 double brim_supply_epochs(const brim_supply *supply, uint64_t epoch, uint64_t epoch_step);
 /* "row 12" or "a.csv row 12": a row of a part, as messages name it. Returns the length. */

@@ -1,5 +1,5 @@
-/* CommonLit in the five folds of scikit-learn's KFold(5, shuffle=True, random_state=2021): tokens of the held-out part that are not in
- * training, as published with roberta-base's tokenizer. */
+/* CommonLit in the five folds of scikit-learn's KFold(5, shuffle=True, random_state=2021): tokens of the held-out part that are
+ * not in training, as published with roberta-base's tokenizer. */
 #include "brim/study.h"
 #include "scratch.h"
 #include "tap.h"

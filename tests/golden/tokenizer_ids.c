@@ -70,8 +70,8 @@ static int count_differences(job *j, const char *texts, const char *wanted, int 
       return differ + 1;
     brim_error err = {0};
     int status = encode_line(j, texts, (size_t)(text_end - texts), &err);
-    bool same =
-        status == BRIM_OK && j->line.length == (size_t)(wanted_end - wanted) && memcmp(j->line.data, wanted, j->line.length) == 0;
+    bool same = status == BRIM_OK && j->line.length == (size_t)(wanted_end - wanted) &&
+                memcmp(j->line.data, wanted, j->line.length) == 0;
     if (!same && differ++ == 0) {
       printf("# line %d: %.300s\n#  want %.300s\n", *lines + 1, texts, wanted);
       printf("#  got %.300s %s\n", status == BRIM_OK ? j->line.data : "failure", err.message);

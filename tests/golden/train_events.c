@@ -37,8 +37,9 @@ static int listen(void *context, const brim_event *event) {
     l->progress++;
     return 0;
   }
-  l->kinds[l->count++] =
-      (char)(strcmp(event->kind, "epoch") == 0 ? 'E' : event->kind[0] - 'a' + (strcmp(event->kind, "start") ? 'a' : 'A'));
+  l->kinds[l->count++] = (char)(strcmp(event->kind, "epoch") == 0
+                                    ? 'E'
+                                    : event->kind[0] - 'a' + (strcmp(event->kind, "start") ? 'a' : 'A'));
   if (strcmp(event->kind, "start") == 0)
     l->memory_planned = brim_event_field(event, "memory_planned")->integer;
   if (strcmp(event->kind, "eval") == 0)
@@ -469,8 +470,8 @@ static void comparison(void) {
   ok(!case_exists(options.output), "nothing is written");
   bool fine = true;
   for (int i = 0; i < 4; i++)
-    fine =
-        fine && results[i].rows == 88 && results[i].steps == 12 && results[i].tokens == results[3].tokens && results[i].evaluated;
+    fine = fine && results[i].rows == 88 && results[i].steps == 12 && results[i].tokens == results[3].tokens &&
+           results[i].evaluated;
   ok(fine, "every mode sees the same rows");
   ok(results[0].slots == 88 * 40 && results[1].slots < results[0].slots && results[2].slots < results[1].slots &&
          results[3].slots == results[3].tokens && results[3].padding_share == 0.0,

@@ -1,5 +1,5 @@
-/* Training in folds: each fold is the run that its training part alone would give, predictions come from who has not seen the row, and
- * an interrupted run goes on to the same bits. */
+/* Training in folds: each fold is the run that its training part alone would give, predictions come from who has not seen the
+ * row, and an interrupted run goes on to the same bits. */
 #include "rank_case.h"
 #include "train_case.h"
 
@@ -145,7 +145,8 @@ static void interrupted(int64_t steps, int folds_done, const fold_run *want) {
   if (!ok(run.status == BRIM_OK && memcmp(run.result.logits, want->result.logits, bytes) == 0,
           "gone on with: the same logits for every row"))
     printf("# %s\n", run.err.message);
-  ok(run.result.metrics.loss == want->result.metrics.loss && run.result.folds[1].metrics.loss == want->result.folds[1].metrics.loss,
+  ok(run.result.metrics.loss == want->result.metrics.loss &&
+         run.result.folds[1].metrics.loss == want->result.folds[1].metrics.loss,
      "the same metrics");
   close_run(&run);
 }
@@ -156,7 +157,8 @@ static void interrupted_first(const char *output) {
   brim_train_options options = fold_options(none);
   fold_run run;
   run_in_folds(&run, &options, 5, 1, cancel_fold, NULL);
-  ok(run.status == BRIM_E_CANCELLED && run.result.done == 0 && !case_exists(none), "interrupted before the first step: no folder");
+  ok(run.status == BRIM_E_CANCELLED && run.result.done == 0 && !case_exists(none),
+     "interrupted before the first step: no folder");
   close_run(&run);
   char *names = strdup(case_names(output)), *log = case_log(output);
   options = fold_options(output);
@@ -239,7 +241,8 @@ static void ranks(const char *output, bool refused) {
     ok(two[0].run.status == BRIM_E_USAGE && two[1].run.status == BRIM_E_IO, "both ranks end where the folder is refused");
   else
     ok(!two[0].run.status && !two[1].run.status && one->done == FOLDS && other->done == FOLDS &&
-           memcmp(one->logits, other->logits, (size_t)ROWS * (size_t)brim_model_outputs(two[0].run.job.model) * sizeof(float)) == 0,
+           memcmp(one->logits, other->logits, (size_t)ROWS * (size_t)brim_model_outputs(two[0].run.job.model) * sizeof(float)) ==
+               0,
        "two ranks say the same of every row");
   close_run(&two[0].run), close_run(&two[1].run);
 }

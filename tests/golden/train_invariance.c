@@ -193,7 +193,7 @@ static void give_many_labels(case_job *job) {
   for (int i = 0; !status && i < 2; i++) {
     const uint64_t rows = brim_dataset_rows(*sets[i]);
     brim_sample *samples = calloc(rows, sizeof *samples);
-    float(*values)[3] = calloc(rows, sizeof *values);
+    float (*values)[3] = calloc(rows, sizeof *values);
     for (uint64_t r = 0; r < rows; r++) {
       brim_dataset_sample(*sets[i], r, &samples[r]);
       for (int k = 0; k < 3; k++)
@@ -440,7 +440,8 @@ static void ranks_fail(bool *failing, const char *what) {
   options.max_steps = 2;
   run_ranks(2, &options, 0, runs);
   free_ranks(2, runs);
-  char *log = case_log(output), *names = strdup(case_names(output)), *steps = strdup(case_names(case_path(output, "checkpoints")));
+  char *log = case_log(output), *names = strdup(case_names(output)),
+       *steps = strdup(case_names(case_path(output, "checkpoints")));
   options.overwrite = *failing = true;
   run_ranks(2, &options, 0, runs);
   *failing = false;

@@ -60,8 +60,8 @@ static uint64_t limit_of(int train, int eval, double share) {
   watcher w = {0};
   options.max_steps = 1;
   int status = run(&job, &options, &w, NULL);
-  ok(status == BRIM_OK && w.memory > w.held && w.held == held_now, "a run without a limit takes %.1f MB, %.1f of them held", (double)w.memory / 1e6,
-     (double)w.held / 1e6);
+  ok(status == BRIM_OK && w.memory > w.held && w.held == held_now, "a run without a limit takes %.1f MB, %.1f of them held",
+     (double)w.memory / 1e6, (double)w.held / 1e6);
   case_close(&job);
   return w.held + (uint64_t)(share * (double)(w.memory - w.held));
 }

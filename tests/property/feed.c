@@ -198,7 +198,8 @@ static void resumes_everywhere(const way *w, int most, int stride) {
     brim_text_free(&states[i]);
 }
 
-/* A process of its own: goes on where the last one was killed, and is killed behind `most` batches. Ends by itself behind the last. */
+/* A process of its own: goes on where the last one was killed, and is killed behind `most` batches. Ends by itself behind the
+ * last. */
 static void one_life(const char *folder, int which, int life, int most) {
   snprintf(scratch_path, sizeof scratch_path, "%s", folder); /* which is the parent's to remove */
   shards = scratch_file("shards");
@@ -363,7 +364,8 @@ static void ranks(const way *w, int world) {
     same &= many.hash == one.hash && many.steps == one.steps && batches[o.rank] == batches[0];
     close_feed(&f);
   }
-  ok(same && once && rows == one.rows_yielded, "%s: %d ranks take the same steps as one, with equally many batches", w->name, world);
+  ok(same && once && rows == one.rows_yielded, "%s: %d ranks take the same steps as one, with equally many batches", w->name,
+     world);
 }
 
 static void all_ranks(void) {

@@ -75,10 +75,11 @@ static void must(int status, const brim_error *err) {
 
 /* ---- counts ----------------------------------------------------------------------------------------------- */
 
-/* Rows that the state's window does not need: those of earlier epochs, and those that earlier windows took and that do not wait. */
+/* Rows that the state's window does not need: those of earlier epochs, and those that earlier windows took and that do not wait.
+ */
 static int behind(const char *state, int own) {
-  const char *epoch = strstr(state, "\"epoch\":"), *taken = strstr(state, "\"taken\":"), *waiting = strstr(state, "\"waiting\":["),
-             *end = strstr(state, "],\"ledger\"");
+  const char *epoch = strstr(state, "\"epoch\":"), *taken = strstr(state, "\"taken\":"),
+             *waiting = strstr(state, "\"waiting\":["), *end = strstr(state, "],\"ledger\"");
   if (!epoch || !taken || !waiting || !end)
     return -1;
   int count = own * atoi(epoch + strlen("\"epoch\":")) + atoi(taken + strlen("\"taken\":"));

@@ -1,5 +1,5 @@
-/* Damaged files in a feed: an error with file and byte, or passed over if that is asked for, with the whole rows before the damage
- * kept, one line in the ledger, and the same rows with any number of threads and after any interruption. */
+/* Damaged files in a feed: an error with file and byte, or passed over if that is asked for, with the whole rows before the
+ * damage kept, one line in the ledger, and the same rows with any number of threads and after any interruption. */
 #include "brim/feed.h"
 
 #include <zlib.h>
@@ -121,7 +121,8 @@ static uint64_t whole_lines(const char *bytes, size_t length) {
 
 /* The slow obvious way: what zlib and zstd make of the bytes, all at once. */
 static size_t inflate_prefix(const char *bytes, size_t length, char *out, size_t room) {
-  z_stream z = {.next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length, .next_out = (Bytef *)out, .avail_out = (uInt)room};
+  z_stream z = {
+      .next_in = (Bytef *)(uintptr_t)bytes, .avail_in = (uInt)length, .next_out = (Bytef *)out, .avail_out = (uInt)room};
   inflateInit2(&z, 15 + 16);
   inflate(&z, Z_SYNC_FLUSH);
   size_t got = room - z.avail_out;
@@ -141,7 +142,8 @@ static size_t gzip(const char *bytes, size_t length, char *out) {
 static void damaged_at(const char *name, const char *bytes, size_t length, uint64_t kept, const char *what, bool thorough) {
   char expected[80];
   scratch_write_bytes(name, bytes, length);
-  outcome plain = read_all(folder, false, 1, false), one = read_all(folder, true, 1, false), two = read_all(folder, true, 3, false);
+  outcome plain = read_all(folder, false, 1, false), one = read_all(folder, true, 1, false),
+          two = read_all(folder, true, 3, false);
   snprintf(expected, sizeof expected, "%s: byte ", strrchr(name, '/') + 1);
   bool told = plain.status == BRIM_E_FORMAT && strstr(plain.message, expected);
   bool balanced = one.ledger.rows_read == one.ledger.rows_excluded + one.ledger.rows_damaged + one.ledger.rows_yielded &&
@@ -220,7 +222,8 @@ static void records(const char *lines, size_t length) {
         text[used++] = lines[i];
       }
       scratch_write_bytes(cases[c].name, text, used);
-      outcome plain = read_all(folder, false, 1, false), one = read_all(folder, true, 2, false), two = read_all(folder, true, 1, true);
+      outcome plain = read_all(folder, false, 1, false), one = read_all(folder, true, 2, false),
+              two = read_all(folder, true, 1, true);
       bool told = plain.status == BRIM_E_FORMAT && strstr(plain.message, strrchr(cases[c].name, '/') + 1) &&
                   strstr(plain.message, "line ") && strstr(plain.message, "byte ");
       uint64_t kept = cases[c].rest ? (uint64_t)at : ROWS;
@@ -237,16 +240,20 @@ static void records(const char *lines, size_t length) {
 static void whole_files(void) {
   scratch_write("set/b.txt", "");
   outcome out = read_all(folder, true, 1, false);
-  ok(out.status == BRIM_END && out.ledger.rows_damaged == 1 && out.ledger.rows_yielded == ROWS, "an empty file is damage: %s", out.why);
+  ok(out.status == BRIM_END && out.ledger.rows_damaged == 1 && out.ledger.rows_yielded == ROWS, "an empty file is damage: %s",
+     out.why);
   remove(scratch_file("set/b.txt"));
-  scratch_write("set/b.txt", "short\nthis line is longer than the five hundred bytes that are allowed here"
-                             "........................................................................................................"
-                             "........................................................................................................"
-                             "........................................................................................................"
-                             "........................................................................................................"
-                             "........................................................................................................\nshort\n");
+  scratch_write(
+      "set/b.txt",
+      "short\nthis line is longer than the five hundred bytes that are allowed here"
+      "........................................................................................................"
+      "........................................................................................................"
+      "........................................................................................................"
+      "........................................................................................................"
+      "........................................................................................................\nshort\n");
   out = read_all(folder, false, 1, false);
-  ok(out.status == BRIM_E_FORMAT && strstr(out.message, "b.txt: line 2, byte 6: a line of more than 500 bytes"), "%s", out.message);
+  ok(out.status == BRIM_E_FORMAT && strstr(out.message, "b.txt: line 2, byte 6: a line of more than 500 bytes"), "%s",
+     out.message);
   out = read_all(folder, true, 1, false);
   ok(out.rows == 1 && out.ledger.rows_damaged == 1, "a record that is too long: %s", out.why);
   remove(scratch_file("set/b.txt"));
@@ -264,7 +271,8 @@ static void in_memory(void) {
     exit(99);
   uint64_t count;
   const brim_exclusion *rows = brim_dataset_excluded(dataset, &count);
-  ok(brim_dataset_rows(dataset) == 3 && count == 2 && rows[0].row == 1 && rows[0].line == 3 && rows[0].damaged && rows[1].row == 3,
+  ok(brim_dataset_rows(dataset) == 3 && count == 2 && rows[0].row == 1 && rows[0].line == 3 && rows[0].damaged &&
+         rows[1].row == 3,
      "or names it: %s", rows[0].reason);
   ok(brim_dataset_origin(dataset, 2) == 4, "rows keep their numbers");
   brim_dataset_free(dataset);

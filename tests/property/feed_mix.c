@@ -138,7 +138,8 @@ static void as_drawn(void) {
   f = open_feed(options_of(BRIM_SEQUENTIAL, true), 1);
   count = read_rows(&f, 300, got);
   due = draw(0, true, count, want);
-  ok(count == 1800 && due == count && memcmp(got, want, sizeof *got * (size_t)count) == 0, "%d rows of sources that repeat", count);
+  ok(count == 1800 && due == count && memcmp(got, want, sizeof *got * (size_t)count) == 0, "%d rows of sources that repeat",
+     count);
   int shares[SOURCES] = {0};
   for (int i = 0; i < count; i++)
     shares[source_of[got[i] >> 40]]++;

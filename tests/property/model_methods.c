@@ -289,8 +289,8 @@ static void check_layer_decay(const job *j, const char *freeze) {
       case_stop("update", &err);
     for (int32_t i = 0; i < all.model->parameters.count; i++) {
       const brim_parameter *p = &all.model->parameters.list[i];
-      const bool same =
-          memcmp(all.model->values + p->offset, one.model->values + p->offset, (size_t)p->count * sizeof(real)) == 0;
+      const bool same = memcmp(all.model->values + p->offset, one.model->values + p->offset, (size_t)p->count * sizeof(real)) ==
+                        0;
       if (same != (parts_above(p->name, layers) == above || p->offset < all.model->trained)) {
         printf("# %s, %d above\n", p->name, above);
         wrong++;

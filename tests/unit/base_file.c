@@ -72,8 +72,8 @@ static void large(void) {
     good = good && brim_file_write(file, bytes + at, at + step < N ? step : N - at, &err) == BRIM_OK;
   good = good && brim_file_commit(file, &err) == BRIM_OK;
   brim_file_free(file);
-  good =
-      good && brim_file_read_all(runtime, path, 0, &back, &length, &err) == BRIM_OK && length == N && memcmp(bytes, back, N) == 0;
+  good = good && brim_file_read_all(runtime, path, 0, &back, &length, &err) == BRIM_OK && length == N &&
+         memcmp(bytes, back, N) == 0;
   ok(good, "pieces of many sizes arrive in order");
   brim_runtime_release(runtime, back);
   ok(brim_file_read_all(runtime, path, N - 1, &back, &length, &err) == BRIM_E_UNSUPPORTED && !back &&

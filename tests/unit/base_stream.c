@@ -53,8 +53,8 @@ static void pack_zstd(void) {
   ZSTD_CCtx *z = ZSTD_createCCtx();
   ZSTD_CCtx_setParameter(z, ZSTD_c_checksumFlag, 1);
   packed_length = ZSTD_compress2(z, packed, sizeof packed, text, LENGTH / 3);
-  packed_length +=
-      ZSTD_compress2(z, packed + packed_length, sizeof packed - packed_length, text + LENGTH / 3, LENGTH - LENGTH / 3);
+  packed_length += ZSTD_compress2(z, packed + packed_length, sizeof packed - packed_length, text + LENGTH / 3,
+                                  LENGTH - LENGTH / 3);
   ZSTD_freeCCtx(z);
 }
 
@@ -258,8 +258,8 @@ static void named_pipe(void) {
   if (mkfifo(path, 0600) != 0 || pthread_create(&writer, NULL, write_late, (void *)(uintptr_t)path) != 0)
     exit(1);
   brim_stream *s = open_path(path);
-  ok(brim_stream_line(s, 0, &line, &length, &err) == BRIM_OK && length == 3 && brim_stream_line(s, 0, &line, &length, &err) == BRIM_OK &&
-         brim_stream_line(s, 0, &line, &length, &err) == BRIM_END,
+  ok(brim_stream_line(s, 0, &line, &length, &err) == BRIM_OK && length == 3 &&
+         brim_stream_line(s, 0, &line, &length, &err) == BRIM_OK && brim_stream_line(s, 0, &line, &length, &err) == BRIM_END,
      "all of it is read");
   void *written = NULL;
   pthread_join(writer, &written);

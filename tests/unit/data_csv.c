@@ -128,7 +128,9 @@ static void long_records(void) {
 
   options.max_record = 100000;
   const char *got = data_read(&path, 1, &options);
-  ok_string(got, "!5 long.csv: line 2, byte 11: a record of more than 100000 bytes begins here: is a quote never closed? If not, raise max_record\n",
+  ok_string(got,
+            "!5 long.csv: line 2, byte 11: a record of more than 100000 bytes begins here: is a quote never closed? If not, "
+            "raise max_record\n",
             "max_record");
   free(text);
 }

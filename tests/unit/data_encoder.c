@@ -68,8 +68,8 @@ static const char *make_table(const char *name, int rows, int bad) {
 }
 
 static void exact_rows(void) {
-  const char *path =
-      scratch_write("a.jsonl", "{\"text\":\"ab c\",\"label\":1}\n{\"text\":\"abcd\",\"text_pair\":\"x\"}\n{\"text\":\"\"}\n");
+  const char *path = scratch_write("a.jsonl",
+                                   "{\"text\":\"ab c\",\"label\":1}\n{\"text\":\"abcd\",\"text_pair\":\"x\"}\n{\"text\":\"\"}\n");
   brim_tokenizer *tokenizer = data_tokenizer();
   brim_source_options source = {0};
   brim_encode_options options = {.max_length = 6};

@@ -16,7 +16,8 @@ static void tsv(void) {
   ok_string(data_read_text("a.csv", "text,label\n\"a,b\"\n", &unquoted), "0 2 11 [\"a] - [b\"]\n", "csv without quotes");
   brim_source_options limit = {.max_record = 10};
   ok_string(data_read_text("a.tsv", "text\n01234567890123456789\n", &limit),
-            "!5 a.tsv: line 2, byte 5: a record of more than 10 bytes begins here: raise max_record if that is right\n", "tsv: max_record");
+            "!5 a.tsv: line 2, byte 5: a record of more than 10 bytes begins here: raise max_record if that is right\n",
+            "tsv: max_record");
   brim_source_options headless = {.no_header = true, .text_column = "3", .label_column = "1", .need_label = true};
   ok_string(data_read_text("a.tsv", "gj04\t1\t\tThe sailors rode.\ngj04\t0\t*\tThe weights.\n", &headless),
             "0 1 0 [The sailors rode.] - [1]\n1 2 26 [The weights.] - [0]\n", "tsv: by number");
@@ -86,8 +87,8 @@ static void jsonl_errors(void) {
             "jsonl: a null text");
   ok_string(data_read_text("a.jsonl", "{\"text\":5}\n", NULL),
             "!5 a.jsonl: line 1, byte 8: \"text\" is an integer where a string is due\n", "jsonl: a number as text");
-  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[1]}\n", NULL),
-            "0 1 0 [a] - [1\\x00]\n", "jsonl: a list as label");
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[1]}\n", NULL), "0 1 0 [a] - [1\\x00]\n",
+            "jsonl: a list as label");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\",2,true,0.5]}\n{\"text\":\"b\",\"label\":[]}\n", NULL),
             "0 1 0 [a] - [x\\x002\\x00true\\x000.5\\x00]\n1 2 38 [b] - []\n", "jsonl: lists of all kinds, and an empty one");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[[1]]}\n", NULL),

@@ -101,7 +101,8 @@ static void standard_input(void) {
   ok_string(data_read(&dash, 1, NULL), "0 1 0 [one] - -\n1 2 4 [two] - -\n", "- is standard input, as text");
   ok(freopen(path, "rb", stdin) != NULL, "standard input");
   ok_string(data_read(&dash, 1, &options), "0 1 0 [one] - -\n1 2 4 [two] - -\n", "- in a given format");
-  ok_string(read_paths("-", "-", NULL), "!2 standard input: the same file is given twice (also as standard input): leave one out\n", "- twice");
+  ok_string(read_paths("-", "-", NULL),
+            "!2 standard input: the same file is given twice (also as standard input): leave one out\n", "- twice");
 }
 
 /* From every place on, a second reader gives what the first gave. */
@@ -155,9 +156,9 @@ static void places(void) {
 static void selection(void) {
   brim_where where[] = {{"split", "train"}, {"lang", "en"}};
   brim_source_options options = {.min_chars = 3, .where = where, .where_count = 2};
-  const char *a =
-      scratch_write("w.csv", "split,text,lang\ntrain,abc,en\ntest,abc,en\ntrain,\" ab \",en\ntrain,abcd,de\ntrain,\xC3\xA9\xC3"
-                             "\xA9\xC3\xA9 ,en\n");
+  const char *a = scratch_write("w.csv",
+                                "split,text,lang\ntrain,abc,en\ntest,abc,en\ntrain,\" ab \",en\ntrain,abcd,de\ntrain,\xC3\xA9\xC3"
+                                "\xA9\xC3\xA9 ,en\n");
   const char *b = scratch_write(
       "w.jsonl", "{\"split\":\"meta\",\"lang\":1}\n{\"text\":\"\\u00a0 ab\",\"split\":\"train\",\"lang\":\"en\"}\n");
   brim_reader *reader;

@@ -148,9 +148,9 @@ static void mismatches(void) {
   o.epochs = 3, o.prefetch = 2;
   ok_string(outcome(path, &o, state.data), "end", "epochs and prefetch may differ");
   o = plain, o.plan.seed = 2;
-  const char *other =
-      "!7 the state was saved with another tokenizer or other options (columns, selection, lengths, batches, window, "
-      "seed): use the same, or begin anew\n";
+  const char
+      *other = "!7 the state was saved with another tokenizer or other options (columns, selection, lengths, batches, window, "
+               "seed): use the same, or begin anew\n";
   ok_string(outcome(path, &o, state.data), other, "another seed");
   o = plain, o.encode.max_length = 5;
   ok_string(outcome(path, &o, state.data), other, "another length");

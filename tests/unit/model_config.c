@@ -72,11 +72,12 @@ static void check_labels(void) {
     const char *json;
     brim_task task;
     int32_t count;
-  } tasks[] = {{"{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\",\"num_labels\":3}", BRIM_TASK_MULTI_LABEL, 3},
-               {"{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\",\"num_labels\":1}", BRIM_TASK_MULTI_LABEL, 1},
-               {"{\"model_type\":\"bert\",\"problem_type\":\"regression\",\"num_labels\":3}", BRIM_TASK_REGRESSION, 3},
-               {"{\"model_type\":\"bert\",\"problem_type\":\"regression\"}", BRIM_TASK_REGRESSION, 2},
-               {"{\"model_type\":\"bert\",\"num_labels\":1}", BRIM_TASK_REGRESSION, 1}};
+  } tasks[] = {
+      {"{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\",\"num_labels\":3}", BRIM_TASK_MULTI_LABEL, 3},
+      {"{\"model_type\":\"bert\",\"problem_type\":\"multi_label_classification\",\"num_labels\":1}", BRIM_TASK_MULTI_LABEL, 1},
+      {"{\"model_type\":\"bert\",\"problem_type\":\"regression\",\"num_labels\":3}", BRIM_TASK_REGRESSION, 3},
+      {"{\"model_type\":\"bert\",\"problem_type\":\"regression\"}", BRIM_TASK_REGRESSION, 2},
+      {"{\"model_type\":\"bert\",\"num_labels\":1}", BRIM_TASK_REGRESSION, 1}};
   for (size_t i = 0; i < sizeof tasks / sizeof *tasks; i++) {
     if (load(tasks[i].json, NULL, &c, &err))
       case_stop("tasks", &err);

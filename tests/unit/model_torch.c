@@ -78,8 +78,7 @@ typedef struct program {
   const char *words;
 } program;
 
-#define PROGRAM(what, bytes, status, tensors, byte, words)                                                                       \
-  { what, bytes, sizeof bytes - 1, status, tensors, byte, words }
+#define PROGRAM(what, bytes, status, tensors, byte, words) {what, bytes, sizeof bytes - 1, status, tensors, byte, words}
 
 static void check_programs(void) {
   static const program list[] = {
@@ -121,8 +120,8 @@ static void check_programs(void) {
     const program *p = &list[i];
     brim_error err = {0};
     int count = 0;
-    const int status =
-        brim_pickle_read(case_runtime, "x.bin", 100, (const uint8_t *)p->bytes, p->length, count_tensor, &count, &err);
+    const int status = brim_pickle_read(case_runtime, "x.bin", 100, (const uint8_t *)p->bytes, p->length, count_tensor, &count,
+                                        &err);
     if (!ok(status == p->status && count == p->tensors && (p->byte < 0 || err.byte == p->byte) &&
                 (!status || strstr(err.message, p->words)),
             "pickle: %s", p->what))

@@ -215,12 +215,12 @@ static void run_branches(place *p, const setting *t, record *out) {
                            .gamma = case_values(&m, &in, hidden, 1),
                            .beta = case_values(&m, &in, hidden, 1),
                            .eps = 1e-12f};
-  const brim_int8 own =
-      pack(p, &m, hidden, hidden, case_values(&m, &in, (int64_t)hidden * hidden, 0.2), case_values(&m, &in, hidden, 1));
-  const brim_int8 up =
-      pack(p, &m, hidden, wide, case_values(&m, &in, (int64_t)hidden * wide, 0.2), case_values(&m, &in, wide, 1));
-  const brim_int8 down =
-      pack(p, &m, wide, hidden, case_values(&m, &in, (int64_t)wide * hidden, 0.2), case_values(&m, &in, hidden, 1));
+  const brim_int8 own = pack(p, &m, hidden, hidden, case_values(&m, &in, (int64_t)hidden * hidden, 0.2),
+                             case_values(&m, &in, hidden, 1));
+  const brim_int8 up = pack(p, &m, hidden, wide, case_values(&m, &in, (int64_t)hidden * wide, 0.2),
+                            case_values(&m, &in, wide, 1));
+  const brim_int8 down = pack(p, &m, wide, hidden, case_values(&m, &in, (int64_t)wide * hidden, 0.2),
+                              case_values(&m, &in, hidden, 1));
   float *y = case_fill(&m, count, 7);
   p->ops->int8_norm_forward(&p->c, &own, x, &r, y);
   emit(out, "norm", y, count);

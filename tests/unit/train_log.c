@@ -131,7 +131,8 @@ static void state_round_trip(const char *path) {
   ok(status == BRIM_OK && s.scheduled && isnan(s.best) && isnan(s.last_loss), "numbers that are not there yet stay so");
   char *kernels;
   int64_t slots;
-  ok(brim_train_state_kernels(runtime, path, &kernels, &slots, &err) == BRIM_OK && slots == 0 && strcmp(kernels, "cpu-avx2") == 0, "the kernels alone");
+  ok(brim_train_state_kernels(runtime, path, &kernels, &slots, &err) == BRIM_OK && slots == 0 && strcmp(kernels, "cpu-avx2") == 0,
+     "the kernels alone");
   brim_runtime_release(runtime, kernels);
 }
 

@@ -50,8 +50,8 @@ static void norm_task(void *context, int64_t task, int worker) {
   for (int64_t r = first; r < end; r++) {
     float *ds = m->dsum + r * width;
     CPU(dropout_slot)(&e->dropout, e->layout, &m->all, r, width, m->dout + r * width, ds);
-    CPU(norm_row_backward)
-    (width, m->from + r * width, m->mean_in[r], m->rstd_in[r], e->gamma, ds, ds, line, line ? line + width : NULL);
+    CPU(norm_row_backward)(width, m->from + r * width, m->mean_in[r], m->rstd_in[r], e->gamma, ds, ds, line,
+                           line ? line + width : NULL);
   }
 }
 

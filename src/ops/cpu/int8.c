@@ -249,8 +249,8 @@ static void task(void *context, int64_t block, int worker) {
   const job *j = context;
   const int64_t from = j->rows * block / j->blocks, rows = j->rows * (block + 1) / j->blocks - from;
   const weight *last = j->second.in ? &j->second : &j->first;
-  const scratch s =
-      open_scratch(j->scratch + (size_t)worker * j->scratch_size, j->second.in > j->first.in ? j->second.in : j->first.in);
+  const scratch s = open_scratch(j->scratch + (size_t)worker * j->scratch_size,
+                                 j->second.in > j->first.in ? j->second.in : j->first.in);
   float *y = j->y + from * j->y_stride;
   for (int64_t r = 0; r < rows; r++)
     quantize(&s, r, j->first.in, j->x + (from + r) * j->x_stride);

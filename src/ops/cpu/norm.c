@@ -131,8 +131,8 @@ static void norm_task(void *context, int64_t task, int worker) {
     memset(line, 0, 2 * (size_t)width * sizeof *line);
   for (int64_t r = first; r < end; r++) {
     const int64_t i = r * width;
-    CPU(norm_row_backward)
-    (width, g->sum + i, g->mean[r], g->rstd[r], g->gamma, g->dy + i, g->dsum + i, line, line ? line + width : NULL);
+    CPU(norm_row_backward)(width, g->sum + i, g->mean[r], g->rstd[r], g->gamma, g->dy + i, g->dsum + i, line,
+                           line ? line + width : NULL);
     if (g->dbranch)
       CPU(dropout_slot)(g->dropout, g->layout, g->at, r, width, g->dsum + i, g->dbranch + i);
   }

@@ -92,24 +92,28 @@ BRIM_INLINE void run(const int rows, const tile *t) {
 #define RUN(n)                                                                                                                   \
   case n:                                                                                                                        \
     run(n, t);                                                                                                                   \
-    break;
+    break
 
 void CPU(tile_run)(int64_t rows, const tile *t) {
   switch (rows) {
-    RUN(1)
-    RUN(2)
-    RUN(3)
-    RUN(4)
-    RUN(5)
-    RUN(6)
+    RUN(1);
+    RUN(2);
+    RUN(3);
+    RUN(4);
+    RUN(5);
+    RUN(6);
 #if BRIM_LEVEL == 2
-    RUN(7)
-    RUN(8)
-    RUN(9)
-    RUN(10)
-    RUN(11) RUN(12) RUN(13) RUN(14)
+    RUN(7);
+    RUN(8);
+    RUN(9);
+    RUN(10);
+    RUN(11);
+    RUN(12);
+    RUN(13);
+    RUN(14);
 #endif
-        default : break;
+  default:
+    break;
   }
 }
 
