@@ -1,4 +1,4 @@
-/* Every event of a log has exactly the fields that docs/events.md says, in that order; and memory is what was planned. */
+/* Every event of a log has exactly the fields that docs/developers/events.md says, in that order; and memory is what was planned. */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
@@ -46,7 +46,7 @@ static void members(const char *object, bool skip, char *out, size_t size) {
 static void fields(void) {
   static const char *const kinds[] = {"start", "step", "eval", "epoch", "checkpoint", "end"};
   char path[1024], want[4096], got[4096], start[32];
-  snprintf(path, sizeof path, "%s/docs/events.md", getenv("BRIM_SOURCE"));
+  snprintf(path, sizeof path, "%s/docs/developers/events.md", getenv("BRIM_SOURCE"));
   char *manual = case_read(path, NULL);
   if (!ok(manual != NULL, "there is a manual of events"))
     return;

@@ -318,7 +318,7 @@ class Parity(unittest.TestCase):
 
 class Trainers(unittest.TestCase):
     def test_transformers_trainer(self):
-        """The recipe of docs/python.md: brim's batches under transformers.Trainer."""
+        """The recipe of docs/users/python.md: brim's batches under transformers.Trainer."""
         try:
             import accelerate  # noqa: F401
         except ImportError:

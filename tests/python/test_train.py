@@ -45,8 +45,8 @@ class Training(unittest.TestCase):
         self.assertTrue(all(math.isfinite(f["loss"]) for f in steps))
 
     def test_recipes(self):
-        """The recipes of docs/python.md for tqdm, Weights & Biases and logging, with stand-ins for what they speak to."""
-        page = pathlib.Path(__file__).parent.parent.parent / "docs" / "python.md"
+        """The recipes of docs/users/python.md for tqdm, Weights & Biases and logging, with stand-ins for what they speak to."""
+        page = pathlib.Path(__file__).parent.parent.parent / "docs" / "users" / "python.md"
         blocks = re.findall(r"```python\n(.*?)```", page.read_text(), re.S)
         recipe = lambda word: next(b for b in blocks if word in b).replace('"MiniLM", "train.csv"', 'model, train, max_steps=5, batch_size=8') \
             .replace('eval="test.csv"', 'eval=test')
