@@ -5,7 +5,7 @@
 
 #include "brim/dist.h"
 
-enum { MOST_RANKS = 4 };
+enum { MOST_RANKS = 9 };
 
 /* Sums in the order of the ranks: whoever arrives last adds up. */
 typedef struct meeting {

@@ -10,4 +10,13 @@ int brim_group_agree(const brim_group *group, int status, brim_error *err);
 /* The same for those who have summed it up: how many ranks `failed`, and how many others are `cancelled`. */
 int brim_group_decide(int status, double failed, double cancelled, brim_error *err);
 
+/* What every rank has: `bytes` of each, in the order of the ranks, into all [world_size][bytes]. Every rank calls it with the
+ * same number of bytes. */
+int brim_group_gather(const brim_group *group, brim_runtime *runtime, const void *mine, size_t bytes, void *all,
+                      brim_error *err) BRIM_CHECK;
+/* The same where each rank has its own number of bytes: fresh memory, one text after another, each closed by a 0 byte. The texts
+ * hold none themselves. */
+int brim_group_gather_texts(const brim_group *group, brim_runtime *runtime, const char *mine, char **all,
+                            brim_error *err) BRIM_CHECK;
+
 #endif

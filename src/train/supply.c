@@ -7,6 +7,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "dist/group.h"
 #include "train/evaluate.h"
 
 #define FEED_FILE "feed.json"
@@ -97,6 +98,7 @@ double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_s
 
 void brim_supply_close(brim_supply *s) {
   brim_plan_free(s->plan);
+  brim_release(s->runtime, s->places);
   if (s->place.runtime)
     brim_text_free(&s->place);
 }
@@ -213,13 +215,41 @@ size_t brim_supply_row_text(const brim_supply *s, uint64_t row, char *text, size
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------ */
 
+static bool has_slices(const brim_supply *s) {
+  return s->feed && brim_feed_how(s->feed)->rank_slices && s->options->group.world_size > 1;
+}
+
+int brim_supply_gather(brim_supply *s, brim_error *err) {
+  if (!has_slices(s))
+    return BRIM_OK;
+  brim_release(s->runtime, s->places);
+  return brim_group_gather_texts(&s->options->group, s->runtime, s->place.data, &s->places, err);
+}
+
+/* feed.json, or the file of another rank's slice: fresh memory. */
+static char *feed_path(const brim_supply *s, const char *folder, int32_t rank) {
+  char name[40] = FEED_FILE;
+  if (rank > 0)
+    snprintf(name, sizeof name, "feed-%d.json", (int)rank);
+  return brim_path_join(s->runtime, folder, name);
+}
+
+static int save_place(const brim_supply *s, const char *folder, int32_t rank, const char *place, size_t length, brim_error *err) {
+  char *path = feed_path(s, folder, rank);
+  int status = path ? brim_file_write_all(s->runtime, path, place, length, err) : BRIM_NOMEM(err);
+  brim_release(s->runtime, path);
+  return status;
+}
+
 int brim_supply_save(const brim_supply *s, const char *folder, brim_error *err) {
   if (!s->feed)
     return BRIM_OK;
-  char *path = brim_path_join(s->runtime, folder, FEED_FILE);
-  int status = path ? brim_file_write_all(s->runtime, path, s->place.data, s->place.length, err) : BRIM_NOMEM(err);
-  brim_release(s->runtime, path);
-  return status;
+  BRIM_TRY(save_place(s, folder, 0, s->place.data, s->place.length, err));
+  const char *place = s->places;
+  for (int32_t rank = 0; place && rank < s->options->group.world_size; rank++, place += strlen(place) + 1)
+    if (rank > 0)
+      BRIM_TRY(save_place(s, folder, rank, place, strlen(place), err));
+  return BRIM_OK;
 }
 
 static int restore_feed(brim_supply *s, const char *path, brim_error *err) {
@@ -236,7 +266,11 @@ static int restore_feed(brim_supply *s, const char *path, brim_error *err) {
 int brim_supply_restore(brim_supply *s, const char *folder, brim_error *err) {
   if (!s->feed)
     return BRIM_OK;
-  char *path = brim_path_join(s->runtime, folder, FEED_FILE);
+  char *path = feed_path(s, folder, has_slices(s) ? s->options->group.rank : 0);
+  if (path && !brim_path_exists(path)) { /* fewer ranks wrote it: rank 0's place says that, and is refused */
+    brim_release(s->runtime, path);
+    path = feed_path(s, folder, 0);
+  }
   int status = path ? restore_feed(s, path, err) : BRIM_NOMEM(err);
   brim_release(s->runtime, path);
   return status;

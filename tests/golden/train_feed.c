@@ -5,6 +5,7 @@
 #include <zlib.h>
 
 #include "data_tokenizer.h"
+#include "rank_case.h"
 #include "train_case.h"
 
 enum { FILES = 3, ROWS = 19, STEPS = 17 };
@@ -232,6 +233,79 @@ static void killed(const float *weights, const char *log) {
   finish(output, 2, weights, log, "killed");
 }
 
+/* ---- ranks that read slices -------------------------------------------------------------------------------- */
+
+typedef struct slice {
+  member member;
+  brim_train_options options;
+  brim_train_result result;
+  brim_error err;
+  float *weights;
+  uint64_t stop; /* rank 0 is cancelled in this step; 0: never */
+  int status;
+} slice;
+
+static void *train_slice(void *context) {
+  slice *s = context;
+  brim_feed_options how = feed_options((int)s->member.rank % 2);
+  how.rank = s->member.rank, how.rank_slices = true;
+  how.plan.world_size = s->member.meeting->world, how.plan.batch_size = 6;
+  job j = open_job(&how, 1);
+  stopper stop = {j.runtime, s->stop, false};
+  s->options.group = meeting_group(&s->member);
+  if (s->stop)
+    s->options.event = stop_at, s->options.event_context = &stop;
+  s->status = train(&j, &s->options, &s->result, &s->err);
+  const size_t bytes = (size_t)brim_model_flat_size(j.model) * sizeof(float);
+  s->weights = malloc(bytes);
+  memcpy(s->weights, brim_model_values(j.model), bytes);
+  s->result.slots = bytes;
+  close_job(&j);
+  return NULL;
+}
+
+static void train_slices(int32_t world, const char *output, uint64_t stop, bool resume, slice slices[MOST_RANKS]) {
+  meeting all = {.world = world};
+  pthread_t threads[MOST_RANKS];
+  pthread_barrier_init(&all.barrier, NULL, (unsigned)world);
+  for (int32_t r = 0; r < world; r++) {
+    slices[r] = (slice){.member = {&all, r}, .options = train_options(output), .stop = r == 0 ? stop : 0};
+    slices[r].options.class_weights = NULL, slices[r].options.resume = resume;
+    if (pthread_create(&threads[r], NULL, train_slice, &slices[r]))
+      abort();
+  }
+  for (int32_t r = 0; r < world; r++)
+    pthread_join(threads[r], NULL);
+  pthread_barrier_destroy(&all.barrier);
+}
+
+static void free_slices(int32_t world, slice slices[MOST_RANKS]) {
+  for (int32_t r = 0; r < world; r++)
+    free(slices[r].weights);
+}
+
+/* Each rank goes on with its own slice; another number of ranks, or a state that is missing, is refused with the reason. */
+static void slices_resume(uint64_t stop) {
+  slice straight[MOST_RANKS], begun[MOST_RANKS], rest[MOST_RANKS], other[MOST_RANKS];
+  const char *output = scratch_file("slices");
+  train_slices(2, NULL, 0, false, straight);
+  train_slices(2, output, stop, false, begun);
+  ok(begun[0].status == BRIM_E_CANCELLED && begun[1].status == BRIM_E_CANCELLED, "slices: both ranks stop after step %llu",
+     (unsigned long long)stop);
+  train_slices(3, output, 0, true, other);
+  for (int32_t r = 0; r < 3; r++)
+    ok(other[r].status == BRIM_E_MISMATCH && strstr(other[r].err.message, "slice"), "three ranks are refused: %s",
+       other[r].err.message);
+  train_slices(2, output, 0, true, rest);
+  ok(rest[0].status == BRIM_OK && rest[1].status == BRIM_OK && rest[1].result.resumed, "both go on %s%s", rest[0].err.message,
+     rest[1].err.message);
+  ok(rest[0].result.rows == straight[0].result.rows && memcmp(rest[0].weights, straight[0].weights, rest[0].result.slots) == 0 &&
+         memcmp(rest[1].weights, straight[0].weights, rest[0].result.slots) == 0,
+     "slices, interrupted in step %llu: the same rows and the same bits", (unsigned long long)stop);
+  free_slices(2, straight), free_slices(2, begun), free_slices(2, rest), free_slices(3, other);
+  case_remove(output);
+}
+
 /* ---- refused ---------------------------------------------------------------------------------------------- */
 
 static void refuse(const brim_feed_options *how, const brim_train_options *o, int code, const char *word) {
@@ -285,6 +359,8 @@ int main(void) {
   for (uint64_t step = 1; step <= STEPS; step++)
     interrupted(step, weights, log);
   killed(weights, log);
+  for (uint64_t stop = 2; stop < STEPS; stop += 5)
+    slices_resume(stop);
   mismatches(output);
   free(weights);
   free(log);

@@ -1,4 +1,5 @@
-/* Every event of a log has exactly the fields that docs/developers/events.md says, in that order; and memory is what was planned. */
+/* Every event of a log has exactly the fields that docs/developers/events.md says, in that order; and memory is what was planned.
+ */
 #include <sys/resource.h>
 #include <sys/wait.h>
 
