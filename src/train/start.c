@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "train/agreement.h"
 #include "train/average.h"
 #include "train/class_weights.h"
 #include "train/clock.h"
@@ -328,10 +329,8 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   return t->average ? BRIM_OK : BRIM_NOMEM(err);
 }
 
-int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
-  t->saved_step = BRIM_NO_STEP;
-  t->folder.log.file = -1;
-  t->memory.held = brim_process_resident();
+/* Everything of this rank alone: nothing is written, and no other rank asked. */
+static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   BRIM_TRY(start_options(t, err));
   t->supply.model = t->model;
   t->supply.options = &t->options;
@@ -351,7 +350,16 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
                                       .initial_weights = brim_model_weights_hash(t->model)};
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   BRIM_TRY(start_memory_plan(t, evals, eval_count, err));
-  BRIM_TRY(start_memory(t, err));
+  return start_memory(t, err);
+}
+
+int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
+  t->saved_step = BRIM_NO_STEP;
+  t->folder.log.file = -1;
+  t->memory.held = brim_process_resident();
+  BRIM_TRY(brim_group_largest(&t->options.group, t->runtime, &t->memory.held, err)); /* a memory_limit cuts alike everywhere */
+  BRIM_TRY(brim_group_agree(&t->options.group, start_alone(t, evals, eval_count, err), err));
+  BRIM_TRY(brim_trainer_agree(t, err));
   BRIM_TRY(start_place(t, err));
   t->safe = t->state;
   t->start = brim_seconds_now();

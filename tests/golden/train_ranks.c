@@ -1,0 +1,184 @@
+/* Ranks as threads: they agree before the first step on what they train, and with any number of them every row is taken once an
+ * epoch. */
+#include "rank_case.h"
+#include "train_case.h"
+
+static const char *model_folder;
+
+typedef struct rank_run rank_run;
+typedef void (*change_fn)(case_job *job, rank_run *run);
+
+struct rank_run {
+  member member;
+  brim_train_options options;
+  brim_train_result result;
+  brim_error err;
+  change_fn change;
+  int status;
+  float *weights;
+};
+
+static void *run_rank(void *context) {
+  rank_run *run = context;
+  case_job job = case_open(model_folder, 1);
+  run->options.group = meeting_group(&run->member);
+  if (run->change)
+    run->change(&job, run);
+  run->status = case_train(&job, &run->options, &run->result, &run->err);
+  run->weights = case_weights(&job);
+  case_close(&job);
+  return NULL;
+}
+
+/* The last rank is changed. */
+static void run_ranks(int32_t world, const brim_train_options *options, change_fn change, rank_run *runs) {
+  meeting all = {.world = world};
+  pthread_t threads[MOST_RANKS];
+  pthread_barrier_init(&all.barrier, NULL, (unsigned)world);
+  for (int32_t r = 0; r < world; r++) {
+    runs[r] = (rank_run){.member = {&all, r}, .options = *options, .change = r == world - 1 ? change : NULL};
+    if (pthread_create(&threads[r], NULL, run_rank, &runs[r]))
+      abort();
+  }
+  for (int32_t r = 0; r < world; r++)
+    pthread_join(threads[r], NULL);
+  pthread_barrier_destroy(&all.barrier);
+}
+
+/* ---- agreement -------------------------------------------------------------------------------------------- */
+
+static void other_seed(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.seed = 43;
+}
+
+static void other_batch(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.plan.batch_size = 4;
+}
+
+static void other_text(case_job *job, rank_run *run) {
+  (void)run;
+  brim_dataset_free(job->train);
+  job->train = case_dataset(job->runtime, 44, 30, brim_model_vocab_size(job->model), brim_model_outputs(job->model), 3);
+}
+
+static void fewer_rows(case_job *job, rank_run *run) {
+  (void)run;
+  brim_dataset_free(job->train);
+  job->train = case_dataset(job->runtime, 40, 30, brim_model_vocab_size(job->model), brim_model_outputs(job->model), 1);
+}
+
+static void other_eval(case_job *job, rank_run *run) {
+  (void)run;
+  brim_dataset_free(job->eval);
+  job->eval = case_dataset(job->runtime, 30, 20, brim_model_vocab_size(job->model), brim_model_outputs(job->model), 5);
+}
+
+static void no_eval(case_job *job, rank_run *run) {
+  (void)run;
+  brim_dataset_free(job->eval);
+  job->eval = NULL;
+}
+
+static void other_weight(case_job *job, rank_run *run) {
+  (void)run;
+  brim_model_values(job->model)[7] += 1e-3f;
+  brim_model_state_written(job->model);
+}
+
+static void other_freeze(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.freeze = "embeddings";
+}
+
+static void other_resume(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.resume = true;
+}
+
+static void plain_kernels(case_job *job, rank_run *run) {
+  case_close(job);
+  if (case_open_with(job, model_folder, 1, NULL, "plain", &run->err))
+    abort();
+  job->train = case_dataset(job->runtime, 44, 30, brim_model_vocab_size(job->model), brim_model_outputs(job->model), 1);
+  job->eval = case_dataset(job->runtime, 30, 20, brim_model_vocab_size(job->model), brim_model_outputs(job->model), 2);
+}
+
+static void agree(int32_t world, change_fn change, const char *what, const char *value) {
+  rank_run runs[MOST_RANKS];
+  const char *output = scratch_file("agree");
+  brim_train_options options = case_options(output);
+  char who[64];
+  snprintf(who, sizeof who, "on rank %d,", (int)world - 1);
+  run_ranks(world, &options, change, runs);
+  bool same = true, named = true;
+  for (int32_t r = 0; r < world; r++) {
+    same = same && runs[r].status == BRIM_E_MISMATCH && runs[r].result.steps == 0;
+    named = named && strstr(runs[r].err.message, what) && strstr(runs[r].err.message, who) &&
+            strstr(runs[r].err.message, value) && strcmp(runs[r].err.message, runs[0].err.message) == 0;
+    free(runs[r].weights);
+  }
+  ok(same && named, "%s, on one of %d ranks: %s", what, (int)world, runs[0].err.message);
+  ok(!case_exists(output), "%s: nothing is written", what);
+  case_remove(output);
+}
+
+static void agreements(void) {
+  agree(2, other_seed, ": seed: 43", "42 on rank 0");
+  agree(3, other_batch, ": batch_size: 4", "8 on rank 0");
+  agree(2, other_text, "texts or labels of the training data", "");
+  agree(3, fewer_rows, "rows of the training data: 40", "44 on rank 0");
+  agree(2, other_eval, "texts or labels of the evaluation set dev", "");
+  agree(2, no_eval, "number of evaluation sets: 0", "1 on rank 0");
+  agree(4, other_weight, "weights of the model", "");
+  agree(2, other_freeze, ": freeze: \"embeddings\"", "null on rank 0");
+  agree(2, other_resume, "resume: true", "false on rank 0");
+  case_job job = case_open(model_folder, 1);
+  const bool plain = strcmp(brim_model_kernels(job.model), "plain") == 0;
+  case_close(&job);
+  if (plain)
+    tap_skip("kernels", "this machine has plain ones only");
+  else
+    agree(2, plain_kernels, ": kernels: cpu-plain", "");
+}
+
+/* ---- any number of ranks ---------------------------------------------------------------------------------- */
+
+/* Three epochs of 44 rows in steps of 8: 18 steps. What is computed does not depend on the number of ranks but for rounding. */
+static void worlds(void) {
+  rank_run one, runs[MOST_RANKS];
+  brim_train_options options = case_options(NULL);
+  options.epochs = 3;
+  options.lr = 3e-4;
+  run_ranks(1, &options, NULL, &one);
+  case_job job = case_open(model_folder, 1);
+  const int64_t size = brim_model_flat_size(job.model);
+  case_close(&job);
+  for (int32_t world = 2; world <= MOST_RANKS; world++) {
+    run_ranks(world, &options, NULL, runs);
+    bool fine = true, same = true;
+    for (int32_t r = 0; r < world; r++) {
+      fine = fine && runs[r].status == BRIM_OK && runs[r].result.rows == 3 * 44 && runs[r].result.steps == 18 &&
+             runs[r].result.tokens == one.result.tokens;
+      same = same && memcmp(runs[r].weights, runs[0].weights, (size_t)size * sizeof(float)) == 0;
+    }
+    const double apart = case_distance(runs[0].weights, one.weights, size);
+    ok(fine && same, "%d ranks: 3 epochs of 44 rows, and the same bits on all %s", (int)world, runs[0].err.message);
+    ok(apart < 1e-5, "%d ranks train what one does (%.1e apart)", (int)world, apart);
+    for (int32_t r = 0; r < world; r++)
+      free(runs[r].weights);
+  }
+  free(one.weights);
+}
+
+int main(void) {
+  model_folder = case_model_folder("bert-pair-3");
+  if (!model_folder) {
+    tap_skip("ranks", "there are no golden models");
+    return tap_done();
+  }
+  agreements();
+  worlds();
+  return tap_done();
+}
