@@ -65,9 +65,11 @@ int cli_survey_read(cli_call *cli, const brim_tokenizer *tokenizer, cli_survey *
   brim_source_options source;
   brim_reader *reader = NULL;
   brim_encoder *encoder = NULL;
-  brim_encode_options encode = cli_encode_options(cli->values);
+  brim_encode_options encode;
   *out = (cli_survey){0};
-  int status = cli_source_options(cli, false, &source);
+  int status = cli_encode_options(cli, &encode);
+  if (!status)
+    status = cli_source_options(cli, false, &source);
   if (!status)
     status = brim_reader_open(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &source, &reader, &cli->error);
   if (!status)

@@ -17,7 +17,7 @@ typedef struct cli_call {
   struct cli_judged *judged;     /* the last evaluation of each set of this run (views.c) */
   int judged_count;
   brim_error error;
-  char hint[320];                   /* what to say behind "interrupted", or a failure of files: what is kept */
+  char hint[320];                   /* what to say after "interrupted", or a failure of files: what is kept */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */
   int where_count;
 } cli_call;
@@ -27,16 +27,13 @@ void cli_note(const cli_call *cli, const char *format, ...) BRIM_PRINTF(2, 3);
 /* Writes text to a file (complete or absent), or to standard output when path is NULL. */
 int cli_write(cli_call *cli, const char *path, const brim_text *text);
 
-/* The library's options from the command's values. */
+/* The library's options, filled by the command's table. */
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
-brim_encode_options cli_encode_options(const cli_values *values);
+int cli_encode_options(cli_call *cli, brim_encode_options *out);
 int cli_plan_options(cli_call *cli, brim_plan_options *out);
 
 /* --precision: fp32 where the command has no such option; BRIM_E_UNSUPPORTED for what a CPU cannot. */
 int cli_pick_precision(cli_call *cli, brim_precision *out);
-
-/* "1500MB", "2GB", "2GiB", "4096": bytes; false for anything else, and for 0. */
-bool cli_parse_size(const char *text, uint64_t *bytes);
 
 /* --tokenizer, or the files in the model's folder when it is not given. */
 int cli_load_tokenizer(cli_call *cli, brim_tokenizer **out);

@@ -8,16 +8,16 @@
 typedef struct config {
   const cli_command *command;
   cli_arguments *arguments;
-  bool flagged[128]; /* given on the command line: wins over the file */
+  bool flagged[CLI_OPTION_LIMIT]; /* given on the command line: wins over the file */
 } config;
 
 /* The option of a name as the file has it: underscores do as well as dashes, as in Python. */
-static const cli_option *find_key(const cli_command *command, const char *name, char *spelled, size_t size) {
+static const cli_option *find_key(const cli_arguments *arguments, const char *name, char *spelled, size_t size) {
   snprintf(spelled, size, "%s", name);
   for (char *c = spelled; *c; c++)
     if (*c == '_')
       *c = '-';
-  return cli_find_option(command->options, spelled, strlen(spelled));
+  return cli_find_option(arguments->options, spelled, strlen(spelled));
 }
 
 /* A copy that lives as long as the arguments, or NULL. */
@@ -42,18 +42,18 @@ static const char *keep(cli_arguments *arguments, const char *text, size_t lengt
 static int take_member(void *context, const char *name, const char *value, size_t length, brim_error *err) {
   config *c = context;
   char spelled[64];
-  const cli_option *option = find_key(c->command, name, spelled, sizeof spelled);
+  const cli_option *option = find_key(c->arguments, name, spelled, sizeof spelled);
   if (!option || strcmp(option->name, "config") == 0 || strcmp(option->name, "help") == 0) {
     char hint[96];
-    cli_suggest_option(c->command->options, spelled, strlen(spelled), hint, sizeof hint);
+    cli_suggest_option(c->arguments->options, spelled, strlen(spelled), hint, sizeof hint);
     return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is no option of `brim %s`%s", name, c->command->name, hint);
   }
-  if (c->flagged[option - c->command->options])
+  if (c->flagged[option - c->arguments->options])
     return BRIM_OK;
   const char *text = keep(c->arguments, value, length, err);
   if (!text)
     return BRIM_E_USAGE;
-  c->arguments->given[option - c->command->options] = true;
+  c->arguments->given[option - c->arguments->options] = true;
   if (option->implied && strcmp(text, "true") == 0)
     text = option->implied;
   return cli_store(option, text, &c->arguments->values, err);
@@ -65,12 +65,12 @@ int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_argum
   return brim_settings_read(runtime, arguments->values.config, take_member, &c, err);
 }
 
-void cli_options_json(const cli_command *command, const cli_arguments *arguments, brim_text *out) {
+void cli_options_json(const cli_arguments *arguments, brim_text *out) {
   const char *separator = "{";
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
+  for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP || strcmp(option->name, "help") == 0)
       continue;
-    if (!arguments->given[option - command->options] && !option->fallback)
+    if (!arguments->given[option - arguments->options] && !option->fallback)
       continue;
     const void *field = (const char *)&arguments->values + option->offset;
     brim_text_printf(out, "%s\"%s\":", separator, option->name);

@@ -33,24 +33,15 @@ int cli_progress(void *context, const brim_event *event) {
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
-static brim_format format_of(const char *name) {
-  if (!name)
-    return BRIM_FORMAT_AUTO;
-  if (strcmp(name, "csv") == 0)
-    return BRIM_FORMAT_CSV;
-  if (strcmp(name, "tsv") == 0)
-    return BRIM_FORMAT_TSV;
-  return strcmp(name, "jsonl") == 0 ? BRIM_FORMAT_JSONL : BRIM_FORMAT_TXT;
-}
-
-/* COLUMN=VALUE, parted at the first =; later calls find them parted. */
-static int part_where(cli_call *cli) {
+/* COLUMN=VALUE, split at the first =; later calls find them split. */
+static int split_where(cli_call *cli) {
   const cli_list *list = &cli->values->where;
   cli_arguments *arguments = &cli->arguments;
   for (; cli->where_count < list->count; cli->where_count++) {
     const char *item = list->items[cli->where_count], *equals = strchr(item, '=');
     if (!equals || equals == item)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "--where %s: COLUMN=VALUE is due, for example --where split=train", item);
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--where %s: expected COLUMN=VALUE, for example --where split=train",
+                            item);
     char *column = strndup(item, (size_t)(equals - item));
     if (!column || arguments->kept_count == (int)(sizeof arguments->kept / sizeof *arguments->kept)) {
       free(column);
@@ -63,57 +54,26 @@ static int part_where(cli_call *cli) {
 }
 
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out) {
-  const cli_values *values = cli->values;
-  brim_quote quote = !values->quote ? BRIM_QUOTE_AUTO : strcmp(values->quote, "csv") == 0 ? BRIM_QUOTE_CSV : BRIM_QUOTE_NONE;
-  *out = (brim_source_options){.format = format_of(values->format),
-                               .quote = quote,
-                               .no_header = values->no_header,
-                               .text_column = values->text_column,
-                               .pair_column = values->pair_column,
-                               .label_column = values->label_column,
-                               .need_label = need_label,
-                               .min_chars = values->min_chars,
-                               .where = cli->where,
-                               .max_record = values->max_record,
-                               .skip_damaged = values->skip_damaged};
-  int status = part_where(cli);
-  out->where_count = cli->where_count;
+  *out = (brim_source_options){.need_label = need_label};
+  int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
+  if (!status)
+    status = split_where(cli);
+  out->where = cli->where, out->where_count = cli->where_count;
   return status;
 }
 
-brim_encode_options cli_encode_options(const cli_values *values) {
-  brim_encode_options options = {.max_length = (int32_t)values->max_length, .no_special_tokens = values->no_special_tokens};
-  if (values->truncation && strcmp(values->truncation, "only_first") == 0)
-    options.truncation = BRIM_ONLY_FIRST;
-  if (values->truncation && strcmp(values->truncation, "only_second") == 0)
-    options.truncation = BRIM_ONLY_SECOND;
-  options.truncate_left = values->truncation_side && strcmp(values->truncation_side, "left") == 0;
-  return options;
+int cli_encode_options(cli_call *cli, brim_encode_options *out) {
+  *out = (brim_encode_options){0};
+  return cli_fill(&cli->arguments, CLI_ENCODE, out, &cli->error);
 }
 
 int cli_plan_options(cli_call *cli, brim_plan_options *out) {
-  const cli_values *v = cli->values;
-  *out = (brim_plan_options){.batch_size = v->batch_size,
-                             .max_tokens = v->max_tokens,
-                             .max_rows = v->max_rows,
-                             .accumulate = v->accumulate,
-                             .max_length = (int32_t)v->max_length,
-                             .pad_to_multiple_of = (int32_t)v->pad_to_multiple_of,
-                             .read_ahead = v->read_ahead,
-                             .required_batch_size_multiple = v->required_multiple,
-                             .drop_last = v->drop_last,
-                             .seed = (uint64_t)v->seed,
-                             .world_size = (int32_t)v->world_size};
-  bool known = (!v->batching || brim_batching_parse(v->batching, &out->batching)) &&
-               (!v->padding || brim_padding_parse(v->padding, &out->padding)) &&
-               (!v->oversize || brim_oversize_parse(v->oversize, &out->oversize)) &&
-               (!v->tail || brim_tail_parse(v->tail, &out->tail));
-  if (!known)
-    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "an option's table allows a word that the library does not know");
+  *out = (brim_plan_options){0};
+  int status = cli_fill(&cli->arguments, CLI_PLAN, out, &cli->error);
   /* A token budget alone makes batches of its own size: the default of rows would cut them again. */
-  if (v->max_tokens > 0 && !cli_given(cli->command, &cli->arguments, "batch-size"))
+  if (cli->values->max_tokens > 0 && !cli_given(&cli->arguments, "batch-size"))
     out->batch_size = 0;
-  return BRIM_OK;
+  return status;
 }
 
 int cli_pick_precision(cli_call *cli, brim_precision *out) {
@@ -125,24 +85,6 @@ int cli_pick_precision(cli_call *cli, brim_precision *out) {
     return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED,
                           "--precision fp16 needs a device with 16-bit arithmetic: take bf16 or fp32");
   return BRIM_OK;
-}
-
-bool cli_parse_size(const char *text, uint64_t *bytes) {
-  static const struct {
-    const char *unit;
-    double bytes;
-  } units[] = {{"", 1},        {"B", 1},         {"kB", 1e3},    {"KB", 1e3},      {"MB", 1e6},    {"GB", 1e9},     {"TB", 1e12},
-               {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
-  char *end;
-  double number = strtod(text, &end);
-  if (end == text || !(number > 0) || number > 1e15)
-    return false;
-  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
-    if (strcmp(end, units[i].unit) == 0) {
-      *bytes = (uint64_t)(number * units[i].bytes);
-      return *bytes > 0;
-    }
-  return false;
 }
 
 /* ---- loading ---------------------------------------------------------------------------------------------- */
@@ -212,14 +154,15 @@ static int on_load(void *context, const brim_event *event) {
 }
 
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
-  brim_dataset_options options = {.encode = cli_encode_options(cli->values),
-                                  .task = request->task,
+  brim_dataset_options options = {.task = request->task,
                                   .labels = request->labels,
                                   .cache = cli->values->cache,
                                   .progress = on_load,
                                   .progress_context = cli};
+  int status = cli_encode_options(cli, &options.encode);
   options.encode.max_length = request->max_length;
-  int status = cli_source_options(cli, request->need_label, &options.source);
+  if (!status)
+    status = cli_source_options(cli, request->need_label, &options.source);
   if (!status)
     status = brim_dataset_load(cli->runtime, request->paths, request->path_count, request->tokenizer, &options, out, &cli->error);
   if (status)

@@ -9,7 +9,7 @@
 static const cli_option options[] = {
     HEADING("What to print"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
-    CLI_OPTIONS_GENERAL,
+    ROWS(cli_general_options),
     {0},
 };
 

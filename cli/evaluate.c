@@ -7,14 +7,10 @@
 #include "infer.h"
 
 static const cli_option options[] = {
-    HEADING("What to evaluate"),
-    CLI_OPTIONS_INFER,
-    CLI_OPTION_LABEL,
-    FLAG("json", json, .help = "one JSON object instead of a table"),
-    CLI_OPTIONS_COLUMNS,
-    CLI_OPTION_CACHE,
-    CLI_OPTIONS_GENERAL,
-    {0},
+    HEADING("What to evaluate"), ROWS(cli_inference_options),
+    ROWS(cli_label_option),      FLAG("json", json, .help = "one JSON object instead of a table"),
+    ROWS(cli_column_options),    ROWS(cli_cache_option),
+    ROWS(cli_general_options),   {0},
 };
 
 /* ---- numbers ---------------------------------------------------------------------------------------------- */

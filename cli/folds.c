@@ -17,7 +17,7 @@ bool cli_folds_wanted(const cli_values *values) {
 
 int cli_folds_check(cli_call *cli) {
   const cli_values *v = cli->values;
-  bool seeded = cli_given(cli->command, &cli->arguments, "fold-seed");
+  bool seeded = cli_given(&cli->arguments, "fold-seed");
   if (!cli_folds_wanted(v) && (v->stratify || seeded))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "%s needs --folds K", v->stratify ? "--stratify" : "--fold-seed");
   if (v->fold_column && (v->stratify || seeded))

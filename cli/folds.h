@@ -4,13 +4,6 @@
 
 #include "job.h"
 
-#define CLI_OPTIONS_FOLDS                                                                                                        \
-  HEADING("Folds"), INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "hold out each of K parts of the rows once"), \
-      INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42", .help = "decides which rows come into which fold"),    \
-      FLAG("stratify", stratify, .help = "every fold like the whole: classes in proportion, values in bins"),                    \
-      TEXT("fold-column", fold_column, "NAME", .shown = "none",                                                                  \
-           .help = "column that says which fold, from 0, a row is held out in; instead of a random choice")
-
 bool cli_folds_wanted(const cli_values *values);
 /* Refuses options of folds that do not go together, before any data is read. */
 int cli_folds_check(cli_call *cli);

@@ -66,13 +66,15 @@ static void help_option(const cli_option *option, brim_text *out) {
 }
 
 void cli_help_command(const cli_command *command, brim_text *out) {
+  cli_option options[CLI_OPTION_LIMIT];
+  cli_join(command->options, options);
   brim_text_printf(out, "brim %s: %s\n\nUsage: brim %s [options]", command->name, command->summary, command->name);
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++)
+  for (const cli_option *option = options; option->kind != CLI_END; option++)
     if (option->required)
       brim_text_printf(out, " --%s %s", option->name, option->value);
   brim_text_printf(out, "%s%s\n\n", command->operands[0] ? " " : "", command->operands);
   wrap(out, command->description, 0, 0);
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
+  for (const cli_option *option = options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP)
       brim_text_printf(out, "\n%s\n", option->name);
     else
@@ -91,7 +93,7 @@ static const struct {
                 {"Help", " completion help version "}};
 enum { PURPOSES = sizeof purposes / sizeof *purposes };
 
-/* Names may be two words: they stand between blanks. */
+/* Names may be two words: they stand between spaces. */
 static bool serves(const char *names, const char *name) {
   char word[64];
   snprintf(word, sizeof word, " %s ", name);

@@ -34,14 +34,10 @@ static int pick_max_length(cli_call *cli, const brim_model *model, int32_t *out)
 int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   const cli_values *v = cli->values;
   int32_t max_length = 0;
-  in->options = (brim_eval_options){.batch_size = v->batch_size,
-                                    .max_tokens = v->max_tokens,
-                                    .batching = BRIM_SORTED,
-                                    .event = cli_progress,
-                                    .event_context = cli};
-  if (v->padding && !brim_padding_parse(v->padding, &in->options.padding))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--padding %s is unknown", v->padding);
-  int status = cli_pick_precision(cli, &in->options.precision);
+  in->options = (brim_eval_options){.batching = BRIM_SORTED, .event = cli_progress, .event_context = cli};
+  int status = cli_fill(&cli->arguments, CLI_EVAL, &in->options, &cli->error);
+  if (!status)
+    status = cli_pick_precision(cli, &in->options.precision);
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &in->model, &cli->error);
   if (status)

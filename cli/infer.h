@@ -21,18 +21,4 @@ void cli_inference_close(cli_inference *in);
 /* {"index":..,"label":..,"scores":[..]} and a line end. scores: room for one row (predict.c). */
 void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores);
 
-#define CLI_OPTIONS_INFER                                                                                                        \
-  TEXT("model", model, "RUN", .letter = 'm', .required = true,                                                                   \
-       .help = "folder that `brim train` or Hugging Face transformers wrote"),                                                   \
-      CLI_OPTION_TOKENIZER(false),                                                                                               \
-      INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",                                                 \
-              .help = "rows are cut to N tokens, special tokens included"),                                                      \
-      INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .help = "rows computed at once"),          \
-      CLI_OPTION_MAX_TOKENS, CLI_OPTION_PADDING,                                                                                 \
-      CHOICE(                                                                                                                    \
-          "precision", precision, "fp32|bf16|fp16|int8", .fallback = "fp32",                                                     \
-          .help = "int8 multiplies bytes in the layers: faster where the processor has VNNI, and near fp32, not the same. bf16 " \
-                  "rounds what goes from layer to layer to 16 bits, as training with --precision bf16 does; on a CPU it saves "  \
-                  "no memory")
-
 #endif

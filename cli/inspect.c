@@ -5,21 +5,23 @@
 #include "commands.h"
 #include "shared.h"
 
-#define INSPECT_OPTIONS                                                                                                          \
-  TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),         \
-      TEXT("batch", batch, "FILE", .required = true,                                                                             \
-           .help = "rows as JSON: [{\"ids\":[..],\"type_ids\":[..],\"label\":..},...]"),                                         \
-      TEXT("output", output, "FILE", .letter = 'o', .required = true, .help = "safetensors file to write"), CLI_OPTION_PADDING
+static const cli_option batch_options[] = {
+    HEADING("What to compute"),
+    TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
+    TEXT("batch", batch, "FILE", .required = true, .help = "rows as JSON: [{\"ids\":[..],\"type_ids\":[..],\"label\":..},...]"),
+    TEXT("output", output, "FILE", .letter = 'o', .required = true, .help = "safetensors file to write"),
+    ROWS(cli_padding_option),
+    {0},
+};
 
-static const cli_option gradient_options[] = {HEADING("What to compute"), INSPECT_OPTIONS, CLI_OPTIONS_GENERAL, {0}};
+static const cli_option gradient_options[] = {ROWS(batch_options), ROWS(cli_general_options), {0}};
 
 static const cli_option trajectory_options[] = {
-    HEADING("What to compute"),
-    INSPECT_OPTIONS,
+    ROWS(batch_options),
     TEXT("hyperparameters", hyperparameters, "FILE", .required = true,
          .help = "JSON with \"hyperparameters\": lr, beta1, beta2, eps, weight_decay, max_grad_norm, total_steps, warmup_steps, "
                  "step_rows"),
-    CLI_OPTIONS_GENERAL,
+    ROWS(cli_general_options),
     {0},
 };
 

@@ -113,19 +113,18 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
 /* A run goes on with the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
  * later. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
-  const bool chosen = cli_given(cli->command, &cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
+  const bool chosen = cli_given(&cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
   return chosen ? NULL : checkpoint->kernels;
 }
 
 static int load_model(cli_call *cli, cli_job *job) {
   const cli_values *v = cli->values;
   brim_checkpoint_info checkpoint = {0};
-  brim_model_options options = {.labels = labels_of(job), .seed = (uint64_t)v->seed};
+  brim_model_options options = {.labels = labels_of(job)};
   int status = v->resume ? brim_checkpoint_find(cli->runtime, v->output, &checkpoint, &cli->error) : BRIM_OK;
   options.kernels = kernels_to_resume(cli, &checkpoint);
-  options.no_type_ids = v->no_type_ids, options.reinit_layers = (int32_t)v->reinit_layers;
-  if (!status && v->pooling && !brim_pooling_parse(v->pooling, &options.pooling))
-    status = brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --pooling allows a word that the library does not know");
+  if (!status)
+    status = cli_fill(&cli->arguments, CLI_MODEL, &options, &cli->error);
   if (!status)
     status = brim_model_load(cli->runtime, v->model, &options, &job->model, &cli->error);
   brim_checkpoint_info_free(&checkpoint);
@@ -140,44 +139,18 @@ static int load_model(cli_call *cli, cli_job *job) {
 static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   const cli_values *v = cli->values;
   brim_train_options *o = &job->options;
+  if (v->stream && !v->max_steps)
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "--stream needs --max-steps: how many steps an epoch has is known only at its end");
   brim_train_options_init(o);
   int status = cli_plan_options(cli, &o->plan);
+  if (!status)
+    status = cli_fill(&cli->arguments, CLI_TRAIN, o, &cli->error);
+  if (!status)
+    status = cli_pick_precision(cli, &o->precision);
   if (status)
     return status;
   o->plan.max_length = max_length;
-  if (v->stream && !v->max_steps)
-    return brim_error_set(&cli->error, BRIM_E_USAGE,
-                          "--stream needs --max-steps: how many steps an epoch has is known only at "
-                          "its end");
-  o->epochs = v->epochs, o->max_steps = (uint64_t)v->max_steps;
-  o->lr = v->lr, o->beta1 = v->beta1, o->beta2 = v->beta2, o->eps = v->eps;
-  o->weight_decay = v->weight_decay, o->clip = v->clip;
-  if (v->schedule && !brim_schedule_parse(v->schedule, &o->schedule))
-    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --schedule allows a word that the library does not know");
-  o->warmup_steps = (uint64_t)v->warmup_steps, o->warmup_ratio = v->warmup_ratio;
-  o->layer_lr_decay = v->layer_lr_decay;
-  if ((status = cli_pick_precision(cli, &o->precision)))
-    return status;
-  o->freeze = v->freeze, o->checkpoint_activations = v->checkpoint_activations;
-  if (v->log_every)
-    o->log_every = (uint64_t)v->log_every;
-  o->eval_every = (uint64_t)v->eval_every, o->save_every = (uint64_t)v->save_every;
-  if (cli_given(cli->command, &cli->arguments, "keep-checkpoints"))
-    o->keep_checkpoints = (int32_t)v->keep_checkpoints;
-  if (v->memory_limit && !cli_parse_size(v->memory_limit, &o->memory_limit))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--memory-limit %s: a size such as 2GB, 1500MB or 2GiB is due",
-                          v->memory_limit);
-  o->swa_start = v->swa_start, o->swa_every = (uint64_t)v->swa_every;
-  o->class_weights = v->class_weights, o->label_smoothing = v->label_smoothing;
-  o->best_metric = v->best_metric;
-  o->patience = (uint64_t)v->patience, o->min_delta = v->min_delta;
-  o->eval.batch_size = v->eval_batch_size;
-  if ((v->eval_batching && !brim_batching_parse(v->eval_batching, &o->eval.batching)) ||
-      (v->eval_padding && !brim_padding_parse(v->eval_padding, &o->eval.padding)))
-    return brim_error_set(&cli->error, BRIM_E_INTERNAL, "a table of evaluation allows a word that the library does not know");
-  o->resume = v->resume, o->overwrite = v->overwrite;
-  o->seed = (uint64_t)v->seed;
-  o->output = v->output;
   o->profile = job->profile;
   o->options_json = job->options_json.data;
   o->event = cli_progress, o->event_context = cli;
@@ -188,7 +161,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   brim_model_info info;
   int32_t max_length = 0;
   brim_text_init(&job->options_json, cli->runtime);
-  cli_options_json(cli->command, &cli->arguments, &job->options_json);
+  cli_options_json(&cli->arguments, &job->options_json);
   int status = brim_text_status(&job->options_json, &cli->error);
   if (!status)
     status = check_machine(cli);

@@ -47,6 +47,8 @@ static void roff_option(const cli_option *option, brim_text *out) {
 }
 
 void cli_help_manual(const cli_command *command, brim_text *out) {
+  cli_option options[CLI_OPTION_LIMIT];
+  cli_join(command->options, options);
   char title[64];
   snprintf(title, sizeof title, "%s", command->name);
   for (char *c = title; *c; c++)
@@ -57,13 +59,13 @@ void cli_help_manual(const cli_command *command, brim_text *out) {
   brim_text_string(out, " \\- ");
   roff(out, command->summary);
   brim_text_printf(out, "\n.SH SYNOPSIS\n\\fBbrim %s\\fR [options]", command->name);
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++)
+  for (const cli_option *option = options; option->kind != CLI_END; option++)
     if (option->required)
       brim_text_printf(out, " \\fB\\-\\-%s\\fR \\fI%s\\fR", option->name, option->value);
   brim_text_printf(out, " \\fI%s\\fR\n.SH DESCRIPTION\n", command->operands);
   roff(out, command->description);
   brim_text_string(out, "\n.SH OPTIONS\n");
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
+  for (const cli_option *option = options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP)
       brim_text_printf(out, ".SS %s\n", option->name);
     else
@@ -86,8 +88,10 @@ static void cell(brim_text *out, const char *text) {
 }
 
 static void markdown_command(const cli_command *command, brim_text *out) {
+  cli_option options[CLI_OPTION_LIMIT];
+  cli_join(command->options, options);
   brim_text_printf(out, "\n## brim %s\n\n%s\n", command->name, command->description);
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
+  for (const cli_option *option = options; option->kind != CLI_END; option++) {
     char text[160];
     if (option->kind == CLI_GROUP) {
       brim_text_printf(out, "\n| %s | |\n|---|---|\n", option->name);
@@ -118,6 +122,7 @@ void cli_help_markdown(brim_text *out) {
 /* ---- completion ------------------------------------------------------------------------------------------- */
 
 static void complete_bash(brim_text *out, bool zsh) {
+  cli_option options[CLI_OPTION_LIMIT];
   if (zsh)
     brim_text_string(out, "autoload -U +X bashcompinit && bashcompinit\n");
   brim_text_string(out, "_brim() {\n  local word=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}\n"
@@ -125,7 +130,8 @@ static void complete_bash(brim_text *out, bool zsh) {
                         "  case $command in\n");
   for (int i = 0; cli_commands[i]; i++) {
     brim_text_printf(out, "    '%s') words='", cli_commands[i]->name);
-    for (const cli_option *option = cli_commands[i]->options; option->kind != CLI_END; option++)
+    cli_join(cli_commands[i]->options, options);
+    for (const cli_option *option = options; option->kind != CLI_END; option++)
       if (option->kind != CLI_GROUP)
         brim_text_printf(out, "--%s ", option->name);
     brim_text_string(out, "' ;;\n");
@@ -153,6 +159,7 @@ static void fish_quoted(brim_text *out, const char *text) {
 }
 
 static void complete_fish(brim_text *out) {
+  cli_option options[CLI_OPTION_LIMIT];
   for (int i = 0; cli_commands[i]; i++) {
     const cli_command *command = cli_commands[i];
     const char *last = strrchr(command->name, ' ');
@@ -162,7 +169,8 @@ static void complete_fish(brim_text *out) {
     brim_text_string(out, "\n");
     if (last)
       brim_text_printf(out, "complete -c brim -n '__fish_seen_subcommand_from %.*s' -a %s\n", first, command->name, last + 1);
-    for (const cli_option *option = command->options; option->kind != CLI_END; option++) {
+    cli_join(command->options, options);
+    for (const cli_option *option = options; option->kind != CLI_END; option++) {
       if (option->kind == CLI_GROUP)
         continue;
       brim_text_printf(out, "complete -c brim -n '__fish_seen_subcommand_from %s' -l %s", last ? last + 1 : command->name,

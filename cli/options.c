@@ -5,9 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* ---- joining ---------------------------------------------------------------------------------------------- */
+
+static int join(const cli_option *table, cli_option *out, int count) {
+  for (; table->kind != CLI_END; table++) {
+    if (table->kind == CLI_TABLE)
+      count = join(table->table, out, count);
+    else if (count < CLI_OPTION_LIMIT - 1)
+      out[count++] = *table;
+  }
+  return count;
+}
+
+void cli_join(const cli_option *table, cli_option out[CLI_OPTION_LIMIT]) {
+  out[join(table, out, 0)] = (cli_option){0};
+}
+
 /* ---- finding ---------------------------------------------------------------------------------------------- */
 
-/* Whether `word` is one of the words of `list`, which are parted by `separator`. */
+/* Whether `word` is one of the words of `list`, which are separated by `separator`. */
 static bool has_word(const char *list, char separator, const char *word, size_t length) {
   while (list && *list) {
     const char *end = strchr(list, separator);
@@ -89,9 +105,9 @@ void cli_suggest_option(const cli_option *options, const char *name, size_t leng
     snprintf(buffer, size, "; did you mean --%s?", nearest);
 }
 
-bool cli_given(const cli_command *command, const cli_arguments *arguments, const char *name) {
-  const cli_option *option = cli_find_option(command->options, name, strlen(name));
-  return option && arguments->given[option - command->options];
+bool cli_given(const cli_arguments *arguments, const char *name) {
+  const cli_option *option = cli_find_option(arguments->options, name, strlen(name));
+  return option && arguments->given[option - arguments->options];
 }
 
 /* ---- storing ---------------------------------------------------------------------------------------------- */
@@ -153,6 +169,57 @@ int cli_store(const cli_option *option, const char *text, cli_values *values, br
   }
 }
 
+/* ---- filling the library's structs ------------------------------------------------------------------------- */
+
+static int fill_parsed(const cli_option *option, const char *text, void *field, brim_error *err) {
+  if (option->parse && option->parse(text, field))
+    return BRIM_OK;
+  if (option->expected)
+    return brim_error_set(err, BRIM_E_USAGE, "--%s %s: expected %s", option->name, text, option->expected);
+  return brim_error_set(err, BRIM_E_INTERNAL, "--%s allows \"%s\", which the library does not know", option->name, text);
+}
+
+static int fill_field(const cli_option *option, cli_type type, const void *value, void *field, brim_error *err) {
+  switch (type) {
+  case CLI_BOOL:
+    *(bool *)field = *(const bool *)value;
+    return BRIM_OK;
+  case CLI_INT32:
+    *(int32_t *)field = (int32_t)*(const int64_t *)value;
+    return BRIM_OK;
+  case CLI_INT64:
+    *(int64_t *)field = *(const int64_t *)value;
+    return BRIM_OK;
+  case CLI_UINT64:
+    *(uint64_t *)field = (uint64_t)*(const int64_t *)value;
+    return BRIM_OK;
+  case CLI_DOUBLE:
+    *(double *)field = *(const double *)value;
+    return BRIM_OK;
+  case CLI_STRING:
+    *(const char **)field = *(const char *const *)value;
+    return BRIM_OK;
+  default:
+    return fill_parsed(option, *(const char *const *)value, field, err);
+  }
+}
+
+int cli_fill(const cli_arguments *arguments, cli_struct of, void *out, brim_error *err) {
+  for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
+    if (!option->fallback && !arguments->given[option - arguments->options])
+      continue;
+    for (int i = 0; i < CLI_TARGETS; i++) {
+      const cli_target *to = &option->to[i];
+      if (to->of != of)
+        continue;
+      int status = fill_field(option, to->type, (const char *)&arguments->values + option->offset, (char *)out + to->at, err);
+      if (status)
+        return status;
+    }
+  }
+  return BRIM_OK;
+}
+
 /* ---- the command line ------------------------------------------------------------------------------------- */
 
 typedef struct parser {
@@ -163,7 +230,7 @@ typedef struct parser {
 } parser;
 
 static int store_given(parser *p, const cli_option *option, const char *text, brim_error *err) {
-  p->arguments->given[option - p->command->options] = true;
+  p->arguments->given[option - p->arguments->options] = true;
   return cli_store(option, text, &p->arguments->values, err);
 }
 
@@ -183,11 +250,11 @@ static int take_value(parser *p, const cli_option *option, const char *attached,
 
 static int parse_long(parser *p, const char *word, brim_error *err) {
   size_t length = strcspn(word, "=");
-  const cli_option *option = cli_find_option(p->command->options, word, length);
+  const cli_option *option = cli_find_option(p->arguments->options, word, length);
   if (option)
     return take_value(p, option, word[length] ? word + length + 1 : NULL, err);
   char hint[96];
-  cli_suggest_option(p->command->options, word, length, hint, sizeof hint);
+  cli_suggest_option(p->arguments->options, word, length, hint, sizeof hint);
   if (!hint[0])
     snprintf(hint, sizeof hint, "; `brim %s --help` lists them", p->command->name);
   return brim_error_set(err, BRIM_E_USAGE, "unknown option --%.*s%s", (int)length, word, hint);
@@ -196,7 +263,7 @@ static int parse_long(parser *p, const char *word, brim_error *err) {
 /* -q, -o FILE, -oFILE, -qo FILE. */
 static int parse_letters(parser *p, const char *letters, brim_error *err) {
   while (*letters) {
-    const cli_option *option = find_letter(p->command->options, *letters);
+    const cli_option *option = find_letter(p->arguments->options, *letters);
     if (!option)
       return brim_error_set(err, BRIM_E_USAGE, "unknown option -%c; `brim %s --help` lists them", *letters, p->command->name);
     letters++;
@@ -229,9 +296,43 @@ static int parse_words(parser *p, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Whether the option was given and is not what leaving it out means: a switch that is on, another number than the default. */
+static bool says_something(const cli_arguments *arguments, const cli_option *option) {
+  const void *field = (const char *)&arguments->values + option->offset;
+  if (!arguments->given[option - arguments->options])
+    return false;
+  if (option->kind == CLI_FLAG)
+    return *(const bool *)field;
+  if (option->kind == CLI_INTEGER)
+    return !option->fallback || *(const int64_t *)field != strtoll(option->fallback, NULL, 10);
+  if (option->kind == CLI_REAL)
+    return !option->fallback || *(const double *)field != strtod(option->fallback, NULL);
+  return true;
+}
+
+static bool named_says_something(const cli_arguments *arguments, const char *name) {
+  const cli_option *option = cli_find_option(arguments->options, name, strlen(name));
+  return option && says_something(arguments, option);
+}
+
+/* No option is dropped in silence: neither one whose partner is missing nor one that another contradicts. */
+static int check_partners(const cli_arguments *arguments, brim_error *err) {
+  for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
+    if ((!option->needs && !option->excludes) || !says_something(arguments, option))
+      continue;
+    if (option->needs && !named_says_something(arguments, option->needs))
+      return brim_error_set(err, BRIM_E_USAGE, "--%s has no effect without --%s: add --%s or leave out --%s", option->name,
+                            option->needs, option->needs, option->name);
+    if (option->excludes && named_says_something(arguments, option->excludes))
+      return brim_error_set(err, BRIM_E_USAGE, "--%s and --%s contradict each other: leave out one of them", option->name,
+                            option->excludes);
+  }
+  return BRIM_OK;
+}
+
 static int check_complete(const cli_command *command, const cli_arguments *arguments, brim_error *err) {
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++)
-    if (option->required && !arguments->given[option - command->options])
+  for (const cli_option *option = arguments->options; option->kind != CLI_END; option++)
+    if (option->required && !arguments->given[option - arguments->options])
       return brim_error_set(err, BRIM_E_USAGE, "--%s %s is missing; `brim %s --help` explains it", option->name, option->value,
                             command->name);
   if (arguments->operand_count < command->least_operands)
@@ -240,13 +341,14 @@ static int check_complete(const cli_command *command, const cli_arguments *argum
   if (arguments->operand_count > command->most_operands)
     return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is one operand too many; usage: brim %s [options] %s",
                           arguments->operands[command->most_operands], command->name, command->operands);
-  return BRIM_OK;
+  return check_partners(arguments, err);
 }
 
 int cli_parse(brim_runtime *runtime, const cli_command *command, int count, char **argv, cli_arguments *arguments,
               brim_error *err) {
   memset(arguments, 0, sizeof *arguments);
-  for (const cli_option *option = command->options; option->kind != CLI_END; option++)
+  cli_join(command->options, arguments->options);
+  for (const cli_option *option = arguments->options; option->kind != CLI_END; option++)
     if (option->fallback) {
       int status = cli_store(option, option->fallback, &arguments->values, err);
       if (status)

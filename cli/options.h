@@ -1,7 +1,8 @@
 /* options.h: one table of options per command drives parsing, --config, --help, the manual pages and shell completion.
  *
- * A table is an array of cli_option closed by {0}. A value is stored in cli_values at `offset`; commands share that one struct,
- * so that options shared by several commands (data, batching, ...) are written once as a macro in shared.h. */
+ * A table is an array of cli_option closed by {0}. It may name other tables, whose rows then stand in that place: options that
+ * several commands have are written once (shared.c). A value is stored in cli_values at `offset`; `to` says which fields of the
+ * library's options it fills. */
 #ifndef BRIM_CLI_OPTIONS_H
 #define BRIM_CLI_OPTIONS_H
 
@@ -10,29 +11,69 @@
 typedef enum cli_kind {
   CLI_END = 0, /* closes a table */
   CLI_GROUP,   /* a heading in the help; `name` is its text */
+  CLI_TABLE,   /* the rows of `table` stand here */
   CLI_FLAG,    /* bool, no value */
   CLI_INTEGER, /* int64_t */
   CLI_REAL,    /* double */
   CLI_TEXT,    /* const char * */
-  CLI_CHOICE,  /* const char *, one of the words of `value`, which are parted by | */
+  CLI_CHOICE,  /* const char *, one of the words of `value`, which are separated by | */
   CLI_LIST     /* cli_list: may be given several times */
 } cli_kind;
+
+/* The library's structs that options fill. */
+typedef enum cli_struct {
+  CLI_NOWHERE = 0,
+  CLI_SOURCE, /* brim_source_options */
+  CLI_ENCODE, /* brim_encode_options */
+  CLI_PLAN,   /* brim_plan_options */
+  CLI_FEED,   /* brim_feed_options */
+  CLI_MODEL,  /* brim_model_options */
+  CLI_TRAIN,  /* brim_train_options */
+  CLI_EVAL    /* brim_eval_options */
+} cli_struct;
+
+typedef enum cli_type {
+  CLI_PARSED = 0, /* by the option's `parse` */
+  CLI_BOOL,
+  CLI_INT32,
+  CLI_INT64,
+  CLI_UINT64,
+  CLI_DOUBLE,
+  CLI_STRING
+} cli_type;
+
+/* A field that an option fills. */
+typedef struct cli_target {
+  cli_struct of;
+  cli_type type;
+  size_t at;
+} cli_target;
+
+enum { CLI_TARGETS = 3 };
 
 typedef struct cli_option {
   cli_kind kind;
   const char *name;     /* without dashes */
   char letter;          /* 0: none */
-  const char *aliases;  /* other long names, parted by blanks; NULL: none */
+  const char *aliases;  /* other long names, separated by spaces; NULL: none */
   const char *value;    /* what the help calls the value */
-  const char *also;     /* CHOICE: words that are taken too, without being offered: the command says why they will not do */
+  const char *also;     /* CHOICE: words that are accepted without being offered: the command says why they will not do */
   const char *fallback; /* the default, parsed like a given value; NULL: 0, false or NULL */
   const char *shown;    /* the default as the help says it, where it is not a constant */
   double least, most;   /* INTEGER, REAL: allowed range when least < most */
   const char *implied;  /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
   bool required;
-  size_t offset; /* of the field in cli_values */
+  const char *needs;    /* the option without which this one has no effect: alone it is refused */
+  const char *excludes; /* the option that contradicts it: together they are refused */
+  size_t offset;        /* of the field in cli_values */
+  cli_target to[CLI_TARGETS];
+  bool (*parse)(const char *text, void *field); /* for targets that are CLI_PARSED; false: not a value */
+  const char *expected;                         /* what the message says that `parse` wanted; NULL: it knows every word */
+  const struct cli_option *table;               /* TABLE */
   const char *help;
 } cli_option;
+
+enum { CLI_OPTION_LIMIT = 128 };
 
 #define CLI_LIST_LIMIT 64
 typedef struct cli_list {
@@ -97,7 +138,7 @@ typedef struct cli_command {
   const char *summary;  /* one line, no full stop */
   const char *operands; /* as the usage line shows them, "" for none */
   int least_operands, most_operands;
-  const char *description; /* paragraphs parted by a line end */
+  const char *description; /* paragraphs separated by a line end */
   const cli_option *options;
   const char *example; /* one command line */
   int (*run)(struct cli_call *cli);
@@ -107,22 +148,30 @@ typedef struct cli_command {
 /* What the command line and the config file said. */
 typedef struct cli_arguments {
   cli_values values;
-  bool given[128]; /* option i of the table was given (command line or config file) */
+  cli_option options[CLI_OPTION_LIMIT]; /* the command's table with all that it names, closed by {0} */
+  bool given[CLI_OPTION_LIMIT];         /* options[i] was given (command line or config file) */
   const char *operands[1024];
   int operand_count;
   char *kept[256]; /* copies of the texts that came from --config */
   int kept_count;
 } cli_arguments;
 
+/* Copies a table, and the tables that it names, into one that is closed by {0}. */
+void cli_join(const cli_option *table, cli_option out[CLI_OPTION_LIMIT]);
+
 /* Fills *arguments from argv[0..count) (the words after the command's name): the command line first, then --config for what it
- * left open, then defaults; then ranges, required options and the number of operands are checked. With --help nothing is
- * required. */
+ * left open, then defaults; then ranges, required options, options that need or exclude others and the number of operands are
+ * checked. With --help nothing is required. */
 int cli_parse(brim_runtime *runtime, const cli_command *command, int count, char **argv, cli_arguments *arguments,
               brim_error *err);
 void cli_arguments_free(cli_arguments *arguments);
 
+/* Copies the values of all options that fill a field of that struct: those that were given and those that have a default. The
+ * other fields stay as they are. `out` is a struct of the kind that `of` names. */
+int cli_fill(const cli_arguments *arguments, cli_struct of, void *out, brim_error *err);
+
 /* Whether the option was given rather than defaulted. */
-bool cli_given(const cli_command *command, const cli_arguments *arguments, const char *name);
+bool cli_given(const cli_arguments *arguments, const char *name);
 /* The option of that name or alias, or NULL. */
 const cli_option *cli_find_option(const cli_option *options, const char *name, size_t length);
 /* "; did you mean --batch-size?" or "" in buffer. */
@@ -134,6 +183,6 @@ int cli_store(const cli_option *option, const char *text, cli_values *values, br
 /* Reads a JSON object of option names into what was not given (config.c). */
 int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_arguments *arguments, brim_error *err);
 /* The values of all options as a JSON object: what a run records of how it was started. */
-void cli_options_json(const cli_command *command, const cli_arguments *arguments, brim_text *out);
+void cli_options_json(const cli_arguments *arguments, brim_text *out);
 
 #endif

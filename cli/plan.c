@@ -12,25 +12,26 @@ static const cli_option options[] = {
     TEXT("lengths", lengths, "FILE", .help = "lengths in tokens, one a line, instead of DATA and a tokenizer"),
     TEXT("tokenizer", tokenizer, "PATH", .letter = 't',
          .help = "tokenizer.json, vocab.txt, or a folder that holds one; needed with DATA"),
-    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit",
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
     INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "which epoch, from 0: each has its own order"),
     HEADING("Batches"),
-    CLI_OPTIONS_PLAN,
-    CLI_OPTIONS_STREAM("DATA"),
+    ROWS(cli_batch_options),
+    ROWS(cli_stream_options),
     HEADING("Ranks"),
-    INTEGER("world-size", world_size, "N", 1, 65536, .fallback = "1", .help = "how many processes share each step"),
+    INTEGER("world-size", world_size, "N", 1, 65536, .fallback = "1", .to = {PLAN(world_size)},
+            .help = "how many processes share each step"),
     INTEGER("rank", rank, "N", 0, 65535, .shown = "all", .help = "print only this rank's part"),
-    FLAG("rank-slices", rank_slices,
+    FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
          .help = "with --stream: each rank reads only a slice of the rows; --batch-size must be a multiple of --world-size"),
     HEADING("Output"),
     FLAG("jsonl", jsonl, .help = "every batch as a JSON line, then a summary; else a short table"),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
          .help = "where it goes; the file is complete or absent"),
-    CLI_OPTIONS_TRUNCATION,
-    CLI_OPTIONS_COLUMNS,
-    CLI_OPTION_CACHE,
-    CLI_OPTIONS_GENERAL,
+    ROWS(cli_truncation_options),
+    ROWS(cli_column_options),
+    ROWS(cli_cache_option),
+    ROWS(cli_general_options),
     {0},
 };
 
@@ -61,7 +62,7 @@ static int parse_lengths(cli_call *cli, const char *path, const char *bytes, siz
     }
     if (digits == 0 || value < 1 || value > INT32_MAX)
       return brim_error_at(&cli->error, BRIM_E_FORMAT, path, (int64_t)out->count + 1, (int64_t)at,
-                           "a length is due here: a whole number from 1");
+                           "expected a length here: a whole number from 1");
     out->values[out->count++] = (int32_t)value;
     at += length + 1;
   }
@@ -154,7 +155,7 @@ static void put_summary_table(brim_text *out, const totals *t, const brim_ledger
 /* The wanted ranks' parts, in order, in pieces: a plan may have more parts than one text should hold. */
 static int write_plan(cli_call *cli, const brim_plan *plan, const brim_dataset *dataset, brim_file *file) {
   const cli_values *v = cli->values;
-  bool one_rank = cli_given(cli->command, &cli->arguments, "rank");
+  bool one_rank = cli_given(&cli->arguments, "rank");
   int32_t first = one_rank ? (int32_t)v->rank : 0, last = one_rank ? first : (int32_t)v->world_size - 1;
   totals t = {0};
   brim_text out;
@@ -240,8 +241,6 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
   if (v->stream && !data)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream reads DATA: with --lengths there is none");
-  if (v->rank_slices && !v->stream)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--rank-slices is a way to read a stream: give --stream, or leave it out");
   if (data)
     return v->stream ? cli_plan_stream(cli) : plan_data(cli);
   length_list lengths = {0};

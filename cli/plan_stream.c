@@ -99,7 +99,7 @@ int cli_plan_stream(cli_call *cli) {
   brim_tokenizer *tokenizer = NULL;
   brim_feed *feed = NULL;
   brim_file *file = NULL;
-  if (v->world_size > 1 && !cli_given(cli->command, &cli->arguments, "rank"))
+  if (v->world_size > 1 && !cli_given(&cli->arguments, "rank"))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream with --world-size %lld: give the --rank whose part is wanted",
                           (long long)v->world_size);
   if (v->repeat)

@@ -7,12 +7,12 @@
 
 static const cli_option options[] = {
     HEADING("What to predict"),
-    CLI_OPTIONS_INFER,
+    ROWS(cli_inference_options),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
          .help = "where the lines go; the file is complete or absent"),
-    CLI_OPTIONS_COLUMNS,
-    CLI_OPTION_CACHE,
-    CLI_OPTIONS_GENERAL,
+    ROWS(cli_column_options),
+    ROWS(cli_cache_option),
+    ROWS(cli_general_options),
     {0},
 };
 

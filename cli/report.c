@@ -10,9 +10,9 @@ static const cli_option options[] = {
          .help = "labelled rows that the run's model predicts: confusion or scatter, and the most wrong with their texts; may be "
                  "given several times"),
     TEXT("csv", csv, "FILE", .help = "the steps, evaluations and epochs of all runs as one table; - is standard output"),
-    CLI_OPTION_LABEL,
-    CLI_OPTIONS_COLUMNS,
-    CLI_OPTIONS_GENERAL,
+    ROWS(cli_label_option),
+    ROWS(cli_column_options),
+    ROWS(cli_general_options),
     {0},
 };
 

@@ -14,7 +14,7 @@ static int take_weights(cli_call *cli, int path_count, double *out) {
     char *end;
     out[i] = strtod(list->items[i], &end);
     if (*end || end == list->items[i] || !(out[i] > 0))
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "--weight %s: a number above 0 is due, such as 2.5", list->items[i]);
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--weight %s: expected a number above 0, such as 2.5", list->items[i]);
   }
   return BRIM_OK;
 }
@@ -34,19 +34,18 @@ int cli_open_feed(cli_call *cli, const cli_feed_request *request, brim_feed **ou
     if (status)
       return status;
   }
-  brim_feed_options how = {.encode = cli_encode_options(v),
-                           .labels = request->labels,
+  brim_feed_options how = {.labels = request->labels,
                            .plan = *request->plan,
                            .rank = request->rank,
-                           .rank_slices = v->rank_slices,
-                           .window = (uint64_t)v->shuffle_window,
                            .first_epoch = request->first_epoch,
                            .epochs = reads_input(request) ? 1 : request->epochs,
-                           .weights = v->weight.count ? weights : NULL,
-                           .repeat = v->repeat,
-                           .prefetch = (int32_t)v->prefetch};
+                           .weights = v->weight.count ? weights : NULL};
+  int status = cli_fill(&cli->arguments, CLI_FEED, &how, &cli->error);
+  if (!status)
+    status = cli_encode_options(cli, &how.encode);
   how.encode.max_length = request->max_length;
-  int status = cli_source_options(cli, request->labels != NULL, &how.source);
+  if (!status)
+    status = cli_source_options(cli, request->labels != NULL, &how.source);
   if (!status)
     status = brim_feed_open(cli->runtime, request->paths, request->path_count, request->tokenizer, &how, out, &cli->error);
   if (status)

@@ -5,21 +5,6 @@
 #include "cli.h"
 #include "shared.h"
 
-#define CLI_OPTIONS_STREAM(data)                                                                                                 \
-  HEADING("Data larger than memory"),                                                                                            \
-      FLAG("stream", stream,                                                                                                     \
-           .help = "read " data                                                                                                  \
-                   " again and again instead of keeping it: files in an order of their own each epoch, shuffled and "            \
-                   "planned a window at a time"),                                                                                \
-      INTEGER("shuffle-window", shuffle_window, "N", 1, 2000000000, .aliases = "buffer-size", .fallback = "100000",              \
-              .help = "with --stream: rows that are shuffled and planned together"),                                             \
-      LIST("weight", weight, "X",                                                                                                \
-           .help = "with --stream: " data                                                                                        \
-                   " as sources apart, each given by itself with its share of the rows, in the same order"),                     \
-      FLAG("repeat", repeat,                                                                                                     \
-           .help = "with --stream: a source that ends begins anew, so that the shares hold for ever; one epoch without end"),    \
-      INTEGER("prefetch", prefetch, "N", 0, 1000, .fallback = "1", .help = "with --stream: windows that are prepared ahead")
-
 typedef struct cli_feed_request {
   const char *const *paths;
   int path_count;

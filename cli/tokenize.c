@@ -7,15 +7,16 @@
 
 static const cli_option options[] = {
     HEADING("What to do"),
-    CLI_OPTION_TOKENIZER(true),
-    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit",
+    ROWS(cli_needed_tokenizer_option),
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {ENCODE(max_length)},
             .help = "cut each row to N tokens, special tokens included"),
-    CLI_OPTIONS_TRUNCATION,
-    FLAG("no-special-tokens", no_special_tokens, .help = "leave out [CLS], [SEP] and their like"),
+    ROWS(cli_truncation_options),
+    FLAG("no-special-tokens", no_special_tokens, .to = {ENCODE(no_special_tokens)},
+         .help = "leave out [CLS], [SEP] and their like"),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
          .help = "where the lines go; the file is complete or absent"),
-    CLI_OPTIONS_COLUMNS,
-    CLI_OPTIONS_GENERAL,
+    ROWS(cli_column_options),
+    ROWS(cli_general_options),
     {0},
 };
 
@@ -110,10 +111,12 @@ static int write_rows(cli_call *cli, brim_encoder *encoder, line_writer *out) {
 
 static int tokenize(cli_call *cli, const brim_tokenizer *tokenizer, line_writer *out) {
   brim_source_options source;
-  brim_encode_options encode = cli_encode_options(cli->values);
+  brim_encode_options encode;
   brim_reader *reader = NULL;
   brim_encoder *encoder = NULL;
-  int status = cli_source_options(cli, false, &source);
+  int status = cli_encode_options(cli, &encode);
+  if (!status)
+    status = cli_source_options(cli, false, &source);
   if (!status)
     status = brim_encode_options_check(tokenizer, &encode, false, &cli->error);
   if (!status)

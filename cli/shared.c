@@ -1,0 +1,345 @@
+/* shared.c: the options that several commands have. */
+#include "shared.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- words and sizes -------------------------------------------------------------------------------------- */
+
+bool cli_parse_batching(const char *text, void *field) {
+  return brim_batching_parse(text, field);
+}
+
+bool cli_parse_padding(const char *text, void *field) {
+  return brim_padding_parse(text, field);
+}
+
+static bool parse_oversize(const char *text, void *field) {
+  return brim_oversize_parse(text, field);
+}
+
+static bool parse_tail(const char *text, void *field) {
+  return brim_tail_parse(text, field);
+}
+
+static bool parse_schedule(const char *text, void *field) {
+  return brim_schedule_parse(text, field);
+}
+
+static bool parse_pooling(const char *text, void *field) {
+  return brim_pooling_parse(text, field);
+}
+
+bool cli_parse_format(const char *text, void *field) {
+  static const char *const words[] = {
+      [BRIM_FORMAT_CSV] = "csv", [BRIM_FORMAT_TSV] = "tsv", [BRIM_FORMAT_JSONL] = "jsonl", [BRIM_FORMAT_TXT] = "txt"};
+  for (int i = BRIM_FORMAT_CSV; i <= BRIM_FORMAT_TXT; i++)
+    if (strcmp(text, words[i]) == 0)
+      return *(brim_format *)field = (brim_format)i, true;
+  return false;
+}
+
+bool cli_parse_quote(const char *text, void *field) {
+  *(brim_quote *)field = strcmp(text, "csv") == 0 ? BRIM_QUOTE_CSV : BRIM_QUOTE_NONE;
+  return true;
+}
+
+static bool parse_truncation(const char *text, void *field) {
+  static const char *const words[] = {
+      [BRIM_LONGEST_FIRST] = "longest_first", [BRIM_ONLY_FIRST] = "only_first", [BRIM_ONLY_SECOND] = "only_second"};
+  for (int i = BRIM_LONGEST_FIRST; i <= BRIM_ONLY_SECOND; i++)
+    if (strcmp(text, words[i]) == 0)
+      return *(brim_truncation *)field = (brim_truncation)i, true;
+  return false;
+}
+
+static bool parse_side(const char *text, void *field) {
+  *(bool *)field = strcmp(text, "left") == 0;
+  return true;
+}
+
+/* "1500MB", "2GB", "2GiB", "4096": bytes; not 0. */
+static bool parse_size(const char *text, void *field) {
+  static const struct {
+    const char *unit;
+    double bytes;
+  } units[] = {{"", 1},        {"B", 1},         {"kB", 1e3},    {"KB", 1e3},      {"MB", 1e6},    {"GB", 1e9},     {"TB", 1e12},
+               {"K", 1 << 10}, {"KiB", 1 << 10}, {"M", 1 << 20}, {"MiB", 1 << 20}, {"G", 1 << 30}, {"GiB", 1 << 30}};
+  uint64_t *bytes = field;
+  char *end;
+  double number = strtod(text, &end);
+  if (end == text || !(number > 0) || number > 1e15)
+    return false;
+  for (size_t i = 0; i < sizeof units / sizeof *units; i++)
+    if (strcmp(end, units[i].unit) == 0) {
+      *bytes = (uint64_t)(number * units[i].bytes);
+      return *bytes > 0;
+    }
+  return false;
+}
+
+/* ---- every command ---------------------------------------------------------------------------------------- */
+
+const cli_option cli_general_options[] = {
+    HEADING("General"),
+    INTEGER("threads", threads, "N", 0, 1024, .letter = 'j', .aliases = "num-workers", .fallback = "0",
+            .shown = "the cores at hand", .help = "threads; results do not depend on it"),
+    CHOICE("cpu", cpu, "auto|plain|avx2|avx512", .fallback = "auto", .help = "instructions to use"),
+    TEXT("config", config, "FILE", .help = "a JSON object of options, {\"batch-size\": 32}; the command line wins"),
+    FLAG("quiet", quiet, .letter = 'q', .help = "no progress and no notes"),
+    FLAG("help", help, .letter = 'h', .help = "this text"),
+    {0},
+};
+
+/* ---- data ------------------------------------------------------------------------------------------------- */
+
+const cli_option cli_selection_options[] = {
+    INTEGER("min-chars", min_chars, "N", 0, CLI_MANY, .fallback = "0", .to = {SOURCE(min_chars)},
+            .help = "leave out rows whose text has fewer characters; spaces around it do not count"),
+    LIST("where", where, "COLUMN=VALUE", .help = "read only rows whose column has that value; all of several must hold"),
+    INTEGER("max-record", max_record, "BYTES", 1, CLI_MANY, .shown = "1 GiB", .to = {SOURCE(max_record)},
+            .help = "refuse a record that is longer: as a rule a quote before it was never closed"),
+    FLAG("skip-damaged", skip_damaged, .to = {SOURCE(skip_damaged)},
+         .help = "leave out rows, and the rest of files, that cannot be read, and say so, instead of stopping"),
+    {0},
+};
+
+const cli_option cli_column_options[] = {
+    HEADING("Data files"),
+    TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .to = {SOURCE(text_column)},
+         .help = "column of the text"),
+    TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .to = {SOURCE(pair_column)},
+         .help = "column of the second text"),
+    FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: columns have numbers, from 0"),
+    CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt", .to = {SOURCE(format)},
+           .parse = cli_parse_format, .help = "format of the data"),
+    CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
+           .help = "whether \"...\" encloses fields"),
+    ROWS(cli_selection_options),
+    {0},
+};
+
+const cli_option cli_label_option[] = {
+    TEXT("label-column", label_column, "NAME", .shown = "label", .to = {SOURCE(label_column)}, .help = "column of the label"),
+    {0},
+};
+
+const cli_option cli_cache_option[] = {
+    TEXT("cache", cache, "DIR",
+         .help = "keep the encoded rows in this folder and take them from there the next time; rows of files that have changed "
+                 "are encoded again"),
+    {0},
+};
+
+/* ---- text ------------------------------------------------------------------------------------------------- */
+
+#define TOKENIZER_HELP "tokenizer.json, vocab.txt, or a folder that holds one"
+
+const cli_option cli_tokenizer_option[] = {
+    TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .shown = "the model's folder", .help = TOKENIZER_HELP),
+    {0},
+};
+
+const cli_option cli_needed_tokenizer_option[] = {
+    TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .required = true, .help = TOKENIZER_HELP),
+    {0},
+};
+
+const cli_option cli_truncation_options[] = {
+    CHOICE("truncation", truncation, "longest_first|only_first|only_second", .fallback = "longest_first",
+           .to = {ENCODE(truncation)}, .parse = parse_truncation, .help = "which text of a pair is cut"),
+    CHOICE("truncation-side", truncation_side, "right|left", .fallback = "right",
+           .to = {PARSED(CLI_ENCODE, brim_encode_options, truncate_left)}, .parse = parse_side, .help = "which end is cut"),
+    {0},
+};
+
+/* ---- batches ---------------------------------------------------------------------------------------------- */
+
+const cli_option cli_batch_size_option[] = {
+    INTEGER("batch-size", batch_size, "N", 1, CLI_MANY, .letter = 'b', .fallback = "16", .to = {PLAN(batch_size)},
+            .help = "rows of an optimizer step"),
+    {0},
+};
+
+const cli_option cli_max_tokens_option[] = {
+    INTEGER("max-tokens", max_tokens, "N", 1, CLI_MANY, .shown = "no limit", .to = {PLAN(max_tokens), EVAL(max_tokens)},
+            .help = "tokens (with padding: slots) computed at once; with --batch-size it only cuts a step into parts, which "
+                    "changes no result"),
+    {0},
+};
+
+const cli_option cli_padding_option[] = {
+    CHOICE("padding", padding, "none|longest|max_length", .fallback = "none", .to = {PLAN(padding), EVAL(padding)},
+           .parse = cli_parse_padding,
+           .help = "what is computed: only tokens, up to the batch's longest row, or up to --max-length"),
+    {0},
+};
+
+const cli_option cli_seed_option[] = {
+    INTEGER("seed", seed, "N", 0, CLI_MANY, .fallback = "42", .to = {PLAN(seed), TRAIN(seed), MODEL(seed)},
+            .help = "decides order, dropout and new weights"),
+    {0},
+};
+
+const cli_option cli_batch_options[] = {
+    CHOICE("batching", batching, CLI_BATCHINGS, .fallback = "random", .to = {PLAN(batching)}, .parse = cli_parse_batching,
+           .help = "which rows go together"),
+    ROWS(cli_padding_option),
+    ROWS(cli_batch_size_option),
+    ROWS(cli_max_tokens_option),
+    INTEGER("accumulate", accumulate, "N", 1, 1e6, .aliases = "gradient-accumulation-steps", .shown = "one a rank",
+            .to = {PLAN(accumulate)},
+            .help = "with --max-tokens alone: batches of a step; with --batch-size: parts that the step, which keeps its rows, "
+                    "is cut into: the batch is not multiplied by it"),
+    INTEGER("max-rows", max_rows, "N", 1, CLI_MANY, .shown = "no limit", .to = {PLAN(max_rows)},
+            .help = "most rows computed at once"),
+    INTEGER("read-ahead", read_ahead, "N", 1, CLI_MANY, .shown = "all", .to = {PLAN(read_ahead)},
+            .help = "bucketed and packed: rows that are looked at together"),
+    INTEGER("pad-to-multiple-of", pad_to_multiple_of, "N", 1, 65536, .shown = "1", .to = {PLAN(pad_to_multiple_of)},
+            .help = "widths are rounded up to it"),
+    INTEGER("required-batch-size-multiple", required_multiple, "N", 1, 65536, .shown = "1",
+            .to = {PLAN(required_batch_size_multiple)}, .help = "rows computed at once are a multiple of it where they can be"),
+    CHOICE("oversize", oversize, "error|truncate|alone", .fallback = "error", .to = {PLAN(oversize)}, .parse = parse_oversize,
+           .help = "a row longer than --max-tokens: stop, cut it, or compute it alone"),
+    CHOICE("tail", tail, "resplit|fill|drop", .fallback = "resplit", .to = {PLAN(tail)}, .parse = parse_tail,
+           .help = "batches of a step that do not fall evenly on the ranks: cut them again, leave some ranks idle, or drop the "
+                   "last step"),
+    FLAG("drop-last", drop_last, .to = {PLAN(drop_last)}, .help = "leave out what falls short of a full step"),
+    ROWS(cli_seed_option),
+    {0},
+};
+
+const cli_option cli_stream_options[] = {
+    HEADING("Data larger than memory"),
+    FLAG("stream", stream,
+         .help = "read the data again in every epoch instead of keeping it: files in an order of their own each epoch, shuffled "
+                 "and planned a window at a time"),
+    INTEGER("shuffle-window", shuffle_window, "N", 1, 2000000000, .aliases = "buffer-size", .fallback = "100000",
+            .needs = "stream", .to = {FEED(window)}, .help = "with --stream: rows that are shuffled and planned together"),
+    LIST("weight", weight, "X", .needs = "stream",
+         .help = "with --stream: each file of the data, given by itself, is a source with this share of the rows; in the same "
+                 "order"),
+    FLAG("repeat", repeat, .needs = "stream", .to = {FEED(repeat)},
+         .help = "with --stream: a source that ends begins again, so that the shares always hold; one epoch without end"),
+    INTEGER("prefetch", prefetch, "N", 0, 1000, .fallback = "1", .needs = "stream", .to = {FEED(prefetch)},
+            .help = "with --stream: windows that are prepared ahead"),
+    {0},
+};
+
+const cli_option cli_fold_options[] = {
+    HEADING("Folds"),
+    INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "hold out each of K parts of the rows once"),
+    INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42", .help = "decides which rows come into which fold"),
+    FLAG("stratify", stratify, .help = "every fold like the whole: classes in proportion, values in bins"),
+    TEXT("fold-column", fold_column, "NAME", .shown = "none",
+         .help = "column that says which fold, from 0, a row is held out in; instead of a random choice"),
+    {0},
+};
+
+/* ---- a training job --------------------------------------------------------------------------------------- */
+
+const cli_option cli_job_input_options[] = {
+    TEXT("model", model, "DIR", .letter = 'm', .required = true,
+         .help = "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it"),
+    LIST("train", train, "DATA", .required = true, .help = "rows to train on; may be given several times"),
+    LIST("eval", eval, "[NAME=]DATA", .help = "rows to evaluate on; may be given several times"),
+    {0},
+};
+
+const cli_option cli_job_task_options[] = {
+    CHOICE("task", task, "classification|regression|multi-label", .shown = "by the labels",
+           .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label"),
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's", .to = {PLAN(max_length), ENCODE(max_length)},
+            .help = "rows are cut to N tokens, special tokens included"),
+    ROWS(cli_tokenizer_option),
+    {0},
+};
+
+const cli_option cli_job_length_options[] = {
+    REAL("epochs", epochs, "E", 0, 1e6, .letter = 'e', .fallback = "1", .to = {TRAIN(epochs)},
+         .help = "passes over the data; may be a fraction"),
+    INTEGER("max-steps", max_steps, "N", 1, CLI_MANY, .shown = "by --epochs", .to = {TRAIN(max_steps)},
+            .help = "optimizer steps, instead of --epochs"),
+    {0},
+};
+
+const cli_option cli_method_options[] = {
+    HEADING("Methods"),
+    TEXT("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing", .to = {TRAIN(freeze)},
+         .help = "leave as they are: embeddings, layers:N or N (the embeddings and the lowest N layers), or encoder (all but the "
+                 "head); what is frozen takes no backward and no optimizer memory"),
+    FLAG("checkpoint-activations", checkpoint_activations, .aliases = "gradient-checkpointing",
+         .to = {TRAIN(checkpoint_activations)},
+         .help = "keep only the input of each layer and compute the rest again in backward: less memory, more time, the same "
+                 "result"),
+    CHOICE("pooling", pooling, "cls|mean|max", .shown = "as config.json says, else cls", .to = {MODEL(pooling)},
+           .parse = parse_pooling, .help = "what the head sees: the first token, or the mean or the largest values of all"),
+    FLAG("no-type-ids", no_type_ids, .to = {MODEL(no_type_ids)}, .help = "give every token type 0, also those of a second text"),
+    INTEGER("reinit-layers", reinit_layers, "N", 0, 1024, .fallback = "0", .to = {MODEL(reinit_layers)},
+            .help = "begin with new weights in the top N layers, a function of --seed"),
+    {0},
+};
+
+const cli_option cli_loss_options[] = {
+    HEADING("Loss"),
+    TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each", .to = {TRAIN(class_weights)},
+         .help = "balanced, or NAME=X,NAME=Y; the mean divides by the weights of the step's rows. Multi-label: of the positive "
+                 "terms"),
+    REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
+         .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),
+    {0},
+};
+
+const cli_option cli_optimizer_options[] = {
+    HEADING("Optimizer"),
+    REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .to = {TRAIN(lr)},
+         .help = "largest learning rate"),
+    CHOICE("schedule", schedule, "linear|cosine|constant", .aliases = "lr-scheduler-type", .fallback = "linear",
+           .to = {TRAIN(schedule)}, .parse = parse_schedule,
+           .help = "how the learning rate falls after the warm-up: to 0 at the end, or not at all"),
+    INTEGER("warmup-steps", warmup_steps, "N", 0, CLI_MANY, .fallback = "0", .excludes = "warmup-ratio",
+            .to = {TRAIN(warmup_steps)}, .help = "steps of linear warm-up from 0, before --schedule"),
+    REAL("warmup-ratio", warmup_ratio, "X", 0, 1, .fallback = "0", .to = {TRAIN(warmup_ratio)},
+         .help = "the same as a share of all steps"),
+    REAL("weight-decay", weight_decay, "X", 0, 1e3, .fallback = "0", .to = {TRAIN(weight_decay)},
+         .help = "decoupled; biases and layer norms are left out"),
+    REAL("clip", clip, "X", 0, 1e9, .aliases = "max-grad-norm", .fallback = "1", .to = {TRAIN(clip)},
+         .help = "largest norm of the gradient; 0: no limit"),
+    REAL("layer-lr-decay", layer_lr_decay, "X", 1e-3, 1, .aliases = "layerwise-lr-decay", .fallback = "1",
+         .to = {TRAIN(layer_lr_decay)},
+         .help = "the learning rate of each layer is that of the layer above times X; the head has --lr"),
+    REAL("beta1", beta1, "X", 0, 1, .fallback = "0.9", .to = {TRAIN(beta1)}, .help = "AdamW's first decay rate"),
+    REAL("beta2", beta2, "X", 0, 1, .fallback = "0.999", .to = {TRAIN(beta2)}, .help = "AdamW's second decay rate"),
+    REAL("eps", eps, "X", 0, 1, .fallback = "1e-8", .to = {TRAIN(eps)}, .help = "AdamW's epsilon, outside the root"),
+    {0},
+};
+
+const cli_option cli_machine_options[] = {
+    HEADING("Machine"),
+    TEXT("memory-limit", memory_limit, "SIZE", .shown = "none", .to = {PARSED(CLI_TRAIN, brim_train_options, memory_limit)},
+         .parse = parse_size, .expected = "a size such as 2GB, 1500MB or 2GiB",
+         .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),
+    CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),
+    CHOICE("precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
+           .help = "bf16 keeps activations in 16 bits, in little more than half of their memory; arithmetic is fp32 on a CPU"),
+    {0},
+};
+
+/* ---- a trained model -------------------------------------------------------------------------------------- */
+
+const cli_option cli_inference_options[] = {
+    TEXT("model", model, "RUN", .letter = 'm', .required = true,
+         .help = "folder that `brim train` or Hugging Face transformers wrote"),
+    ROWS(cli_tokenizer_option),
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's",
+            .help = "rows are cut to N tokens, special tokens included"),
+    INTEGER("batch-size", batch_size, "N", 1, 1e9, .letter = 'b', .fallback = "32", .to = {EVAL(batch_size)},
+            .help = "rows computed at once"),
+    ROWS(cli_max_tokens_option),
+    ROWS(cli_padding_option),
+    CHOICE("precision", precision, "fp32|bf16|fp16|int8", .fallback = "fp32",
+           .help = "int8 multiplies bytes in the layers: faster where the processor has VNNI, and near fp32, not the same. bf16 "
+                   "rounds what goes from layer to layer to 16 bits, as training with --precision bf16 does; on a CPU it saves "
+                   "no memory"),
+    {0},
+};
