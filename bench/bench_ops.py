@@ -5,8 +5,8 @@ Each is run on one thread, where figures are processor time. Printed are each bu
 neighbouring runs (above 1: NEW is faster), which a busy machine disturbs less. For example:
 
     git worktree add /tmp/old 8217134 && meson setup /tmp/old/build /tmp/old --buildtype=release
-    ninja -C /tmp/old/build src/ops/bench_ops && ninja -C build src/ops/bench_ops
-    bench/bench_ops.py /tmp/old/build/src/ops/bench_ops build/src/ops/bench_ops"""
+    ninja -C /tmp/old/build bench/bench_ops && ninja -C build bench/bench_ops
+    bench/bench_ops.py /tmp/old/build/bench/bench_ops build/bench/bench_ops"""
 
 import argparse
 import re

@@ -33,9 +33,51 @@ static const real *layer_input(const step *t) {
   }
   const brim_layer_slots *before = &t->s->layers[t->layer - 1];
   const brim_pair_at *norm = &t->m->parameters.layers[t->layer - 1].output_norm;
-  t->m->ops->norm_forward(&t->m->context, t->m->tape.layout.slots, t->hidden, before->output_sum, before->output_mean,
-                          before->output_rstd, t->v + norm->weight, t->v + norm->bias, t->s->x);
+  t->m->ops->norm_forward(&t->m->context, &(brim_norm){.rows = t->m->tape.layout.slots,
+                                                       .width = t->hidden,
+                                                       .sum = before->output_sum,
+                                                       .mean = before->output_mean,
+                                                       .rstd = before->output_rstd,
+                                                       .gamma = t->v + norm->weight,
+                                                       .beta = t->v + norm->bias,
+                                                       .y = t->s->x});
   return t->s->x;
+}
+
+/* From the gradient of a norm's output to that of the residual (`residual`) and of the branch (slots.branch). */
+static void norm_backward(const step *t, brim_dropout dropout, const real *sum, const real *mean, const real *rstd,
+                          brim_pair_at norm, const real *dy, real *residual) {
+  t->m->ops->norm_backward(&t->m->context, &(brim_norm_gradient){.layout = t->m->tape.layout,
+                                                                 .at = t->rows,
+                                                                 .dropout = dropout,
+                                                                 .width = t->hidden,
+                                                                 .sum = sum,
+                                                                 .mean = mean,
+                                                                 .rstd = rstd,
+                                                                 .gamma = t->v + norm.weight,
+                                                                 .dy = dy,
+                                                                 .dsum = residual,
+                                                                 .dbranch = t->s->branch,
+                                                                 .dgamma = grad(t, norm.weight),
+                                                                 .dbeta = grad(t, norm.bias)});
+}
+
+/* Gradients of y = x w^T + b of parameters that follow each other: to dx unless NULL, and to w and b. */
+static void linear_backward(const step *t, int64_t rows, int32_t in, int32_t out, const real *x, brim_pair_at at, const real *dy,
+                            real *dx, bool add) {
+  t->m->ops->linear_backward(&t->m->context, &(brim_linear_gradient){.rows = rows,
+                                                                     .in = in,
+                                                                     .out = out,
+                                                                     .x = x,
+                                                                     .x_stride = in,
+                                                                     .w = t->v + at.weight,
+                                                                     .dy = dy,
+                                                                     .dy_stride = out,
+                                                                     .dx = dx,
+                                                                     .dx_stride = in,
+                                                                     .add = add,
+                                                                     .dw = grad(t, at.weight),
+                                                                     .db = grad(t, at.bias)});
 }
 
 /* x' = norm(y + dropout(act(y W) W)): from the gradient of x' to that of y, both in slots.gradient's and slots.y's memory. */
@@ -43,33 +85,40 @@ static void feed_forward_backward(const step *t) {
   const brim_ops *ops = t->m->ops;
   brim_ops_context *c = &t->m->context;
   const brim_slots *s = t->s;
+  const brim_layer_slots *l = t->l;
+  const brim_layer_at *at = t->at;
   const int32_t hidden = t->hidden, intermediate = t->intermediate;
   const int64_t rows = t->rows.count;
-  const brim_dropout dropout = brim_model_output_dropout(t->m, t->layer);
-  ops->norm_backward(c, &t->m->tape.layout, &t->rows, hidden, t->l->output_sum, t->l->output_mean, t->l->output_rstd,
-                     t->v + t->at->output_norm.weight, &dropout, s->gradient, s->y, s->branch, grad(t, t->at->output_norm.weight),
-                     grad(t, t->at->output_norm.bias));
-  ops->linear_act_backward(c, rows, intermediate, hidden, t->v + t->at->down.weight, s->branch, t->m->config.activation,
-                           t->l->pre, s->wide);
-  ops->linear_backward(c, rows, intermediate, hidden, t->l->pre, intermediate, NULL, s->branch, hidden, NULL, 0, false,
-                       grad(t, t->at->down.weight), grad(t, t->at->down.bias));
-  ops->norm_forward(c, rows, hidden, t->l->attention_sum, t->l->attention_mean, t->l->attention_rstd,
-                    t->v + t->at->attention_norm.weight, t->v + t->at->attention_norm.bias, s->x);
-  ops->linear_backward(c, rows, hidden, intermediate, s->x, hidden, t->v + t->at->up.weight, s->wide, intermediate, s->y, hidden,
-                       true, grad(t, t->at->up.weight), grad(t, t->at->up.bias));
+  norm_backward(t, brim_model_output_dropout(t->m, t->layer), l->output_sum, l->output_mean, l->output_rstd, at->output_norm,
+                s->gradient, s->y);
+  ops->linear_act_backward(c, &(brim_linear_act_gradient){.rows = rows,
+                                                          .in = intermediate,
+                                                          .out = hidden,
+                                                          .w = t->v + at->down.weight,
+                                                          .dz = s->branch,
+                                                          .act = t->m->config.activation,
+                                                          .pre = l->pre,
+                                                          .dpre = s->wide});
+  linear_backward(t, rows, intermediate, hidden, l->pre, at->down, s->branch, NULL, false);
+  ops->norm_forward(c, &(brim_norm){.rows = rows,
+                                    .width = hidden,
+                                    .sum = l->attention_sum,
+                                    .mean = l->attention_mean,
+                                    .rstd = l->attention_rstd,
+                                    .gamma = t->v + at->attention_norm.weight,
+                                    .beta = t->v + at->attention_norm.bias,
+                                    .y = s->x});
+  linear_backward(t, rows, hidden, intermediate, s->x, at->up, s->wide, s->y, true);
 }
 
 /* y = norm(x + dropout(context W)): from the gradient of y (slots.y) to that of x on the residual path (slots.gradient) and of
  * the context (slots.y). */
 static void projection_backward(const step *t) {
   const brim_slots *s = t->s;
-  const brim_dropout dropout = brim_model_attention_output_dropout(t->m, t->layer);
-  t->m->ops->norm_backward(&t->m->context, &t->m->tape.layout, &t->rows, t->hidden, t->l->attention_sum, t->l->attention_mean,
-                           t->l->attention_rstd, t->v + t->at->attention_norm.weight, &dropout, s->y, s->gradient, s->branch,
-                           grad(t, t->at->attention_norm.weight), grad(t, t->at->attention_norm.bias));
-  t->m->ops->linear_backward(&t->m->context, t->rows.count, t->hidden, t->hidden, t->l->context, t->hidden,
-                             t->v + t->at->attention_output.weight, s->branch, t->hidden, s->y, t->hidden, false,
-                             grad(t, t->at->attention_output.weight), grad(t, t->at->attention_output.bias));
+  const brim_layer_slots *l = t->l;
+  norm_backward(t, brim_model_attention_output_dropout(t->m, t->layer), l->attention_sum, l->attention_mean, l->attention_rstd,
+                t->at->attention_norm, s->y, s->gradient);
+  linear_backward(t, t->rows.count, t->hidden, t->hidden, l->context, t->at->attention_output, s->branch, s->y, false);
 }
 
 /* q, k, v = x W for all tokens: adds to the gradient of x. */
@@ -82,9 +131,8 @@ static void attention_backward(const step *t) {
   a.dk = s->wide + hidden;
   a.dv = s->wide + 2 * hidden;
   t->m->ops->attention_backward(&t->m->context, &a);
-  t->m->ops->linear_backward(&t->m->context, t->rows.count, hidden, 3 * hidden, layer_input(t), hidden,
-                             t->v + t->at->query.weight, s->wide, 3 * hidden, t->lowest ? NULL : s->gradient, hidden, true,
-                             grad(t, t->at->query.weight), grad(t, t->at->query.bias));
+  linear_backward(t, t->rows.count, hidden, 3 * hidden, layer_input(t), t->at->query, s->wide, t->lowest ? NULL : s->gradient,
+                  true);
 }
 
 /* The same where only first tokens have queries: their gradient [n, H] goes on as one of all tokens [R, H]. */
@@ -101,17 +149,15 @@ static void first_attention_backward(const step *t) {
   ops->attention_backward(c, &a);
   const real *x = layer_input(t);
   real *first_x = s->y, *first_gradient = s->head_gradient;
-  ops->gather_rows(c, &t->rows, hidden, x, hidden, first_x);
+  ops->gather_rows(c, &(brim_gather){.at = t->rows, .width = hidden, .x = x, .x_stride = hidden, .y = first_x});
   real *dx = t->lowest ? NULL : s->gradient;
-  ops->linear_backward(c, t->rows.count, hidden, hidden, first_x, hidden, t->v + t->at->query.weight, s->branch, hidden, dx,
-                       hidden, true, grad(t, t->at->query.weight), grad(t, t->at->query.bias));
+  linear_backward(t, t->rows.count, hidden, hidden, first_x, t->at->query, s->branch, dx, true);
   const brim_rows all = {.count = t->rows.count};
   if (dx)
-    ops->gather_rows(c, &all, hidden, dx, hidden, first_gradient);
-  ops->linear_backward(c, slots, hidden, 2 * hidden, x, hidden, t->v + t->at->key.weight, s->wide, 2 * hidden, dx, hidden, false,
-                       grad(t, t->at->key.weight), grad(t, t->at->key.bias));
+    ops->gather_rows(c, &(brim_gather){.at = all, .width = hidden, .x = dx, .x_stride = hidden, .y = first_gradient});
+  linear_backward(t, slots, hidden, 2 * hidden, x, t->at->key, s->wide, dx, false);
   if (dx)
-    ops->scatter_rows(c, &t->rows, hidden, first_gradient, dx, hidden);
+    ops->scatter_rows(c, &(brim_scatter){.at = t->rows, .width = hidden, .dy = first_gradient, .dx = dx, .dx_stride = hidden});
 }
 
 static void layer_backward(brim_model *m, int32_t layer) {
@@ -138,17 +184,25 @@ static void layer_backward(brim_model *m, int32_t layer) {
 /* Row `row` of a table has no gradient, as with PyTorch's padding_idx. */
 static void clear_row(brim_model *m, int64_t table, int32_t row) {
   if (row >= 0)
-    m->ops->zero(&m->context, m->config.hidden, brim_model_gradient(m, table + (int64_t)row * m->config.hidden));
+    m->ops->zero(&m->context,
+                 &(brim_zero){.count = m->config.hidden, .x = brim_model_gradient(m, table + (int64_t)row * m->config.hidden)});
 }
 
 static void embedding_backward(brim_model *m) {
   const brim_slots *s = &m->tape.stage->slots;
   const brim_parameters *p = &m->parameters;
-  const brim_embed embed = brim_model_embed(m);
+  brim_embed embed = brim_model_embed(m);
   real *g = m->gradients; /* of all values, since those of the embeddings are the first */
-  m->ops->embed_backward(&m->context, &embed, s->narrow_embed_sum ? s->x : s->embed_sum, s->embed_mean, s->embed_rstd,
-                         s->gradient, s->y, g + p->word, g + p->position, p->type < 0 ? NULL : g + p->type,
-                         g + p->embed_norm.weight, g + p->embed_norm.bias);
+  if (s->narrow_embed_sum)
+    embed.sum = s->x;
+  embed.dout = s->gradient;
+  embed.dsum = s->y;
+  embed.dword = g + p->word;
+  embed.dposition = g + p->position;
+  embed.dtype = p->type < 0 ? NULL : g + p->type;
+  embed.dgamma = g + p->embed_norm.weight;
+  embed.dbeta = g + p->embed_norm.bias;
+  m->ops->embed_backward(&m->context, &embed);
   clear_row(m, p->word, m->config.pad_id);
   if (m->config.family->pad_positions)
     clear_row(m, p->position, m->config.pad_id);
@@ -159,13 +213,18 @@ static void spread_head_gradient(brim_model *m) {
   const brim_slots *s = &m->tape.stage->slots;
   const int32_t hidden = m->config.hidden;
   const brim_rows first = brim_model_first_rows(m), all = {.count = first.count};
-  m->ops->gather_rows(&m->context, &all, hidden, s->gradient, hidden, s->head_gradient);
+  m->ops->gather_rows(&m->context,
+                      &(brim_gather){.at = all, .width = hidden, .x = s->gradient, .x_stride = hidden, .y = s->head_gradient});
   if (m->config.pooling != BRIM_POOLING_CLS) {
-    m->ops->pool_backward(&m->context, &m->tape.layout, hidden, s->head_gradient, s->chosen, s->gradient);
+    m->ops->pool_backward(
+        &m->context,
+        &(brim_pool_gradient){
+            .layout = m->tape.layout, .width = hidden, .dy = s->head_gradient, .chosen = s->chosen, .dx = s->gradient});
     return;
   }
-  m->ops->zero(&m->context, (int64_t)m->tape.layout.slots * hidden, s->gradient);
-  m->ops->scatter_rows(&m->context, &first, hidden, s->head_gradient, s->gradient, hidden);
+  m->ops->zero(&m->context, &(brim_zero){.count = (int64_t)m->tape.layout.slots * hidden, .x = s->gradient});
+  m->ops->scatter_rows(
+      &m->context, &(brim_scatter){.at = first, .width = hidden, .dy = s->head_gradient, .dx = s->gradient, .dx_stride = hidden});
 }
 
 /* From the head down to the lowest part that is trained. What checkpoints did not keep is still there for the last layer, since

@@ -38,7 +38,7 @@ brim_rows brim_model_layer_rows(const brim_model *model, int32_t layer) {
 brim_embed brim_model_embed(const brim_model *model) {
   const brim_slots *s = &model->tape.stage->slots;
   const brim_parameters *p = &model->parameters;
-  return (brim_embed){.layout = &model->tape.layout,
+  return (brim_embed){.layout = model->tape.layout,
                       .ids = s->ids,
                       .type_ids = p->type < 0 ? NULL : s->types,
                       .positions = s->positions,
@@ -49,7 +49,21 @@ brim_embed brim_model_embed(const brim_model *model) {
                       .beta = model->values + p->embed_norm.bias,
                       .eps = (real)model->config.norm_eps,
                       .hidden = model->config.hidden,
-                      .dropout = brim_model_dropout(model, model->config.hidden_dropout, BRIM_SITE_EMBEDDING)};
+                      .dropout = brim_model_dropout(model, model->config.hidden_dropout, BRIM_SITE_EMBEDDING),
+                      .sum = s->embed_sum,
+                      .mean = s->embed_mean,
+                      .rstd = s->embed_rstd};
+}
+
+brim_residual brim_model_residual(const brim_model *model, int32_t layer, brim_dropout dropout, const real *residual,
+                                  brim_pair_at norm) {
+  return (brim_residual){.layout = model->tape.layout,
+                         .at = brim_model_layer_rows(model, layer),
+                         .dropout = dropout,
+                         .residual = residual,
+                         .gamma = model->values + norm.weight,
+                         .beta = model->values + norm.bias,
+                         .eps = (real)model->config.norm_eps};
 }
 
 brim_attention brim_model_attention(const brim_model *model, int32_t layer) {
@@ -58,7 +72,7 @@ brim_attention brim_model_attention(const brim_model *model, int32_t layer) {
   const int32_t hidden = model->config.hidden, head_size = hidden / model->config.heads;
   const bool first = brim_model_first_only(model, layer);
   return (brim_attention){
-      .layout = &model->tape.layout,
+      .layout = model->tape.layout,
       .heads = model->config.heads,
       .head_size = head_size,
       .scale = (real)(1 / sqrt(head_size)),

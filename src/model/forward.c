@@ -5,6 +5,20 @@
 #include "base/status.h"
 #include "model/model.h"
 
+/* y = x w^T + b of parameters that follow each other. */
+static void linear(brim_model *m, int64_t rows, int32_t out, const real *x, brim_pair_at at, real *y) {
+  const int32_t hidden = m->config.hidden;
+  m->ops->linear_forward(&m->context, &(brim_linear){.rows = rows,
+                                                     .in = hidden,
+                                                     .out = out,
+                                                     .x = x,
+                                                     .x_stride = hidden,
+                                                     .w = m->values + at.weight,
+                                                     .b = m->values + at.bias,
+                                                     .y = y,
+                                                     .y_stride = out});
+}
+
 /* Queries, keys and values of all tokens in one product; of the last layer only keys and values. */
 static void project(brim_model *m, int32_t layer, const real *x) {
   const brim_slots *s = &m->tape.stage->slots;
@@ -12,16 +26,13 @@ static void project(brim_model *m, int32_t layer, const real *x) {
   const int32_t slots = m->tape.layout.slots, hidden = m->config.hidden;
   real *qkv = s->layers[layer].qkv;
   if (!brim_model_first_only(m, layer)) {
-    m->ops->linear_forward(&m->context, slots, hidden, 3 * hidden, x, hidden, m->values + at->query.weight,
-                           m->values + at->query.bias, qkv, 3 * hidden);
+    linear(m, slots, 3 * hidden, x, at->query, qkv);
     return;
   }
   const brim_rows first = brim_model_first_rows(m);
-  m->ops->linear_forward(&m->context, slots, hidden, 2 * hidden, x, hidden, m->values + at->key.weight, m->values + at->key.bias,
-                         qkv, 2 * hidden);
-  m->ops->gather_rows(&m->context, &first, hidden, x, hidden, s->first_input);
-  m->ops->linear_forward(&m->context, first.count, hidden, hidden, s->first_input, hidden, m->values + at->query.weight,
-                         m->values + at->query.bias, s->first_query, hidden);
+  linear(m, slots, 2 * hidden, x, at->key, qkv);
+  m->ops->gather_rows(&m->context, &(brim_gather){.at = first, .width = hidden, .x = x, .x_stride = hidden, .y = s->first_input});
+  linear(m, first.count, hidden, s->first_input, at->query, s->first_query);
 }
 
 /* What feeds the residual of a first-only layer was gathered. */
@@ -29,25 +40,46 @@ void brim_layer_forward(brim_model *m, int32_t layer, const real *x, real *out) 
   const brim_slots *s = &m->tape.stage->slots;
   const brim_layer_slots *l = &s->layers[layer];
   const brim_layer_at *at = &m->parameters.layers[layer];
-  const brim_layout *layout = &m->tape.layout;
-  const brim_rows rows = brim_model_layer_rows(m, layer);
   const int32_t hidden = m->config.hidden, intermediate = m->config.intermediate;
-  const real eps = (real)m->config.norm_eps, *v = m->values;
-  const brim_dropout attention_dropout = brim_model_attention_output_dropout(m, layer),
-                     output_dropout = brim_model_output_dropout(m, layer);
+  const real *v = m->values, *residual = brim_model_first_only(m, layer) ? s->first_input : x;
   project(m, layer, x);
   const brim_attention attention = brim_model_attention(m, layer);
   m->ops->attention_forward(&m->context, &attention);
-  m->ops->linear_residual_norm_forward(
-      &m->context, layout, &rows, hidden, hidden, l->context, v + at->attention_output.weight, v + at->attention_output.bias,
-      &attention_dropout, brim_model_first_only(m, layer) ? s->first_input : x, v + at->attention_norm.weight,
-      v + at->attention_norm.bias, eps, l->attention_sum, l->attention_mean, l->attention_rstd, s->y);
+  const brim_linear_norm projection = {
+      .in = hidden,
+      .out = hidden,
+      .x = l->context,
+      .w = v + at->attention_output.weight,
+      .b = v + at->attention_output.bias,
+      .residual = brim_model_residual(m, layer, brim_model_attention_output_dropout(m, layer), residual, at->attention_norm),
+      .sum = l->attention_sum,
+      .mean = l->attention_mean,
+      .rstd = l->attention_rstd,
+      .y = s->y};
+  m->ops->linear_norm_forward(&m->context, &projection);
   brim_layer_keep_attention(m, layer);
-  m->ops->linear_act_forward(&m->context, rows.count, hidden, intermediate, s->y, v + at->up.weight, v + at->up.bias,
-                             m->config.activation, l->pre, s->wide);
-  m->ops->linear_residual_norm_forward(&m->context, layout, &rows, intermediate, hidden, s->wide, v + at->down.weight,
-                                       v + at->down.bias, &output_dropout, s->y, v + at->output_norm.weight,
-                                       v + at->output_norm.bias, eps, l->output_sum, l->output_mean, l->output_rstd, out);
+  const brim_linear_act up = {.rows = projection.residual.at.count,
+                              .in = hidden,
+                              .out = intermediate,
+                              .x = s->y,
+                              .w = v + at->up.weight,
+                              .b = v + at->up.bias,
+                              .act = m->config.activation,
+                              .pre = l->pre,
+                              .y = s->wide};
+  m->ops->linear_act_forward(&m->context, &up);
+  const brim_linear_norm down = {
+      .in = intermediate,
+      .out = hidden,
+      .x = s->wide,
+      .w = v + at->down.weight,
+      .b = v + at->down.bias,
+      .residual = brim_model_residual(m, layer, brim_model_output_dropout(m, layer), s->y, at->output_norm),
+      .sum = l->output_sum,
+      .mean = l->output_mean,
+      .rstd = l->output_rstd,
+      .y = out};
+  m->ops->linear_norm_forward(&m->context, &down);
   brim_layer_keep_output(m, layer);
 }
 
@@ -58,10 +90,11 @@ static real *layer_input(const brim_slots *s, int32_t layer) {
 
 static int encode(brim_model *m, brim_error *err) {
   const brim_slots *s = &m->tape.stage->slots;
-  const brim_embed embed = brim_model_embed(m);
+  brim_embed embed = brim_model_embed(m);
   brim_model_catch_up_batch(m);
   const int32_t last = m->config.layers - 1, hidden = m->config.hidden;
-  m->ops->embed_forward(&m->context, &embed, s->embed_sum, s->embed_mean, s->embed_rstd, layer_input(s, 0));
+  embed.out = layer_input(s, 0);
+  m->ops->embed_forward(&m->context, &embed);
   brim_embedding_keep(m);
   for (int32_t layer = 0; layer <= last; layer++) {
     BRIM_TRY(brim_check_cancel(m->runtime, err));
@@ -70,10 +103,12 @@ static int encode(brim_model *m, brim_error *err) {
     (brim_model_is_int8(m) ? brim_layer_forward_int8 : brim_layer_forward)(m, layer, layer_input(s, layer), out);
   }
   if (m->config.pooling != BRIM_POOLING_CLS) {
-    m->ops->pool_forward(&m->context, &m->tape.layout, hidden, s->x, s->chosen, s->head_input);
+    m->ops->pool_forward(
+        &m->context, &(brim_pool){.layout = m->tape.layout, .width = hidden, .x = s->x, .chosen = s->chosen, .y = s->head_input});
   } else if (!brim_model_first_only(m, last)) {
     const brim_rows first = brim_model_first_rows(m);
-    m->ops->gather_rows(&m->context, &first, hidden, s->x, hidden, s->head_input);
+    m->ops->gather_rows(&m->context,
+                        &(brim_gather){.at = first, .width = hidden, .x = s->x, .x_stride = hidden, .y = s->head_input});
   }
   return BRIM_OK;
 }

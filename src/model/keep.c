@@ -22,11 +22,11 @@ static void list_pieces(const brim_model *m, int32_t layer, piece out[PIECES]) {
 }
 
 static void narrow(brim_model *m, int64_t count, const real *x, brim_bfloat *y) {
-  m->ops->narrow(&m->context, count, x, y);
+  m->ops->narrow(&m->context, &(brim_to_bfloat){.count = count, .x = x, .y = y});
 }
 
 static void widen(brim_model *m, int64_t count, const brim_bfloat *x, real *y) {
-  m->ops->widen(&m->context, count, x, y);
+  m->ops->widen(&m->context, &(brim_from_bfloat){.count = count, .x = x, .y = y});
 }
 
 static int64_t hidden_count(const brim_model *m) {

@@ -140,6 +140,9 @@ brim_dropout brim_model_attention_output_dropout(const brim_model *model, int32_
 brim_dropout brim_model_output_dropout(const brim_model *model, int32_t layer);
 brim_attention brim_model_attention(const brim_model *model, int32_t layer);
 brim_embed brim_model_embed(const brim_model *model);
+/* What a branch of a layer is added to, and the norm that follows. */
+brim_residual brim_model_residual(const brim_model *model, int32_t layer, brim_dropout dropout, const real *residual,
+                                  brim_pair_at norm);
 /* The last layer is computed only for the first token of each sequence, unless the pass is for all tokens or the head sees all.
  */
 bool brim_model_first_only(const brim_model *model, int32_t layer);

@@ -54,8 +54,9 @@ static brim_update update_of(brim_model *m) {
 void brim_model_catch_up(brim_model *model) {
   if (model->past_count == 0)
     return;
-  const brim_update u = update_of(model);
-  model->ops->catch_up(&model->context, &u, true);
+  brim_update u = update_of(model);
+  u.all = true;
+  model->ops->catch_up(&model->context, &u);
   memset(model->done, 0, model->table_rows);
   model->past_count = 0;
 }
@@ -65,7 +66,7 @@ void brim_model_catch_up_batch(brim_model *model) {
     return;
   const brim_update u = update_of(model);
   mark_rows(model, model->wanted);
-  model->ops->catch_up(&model->context, &u, false);
+  model->ops->catch_up(&model->context, &u);
   memset(model->wanted, 0, model->table_rows);
 }
 
@@ -85,7 +86,8 @@ static void remember(brim_model *m, const brim_update_step *step) {
 static void zero_rows(brim_model *m, const brim_update_range *range) {
   for (int64_t row = 0; row < range->count / range->row_size; row++)
     if (range->touched[row])
-      m->ops->zero(&m->context, range->row_size, m->gradients + range->offset + row * range->row_size);
+      m->ops->zero(&m->context,
+                   &(brim_zero){.count = range->row_size, .x = m->gradients + range->offset + row * range->row_size});
 }
 
 void brim_model_zero_gradients(brim_model *model) {
@@ -96,7 +98,7 @@ void brim_model_zero_gradients(brim_model *model) {
     if (range->row_size > 0)
       zero_rows(model, range);
     else
-      model->ops->zero(&model->context, range->count, model->gradients + range->offset);
+      model->ops->zero(&model->context, &(brim_zero){.count = range->count, .x = model->gradients + range->offset});
   }
   memset(model->touched, 0, model->table_rows);
   model->dirty = false;
@@ -157,7 +159,10 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
                               .correction2 = 1 - pow(options->beta2, (double)options->step)};
   brim_model_enter(model, &model->train);
   set_rates(model, options->layer_decay);
-  u.norm = sqrt(model->ops->gradient_square(&model->context, &u));
+  double square;
+  u.square = &square;
+  model->ops->gradient_square(&model->context, &u);
+  u.norm = sqrt(square);
   *norm = u.norm;
   if (!isfinite(u.norm))
     return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");

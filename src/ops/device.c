@@ -34,12 +34,26 @@ typedef struct operands {
 } operands;
 
 static void run_once(const brim_ops *ops, brim_ops_context *c, const operands *o, double best[3]) {
+  const brim_linear product = {
+      .rows = o->rows, .in = o->in, .out = o->out, .x = o->x, .x_stride = o->in, .w = o->w, .y = o->y, .y_stride = o->out};
+  brim_linear_gradient of_input = {.rows = o->rows,
+                                   .in = o->in,
+                                   .out = o->out,
+                                   .x = o->x,
+                                   .x_stride = o->in,
+                                   .w = o->w,
+                                   .dy = o->y,
+                                   .dy_stride = o->out},
+                       of_weight = of_input;
+  of_input.dx = o->x;
+  of_input.dx_stride = o->in;
+  of_weight.dw = o->dw;
   const double start = seconds();
-  ops->linear_forward(c, o->rows, o->in, o->out, o->x, o->in, o->w, NULL, o->y, o->out);
+  ops->linear_forward(c, &product);
   const double forward = seconds();
-  ops->linear_backward(c, o->rows, o->in, o->out, o->x, o->in, o->w, o->y, o->out, o->x, o->in, false, NULL, NULL);
+  ops->linear_backward(c, &of_input);
   const double input = seconds();
-  ops->linear_backward(c, o->rows, o->in, o->out, o->x, o->in, o->w, o->y, o->out, NULL, 0, false, o->dw, NULL);
+  ops->linear_backward(c, &of_weight);
   best[0] = fmin(best[0], forward - start);
   best[1] = fmin(best[1], input - forward);
   best[2] = fmin(best[2], seconds() - input);

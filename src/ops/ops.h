@@ -1,16 +1,22 @@
 /* ops.h: layer-sized operations on ragged tensors: the only door to a device.
  *
+ * An operation is a function of the context and of a struct that holds all of its operands; list.h names them all. What a struct
+ * says is the contract of its operation. The struct itself, and what it points to that is not a tensor (ranges and steps of an
+ * update), may be forgotten when the call returns; tensors may not, until they are no longer needed.
+ *
  * Letters: R rows (slots) of a tensor, H hidden, F feed-forward, A heads, D = H / A, n sequences, C outputs. Matrices are
  * row-major; a weight is [out, in] as in PyTorch. `real` is float in the product and double in the finite-difference build
  * (BRIM_REAL_DOUBLE), which has the reference table only.
  *
  * Every operation gives the same bits for any number of threads: work is tiled by shape, and sums are taken in a fixed order.
- * No operation allocates: working memory is sized once by `reserve`.
+ * No operation allocates: working memory is sized once by the table's `workspace`. Where nothing else is said, the memory of what
+ * an operation writes is not that of anything it reads.
  *
  * Rows of padding (padded modes) are computed like any other row; only attention looks at `lengths`, to leave padded keys out. */
 #ifndef BRIM_OPS_H
 #define BRIM_OPS_H
 #include "brim/base.h"
+#include "ops/list.h"
 
 #ifdef BRIM_REAL_DOUBLE
 typedef double real;
@@ -68,20 +74,126 @@ typedef struct brim_rows {
   const int32_t *slot; /* [count] slot of each row, or NULL: row i is slot i */
 } brim_rows;
 
+/* ---- embeddings
+ *
+ * Forward: sum[r] = word[id] + position[position] + type[type]; out = dropout(norm(sum)).
+ * Backward, from dout: adds to dword, dposition, dtype, dgamma, dbeta (each NULL: frozen, or there is none). Rows of padding must
+ * have dout = 0. The order of addition within a row of a table is that of the slots. */
 typedef struct brim_embed {
-  const brim_layout *layout;
+  brim_layout layout;
   const int32_t *ids;                 /* [R] */
-  const uint8_t *type_ids;            /* [R], NULL: no type table */
+  const uint8_t *type_ids;            /* [R], NULL: all 0 */
   const int32_t *positions;           /* [R] rows of the position table */
   const real *word, *position, *type; /* tables [.., H]; type may be NULL */
   const real *gamma, *beta;
   real eps;
   int32_t hidden;
   brim_dropout dropout; /* after the norm */
+  real *sum;            /* [R, H]: forward writes it, backward reads it, and so the next two */
+  real *mean, *rstd;    /* [R] */
+  real *out;            /* [R, H] */
+  const real *dout;     /* backward, [R, H] */
+  real *dsum;           /* scratch of backward, [R, H] */
+  real *dword, *dposition, *dtype, *dgamma, *dbeta;
 } brim_embed;
 
+/* ---- matrix products */
+
+/* y[rows, out] = x[rows, in] w^T + b; `add`: y += that. */
+typedef struct brim_linear {
+  int64_t rows;
+  int32_t in, out;
+  const real *x; /* rows are x_stride values apart */
+  int64_t x_stride;
+  const real *w, *b; /* [out, in]; [out] or NULL */
+  real *y;
+  int64_t y_stride;
+  bool add;
+} brim_linear;
+
+/* dx = dy w, or dx += dy w with `add` (dx NULL: not needed, nor is w); dw += dy^T x; db += column sums of dy (NULL: frozen). */
+typedef struct brim_linear_gradient {
+  int64_t rows;
+  int32_t in, out;
+  const real *x; /* for dw only */
+  int64_t x_stride;
+  const real *w, *dy;
+  int64_t dy_stride;
+  real *dx;
+  int64_t dx_stride;
+  bool add;
+  real *dw, *db;
+} brim_linear_gradient;
+
+/* pre = x w^T + b; y = act(pre). pre may be NULL when it need not be kept (prediction). Contiguous rows. */
+typedef struct brim_linear_act {
+  int64_t rows;
+  int32_t in, out;
+  const real *x, *w, *b;
+  brim_activation act;
+  real *pre, *y;
+} brim_linear_act;
+
+/* Backward of z = act(pre) w^T: dpre [rows, in] = (dz w) * act'(pre), and pre becomes act(pre), which forward did not keep and
+ * the gradient of w takes. Not for TANH. */
+typedef struct brim_linear_act_gradient {
+  int64_t rows;
+  int32_t in, out;
+  const real *w, *dz;
+  brim_activation act;
+  real *pre, *dpre;
+} brim_linear_act_gradient;
+
+/* What a branch is added to, and the norm that follows: norm(residual + dropout(branch)), for at.count rows. */
+typedef struct brim_residual {
+  brim_layout layout;
+  brim_rows at; /* which slot each row is: keys dropout */
+  brim_dropout dropout;
+  const real *residual, *gamma, *beta;
+  real eps;
+} brim_residual;
+
+/* sum = residual + dropout(x w^T + b); y = norm(sum). sum may be the residual's memory; y is neither that nor x's. */
+typedef struct brim_linear_norm {
+  int32_t in, out;
+  const real *x, *w, *b;
+  brim_residual residual;
+  real *sum, *mean, *rstd, *y; /* mean, rstd: [rows] */
+} brim_linear_norm;
+
+/* ---- norm and activation */
+
+/* y = (sum - mean) * rstd * gamma + beta, [rows, width], from what a forward kept: the same bits as its y. */
+typedef struct brim_norm {
+  int64_t rows;
+  int32_t width;
+  const real *sum, *mean, *rstd, *gamma, *beta;
+  real *y;
+} brim_norm;
+
+/* Backward of y = norm(sum), sum = residual + dropout(branch): dsum written (gradient of the residual), dbranch = dropout
+ * backward of dsum (may be dsum when dropout is off; may be NULL); dgamma, dbeta += (NULL: frozen). */
+typedef struct brim_norm_gradient {
+  brim_layout layout;
+  brim_rows at;
+  brim_dropout dropout;
+  int32_t width;
+  const real *sum, *mean, *rstd, *gamma, *dy;
+  real *dsum, *dbranch, *dgamma, *dbeta;
+} brim_norm_gradient;
+
+/* dpre = dy * act'(pre) (for TANH `pre` holds the output y; for ReLU it may). dpre may be dy's memory. */
+typedef struct brim_act_gradient {
+  int64_t count;
+  brim_activation act;
+  const real *pre, *dy;
+  real *dpre;
+} brim_act_gradient;
+
+/* ---- attention */
+
 typedef struct brim_attention {
-  const brim_layout *layout;
+  brim_layout layout;
   int32_t heads, head_size;
   real scale;
   bool first_only;       /* queries only for the first token of each sequence: q, out, dq have n rows */
@@ -95,6 +207,81 @@ typedef struct brim_attention {
   const real *dout;   /* same shape as out */
   real *dq, *dk, *dv; /* written (not added to); dk and dv of padded keys are 0; strides as q and kv */
 } brim_attention;
+
+/* ---- rows */
+
+/* y[i] = x[at.slot[i]] */
+typedef struct brim_gather {
+  brim_rows at;
+  int32_t width;
+  const real *x;
+  int64_t x_stride;
+  real *y;
+} brim_gather;
+
+/* dx[at.slot[i]] += dy[i] */
+typedef struct brim_scatter {
+  brim_rows at;
+  int32_t width;
+  const real *dy;
+  real *dx;
+  int64_t dx_stride;
+} brim_scatter;
+
+/* y[i] [n, width]: the mean of the tokens of sequence i; or, when `chosen` [n, width] is not NULL, the largest of each column,
+ * whose slot it gets (the first of equal ones; NaN is larger than all). */
+typedef struct brim_pool {
+  brim_layout layout;
+  int32_t width;
+  const real *x;
+  int32_t *chosen;
+  real *y;
+} brim_pool;
+
+/* Writes dx for all slots; that of padding is 0. */
+typedef struct brim_pool_gradient {
+  brim_layout layout;
+  int32_t width;
+  const real *dy;
+  const int32_t *chosen;
+  real *dx;
+} brim_pool_gradient;
+
+/* y = dropout(x), [at.count, width]; backward is the same call on the gradient. y may be x's memory. */
+typedef struct brim_dropout_rows {
+  brim_layout layout;
+  brim_rows at;
+  int32_t width;
+  brim_dropout dropout;
+  const real *x;
+  real *y;
+} brim_dropout_rows;
+
+typedef struct brim_add { /* y += x */
+  int64_t count;
+  const real *x;
+  real *y;
+} brim_add;
+
+typedef struct brim_zero { /* x = 0 */
+  int64_t count;
+  real *x;
+} brim_zero;
+
+/* y = x rounded to the nearest bfloat16, to even between two (NaN stays NaN). */
+typedef struct brim_to_bfloat {
+  int64_t count;
+  const real *x;
+  brim_bfloat *y;
+} brim_to_bfloat;
+
+typedef struct brim_from_bfloat { /* and back, exactly */
+  int64_t count;
+  const brim_bfloat *x;
+  real *y;
+} brim_from_bfloat;
+
+/* ---- loss */
 
 /* Formulas: ref/loss.c. */
 typedef enum brim_loss_kind { BRIM_LOSS_CROSS_ENTROPY = 0, BRIM_LOSS_SQUARED_ERROR, BRIM_LOSS_BINARY } brim_loss_kind;
@@ -110,6 +297,51 @@ typedef struct brim_loss {
   double *loss;          /* out: sum over rows / divisor */
   real *dlogits;         /* out, [n, C], may be NULL */
 } brim_loss;
+
+/* ---- products of bytes, for predictions
+ *
+ * A row q of x, and the weights of each output, are divided by their scale, which is the largest magnitude / 127, and rounded to
+ * the nearest (to even between two): bytes from -127 to 127. Sums of products are exact integers, so every table has the same: y
+ * = sum * (x's scale * w's scale) + b, each operation rounded once in single precision. A row's result depends on that row alone.
+ * A row whose magnitudes are below 2^-100 counts as zeros; one with a value that is not finite gives NaN. Sums wrap beyond 2^31:
+ * `in` must be less than 2^17. */
+
+/* A weight and its bias, quantized and packed as this table likes it: int8_size bytes, aligned to 64. */
+typedef struct brim_int8 {
+  int32_t in, out;
+  void *packed;
+} brim_int8;
+
+typedef struct brim_int8_pack {
+  const real *w, *b; /* b may be NULL */
+  brim_int8 to;
+} brim_int8_pack;
+
+typedef struct brim_int8_linear { /* y = x w^T + b */
+  int64_t rows;
+  brim_int8 w;
+  const real *x;
+  int64_t x_stride;
+  real *y;
+  int64_t y_stride;
+} brim_int8_linear;
+
+typedef struct brim_int8_norm { /* y = norm(residual + dropout(x w^T + b)); y is neither the residual nor x */
+  brim_int8 w;
+  const real *x;
+  brim_residual residual;
+  real *y;
+} brim_int8_norm;
+
+typedef struct brim_int8_feed { /* y = norm(residual + dropout(act(x up^T + b) down^T + b)); x may be the residual, y neither */
+  brim_int8 up, down;
+  brim_activation act;
+  const real *x;
+  brim_residual residual;
+  real *y;
+} brim_int8_feed;
+
+/* ---- optimizer */
 
 typedef struct brim_update_range { /* a tensor of the flat buffers */
   int64_t offset, count;
@@ -130,6 +362,16 @@ typedef struct brim_update_step {
 
 enum { BRIM_UPDATE_PAST = 64 }; /* most updates that a row may be late: a row's count is a byte, and a flush is rare enough */
 
+/* gradient_square: *square = sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges.
+ *
+ * adamw: clip (factor min(1, clip / (norm + 1e-6)) when clip > 0), then AdamW: decay before the update, eps outside the root.
+ * Rows of an embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the gradient
+ * it used. Where a range counts what is done, rows that are not touched are left as they are, late by one update more; those that
+ * are touched catch up first. The caller then adds the step to the past.
+ *
+ * catch_up: rows that are late, all of them or those wanted, get the past updates that they missed: the very operations of adamw
+ * with a gradient of 0, so the bits are those of rows that were never late. Reads no gradient; step, clip and norm do not count.
+ */
 typedef struct brim_update {
   real *values, *gradients, *moment1, *moment2;
   const brim_update_range *ranges;
@@ -139,9 +381,13 @@ typedef struct brim_update {
   const brim_update_step *past;
   int32_t past_count; /* earlier updates that rows of tables may not have had, oldest first; the
                          tables' rate is in their lr */
+  double *square;     /* gradient_square */
+  bool all;           /* catch_up */
 } brim_update;
 
-typedef struct brim_ops_stats { /* what promise 1 is checked with */
+/* ---- the table */
+
+typedef struct brim_ops_stats { /* with which tests see that no padding was computed */
   int64_t gemm_max_rows;        /* most activation rows that any matrix product of this kind had */
   double gemm_flops;            /* 2 * m * n * k summed */
   double attention_flops;
@@ -153,22 +399,6 @@ typedef struct brim_ops_limits {
   bool int8; /* the operations on bytes are used too */
 } brim_ops_limits;
 
-/* A weight and its bias, quantized and packed as this table likes it (int8_pack). */
-typedef struct brim_int8 {
-  int32_t in, out;
-  const void *packed;
-} brim_int8;
-
-/* What a branch is added to: y = norm(residual + dropout(branch)), for at->count rows. y is neither the residual nor the input.
- */
-typedef struct brim_residual {
-  const brim_layout *layout;
-  const brim_rows *at;
-  const brim_dropout *dropout;
-  const real *residual, *gamma, *beta;
-  real eps;
-} brim_residual;
-
 /* Context: runtime, working memory, statistics. One per model. */
 typedef struct brim_ops_context {
   brim_runtime *runtime;
@@ -179,97 +409,18 @@ typedef struct brim_ops_context {
   const struct brim_ops *inner;
 } brim_ops_context;
 
+/* What a table may lack: the list says which operations need which. An operation that is not there is NULL. */
+enum { BRIM_FEATURE_INT8 = 1, BRIM_FEATURE_LATE_ROWS = 2 };
+
+#define BRIM_OPS_ENTRY(name, operands, ...) void (*name)(brim_ops_context * c, const operands *op);
+
 typedef struct brim_ops {
-  const char *name; /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
+  const char *name;  /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
+  uint32_t features; /* BRIM_FEATURE_... that are there */
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
-  size_t (*int8_size)(int32_t in, int32_t out); /* bytes of a packed weight, to be aligned to 64 */
-
-  /* sum[r] = word[id] + position[pos] + type[t]; out = dropout(norm(sum)); stats: mean, rstd [R] */
-  void (*embed_forward)(brim_ops_context *c, const brim_embed *e, real *sum, real *mean, real *rstd, real *out);
-  /* From dout: adds to dword, dposition, dtype (may be NULL), dgamma, dbeta. `dsum` is scratch [R, H]. Rows of padding must have
-   * dout = 0. Order of addition within a table row is slot order. */
-  void (*embed_backward)(brim_ops_context *c, const brim_embed *e, const real *sum, const real *mean, const real *rstd,
-                         const real *dout, real *dsum, real *dword, real *dposition, real *dtype, real *dgamma, real *dbeta);
-
-  /* y[rows, out] = x[rows, in] w^T + b (b may be NULL). x has row stride x_stride, y row stride y_stride. */
-  void (*linear_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
-                         const real *w, const real *b, real *y, int64_t y_stride);
-  /* pre = x w^T + b; y = act(pre). pre may be NULL when it need not be kept (prediction). Contiguous rows. */
-  void (*linear_act_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, const real *w,
-                             const real *b, brim_activation act, real *pre, real *y);
-  /* sum = residual + dropout(x w^T + b); y = norm(sum). `at` says which slot each row is (dropout key). sum may equal residual's
-   * memory. mean, rstd: [rows]. */
-  void (*linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t in,
-                                       int32_t out, const real *x, const real *w, const real *b, const brim_dropout *dropout,
-                                       const real *residual, const real *gamma, const real *beta, real eps, real *sum, real *mean,
-                                       real *rstd, real *y);
-  /* dx (NULL: not needed; `add` adds instead of writing) = dy w; dw += dy^T x; db += column sums of dy (dw, db NULL: frozen). */
-  void (*linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
-                          const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
-                          real *db);
-  /* Backward of z = act(pre) w^T: dpre [rows, in] = (dz w) * act'(pre), and pre becomes act(pre), which forward did not keep and
-   * the gradient of w takes. Not for TANH. */
-  void (*linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
-                              brim_activation act, real *pre, real *dpre);
-  /* y = (sum - mean) * rstd * gamma + beta, [rows, width], from what a forward kept: the same bits as its y. */
-  void (*norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
-                       const real *gamma, const real *beta, real *y);
-  /* dpre = dy * act'(pre) (for TANH `pre` holds the output y). In place allowed (dpre == dy). */
-  void (*act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre);
-  /* Backward of y = norm(sum), sum = residual + dropout(branch): dsum written (gradient of the residual), dbranch = dropout
-   * backward of dsum (may equal dsum when dropout is off; may be NULL); dgamma, dbeta += (NULL: frozen). */
-  void (*norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
-                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
-                        real *dsum, real *dbranch, real *dgamma, real *dbeta);
-
-  void (*attention_forward)(brim_ops_context *c, const brim_attention *a);
-  void (*attention_backward)(brim_ops_context *c, const brim_attention *a);
-
-  /* y[i] = x[slot[i]]; and dx (zeroed by the caller) [slot[i]] += dy[i] */
-  void (*gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y);
-  void (*scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *dy, real *dx, int64_t dx_stride);
-  /* y[i] [n, width]: the mean of the tokens of sequence i; or, when `chosen` [n, width] is not NULL, the largest of each column,
-   * whose slot it gets (the first of equal ones; NaN is larger than all). Backward writes dx for all slots; that of padding is 0.
-   */
-  void (*pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y);
-  void (*pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,
-                        real *dx);
-  /* y = dropout(x), [rows, width]; backward is the same call on the gradient. In place allowed. */
-  void (*dropout)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const brim_dropout *dropout,
-                  const real *x, real *y);
-  void (*loss)(brim_ops_context *c, const brim_loss *l);
-  void (*add)(brim_ops_context *c, int64_t count, const real *x, real *y); /* y += x */
-  void (*zero)(brim_ops_context *c, int64_t count, real *x);
-  /* y = x rounded to the nearest bfloat16, to even between two (NaN stays NaN); and back, exactly. */
-  void (*narrow)(brim_ops_context *c, int64_t count, const real *x, brim_bfloat *y);
-  void (*widen)(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y);
-
-  /* ---- products of bytes, for predictions
-   * A row q of x, and the weights of each output, are divided by their scale, which is the largest magnitude / 127, and rounded
-   * to the nearest (to even between two): bytes from -127 to 127. Sums of products are exact integers, so every table has the
-   * same: y = sum * (x's scale * w's scale) + b, each operation rounded once in single precision A row's result depends on that
-   * row alone. A row whose magnitudes are below 2^-100 counts as zeros; one with a value that is not finite gives NaN. Sums wrap
-   * beyond 2^31: `in` must be less than 2^17. */
-  void (*int8_pack)(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed);
-  void (*int8_forward)(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
-                       int64_t y_stride);
-  /* y = norm(residual + dropout(x w^T + b)) */
-  void (*int8_norm_forward)(brim_ops_context *c, const brim_int8 *w, const real *x, const brim_residual *r, real *y);
-  /* y = norm(residual + dropout(act(x up^T + b) down^T + b)) */
-  void (*int8_feed_forward)(brim_ops_context *c, const brim_int8 *up, brim_activation act, const brim_int8 *down, const real *x,
-                            const brim_residual *r, real *y);
-
-  /* Sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges. */
-  double (*gradient_square)(brim_ops_context *c, const brim_update *u);
-  /* Clip (factor min(1, clip / (norm + 1e-6)) when clip > 0), AdamW: decay before the update, eps outside the root. Rows of an
-   * embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the gradient it used.
-   * Where a range counts what is done, rows that are not touched are left as they are, late by one update more; those that are
-   * touched catch up first. The caller then adds the step to the past. */
-  void (*adamw)(brim_ops_context *c, const brim_update *u);
-  /* Rows that are late, all of them or those wanted, get the past updates that they missed: the very operations of adamw with a
-   * gradient of 0, so the bits are those of rows that were never late. Reads no gradient; step, clip and norm do not count. */
-  void (*catch_up)(brim_ops_context *c, const brim_update *u, bool all);
+  size_t (*int8_size)(int32_t in, int32_t out); /* bytes of a packed weight; NULL without INT8 */
+  BRIM_OPS_LIST(BRIM_OPS_ENTRY)
 } brim_ops;
 
 /* Makes a table that does what `inner` does and counts its time in the profile. It works with this context only. */

@@ -84,8 +84,6 @@ def check_public_only(root, folder):
 def check_calls(root):
     problems = []
     for path in files(root / "src", ".c", ".h"):
-        if path.name == "bench.c":
-            continue
         text = CODE_NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), path.read_text(encoding="utf-8"))
         for match in BANNED.finditer(text):
             if match[1] in ALLOCATORS and path.name == "runtime.c":

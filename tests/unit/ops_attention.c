@@ -22,7 +22,7 @@ static void attention(const brim_ops *ops, brim_ops_context *c, const void *para
   real *dqkv = case_fill(&m, slots * kv + rows * hidden, 7), *first_dq = dqkv + slots * kv;
   real *dout = case_values(&m, &in, rows * hidden, 1), *context = case_fill(&m, rows * hidden, 7),
        *lse = case_fill(&m, rows * s->heads, 7);
-  brim_attention a = {.layout = &layout,
+  brim_attention a = {.layout = layout,
                       .heads = s->heads,
                       .head_size = s->size,
                       .scale = (real)(1 / sqrt(s->size)),

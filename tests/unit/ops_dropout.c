@@ -25,7 +25,7 @@ static mask *make_mask(case_memory *m, double p, uint64_t step, uint32_t site, u
   layout.places = &place;
   brim_dropout_key(42, step, key);
   const brim_dropout d = brim_dropout_make(p, key, site);
-  brim_ops_ref()->dropout(&c, &layout, &all, WIDTH, &d, x, x);
+  brim_ops_ref()->dropout(&c, &(brim_dropout_rows){.layout = layout, .at = all, .width = WIDTH, .dropout = d, .x = x, .y = x});
   out->bad = 0;
   for (int i = 0; i < COUNT; i++) {
     out->dropped[i] = x[i] == 0;
@@ -102,7 +102,7 @@ static void all_dropped(const brim_ops *ops, brim_ops_context *c, const void *pa
   const brim_rows all = {.count = layout.slots};
   const brim_dropout d = brim_dropout_make(1, key, 5);
   real *x = case_values(&m, &in, (int64_t)layout.slots * width, 1), left = 0;
-  ops->dropout(c, &layout, &all, width, &d, x, x);
+  ops->dropout(c, &(brim_dropout_rows){.layout = layout, .at = all, .width = width, .dropout = d, .x = x, .y = x});
   for (int64_t i = 0; i < (int64_t)layout.slots * width; i++)
     left += x[i] != 0;
   if (left > 0)

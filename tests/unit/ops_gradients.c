@@ -46,8 +46,20 @@ static void compare(check *k, forward_fn forward, const char *name, real *x, con
 /* ---- linear + activation: x [SLOTS, HIDDEN] -> [SLOTS, FEED] */
 
 static double linear_act(check *k) {
-  k->ops->linear_act_forward(k->c, SLOTS, HIDDEN, FEED, k->x, k->w, k->b, k->act, k->scratch[0], k->scratch[1]);
+  k->ops->linear_act_forward(k->c, &(brim_linear_act){.rows = SLOTS,
+                                                      .in = HIDDEN,
+                                                      .out = FEED,
+                                                      .x = k->x,
+                                                      .w = k->w,
+                                                      .b = k->b,
+                                                      .act = k->act,
+                                                      .pre = k->scratch[0],
+                                                      .y = k->scratch[1]});
   return weighted(k, k->scratch[1], SLOTS * FEED);
+}
+
+static void zero(check *k, int64_t count, real *x) {
+  k->ops->zero(k->c, &(brim_zero){.count = count, .x = x});
 }
 
 static void check_linear(check *k) {
@@ -56,12 +68,25 @@ static void check_linear(check *k) {
     char name[64];
     k->act = (brim_activation)act;
     linear_act(k);
-    k->ops->act_backward(k->c, SLOTS * FEED, k->act, act == BRIM_ACT_TANH ? k->scratch[1] : k->scratch[0], k->weights,
-                         k->scratch[2]);
-    k->ops->zero(k->c, HIDDEN * FEED, k->dw);
-    k->ops->zero(k->c, FEED, k->db);
-    k->ops->linear_backward(k->c, SLOTS, HIDDEN, FEED, k->x, HIDDEN, k->w, k->scratch[2], FEED, k->dx, HIDDEN, false, k->dw,
-                            k->db);
+    k->ops->act_backward(k->c, &(brim_act_gradient){.count = SLOTS * FEED,
+                                                    .act = k->act,
+                                                    .pre = k->scratch[act == BRIM_ACT_TANH ? 1 : 0],
+                                                    .dy = k->weights,
+                                                    .dpre = k->scratch[2]});
+    zero(k, HIDDEN * FEED, k->dw);
+    zero(k, FEED, k->db);
+    k->ops->linear_backward(k->c, &(brim_linear_gradient){.rows = SLOTS,
+                                                          .in = HIDDEN,
+                                                          .out = FEED,
+                                                          .x = k->x,
+                                                          .x_stride = HIDDEN,
+                                                          .w = k->w,
+                                                          .dy = k->scratch[2],
+                                                          .dy_stride = FEED,
+                                                          .dx = k->dx,
+                                                          .dx_stride = HIDDEN,
+                                                          .dw = k->dw,
+                                                          .db = k->db});
     snprintf(name, sizeof name, "%s, dx", names[act]);
     compare(k, linear_act, name, k->x, k->dx, SLOTS * HIDDEN);
     snprintf(name, sizeof name, "%s, dw", names[act]);
@@ -74,20 +99,50 @@ static void check_linear(check *k) {
 /* ---- linear + dropout + residual + norm: x [SLOTS, FEED] -> [SLOTS, HIDDEN] */
 
 static double residual_norm(check *k) {
-  const brim_rows all = {.count = SLOTS};
-  k->ops->linear_residual_norm_forward(k->c, &k->layout, &all, FEED, HIDDEN, k->x, k->w, k->b, &k->dropout, k->residual, k->gamma,
-                                       k->beta, 1e-12, k->scratch[0], k->scratch[1], k->scratch[2], k->scratch[3]);
+  k->ops->linear_norm_forward(k->c, &(brim_linear_norm){.in = FEED,
+                                                        .out = HIDDEN,
+                                                        .x = k->x,
+                                                        .w = k->w,
+                                                        .b = k->b,
+                                                        .residual = {.layout = k->layout,
+                                                                     .at = {.count = SLOTS},
+                                                                     .dropout = k->dropout,
+                                                                     .residual = k->residual,
+                                                                     .gamma = k->gamma,
+                                                                     .beta = k->beta,
+                                                                     .eps = 1e-12},
+                                                        .sum = k->scratch[0],
+                                                        .mean = k->scratch[1],
+                                                        .rstd = k->scratch[2],
+                                                        .y = k->scratch[3]});
   return weighted(k, k->scratch[3], SLOTS * HIDDEN);
 }
 
 static void check_norm(check *k) {
-  const brim_rows all = {.count = SLOTS};
   residual_norm(k);
-  k->ops->zero(k->c, HIDDEN, k->dgamma);
-  k->ops->zero(k->c, HIDDEN, k->dbeta);
-  k->ops->norm_backward(k->c, &k->layout, &all, HIDDEN, k->scratch[0], k->scratch[1], k->scratch[2], k->gamma, &k->dropout,
-                        k->weights, k->dresidual, k->scratch[4], k->dgamma, k->dbeta);
-  k->ops->linear_backward(k->c, SLOTS, FEED, HIDDEN, k->x, FEED, k->w, k->scratch[4], HIDDEN, k->dx, FEED, false, NULL, NULL);
+  zero(k, HIDDEN, k->dgamma);
+  zero(k, HIDDEN, k->dbeta);
+  k->ops->norm_backward(k->c, &(brim_norm_gradient){.layout = k->layout,
+                                                    .at = {.count = SLOTS},
+                                                    .dropout = k->dropout,
+                                                    .width = HIDDEN,
+                                                    .sum = k->scratch[0],
+                                                    .mean = k->scratch[1],
+                                                    .rstd = k->scratch[2],
+                                                    .gamma = k->gamma,
+                                                    .dy = k->weights,
+                                                    .dsum = k->dresidual,
+                                                    .dbranch = k->scratch[4],
+                                                    .dgamma = k->dgamma,
+                                                    .dbeta = k->dbeta});
+  k->ops->linear_backward(k->c, &(brim_linear_gradient){.rows = SLOTS,
+                                                        .in = FEED,
+                                                        .out = HIDDEN,
+                                                        .w = k->w,
+                                                        .dy = k->scratch[4],
+                                                        .dy_stride = HIDDEN,
+                                                        .dx = k->dx,
+                                                        .dx_stride = FEED});
   compare(k, residual_norm, "residual and norm, dx", k->x, k->dx, SLOTS * FEED);
   compare(k, residual_norm, "residual and norm, dresidual", k->residual, k->dresidual, SLOTS * HIDDEN);
   compare(k, residual_norm, "residual and norm, dgamma", k->gamma, k->dgamma, HIDDEN);
@@ -97,7 +152,7 @@ static void check_norm(check *k) {
 /* ---- attention: x = q, k, v [SLOTS, 3 HIDDEN]; with first_only the queries are residual [TEXTS, HIDDEN] */
 
 static brim_attention attention_of(check *k) {
-  return (brim_attention){.layout = &k->layout,
+  return (brim_attention){.layout = k->layout,
                           .heads = HEADS,
                           .head_size = HIDDEN / HEADS,
                           .scale = 0.5,
@@ -126,7 +181,7 @@ static double attention(check *k) {
 static void check_attention(check *k) {
   for (int first = 0; first < 2; first++) {
     k->first_only = first;
-    k->ops->zero(k->c, (int64_t)SLOTS * 3 * HIDDEN, k->dx);
+    zero(k, (int64_t)SLOTS * 3 * HIDDEN, k->dx);
     attention(k);
     const brim_attention a = attention_of(k);
     k->ops->attention_backward(k->c, &a);
@@ -141,7 +196,7 @@ static void check_attention(check *k) {
 static brim_embed embed_of(check *k) {
   static const int32_t ids[SLOTS] = {1, 5, 0, 1, 1, 2, 3, 5, 1}, positions[SLOTS] = {0, 1, 0, 1, 2, 3, 4, 0, 1};
   static const uint8_t types[SLOTS] = {0, 1, 0, 0, 1, 1, 1, 0, 0};
-  return (brim_embed){.layout = &k->layout,
+  return (brim_embed){.layout = k->layout,
                       .ids = ids,
                       .type_ids = types,
                       .positions = positions,
@@ -152,25 +207,35 @@ static brim_embed embed_of(check *k) {
                       .beta = k->beta,
                       .eps = 1e-12,
                       .hidden = HIDDEN,
-                      .dropout = k->dropout};
+                      .dropout = k->dropout,
+                      .sum = k->scratch[0],
+                      .mean = k->scratch[1],
+                      .rstd = k->scratch[2],
+                      .out = k->scratch[3],
+                      .dout = k->weights,
+                      .dsum = k->scratch[4],
+                      .dword = k->dx,
+                      .dposition = k->dw,
+                      .dtype = k->db,
+                      .dgamma = k->dgamma,
+                      .dbeta = k->dbeta};
 }
 
 static double embedding(check *k) {
   const brim_embed e = embed_of(k);
-  k->ops->embed_forward(k->c, &e, k->scratch[0], k->scratch[1], k->scratch[2], k->scratch[3]);
+  k->ops->embed_forward(k->c, &e);
   return weighted(k, k->scratch[3], SLOTS * HIDDEN);
 }
 
 static void check_embedding(check *k) {
   const brim_embed e = embed_of(k);
   embedding(k);
-  k->ops->zero(k->c, WORDS * HIDDEN, k->dx);
-  k->ops->zero(k->c, POSITIONS * HIDDEN, k->dw);
-  k->ops->zero(k->c, 2 * HIDDEN, k->db);
-  k->ops->zero(k->c, HIDDEN, k->dgamma);
-  k->ops->zero(k->c, HIDDEN, k->dbeta);
-  k->ops->embed_backward(k->c, &e, k->scratch[0], k->scratch[1], k->scratch[2], k->weights, k->scratch[4], k->dx, k->dw, k->db,
-                         k->dgamma, k->dbeta);
+  zero(k, WORDS * HIDDEN, k->dx);
+  zero(k, POSITIONS * HIDDEN, k->dw);
+  zero(k, 2 * HIDDEN, k->db);
+  zero(k, HIDDEN, k->dgamma);
+  zero(k, HIDDEN, k->dbeta);
+  k->ops->embed_backward(k->c, &e);
   compare(k, embedding, "embedding, words", k->x, k->dx, WORDS * HIDDEN);
   compare(k, embedding, "embedding, positions", k->w, k->dw, POSITIONS * HIDDEN);
   compare(k, embedding, "embedding, types", k->b, k->db, 2 * HIDDEN);

@@ -102,8 +102,13 @@ static brim_int8 pack(place *p, case_memory *m, int in, int out, const float *w,
     abort();
   m->block[m->count++] = packed;
   memset(packed, 0xff, p->ops->int8_size(in, out));
-  p->ops->int8_pack(&p->c, in, out, w, b, packed);
-  return (brim_int8){in, out, packed};
+  const brim_int8 to = {in, out, packed};
+  p->ops->int8_pack(&p->c, &(brim_int8_pack){.w = w, .b = b, .to = to});
+  return to;
+}
+
+static void multiply(place *p, int64_t rows, brim_int8 w, const float *x, int64_t x_stride, float *y, int64_t y_stride) {
+  p->ops->int8_forward(&p->c, &(brim_int8_linear){rows, w, x, x_stride, y, y_stride});
 }
 
 static brim_ops_limits limits_of(const shape *s) {
@@ -151,7 +156,7 @@ static void check_linear(const shape *s, kind of_x, kind of_w) {
       const brim_int8 packed = pack(&p, &m, s->in, s->out, w, b);
       for (int64_t i = 0; i < count; i++)
         y[i] = 7;
-      p.ops->int8_forward(&p.c, s->rows, &packed, x, x_stride, y, y_stride);
+      multiply(&p, s->rows, packed, x, x_stride, y, y_stride);
       const bool same = same_numbers(y, want, count);
       if (!same)
         printf("# %s, %d threads%s\n", p.ops->name, how < 2 ? 1 : 3, how % 2 ? ", VNNI" : "");
@@ -175,9 +180,9 @@ static void check_rows(void) {
     const brim_int8 packed = pack(&p, &m, 100, 70, w, NULL);
     float *all = case_fill(&m, 29 * 70, 0), *one = case_fill(&m, 70, 0);
     bool same = true;
-    p.ops->int8_forward(&p.c, 29, &packed, x, 100, all, 70);
+    multiply(&p, 29, packed, x, 100, all, 70);
     for (int r = 0; r < 29; r++) {
-      p.ops->int8_forward(&p.c, 1, &packed, x + r * 100, 100, one, 70);
+      multiply(&p, 1, packed, x + r * 100, 100, one, 70);
       same = same && memcmp(one, all + r * 70, 70 * sizeof *one) == 0;
     }
     ok(same, "%s: a row is the same alone", p.ops->name);
@@ -208,9 +213,9 @@ static void run_branches(place *p, const setting *t, record *out) {
   const brim_dropout dropout = brim_dropout_make(t->dropout ? 0.2 : 0, key, 9);
   const int64_t count = (int64_t)rows * hidden;
   const float *x = case_values(&m, &in, count, 1);
-  const brim_residual r = {.layout = &layout,
-                           .at = &at,
-                           .dropout = &dropout,
+  const brim_residual r = {.layout = layout,
+                           .at = at,
+                           .dropout = dropout,
                            .residual = case_values(&m, &in, count, 2),
                            .gamma = case_values(&m, &in, hidden, 1),
                            .beta = case_values(&m, &in, hidden, 1),
@@ -222,12 +227,12 @@ static void run_branches(place *p, const setting *t, record *out) {
   const brim_int8 down = pack(p, &m, wide, hidden, case_values(&m, &in, (int64_t)wide * hidden, 0.2),
                               case_values(&m, &in, hidden, 1));
   float *y = case_fill(&m, count, 7);
-  p->ops->int8_norm_forward(&p->c, &own, x, &r, y);
+  p->ops->int8_norm_forward(&p->c, &(brim_int8_norm){.w = own, .x = x, .residual = r, .y = y});
   emit(out, "norm", y, count);
   brim_residual again = r;
   again.residual = y; /* as in a layer: the input is the residual */
   float *z = case_fill(&m, count, 7);
-  p->ops->int8_feed_forward(&p->c, &up, t->act, &down, y, &again, z);
+  p->ops->int8_feed_forward(&p->c, &(brim_int8_feed){.up = up, .down = down, .act = t->act, .x = y, .residual = again, .y = z});
   emit(out, "feed-forward", z, count);
   case_free(&m);
 }

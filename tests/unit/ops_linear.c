@@ -24,8 +24,13 @@ static void forward(const brim_ops *ops, brim_ops_context *c, const void *parame
   const real *x = case_values(&m, &in, s->rows * x_stride, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 0.1);
   const real *b = s->bias ? case_values(&m, &in, s->out, 1) : NULL;
   real *y = case_values(&m, &in, s->rows * y_stride, 1);
-  ops->linear_forward(c, s->rows, s->in, s->out, x, x_stride, w, b, y, y_stride);
+  brim_linear l = {
+      .rows = s->rows, .in = s->in, .out = s->out, .x = x, .x_stride = x_stride, .w = w, .b = b, .y = y, .y_stride = y_stride};
+  ops->linear_forward(c, &l);
   emit(out, "y", y, s->rows * y_stride);
+  l.add = true;
+  ops->linear_forward(c, &l);
+  emit(out, "y added to", y, s->rows * y_stride);
   case_free(&m);
 }
 
@@ -38,8 +43,19 @@ static void backward(const brim_ops *ops, brim_ops_context *c, const void *param
   const real *dy = case_values(&m, &in, s->rows * y_stride, 1);
   real *dx = case_values(&m, &in, s->rows * x_stride, 1), *dw = case_values(&m, &in, (int64_t)s->in * s->out, 1);
   real *db = case_values(&m, &in, s->out, 1);
-  ops->linear_backward(c, s->rows, s->in, s->out, x, x_stride, w, dy, y_stride, s->dx ? dx : NULL, x_stride, s->add,
-                       s->weights ? dw : NULL, s->bias ? db : NULL);
+  ops->linear_backward(c, &(brim_linear_gradient){.rows = s->rows,
+                                                  .in = s->in,
+                                                  .out = s->out,
+                                                  .x = x,
+                                                  .x_stride = x_stride,
+                                                  .w = w,
+                                                  .dy = dy,
+                                                  .dy_stride = y_stride,
+                                                  .dx = s->dx ? dx : NULL,
+                                                  .dx_stride = x_stride,
+                                                  .add = s->add,
+                                                  .dw = s->weights ? dw : NULL,
+                                                  .db = s->bias ? db : NULL});
   emit(out, "dx", dx, s->rows * x_stride);
   emit(out, "dw", dw, (int64_t)s->in * s->out);
   emit(out, "db", db, s->out);
@@ -61,14 +77,25 @@ static void activation(const brim_ops *ops, brim_ops_context *c, const void *par
   const real *x = case_values(&m, &in, (int64_t)s->rows * s->in, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 1);
   const real *b = case_values(&m, &in, s->out, 1), *dy = case_values(&m, &in, count, 1);
   real *pre = case_fill(&m, count, 0), *y = case_fill(&m, count, 0), *dpre = case_fill(&m, count, 0);
-  ops->linear_act_forward(c, s->rows, s->in, s->out, x, w, b, p->act, p->keep ? pre : NULL, y);
+  ops->linear_act_forward(c, &(brim_linear_act){.rows = s->rows,
+                                                .in = s->in,
+                                                .out = s->out,
+                                                .x = x,
+                                                .w = w,
+                                                .b = b,
+                                                .act = p->act,
+                                                .pre = p->keep ? pre : NULL,
+                                                .y = y});
   emit(out, "pre", pre, count);
   emit(out, "y", y, count);
-  ops->act_backward(c, count, p->act, p->act == BRIM_ACT_TANH ? y : pre, dy, dpre);
+  ops->act_backward(
+      c, &(brim_act_gradient){.count = count, .act = p->act, .pre = p->act == BRIM_ACT_TANH ? y : pre, .dy = dy, .dpre = dpre});
   emit(out, "dpre", dpre, count);
   if (p->keep && p->act != BRIM_ACT_TANH) { /* backward of the weight that follows: [s->out] -> [s->in] */
     real *dz = case_values(&m, &in, (int64_t)s->rows * s->in, 1);
-    ops->linear_act_backward(c, s->rows, s->out, s->in, w, dz, p->act, pre, dpre);
+    ops->linear_act_backward(
+        c, &(brim_linear_act_gradient){
+               .rows = s->rows, .in = s->out, .out = s->in, .w = w, .dz = dz, .act = p->act, .pre = pre, .dpre = dpre});
     emit(out, "dpre of a product", dpre, count);
     emit(out, "y made anew", pre, count);
   }
@@ -95,26 +122,50 @@ static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *
   real *sum = case_fill(&m, count, 0), *y = case_fill(&m, count, 0), *mean = case_fill(&m, s->rows, 0);
   real *rstd = case_fill(&m, s->rows, 0), *dsum = case_fill(&m, count, 0), *dbranch = case_fill(&m, count, 0);
   real *dgamma = case_fill(&m, s->out, 1), *dbeta = case_fill(&m, s->out, 1);
-  ops->linear_residual_norm_forward(c, &layout, &at, s->in, s->out, x, w, b, &d, residual, gamma, beta, (real)1e-12, sum, mean,
-                                    rstd, y);
+  brim_linear_norm l = {
+      .in = s->in,
+      .out = s->out,
+      .x = x,
+      .w = w,
+      .b = b,
+      .residual =
+          {.layout = layout, .at = at, .dropout = d, .residual = residual, .gamma = gamma, .beta = beta, .eps = (real)1e-12},
+      .sum = sum,
+      .mean = mean,
+      .rstd = rstd,
+      .y = y};
+  ops->linear_norm_forward(c, &l);
   emit(out, "sum", sum, count);
   emit(out, "mean", mean, s->rows);
   emit(out, "rstd", rstd, s->rows);
   emit(out, "y", y, count);
   real *again = case_fill(&m, count, 0);
-  ops->norm_forward(c, s->rows, s->out, sum, mean, rstd, gamma, beta, again);
+  ops->norm_forward(
+      c, &(brim_norm){
+             .rows = s->rows, .width = s->out, .sum = sum, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = beta, .y = again});
   if (memcmp(again, y, (size_t)count * sizeof *y) != 0)
     again[0] = (real)NAN; /* the same bits are promised */
   emit(out, "y made anew", again, count);
-  ops->norm_backward(c, &layout, &at, s->out, sum, mean, rstd, gamma, &d, dy, dsum, s->dx ? dbranch : NULL,
-                     s->weights ? dgamma : NULL, s->weights ? dbeta : NULL);
+  ops->norm_backward(c, &(brim_norm_gradient){.layout = layout,
+                                              .at = at,
+                                              .dropout = d,
+                                              .width = s->out,
+                                              .sum = sum,
+                                              .mean = mean,
+                                              .rstd = rstd,
+                                              .gamma = gamma,
+                                              .dy = dy,
+                                              .dsum = dsum,
+                                              .dbranch = s->dx ? dbranch : NULL,
+                                              .dgamma = s->weights ? dgamma : NULL,
+                                              .dbeta = s->weights ? dbeta : NULL});
   emit(out, "dsum", dsum, count);
   emit(out, "dbranch", dbranch, count);
   emit(out, "dgamma", dgamma, s->out);
   emit(out, "dbeta", dbeta, s->out);
   memcpy(sum, residual, (size_t)count * sizeof *sum); /* sum may be the residual's memory */
-  ops->linear_residual_norm_forward(c, &layout, &at, s->in, s->out, x, w, b, &d, sum, gamma, beta, (real)1e-12, sum, mean, rstd,
-                                    y);
+  l.residual.residual = sum;
+  ops->linear_norm_forward(c, &l);
   emit(out, "in place", sum, count);
   case_free(&m);
 }

@@ -24,8 +24,8 @@ static void check_pool(const brim_ops *ops, const struct golden_pool *golden, bo
     for (int k = 0; k < golden_lengths[s]; k++)
       for (int h = 0; h < GOLDEN_WIDTH; h++)
         x[(layout.offsets[s] + k) * GOLDEN_WIDTH + h] = (real)golden_token(golden_hidden, s, k)[h];
-  ops->pool_forward(&c, &layout, GOLDEN_WIDTH, x, chosen, y);
-  ops->pool_backward(&c, &layout, GOLDEN_WIDTH, dy, chosen, dx);
+  ops->pool_forward(&c, &(brim_pool){.layout = layout, .width = GOLDEN_WIDTH, .x = x, .chosen = chosen, .y = y});
+  ops->pool_backward(&c, &(brim_pool_gradient){.layout = layout, .width = GOLDEN_WIDTH, .dy = dy, .chosen = chosen, .dx = dx});
   for (int64_t i = 0; i < few; i++)
     worst = fmax(worst, fabs((double)y[i] - golden->out[i]));
   for (int s = 0; s < GOLDEN_COUNT; s++)

@@ -4,8 +4,8 @@
 #include "ops/ops.h"
 #include "tap.h"
 
-typedef void (*entry)(void);
-enum { ENTRIES = (sizeof(brim_ops) - sizeof(const char *)) / sizeof(entry) };
+#define COUNT(name, ...) +1
+enum { OPERATIONS = 0 BRIM_OPS_LIST(COUNT) };
 
 int main(void) {
   brim_runtime *runtime;
@@ -17,29 +17,31 @@ int main(void) {
   const brim_ops *inner = brim_ops_cpu(brim_runtime_cpu(runtime));
   brim_ops_profile(&c, profile, inner, &timed);
   ok(strcmp(timed.name, inner->name) == 0, "it has the name of what it times, which checkpoints record");
-  entry own[ENTRIES], theirs[ENTRIES];
-  memcpy(own, (const char *)&timed + offsetof(brim_ops, workspace), sizeof own);
-  memcpy(theirs, (const char *)inner + offsetof(brim_ops, workspace), sizeof theirs);
-  int untimed = 0;
-  for (int i = 2; i < ENTRIES; i++) /* but `workspace` and `int8_size`, which do no work */
-    untimed += !own[i] || own[i] == theirs[i];
-  ok_int(untimed, 0, "every operation is timed: a new one needs its place in ops/profile.c");
+#define UNTIMED(name, ...) +(!timed.name || timed.name == inner->name)
+  const int untimed = 0 BRIM_OPS_LIST(UNTIMED);
+  ok(untimed == 0 && OPERATIONS > 25, "all of %d operations are timed", OPERATIONS);
   float x[48], w[48], y[9] = {0}, want[9] = {0};
   for (int i = 0; i < 48; i++)
     x[i] = (float)i / 7, w[i] = 1 - (float)i / 9;
   c.workspace_size = timed.workspace(
       &c, &(brim_ops_limits){.max_slots = 3, .max_sequences = 1, .max_length = 3, .hidden = 16, .intermediate = 16, .heads = 1});
   c.workspace = aligned_alloc(64, (c.workspace_size + 63) / 64 * 64);
-  inner->linear_forward(&c, 3, 16, 3, x, 16, w, NULL, want, 3);
-  timed.linear_forward(&c, 3, 16, 3, x, 16, w, NULL, y, 3);
+  brim_linear product = {.rows = 3, .in = 16, .out = 3, .x = x, .x_stride = 16, .w = w, .y = want, .y_stride = 3};
+  inner->linear_forward(&c, &product);
+  product.y = y;
+  timed.linear_forward(&c, &product);
   ok(memcmp(y, want, sizeof y) == 0, "the bits are the same");
   const brim_profile_row *row = brim_profile_row_at(profile, 0);
   ok(brim_profile_row_count(profile) == 1 && row->calls == 1 && row->work == BRIM_WORK_PRODUCT, "a product is counted");
   ok_int((int)row->flops, 2 * 3 * 16 * 3, "with its operations");
-  timed.act_backward(&c, 9, BRIM_ACT_GELU, y, want, want);
+  timed.act_backward(&c, &(brim_act_gradient){.count = 9, .act = BRIM_ACT_GELU, .pre = y, .dy = want, .dpre = want});
   row = brim_profile_row_at(profile, 1);
   ok(brim_profile_row_count(profile) == 2 && row->calls == 1 && row->work == BRIM_WORK_ELEMENTWISE,
      "an activation's gradient is counted among its own kind");
+  brim_ops less = *inner;
+  less.int8_pack = NULL;
+  brim_ops_profile(&c, profile, &less, &timed);
+  ok(!timed.int8_pack && timed.int8_forward, "what a table lacks is not there with a profile either");
   free(c.workspace);
   brim_profile_free(profile);
   brim_runtime_free(runtime);

@@ -23,18 +23,18 @@ static void embedding(const brim_ops *ops, brim_ops_context *c, const void *para
     positions[r] = (int32_t)(r - layout.offsets[layout.sequence[r]]);
     types[r] = r % 3 == 0;
   }
-  const brim_embed e = {.layout = &layout,
-                        .ids = ids,
-                        .type_ids = types,
-                        .positions = positions,
-                        .word = case_values(&m, &in, WORDS * s->hidden, 1),
-                        .position = case_values(&m, &in, POSITIONS * s->hidden, 1),
-                        .type = s->types ? case_values(&m, &in, 2 * s->hidden, 1) : NULL,
-                        .gamma = case_values(&m, &in, s->hidden, 1),
-                        .beta = case_values(&m, &in, s->hidden, 1),
-                        .eps = (real)1e-12,
-                        .hidden = s->hidden,
-                        .dropout = brim_dropout_make(s->dropout ? 0.1 : 0, key, 1)};
+  brim_embed e = {.layout = layout,
+                  .ids = ids,
+                  .type_ids = types,
+                  .positions = positions,
+                  .word = case_values(&m, &in, WORDS * s->hidden, 1),
+                  .position = case_values(&m, &in, POSITIONS * s->hidden, 1),
+                  .type = s->types ? case_values(&m, &in, 2 * s->hidden, 1) : NULL,
+                  .gamma = case_values(&m, &in, s->hidden, 1),
+                  .beta = case_values(&m, &in, s->hidden, 1),
+                  .eps = (real)1e-12,
+                  .hidden = s->hidden,
+                  .dropout = brim_dropout_make(s->dropout ? 0.1 : 0, key, 1)};
   const real *dout = case_values(&m, &in, count, 1);
   real *sum = case_fill(&m, count, 7), *y = case_fill(&m, count, 7), *mean = case_fill(&m, rows, 7),
        *rstd = case_fill(&m, rows, 7);
@@ -42,13 +42,15 @@ static void embedding(const brim_ops *ops, brim_ops_context *c, const void *para
        *dtype = case_fill(&m, 2 * s->hidden, 1);
   real *dposition = case_fill(&m, POSITIONS * s->hidden, 1), *dgamma = case_fill(&m, s->hidden, 1),
        *dbeta = case_fill(&m, s->hidden, 1);
-  ops->embed_forward(c, &e, sum, mean, rstd, y);
+  e.sum = sum, e.mean = mean, e.rstd = rstd, e.out = y, e.dout = dout, e.dsum = dsum;
+  e.dword = s->frozen ? NULL : dword, e.dposition = dposition, e.dtype = s->types ? dtype : NULL;
+  e.dgamma = s->frozen ? NULL : dgamma, e.dbeta = s->frozen ? NULL : dbeta;
+  ops->embed_forward(c, &e);
   emit(out, "sum", sum, count);
   emit(out, "mean", mean, rows);
   emit(out, "rstd", rstd, rows);
   emit(out, "y", y, count);
-  ops->embed_backward(c, &e, sum, mean, rstd, dout, dsum, s->frozen ? NULL : dword, dposition, s->types ? dtype : NULL,
-                      s->frozen ? NULL : dgamma, s->frozen ? NULL : dbeta);
+  ops->embed_backward(c, &e);
   emit(out, "dword", dword, WORDS * s->hidden);
   emit(out, "dposition", dposition, POSITIONS * s->hidden);
   emit(out, "dtype", dtype, 2 * s->hidden);
@@ -69,17 +71,20 @@ static void whole_rows(const brim_ops *ops, brim_ops_context *c, const void *par
   const real *x = case_values(&m, &in, count, 1);
   real *y = case_fill(&m, few, 7), *dropped = case_fill(&m, few, 7), *dx = case_values(&m, &in, count, 1);
   real *wide = case_values(&m, &in, (int64_t)layout.slots * s->hidden, 1);
-  ops->gather_rows(c, &at, s->hidden, x, stride, y);
+  ops->gather_rows(c, &(brim_gather){.at = at, .width = s->hidden, .x = x, .x_stride = stride, .y = y});
   emit(out, "gather", y, few);
-  ops->scatter_rows(c, &at, s->hidden, y, dx, stride);
+  ops->scatter_rows(c, &(brim_scatter){.at = at, .width = s->hidden, .dy = y, .dx = dx, .dx_stride = stride});
   emit(out, "scatter", dx, count);
-  ops->dropout(c, &layout, &at, s->hidden, &d, y, dropped);
+  brim_dropout_rows drop = {.layout = layout, .at = at, .width = s->hidden, .dropout = d, .x = y, .y = dropped};
+  ops->dropout(c, &drop);
   emit(out, "dropout", dropped, few);
-  ops->dropout(c, &layout, &all, s->hidden, &d, wide, wide);
+  drop.at = all;
+  drop.x = drop.y = wide;
+  ops->dropout(c, &drop);
   emit(out, "dropout in place", wide, (int64_t)layout.slots * s->hidden);
-  ops->add(c, count, x, dx);
+  ops->add(c, &(brim_add){.count = count, .x = x, .y = dx});
   emit(out, "add", dx, count);
-  ops->zero(c, count, dx);
+  ops->zero(c, &(brim_zero){.count = count, .x = dx});
   emit(out, "zero", dx, count);
   case_free(&m);
 }
@@ -96,9 +101,10 @@ static void pools(const brim_ops *ops, brim_ops_context *c, const void *paramete
   for (int64_t i = 0; i < count; i++) /* many are equal: the first of them counts */
     x[i] = (real)((int)(x[i] * 10));
   for (int largest = 0; largest < 2; largest++) {
-    ops->pool_forward(c, &layout, s->hidden, x, largest ? chosen : NULL, y);
+    ops->pool_forward(c, &(brim_pool){.layout = layout, .width = s->hidden, .x = x, .chosen = largest ? chosen : NULL, .y = y});
     emit(out, largest ? "largest" : "mean", y, few);
-    ops->pool_backward(c, &layout, s->hidden, dy, largest ? chosen : NULL, dx);
+    ops->pool_backward(
+        c, &(brim_pool_gradient){.layout = layout, .width = s->hidden, .dy = dy, .chosen = largest ? chosen : NULL, .dx = dx});
     emit(out, largest ? "gradient of the largest" : "gradient of the mean", dx, count);
   }
   for (int64_t i = 0; i < few; i++)
@@ -123,8 +129,8 @@ static void precisions(const brim_ops *ops, brim_ops_context *c, const void *par
     memcpy(&value, &bits, sizeof value);
     x[i] = (real)value;
   }
-  ops->narrow(c, COUNT, x, narrow);
-  ops->widen(c, COUNT, narrow, y);
+  ops->narrow(c, &(brim_to_bfloat){.count = COUNT, .x = x, .y = narrow});
+  ops->widen(c, &(brim_from_bfloat){.count = COUNT, .x = narrow, .y = y});
   int wrong = 0;
   for (int i = 0; i < COUNT; i++) {
     words[i] = (real)narrow[i];

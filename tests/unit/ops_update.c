@@ -43,7 +43,9 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
       for (int64_t k = 0; touched[row] && k < ROW; k++)
         gradients[DENSE + 48 + row * ROW + k] = (real)(next_unit(&in) - 0.5);
     }
-    const double square = ops->gradient_square(c, &u);
+    double square;
+    u.square = &square;
+    ops->gradient_square(c, &u);
     norms[step - 1] = (real)square;
     u.norm = sqrt(square);
     u.step.correction1 = 1 - pow(u.step.beta1, step);
@@ -132,7 +134,8 @@ static void catch_up_some(const brim_ops *ops, brim_ops_context *c, inputs *in, 
   const bool all = late->u.past_count == BRIM_UPDATE_PAST || next_unit(in) < 0.01;
   for (int64_t row = 0; row < 2 * LATE_ROWS; row++)
     late->wanted[row] = row % LATE_ROWS > 2 && next_unit(in) < 0.05;
-  ops->catch_up(c, &late->u, all);
+  late->u.all = all;
+  ops->catch_up(c, &late->u);
   for (int64_t row = 0; row < 2 * LATE_ROWS; row++)
     if (all || late->wanted[row])
       *wrong += !same_row(late, dense, row) || late->done[row] != late->u.past_count;
@@ -153,10 +156,13 @@ static void check_late(const brim_ops *ops, int threads) {
     abort();
   make_tables(&late, true);
   make_tables(&dense, false);
+  double square;
+  late.u.square = &square;
   for (int step = 1; step <= LATE_STEPS; step++) {
     next_step(&in, &late.u, step);
     touch_some(&in, &late, &dense);
-    late.u.norm = sqrt(ops->gradient_square(&c, &late.u));
+    ops->gradient_square(&c, &late.u);
+    late.u.norm = sqrt(square);
     dense.u.step = late.u.step, dense.u.clip = late.u.clip, dense.u.norm = late.u.norm;
     ops->adamw(&c, &late.u);
     ops->adamw(&c, &dense.u);
@@ -166,7 +172,8 @@ static void check_late(const brim_ops *ops, int threads) {
       waited += !same_row(&late, &dense, row);
     catch_up_some(ops, &c, &in, &late, &dense, &wrong);
   }
-  ops->catch_up(&c, &late.u, true);
+  late.u.all = true;
+  ops->catch_up(&c, &late.u);
   ok(wrong == 0 && memcmp(late.values, dense.values, sizeof late.values) == 0 &&
          memcmp(late.moment1, dense.moment1, sizeof late.moment1) == 0 &&
          memcmp(late.moment2, dense.moment2, sizeof late.moment2) == 0 &&

@@ -86,7 +86,7 @@ static void chunk_task(void *context, int64_t task, int worker) {
   CPU(activate_backward)(s->act, n, s->pre + at, s->dy + at, s->out + at);
 }
 
-void CPU(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre) {
-  chunks s = {.act = act, .count = count, .pre = pre, .dy = dy, .out = dpre};
-  CPU(run)(c, (count + CHUNK - 1) / CHUNK, chunk_task, &s);
+void CPU(act_backward)(brim_ops_context *c, const brim_act_gradient *g) {
+  chunks s = {.act = g->act, .count = g->count, .pre = g->pre, .dy = g->dy, .out = g->dpre};
+  CPU(run)(c, (g->count + CHUNK - 1) / CHUNK, chunk_task, &s);
 }

@@ -22,7 +22,7 @@ static size_t order_size(int64_t n, int64_t max_length) {
 }
 
 attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a, int64_t scratch_size) {
-  const brim_layout *layout = a->layout;
+  const brim_layout *layout = &a->layout;
   int32_t *order = c->workspace;
   sort_sequences(layout, order, order + layout->n);
   return (attention_work){.a = a,
@@ -35,7 +35,7 @@ attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a,
 
 attention_head CPU(attention_head)(const attention_work *w, int64_t task) {
   const brim_attention *a = w->a;
-  const brim_layout *layout = a->layout;
+  const brim_layout *layout = &a->layout;
   const int32_t s = w->order[task / a->heads];
   attention_head h = {.head = task % a->heads, .keys = layout->lengths[s], .size = a->head_size, .first_key = layout->offsets[s]};
   const int64_t shift = h.head * a->head_size;
@@ -264,17 +264,17 @@ static void forward_task(void *context, int64_t task, int worker) {
 
 double CPU(attention_flops)(const brim_attention *a, double products) {
   double pairs = 0;
-  for (int32_t s = 0; s < a->layout->n; s++) {
-    const int32_t slots = a->layout->offsets[s + 1] - a->layout->offsets[s];
-    pairs += (double)(a->first_only && slots > 1 ? 1 : slots) * a->layout->lengths[s];
+  for (int32_t s = 0; s < a->layout.n; s++) {
+    const int32_t slots = a->layout.offsets[s + 1] - a->layout.offsets[s];
+    pairs += (double)(a->first_only && slots > 1 ? 1 : slots) * a->layout.lengths[s];
   }
   return 2 * products * pairs * a->head_size * a->heads;
 }
 
 void CPU(attention_forward)(brim_ops_context *c, const brim_attention *a) {
-  attention_work w = CPU(attention_work)(c, a, CPU(attention_forward_scratch)(a->layout->max_length, a->head_size));
+  attention_work w = CPU(attention_work)(c, a, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size));
   c->stats.attention_flops += CPU(attention_flops)(a, 2);
-  CPU(run)(c, (int64_t)a->layout->n * a->heads, forward_task, &w);
+  CPU(run)(c, (int64_t)a->layout.n * a->heads, forward_task, &w);
 }
 
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {

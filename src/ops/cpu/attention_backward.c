@@ -206,7 +206,7 @@ static void backward_task(void *context, int64_t task, int worker) {
 }
 
 void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {
-  attention_work w = CPU(attention_work)(c, a, CPU(attention_backward_scratch)(a->layout->max_length, a->head_size));
+  attention_work w = CPU(attention_work)(c, a, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
-  CPU(run)(c, (int64_t)a->layout->n * a->heads, backward_task, &w);
+  CPU(run)(c, (int64_t)a->layout.n * a->heads, backward_task, &w);
 }

@@ -6,9 +6,7 @@ enum { ROWS_PER_TASK = 16, COLUMNS_PER_TASK = 64 };
 typedef struct embedding {
   const brim_embed *e;
   brim_rows all;
-  float *sum, *mean, *rstd, *out;               /* forward */
-  const float *from, *mean_in, *rstd_in, *dout; /* backward: from is sum */
-  float *dsum, *lines, *dword, *dposition, *dtype;
+  float *lines, *dtype; /* backward */
   int64_t blocks;
 } embedding;
 
@@ -20,21 +18,21 @@ static void forward_task(void *context, int64_t task, int worker) {
   for (int64_t r = first; r < last && r < m->all.count; r++) {
     const float *word = e->word + e->ids[r] * width, *position = e->position + e->positions[r] * width;
     const float *type = e->type ? e->type + (e->type_ids ? e->type_ids[r] : 0) * width : NULL;
-    float *sum = m->sum + r * width, *y = m->out + r * width;
+    float *sum = e->sum + r * width, *y = e->out + r * width;
     for (int64_t i = 0; i < width; i += VEC) {
       vec x = vload_n(word + i, width - i) + vload_n(position + i, width - i);
       if (type)
         x += vload_n(type + i, width - i);
       vstore_n(sum + i, x, width - i);
     }
-    CPU(norm_row)(width, sum, e->gamma, e->beta, e->eps, &m->mean[r], &m->rstd[r], y);
+    CPU(norm_row)(width, sum, e->gamma, e->beta, e->eps, &e->mean[r], &e->rstd[r], y);
     if (e->dropout.on)
-      CPU(dropout_slot)(&e->dropout, e->layout, &m->all, r, width, y, y);
+      CPU(dropout_slot)(&e->dropout, &e->layout, &m->all, r, width, y, y);
   }
 }
 
-void CPU(embed_forward)(brim_ops_context *c, const brim_embed *e, real *sum, real *mean, real *rstd, real *out) {
-  embedding m = {.e = e, .all = {.count = e->layout->slots}, .sum = sum, .mean = mean, .rstd = rstd, .out = out};
+void CPU(embed_forward)(brim_ops_context *c, const brim_embed *e) {
+  embedding m = {.e = e, .all = {.count = e->layout.slots}};
   CPU(run)(c, (m.all.count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &m);
 }
 
@@ -48,10 +46,9 @@ static void norm_task(void *context, int64_t task, int worker) {
   if (line)
     memset(line, 0, 2 * (size_t)width * sizeof *line);
   for (int64_t r = first; r < end; r++) {
-    float *ds = m->dsum + r * width;
-    CPU(dropout_slot)(&e->dropout, e->layout, &m->all, r, width, m->dout + r * width, ds);
-    CPU(norm_row_backward)(width, m->from + r * width, m->mean_in[r], m->rstd_in[r], e->gamma, ds, ds, line,
-                           line ? line + width : NULL);
+    float *ds = e->dsum + r * width;
+    CPU(dropout_slot)(&e->dropout, &e->layout, &m->all, r, width, e->dout + r * width, ds);
+    CPU(norm_row_backward)(width, e->sum + r * width, e->mean[r], e->rstd[r], e->gamma, ds, ds, line, line ? line + width : NULL);
   }
 }
 
@@ -68,34 +65,24 @@ static void table_task(void *context, int64_t task, int worker) {
   const int64_t width = e->hidden, at = task * COLUMNS_PER_TASK,
                 n = width - at < COLUMNS_PER_TASK ? width - at : COLUMNS_PER_TASK;
   for (int64_t r = 0; r < m->all.count; r++) {
-    const float *ds = m->dsum + r * width + at;
-    if (m->dword)
-      add_row(n, ds, m->dword + e->ids[r] * width + at);
-    if (m->dposition)
-      add_row(n, ds, m->dposition + e->positions[r] * width + at);
+    const float *ds = e->dsum + r * width + at;
+    if (e->dword)
+      add_row(n, ds, e->dword + e->ids[r] * width + at);
+    if (e->dposition)
+      add_row(n, ds, e->dposition + e->positions[r] * width + at);
     if (m->dtype)
       add_row(n, ds, m->dtype + (e->type_ids ? e->type_ids[r] : 0) * width + at);
   }
 }
 
-void CPU(embed_backward)(brim_ops_context *c, const brim_embed *e, const real *sum, const real *mean, const real *rstd,
-                         const real *dout, real *dsum, real *dword, real *dposition, real *dtype, real *dgamma, real *dbeta) {
-  const bool wanted = dgamma || dbeta;
-  embedding m = {.e = e,
-                 .all = {.count = e->layout->slots},
-                 .from = sum,
-                 .mean_in = mean,
-                 .rstd_in = rstd,
-                 .dout = dout,
-                 .dsum = dsum,
-                 .lines = wanted ? c->workspace : NULL,
-                 .dword = dword,
-                 .dposition = dposition,
-                 .dtype = e->type ? dtype : NULL};
+void CPU(embed_backward)(brim_ops_context *c, const brim_embed *e) {
+  const bool wanted = e->dgamma || e->dbeta;
+  embedding m = {
+      .e = e, .all = {.count = e->layout.slots}, .lines = wanted ? c->workspace : NULL, .dtype = e->type ? e->dtype : NULL};
   m.blocks = CPU(norm_blocks)(m.all.count);
   CPU(run)(c, m.blocks, norm_task, &m);
   if (wanted)
-    CPU(norm_sum_blocks)(c, m.blocks, e->hidden, m.lines, dgamma, dbeta);
-  if (m.dword || m.dposition || m.dtype)
+    CPU(norm_sum_blocks)(c, m.blocks, e->hidden, m.lines, e->dgamma, e->dbeta);
+  if (e->dword || e->dposition || m.dtype)
     CPU(run)(c, (e->hidden + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, table_task, &m);
 }

@@ -110,6 +110,10 @@ static weight open_weight(int32_t in, int32_t out, const void *packed) {
   return w;
 }
 
+static weight open_packed(const brim_int8 *w) {
+  return open_weight(w->in, w->out, w->packed);
+}
+
 size_t CPU(int8_size)(int32_t in, int32_t out) {
   const weight w = open_weight(in, out, NULL);
   const size_t bytes = (size_t)(w.panels * TILE_COLUMNS) * (2 * sizeof(float) + (size_t)w.steps * sizeof(int32_t));
@@ -155,8 +159,8 @@ static void pack_task(void *context, int64_t task, int worker) {
   }
 }
 
-void CPU(int8_pack)(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed) {
-  packing p = {.to = open_weight(in, out, packed), .w = w, .b = b};
+void CPU(int8_pack)(brim_ops_context *c, const brim_int8_pack *of) {
+  packing p = {.to = open_packed(&of->to), .w = of->w, .b = of->b};
   CPU(run)(c, p.to.panels, pack_task, &p);
 }
 
@@ -238,8 +242,8 @@ typedef struct job {
 static void add_and_norm(const brim_residual *r, int64_t row, int64_t width, float *y) {
   const float *residual = r->residual + row * width;
   float mean, rstd;
-  if (r->dropout->on)
-    CPU(dropout_slot)(r->dropout, r->layout, r->at, row, width, y, y);
+  if (r->dropout.on)
+    CPU(dropout_slot)(&r->dropout, &r->layout, &r->at, row, width, y, y);
   for (int64_t i = 0; i < width; i += VEC)
     vstore_n(y + i, vload_n(residual + i, width - i) + vload_n(y + i, width - i), width - i);
   CPU(norm_row)(width, y, r->gamma, r->beta, r->eps, &mean, &rstd, y);
@@ -284,34 +288,31 @@ static void run(brim_ops_context *c, job *j) {
   CPU(run)(c, j->blocks, task, j);
 }
 
-void CPU(int8_forward)(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
-                       int64_t y_stride) {
-  job j = {
-      .rows = rows, .x = x, .x_stride = x_stride, .first = open_weight(w->in, w->out, w->packed), .y = y, .y_stride = y_stride};
+void CPU(int8_forward)(brim_ops_context *c, const brim_int8_linear *l) {
+  job j = {.rows = l->rows, .x = l->x, .x_stride = l->x_stride, .first = open_packed(&l->w), .y = l->y, .y_stride = l->y_stride};
   run(c, &j);
 }
 
-void CPU(int8_norm_forward)(brim_ops_context *c, const brim_int8 *w, const real *x, const brim_residual *r, real *y) {
-  job j = {.rows = r->at->count,
-           .x = x,
-           .x_stride = w->in,
-           .first = open_weight(w->in, w->out, w->packed),
-           .residual = r,
-           .y = y,
-           .y_stride = w->out};
+void CPU(int8_norm_forward)(brim_ops_context *c, const brim_int8_norm *n) {
+  job j = {.rows = n->residual.at.count,
+           .x = n->x,
+           .x_stride = n->w.in,
+           .first = open_packed(&n->w),
+           .residual = &n->residual,
+           .y = n->y,
+           .y_stride = n->w.out};
   run(c, &j);
 }
 
-void CPU(int8_feed_forward)(brim_ops_context *c, const brim_int8 *up, brim_activation act, const brim_int8 *down, const real *x,
-                            const brim_residual *r, real *y) {
-  job j = {.rows = r->at->count,
-           .x = x,
-           .x_stride = up->in,
-           .first = open_weight(up->in, up->out, up->packed),
-           .second = open_weight(down->in, down->out, down->packed),
-           .act = act,
-           .residual = r,
-           .y = y,
-           .y_stride = down->out};
+void CPU(int8_feed_forward)(brim_ops_context *c, const brim_int8_feed *f) {
+  job j = {.rows = f->residual.at.count,
+           .x = f->x,
+           .x_stride = f->up.in,
+           .first = open_packed(&f->up),
+           .second = open_packed(&f->down),
+           .act = f->act,
+           .residual = &f->residual,
+           .y = f->y,
+           .y_stride = f->down.out};
   run(c, &j);
 }

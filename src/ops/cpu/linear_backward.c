@@ -156,32 +156,30 @@ static product input_gradient(int64_t rows, int32_t in, int32_t out, const real 
                    .c_stride = dx_stride};
 }
 
-void CPU(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
-                          const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
-                          real *db) {
-  if (dx) {
-    product p = input_gradient(rows, in, out, w, dy, dy_stride, dx, dx_stride);
-    p.add = add;
+void CPU(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {
+  if (l->dx) {
+    product p = input_gradient(l->rows, l->in, l->out, l->w, l->dy, l->dy_stride, l->dx, l->dx_stride);
+    p.add = l->add;
     CPU(product_run)(c, &p);
   }
-  if (!dw && !db)
+  if (!l->dw && !l->db)
     return;
-  if (dw) {
-    if (rows > c->stats.gemm_max_rows)
-      c->stats.gemm_max_rows = rows;
-    c->stats.gemm_flops += 2.0 * (double)rows * in * out;
+  if (l->dw) {
+    if (l->rows > c->stats.gemm_max_rows)
+      c->stats.gemm_max_rows = l->rows;
+    c->stats.gemm_flops += 2.0 * (double)l->rows * l->in * l->out;
   }
-  gradient g = {.rows = rows,
-                .in = in,
-                .out = out,
-                .x = x,
-                .dy = dy,
-                .x_stride = x_stride,
-                .dy_stride = dy_stride,
-                .dw = dw,
-                .db = db,
-                .panels = divided(in, TILE_COLUMNS),
-                .tiles = divided(out, TILE_ROWS)};
+  gradient g = {.rows = l->rows,
+                .in = l->in,
+                .out = l->out,
+                .x = l->x,
+                .dy = l->dy,
+                .x_stride = l->x_stride,
+                .dy_stride = l->dy_stride,
+                .dw = l->dw,
+                .db = l->db,
+                .panels = divided(l->in, TILE_COLUMNS),
+                .tiles = divided(l->out, TILE_ROWS)};
   weight_gradient(c, &g);
 }
 
@@ -201,10 +199,9 @@ static void turn_task(void *context, int64_t task, int worker) {
   CPU(activate_turn)(t->act, least(TURN_CHUNK, t->count - at), t->pre + at, t->dpre + at);
 }
 
-void CPU(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
-                              brim_activation act, real *pre, real *dpre) {
-  turn t = {.act = act, .count = rows * in, .pre = pre, .dpre = dpre};
-  product p = input_gradient(rows, in, out, w, dz, out, dpre, in);
+void CPU(linear_act_backward)(brim_ops_context *c, const brim_linear_act_gradient *l) {
+  turn t = {.act = l->act, .count = l->rows * l->in, .pre = l->pre, .dpre = l->dpre};
+  product p = input_gradient(l->rows, l->in, l->out, l->w, l->dz, l->out, l->dpre, l->in);
   CPU(product_run)(c, &p);
   CPU(run)(c, divided(t.count, TURN_CHUNK), turn_task, &t);
 }

@@ -38,12 +38,12 @@ static void widen_task(void *context, int64_t task, int worker) {
   }
 }
 
-void CPU(narrow)(brim_ops_context *c, int64_t count, const real *x, brim_bfloat *y) {
-  conversion v = {.count = count, .wide = x, .to = y};
-  CPU(run)(c, (count + CHUNK - 1) / CHUNK, narrow_task, &v);
+void CPU(narrow)(brim_ops_context *c, const brim_to_bfloat *n) {
+  conversion v = {.count = n->count, .wide = n->x, .to = n->y};
+  CPU(run)(c, (n->count + CHUNK - 1) / CHUNK, narrow_task, &v);
 }
 
-void CPU(widen)(brim_ops_context *c, int64_t count, const brim_bfloat *x, real *y) {
-  conversion v = {.count = count, .narrow = x, .from = y};
-  CPU(run)(c, (count + CHUNK - 1) / CHUNK, widen_task, &v);
+void CPU(widen)(brim_ops_context *c, const brim_from_bfloat *w) {
+  conversion v = {.count = w->count, .narrow = w->x, .from = w->y};
+  CPU(run)(c, (w->count + CHUNK - 1) / CHUNK, widen_task, &v);
 }

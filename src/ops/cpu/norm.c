@@ -26,26 +26,19 @@ void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *
   apply_row(width, x, *mean, *rstd, gamma, beta, y);
 }
 
-typedef struct norm_rows {
-  int64_t rows, width;
-  const float *sum, *mean, *rstd, *gamma, *beta;
-  float *y;
-} norm_rows;
-
 enum { ROWS_PER_TASK = 16 };
 
 static void forward_task(void *context, int64_t task, int worker) {
   (void)worker;
-  const norm_rows *n = context;
-  const int64_t first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
+  const brim_norm *n = context;
+  const int64_t width = n->width, first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
   for (int64_t r = first; r < last && r < n->rows; r++)
-    apply_row(n->width, n->sum + r * n->width, n->mean[r], n->rstd[r], n->gamma, n->beta, n->y + r * n->width);
+    apply_row(width, n->sum + r * width, n->mean[r], n->rstd[r], n->gamma, n->beta, n->y + r * width);
 }
 
-void CPU(norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
-                       const real *gamma, const real *beta, real *y) {
-  norm_rows n = {.rows = rows, .width = width, .sum = sum, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = beta, .y = y};
-  CPU(run)(c, (rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &n);
+void CPU(norm_forward)(brim_ops_context *c, const brim_norm *of) {
+  brim_norm n = *of;
+  CPU(run)(c, (n.rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &n);
 }
 
 /* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)). */
@@ -114,48 +107,32 @@ size_t CPU(norm_workspace)(const brim_ops_limits *limits) {
 /* ---- backward */
 
 typedef struct norm_gradient {
-  const brim_layout *layout;
-  const brim_rows *at;
-  const brim_dropout *dropout;
-  int64_t width, blocks;
-  const float *sum, *mean, *rstd, *gamma, *dy;
-  float *dsum, *dbranch, *lines; /* lines NULL: dgamma and dbeta are not wanted */
+  const brim_norm_gradient *of;
+  int64_t blocks;
+  float *lines; /* NULL: dgamma and dbeta are not wanted */
 } norm_gradient;
 
 static void norm_task(void *context, int64_t task, int worker) {
   (void)worker;
   const norm_gradient *g = context;
-  const int64_t width = g->width, first = g->at->count * task / g->blocks, end = g->at->count * (task + 1) / g->blocks;
+  const brim_norm_gradient *n = g->of;
+  const int64_t width = n->width, first = n->at.count * task / g->blocks, end = n->at.count * (task + 1) / g->blocks;
   float *line = g->lines ? g->lines + 2 * task * width : NULL;
   if (line)
     memset(line, 0, 2 * (size_t)width * sizeof *line);
   for (int64_t r = first; r < end; r++) {
     const int64_t i = r * width;
-    CPU(norm_row_backward)(width, g->sum + i, g->mean[r], g->rstd[r], g->gamma, g->dy + i, g->dsum + i, line,
+    CPU(norm_row_backward)(width, n->sum + i, n->mean[r], n->rstd[r], n->gamma, n->dy + i, n->dsum + i, line,
                            line ? line + width : NULL);
-    if (g->dbranch)
-      CPU(dropout_slot)(g->dropout, g->layout, g->at, r, width, g->dsum + i, g->dbranch + i);
+    if (n->dbranch)
+      CPU(dropout_slot)(&n->dropout, &n->layout, &n->at, r, width, n->dsum + i, n->dbranch + i);
   }
 }
 
-void CPU(norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
-                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
-                        real *dsum, real *dbranch, real *dgamma, real *dbeta) {
-  const bool wanted = dgamma || dbeta;
-  norm_gradient g = {.layout = layout,
-                     .at = at,
-                     .dropout = dropout,
-                     .width = width,
-                     .blocks = CPU(norm_blocks)(at->count),
-                     .sum = sum,
-                     .mean = mean,
-                     .rstd = rstd,
-                     .gamma = gamma,
-                     .dy = dy,
-                     .dsum = dsum,
-                     .dbranch = dbranch,
-                     .lines = wanted ? c->workspace : NULL};
+void CPU(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
+  const bool wanted = n->dgamma || n->dbeta;
+  norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(n->at.count), .lines = wanted ? c->workspace : NULL};
   CPU(run)(c, g.blocks, norm_task, &g);
   if (wanted)
-    CPU(norm_sum_blocks)(c, g.blocks, width, g.lines, dgamma, dbeta);
+    CPU(norm_sum_blocks)(c, g.blocks, n->width, g.lines, n->dgamma, n->dbeta);
 }

@@ -46,9 +46,9 @@ static void largest_task(void *context, int64_t s, int worker) {
     }
 }
 
-void CPU(pool_forward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *x, int32_t *chosen, real *y) {
-  pooling p = {.layout = layout, .width = width, .x = x, .chosen = chosen, .y = y};
-  CPU(run)(c, layout->n, chosen ? largest_task : mean_task, &p);
+void CPU(pool_forward)(brim_ops_context *c, const brim_pool *of) {
+  pooling p = {.layout = &of->layout, .width = of->width, .x = of->x, .chosen = of->chosen, .y = of->y};
+  CPU(run)(c, of->layout.n, of->chosen ? largest_task : mean_task, &p);
 }
 
 static void backward_task(void *context, int64_t s, int worker) {
@@ -71,8 +71,7 @@ static void backward_task(void *context, int64_t s, int worker) {
     p->y[p->from[s * width + i] * width + i] = dy[i];
 }
 
-void CPU(pool_backward)(brim_ops_context *c, const brim_layout *layout, int32_t width, const real *dy, const int32_t *chosen,
-                        real *dx) {
-  pooling p = {.layout = layout, .width = width, .x = dy, .from = chosen, .y = dx};
-  CPU(run)(c, layout->n, backward_task, &p);
+void CPU(pool_backward)(brim_ops_context *c, const brim_pool_gradient *of) {
+  pooling p = {.layout = &of->layout, .width = of->width, .x = of->dy, .from = of->chosen, .y = of->dx};
+  CPU(run)(c, of->layout.n, backward_task, &p);
 }

@@ -15,45 +15,36 @@ void CPU(dropout_slot)(const brim_dropout *d, const brim_layout *layout, const b
   dropout_row(d, d->site, layout->places[s], (uint32_t)(slot - layout->offsets[s]), width, x, y);
 }
 
-typedef struct rows_work {
-  const brim_layout *layout;
-  const brim_rows *at;
-  const brim_dropout *dropout;
-  int64_t width, count;
-  const float *x;
-  float *y;
-} rows_work;
-
 static void dropout_task(void *context, int64_t task, int worker) {
   (void)worker;
-  const rows_work *w = context;
-  const int64_t first = task * ROWS_PER_TASK, end = first + ROWS_PER_TASK < w->at->count ? first + ROWS_PER_TASK : w->at->count;
+  const brim_dropout_rows *d = context;
+  const int64_t width = d->width, count = d->at.count, first = task * ROWS_PER_TASK,
+                end = first + ROWS_PER_TASK < count ? first + ROWS_PER_TASK : count;
   for (int64_t r = first; r < end; r++)
-    CPU(dropout_slot)(w->dropout, w->layout, w->at, r, w->width, w->x + r * w->width, w->y + r * w->width);
+    CPU(dropout_slot)(&d->dropout, &d->layout, &d->at, r, width, d->x + r * width, d->y + r * width);
 }
 
-void CPU(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const brim_dropout *dropout,
-                  const real *x, real *y) {
-  if (!dropout->on && x == y)
-    return;
-  rows_work w = {.layout = layout, .at = at, .dropout = dropout, .width = width, .x = x, .y = y};
-  CPU(run)(c, (at->count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, dropout_task, &w);
+void CPU(dropout)(brim_ops_context *c, const brim_dropout_rows *of) {
+  brim_dropout_rows d = *of;
+  if (d.dropout.on || d.x != d.y)
+    CPU(run)(c, (d.at.count + ROWS_PER_TASK - 1) / ROWS_PER_TASK, dropout_task, &d);
 }
 
-void CPU(gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y) {
+void CPU(gather_rows)(brim_ops_context *c, const brim_gather *g) {
   (void)c; /* a row a sequence: less than waking a thread */
-  for (int64_t r = 0; r < at->count; r++) {
-    const int64_t slot = at->slot ? at->slot[r] : r;
-    memcpy(y + r * width, x + slot * x_stride, (size_t)width * sizeof *y);
+  for (int64_t r = 0; r < g->at.count; r++) {
+    const int64_t slot = g->at.slot ? g->at.slot[r] : r;
+    memcpy(g->y + r * g->width, g->x + slot * g->x_stride, (size_t)g->width * sizeof *g->y);
   }
 }
 
-void CPU(scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *dy, real *dx, int64_t dx_stride) {
+void CPU(scatter_rows)(brim_ops_context *c, const brim_scatter *s) {
   (void)c;
-  for (int64_t r = 0; r < at->count; r++) {
-    const int64_t slot = at->slot ? at->slot[r] : r;
-    const float *from = dy + r * width;
-    float *to = dx + slot * dx_stride;
+  const int64_t width = s->width;
+  for (int64_t r = 0; r < s->at.count; r++) {
+    const int64_t slot = s->at.slot ? s->at.slot[r] : r;
+    const float *from = s->dy + r * width;
+    float *to = s->dx + slot * s->dx_stride;
     for (int64_t i = 0; i < width; i += VEC)
       vstore_n(to + i, vload_n(to + i, width - i) + vload_n(from + i, width - i), width - i);
   }
@@ -61,25 +52,25 @@ void CPU(scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, 
 
 static void add_task(void *context, int64_t task, int worker) {
   (void)worker;
-  const rows_work *w = context;
-  const int64_t first = task * CHUNK, end = first + CHUNK < w->count ? first + CHUNK : w->count;
+  const brim_add *a = context;
+  const int64_t first = task * CHUNK, end = first + CHUNK < a->count ? first + CHUNK : a->count;
   for (int64_t i = first; i < end; i += VEC)
-    vstore_n(w->y + i, vload_n(w->y + i, end - i) + vload_n(w->x + i, end - i), end - i);
+    vstore_n(a->y + i, vload_n(a->y + i, end - i) + vload_n(a->x + i, end - i), end - i);
 }
 
-void CPU(add)(brim_ops_context *c, int64_t count, const real *x, real *y) {
-  rows_work w = {.count = count, .x = x, .y = y};
-  CPU(run)(c, (count + CHUNK - 1) / CHUNK, add_task, &w);
+void CPU(add)(brim_ops_context *c, const brim_add *of) {
+  brim_add a = *of;
+  CPU(run)(c, (a.count + CHUNK - 1) / CHUNK, add_task, &a);
 }
 
 static void zero_task(void *context, int64_t task, int worker) {
   (void)worker;
-  const rows_work *w = context;
-  const int64_t first = task * CHUNK, n = w->count - first < CHUNK ? w->count - first : CHUNK;
-  memset(w->y + first, 0, (size_t)n * sizeof *w->y);
+  const brim_zero *z = context;
+  const int64_t first = task * CHUNK, n = z->count - first < CHUNK ? z->count - first : CHUNK;
+  memset(z->x + first, 0, (size_t)n * sizeof *z->x);
 }
 
-void CPU(zero)(brim_ops_context *c, int64_t count, real *x) {
-  rows_work w = {.count = count, .y = x};
-  CPU(run)(c, (count + CHUNK - 1) / CHUNK, zero_task, &w);
+void CPU(zero)(brim_ops_context *c, const brim_zero *of) {
+  brim_zero z = *of;
+  CPU(run)(c, (z.count + CHUNK - 1) / CHUNK, zero_task, &z);
 }

@@ -13,46 +13,25 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
   return most;
 }
 
-static const brim_ops table = {
+/* A row a text: the reference serves. */
+void CPU(loss)(brim_ops_context *c, const brim_loss *l) {
+  REF(loss)(c, l);
+}
+
 #if BRIM_LEVEL == 2
-    .name = "cpu-avx512",
+#define NAME "cpu-avx512"
 #elif BRIM_LEVEL == 1
-    .name = "cpu-avx2",
+#define NAME "cpu-avx2"
 #else
-    .name = "cpu-plain",
+#define NAME "cpu-plain"
 #endif
-    .workspace = workspace,
-    .int8_size = CPU(int8_size),
-    .embed_forward = CPU(embed_forward),
-    .embed_backward = CPU(embed_backward),
-    .linear_forward = CPU(linear_forward),
-    .linear_act_forward = CPU(linear_act_forward),
-    .linear_residual_norm_forward = CPU(linear_residual_norm_forward),
-    .linear_backward = CPU(linear_backward),
-    .linear_act_backward = CPU(linear_act_backward),
-    .norm_forward = CPU(norm_forward),
-    .act_backward = CPU(act_backward),
-    .norm_backward = CPU(norm_backward),
-    .attention_forward = CPU(attention_forward),
-    .attention_backward = CPU(attention_backward),
-    .gather_rows = CPU(gather_rows),
-    .scatter_rows = CPU(scatter_rows),
-    .pool_forward = CPU(pool_forward),
-    .pool_backward = CPU(pool_backward),
-    .dropout = CPU(dropout),
-    .loss = REF(loss), /* a row a sequence: the reference serves */
-    .add = CPU(add),
-    .zero = CPU(zero),
-    .narrow = CPU(narrow),
-    .widen = CPU(widen),
-    .int8_pack = CPU(int8_pack),
-    .int8_forward = CPU(int8_forward),
-    .int8_norm_forward = CPU(int8_norm_forward),
-    .int8_feed_forward = CPU(int8_feed_forward),
-    .gradient_square = CPU(gradient_square),
-    .adamw = CPU(adamw),
-    .catch_up = CPU(catch_up),
-};
+#define ENTRY(name, ...) .name = CPU(name),
+
+static const brim_ops table = {.name = NAME,
+                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS,
+                               .workspace = workspace,
+                               .int8_size = CPU(int8_size),
+                               BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *CPU(table)(void) {
   return &table;

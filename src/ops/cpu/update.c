@@ -86,14 +86,14 @@ static void square_task(void *context, int64_t task, int worker) {
   w->sums[task] = sum;
 }
 
-double CPU(gradient_square)(brim_ops_context *c, const brim_update *u) {
+void CPU(gradient_square)(brim_ops_context *c, const brim_update *u) {
   square_work w = {.u = u, .pieces = piece_count(u), .sums = c->workspace};
   w.tasks = w.pieces < SQUARE_TASKS ? w.pieces : SQUARE_TASKS;
   CPU(run)(c, w.tasks, square_task, &w);
   double sum = 0;
   for (int64_t i = 0; i < w.tasks; i++)
     sum += w.sums[i];
-  return sum;
+  *u->square = sum;
 }
 
 size_t CPU(update_workspace)(void) {
@@ -111,7 +111,6 @@ typedef struct step {
 typedef struct update {
   const brim_update *u;
   float clip;
-  bool all;                    /* rows are to catch up, wanted or not */
   step past[BRIM_UPDATE_PAST]; /* of the tables */
 } update;
 
@@ -238,13 +237,13 @@ static void catch_up_task(void *context, int64_t task, int worker) {
   const update *w = context;
   const piece p = piece_at(w->u, task);
   for (int64_t row = p.first; p.range->done && row < p.first + p.count; row++)
-    if (w->all || p.range->wanted[row])
+    if (w->u->all || p.range->wanted[row])
       catch_up_row(w, p.range, row);
 }
 
-void CPU(catch_up)(brim_ops_context *c, const brim_update *u, bool all) {
+void CPU(catch_up)(brim_ops_context *c, const brim_update *u) {
   brim_update tables = *u;
-  update w = {.u = &tables, .all = all};
+  update w = {.u = &tables};
   while (tables.range_count > 0 && !tables.ranges[tables.range_count - 1].done)
     tables.range_count--;
   set_past(&w);

@@ -42,8 +42,8 @@ static double slope(brim_activation act, double x) {
   return 1;
 }
 
-void REF(act_backward)(brim_ops_context *c, int64_t count, brim_activation act, const real *pre, const real *dy, real *dpre) {
+void REF(act_backward)(brim_ops_context *c, const brim_act_gradient *g) {
   (void)c;
-  for (int64_t i = 0; i < count; i++)
-    dpre[i] = (real)((double)dy[i] * slope(act, (double)pre[i]));
+  for (int64_t i = 0; i < g->count; i++)
+    g->dpre[i] = (real)((double)g->dy[i] * slope(g->act, (double)g->pre[i]));
 }

@@ -14,7 +14,7 @@ typedef struct query {
 } query;
 
 static query query_of(const brim_attention *a, int32_t s, int32_t head, int32_t token) {
-  const brim_layout *layout = a->layout;
+  const brim_layout *layout = &a->layout;
   const int64_t first = layout->offsets[s], shift = (int64_t)head * a->head_size;
   query x = {.keys = layout->lengths[s], .token = (uint32_t)token};
   x.site = a->dropout.site + (uint32_t)head;
@@ -27,7 +27,7 @@ static query query_of(const brim_attention *a, int32_t s, int32_t head, int32_t 
 }
 
 static int32_t query_count(const brim_attention *a, int32_t s) {
-  const int32_t slots = a->layout->offsets[s + 1] - a->layout->offsets[s];
+  const int32_t slots = a->layout.offsets[s + 1] - a->layout.offsets[s];
   return a->first_only && slots > 1 ? 1 : slots;
 }
 
@@ -70,10 +70,10 @@ static void forward_query(const brim_attention *a, const query *x, int64_t rows,
 }
 
 void REF(attention_forward)(brim_ops_context *c, const brim_attention *a) {
-  const int64_t rows = a->first_only ? a->layout->n : a->layout->slots;
-  for (int32_t s = 0; s < a->layout->n; s++) {
+  const int64_t rows = a->first_only ? a->layout.n : a->layout.slots;
+  for (int32_t s = 0; s < a->layout.n; s++) {
     const int32_t queries = query_count(a, s);
-    c->stats.attention_flops += 4.0 * queries * a->layout->lengths[s] * a->head_size * a->heads;
+    c->stats.attention_flops += 4.0 * queries * a->layout.lengths[s] * a->head_size * a->heads;
     for (int32_t head = 0; head < a->heads; head++) {
       for (int32_t t = 0; t < queries; t++) {
         const query x = query_of(a, s, head, t);
@@ -88,7 +88,7 @@ static void backward_query(const brim_attention *a, const query *x, int64_t rows
   const int32_t size = a->head_size;
   const int64_t shift = (int64_t)head * size, kv = x->k - a->k;
   const real *dout = a->dout + x->index * a->out_stride + shift;
-  real *dropped = p + a->layout->max_length, *dp = dropped + a->layout->max_length;
+  real *dropped = p + a->layout.max_length, *dp = dropped + a->layout.max_length;
   real *dq = a->dq + x->index * a->q_stride + shift, *dk = a->dk + kv, *dv = a->dv + kv;
   const double lse = (double)a->lse[head * rows + x->index];
   double delta = 0, whole = 0;
@@ -120,15 +120,15 @@ static void backward_query(const brim_attention *a, const query *x, int64_t rows
 }
 
 void REF(attention_backward)(brim_ops_context *c, const brim_attention *a) {
-  const int64_t rows = a->first_only ? a->layout->n : a->layout->slots;
+  const int64_t rows = a->first_only ? a->layout.n : a->layout.slots;
   const size_t width = (size_t)a->heads * (size_t)a->head_size;
-  for (int64_t r = 0; r < a->layout->slots; r++) {
+  for (int64_t r = 0; r < a->layout.slots; r++) {
     memset(a->dk + r * a->kv_stride, 0, width * sizeof(real));
     memset(a->dv + r * a->kv_stride, 0, width * sizeof(real));
   }
-  for (int32_t s = 0; s < a->layout->n; s++) {
+  for (int32_t s = 0; s < a->layout.n; s++) {
     const int32_t queries = query_count(a, s);
-    c->stats.attention_flops += 10.0 * queries * a->layout->lengths[s] * a->head_size * a->heads;
+    c->stats.attention_flops += 10.0 * queries * a->layout.lengths[s] * a->head_size * a->heads;
     for (int32_t head = 0; head < a->heads; head++) {
       for (int32_t t = 0; t < queries; t++) {
         const query x = query_of(a, s, head, t);

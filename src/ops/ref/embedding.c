@@ -1,18 +1,18 @@
 /* embedding.c: three tables summed, normalised, dropped out. */
 #include "ops/ref/ref.h"
 
-void REF(embed_forward)(brim_ops_context *c, const brim_embed *e, real *sum, real *mean, real *rstd, real *out) {
+void REF(embed_forward)(brim_ops_context *c, const brim_embed *e) {
   (void)c;
   const int64_t width = e->hidden;
-  const brim_rows all = {.count = e->layout->slots, .slot = NULL};
-  for (int32_t r = 0; r < e->layout->slots; r++) {
+  const brim_rows all = {.count = e->layout.slots, .slot = NULL};
+  for (int32_t r = 0; r < e->layout.slots; r++) {
     const real *word = e->word + e->ids[r] * width, *position = e->position + e->positions[r] * width;
     const real *type = e->type ? e->type + (e->type_ids ? e->type_ids[r] : 0) * width : NULL;
-    real *s = sum + r * width, *y = out + r * width;
+    real *s = e->sum + r * width, *y = e->out + r * width;
     for (int64_t i = 0; i < width; i++)
       s[i] = word[i] + position[i] + (type ? type[i] : 0);
-    REF(norm_row)(e->hidden, s, e->gamma, e->beta, e->eps, &mean[r], &rstd[r], y);
-    REF(dropout_slot)(&e->dropout, e->layout, &all, r, e->hidden, y, y);
+    REF(norm_row)(e->hidden, s, e->gamma, e->beta, e->eps, &e->mean[r], &e->rstd[r], y);
+    REF(dropout_slot)(&e->dropout, &e->layout, &all, r, e->hidden, y, y);
   }
 }
 
@@ -21,20 +21,19 @@ static void add_row(int64_t width, const real *from, real *to) {
     to[i] += from[i];
 }
 
-void REF(embed_backward)(brim_ops_context *c, const brim_embed *e, const real *sum, const real *mean, const real *rstd,
-                         const real *dout, real *dsum, real *dword, real *dposition, real *dtype, real *dgamma, real *dbeta) {
+void REF(embed_backward)(brim_ops_context *c, const brim_embed *e) {
   (void)c;
   const int64_t width = e->hidden;
-  const brim_rows all = {.count = e->layout->slots, .slot = NULL};
-  for (int32_t r = 0; r < e->layout->slots; r++) {
-    real *ds = dsum + r * width;
-    REF(dropout_slot)(&e->dropout, e->layout, &all, r, e->hidden, dout + r * width, ds);
-    REF(norm_row_backward)(e->hidden, sum + r * width, mean[r], rstd[r], e->gamma, ds, ds, dgamma, dbeta);
-    if (dword)
-      add_row(width, ds, dword + e->ids[r] * width);
-    if (dposition)
-      add_row(width, ds, dposition + e->positions[r] * width);
-    if (dtype && e->type)
-      add_row(width, ds, dtype + (e->type_ids ? e->type_ids[r] : 0) * width);
+  const brim_rows all = {.count = e->layout.slots, .slot = NULL};
+  for (int32_t r = 0; r < e->layout.slots; r++) {
+    real *ds = e->dsum + r * width;
+    REF(dropout_slot)(&e->dropout, &e->layout, &all, r, e->hidden, e->dout + r * width, ds);
+    REF(norm_row_backward)(e->hidden, e->sum + r * width, e->mean[r], e->rstd[r], e->gamma, ds, ds, e->dgamma, e->dbeta);
+    if (e->dword)
+      add_row(width, ds, e->dword + e->ids[r] * width);
+    if (e->dposition)
+      add_row(width, ds, e->dposition + e->positions[r] * width);
+    if (e->dtype && e->type)
+      add_row(width, ds, e->dtype + (e->type_ids ? e->type_ids[r] : 0) * width);
   }
 }

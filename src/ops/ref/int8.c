@@ -39,12 +39,13 @@ static float quantize_row(int32_t n, const real *x, int8_t *q) {
   return top / 127;
 }
 
-void REF(int8_pack)(brim_ops_context *c, int32_t in, int32_t out, const real *w, const real *b, void *packed) {
-  const weight to = open_weight(out, packed);
+void REF(int8_pack)(brim_ops_context *c, const brim_int8_pack *p) {
+  const int32_t in = p->to.in, out = p->to.out;
+  const weight to = open_weight(out, p->to.packed);
   (void)c;
   for (int32_t o = 0; o < out; o++) {
-    to.scale[o] = quantize_row(in, w + (int64_t)o * in, to.bytes + (int64_t)o * in);
-    to.bias[o] = b ? b[o] : 0;
+    to.scale[o] = quantize_row(in, p->w + (int64_t)o * in, to.bytes + (int64_t)o * in);
+    to.bias[o] = p->b ? p->b[o] : 0;
   }
 }
 
@@ -67,41 +68,42 @@ static void count_product(brim_ops_context *c, int64_t rows, const brim_int8 *w)
   c->stats.gemm_flops += 2.0 * (double)rows * w->in * w->out;
 }
 
-void REF(int8_forward)(brim_ops_context *c, int64_t rows, const brim_int8 *w, const real *x, int64_t x_stride, real *y,
-                       int64_t y_stride) {
-  count_product(c, rows, w);
-  for (int64_t r = 0; r < rows; r++)
-    multiply_row(w, x + r * x_stride, c->workspace, y + r * y_stride);
+void REF(int8_forward)(brim_ops_context *c, const brim_int8_linear *l) {
+  count_product(c, l->rows, &l->w);
+  for (int64_t r = 0; r < l->rows; r++)
+    multiply_row(&l->w, l->x + r * l->x_stride, c->workspace, l->y + r * l->y_stride);
 }
 
 static void add_and_norm(const brim_residual *r, int32_t row, int32_t width, real *y) {
   real mean, rstd;
-  REF(dropout_slot)(r->dropout, r->layout, r->at, row, width, y, y);
+  REF(dropout_slot)(&r->dropout, &r->layout, &r->at, row, width, y, y);
   for (int32_t i = 0; i < width; i++)
     y[i] += r->residual[(int64_t)row * width + i];
   REF(norm_row)(width, y, r->gamma, r->beta, r->eps, &mean, &rstd, y);
 }
 
-void REF(int8_norm_forward)(brim_ops_context *c, const brim_int8 *w, const real *x, const brim_residual *r, real *y) {
-  count_product(c, r->at->count, w);
-  for (int32_t row = 0; row < r->at->count; row++) {
-    multiply_row(w, x + (int64_t)row * w->in, c->workspace, y + (int64_t)row * w->out);
-    add_and_norm(r, row, w->out, y + (int64_t)row * w->out);
+void REF(int8_norm_forward)(brim_ops_context *c, const brim_int8_norm *n) {
+  const brim_int8 *w = &n->w;
+  count_product(c, n->residual.at.count, w);
+  for (int32_t row = 0; row < n->residual.at.count; row++) {
+    multiply_row(w, n->x + (int64_t)row * w->in, c->workspace, n->y + (int64_t)row * w->out);
+    add_and_norm(&n->residual, row, w->out, n->y + (int64_t)row * w->out);
   }
 }
 
-void REF(int8_feed_forward)(brim_ops_context *c, const brim_int8 *up, brim_activation act, const brim_int8 *down, const real *x,
-                            const brim_residual *r, real *y) {
+void REF(int8_feed_forward)(brim_ops_context *c, const brim_int8_feed *f) {
+  const brim_int8 *up = &f->up, *down = &f->down;
+  const int32_t rows = f->residual.at.count;
   real *wide = c->workspace;
   int8_t *q = (int8_t *)(wide + up->out);
-  count_product(c, r->at->count, up);
-  count_product(c, r->at->count, down);
-  for (int32_t row = 0; row < r->at->count; row++) {
-    real *to = y + (int64_t)row * down->out;
-    multiply_row(up, x + (int64_t)row * up->in, q, wide);
+  count_product(c, rows, up);
+  count_product(c, rows, down);
+  for (int32_t row = 0; row < rows; row++) {
+    real *to = f->y + (int64_t)row * down->out;
+    multiply_row(up, f->x + (int64_t)row * up->in, q, wide);
     for (int32_t i = 0; i < up->out; i++)
-      wide[i] = (real)REF(activate)(act, (double)wide[i]);
+      wide[i] = (real)REF(activate)(f->act, (double)wide[i]);
     multiply_row(down, wide, q, to);
-    add_and_norm(r, row, down->out, to);
+    add_and_norm(&f->residual, row, down->out, to);
   }
 }

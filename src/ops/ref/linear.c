@@ -1,14 +1,14 @@
 /* linear.c: y = x w^T + b and its gradients, alone and with what follows it. */
 #include "ops/ref/ref.h"
 
-/* One row of y = x w^T + b. */
-static void linear_row(int32_t in, int32_t out, const real *x, const real *w, const real *b, real *y) {
+/* One row of y = x w^T + b, added to what is there when `add`. */
+static void linear_row(int32_t in, int32_t out, const real *x, const real *w, const real *b, bool add, real *y) {
   for (int32_t o = 0; o < out; o++) {
     const real *row = w + (int64_t)o * in;
     double sum = b ? (double)b[o] : 0;
     for (int32_t i = 0; i < in; i++)
       sum += (double)x[i] * (double)row[i];
-    y[o] = (real)sum;
+    y[o] = add ? y[o] + (real)sum : (real)sum;
   }
 }
 
@@ -18,72 +18,83 @@ static void count_product(brim_ops_context *c, int64_t rows, int32_t in, int32_t
   c->stats.gemm_flops += 2.0 * (double)rows * in * out * products;
 }
 
-void REF(linear_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
-                         const real *w, const real *b, real *y, int64_t y_stride) {
-  count_product(c, rows, in, out, 1);
-  for (int64_t r = 0; r < rows; r++)
-    linear_row(in, out, x + r * x_stride, w, b, y + r * y_stride);
+void REF(linear_forward)(brim_ops_context *c, const brim_linear *l) {
+  count_product(c, l->rows, l->in, l->out, 1);
+  for (int64_t r = 0; r < l->rows; r++)
+    linear_row(l->in, l->out, l->x + r * l->x_stride, l->w, l->b, l->add, l->y + r * l->y_stride);
 }
 
-void REF(linear_act_forward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, const real *w,
-                             const real *b, brim_activation act, real *pre, real *y) {
-  count_product(c, rows, in, out, 1);
-  for (int64_t r = 0; r < rows; r++) {
-    real *kept = pre ? pre + r * out : y + r * out;
-    linear_row(in, out, x + r * in, w, b, kept);
+void REF(linear_act_forward)(brim_ops_context *c, const brim_linear_act *l) {
+  const int32_t in = l->in, out = l->out;
+  count_product(c, l->rows, in, out, 1);
+  for (int64_t r = 0; r < l->rows; r++) {
+    real *y = l->y + r * out, *kept = l->pre ? l->pre + r * out : y;
+    linear_row(in, out, l->x + r * in, l->w, l->b, false, kept);
     for (int32_t o = 0; o < out; o++)
-      y[r * out + o] = (real)REF(activate)(act, (double)kept[o]);
+      y[o] = (real)REF(activate)(l->act, (double)kept[o]);
   }
 }
 
-void REF(linear_residual_norm_forward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t in,
-                                       int32_t out, const real *x, const real *w, const real *b, const brim_dropout *dropout,
-                                       const real *residual, const real *gamma, const real *beta, real eps, real *sum, real *mean,
-                                       real *rstd, real *y) {
-  count_product(c, at->count, in, out, 1);
-  for (int32_t r = 0; r < at->count; r++) {
-    const real *from = residual + (int64_t)r * out;
-    real *s = sum + (int64_t)r * out, *branch = y + (int64_t)r * out;
-    linear_row(in, out, x + (int64_t)r * in, w, b, branch); /* not into sum, which may be the residual */
-    REF(dropout_slot)(dropout, layout, at, r, out, branch, branch);
+void REF(linear_norm_forward)(brim_ops_context *c, const brim_linear_norm *l) {
+  const brim_residual *to = &l->residual;
+  const int32_t in = l->in, out = l->out;
+  count_product(c, to->at.count, in, out, 1);
+  for (int32_t r = 0; r < to->at.count; r++) {
+    const real *from = to->residual + (int64_t)r * out;
+    real *s = l->sum + (int64_t)r * out, *branch = l->y + (int64_t)r * out;
+    linear_row(in, out, l->x + (int64_t)r * in, l->w, l->b, false, branch); /* not into sum, which may be the residual */
+    REF(dropout_slot)(&to->dropout, &to->layout, &to->at, r, out, branch, branch);
     for (int32_t o = 0; o < out; o++)
       s[o] = from[o] + branch[o];
-    REF(norm_row)(out, s, gamma, beta, eps, &mean[r], &rstd[r], branch);
+    REF(norm_row)(out, s, to->gamma, to->beta, to->eps, &l->mean[r], &l->rstd[r], branch);
   }
 }
 
-void REF(linear_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, int64_t x_stride,
-                          const real *w, const real *dy, int64_t dy_stride, real *dx, int64_t dx_stride, bool add, real *dw,
-                          real *db) {
-  count_product(c, rows, in, out, (dx != NULL) + (dw != NULL));
-  for (int64_t r = 0; dx && r < rows; r++) {
-    for (int32_t i = 0; i < in; i++) {
-      double sum = add ? (double)dx[r * dx_stride + i] : 0;
-      for (int32_t o = 0; o < out; o++)
-        sum += (double)dy[r * dy_stride + o] * (double)w[(int64_t)o * in + i];
-      dx[r * dx_stride + i] = (real)sum;
+static void input_gradient(const brim_linear_gradient *l) {
+  for (int64_t r = 0; r < l->rows; r++) {
+    const real *dy = l->dy + r * l->dy_stride;
+    real *dx = l->dx + r * l->dx_stride;
+    for (int32_t i = 0; i < l->in; i++) {
+      double sum = l->add ? (double)dx[i] : 0;
+      for (int32_t o = 0; o < l->out; o++)
+        sum += (double)dy[o] * (double)l->w[(int64_t)o * l->in + i];
+      dx[i] = (real)sum;
     }
   }
-  for (int32_t o = 0; dw && o < out; o++) {
+}
+
+void REF(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {
+  const int32_t in = l->in, out = l->out;
+  count_product(c, l->rows, in, out, (l->dx != NULL) + (l->dw != NULL));
+  if (l->dx)
+    input_gradient(l);
+  for (int32_t o = 0; l->dw && o < out; o++) {
     for (int32_t i = 0; i < in; i++) {
       double sum = 0;
-      for (int64_t r = 0; r < rows; r++)
-        sum += (double)dy[r * dy_stride + o] * (double)x[r * x_stride + i];
-      dw[(int64_t)o * in + i] += (real)sum;
+      for (int64_t r = 0; r < l->rows; r++)
+        sum += (double)l->dy[r * l->dy_stride + o] * (double)l->x[r * l->x_stride + i];
+      l->dw[(int64_t)o * in + i] += (real)sum;
     }
   }
-  for (int32_t o = 0; db && o < out; o++) {
+  for (int32_t o = 0; l->db && o < out; o++) {
     double sum = 0;
-    for (int64_t r = 0; r < rows; r++)
-      sum += (double)dy[r * dy_stride + o];
-    db[o] += (real)sum;
+    for (int64_t r = 0; r < l->rows; r++)
+      sum += (double)l->dy[r * l->dy_stride + o];
+    l->db[o] += (real)sum;
   }
 }
 
-void REF(linear_act_backward)(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *w, const real *dz,
-                              brim_activation act, real *pre, real *dpre) {
-  REF(linear_backward)(c, rows, in, out, NULL, in, w, dz, out, dpre, in, false, NULL, NULL);
-  REF(act_backward)(c, rows * in, act, pre, dpre, dpre);
-  for (int64_t i = 0; i < rows * in; i++)
-    pre[i] = (real)REF(activate)(act, (double)pre[i]);
+void REF(linear_act_backward)(brim_ops_context *c, const brim_linear_act_gradient *l) {
+  const int64_t count = l->rows * l->in;
+  REF(linear_backward)(c, &(brim_linear_gradient){.rows = l->rows,
+                                                  .in = l->in,
+                                                  .out = l->out,
+                                                  .w = l->w,
+                                                  .dy = l->dz,
+                                                  .dy_stride = l->out,
+                                                  .dx = l->dpre,
+                                                  .dx_stride = l->in});
+  REF(act_backward)(c, &(brim_act_gradient){.count = count, .act = l->act, .pre = l->pre, .dy = l->dpre, .dpre = l->dpre});
+  for (int64_t i = 0; i < count; i++)
+    l->pre[i] = (real)REF(activate)(l->act, (double)l->pre[i]);
 }

@@ -22,11 +22,10 @@ void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *
   apply_row(width, x, (double)*mean, (double)*rstd, gamma, beta, y);
 }
 
-void REF(norm_forward)(brim_ops_context *c, int64_t rows, int32_t width, const real *sum, const real *mean, const real *rstd,
-                       const real *gamma, const real *beta, real *y) {
+void REF(norm_forward)(brim_ops_context *c, const brim_norm *n) {
   (void)c;
-  for (int64_t r = 0; r < rows; r++)
-    apply_row(width, sum + r * width, (double)mean[r], (double)rstd[r], gamma, beta, y + r * width);
+  for (int64_t r = 0; r < n->rows; r++)
+    apply_row(n->width, n->sum + r * n->width, (double)n->mean[r], (double)n->rstd[r], n->gamma, n->beta, n->y + r * n->width);
 }
 
 /* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)). dx may be dy. */
@@ -49,14 +48,12 @@ void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, 
   }
 }
 
-void REF(norm_backward)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const real *sum,
-                        const real *mean, const real *rstd, const real *gamma, const brim_dropout *dropout, const real *dy,
-                        real *dsum, real *dbranch, real *dgamma, real *dbeta) {
+void REF(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
   (void)c;
-  for (int32_t r = 0; r < at->count; r++) {
-    const int64_t first = (int64_t)r * width;
-    REF(norm_row_backward)(width, sum + first, mean[r], rstd[r], gamma, dy + first, dsum + first, dgamma, dbeta);
-    if (dbranch)
-      REF(dropout_slot)(dropout, layout, at, r, width, dsum + first, dbranch + first);
+  for (int32_t r = 0; r < n->at.count; r++) {
+    const int64_t i = (int64_t)r * n->width;
+    REF(norm_row_backward)(n->width, n->sum + i, n->mean[r], n->rstd[r], n->gamma, n->dy + i, n->dsum + i, n->dgamma, n->dbeta);
+    if (n->dbranch)
+      REF(dropout_slot)(&n->dropout, &n->layout, &n->at, r, n->width, n->dsum + i, n->dbranch + i);
   }
 }

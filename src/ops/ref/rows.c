@@ -30,37 +30,36 @@ void REF(dropout_slot)(const brim_dropout *d, const brim_layout *layout, const b
   REF(dropout_row)(d, d->site, d->on ? layout->places[s] : 0, token, width, x, y);
 }
 
-void REF(gather_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *x, int64_t x_stride, real *y) {
+void REF(gather_rows)(brim_ops_context *c, const brim_gather *g) {
   (void)c;
-  for (int32_t r = 0; r < at->count; r++) {
-    const int64_t slot = at->slot ? at->slot[r] : r;
-    memcpy(y + (int64_t)r * width, x + slot * x_stride, (size_t)width * sizeof *y);
+  for (int32_t r = 0; r < g->at.count; r++) {
+    const int64_t slot = g->at.slot ? g->at.slot[r] : r;
+    memcpy(g->y + (int64_t)r * g->width, g->x + slot * g->x_stride, (size_t)g->width * sizeof *g->y);
   }
 }
 
-void REF(scatter_rows)(brim_ops_context *c, const brim_rows *at, int32_t width, const real *dy, real *dx, int64_t dx_stride) {
+void REF(scatter_rows)(brim_ops_context *c, const brim_scatter *s) {
   (void)c;
-  for (int32_t r = 0; r < at->count; r++) {
-    const int64_t slot = at->slot ? at->slot[r] : r;
-    for (int32_t i = 0; i < width; i++)
-      dx[slot * dx_stride + i] += dy[(int64_t)r * width + i];
+  for (int32_t r = 0; r < s->at.count; r++) {
+    const int64_t slot = s->at.slot ? s->at.slot[r] : r;
+    for (int32_t i = 0; i < s->width; i++)
+      s->dx[slot * s->dx_stride + i] += s->dy[(int64_t)r * s->width + i];
   }
 }
 
-void REF(dropout)(brim_ops_context *c, const brim_layout *layout, const brim_rows *at, int32_t width, const brim_dropout *dropout,
-                  const real *x, real *y) {
+void REF(dropout)(brim_ops_context *c, const brim_dropout_rows *d) {
   (void)c;
-  for (int32_t r = 0; r < at->count; r++)
-    REF(dropout_slot)(dropout, layout, at, r, width, x + (int64_t)r * width, y + (int64_t)r * width);
+  for (int32_t r = 0; r < d->at.count; r++)
+    REF(dropout_slot)(&d->dropout, &d->layout, &d->at, r, d->width, d->x + (int64_t)r * d->width, d->y + (int64_t)r * d->width);
 }
 
-void REF(add)(brim_ops_context *c, int64_t count, const real *x, real *y) {
+void REF(add)(brim_ops_context *c, const brim_add *a) {
   (void)c;
-  for (int64_t i = 0; i < count; i++)
-    y[i] += x[i];
+  for (int64_t i = 0; i < a->count; i++)
+    a->y[i] += a->x[i];
 }
 
-void REF(zero)(brim_ops_context *c, int64_t count, real *x) {
+void REF(zero)(brim_ops_context *c, const brim_zero *z) {
   (void)c;
-  memset(x, 0, (size_t)count * sizeof *x);
+  memset(z->x, 0, (size_t)z->count * sizeof *z->x);
 }

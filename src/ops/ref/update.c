@@ -13,7 +13,7 @@ static bool row_touched(const brim_update_range *range, int64_t row) {
   return range->row_size <= 0 || !range->touched || range->touched[row];
 }
 
-double REF(gradient_square)(brim_ops_context *c, const brim_update *u) {
+void REF(gradient_square)(brim_ops_context *c, const brim_update *u) {
   (void)c;
   double sum = 0;
   for (int32_t i = 0; i < u->range_count; i++) {
@@ -25,7 +25,7 @@ double REF(gradient_square)(brim_ops_context *c, const brim_update *u) {
         sum += (double)g[k] * (double)g[k];
     }
   }
-  return sum;
+  *u->square = sum;
 }
 
 /* Values that have no gradient are not read for one. */
@@ -86,12 +86,12 @@ void REF(adamw)(brim_ops_context *c, const brim_update *u) {
   }
 }
 
-void REF(catch_up)(brim_ops_context *c, const brim_update *u, bool all) {
+void REF(catch_up)(brim_ops_context *c, const brim_update *u) {
   (void)c;
   for (int32_t i = 0; i < u->range_count; i++) {
     const brim_update_range *range = &u->ranges[i];
     for (int64_t row = 0; range->done && row < row_count(range); row++)
-      if (all || range->wanted[row])
+      if (u->all || range->wanted[row])
         catch_up_row(u, range, row);
   }
 }

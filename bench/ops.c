@@ -1,9 +1,9 @@
-/* bench.c: speed of the operations on the shapes of real encoders. Not part of the product: `ninja src/ops/bench_ops`, then
+/* ops.c: speed of the operations on the shapes of real encoders. Not part of the product: `ninja bench/bench_ops`, then
  * `bench_ops [threads] [level] [case] [cold]`. Each figure is the best of some repetitions; with one thread it is processor time,
  * so that a busy machine disturbs it less. `cold` moves all operands on each time, so that no cache holds them, as in a step of
  * training. */
-#include "base/runtime.h"
 #include "ops/ops.h"
+#include "base/runtime.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,40 +62,97 @@ static double best_time(bench *b, work_fn fn, const work *w) {
 }
 
 static void forward(bench *b, const work *w) {
-  b->ops->linear_forward(&b->c, w->rows, w->in, w->out, b->x, w->in, b->w, b->b, b->y, w->out);
+  b->ops->linear_forward(&b->c, &(brim_linear){.rows = w->rows,
+                                               .in = w->in,
+                                               .out = w->out,
+                                               .x = b->x,
+                                               .x_stride = w->in,
+                                               .w = b->w,
+                                               .b = b->b,
+                                               .y = b->y,
+                                               .y_stride = w->out});
 }
 static void forward_act(bench *b, const work *w) {
-  b->ops->linear_act_forward(&b->c, w->rows, w->in, w->out, b->x, b->w, b->b, BRIM_ACT_GELU, b->y, b->z);
+  b->ops->linear_act_forward(&b->c, &(brim_linear_act){.rows = w->rows,
+                                                       .in = w->in,
+                                                       .out = w->out,
+                                                       .x = b->x,
+                                                       .w = b->w,
+                                                       .b = b->b,
+                                                       .act = BRIM_ACT_GELU,
+                                                       .pre = b->y,
+                                                       .y = b->z});
+}
+static brim_residual residual_of(const bench *b, const work *w) {
+  return (brim_residual){.layout = *w->layout,
+                         .at = {.count = (int32_t)w->rows},
+                         .dropout = w->dropout,
+                         .residual = b->z,
+                         .gamma = b->b,
+                         .beta = b->b,
+                         .eps = 1e-12f};
 }
 static void forward_norm(bench *b, const work *w) {
-  const brim_rows all = {.count = (int32_t)w->rows};
-  b->ops->linear_residual_norm_forward(&b->c, w->layout, &all, w->in, w->out, b->x, b->w, b->b, &w->dropout, b->z, b->b, b->b,
-                                       1e-12f, b->z, b->dw, b->dw + w->rows, b->y);
+  b->ops->linear_norm_forward(&b->c, &(brim_linear_norm){.in = w->in,
+                                                         .out = w->out,
+                                                         .x = b->x,
+                                                         .w = b->w,
+                                                         .b = b->b,
+                                                         .residual = residual_of(b, w),
+                                                         .sum = b->z,
+                                                         .mean = b->dw,
+                                                         .rstd = b->dw + w->rows,
+                                                         .y = b->y});
 }
 static void forward_bytes(bench *b, const work *w) {
-  b->ops->int8_forward(&b->c, w->rows, &w->bytes, b->x, w->bytes.in, b->y, w->bytes.out);
+  b->ops->int8_forward(
+      &b->c, &(brim_int8_linear){
+                 .rows = w->rows, .w = w->bytes, .x = b->x, .x_stride = w->bytes.in, .y = b->y, .y_stride = w->bytes.out});
 }
 static void bytes_norm(bench *b, const work *w) {
-  const brim_rows all = {.count = (int32_t)w->rows};
-  const brim_residual r = {w->layout, &all, &w->dropout, b->z, b->b, b->b, 1e-12f};
+  const brim_residual r = residual_of(b, w);
   if (w->down.in)
-    b->ops->int8_feed_forward(&b->c, &w->bytes, BRIM_ACT_GELU, &w->down, b->x, &r, b->y);
+    b->ops->int8_feed_forward(
+        &b->c, &(brim_int8_feed){.up = w->bytes, .down = w->down, .act = BRIM_ACT_GELU, .x = b->x, .residual = r, .y = b->y});
   else
-    b->ops->int8_norm_forward(&b->c, &w->bytes, b->x, &r, b->y);
+    b->ops->int8_norm_forward(&b->c, &(brim_int8_norm){.w = w->bytes, .x = b->x, .residual = r, .y = b->y});
+}
+static brim_linear_gradient gradient_of(const bench *b, const work *w) {
+  return (brim_linear_gradient){
+      .rows = w->rows, .in = w->in, .out = w->out, .x = b->x, .x_stride = w->in, .w = b->w, .dy = b->y, .dy_stride = w->out};
 }
 static void input_gradient(bench *b, const work *w) {
-  b->ops->linear_backward(&b->c, w->rows, w->in, w->out, b->x, w->in, b->w, b->y, w->out, b->z, w->in, false, NULL, NULL);
+  brim_linear_gradient g = gradient_of(b, w);
+  g.dx = b->z;
+  g.dx_stride = w->in;
+  b->ops->linear_backward(&b->c, &g);
 }
 static void weight_gradient(bench *b, const work *w) {
-  b->ops->linear_backward(&b->c, w->rows, w->in, w->out, b->x, w->in, b->w, b->y, w->out, NULL, 0, false, b->dw, b->b);
+  brim_linear_gradient g = gradient_of(b, w);
+  g.dw = b->dw;
+  g.db = b->b;
+  b->ops->linear_backward(&b->c, &g);
 }
 static void act_gradient(bench *b, const work *w) {
-  b->ops->linear_act_backward(&b->c, w->rows, w->in, w->out, b->w, b->y, BRIM_ACT_GELU, b->x, b->z);
+  b->ops->linear_act_backward(
+      &b->c,
+      &(brim_linear_act_gradient){
+          .rows = w->rows, .in = w->in, .out = w->out, .w = b->w, .dz = b->y, .act = BRIM_ACT_GELU, .pre = b->x, .dpre = b->z});
 }
 static void norm_gradient(bench *b, const work *w) {
-  const brim_rows all = {.count = (int32_t)w->rows};
-  b->ops->norm_backward(&b->c, w->layout, &all, w->out, b->y, b->dw, b->dw + w->rows, b->b, &w->dropout, b->z, b->z, b->x,
-                        b->dw + 100000, b->dw + 200000);
+  b->ops->norm_backward(&b->c, &(brim_norm_gradient){.layout = *w->layout,
+                                                     .at = {.count = (int32_t)w->rows},
+                                                     .dropout = w->dropout,
+                                                     .width = w->out,
+                                                     .sum = b->y,
+                                                     .mean = b->dw,
+                                                     .rstd = b->dw + w->rows,
+                                                     .gamma = b->b,
+                                                     .dy = b->z,
+                                                     .dsum = b->z,
+                                                     .dbranch = b->x,
+                                                     .dgamma = b->dw + 100000,
+                                                     .dbeta = b->dw + 200000});
 }
 static void attend(bench *b, const work *w) {
   b->ops->attention_forward(&b->c, &w->attention);
@@ -107,7 +164,8 @@ static void update(bench *b, const work *w) {
   b->ops->adamw(&b->c, &w->update);
 }
 static void square(bench *b, const work *w) {
-  if (b->ops->gradient_square(&b->c, &w->update) < 0)
+  b->ops->gradient_square(&b->c, &w->update);
+  if (*w->update.square < 0)
     abort();
 }
 
@@ -139,7 +197,7 @@ static brim_layout make_layout(int32_t n, int32_t length) {
 
 static brim_int8 pack_bytes(bench *b, int32_t in, int32_t out, size_t *used) {
   const brim_int8 w = {in, out, (char *)b->dw + *used};
-  b->ops->int8_pack(&b->c, in, out, b->w, b->b, (char *)b->dw + *used);
+  b->ops->int8_pack(&b->c, &(brim_int8_pack){.w = b->w, .b = b->b, .to = w});
   *used += (b->ops->int8_size(in, out) + 63) / 64 * 64;
   return w;
 }
@@ -201,7 +259,7 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
     }
   }
   for (int dropout = 0; dropout < 2; dropout++) {
-    work w = {.attention = {.layout = &layout,
+    work w = {.attention = {.layout = layout,
                             .heads = heads,
                             .head_size = hidden / heads,
                             .scale = 0.1f,
@@ -235,6 +293,7 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
 }
 
 static void bench_update(bench *b, int64_t count) {
+  double sum;
   const brim_update_range range = {.offset = 0, .count = count, .rate = 1};
   work w = {.update = {.values = b->w,
                        .gradients = b->z,
@@ -244,7 +303,8 @@ static void bench_update(bench *b, int64_t count) {
                        .range_count = 1,
                        .step = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .correction1 = 0.1, .correction2 = 0.1},
                        .clip = 1,
-                       .norm = 1}};
+                       .norm = 1,
+                       .square = &sum}};
   double sums[1024];
   b->c.workspace = sums;
   b->c.workspace_size = sizeof sums;

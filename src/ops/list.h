@@ -1,0 +1,45 @@
+/* list.h: every operation, once. The table, the declarations of the reference's and the processor's kernels, their tables, the
+ * profile's wrapper and the tests are made from this list: a new operation is a line here, a struct in ops.h, the reference's
+ * kernel, one on each device, and its case in tests/unit/ops_list.c.
+ *
+ *   X(name, struct of its operands, feature that a table may lack or 0, class of work, name in profiles)
+ *
+ * The class is a BRIM_WORK_... of brim/profile.h without its prefix; the last is an expression that may look at the operands,
+ * `op`. */
+#ifndef BRIM_OPS_LIST_H
+#define BRIM_OPS_LIST_H
+
+#define BRIM_OPS_LIST(X)                                                                                                         \
+  X(embed_forward, brim_embed, 0, EMBEDDING, "embedding")                                                                        \
+  X(embed_backward, brim_embed, 0, EMBEDDING, "embedding gradient")                                                              \
+  X(linear_forward, brim_linear, 0, PRODUCT, "linear")                                                                           \
+  X(linear_act_forward, brim_linear_act, 0, PRODUCT, "linear, activation")                                                       \
+  X(linear_norm_forward, brim_linear_norm, 0, PRODUCT, "linear, dropout, residual, norm")                                        \
+  X(linear_backward, brim_linear_gradient, 0, PRODUCT,                                                                           \
+    !op->dx            ? "weight gradient"                                                                                       \
+    : op->dw || op->db ? "input and weight gradients"                                                                            \
+                       : "input gradient")                                                                                       \
+  X(linear_act_backward, brim_linear_act_gradient, 0, PRODUCT, "input gradient, activation")                                     \
+  X(norm_forward, brim_norm, 0, NORM, "norm")                                                                                    \
+  X(norm_backward, brim_norm_gradient, 0, NORM, "norm gradient")                                                                 \
+  X(act_backward, brim_act_gradient, 0, ELEMENTWISE, "activation gradient")                                                      \
+  X(attention_forward, brim_attention, 0, ATTENTION, "attention")                                                                \
+  X(attention_backward, brim_attention, 0, ATTENTION, "attention gradient")                                                      \
+  X(gather_rows, brim_gather, 0, ELEMENTWISE, "gather rows")                                                                     \
+  X(scatter_rows, brim_scatter, 0, ELEMENTWISE, "scatter rows")                                                                  \
+  X(pool_forward, brim_pool, 0, ELEMENTWISE, "pooling")                                                                          \
+  X(pool_backward, brim_pool_gradient, 0, ELEMENTWISE, "pooling gradient")                                                       \
+  X(dropout, brim_dropout_rows, 0, ELEMENTWISE, "dropout")                                                                       \
+  X(add, brim_add, 0, ELEMENTWISE, "add")                                                                                        \
+  X(zero, brim_zero, 0, ELEMENTWISE, "zero")                                                                                     \
+  X(narrow, brim_to_bfloat, 0, ELEMENTWISE, "narrow")                                                                            \
+  X(widen, brim_from_bfloat, 0, ELEMENTWISE, "widen")                                                                            \
+  X(loss, brim_loss, 0, LOSS, "loss")                                                                                            \
+  X(int8_pack, brim_int8_pack, BRIM_FEATURE_INT8, ELEMENTWISE, "int8 weights")                                                   \
+  X(int8_forward, brim_int8_linear, BRIM_FEATURE_INT8, PRODUCT, "int8 linear")                                                   \
+  X(int8_norm_forward, brim_int8_norm, BRIM_FEATURE_INT8, PRODUCT, "int8 linear, residual, norm")                                \
+  X(int8_feed_forward, brim_int8_feed, BRIM_FEATURE_INT8, PRODUCT, "int8 feed-forward, residual, norm")                          \
+  X(gradient_square, brim_update, 0, OPTIMIZER, "gradient's norm")                                                               \
+  X(adamw, brim_update, 0, OPTIMIZER, "AdamW")                                                                                   \
+  X(catch_up, brim_update, BRIM_FEATURE_LATE_ROWS, OPTIMIZER, "AdamW, late rows")
+#endif
