@@ -7,13 +7,30 @@
 
 ``brim.data`` puts brim's tokenizers and batches in front of any other model, ``brim.torch`` has the pieces that fit into torch's loaders.
 """
+import importlib
+
 from . import _core, data, errors
 from .data import Batch, Batches, Dataset, Labels, Plan, Stream, restore_order
-from .errors import Error
-from .model import Event, Model, Prediction, Result, train, train_events
+from .errors import STOP, Error
+from .model import Model, Prediction
 from .runtime import Runtime, set_threads
 from .tokenizer import Encoding, Ragged, Tokenizer
+from .training import Event, Result, train, train_events
 
 __version__ = _core.version()
 __all__ = ["Batch", "Batches", "Dataset", "Encoding", "Error", "Event", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result",
-           "Runtime", "Stream", "Tokenizer", "data", "errors", "restore_order", "set_threads", "train", "train_events"]
+           "Runtime", "STOP", "Stream", "Tokenizer", "data", "errors", "restore_order", "set_threads", "train", "train_events"]
+
+
+def __getattr__(name: str):
+    """``brim.torch`` is there when it is first asked for: torch takes its time to import."""
+    if name == "torch":
+        try:
+            return importlib.import_module("brim.torch")
+        except ModuleNotFoundError as missing:
+            raise AttributeError("brim.torch needs torch: pip install torch") from missing
+    raise AttributeError(f"module 'brim' has no attribute {name!r}")
+
+
+def __dir__():
+    return sorted({*globals(), *__all__})

@@ -2,6 +2,20 @@
 from __future__ import annotations
 
 
+class _Stop:
+    """What a function that is told of events returns to stop the work: ``brim.STOP``. Nothing else does, so that no function stops a
+    run by what it happens to return."""
+
+    def __repr__(self) -> str:
+        return "brim.STOP"
+
+    def __reduce__(self):
+        return "STOP"
+
+
+STOP = _Stop()
+
+
 class Error(Exception):
     """A failure of brim.
 

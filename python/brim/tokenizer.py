@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import json
 import os
+import pathlib
+import tempfile
 from typing import NamedTuple, Sequence
 
 from . import _core, runtime as _runtime
@@ -44,6 +46,21 @@ def _read(folder: str, name: str) -> dict:
     return found if isinstance(found, dict) else {}
 
 
+def _of_files(files: dict[str, bytes], path: str, types: bool | None) -> "Tokenizer":
+    """A tokenizer whose files are in memory."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, content in files.items():
+            pathlib.Path(folder, name).write_bytes(content)
+        made = Tokenizer(folder)
+        made._types = made.uses_type_ids if types is None else types
+    made.path = path
+    return made
+
+
+def _remake(path, files, types):
+    return _of_files(files, path, types)
+
+
 class Tokenizer:
     """Reads ``tokenizer.json``, ``vocab.txt``, or ``vocab.json`` with ``merges.txt``; a file or the folder that has them.
 
@@ -57,7 +74,10 @@ class Tokenizer:
         self._types: bool | None = None
 
     def __reduce__(self):
-        return Tokenizer, (self.path,)
+        with tempfile.TemporaryDirectory() as folder:
+            self._core.save(folder)
+            files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir()}
+        return _remake, (self.path, files, self.uses_type_ids)
 
     def __repr__(self) -> str:
         return f"Tokenizer({self.path!r}, family={self.family!r}, vocab_size={self.vocab_size})"

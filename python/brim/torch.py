@@ -16,7 +16,8 @@ import torch as _torch
 import torch.utils.data as _data
 
 from . import _core
-from .data import Batches, Plan, Stream, restore_order
+from .batches import Batches, Plan, restore_order
+from .feed import Stream
 from .errors import MismatchError
 
 __all__ = ["BatchSampler", "Collator", "DataLoader", "IterableDataset", "restore_order", "tensors"]

@@ -3,11 +3,20 @@
 
 #include <string.h>
 
-static bool set_enum(const core_field *field, PyObject *value, void *at) {
-  const char *name = PyUnicode_AsUTF8AndSize(value, NULL);
-  if (!name)
+static bool set_text(PyObject *value, const char **at) {
+  if (!PyUnicode_Check(value)) {
+    PyErr_Format(PyExc_TypeError, "a str is needed, not %R", value);
     return false;
+  }
+  *at = PyUnicode_AsUTF8AndSize(value, NULL);
+  return *at != NULL;
+}
+
+static bool set_enum(const core_field *field, PyObject *value, void *at) {
+  const char *name;
   int chosen;
+  if (!set_text(value, &name))
+    return false;
   if (!field->parse(name, &chosen)) {
     PyErr_Format(PyExc_ValueError, "%s: there is no \"%s\"", field->name, name);
     return false;
@@ -16,25 +25,37 @@ static bool set_enum(const core_field *field, PyObject *value, void *at) {
   return true;
 }
 
+static void put_integer(const core_field *field, PyObject *number, void *at) {
+  if (field->kind == CORE_U64)
+    *(uint64_t *)at = PyLong_AsUnsignedLongLong(number);
+  else if (field->kind == CORE_I64)
+    *(int64_t *)at = PyLong_AsLongLong(number);
+  else {
+    long long value = PyLong_AsLongLong(number);
+    if (!PyErr_Occurred() && (value < INT32_MIN || value > INT32_MAX))
+      PyErr_SetNone(PyExc_OverflowError);
+    *(int32_t *)at = (int32_t)value;
+  }
+}
+
+/* Any type that has __index__: NumPy's integers too. */
 static bool set_integer(const core_field *field, PyObject *value, void *at) {
-  if (field->kind == CORE_U64) {
-    unsigned long long number = PyLong_AsUnsignedLongLong(value);
-    *(uint64_t *)at = number;
-    return !PyErr_Occurred();
-  }
-  long long number = PyLong_AsLongLong(value);
-  if (PyErr_Occurred())
-    return false;
-  if (field->kind == CORE_I64) {
-    *(int64_t *)at = number;
-    return true;
-  }
-  if (number < INT32_MIN || number > INT32_MAX) {
-    PyErr_Format(PyExc_OverflowError, "%s: %lld is too large", field->name, number);
+  static const char *const ranges[] = {[CORE_I32] = "-2147483648 to 2147483647",
+                                       [CORE_I64] = "-9223372036854775808 to 9223372036854775807",
+                                       [CORE_U64] = "0 to 18446744073709551615"};
+  PyObject *number = PyNumber_Index(value);
+  if (!number) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "a whole number is needed, not %R", value);
     return false;
   }
-  *(int32_t *)at = (int32_t)number;
-  return true;
+  put_integer(field, number, at);
+  if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_OverflowError)) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_OverflowError, "%s: %S is out of range (%s)", field->name, number, ranges[field->kind]);
+  }
+  Py_DECREF(number);
+  return !PyErr_Occurred();
 }
 
 static bool set_field(const core_field *field, PyObject *value, void *out) {
@@ -49,8 +70,7 @@ static bool set_field(const core_field *field, PyObject *value, void *out) {
     return truth >= 0;
   }
   case CORE_TEXT: /* borrowed: the caller keeps the options dict's values alive */
-    *(const char **)at = PyUnicode_AsUTF8AndSize(value, NULL);
-    return *(const char **)at != NULL;
+    return set_text(value, (const char **)at);
   case CORE_ENUM:
     return set_enum(field, value, at);
   default:
@@ -74,7 +94,7 @@ bool core_fields(PyObject *options, const core_field *fields, void *out) {
     PyObject *value = key ? PyDict_GetItemWithError(options, key) : NULL;
     bool fine = key && !PyErr_Occurred();
     if (fine && value && value != Py_None && !set_field(field, value, out)) {
-      if (field->kind != CORE_ENUM && PyErr_ExceptionMatches(PyExc_TypeError))
+      if (PyErr_ExceptionMatches(PyExc_TypeError))
         name_field(field);
       fine = false;
     }
@@ -134,8 +154,7 @@ const char **core_strings(PyObject *sequence, Py_ssize_t *count) {
     return NULL;
   }
   for (Py_ssize_t i = 0; i < n; i++) {
-    strings[i] = PyUnicode_AsUTF8AndSize(PyList_GetItem(sequence, i), NULL);
-    if (!strings[i]) {
+    if (!set_text(PyList_GetItem(sequence, i), &strings[i])) {
       PyMem_Free(strings);
       return NULL;
     }

@@ -147,6 +147,18 @@ static PyObject *represent(PyObject *object) {
   return text;
 }
 
+/* (brim._core.array, (format, bytes, rows, columns)): for pickle. */
+static PyObject *reduce(PyObject *object, PyObject *nothing) {
+  (void)nothing;
+  core_array *self = (core_array *)object;
+  const Py_ssize_t columns = self->dimensions == 2 ? self->shape[1] : -1;
+  const Py_ssize_t size = self->shape[0] * (columns < 0 ? 1 : columns) * self->item;
+  PyObject *make = PyObject_GetAttrString(self->module, "array");
+  PyObject *result = make ? Py_BuildValue("O(sy#nn)", make, self->format, self->data, size, self->shape[0], columns) : NULL;
+  Py_XDECREF(make);
+  return result;
+}
+
 static void destroy(PyObject *object) {
   core_array *self = (core_array *)object;
   if (self->owned)
@@ -157,6 +169,7 @@ static void destroy(PyObject *object) {
 static PyMethodDef methods[] = {{"tolist", to_list, METH_NOARGS, "The numbers as a list (of rows)."},
                                 {"__dlpack__", (PyCFunction)(void (*)(void))dlpack, METH_VARARGS | METH_KEYWORDS, NULL},
                                 {"__dlpack_device__", dlpack_device, METH_NOARGS, NULL},
+                                {"__reduce__", reduce, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 static PyGetSetDef members[] = {{"shape", get_shape, NULL, "Lengths of the dimensions.", NULL},
                                 {"format", get_format, NULL, "Item type, as in the struct module.", NULL},
@@ -209,6 +222,22 @@ core_array *core_array_new(core_state *state, PyObject *module, char format, Py_
   if (data && bytes)
     memcpy(self->data, data, bytes);
   return self;
+}
+
+/* array(format, bytes, rows, columns): a copy. */
+PyObject *core_array_load(PyObject *module, PyObject *args) {
+  const char *format, *bytes;
+  Py_ssize_t size, rows, columns;
+  if (!PyArg_ParseTuple(args, "sy#nn", &format, &bytes, &size, &rows, &columns))
+    return NULL;
+  const Py_ssize_t items = strlen(format) == 1 && strchr("iqBfI", *format) ? size / item_size(*format) : -1;
+  const bool fits = rows >= 0 && columns >= -1 && items >= 0 &&
+                    (columns < 0    ? items == rows
+                     : columns == 0 ? items == 0
+                                    : items % columns == 0 && items / columns == rows);
+  if (!fits)
+    return PyErr_Format(PyExc_ValueError, "these are no numbers of an array");
+  return (PyObject *)core_array_new(core_of(module), module, *format, rows, columns, (void *)bytes, NULL, false);
 }
 
 /* Items of any integer or float buffer, as 64-bit values. */

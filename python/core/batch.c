@@ -75,6 +75,65 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
   return (PyObject *)self;
 }
 
+/* ---- pickle ----------------------------------------------------------------------------------------------- */
+
+typedef struct parts {
+  core_array *ids, *types, *offsets, *labels, *rows, *places;
+  int32_t label_width, width;
+  int64_t slots;
+  unsigned long long step, step_rows;
+} parts;
+
+static bool parts_agree(const parts *p) {
+  const int32_t *at = p->offsets->data;
+  const Py_ssize_t n = p->offsets->shape[0] - 1;
+  bool fine = n >= 0 && at[0] == 0 && at[n] == p->ids->shape[0] && p->types->shape[0] == p->ids->shape[0] && p->label_width > 0 &&
+              p->labels->shape[0] == n * p->label_width && p->rows->shape[0] == n && p->places->shape[0] == n && p->width >= 0;
+  for (Py_ssize_t i = 0; fine && i < n; i++)
+    fine = at[i] <= at[i + 1] && (!p->width || at[i + 1] - at[i] <= p->width);
+  if (!fine)
+    PyErr_SetString(PyExc_ValueError, "these are no parts of a batch");
+  return fine;
+}
+
+/* batch(runtime, ids, type_ids, offsets, labels (flat), rows, places, label_width, width, slots, step, step_rows) */
+PyObject *core_batch_load(PyObject *module, PyObject *args) {
+  static const char formats[] = "iBifqi";
+  PyObject *runtime, *given[6], *result = NULL;
+  core_array *made[6] = {0};
+  parts p;
+  long long slots;
+  if (!PyArg_ParseTuple(args, "OOOOOOOiiLKK", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                        &p.label_width, &p.width, &slots, &p.step, &p.step_rows))
+    return NULL;
+  core_state *state = core_of(module);
+  core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
+  for (int i = 0; of && i < 6 && !PyErr_Occurred(); i++)
+    made[i] = core_array_from(state, module, given[i], formats[i]);
+  p.ids = made[0], p.types = made[1], p.offsets = made[2], p.labels = made[3], p.rows = made[4], p.places = made[5];
+  if (of && !PyErr_Occurred() && parts_agree(&p)) {
+    const brim_batch from = {.count = (int32_t)(p.offsets->shape[0] - 1),
+                             .width = p.width,
+                             .tokens = p.ids->shape[0],
+                             .slots = slots,
+                             .ids = p.ids->data,
+                             .type_ids = p.types->data,
+                             .offsets = p.offsets->data,
+                             .label_width = p.label_width,
+                             .labels = p.labels->data,
+                             .rows = p.rows->data,
+                             .places = p.places->data,
+                             .step_rows = (uint32_t)p.step_rows,
+                             .step = p.step};
+    result = core_batch_copy(state, module, core_use(of), &from);
+    if (result)
+      ((core_batch *)result)->keep[0] = Py_NewRef(runtime);
+  }
+  for (int i = 0; i < 6; i++)
+    Py_XDECREF((PyObject *)made[i]);
+  return result;
+}
+
 /* ---- views ------------------------------------------------------------------------------------------------ */
 
 #define VIEW(name, format, member, length)                                                                                       \
@@ -110,6 +169,7 @@ NUMBER(tokens, tokens)
 NUMBER(slots, slots)
 NUMBER(step, step)
 NUMBER(step_rows, step_rows)
+NUMBER(label_width, label_width)
 
 /* ---- copies ----------------------------------------------------------------------------------------------- */
 
@@ -194,6 +254,7 @@ static PyGetSetDef members[] = {{"ids", get_ids, NULL, NULL, NULL},
                                 {"slots", get_slots, NULL, NULL, NULL},
                                 {"step", get_step, NULL, NULL, NULL},
                                 {"step_rows", get_step_rows, NULL, NULL, NULL},
+                                {"label_width", get_label_width, NULL, NULL, NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
 PyType_Spec core_batch_spec = {.name = "brim._core.Batch",

@@ -133,11 +133,11 @@ int core_event(void *context, const brim_event *event) {
   PyObject *fields = fields_of(event);
   *telling = true;
   PyObject *result = fields ? PyObject_CallFunction(listener->function, "sO", event->kind, fields) : NULL;
-  int stop = result ? PyObject_IsTrue(result) : -1;
+  const bool failed = !result, stop = failed || result == listener->state->stop;
   Py_XDECREF(result);
   Py_XDECREF(fields);
   *telling = false;
-  if (stop < 0 && !listener->type)
+  if (failed && !listener->type)
     PyErr_Fetch(&listener->type, &listener->value, &listener->traceback);
   else
     PyErr_Clear();

@@ -29,6 +29,7 @@ typedef enum core_type {
 typedef struct core_state {
   PyTypeObject *types[CORE_TYPES];
   PyObject *raise; /* brim.errors.make(code, message, file, line, byte) -> exception */
+  PyObject *stop;  /* brim.STOP: what a function returns that wants the work to stop */
 } core_state;
 
 static inline core_state *core_of(PyObject *module) {
@@ -129,8 +130,9 @@ typedef int (*core_work)(void *context, brim_error *error);
 int core_run(core_state *state, core_runtime *runtime, core_work work, void *context);
 
 /* An event for a Python function, from inside core_run: function(kind, {name: value}). An exception stops the work and is what
- * core_run raises; so does a true result, silently as a cancellation. */
+ * core_run raises; so does brim.STOP as a result, as a cancellation. Any other result means nothing. */
 typedef struct core_listener {
+  core_state *state;
   PyObject *function; /* NULL: none */
   PyInterpreterState *interpreter;
   bool *telling;                      /* if not NULL: true while the function runs, and so the work waits */
@@ -191,6 +193,8 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args);
 PyObject *core_dataset_texts(PyObject *module, PyObject *args);
 PyObject *core_dataset_arrow(PyObject *module, PyObject *args);
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args);
+PyObject *core_array_load(PyObject *module, PyObject *args);
+PyObject *core_batch_load(PyObject *module, PyObject *args);
 PyObject *core_plan_make(PyObject *module, PyObject *args);
 PyObject *core_feed_make(PyObject *module, PyObject *args);
 PyObject *core_model_make(PyObject *module, PyObject *args);

@@ -69,6 +69,7 @@ static PyObject *wrap(core_state *state, PyObject *module, core_runtime *runtime
 }
 
 static PyObject *run_job(PyObject *module, job *j, core_work work) {
+  j->listener.state = core_of(module);
   j->listener.interpreter = PyInterpreterState_Get();
   if (j->listener.function) {
     j->options.progress = core_event;

@@ -1,6 +1,7 @@
 /* model.c: load, train, evaluate, predict, save. */
 #include "core.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct job {
@@ -122,9 +123,22 @@ static bool eval_options(PyObject *options, brim_eval_options *out) {
   return true;
 }
 
+/* A number that is none would come out as a class all the same. */
+static int check_finite(const job *j, brim_error *error) {
+  const float *logits = j->logits->data;
+  const Py_ssize_t outputs = j->logits->shape[1];
+  for (Py_ssize_t i = 0; i < j->logits->shape[0] * outputs; i++)
+    if (!isfinite(logits[i]))
+      return brim_error_set(error, BRIM_E_DIVERGED,
+                            "row %llu: the model's output is not a finite number; its weights are damaged",
+                            (unsigned long long)brim_dataset_origin(j->dataset, (uint64_t)(i / outputs)));
+  return BRIM_OK;
+}
+
 static int predict_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_predict(j->runtime->runtime, j->model->model, j->dataset, &j->eval, j->logits->data, error);
+  int status = brim_predict(j->runtime->runtime, j->model->model, j->dataset, &j->eval, j->logits->data, error);
+  return status == BRIM_OK ? check_finite(j, error) : status;
 }
 
 static int evaluate_work(void *context, brim_error *error) {
@@ -151,7 +165,8 @@ static bool begin(core_model *self, PyObject *args, job *j) {
   j->runtime = self->runtime;
   j->model = self;
   j->dataset = of->dataset;
-  j->listener = (core_listener){.function = progress == Py_None ? NULL : progress, .interpreter = PyInterpreterState_Get()};
+  j->listener = (core_listener){
+      .state = self->state, .function = progress == Py_None ? NULL : progress, .interpreter = PyInterpreterState_Get()};
   j->eval.event = core_event;
   j->eval.event_context = &j->listener;
   return core_enter(self);
@@ -272,8 +287,10 @@ PyObject *core_train(PyObject *module, PyObject *args) {
   j.runtime = j.model->runtime;
   j.tokenizer = words ? words->tokenizer : NULL;
   j.dataset = rows->dataset;
-  j.listener = (core_listener){
-      .function = event == Py_None ? NULL : event, .interpreter = PyInterpreterState_Get(), .telling = &j.model->telling};
+  j.listener = (core_listener){.state = state,
+                               .function = event == Py_None ? NULL : event,
+                               .interpreter = PyInterpreterState_Get(),
+                               .telling = &j.model->telling};
   j.train.event = core_event;
   j.train.event_context = &j.listener;
   j.evals = named_sets(state, evals, &j.eval_count);
@@ -292,10 +309,11 @@ PyObject *core_train(PyObject *module, PyObject *args) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  return Py_BuildValue("{sssisisisisssNss}", "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
+  return Py_BuildValue("{sssisisisisssNsssz}", "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
                        "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
                        (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels",
-                       core_label_names(brim_model_labels(m)), "kernels", brim_model_kernels(m));
+                       core_label_names(brim_model_labels(m)), "kernels", brim_model_kernels(m), "untrained",
+                       brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 
 /* Nobody computes with the model now: it is not in use, or waits for a function that an event was told to. */

@@ -88,6 +88,8 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {"dataset_texts", core_dataset_texts, METH_VARARGS, NULL},
                                   {"dataset_arrow", core_dataset_arrow, METH_VARARGS, NULL},
                                   {"dataset_encoded", core_dataset_encoded, METH_VARARGS, NULL},
+                                  {"array", core_array_load, METH_VARARGS, NULL},
+                                  {"batch", core_batch_load, METH_VARARGS, NULL},
                                   {"plan", core_plan_make, METH_VARARGS, NULL},
                                   {"feed", core_feed_make, METH_VARARGS, NULL},
                                   {"model", core_model_make, METH_VARARGS, NULL},
@@ -109,8 +111,9 @@ static int execute(PyObject *module) {
   if (!errors)
     return -1;
   state->raise = PyObject_GetAttrString(errors, "make");
+  state->stop = state->raise ? PyObject_GetAttrString(errors, "STOP") : NULL;
   Py_DECREF(errors);
-  return state->raise ? 0 : -1;
+  return state->stop ? 0 : -1;
 }
 
 static int traverse(PyObject *module, visitproc visit, void *arg) {
@@ -119,6 +122,8 @@ static int traverse(PyObject *module, visitproc visit, void *arg) {
     Py_VISIT(state->types[i]);
   if (state)
     Py_VISIT(state->raise);
+  if (state)
+    Py_VISIT(state->stop);
   return 0;
 }
 
@@ -128,6 +133,8 @@ static int clear(PyObject *module) {
     Py_CLEAR(state->types[i]);
   if (state)
     Py_CLEAR(state->raise);
+  if (state)
+    Py_CLEAR(state->stop);
   return 0;
 }
 

@@ -43,20 +43,35 @@ typedef struct job {
   uint64_t epoch;
   PyObject *rows_for; /* a function of the caller's */
   PyInterpreterState *interpreter;
-  bool failed;
+  PyObject *type, *value, *traceback; /* of what the function raised */
   brim_plan *plan;
 } job;
 
-/* The caller's limit; called from the thread of the work. */
+static int64_t rows_of(PyObject *answer) {
+  PyObject *number = PyNumber_Index(answer);
+  if (!number) {
+    PyErr_Clear();
+    PyErr_Format(PyExc_TypeError, "rows_for has to return a whole number, not %R", answer);
+    return 1;
+  }
+  int64_t rows = PyLong_AsLongLong(number);
+  if (!PyErr_Occurred() && rows < 1)
+    PyErr_Format(PyExc_ValueError, "rows_for has to return at least 1, not %S", number);
+  Py_DECREF(number);
+  return rows;
+}
+
+/* The caller's limit; called from the thread of the work. What it raises first is kept. */
 static int64_t ask_rows(void *context, int32_t longest) {
   job *j = context;
-  int64_t rows = 1;
   PyThreadState *state = PyThreadState_New(j->interpreter);
   PyEval_RestoreThread(state);
-  PyObject *answer = j->failed ? NULL : PyObject_CallFunction(j->rows_for, "i", (int)longest);
-  rows = answer ? PyLong_AsLongLong(answer) : 1;
-  j->failed |= PyErr_Occurred() != NULL;
-  PyErr_Clear();
+  PyObject *answer = j->type ? NULL : PyObject_CallFunction(j->rows_for, "i", (int)longest);
+  int64_t rows = answer ? rows_of(answer) : 1;
+  if (PyErr_Occurred()) {
+    PyErr_Fetch(&j->type, &j->value, &j->traceback);
+    rows = 1;
+  }
   Py_XDECREF(answer);
   PyThreadState_Clear(state);
   PyEval_SaveThread();
@@ -93,8 +108,9 @@ PyObject *core_plan_make(PyObject *module, PyObject *args) {
   }
   int status = core_run(state, j.runtime, plan_work, &j);
   Py_DECREF((PyObject *)array);
-  if (status == BRIM_OK && j.failed) {
-    PyErr_SetString(PyExc_ValueError, "rows_for has to return an integer");
+  if (j.type) {
+    PyErr_Clear();
+    PyErr_Restore(j.type, j.value, j.traceback);
     status = -1;
   }
   core_plan *self = status == BRIM_OK ? core_new(state, module, CORE_PLAN, runtime, NULL, NULL) : NULL;

@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import threading
+import traceback
 import unittest
 
 import brim
@@ -291,8 +292,20 @@ class Strategies(unittest.TestCase):
         b = self.rows.batches(rows_for=lambda longest: 100 // longest, batching="sorted", padding="longest")
         for batch in b:
             self.assertLessEqual(len(batch) * batch.width, max(100, batch.width))
-        with self.assertRaises(ValueError):
+        with self.assertRaisesRegex(TypeError, "whole number, not 'many'"):
             self.rows.batches(rows_for=lambda longest: "many")
+        with self.assertRaisesRegex(ValueError, "at least 1, not 0"):
+            self.rows.batches(rows_for=lambda longest: 0)
+
+        def fails(longest):
+            raise KeyError("mine")
+
+        try:
+            self.rows.batches(rows_for=fails)
+            self.fail("nothing was raised")
+        except KeyError as error:
+            self.assertEqual(error.args, ("mine",))
+            self.assertEqual(traceback.extract_tb(error.__traceback__)[-1].name, "fails")
         key = [1 + i % 5 for i in range(len(self.rows))]
         for batch in self.rows.batches(key=key, batching="sorted", batch_size=8, padding="longest"):
             kinds = [key[r] for r in batch.rows.tolist()]
@@ -305,6 +318,9 @@ class Strategies(unittest.TestCase):
             rows += batch.rows.tolist()
             values += [r * 10 for r in batch.rows.tolist()]
         self.assertEqual(brim.restore_order(values, rows), [10 * i for i in range(len(self.rows))])
+        for wrong, words in (([2, 0, 5], "rows\\[2\\] is 5"), ([0, 0, 1], "row 0 comes twice"), ([0, 1], "3 values for 2 rows"), ([0, -1, 1], "is -1")):
+            with self.assertRaisesRegex(ValueError, words):
+                brim.restore_order([1, 2, 3], wrong)
 
     def test_arrays_share_memory(self):
         try:

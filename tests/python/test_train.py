@@ -5,7 +5,9 @@ import logging
 import math
 import os
 import pathlib
+import pickle
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -22,13 +24,19 @@ HERE = case.folder()
 MODEL, TRAIN, TEST = HERE / "model", HERE / "data" / "train.csv", HERE / "data" / "test.csv"
 
 
+def program(*arguments):
+    name = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
+    done = subprocess.run([name, *map(str, arguments)], capture_output=True, text=True)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return done.stdout
+
+
 class Training(unittest.TestCase):
     def test_as_the_program(self):
         """The same weights as `brim train` writes."""
-        import shutil
-        program = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
-        subprocess.run([program, "train", "--model", str(MODEL), "--train", str(TRAIN), "--eval", str(TEST), "--output", str(HERE / "c"),
-                        "--epochs", "2", "--lr", "1e-3", "--batch-size", "8", "--quiet"], check=True, capture_output=True)
+        program("train", "--model", MODEL, "--train", TRAIN, "--eval", TEST, "--output", HERE / "c", "--epochs", "2", "--lr", "1e-3",
+                "--batch-size", "8", "--quiet")
         result = brim.train(MODEL, TRAIN, eval=TEST, output=HERE / "py", epochs=2, lr=1e-3, batch_size=8)
         self.assertTrue(filecmp.cmp(HERE / "c" / "model.safetensors", HERE / "py" / "model.safetensors", shallow=False))
         self.assertEqual((result.steps, result.rows), (24, 192))
@@ -59,6 +67,7 @@ class Training(unittest.TestCase):
         class Bar:
             def update(self):
                 shown.append(1)
+                return True  # as tqdm's does when it draws
 
         tqdm = types.ModuleType("tqdm")
         tqdm.tqdm = Bar
@@ -108,12 +117,46 @@ class Training(unittest.TestCase):
             brim.train(MODEL, TRAIN, on_event=listen)
         self.assertEqual(caught.exception.args, ("mine",))
 
+    def test_only_stop_stops(self):
+        """What a function happens to return stops nothing: tqdm's update is True whenever it draws. Only brim.STOP does."""
+        for returned in (True, 1, "stop", [0]):
+            self.assertEqual(brim.train(MODEL, TRAIN, max_steps=3, on_event=lambda k, f: returned).steps, 3)
+        seen = []
+        with self.assertRaises(brim.errors.Cancelled):
+            brim.train(MODEL, TRAIN, max_steps=5, on_event=lambda k, f: seen.append(k) or (brim.STOP if k == "step" else None))
+        self.assertEqual(seen.count("step"), 1)
+        self.assertEqual((repr(brim.STOP), pickle.loads(pickle.dumps(brim.STOP))), ("brim.STOP", brim.STOP))
+
+    def test_program_and_package_go_on_with_each_other(self):
+        """A run that one began the other finishes: the weights of a run that nobody stopped."""
+        for length in (None, 12):
+            options = {"epochs": 2, "lr": 1e-3, "batch_size": 8, **({"max_length": length} if length else {})}
+            words = ["--epochs", "2", "--lr", "1e-3", "--batch-size", "8", *(["--max-length", str(length)] if length else [])]
+            whole, ours, theirs = (HERE / f"{name}-{length}" for name in ("go-whole", "go-ours", "go-theirs"))
+            brim.train(MODEL, TRAIN, output=whole, **options)
+            with self.assertRaises(brim.errors.Cancelled):
+                brim.train(MODEL, TRAIN, output=ours, on_event=lambda k, f: brim.STOP if k == "step" and f["step"] == 5 else None, **options)
+            program("train", "-m", MODEL, "--train", TRAIN, "-o", ours, "--resume", *words)
+            program("train", "-m", MODEL, "--train", TRAIN, "-o", theirs, "--save-every", "5", "--keep-checkpoints", "0", *words)
+            for name in ("checkpoints/step-24", "checkpoints/step-20"):
+                shutil.rmtree(theirs / name)
+            self.assertTrue(brim.train(MODEL, TRAIN, output=theirs, resume=True, save_every=5, keep_checkpoints=0, **options).resumed)
+            for run in (ours, theirs):
+                self.assertTrue(filecmp.cmp(whole / "model.safetensors", run / "model.safetensors", shallow=False), run)
+
+    def test_rows_of_another_model(self):
+        """Rows that were encoded longer than the model is are refused, not cut, unless a length is given."""
+        rows = brim.Dataset.from_texts(["good film " * 60, "bad plot"], brim.Tokenizer(MODEL), labels=["1", "0"])
+        with self.assertRaisesRegex(brim.errors.MismatchError, "row 0 has 122 tokens"):
+            brim.train(MODEL, rows, max_steps=1)
+        self.assertEqual(brim.train(MODEL, rows, max_steps=1, max_length=20).tokens, 24)
+
     def test_stop_and_resume(self):
         """A run that is stopped and resumed has the weights of one that was not."""
         options = {"epochs": 2, "lr": 1e-3, "batch_size": 8, "seed": 5}
         brim.train(MODEL, TRAIN, output=HERE / "whole", **options)
         with self.assertRaises(brim.errors.Cancelled):
-            brim.train(MODEL, TRAIN, output=HERE / "cut", on_event=lambda k, f: k == "step" and f["step"] == 7, **options)
+            brim.train(MODEL, TRAIN, output=HERE / "cut", on_event=lambda k, f: brim.STOP if k == "step" and f["step"] == 7 else None, **options)
         result = brim.train(MODEL, TRAIN, output=HERE / "cut", resume=True, **options)
         self.assertTrue(result.resumed)
         self.assertTrue(filecmp.cmp(HERE / "whole" / "model.safetensors", HERE / "cut" / "model.safetensors", shallow=False))
@@ -270,6 +313,33 @@ class Models(unittest.TestCase):
         self.assertEqual(model.parameters()[name].tolist(), seen[-1])
         self.assertTrue(all("another thread" in text for text in refused), refused)
 
+    def test_random_heads_are_refused(self):
+        """As `brim predict` does: the answers of a head that nobody trained are none."""
+        texts = ["a good film"]
+        for options in ({}, {"labels": ["a", "b"]}):
+            model = brim.Model(MODEL, **options)
+            for ask in (model.predict, model.logits):
+                with self.assertRaisesRegex(brim.errors.MismatchError, "has no classifier.weight: it is not fine-tuned yet"):
+                    ask(texts)
+            with self.assertRaisesRegex(brim.errors.MismatchError, "not fine-tuned"):
+                model.evaluate(TEST)
+        self.assertEqual(len(brim.Model(MODEL, untrained=True).predict(texts)), 1)
+        model = brim.Model(MODEL, labels=["0", "1"])
+        self.assertIs(brim.train(model, TRAIN, max_steps=1).model, model)
+        self.assertEqual(len(model.predict(texts)), 1)
+
+    def test_numbers_that_are_none(self):
+        """A damaged weight gives an error, not a class."""
+        for number in (math.nan, math.inf):
+            broken = HERE / "broken"
+            shutil.copytree(self.trained, broken, dirs_exist_ok=True)
+            model = brim.Model(broken)
+            memoryview(model.parameters()["bert.encoder.layer.1.output.dense.weight"])[0, 0] = number
+            model.written()
+            for ask in (model.predict, model.logits, lambda t: model.predict(t, precision="int8"), lambda t: model.evaluate(TEST)):
+                with self.assertRaisesRegex(brim.errors.DivergedError, "row 0: the model's output is not a finite number"):
+                    ask(["a good film"])
+
     def test_one_thread_at_a_time(self):
         refused = []
 
@@ -279,7 +349,7 @@ class Models(unittest.TestCase):
                     self.model.logits(["a"])
                 except RuntimeError as error:
                     refused.append(str(error))
-                return True
+                return brim.STOP
 
         with self.assertRaises(brim.errors.Cancelled):
             brim.train(self.model, TRAIN, on_event=listen)

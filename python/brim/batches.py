@@ -1,0 +1,305 @@
+"""Plans and batches: which rows go together, epoch after epoch."""
+from __future__ import annotations
+
+import operator
+from typing import Any, Callable, Iterator, Sequence
+
+from . import _core, runtime as _runtime
+from .errors import MismatchError
+
+_STATE_VERSION = 1
+
+
+class Batch:
+    """Some rows: always ragged; padded arrays are made from it on request.
+
+    ids (int32 [tokens]), type_ids (uint8 [tokens]), offsets (int32 [rows + 1]: row i is ids[offsets[i]:offsets[i + 1]]), labels
+    (float32 [rows], class id or value, NaN if there is none) and rows (int64 [rows], which rows of the dataset) share memory with
+    whatever is made of them by numpy.asarray or torch.from_dlpack.
+    """
+
+    __slots__ = ("_core", "pad_id", "values", "labelled", "types", "epoch", "index")
+
+    def __init__(self, core, *, pad_id: int, values: bool, labelled: bool, types: bool, epoch: int, index: int):
+        self._core = core
+        self.pad_id, self.values, self.labelled, self.types = pad_id, values, labelled, types
+        self.epoch = epoch  #: counted from 0
+        self.index = index  #: of the batch in its epoch, from 0; in a stream, among this rank's batches that have rows
+
+    def __len__(self) -> int:
+        return self._core.count
+
+    def __reduce__(self):
+        core = self._core
+        arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places)
+        numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows)
+        return _remake_batch, (arrays, numbers, self.pad_id, self.values, self.labelled, self.types, self.epoch, self.index)
+
+    def __repr__(self) -> str:
+        return f"Batch({len(self)} rows, {self.tokens} tokens, {self.slots} slots, epoch {self.epoch}, batch {self.index})"
+
+    ids = property(lambda self: self._core.ids, doc="int32 [tokens]")
+    type_ids = property(lambda self: self._core.type_ids, doc="uint8 [tokens]")
+    offsets = property(lambda self: self._core.offsets, doc="int32 [rows + 1]")
+    labels = property(lambda self: self._core.labels, doc="float32 [rows]")
+    rows = property(lambda self: self._core.rows, doc="int64 [rows]")
+    places = property(lambda self: self._core.places, doc="int32 [rows]: place of each row in its optimizer step")
+    tokens = property(lambda self: self._core.tokens, doc="real tokens")
+    slots = property(lambda self: self._core.slots, doc="what is computed: tokens when ragged, rows x width when padded")
+    width = property(lambda self: self._core.width, doc="slots of every row; 0 when ragged")
+    step = property(lambda self: self._core.step, doc="optimizer step of the epoch that the batch belongs to")
+    step_rows = property(lambda self: self._core.step_rows, doc="rows of that step over all its batches and ranks: divides the loss")
+
+    def targets(self):
+        """Labels as a loss takes them: int64 classes (-100 where there is none); float32 values; float32 [rows, labels] of 0 and 1."""
+        return self._core.labels if self.values else self._core.classes()
+
+    def padded(self, width: int | None = None) -> dict[str, Any]:
+        """int64 [rows, width] input_ids, attention_mask (1 on tokens), token_type_ids (where the model takes them: ``types``), and
+        labels [rows]. width None: the batch's own."""
+        ids, mask, types = self._core.padded(width or 0, self.pad_id)
+        out = {"input_ids": ids, "attention_mask": mask}
+        if self.types:
+            out["token_type_ids"] = types
+        if self.labelled:
+            out["labels"] = self.targets()
+        return out
+
+    def ragged(self) -> dict[str, Any]:
+        """As the padding-free paths of transformers and flash attention take it: int64 input_ids, position_ids (and token_type_ids)
+        [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows]."""
+        ids, types, positions = self._core.flat()
+        offsets = self._core.offsets
+        starts = memoryview(offsets)
+        longest = max((starts[i + 1] - starts[i] for i in range(len(self))), default=0)
+        out = {"input_ids": ids, "position_ids": positions, "cu_seq_lens_q": offsets, "cu_seq_lens_k": offsets,
+               "max_length_q": longest, "max_length_k": longest}
+        if self.types:
+            out["token_type_ids"] = types
+        if self.labelled:
+            out["labels"] = self.targets()
+        return out
+
+    def arrays(self) -> dict[str, Any]:
+        """``padded()`` where the plan pads, else ``ragged()``."""
+        return self.padded() if self.width else self.ragged()
+
+    def numpy(self) -> dict[str, Any]:
+        """``arrays()`` as NumPy arrays; nothing is copied."""
+        import numpy
+
+        return {k: numpy.asarray(v) if isinstance(v, _core.Array) else v for k, v in self.arrays().items()}
+
+    def torch(self, *, device=None, pin_memory: bool = False) -> dict[str, Any]:
+        """``arrays()`` as torch tensors; nothing is copied unless a device or pinned memory is asked for."""
+        from .torch import tensors
+
+        return tensors(self.arrays(), device=device, pin_memory=pin_memory)
+
+
+def _flat(values):
+    """The numbers of an array of one or two dimensions, in one."""
+    return values if len(values.shape) == 1 else [one for row in values for one in row]
+
+
+def _remake_batch(arrays, numbers, pad_id, values, labelled, types, epoch, index):
+    core = _core.batch(_runtime.default(), *arrays, *numbers)
+    return Batch(core, pad_id=pad_id, values=values, labelled=labelled, types=types, epoch=epoch, index=index)
+
+
+class Plan:
+    """The batches of one epoch, from lengths alone: a pure function of (lengths, options, epoch), equal on every rank.
+
+    ``plan[i]`` is a dict: step, rank, rows (int64), width (0 when ragged), tokens, slots, step_rows.
+    """
+
+    def __init__(self, lengths, *, epoch: int = 0, rank: int = 0, rows_for: Callable[[int], int] | None = None, runtime=None, **options):
+        self.rank = rank
+        self._made = (lengths, epoch, rows_for, options)
+        self._core = _core.plan(runtime or _runtime.default(), lengths, dict(options), epoch, rows_for)
+
+    def __reduce__(self):
+        lengths, epoch, rows_for, options = self._made
+        return _remake_plan, (lengths, epoch, self.rank, rows_for, options)
+
+    def __len__(self) -> int:
+        return self._core.parts
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        if index < 0:
+            index += len(self)
+        return self._core.part(self.rank, index)
+
+    @property
+    def steps(self) -> int:
+        """Optimizer steps."""
+        return self._core.steps
+
+    def ledger(self) -> dict[str, Any]:
+        """rows_read = rows_planned + len(dropped), tokens, slots, batches, steps, hash (of the whole plan, equal on every rank)."""
+        return self._core.ledger()
+
+
+def _remake_plan(lengths, epoch, rank, rows_for, options):
+    return Plan(lengths, epoch=epoch, rank=rank, rows_for=rows_for, **options)
+
+
+class Batches:
+    """Batches of a dataset, epoch after epoch.
+
+    Each ``iter()`` is the next epoch (``set_epoch`` overrides), with fresh composition; the order is a pure function of the seed, the
+    epoch and the data, never of threads. ``state_dict()`` is small, JSON-able and exact at any batch.
+
+    batching: "random", "sequential", "uniform" (sorted by length, random runs), "sorted" (sort, cut, shuffle the batches), "bucketed"
+    (windows of read_ahead rows, each sorted and cut), "packed" (best fit to max_tokens). padding: "none" (ragged), "longest",
+    "max_length" (needs max_length). batch_size: rows of a step over all ranks. max_tokens: slots of a batch; with batch_size it cuts
+    a step into batches without changing it. rows_for: rows that fit when the longest has so many tokens. key: another measure of the
+    rows than their tokens, int32 [rows]; batches are then composed by it, and ``tokens`` and ``slots`` of the plan count it. rank,
+    world_size: this process's part; every rank gets the same number of batches, of nearly equal cost.
+    """
+
+    def __init__(self, dataset: Dataset, *, batching: str = "random", padding: str = "none", batch_size: int | None = None,
+                 max_tokens: int | None = None, max_rows: int | None = None, max_length: int | None = None, seed: int = 42,
+                 rank: int = 0, world_size: int = 1, drop_last: bool = False, pad_to_multiple_of: int | None = None,
+                 read_ahead: int | None = None, accumulate: int | None = None, required_batch_size_multiple: int | None = None,
+                 oversize: str = "error", tail: str = "resplit", rows_for: Callable[[int], int] | None = None,
+                 key: Sequence[int] | None = None):
+        if batch_size is None and max_tokens is None and rows_for is None:
+            batch_size = 16
+        if key is not None and len(key) != len(dataset):
+            raise ValueError(f"the key has {len(key)} values for {len(dataset)} rows")
+        if not 0 <= rank < max(world_size, 1):
+            raise ValueError(f"rank {rank} of {world_size}: ranks count from 0")
+        self.dataset, self.rank, self._rows_for = dataset, rank, rows_for
+        self._key = key
+        self._options = {"batching": batching, "padding": padding, "batch_size": batch_size, "max_tokens": max_tokens,
+                         "max_rows": max_rows, "max_length": max_length, "seed": seed, "world_size": world_size,
+                         "drop_last": drop_last, "pad_to_multiple_of": pad_to_multiple_of, "read_ahead": read_ahead,
+                         "accumulate": accumulate, "required_batch_size_multiple": required_batch_size_multiple,
+                         "oversize": oversize, "tail": tail}
+        self._epoch = 0        # of the next iter()
+        self._start = 0        # its first batch
+        self._running = None   # the iterator that state_dict speaks of
+        self._planned = None   # (epoch, plan)
+        self.plan(0)           # wrong options are refused here
+
+    def __getstate__(self):
+        return {**self.__dict__, "_planned": None}  # planned again where it is needed
+
+    def plan(self, epoch: int) -> Plan:
+        """The plan of an epoch."""
+        if self._planned is None or self._planned[0] != epoch:
+            plan = Plan(self.dataset.lengths if self._key is None else self._key, epoch=epoch, rank=self.rank, rows_for=self._rows_for,
+                        runtime=self.dataset._runtime, **self._options)
+            self._planned = (epoch, plan)
+        return self._planned[1]
+
+    @property
+    def epoch(self) -> int:
+        """The epoch under way, or else the next one."""
+        running = self._running
+        return running.epoch if running is not None and not running.done else self._epoch
+
+    def set_epoch(self, epoch: int) -> None:
+        """The next ``iter()`` is this epoch, from its first batch."""
+        self._epoch, self._start, self._running = int(epoch), 0, None
+
+    def __len__(self) -> int:
+        """Batches of the epoch under way, or else of the next one, on this rank."""
+        return len(self.plan(self.epoch))
+
+    def ledger(self) -> dict[str, Any]:
+        """See ``Plan.ledger``; of the epoch under way, or else of the next one."""
+        return self.plan(self.epoch).ledger()
+
+    def __iter__(self) -> Iterator[Batch]:
+        self._running = _BatchIterator(self, self._epoch, self._start)
+        self._epoch, self._start = self._epoch + 1, 0
+        return self._running
+
+    @property
+    def _multiple(self) -> int:
+        return 0 if self._key is None else max(self._options["pad_to_multiple_of"] or 1, 1)
+
+    def _identity(self) -> dict[str, Any]:
+        return {**{k: v for k, v in self._options.items() if v is not None}, "rank": self.rank, "rows": len(self.dataset),
+                "fingerprint": f"{self.dataset.fingerprint:016x}"}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Where the consumer stands: the next batch is the one behind the last that was taken."""
+        running = self._running
+        if running is not None and not running.done:
+            epoch, batch = running.epoch, running.index
+        else:
+            epoch, batch = self._epoch, self._start
+        return {"version": _STATE_VERSION, "epoch": epoch, "batch": batch, "of": self._identity()}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """The next ``iter()`` goes on there. A state of other data or options is a MismatchError that names what differs."""
+        if state.get("version") != _STATE_VERSION:
+            raise MismatchError(f"the state has version {state.get('version')!r}; this brim reads {_STATE_VERSION}")
+        mine, its = self._identity(), state["of"]
+        for name in sorted(set(mine) | set(its)):
+            if mine.get(name) != its.get(name):
+                raise MismatchError(f"the state was saved with {name} {its.get(name)!r}, and it is {mine.get(name)!r} here")
+        self._epoch, self._start, self._running = state["epoch"], state["batch"], None
+
+
+class _BatchIterator:
+    """One pass. ``index`` is the next batch, so a state is exact as soon as a batch has been handed out."""
+
+    def __init__(self, batches: Batches, epoch: int, start: int):
+        self.batches, self.epoch, self.index, self.done = batches, epoch, start, False
+        self._plan: Plan | None = None
+
+    @property
+    def plan(self) -> Plan:
+        if self._plan is None:
+            self._plan = self.batches.plan(self.epoch)
+        return self._plan
+
+    def __getstate__(self):
+        return {**self.__dict__, "_plan": None}
+
+    def __iter__(self):
+        return self
+
+    def __len__(self) -> int:
+        return len(self.plan) - self.index
+
+    def skip(self) -> bool:
+        """Passes over a batch; False if there is none."""
+        if self.index >= len(self.plan):
+            self.done = True
+            return False
+        self.index += 1
+        self.done = self.index == len(self.plan)
+        return True
+
+    def __next__(self) -> Batch:
+        if self.index >= len(self.plan):
+            self.done = True
+            raise StopIteration
+        b = self.batches
+        d = b.dataset
+        core = self.plan._core.batch(d._core, b.rank, self.index, b._multiple)
+        batch = Batch(core, pad_id=d.pad_id, values=d._values, labelled=d.has_labels, types=d._types, epoch=self.epoch,
+                      index=self.index)
+        self.skip()
+        return batch
+
+
+def restore_order(values: Sequence[Any], rows: Sequence[int]) -> list[Any]:
+    """Values that came batch by batch, in the order of the dataset: values[i] belongs to row rows[i]. rows are 0 to the number of
+    values - 1, each once: those of one epoch without ``drop_last``, from all ranks."""
+    if len(values) != len(rows):
+        raise ValueError(f"{len(values)} values for {len(rows)} rows")
+    places: list[int | None] = [None] * len(rows)
+    for i, row in enumerate(rows):
+        row = operator.index(row)
+        if not 0 <= row < len(places):
+            raise ValueError(f"rows[{i}] is {row}, and {len(places)} values belong to the rows 0 to {len(places) - 1}")
+        if places[row] is not None:
+            raise ValueError(f"row {row} comes twice: rows[{places[row]}] and rows[{i}]")
+        places[row] = i
+    return [values[i] for i in places]
