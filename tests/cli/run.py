@@ -71,13 +71,20 @@ def problems(case, result):
         yield "left behind: " + ", ".join(result.leftovers)
 
 
+def keep_patterns(pattern, text):
+    """The text, with the patterns that stood for lines of it."""
+    patterns = [line for line in pattern.splitlines(keepends=True) if b"*" in line]
+    return b"".join(next((p for p in patterns if matches(p, line)), line) for line in text.splitlines(keepends=True))
+
+
 def regenerate(case, result):
     for suffix, value in ((".stdout", result.stdout), (".stderr", result.stderr), (".exit", str(result.exit).encode() + b"\n")):
         path = case.with_suffix(suffix)
-        keep = suffix == ".stderr" and path.exists() and matches(path.read_bytes(), value)  # patterns stay patterns
-        if value and value != b"0\n" and not keep:
+        if suffix == ".stderr" and path.exists():
+            value = keep_patterns(path.read_bytes(), value)
+        if value and value != b"0\n":
             path.write_bytes(value)
-        elif path.exists() and not keep:
+        elif path.exists():
             path.unlink()
 
 
