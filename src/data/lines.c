@@ -50,8 +50,8 @@ static size_t whole_lines(const char *bytes, size_t length) {
 bool brim_reader_run(brim_reader *reader, size_t most, brim_run *run) {
   const char *bytes;
   size_t length;
-  if (!reader->stream || reader->format != &brim_txt_format || reader->raw || reader->failed || reader->leave || reader->cut ||
-      reader->left == 0 || reader->selection.min_chars > 0)
+  if (reader->state != BRIM_READER_OPEN || reader->format != &brim_txt_format || reader->raw || reader->most == 0 ||
+      reader->selection.min_chars > 0)
     return false;
   if (brim_runtime_cancelled(reader->runtime) || brim_stream_peek(reader->stream, 1, &bytes, &length, NULL) != BRIM_OK)
     return false; /* what fails fails again there, and is told there */
@@ -61,7 +61,7 @@ bool brim_reader_run(brim_reader *reader, size_t most, brim_run *run) {
   length = whole_lines(bytes, brim_utf8_valid(bytes, length));
   *run = (brim_run){.bytes = bytes,
                     .length = length,
-                    .most = reader->left,
+                    .most = reader->most,
                     .row = reader->row,
                     .file_row = reader->row - reader->first_row,
                     .file_number = (int64_t)reader->file,
@@ -75,7 +75,7 @@ void brim_reader_pass(brim_reader *reader, size_t length, uint64_t lines) {
   brim_stream_pass_lines(reader->stream, length, (int64_t)lines);
   reader->next_line += (int64_t)lines;
   reader->row += lines;
-  reader->left -= lines;
+  reader->most -= lines;
 }
 
 const brim_format_ops brim_txt_format = {.begin = begin_txt, .next = next_txt, .missing = NULL};

@@ -1,6 +1,5 @@
 #include "data/reader.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -34,91 +33,6 @@ int brim_reader_check_text(const brim_reader *reader, const char *record, const 
   return brim_reader_fault(reader, err, record, (size_t)(bytes - record) + valid,
                            "byte 0x%02X is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8",
                            (unsigned char)bytes[valid]);
-}
-
-/* ---- files ------------------------------------------------------------------------------------------------ */
-
-static void set_stream(brim_reader *reader, brim_stream *stream) {
-  pthread_mutex_lock(&reader->lock);
-  brim_stream *old = reader->stream;
-  reader->stream = stream;
-  if (stream && reader->interrupted)
-    brim_stream_interrupt(stream);
-  pthread_mutex_unlock(&reader->lock);
-  if (old)
-    reader->consumed += (uint64_t)brim_stream_consumed(old);
-  brim_stream_free(old);
-}
-
-void brim_reader_interrupt(brim_reader *reader) {
-  pthread_mutex_lock(&reader->lock);
-  reader->interrupted = true;
-  if (reader->stream)
-    brim_stream_interrupt(reader->stream);
-  pthread_mutex_unlock(&reader->lock);
-}
-
-static const brim_format_ops *format_ops(brim_format format) {
-  return format == BRIM_FORMAT_JSONL ? &brim_jsonl_format : format == BRIM_FORMAT_TXT ? &brim_txt_format : &brim_table_format;
-}
-
-/* Passes over a byte order mark; refuses UTF-16 and files without a byte. */
-static int check_beginning(brim_reader *reader, brim_error *err) {
-  const char *bytes, *name = brim_reader_file_name(reader);
-  size_t length;
-  BRIM_TRY(brim_stream_peek(reader->stream, 3, &bytes, &length, err));
-  if (length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
-    return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-16: convert it first with iconv -f utf-16 -t utf-8");
-  bool mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
-  if (length == (mark ? 3u : 0u)) {
-    BRIM_TRY(brim_stream_peek(reader->stream, 4, &bytes, &length, err));
-    if (length == (mark ? 3u : 0u))
-      return brim_error_at(err, BRIM_E_FORMAT, name, 0, -1, "is empty");
-  }
-  if (mark)
-    brim_stream_consume(reader->stream, 3);
-  return BRIM_OK;
-}
-
-/* What comes before the first record. */
-static int read_beginning(brim_reader *reader, brim_error *err) {
-  BRIM_TRY(check_beginning(reader, err));
-  reader->record_byte = brim_stream_offset(reader->stream);
-  return reader->format->begin(reader, err);
-}
-
-/* Decompression of the next file takes as long as tokenizing many rows: it begins while there are rows of this one. */
-static int call_for_next(brim_reader *reader, brim_error *err) {
-  const size_t next = reader->file + 1;
-  if (!reader->look_ahead || next >= reader->source.count || !brim_stream_is_packed(reader->stream))
-    return BRIM_OK;
-  const brim_source_file *file = &reader->source.files[next];
-  return file->size >= 0 && strcmp(file->path, "-") != 0 ? brim_ahead_begin(&reader->ahead, file->path, err) : BRIM_OK;
-}
-
-/* Opens file number `file` and reads up to its first record. */
-static int begin_file(brim_reader *reader, size_t file, brim_error *err) {
-  brim_stream *stream = NULL;
-  const char *path = reader->source.files[file].path;
-  reader->file = file;
-  reader->first_row = reader->row;
-  reader->cut = false;
-  if (strcmp(path, "-") == 0) {
-    if (reader->input_read)
-      return brim_error_set(err, BRIM_E_USAGE, "standard input cannot be read a second time");
-    reader->input_read = true;
-  }
-  BRIM_TRY(brim_ahead_open(&reader->ahead, path, &stream, err));
-  set_stream(reader, stream);
-  BRIM_TRY(call_for_next(reader, err));
-  reader->format = format_ops(reader->source.files[file].format);
-  reader->record_line = reader->next_line = 1;
-  return read_beginning(reader, err);
-}
-
-int brim_reader_look_ahead(brim_reader *reader, brim_error *err) {
-  reader->look_ahead = true;
-  return reader->stream ? call_for_next(reader, err) : BRIM_OK;
 }
 
 /* ---- open ------------------------------------------------------------------------------------------------- */
@@ -164,7 +78,7 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
   BRIM_TRY(name_slots(reader, options, err));
   BRIM_TRY(brim_source_find(reader->runtime, paths, path_count, options, &reader->source, err));
-  return reader->skip_damaged ? BRIM_OK : begin_file(reader, 0, err); /* else the first record begins it */
+  return reader->skip_damaged ? BRIM_OK : brim_reader_begin_file(reader, 0, err); /* else the first record opens it */
 }
 
 static int make_reader(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
@@ -176,7 +90,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   reader->runtime = reader->source.runtime = reader->split.runtime = reader->ahead.runtime = runtime;
   reader->raw = raw;
   reader->ahead.stop = stop;
-  reader->left = UINT64_MAX;
+  reader->most = UINT64_MAX;
   brim_text_init(&reader->header, runtime);
   brim_text_init(&reader->list, runtime);
   pthread_mutex_init(&reader->lock, NULL);
@@ -262,88 +176,47 @@ static int make_record(brim_reader *reader, brim_record *record, brim_error *err
   return BRIM_OK;
 }
 
-/* ---- damage ----------------------------------------------------------------------------------------------- */
-
-/* The stream ended in damage, and what came before it is used up. */
-static bool at_cut(brim_reader *reader, int status, brim_error *err) {
-  bool senseless = status == BRIM_E_FORMAT && !reader->passed; /* as a quote that the cut leaves open */
-  bool reached = (status == BRIM_OK || status == BRIM_E_FORMAT) && reader->cut && brim_stream_ends_open(reader->stream);
-  if (!reader->cut || !(status == BRIM_END || senseless || reached))
-    return false;
-  if (err)
-    *err = reader->cut_by;
-  return true;
+/* The next file's turn. */
+static void pass_file(brim_reader *reader) {
+  brim_reader_close_stream(reader);
+  reader->file++;
+  reader->state = reader->file < reader->source.count ? BRIM_READER_CLOSED : BRIM_READER_DONE;
 }
 
-/* The first failure of a stream is set aside until the whole records before it are read. */
-static int read_on(brim_reader *reader, int (*read)(brim_reader *reader, brim_error *err), brim_error *err) {
-  int status = read(reader, err);
-  if (reader->skip_damaged && status == BRIM_E_FORMAT && reader->stream && brim_stream_salvage(reader->stream)) {
-    reader->cut = true;
-    if (err)
-      reader->cut_by = *err;
-    status = read(reader, err);
-  }
-  return at_cut(reader, status, err) ? BRIM_E_FORMAT : status;
-}
-
-/* begin_file, which damage behind the header does not stop. */
-static int begin_damaged_file(brim_reader *reader, size_t file, brim_error *err) {
-  int status = begin_file(reader, file, err);
-  if (!reader->skip_damaged || status != BRIM_E_FORMAT || !reader->stream || !brim_stream_salvage(reader->stream))
-    return status;
-  reader->cut = true;
-  reader->cut_by = *err;
-  if (read_beginning(reader, err) == BRIM_OK)
-    return BRIM_OK;
-  *err = reader->cut_by;
-  return BRIM_E_FORMAT;
-}
-
-/* The slots from the next record of the present file, which is opened if need be. */
-static int next_of_file(brim_reader *reader, brim_error *err) {
+/* Opens the file whose turn it is and reads its first record. */
+static int open_next(brim_reader *reader, brim_error *err) {
+  reader->record_byte = 0;
+  reader->record_line = 1;
   reader->passed = false;
-  if (!reader->stream) {
-    reader->record_byte = 0;
-    reader->record_line = 1;
-    BRIM_TRY(begin_damaged_file(reader, reader->file, err));
-  }
-  reader->record_byte = brim_stream_offset(reader->stream);
-  reader->record_line = reader->next_line;
-  return read_on(reader, reader->format->next, err);
-}
-
-/* Turns a failure into damage: of the record alone, or of all that is left of the file. */
-static void take_damage(brim_reader *reader, const brim_error *failure) {
-  brim_error_text(failure, reader->damage, sizeof reader->damage);
-  if (reader->passed && !(reader->cut && brim_stream_ends_open(reader->stream)))
-    return;
-  size_t used = strlen(reader->damage);
-  snprintf(reader->damage + used, sizeof reader->damage - used, "; the rest of the file is left out");
-  set_stream(reader, NULL);
-  reader->leave = true;
+  BRIM_TRY(brim_reader_open_file(reader, reader->file, err));
+  return brim_reader_next_values(reader, err);
 }
 
 /* Fills the slots from the next record of any file, or says what its damage is. */
 static int next_values(brim_reader *reader, brim_error *err) {
   reader->damage[0] = 0;
-  reader->file += reader->leave;
-  reader->leave = false;
-  while (reader->file < reader->source.count) {
-    BRIM_TRY(brim_check_cancel(reader->runtime, err));
+  if (reader->state == BRIM_READER_LEFT_OUT)
+    pass_file(reader);
+  while (reader->state != BRIM_READER_DONE) {
     brim_error failure;
-    size_t file = reader->file;
-    int status = next_of_file(reader, &failure);
-    if (status == BRIM_E_FORMAT && reader->skip_damaged) {
-      take_damage(reader, &failure);
+    BRIM_TRY(brim_check_cancel(reader->runtime, err));
+    int status = reader->state == BRIM_READER_CLOSED ? open_next(reader, &failure) : brim_reader_next_values(reader, &failure);
+    switch (status) {
+    case BRIM_OK:
       return BRIM_OK;
+    case BRIM_END:
+      pass_file(reader);
+      continue;
+    case BRIM_E_FORMAT:
+      if (reader->skip_damaged)
+        return brim_reader_take_damage(reader, &failure), BRIM_OK;
+      break;
+    default:
+      break;
     }
-    if (status != BRIM_END && err && status != BRIM_OK)
+    if (err)
       *err = failure;
-    if (status != BRIM_END)
-      return status;
-    set_stream(reader, NULL);
-    reader->file = file + 1;
+    return status;
   }
   return BRIM_END;
 }
@@ -368,7 +241,7 @@ static int next_selected(brim_reader *reader, brim_error *err) {
 }
 
 static int next_record(brim_reader *reader, brim_record *record, brim_error *err) {
-  if (reader->left == 0)
+  if (reader->most == 0)
     return BRIM_END;
   BRIM_TRY(next_selected(reader, err));
   if (reader->damage[0])
@@ -381,7 +254,7 @@ static int next_record(brim_reader *reader, brim_record *record, brim_error *err
   record->line = reader->record_line;
   record->byte = reader->record_byte;
   record->file = brim_reader_file_name(reader);
-  reader->left -= !record->damage;
+  reader->most -= !record->damage;
   reader->row++;
   return BRIM_OK;
 }
@@ -398,7 +271,7 @@ static int next_raw(brim_reader *reader, const char **bytes, size_t *length, bri
         *err = failure;
       return status;
     }
-    take_damage(reader, &failure);
+    brim_reader_take_damage(reader, &failure);
     BRIM_TRY(brim_exclusions_add_damaged(&reader->selection.excluded, reader->damage, reader->row, reader->record_line,
                                          brim_reader_file_name(reader), err));
   }
@@ -412,18 +285,21 @@ static int next_raw(brim_reader *reader, const char **bytes, size_t *length, bri
 static int settle(brim_reader *reader, int status, brim_error *err) {
   if (status == BRIM_OK || status == BRIM_END)
     return status;
-  reader->failed = status;
+  reader->state = BRIM_READER_FAILED;
+  reader->failure.code = status;
   if (err)
     *err = reader->failure;
   return status;
 }
 
 int brim_reader_next(brim_reader *reader, brim_record *record, brim_error *err) {
-  return settle(reader, reader->failed ? reader->failed : next_record(reader, record, &reader->failure), err);
+  const bool failed = reader->state == BRIM_READER_FAILED;
+  return settle(reader, failed ? reader->failure.code : next_record(reader, record, &reader->failure), err);
 }
 
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) {
-  return settle(reader, reader->failed ? reader->failed : next_raw(reader, bytes, length, &reader->failure), err);
+  const bool failed = reader->state == BRIM_READER_FAILED;
+  return settle(reader, failed ? reader->failure.code : next_raw(reader, bytes, length, &reader->failure), err);
 }
 
 /* ---- places ----------------------------------------------------------------------------------------------- */
@@ -450,11 +326,11 @@ void brim_reader_forget_excluded(brim_reader *reader) {
 }
 
 void brim_reader_end_after(brim_reader *reader, uint64_t records) {
-  reader->left = records;
+  reader->most = records;
 }
 
 void brim_reader_tell(const brim_reader *reader, brim_place *place) {
-  *place = (brim_place){.file = (int64_t)reader->file + reader->leave, .row = reader->row};
+  *place = (brim_place){.file = (int64_t)reader->file + (reader->state == BRIM_READER_LEFT_OUT), .row = reader->row};
   if (reader->stream) {
     place->file_row = reader->row - reader->first_row;
     place->byte = brim_stream_offset(reader->stream);
@@ -464,20 +340,18 @@ void brim_reader_tell(const brim_reader *reader, brim_place *place) {
 
 static int seek_place(brim_reader *reader, const brim_place *place, brim_error *err) {
   if (place->file < 0 || (uint64_t)place->file > reader->source.count || place->byte < 0)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the place to go on from does not belong to these files");
+    return brim_error_set(err, BRIM_E_MISMATCH, "the place to resume at does not belong to these files");
   brim_selection_restart(&reader->selection);
-  set_stream(reader, NULL);
+  brim_reader_close_stream(reader);
   reader->consumed = 0;
   for (int64_t i = 0; i < place->file; i++)
     reader->consumed += reader->source.files[i].size > 0 ? (uint64_t)reader->source.files[i].size : 0;
   reader->file = (size_t)place->file;
   reader->row = place->row;
-  reader->leave = false;
-  if (reader->file == reader->source.count)
+  reader->state = reader->file < reader->source.count ? BRIM_READER_CLOSED : BRIM_READER_DONE;
+  if (reader->state == BRIM_READER_DONE || (reader->skip_damaged && place->byte == 0)) /* the next record opens it */
     return BRIM_OK;
-  if (reader->skip_damaged && place->byte == 0)
-    return BRIM_OK; /* the next record begins it */
-  BRIM_TRY(begin_damaged_file(reader, reader->file, err));
+  BRIM_TRY(brim_reader_open_file(reader, reader->file, err));
   reader->first_row = place->row - place->file_row;
   if (place->byte <= brim_stream_offset(reader->stream))
     return BRIM_OK;
@@ -487,11 +361,7 @@ static int seek_place(brim_reader *reader, const brim_place *place, brim_error *
 }
 
 int brim_reader_seek(brim_reader *reader, const brim_place *place, brim_error *err) {
-  int status = seek_place(reader, place, &reader->failure);
-  reader->failed = status;
-  if (status != BRIM_OK && err)
-    *err = reader->failure;
-  return status;
+  return settle(reader, seek_place(reader, place, &reader->failure), err);
 }
 
 int64_t brim_reader_file_count(const brim_reader *reader) {

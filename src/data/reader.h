@@ -1,5 +1,9 @@
-/* reader.h: the inside of brim_reader. A format turns bytes into the values of the columns that are wanted; what is the same for
- * all formats (files, row numbers, selection, what a record must have) is in reader.c. */
+/* reader.h: the inside of brim_reader, in four layers, each of which asks only the one before it:
+ *
+ *  a format           bytes of the stream -> values of the wanted columns          table.c, lines.c
+ *  the present file   opens it, reads what comes before its first record           reader_file.c
+ *  damage             whole records of a stream that fails, and what is left out   reader_damage.c
+ *  records            file after file, row numbers, selection, places              reader.c */
 #ifndef BRIM_DATA_READER_H
 #define BRIM_DATA_READER_H
 #include "base/ahead.h"
@@ -20,17 +24,18 @@ typedef struct brim_slot {
   const char *bytes;
   size_t length;
   bool present;            /* the record has a value here (null is none) */
-  bool is_string, is_list; /* is_list: items with a NUL behind each */
+  bool is_string, is_list; /* is_list: items, each with a NUL after it */
 } brim_slot;
 
 enum { BRIM_SLOT_TEXT, BRIM_SLOT_PAIR, BRIM_SLOT_LABEL, BRIM_SLOT_WHERE /* and on: one for each condition */ };
 
 /* One kind of file. */
 typedef struct brim_format_ops {
-  /* At the beginning of a file, behind any byte order mark: reads a header, finds columns. */
+  /* At the beginning of a file, after any byte order mark: reads a header, finds columns. */
   int (*begin)(brim_reader *reader, brim_error *err);
   /* Passes over the next record, counts its lines into reader->next_line, and sets the slots' values. BRIM_END at the file's end.
-   * reader->record_byte and record_line say where the record begins, which blank lines before it move. */
+   * reader->record_byte and record_line say where the record begins, which empty lines before it move. Sets reader->passed when
+   * the record's end is known, whatever its values are. */
   int (*next)(brim_reader *reader, brim_error *err);
   /* The error that a value which the present record must have is not there. */
   int (*missing)(brim_reader *reader, const brim_slot *slot, brim_error *err);
@@ -40,8 +45,32 @@ extern const brim_format_ops brim_table_format; /* csv and tsv */
 extern const brim_format_ops brim_jsonl_format;
 extern const brim_format_ops brim_txt_format;
 
+/* Where a reader is. A call to brim_reader_next goes from one state to another until there is a record:
+ *
+ *  CLOSED --> OPEN      the file's beginning was read
+ *         --> CUT       its stream failed, but the beginning is whole                       (skip_damaged)
+ *         --> LEFT_OUT  not even that                                                       (skip_damaged)
+ *  OPEN   --> OPEN      a record, or one that is damaged and has an end
+ *         --> CUT       the stream failed: what came before that is read on                 (skip_damaged)
+ *         --> LEFT_OUT  damage after which no record can be found                           (skip_damaged)
+ *         --> CLOSED    the file's end: the next file's turn; DONE after the last
+ *  CUT    --> CUT       a record that is whole
+ *         --> LEFT_OUT  the place where the stream failed
+ *  LEFT_OUT --> CLOSED  that was told; the next file's turn; DONE after the last
+ *  any    --> FAILED    any other failure */
+typedef enum brim_reader_state {
+  BRIM_READER_CLOSED = 0, /* the next record opens `file` */
+  BRIM_READER_OPEN,       /* after the beginning of `file` */
+  BRIM_READER_CUT,        /* the same; the stream failed with `cut_by`, and only what came before that is left to read */
+  BRIM_READER_LEFT_OUT,   /* `file` is closed, and the rest of it is left out */
+  BRIM_READER_DONE,       /* `file` is source.count */
+  BRIM_READER_FAILED      /* with `failure`, which every later call gives again */
+} brim_reader_state;
+
 struct brim_reader {
   brim_runtime *runtime;
+  brim_reader_state state;
+  brim_error failure;
   brim_source source;
   brim_slot *slots;
   int slot_count;
@@ -53,33 +82,29 @@ struct brim_reader {
   brim_selection selection;
 
   /* The present file. The lock is for brim_reader_interrupt alone, which may come from another thread. */
-  size_t file; /* source.count behind the last */
+  size_t file; /* source.count after the last */
   const brim_format_ops *format;
-  brim_stream *stream;
+  brim_stream *stream; /* NULL unless OPEN or CUT */
   pthread_mutex_t lock;
   bool interrupted;
   uint64_t consumed; /* by the files before this one */
   bool look_ahead;
   brim_ahead ahead; /* the next file, when this one is compressed */
   bool input_read;  /* standard input was opened */
-  int failed;       /* a failure is final: next gives it again */
-  brim_error failure;
 
-  /* The record that next is reading, and the one behind it. */
+  /* The record that next is reading, and the one after it. */
   int64_t record_byte, record_line, next_line;
   uint64_t row;       /* of the next record */
   uint64_t first_row; /* of the present file */
+  uint64_t most;      /* records to give before the end */
+  bool passed;        /* the present record's end is known */
   const char *bytes;  /* the record's own, up to its line end, which they may hold */
   size_t byte_count;
   brim_text header; /* raw: the present table's header line as it stands */
 
   /* Damage that is skipped. */
-  bool passed; /* formats set it: the present record's end is behind us, whatever its values */
-  bool cut;    /* the stream failed, with `cut_by`; what comes before that is still read */
   brim_error cut_by;
   char damage[1200]; /* of the present record; "": none */
-  uint64_t left;     /* records to give before the end */
-  bool leave;        /* the rest of the file is left out */
 
   /* What formats keep. */
   const char *line; /* jsonl: of the present record */
@@ -94,10 +119,31 @@ struct brim_reader {
 };
 
 const char *brim_reader_file_name(const brim_reader *reader);
+
+/* ---- the present file (reader_file.c) ---- */
+
+/* Opens file number `file` and reads up to its first record: OPEN. */
+int brim_reader_begin_file(brim_reader *reader, size_t file, brim_error *err) BRIM_CHECK;
+/* Reads again what comes before the first record: the stream is at the file's beginning. */
+int brim_reader_read_beginning(brim_reader *reader, brim_error *err) BRIM_CHECK;
+/* Frees the stream, if there is one. The state is the caller's. */
+void brim_reader_close_stream(brim_reader *reader);
+
+/* ---- damage (reader_damage.c); without skip_damaged every failure goes through ---- */
+
+/* Opens file number `file`; damage after its header does not stop it: OPEN or CUT. */
+int brim_reader_open_file(brim_reader *reader, size_t file, brim_error *err) BRIM_CHECK;
+/* The slots from the next record of the file that is OPEN or CUT. BRIM_E_FORMAT: damage. */
+int brim_reader_next_values(brim_reader *reader, brim_error *err) BRIM_CHECK;
+/* Turns a BRIM_E_FORMAT of these two into reader->damage: of the record alone, or of all that is left of the file: LEFT_OUT. */
+void brim_reader_take_damage(brim_reader *reader, const brim_error *failure);
+
+/* ---- for formats ---- */
+
 /* An error at byte `at` of the record's bytes. */
 int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *record, size_t at, const char *format, ...)
     BRIM_PRINTF(5, 6);
-/* Refuses text that is not UTF-8: bytes[0, length) lies inside the record. */
+/* Refuses text that is not UTF-8: bytes[0, length) is inside the record. */
 int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length,
                            brim_error *err) BRIM_CHECK;
 /* As brim_reader_open; `stop` ends it, and whatever call waits for a pipe. It must stay as long as the reader. */
@@ -110,7 +156,7 @@ int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int pa
 /* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
  * they have one. Borrowed until the next call. BRIM_END after the last. */
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
-/* Lines of a text file that lie whole and without damage in the stream's window, so that nothing has to be asked of each: every
+/* Lines of a text file that are whole and without damage in the stream's window, so that nothing has to be asked of each: every
  * one of them is a record. Borrowed until the next call. */
 typedef struct brim_run {
   const char *bytes; /* [length] the last line ends with LF, too */
@@ -131,7 +177,7 @@ void brim_reader_pass(brim_reader *reader, size_t length, uint64_t lines);
 void brim_reader_forget_excluded(brim_reader *reader);
 /* A thread of its own decompresses the beginning of the next file. Changes nothing but when. */
 int brim_reader_look_ahead(brim_reader *reader, brim_error *err) BRIM_CHECK;
-/* The end comes behind so many more records, damaged ones not counted. */
+/* The end comes after so many more records, damaged ones not counted. */
 void brim_reader_end_after(brim_reader *reader, uint64_t records);
 /* From any thread: a call that waits for a pipe fails with BRIM_E_CANCELLED, as do all later ones. */
 void brim_reader_interrupt(brim_reader *reader);

@@ -1,0 +1,92 @@
+/* reader_file.c: the present file of a reader: its stream, and what comes before its first record. */
+#include <string.h>
+
+#include "base/status.h"
+#include "data/reader.h"
+
+/* ---- files ------------------------------------------------------------------------------------------------ */
+
+static void set_stream(brim_reader *reader, brim_stream *stream) {
+  pthread_mutex_lock(&reader->lock);
+  brim_stream *old = reader->stream;
+  reader->stream = stream;
+  if (stream && reader->interrupted)
+    brim_stream_interrupt(stream);
+  pthread_mutex_unlock(&reader->lock);
+  if (old)
+    reader->consumed += (uint64_t)brim_stream_consumed(old);
+  brim_stream_free(old);
+}
+
+void brim_reader_close_stream(brim_reader *reader) {
+  set_stream(reader, NULL);
+}
+
+void brim_reader_interrupt(brim_reader *reader) {
+  pthread_mutex_lock(&reader->lock);
+  reader->interrupted = true;
+  if (reader->stream)
+    brim_stream_interrupt(reader->stream);
+  pthread_mutex_unlock(&reader->lock);
+}
+
+static const brim_format_ops *format_ops(brim_format format) {
+  return format == BRIM_FORMAT_JSONL ? &brim_jsonl_format : format == BRIM_FORMAT_TXT ? &brim_txt_format : &brim_table_format;
+}
+
+/* Passes over a byte order mark; refuses UTF-16 and files without a byte. */
+static int check_beginning(brim_reader *reader, brim_error *err) {
+  const char *bytes, *name = brim_reader_file_name(reader);
+  size_t length;
+  BRIM_TRY(brim_stream_peek(reader->stream, 3, &bytes, &length, err));
+  if (length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
+    return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-16: convert it first with iconv -f utf-16 -t utf-8");
+  bool mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
+  if (length == (mark ? 3u : 0u)) {
+    BRIM_TRY(brim_stream_peek(reader->stream, 4, &bytes, &length, err));
+    if (length == (mark ? 3u : 0u))
+      return brim_error_at(err, BRIM_E_FORMAT, name, 0, -1, "is empty");
+  }
+  if (mark)
+    brim_stream_consume(reader->stream, 3);
+  return BRIM_OK;
+}
+
+int brim_reader_read_beginning(brim_reader *reader, brim_error *err) {
+  BRIM_TRY(check_beginning(reader, err));
+  reader->record_byte = brim_stream_offset(reader->stream);
+  return reader->format->begin(reader, err);
+}
+
+/* Decompression of the next file takes as long as tokenizing many rows: it begins while there are rows of this one. */
+static int call_for_next(brim_reader *reader, brim_error *err) {
+  const size_t next = reader->file + 1;
+  if (!reader->look_ahead || next >= reader->source.count || !brim_stream_is_packed(reader->stream))
+    return BRIM_OK;
+  const brim_source_file *file = &reader->source.files[next];
+  return file->size >= 0 && strcmp(file->path, "-") != 0 ? brim_ahead_begin(&reader->ahead, file->path, err) : BRIM_OK;
+}
+
+int brim_reader_begin_file(brim_reader *reader, size_t file, brim_error *err) {
+  brim_stream *stream = NULL;
+  const char *path = reader->source.files[file].path;
+  reader->file = file;
+  reader->first_row = reader->row;
+  if (strcmp(path, "-") == 0) {
+    if (reader->input_read)
+      return brim_error_set(err, BRIM_E_USAGE, "standard input cannot be read a second time");
+    reader->input_read = true;
+  }
+  BRIM_TRY(brim_ahead_open(&reader->ahead, path, &stream, err));
+  set_stream(reader, stream);
+  reader->state = BRIM_READER_OPEN;
+  BRIM_TRY(call_for_next(reader, err));
+  reader->format = format_ops(reader->source.files[file].format);
+  reader->record_line = reader->next_line = 1;
+  return brim_reader_read_beginning(reader, err);
+}
+
+int brim_reader_look_ahead(brim_reader *reader, brim_error *err) {
+  reader->look_ahead = true;
+  return reader->stream ? call_for_next(reader, err) : BRIM_OK;
+}
