@@ -9,6 +9,7 @@
 #include "brim/study.h"
 #include "dist/group.h"
 #include "train/fields.h"
+#include "train/folder.h"
 #include "train/folds_files.h"
 
 enum { MOST_EVALS = 64 };
@@ -81,8 +82,6 @@ static int open_folder(fold_job *job, brim_error *err) {
     return brim_error_at(err, BRIM_E_USAGE, o->output, 0, -1,
                          "the folder holds a run that is not in folds: go on with it without them, replace it (overwrite), or "
                          "name another");
-  if (o->overwrite && !o->resume)
-    BRIM_TRY(brim_folds_files_set_aside(&job->folder, err));
   BRIM_TRY(write_assignment(job, err));
   return brim_log_cut(&job->folder.log, 0, err);
 }

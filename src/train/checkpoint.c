@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "train/average.h"
 #include "train/moments.h"
+#include "train/owned.h"
 
 #define AVERAGE_FILE "average.safetensors"
 
@@ -63,6 +64,16 @@ static int checkpoint_fill(brim_folder *aside, brim_runtime *runtime, brim_model
   return brim_folder_commit(aside, err);
 }
 
+/* A checkpoint is replaced by one of the same step only where that is brim's. */
+static int checkpoint_refuse_taken(brim_runtime *runtime, const char *checkpoints, const char *path, brim_error *err) {
+  bool ours = true;
+  if (brim_path_exists(path))
+    BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, brim_path_name(path), &ours, err));
+  return ours ? BRIM_OK
+              : brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
+                              "this is not a checkpoint of brim's, and one is to be written here: move it away");
+}
+
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,
                          const brim_train_state *state, const float *average, const brim_train_identity *identity,
                          const brim_supply *supply, brim_error *err) {
@@ -72,7 +83,9 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
   if (!path)
     return BRIM_NOMEM(err);
   brim_folder *aside;
-  int status = brim_folder_create(runtime, path, &aside, err);
+  int status = checkpoint_refuse_taken(runtime, folder->checkpoints, path, err);
+  if (!status)
+    status = brim_folder_create(runtime, path, &aside, err);
   if (!status) {
     status = checkpoint_fill(aside, runtime, model, tokenizer, state, average, identity, supply, err);
     brim_folder_free(aside);

@@ -1,13 +1,24 @@
 /* folds_files.h: what a run in folds leaves in its folder, the program's files among it. */
 #ifndef BRIM_TRAIN_FOLDS_FILES_H
 #define BRIM_TRAIN_FOLDS_FILES_H
-#include "train/folder.h"
+#include "brim/base.h"
 
 #define BRIM_FOLDS_FILE "folds.csv" /* which row is in which fold: the first that is written */
 
+typedef struct brim_json_document brim_json_document;
+typedef struct brim_folds_files {
+  brim_runtime *runtime;
+  const char *folder;           /* borrowed */
+  bool there;                   /* folds.csv is brim's: it begins with its head line */
+  brim_json_document *finished; /* folds.json, which names the predictions of the end; NULL: none */
+} brim_folds_files;
+
 /* Does the folder hold a run in folds? */
-int brim_folds_files_find(const brim_run_folder *folder, bool *there, brim_error *err) BRIM_CHECK;
-/* All of them go aside before a new run is there: `resume` must not meet them, nor anybody take them for the new run's. */
-int brim_folds_files_set_aside(const brim_run_folder *folder, brim_error *err) BRIM_CHECK;
+int brim_folds_files_in(brim_runtime *runtime, const char *folder, bool *there, brim_error *err) BRIM_CHECK;
+
+int brim_folds_files_open(brim_runtime *runtime, const char *folder, brim_folds_files *out, brim_error *err) BRIM_CHECK;
+void brim_folds_files_close(brim_folds_files *files);
+/* Is NAME one of the run's files or folders? A folder of a fold that holds something else besides is BRIM_E_USAGE. */
+int brim_folds_files_has(const brim_folds_files *files, const char *name, bool *ours, brim_error *err) BRIM_CHECK;
 
 #endif

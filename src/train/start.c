@@ -167,11 +167,11 @@ static int start_resume(brim_trainer *t, brim_error *err) {
 /* A run in folds is replaced by this one, but not gone on with. */
 static int start_over_folds(brim_trainer *t, brim_error *err) {
   bool there;
-  BRIM_TRY(brim_folds_files_find(&t->folder, &there, err));
-  if (!there || (t->options.resume && brim_path_exists(t->folder.checkpoints)))
+  if (!t->folder.output || !t->options.resume)
     return BRIM_OK;
-  if (!t->options.resume)
-    return brim_folds_files_set_aside(&t->folder, err);
+  BRIM_TRY(brim_folds_files_in(t->runtime, t->folder.output, &there, err));
+  if (!there || brim_path_exists(t->folder.checkpoints))
+    return BRIM_OK;
   return brim_error_at(
       err, BRIM_E_USAGE, t->folder.output, 0, -1,
       "the folder holds a run in folds: go on with it in the same folds, replace it (overwrite), or name another");

@@ -1,21 +1,25 @@
 /* state.c: state.json of a checkpoint. Members stand in tables, so that what is written is what is read and compared.
  *
- *   {"version":2,"brim":"0.1.0","model":{..},"data":{..},"options":{..},"state":{..},"hashes":{..}}
+ *   {"version":3,"brim":"0.1.0","model":{..},"data":{..},"options":{..},"state":{..},"hashes":{..},"digest":".."}
  *
- * Hashes are hexadecimal text, seeds are signed 64-bit numbers of the same bits. */
+ * The digest is the hash of all bytes before it; version 2 had none and is still read. Hashes are hexadecimal text, seeds are
+ * signed 64-bit numbers of the same bits. */
 #include "train/state.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
+#include "base/hashmap.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "train/fields.h"
 
-#define STATE_VERSION 2
+#define STATE_VERSION 3
+#define STATE_OLDEST  2
 #define STATE_LIMIT   (1u << 20) /* bytes of a state.json, far more than one has */
 
 typedef enum member_kind {
@@ -237,8 +241,9 @@ static void state_text(brim_text *out, const brim_train_state *state, const brim
     fields[i] = member_field(&state_members[i], state);
   brim_text_string(out, ",\n\"state\":");
   brim_fields_text(out, fields, STATE_MEMBERS);
-  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\",\"average\":\"%s\"}}\n",
-                   hash_hex(hashes->values).hex, hash_hex(hashes->moments).hex, hash_hex(hashes->average).hex);
+  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\",\"average\":\"%s\"}", hash_hex(hashes->values).hex,
+                   hash_hex(hashes->moments).hex, hash_hex(hashes->average).hex);
+  brim_train_state_seal(out);
 }
 
 int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_train_state *state,
@@ -251,6 +256,63 @@ int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_t
     status = brim_file_write_all(runtime, path, text.data, text.length, err);
   brim_text_free(&text);
   return status;
+}
+
+/* ---- the digest ------------------------------------------------------------------------------------------- */
+
+#define DIGEST_BEFORE ",\"digest\":\""
+#define DIGEST_AFTER  "\"}\n"
+enum { DIGEST_LENGTH = sizeof DIGEST_BEFORE - 1 + 16 + sizeof DIGEST_AFTER - 1 };
+
+static void digest_text(const char *bytes, size_t length, char text[DIGEST_LENGTH + 1]) {
+  snprintf(text, DIGEST_LENGTH + 1, DIGEST_BEFORE "%s" DIGEST_AFTER, hash_hex(brim_hash64(bytes, length, STATE_VERSION)).hex);
+}
+
+void brim_train_state_seal(brim_text *text) {
+  char digest[DIGEST_LENGTH + 1];
+  digest_text(text->data ? text->data : "", text->length, digest);
+  brim_text_string(text, digest);
+}
+
+static bool digest_fits(const char *bytes, size_t length) {
+  char digest[DIGEST_LENGTH + 1];
+  if (length < DIGEST_LENGTH)
+    return false;
+  digest_text(bytes, length - DIGEST_LENGTH, digest);
+  return memcmp(bytes + length - DIGEST_LENGTH, digest, DIGEST_LENGTH) == 0;
+}
+
+static int state_parses(brim_runtime *runtime, const char *path, bool *parses, brim_error *err) {
+  brim_json_document *document = NULL;
+  int status = brim_json_load(runtime, path, STATE_LIMIT, &document, err);
+  *parses = !status && brim_json_get(brim_json_root(document), "hashes") != NULL;
+  brim_json_free(document);
+  return status == BRIM_E_FORMAT ? BRIM_OK : status;
+}
+
+int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours, brim_error *err) {
+  static const char oldest[] = "{\"version\":2,\"brim\":\"";
+  char *bytes = NULL;
+  size_t length = 0;
+  struct stat info;
+  *ours = false;
+  if (lstat(path, &info) != 0 || !S_ISREG(info.st_mode) || info.st_size > STATE_LIMIT)
+    return BRIM_OK;
+  BRIM_TRY(brim_file_read_all(runtime, path, STATE_LIMIT, &bytes, &length, err));
+  *ours = digest_fits(bytes, length);
+  bool old = !*ours && length > sizeof oldest && memcmp(bytes, oldest, sizeof oldest - 1) == 0;
+  brim_runtime_release(runtime, bytes);
+  return old ? state_parses(runtime, path, ours, err) : BRIM_OK;
+}
+
+bool brim_train_state_begins_well(const char *path) {
+  static const char begin[] = "{\"version\":";
+  char head[sizeof begin] = "";
+  FILE *file = fopen(path, "rbe");
+  size_t got = file ? fread(head, 1, sizeof begin - 1, file) : 0;
+  if (file)
+    fclose(file);
+  return file && memcmp(head, begin, got) == 0;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */
@@ -393,11 +455,17 @@ static int state_load(brim_runtime *runtime, const char *path, brim_json_documen
   BRIM_TRY(brim_json_load(runtime, path, STATE_LIMIT, document, err));
   int64_t version = 0;
   int status = brim_json_read_int(*document, brim_json_root(*document), "version", 0, INT64_MAX, &version, err);
-  if (!status && version != STATE_VERSION)
+  bool ours = false;
+  if (!status && (version < STATE_OLDEST || version > STATE_VERSION))
     status = brim_json_error(*document, NULL, err, BRIM_E_UNSUPPORTED,
                              "this checkpoint has version %" PRId64
-                             ", this brim reads version %d: go on with the brim that wrote it",
-                             version, STATE_VERSION);
+                             ", this brim reads versions %d and %d: resume with the brim that wrote it",
+                             version, STATE_OLDEST, STATE_VERSION);
+  if (!status)
+    status = brim_train_state_is_ours(runtime, path, &ours, err);
+  if (!status && !ours)
+    status = brim_error_at(err, BRIM_E_FORMAT, path, 0, -1,
+                           "the state of this checkpoint is damaged: remove its folder to resume from an older one");
   if (!status)
     return BRIM_OK;
   brim_json_free(*document);

@@ -56,6 +56,12 @@ void brim_fields_text(brim_text *out, const brim_field *fields, int count);
 
 int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_train_state *state,
                            const brim_train_identity *identity, const brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;
+/* Appends ,"digest":"..."} and a line end: the hash of all bytes before it. By it a state.json proves to be brim's, and whole. */
+void brim_train_state_seal(brim_text *text);
+/* Is the file a state.json whose digest fits, or one of the version before, which had none? False where there is none. */
+int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours, brim_error *err) BRIM_CHECK;
+/* May the file be a state.json, whole or damaged? Another program's is not. */
+bool brim_train_state_begins_well(const char *path);
 /* BRIM_E_MISMATCH when the state is another run's, with the first thing that differs. */
 int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,
                           brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;

@@ -1,9 +1,11 @@
-/* A run folder whose process is killed, as by kill -9, at any of the calls that change it: the run that was to be replaced is
- * never taken for one that never began, and what is begun anew ends with it as it was. */
+/* The run folder. What is not brim's own is never removed, whatever stands beside it. And a process may be killed, as by kill -9,
+ * at any of the calls that change it: the run that was to be replaced is never taken for one that never began, what is begun
+ * again ends with it as it was, and foreign files are where they were. */
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "train/folder.h"
+#include "train/state.h"
 #include "train_case.h"
 
 enum { KILLED = 77, FAILED = 78, MOST_CALLS = 200 };
@@ -51,17 +53,6 @@ static void put(const char *folder, const char *name, const char *text) {
   case_write(case_path(folder, name), text, strlen(text));
 }
 
-static void make_old_run(const char *path) {
-  case_remove(path);
-  if (mkdir(path, 0777) || mkdir(case_path(path, "checkpoints"), 0777) || mkdir(case_path(path, "checkpoints/step-3"), 0777))
-    abort();
-  put(path, "log.jsonl", OLD_LOG);
-  put(path, "checkpoints/step-3/state.json", "3");
-  put(path, "config.json", "{}");
-  put(path, "model.safetensors", "weights");
-  put(path, "vocab.txt", "a");
-}
-
 static bool says(const char *folder, const char *name, const char *want) {
   char *text = case_read(case_path(folder, name), NULL);
   bool same = text && strcmp(text, want) == 0;
@@ -69,16 +60,95 @@ static bool says(const char *folder, const char *name, const char *want) {
   return same;
 }
 
+static void make(const char *folder, const char *name) {
+  if (mkdir(name ? case_path(folder, name) : folder, 0777))
+    abort();
+}
+
+static void point(const char *to, const char *folder, const char *name) {
+  if (symlink(to, case_path(folder, name)))
+    abort();
+}
+
+/* A state.json that its digest proves. */
+static const char *state_text(const char *what) {
+  static char kept[256];
+  brim_text text;
+  brim_text_init(&text, runtime);
+  brim_text_printf(&text, "{\"version\":3,\"state\":\"%s\"", what);
+  brim_train_state_seal(&text);
+  snprintf(kept, sizeof kept, "%s", text.data);
+  brim_text_free(&text);
+  return kept;
+}
+
+static void make_checkpoint(const char *path, const char *name) {
+  char file[64];
+  snprintf(file, sizeof file, "%s/state.json", name);
+  make(path, name);
+  put(path, file, state_text(name));
+}
+
+/* Beside the run, and named much as it is: nothing of it is brim's. */
+static bool with_strangers;
+
+static void make_strangers(const char *path) {
+  const char *other = scratch_file("other");
+  case_remove(other);
+  make(other, NULL);
+  put(other, "state.json", state_text("of somebody's link"));
+  put(path, "notes.txt", "note");
+  make(path, "checkpoints/mine");
+  put(path, "checkpoints/mine/w.pt", "w");
+  put(path, "checkpoints/best.pt", "b");
+  put(path, "checkpoints/step-1.tmp-backup", "t");
+  make(path, "checkpoints/step-4.tmp-old2");
+  make(path, "checkpoints/step-9");
+  put(path, "checkpoints/step-9/w.pt", "9");
+  make(path, "checkpoints/step-8");
+  put(path, "checkpoints/step-8/state.json", "{\"step\":8}");
+  point(other, path, "checkpoints/step-7");
+}
+
+static bool strangers_are_there(const char *path) {
+  char linked[512];
+  snprintf(linked, sizeof linked, "%s", case_path(scratch_file("other"), "state.json"));
+  return case_exists(linked) && says(path, "notes.txt", "note") && says(path, "checkpoints/mine/w.pt", "w") &&
+         says(path, "checkpoints/best.pt", "b") && says(path, "checkpoints/step-1.tmp-backup", "t") &&
+         case_exists(case_path(path, "checkpoints/step-4.tmp-old2")) && says(path, "checkpoints/step-9/w.pt", "9") &&
+         says(path, "checkpoints/step-8/state.json", "{\"step\":8}") &&
+         case_exists(case_path(path, "checkpoints/step-7/state.json"));
+}
+
+static void make_old_run(const char *path) {
+  case_remove(path);
+  make(path, NULL);
+  make(path, "checkpoints");
+  make_checkpoint(path, "checkpoints/step-3");
+  point("step-3", path, "checkpoints/best");
+  put(path, "log.jsonl", OLD_LOG);
+  put(path, "config.json", "{}");
+  put(path, "model.safetensors", "weights");
+  put(path, "vocab.txt", "a");
+  if (with_strangers)
+    make_strangers(path);
+}
+
 static bool is_old_run(const char *path) {
-  return strcmp(case_names(path), "checkpoints config.json log.jsonl model.safetensors vocab.txt") == 0 &&
-         says(path, "log.jsonl", OLD_LOG) && says(path, "checkpoints/step-3/state.json", "3") &&
-         says(path, "config.json", "{}") && says(path, "model.safetensors", "weights");
+  const char *names = with_strangers ? "checkpoints config.json log.jsonl model.safetensors notes.txt vocab.txt"
+                                     : "checkpoints config.json log.jsonl model.safetensors vocab.txt";
+  return strcmp(case_names(path), names) == 0 && (!with_strangers || strangers_are_there(path)) &&
+         says(path, "log.jsonl", OLD_LOG) && says(path, "checkpoints/step-3/state.json", state_text("checkpoints/step-3")) &&
+         says(path, "checkpoints/best/state.json", state_text("checkpoints/step-3")) && says(path, "config.json", "{}") &&
+         says(path, "model.safetensors", "weights");
 }
 
 /* What the new run has when it has begun. */
 static bool is_new_run(const char *path) {
-  return strcmp(case_names(path), "checkpoints log.jsonl vocab.txt") == 0 && says(path, "log.jsonl", NEW_LOG) &&
-         strcmp(case_names(case_path(path, "checkpoints")), "step-5") == 0;
+  const char *names = with_strangers ? "checkpoints log.jsonl notes.txt vocab.txt" : "checkpoints log.jsonl vocab.txt";
+  const char *steps = with_strangers ? "best.pt mine step-1.tmp-backup step-4.tmp-old2 step-5 step-7 step-8 step-9" : "step-5";
+  return strcmp(case_names(path), names) == 0 && says(path, "log.jsonl", NEW_LOG) &&
+         (!with_strangers || strangers_are_there(path)) && strcmp(case_names(case_path(path, "checkpoints")), steps) == 0;
 }
 
 /* Opens the folder to replace what is there, has a checkpoint, and lets go of what was there. */
@@ -88,8 +158,10 @@ static int replace(const char *path, int calls) {
   int status = brim_run_folder_open(runtime, path, false, true, &folder, &err);
   if (!status)
     status = brim_log_replace(&folder.log, NEW_LOG, strlen(NEW_LOG), &err);
-  if (!status && (mkdir(folder.checkpoints, 0777) || mkdir(case_path(path, "checkpoints/step-5"), 0777)))
-    abort();
+  if (!status) {
+    mkdir(folder.checkpoints, 0777);
+    make_checkpoint(path, "checkpoints/step-5");
+  }
   calls_left = calls;
   if (!status)
     status = brim_run_folder_settle(&folder, &err);
@@ -141,8 +213,10 @@ static const char *judge(const char *path, bool announced, bool settling) {
     brim_run_folder_close(&folder);
   if (status != BRIM_E_USAGE || !strstr(err.message, "holds a run already"))
     return "the folder is that of a run that never began";
-  if (!settling && case_exists(case_path(path, "checkpoints")) && !says(path, "log.jsonl", OLD_LOG))
+  if (!settling && case_exists(case_path(path, "checkpoints/step-3")) && !says(path, "log.jsonl", OLD_LOG))
     return "checkpoints have another run's log";
+  if (with_strangers && !strangers_are_there(path))
+    return "foreign files are gone";
   if (replace_and_fail(path, announced, -1, -1) != BRIM_OK || !(is_old_run(path) || (settling && is_new_run(path))))
     return "the run that was there is not as it was";
   return NULL;
@@ -161,8 +235,116 @@ static void killed_anywhere(bool announced, moment when) {
     if (wrong)
       bad++, printf("# killed in front of call %d: %s: %s\n", calls + 1, wrong, case_names(path));
   }
-  ok(bad == 0 && calls > 6 && calls < MOST_CALLS, "killed while %s, at each of %d calls%s: a run is there, whole, or comes back",
-     doing[when], calls - 1, announced ? "" : ", before the first line of the log");
+  ok(bad == 0 && calls > 6 && calls < MOST_CALLS,
+     "killed while %s, at each of %d calls%s%s: a run is there, whole, or comes back", doing[when], calls - 1,
+     announced ? "" : ", before the first line of the log", with_strangers ? ", among foreign files" : "");
+  case_remove(path);
+}
+
+/* A process that was killed while it moved the run aside: `resume` finds the run as it was. */
+static void resumed_half_moved(void) {
+  const char *path = scratch_file("run");
+  int calls = 0, bad = 0;
+  for (; calls < MOST_CALLS; calls++) {
+    brim_run_folder folder;
+    brim_error err;
+    make_old_run(path);
+    if (!is_killed(path, true, OPENING, calls))
+      break;
+    const bool moving = !case_exists(case_path(path, "replaced-run/complete"));
+    int status = brim_run_folder_open(runtime, path, true, false, &folder, &err);
+    bad += status != BRIM_OK || (moving && !is_old_run(path)) || !strangers_are_there(path);
+    if (!status)
+      brim_run_folder_close(&folder);
+  }
+  ok(bad == 0 && calls > 6, "killed while a run is moved aside, at each of %d calls: resume finds it whole", calls);
+  case_remove(path);
+}
+
+static bool is_refused(const char *path, bool overwrite, const char *words) {
+  brim_run_folder folder;
+  brim_error err;
+  int status = brim_run_folder_open(runtime, path, false, overwrite, &folder, &err);
+  if (status == BRIM_OK)
+    brim_run_folder_close(&folder);
+  if (status == BRIM_E_USAGE && strstr(err.message, words))
+    return true;
+  printf("# status %d: %s\n", status, status ? err.message : "");
+  return false;
+}
+
+static void refused(void) {
+  const char *path = scratch_file("foreign");
+  case_remove(path);
+  make(path, NULL);
+  make(path, "checkpoints");
+  put(path, "config.json", "MY");
+  make(path, "checkpoints/mine");
+  put(path, "checkpoints/mine/w.pt", "w");
+  ok(is_refused(path, false, "something that is not a run"), "a folder `checkpoints` makes no run");
+  case_remove(case_path(path, "config.json"));
+  ok(is_refused(path, false, "\"checkpoints\""), "nor does it alone");
+  brim_run_folder folder;
+  brim_error err;
+  int status = brim_run_folder_open(runtime, path, false, true, &folder, &err);
+  if (!status)
+    status = brim_run_folder_settle(&folder, &err);
+  brim_run_folder_close(&folder);
+  ok(!status && says(path, "checkpoints/mine/w.pt", "w"), "with overwrite its files stay");
+  put(path, "log.jsonl", "{\"loss\":1}\n");
+  ok(is_refused(path, false, "something that is not a run") && is_refused(path, true, "\"log.jsonl\"") &&
+         says(path, "log.jsonl", "{\"loss\":1}\n"),
+     "another program's log.jsonl is refused, with overwrite too");
+  case_remove(case_path(path, "log.jsonl"));
+  make(path, "replaced-run");
+  put(path, "replaced-run/w.pt", "w");
+  ok(is_refused(path, true, "\"replaced-run\"") && says(path, "replaced-run/w.pt", "w"), "and so is its replaced-run");
+  case_remove(path);
+  make(path, NULL);
+  make(path, "fold-0");
+  put(path, "folds.csv", "row,fold\n0,0\n");
+  put(path, "predictions-mine.jsonl", "{}");
+  put(path, "fold-0/log.jsonl", OLD_LOG);
+  put(path, "fold-0/notes.txt", "note");
+  ok(is_refused(path, false, "holds a run already") && is_refused(path, true, "\"notes.txt\"") &&
+         says(path, "fold-0/notes.txt", "note"),
+     "a fold's folder is replaced as a whole: with something else in it that is refused");
+  case_remove(case_path(path, "fold-0/notes.txt"));
+  status = brim_run_folder_open(runtime, path, false, true, &folder, &err);
+  if (!status)
+    status = brim_run_folder_settle(&folder, &err);
+  brim_run_folder_close(&folder);
+  ok(!status && strcmp(case_names(path), "log.jsonl predictions-mine.jsonl") == 0, "without it is replaced: %s",
+     case_names(path));
+  case_remove(path);
+}
+
+static void found(void) {
+  const char *path = scratch_file("run");
+  brim_checkpoint_info info;
+  brim_error err;
+  make_old_run(path);
+  int status = brim_checkpoint_find(runtime, path, &info, &err);
+  ok(!status && info.step == 7, "%s: what is another program's is no checkpoint; a link to one is read",
+     status ? err.message : "found");
+  brim_checkpoint_info_free(&info);
+  case_remove(path);
+}
+
+static void kept_by_prune(void) {
+  const char *path = scratch_file("run");
+  brim_run_folder folder;
+  brim_error err;
+  make_old_run(path);
+  make_checkpoint(path, "checkpoints/step-20");
+  make_checkpoint(path, "checkpoints/step-21");
+  int status = brim_run_folder_open(runtime, path, true, false, &folder, &err);
+  if (!status)
+    status = brim_checkpoint_prune(&folder, 1, 0, &err);
+  brim_run_folder_close(&folder);
+  ok(!status && strangers_are_there(path) && !case_exists(case_path(path, "checkpoints/step-3")) &&
+         !case_exists(case_path(path, "checkpoints/step-20")) && case_exists(case_path(path, "checkpoints/step-21")),
+     "old checkpoints are removed, what is named like one stays");
   case_remove(path);
 }
 
@@ -171,11 +353,19 @@ int main(void) {
   const brim_runtime_options alone = {.threads = 1};
   if (brim_runtime_new(&alone, &runtime, &err))
     return 99;
-  for (int announced = 0; announced < 2; announced++) {
-    killed_anywhere(announced, OPENING);
-    killed_anywhere(announced, RESTORING);
+  for (int strangers = 0; strangers < 2; strangers++) {
+    with_strangers = strangers;
+    for (int announced = 0; announced < 2; announced++) {
+      killed_anywhere(announced, OPENING);
+      killed_anywhere(announced, RESTORING);
+    }
+    killed_anywhere(true, SETTLING);
   }
-  killed_anywhere(true, SETTLING);
+  with_strangers = true;
+  resumed_half_moved();
+  refused();
+  found();
+  kept_by_prune();
   brim_runtime_free(runtime);
   return tap_done();
 }

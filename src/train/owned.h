@@ -1,0 +1,42 @@
+/* owned.h: what in a folder is brim's own, proved by what it holds. Only that is ever replaced or removed; links are not
+ * followed. */
+#ifndef BRIM_TRAIN_OWNED_H
+#define BRIM_TRAIN_OWNED_H
+#include "brim/base.h"
+
+#define BRIM_LOG_NAME      "log.jsonl"
+#define BRIM_STEP_PREFIX   "step-"
+#define BRIM_REPLACED_RUN  "replaced-run"
+#define BRIM_REPLACED_MARK "complete" /* in replaced-run: all of the run is there */
+#define BRIM_SETTLED_RUN   BRIM_REPLACED_RUN ".tmp-remove"
+
+/* "step-12" -> 12. Anything after the digits makes it something else. */
+bool brim_owned_step_of(const char *name, uint64_t *step);
+
+/* What log.jsonl of a folder is: none (or empty, or half of its first word), brim's, or another program's. */
+typedef enum brim_owned_log { BRIM_LOG_NONE, BRIM_LOG_OURS, BRIM_LOG_FOREIGN } brim_owned_log;
+int brim_owned_log_of(brim_runtime *runtime, const char *folder, brim_owned_log *kind, brim_error *err) BRIM_CHECK;
+
+/* Is checkpoints/NAME brim's: a complete checkpoint, whose state.json has the digest of its bytes? */
+int brim_owned_checkpoint(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
+                          brim_error *err) BRIM_CHECK;
+/* The same, or the link to the best of them, or a half-written one ("step-12.tmp-XXXXXX", which a killed process left). */
+int brim_owned_in_checkpoints(brim_runtime *runtime, const char *checkpoints, const char *name, bool *ours,
+                              brim_error *err) BRIM_CHECK;
+/* A link to "step-N". */
+bool brim_owned_best(const char *path);
+/* Names of what a killed process had not put in its place yet, beside (`checkpoint` false) or in the folder of checkpoints. */
+bool brim_owned_leftover(const char *name, bool checkpoint);
+
+/* Does the folder hold a run: a log that begins as brim's do, a complete checkpoint, rows in folds, or any of these in
+ * replaced-run? If it does not, *stranger is the first name in it that says the folder is somebody else's, in fresh memory; NULL:
+ * nothing does. */
+int brim_owned_run(brim_runtime *runtime, const char *folder, bool *run, char **stranger, brim_error *err) BRIM_CHECK;
+
+/* May replaced-run in the folder be used: is it absent, empty or a run of brim's? */
+int brim_owned_replaced(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
+/* Is the folder a run (or one that never began) and nothing else? Something else in it is BRIM_E_USAGE, which names it. What is
+ * no folder is not ours. */
+int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_error *err) BRIM_CHECK;
+
+#endif
