@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test format test-python wheel sanitize bench bench-plan install deps clean help
+.PHONY: all quickstart test format test-python wheel sanitize bench bench-plan install uninstall deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -20,6 +20,7 @@ quickstart: ## install what is missing, build, and fine-tune a model on real rev
 
 test: all ## every test
 	$(MESON) test -C $(BUILD) --print-errorlogs
+	@python3 tools/count_tests.py --slowest 8 $(BUILD)
 
 sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
 	@MESON=$(MESON) tools/sanitize
@@ -44,6 +45,10 @@ format: ## format the C files as tests/check expects them
 
 install: all ## program, library, headers, manual pages
 	$(MESON) install -C $(BUILD)
+
+uninstall: ## remove what `make install` installed
+	ninja -C $(BUILD) uninstall
+	@find $(PREFIX)/include/brim -type d -empty -delete 2>/dev/null || true
 
 deps: ## install the packages that building and testing need
 	@tools/deps

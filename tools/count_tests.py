@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Adds up the test points of Meson's logs: python3 tools/count_tests.py BUILD...
+"""Adds up the test points of Meson's logs: python3 tools/count_tests.py [--slowest N] BUILD...
+
+--slowest N also names the N programs that took longest, and lists what was skipped and why.
 
 Every `ok` and `not ok` line of a TAP program counts once. A program that failed without a failing point (it crashed, ran out of
 time, or stopped before its plan) counts as one failure; one that prints no points counts as one. A folder without a log is a
@@ -32,6 +34,23 @@ def count_program(test):
     return passed, failed, skipped
 
 
+def read_log(folder):
+    path = os.path.join(folder, "meson-logs", "testlog.json")
+    if os.path.exists(path):
+        with open(path, encoding="utf-8") as log:
+            yield from map(json.loads, log)
+
+
+def list_slowest(folders, most):
+    """The programs that took longest, and every skip with its reason."""
+    tests = [(test.get("duration", 0), folder, test) for folder in folders for test in read_log(folder)]
+    for seconds, folder, test in sorted(tests, key=lambda t: -t[0])[:most]:
+        print(f"{seconds:7.1f} s  {folder}: {test['name']}")
+    for _, folder, test in tests:
+        for rest in re.findall(r"^(?:ok\b|1\.\.0)(.*# SKIP.*)$", test.get("stdout") or "", re.MULTILINE | re.IGNORECASE):
+            print(f"skipped: {folder}: {test['name']}:{rest}")
+
+
 def count_folder(folder):
     path = os.path.join(folder, "meson-logs", "testlog.json")
     if not os.path.exists(path):
@@ -50,7 +69,11 @@ def count_folder(folder):
 
 
 def main():
-    totals = [sum(column) for column in zip(*(count_folder(folder) for folder in sys.argv[1:]))]
+    folders = sys.argv[1:]
+    if folders[:1] == ["--slowest"]:
+        list_slowest(folders[2:], int(folders[1]))
+        folders = folders[2:]
+    totals = [sum(column) for column in zip(*(count_folder(folder) for folder in folders))]
     print(f"{totals[2]} skipped" if totals[2] else "none skipped")
     print(f"{totals[0]} passed, {totals[1]} failed")
     return 1 if totals[1] or not totals[0] else 0
