@@ -181,7 +181,7 @@ static int print(cli_call *cli, const cli_analysis *a) {
     if (a->overlap->count)
       cli_put_overlap(&out, a->overlap, a->tokenizer);
   }
-  int status = cli_write(cli, NULL, &out);
+  int status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   brim_text_free(&out);
   return status;
 }

@@ -181,7 +181,7 @@ static int print(cli_call *cli, const result_table *table, const brim_mode_resul
   } else {
     brim_table_text(&out, table->columns, COLUMNS, table->cells, count);
   }
-  int status = cli_write(cli, NULL, &out);
+  int status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   brim_text_free(&out);
   return status;
 }

@@ -14,7 +14,14 @@ void cli_note(const cli_call *cli, const char *format, ...) {
   va_end(args);
   if (cli->progress)
     brim_progress_clear(cli->progress);
+  brim_shown(text, strlen(text), false);
   fprintf(stderr, "brim: %s\n", text);
+}
+
+int cli_show(cli_call *cli, brim_text *text) {
+  if (text->data)
+    text->length = brim_shown(text->data, text->length, true);
+  return cli_write(cli, NULL, text);
 }
 
 int cli_write(cli_call *cli, const char *path, const brim_text *text) {

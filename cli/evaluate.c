@@ -108,6 +108,13 @@ static void put_json(brim_text *out, const brim_labels *labels, const brim_metri
 
 enum { MOST_SHOWN = 12 }; /* classes of a matrix that fits a screen */
 
+/* A name in a table: one line of what a terminal may have, cut to the column. */
+static const char *shown(const brim_labels *labels, int32_t c, char name[64]) {
+  snprintf(name, 64, "%s", labels->names[c]);
+  brim_shown(name, strlen(name), false);
+  return name;
+}
+
 /* The longest name, within reason. */
 static int name_width(const brim_labels *labels) {
   size_t width = 5;
@@ -118,13 +125,14 @@ static int name_width(const brim_labels *labels) {
 }
 
 static void put_class_rows(brim_text *out, const brim_labels *labels, const uint64_t *counts, int width) {
+  char name[64];
   brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, labels->task == BRIM_TASK_MULTI_LABEL ? "label" : "class", "rows",
                    "predicted", "precision", "recall", "f1");
   for (int32_t c = 0; c < labels->count; c++) {
     class_score score = score_of(counts, labels->task, labels->count, c);
     named_number numbers[3];
     numbers_of(&score, numbers);
-    brim_text_printf(out, "%-*.*s %9llu %9llu", width, width, labels->names[c], (unsigned long long)score.rows,
+    brim_text_printf(out, "%-*.*s %9llu %9llu", width, width, shown(labels, c, name), (unsigned long long)score.rows,
                      (unsigned long long)score.predicted);
     for (int i = 0; i < 3; i++)
       if (isfinite(numbers[i].value))
@@ -138,11 +146,12 @@ static void put_class_rows(brim_text *out, const brim_labels *labels, const uint
 /* Rows are what the data say, columns what the model says. */
 static void put_matrix(brim_text *out, const brim_labels *labels, const uint64_t *counts, int width) {
   int32_t n = labels->count;
+  char name[64];
   brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, "rows of", width, "");
   for (int32_t c = 0; c < n; c++)
-    brim_text_printf(out, " %9.9s", labels->names[c]);
+    brim_text_printf(out, " %9.9s", shown(labels, c, name));
   for (int32_t i = 0; i < n; i++) {
-    brim_text_printf(out, "\n%-*.*s", width, width, labels->names[i]);
+    brim_text_printf(out, "\n%-*.*s", width, width, shown(labels, i, name));
     for (int32_t k = 0; k < n; k++)
       brim_text_printf(out, " %9llu", (unsigned long long)counts[(size_t)i * (size_t)n + (size_t)k]);
   }
@@ -189,7 +198,7 @@ static int evaluate(cli_call *cli, cli_inference *in) {
   brim_text_init(&out, cli->runtime);
   if (!status) {
     (cli->values->json ? put_json : put_table)(&out, labels, &metrics, in->options.confusion);
-    status = cli_write(cli, NULL, &out);
+    status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   }
   brim_text_free(&out);
   free(in->options.confusion);

@@ -307,7 +307,7 @@ static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const 
   if (!status)
     status = put_table(cli, &table, result, task);
   if (!status)
-    status = cli_write(cli, NULL, cli->values->json ? &json : &table);
+    status = cli->values->json ? cli_write(cli, NULL, &json) : cli_show(cli, &table);
   if (!status)
     write_page(cli, result->count);
   brim_text_free(&json);

@@ -41,7 +41,7 @@ static int exit_code(int status) {
 
 static int fail(const brim_error *err, int status) {
   char text[1200];
-  brim_error_text(err, text, sizeof text);
+  brim_shown(text, brim_error_text(err, text, sizeof text), false);
   fprintf(stderr, "brim: %s\n", text[0] ? text : "failed without a reason");
   return exit_code(status);
 }

@@ -270,7 +270,7 @@ static int train(cli_call *cli, cli_job *job) {
   brim_text out;
   brim_text_init(&out, cli->runtime);
   (cli->values->json ? put_result_json : put_result)(&out, &result, cli->values->output);
-  status = cli_write(cli, NULL, &out);
+  status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   brim_text_free(&out);
   return status;
 }

@@ -25,6 +25,11 @@ BRIM_API void brim_table_text(brim_text *out, const brim_column *columns, int co
                               int row_count);
 /* A histogram of counts[0..count) as lines of blocks: at most `lines` bins of a round size, the longest bar `width` columns. */
 BRIM_API void brim_histogram_text(brim_text *out, const uint64_t *counts, int64_t count, int lines, int width);
+/* Makes text of the user's (labels, names of files) fit for a terminal, in its place: what would steer it or break a table
+ * becomes
+ * "?": control characters, marks that turn the direction, malformed bytes, and unless `lines` line ends and tabs. Returns the new
+ * length; text[length] must be there and becomes 0. */
+BRIM_API size_t brim_shown(char *text, size_t length, bool lines);
 /* Hours, minutes, seconds: "1:02:03", "0:02:03"; "-:--:--" for what is no duration. */
 BRIM_API void brim_duration_text(double seconds, char *buffer, size_t size);
 /* 6,358,424 */

@@ -189,7 +189,7 @@ BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, br
 BRIM_API void brim_eval_options_init(brim_eval_options *options);
 
 /* logits [rows, outputs] in input order, whatever the batching. `options` NULL: the defaults. Rows must fit the model (length,
- * ids). */
+ * ids). An output that is not a finite number is BRIM_E_DIVERGED: no class comes of damaged weights. */
 BRIM_API int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                           float *logits, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,

@@ -105,8 +105,9 @@ int brim_make_folder(brim_runtime *runtime, const char *path, brim_error *err) {
       continue;
     char end = *p;
     *p = 0;
-    if (mkdir(copy, 0777) != 0 && !brim_path_is_folder(copy))
-      number = errno == EEXIST ? ENOTDIR : errno;
+    int failed = mkdir(copy, 0777) != 0 ? errno : 0; /* looking for the folder sets errno again */
+    if (failed && !brim_path_is_folder(copy))
+      number = failed == EEXIST ? ENOTDIR : failed;
     *p = end;
     if (!end)
       break;

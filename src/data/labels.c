@@ -311,6 +311,14 @@ static bool next_item(const brim_label_source *source, size_t *at, label_item *i
   return true;
 }
 
+/* Nearly always a list of 0 and 1 for each label there is. */
+static int refuse_twice(const label_item *item, const brim_label_source *source, brim_error *err) {
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       "\"%.*s\" is twice in this list of labels, which names each label that the row has, once, such as "
+                       "[\"a\",\"c\"]; if it says 1 or 0 for every label (multi-hot), name those that are 1 instead",
+                       shown(item->text, item->length, 60), item->text);
+}
+
 static int take_item(brim_label_taker *taker, const label_item *item, const brim_label_source *source, size_t row,
                      brim_error *err) {
   if (item->length == 0)
@@ -318,6 +326,8 @@ static int take_item(brim_label_taker *taker, const label_item *item, const brim
   if (taker->known && taker->known->task == BRIM_TASK_MULTI_LABEL) {
     int32_t id = 0;
     BRIM_TRY(known_class(taker, item->text, item->length, source, &id, err));
+    if (taker->values[row + (size_t)id] > 0)
+      return refuse_twice(item, source, err);
     taker->values[row + (size_t)id] = 1.0f;
     return BRIM_OK;
   }
@@ -326,7 +336,14 @@ static int take_item(brim_label_taker *taker, const label_item *item, const brim
     note_first(taker, &label, source);
   if (!taker->task_given && label.kind != taker->first_kind)
     return refuse_mixture(taker, &label, source, err);
-  return taker->task == BRIM_TASK_REGRESSION ? add_number(taker, &label, source, err) : take_class(taker, &label, source, err);
+  if (taker->task == BRIM_TASK_REGRESSION)
+    return add_number(taker, &label, source, err);
+  BRIM_TRY(take_class(taker, &label, source, err));
+  brim_label_class *class = &taker->classes[(size_t)taker->values[taker->count - 1]];
+  if (class->listed == taker->rows + 1)
+    return refuse_twice(item, source, err);
+  class->listed = taker->rows + 1;
+  return BRIM_OK;
 }
 
 /* Every row of a regression has as many values as the first, or as the known mapping has. */
@@ -336,7 +353,7 @@ static int check_width(brim_label_taker *taker, size_t found, const brim_label_s
   if (found == taker->width && found > 0)
     return BRIM_OK;
   return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                       "the label has %zu values where %zu are due: every row of a regression has as many", found, taker->width);
+                       "the label has %zu values, %zu were expected: every row of a regression has as many", found, taker->width);
 }
 
 static int take_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {

@@ -15,6 +15,7 @@ typedef struct brim_label_class {
   int64_t integer; /* INTEGER */
   double real;     /* INTEGER, DECIMAL */
   int32_t first;   /* place in the order of appearance */
+  size_t listed;   /* 1 + the last row whose list has it; 0: none */
 } brim_label_class;
 
 /* A row's label as it stands in the data. */

@@ -44,6 +44,22 @@ static size_t put_rune(brim_text *out, const char *text, size_t length) {
   return bytes ? (size_t)bytes : 1;
 }
 
+size_t brim_shown(char *text, size_t length, bool lines) {
+  size_t used = 0;
+  for (size_t at = 0; at < length;) {
+    uint32_t rune;
+    const int bytes = brim_utf8_decode(text + at, length - at, &rune);
+    if (bytes == 0 || forbidden(rune) || (!lines && (rune == '\n' || rune == '\t')))
+      text[used++] = '?';
+    else
+      for (int i = 0; i < bytes; i++)
+        text[used++] = text[at + (size_t)i];
+    at += bytes ? (size_t)bytes : 1;
+  }
+  text[used] = 0;
+  return used;
+}
+
 void brim_markup(brim_text *out, const char *text, size_t length) {
   for (size_t at = 0; at < length;)
     at += put_rune(out, text + at, length - at);

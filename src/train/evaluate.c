@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "train/clock.h"
+#include "train/metric.h"
 
 void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
@@ -214,7 +215,11 @@ int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *d
                  float *logits, brim_error *err) {
   brim_metrics ignored;
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, false, "data", err));
-  return evaluate_run(runtime, model, dataset, options, logits, &ignored, err);
+  BRIM_TRY(evaluate_run(runtime, model, dataset, options, logits, &ignored, err));
+  const int32_t outputs = brim_model_outputs(model);
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
+    BRIM_TRY(brim_outputs_finite(logits + row * (uint64_t)outputs, outputs, row, err));
+  return BRIM_OK;
 }
 
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,

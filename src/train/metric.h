@@ -16,4 +16,7 @@ double brim_metric_value(const brim_metric *metric, const brim_metrics *metrics)
 /* "loss, accuracy, f1, matthews" */
 void brim_metric_names(brim_task task, char *text, size_t size);
 
+/* BRIM_E_DIVERGED, which names the row, where an output is no finite number. */
+int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) BRIM_CHECK;
+
 #endif

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/train.h"
+#include "train/metric.h"
 
 void brim_softmax(const float *logits, int32_t count, double *probabilities) {
   double top = -HUGE_VAL, sum = 0.0;
@@ -21,7 +22,7 @@ double brim_sigmoid(float logit) {
   return (logit < 0 ? small : 1.0) / (1.0 + small);
 }
 
-static int metrics_row_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) {
+int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) {
   for (int32_t c = 0; c < outputs; c++)
     if (!isfinite(logits[c]))
       return brim_error_set(err, BRIM_E_DIVERGED, "row %llu: the model's output is not a finite number; its weights are damaged",
@@ -110,7 +111,7 @@ static int metrics_classes(const class_counts *counts, int32_t outputs, const fl
     const float *row = logits + (size_t)r * (size_t)outputs;
     int32_t label = 0, best;
     BRIM_TRY(metrics_label(dataset, r, outputs, &label, err));
-    BRIM_TRY(metrics_row_finite(row, outputs, r, err));
+    BRIM_TRY(brim_outputs_finite(row, outputs, r, err));
     loss += metrics_cross_entropy(row, outputs, label, &best);
     counts->truth[label]++;
     counts->predicted[best]++;
@@ -162,7 +163,7 @@ static int metrics_many(const class_counts *counts, int32_t outputs, const float
     const float *row = logits + (size_t)r * (size_t)outputs, *labels;
     bool all = true;
     BRIM_TRY(metrics_labels(dataset, r, outputs, &labels, err));
-    BRIM_TRY(metrics_row_finite(row, outputs, r, err));
+    BRIM_TRY(brim_outputs_finite(row, outputs, r, err));
     for (int32_t c = 0; c < outputs; c++) {
       bool truth = labels[c] > 0.5f, guess = row[c] > 0.0f;
       loss += metrics_binary((double)row[c], (double)labels[c]) / (double)outputs;
@@ -269,7 +270,7 @@ static int metrics_read_regression(const float *logits, const brim_dataset *data
   for (uint64_t r = 0; r < brim_dataset_rows(dataset); r++) {
     const float *labels, *row = logits + (size_t)r * (size_t)outputs;
     BRIM_TRY(metrics_labels(dataset, r, outputs, &labels, err));
-    BRIM_TRY(metrics_row_finite(row + c, 1, r, err));
+    BRIM_TRY(brim_outputs_finite(row + c, 1, r, err));
     x[r] = (double)row[c];
     y[r] = (double)labels[c];
   }

@@ -174,7 +174,9 @@ static void known(void) {
 #define MANY BRIM_TASK_MULTI_LABEL
 
 static void lists(void) {
-  ok_string(LISTS(AUTO, NULL, "b,a", "", "c", "a,a"), "many a b c: 1|1|0 0|0|0 0|0|1 1|0|0", "lists of strings");
+  ok_string(LISTS(AUTO, NULL, "b,a", "", "c", "a"), "many a b c: 1|1|0 0|0|0 0|0|1 1|0|0", "lists of strings");
+  ok(strstr(LISTS(AUTO, NULL, "b,a", "a,b,a"), "!5 f: line 2: \"a\" is twice in this list of labels"), "a label twice");
+  ok(strstr(LISTS(AUTO, NULL, "1,0,1"), "(multi-hot), name those that are 1 instead"), "1 or 0 for every label");
   ok_string(LISTS(AUTO, NULL, "", "2,0", "1"), "many integers 0 1 2: 0|0|0 1|0|1 0|1|0", "lists of integers, the first empty");
   ok_string(LISTS(AUTO, NULL, "10,9", "-1"), "many -1 9 10: 0|1|1 1|0|0", "by value, not by text");
   ok_string(LISTS(AUTO, NULL, "0.5,1.0", "2.5,-1.5"), "regression: 0.5|1 2.5|-1.5", "lists of decimals are values");
@@ -194,7 +196,7 @@ static void lists(void) {
   ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: a label of this list is empty: a|b has two", "an empty item");
   ok_string(TAKE(MANY, NULL, "", ""), "!5 no row has a label: there is nothing to learn", "no labels at all");
   ok_string(LISTS(AUTO, NULL, "0.5,1.5", "2.5"),
-            "!5 f: line 2: the label has 1 values where 2 are due: every row of a regression has as many", "too few values");
+            "!5 f: line 2: the label has 1 values, 2 were expected: every row of a regression has as many", "too few values");
   brim_labels known = {0}, two = {0};
   const char *names[] = {"x", "y", "1"};
   if (brim_labels_make(data_runtime, MANY, names, 3, &known, NULL) ||
@@ -205,7 +207,7 @@ static void lists(void) {
   ok_string(TAKE(AUTO, &known, "x|z"), "!7 f: line 1: label \"z\" is not among the 3 known labels: x, y, 1", "an unknown label");
   ok_string(LISTS(AUTO, &two, "1,2", "3.5,4"), "regression: 1|2 3.5|4", "known values");
   ok_string(LISTS(AUTO, &two, "1,2,3"),
-            "!5 f: line 1: the label has 3 values where 2 are due: every row of a regression has as many", "too many values");
+            "!5 f: line 1: the label has 3 values, 2 were expected: every row of a regression has as many", "too many values");
   brim_labels_free(&known);
 }
 
@@ -235,7 +237,7 @@ static const char *scan(const char *name, const char *bytes, brim_task task) {
 static void scanned(void) {
   ok_string(scan("words.csv", "text,label\nx,b\ny,a\nz,b\nw,c\nv,b\n", AUTO), "a 1, b 3, c 1, of 5", "rows of each class");
   ok_string(scan("digits.csv", "text,label\nx,10\ny,9\nz,010\n", AUTO), "9 1, 10 2, of 3", "in the order of the mapping");
-  ok_string(scan("many.csv", "text,label\nx,b|a\ny,\nz,b|b\n", MANY), "a 1, b 2, of 3", "of labels, once a row");
+  ok_string(scan("many.csv", "text,label\nx,b|a\ny,\nz,b|c\n", MANY), "a 1, b 2, c 1, of 3", "of labels");
   ok_string(scan("values.csv", "text,label\nx,1.5\ny,2\n", REGRESS), "not counted", "values are not counted");
   ok_string(scan("mixed.csv", "text,label\nx,1\ny,b\n", AUTO), "!5, empty", "nothing is left of what cannot be a mapping");
 }

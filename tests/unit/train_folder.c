@@ -1,6 +1,7 @@
 /* The run folder. What is not brim's own is never removed, whatever stands beside it. And a process may be killed, as by kill -9,
  * at any of the calls that change it: the run that was to be replaced is never taken for one that never began, what is begun
  * again ends with it as it was, and foreign files are where they were. */
+#include <errno.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -38,7 +39,16 @@ COUNTED(ftruncate64, (int file, off_t length), (file, length))
 COUNTED(unlink, (const char *path), (path))
 COUNTED(unlinkat, (int folder, const char *name, int flags), (folder, name, flags))
 COUNTED(rmdir, (const char *path), (path))
-COUNTED(mkdir, (const char *path, mode_t mode), (path, mode))
+static bool read_only; /* folders cannot be made */
+int __real_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode);
+int __wrap_mkdir(const char *path, mode_t mode) {
+  count_call();
+  if (!read_only || access(path, F_OK) == 0)
+    return __real_mkdir(path, mode);
+  errno = EROFS;
+  return -1;
+}
 
 ssize_t __real_write(int file, const void *bytes, size_t size);
 ssize_t __wrap_write(int file, const void *bytes, size_t size);
@@ -331,6 +341,16 @@ static void found(void) {
   case_remove(path);
 }
 
+static void on_read_only(void) {
+  brim_run_folder folder;
+  brim_error err;
+  read_only = true;
+  ok(brim_run_folder_open(runtime, scratch_file("none"), false, false, &folder, &err) == BRIM_E_IO &&
+         strstr(err.message, "Read-only file system"),
+     "on a read-only file system: %s", err.message);
+  read_only = false;
+}
+
 static void kept_by_prune(void) {
   const char *path = scratch_file("run");
   brim_run_folder folder;
@@ -365,6 +385,7 @@ int main(void) {
   resumed_half_moved();
   refused();
   found();
+  on_read_only();
   kept_by_prune();
   brim_runtime_free(runtime);
   return tap_done();
