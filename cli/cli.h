@@ -37,6 +37,9 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out);
 /* --precision: fp32 where the command has no such option; BRIM_E_UNSUPPORTED for what a CPU cannot. */
 int cli_pick_precision(cli_call *cli, brim_precision *out);
 
+/* --model and --tokenizer become folders: names of the Hugging Face hub are looked up in its local cache (brim_hub_find). */
+int cli_find_folders(cli_call *cli);
+
 /* --tokenizer, or the files in the model's folder when it is not given. */
 int cli_load_tokenizer(cli_call *cli, brim_tokenizer **out);
 

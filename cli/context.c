@@ -96,6 +96,32 @@ int cli_pick_precision(cli_call *cli, brim_precision *out) {
 
 /* ---- loading ---------------------------------------------------------------------------------------------- */
 
+static int find_folder(cli_call *cli, const char **name, brim_hub_part part) {
+  cli_arguments *arguments = &cli->arguments;
+  char *folder, *copy;
+  if (!*name)
+    return BRIM_OK;
+  int status = brim_hub_find(cli->runtime, *name, NULL, part, &folder, &cli->error);
+  if (status || strcmp(folder, *name) == 0) {
+    brim_runtime_release(cli->runtime, folder);
+    return status;
+  }
+  copy = strdup(folder); /* the runtime ends before the arguments do */
+  brim_runtime_release(cli->runtime, folder);
+  if (!copy || arguments->kept_count == (int)(sizeof arguments->kept / sizeof *arguments->kept)) {
+    free(copy);
+    return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the folder of %s", *name);
+  }
+  *name = arguments->kept[arguments->kept_count++] = copy;
+  return BRIM_OK;
+}
+
+int cli_find_folders(cli_call *cli) {
+  cli_values *v = &cli->arguments.values;
+  int status = find_folder(cli, &v->model, BRIM_HUB_MODEL);
+  return status ? status : find_folder(cli, &v->tokenizer, BRIM_HUB_TOKENIZER);
+}
+
 int cli_load_tokenizer(cli_call *cli, brim_tokenizer **out) {
   const char *path = cli->values->tokenizer ? cli->values->tokenizer : cli->values->model;
   return brim_tokenizer_load(cli->runtime, path, out, &cli->error);

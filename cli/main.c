@@ -94,7 +94,9 @@ static int run_command(cli_call *cli) {
   status = brim_progress_new(cli->runtime, stderr, cli->values->quiet, &cli->progress, &cli->error);
   if (status == BRIM_OK) {
     cli_catch_signals(cli->runtime);
-    status = cli->command->run(cli);
+    status = cli_find_folders(cli);
+    if (status == BRIM_OK)
+      status = cli->command->run(cli);
     cli_release_signals();
     if (status == BRIM_E_CANCELLED)
       brim_error_set(&cli->error, status, "interrupted%s", cli->hint);

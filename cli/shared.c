@@ -133,7 +133,7 @@ const cli_option cli_cache_option[] = {
 
 /* ---- text ------------------------------------------------------------------------------------------------- */
 
-#define TOKENIZER_HELP "tokenizer.json, vocab.txt, or a folder that holds one"
+#define TOKENIZER_HELP "tokenizer.json, vocab.txt, a folder that holds one, or a name in Hugging Face's cache"
 
 const cli_option cli_tokenizer_option[] = {
     TEXT("tokenizer", tokenizer, "PATH", .letter = 't', .shown = "the model's folder", .help = TOKENIZER_HELP),
@@ -240,7 +240,9 @@ const cli_option cli_fold_options[] = {
 
 const cli_option cli_job_input_options[] = {
     TEXT("model", model, "DIR", .letter = 'm', .required = true,
-         .help = "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it"),
+         .help =
+             "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it; or the name of a model in "
+             "its cache, such as bert-base-uncased or owner/model@revision"),
     LIST("train", train, "DATA", .required = true, .help = "rows to train on; may be given several times"),
     LIST("eval", eval, "[NAME=]DATA", .help = "rows to evaluate on; may be given several times"),
     {0},

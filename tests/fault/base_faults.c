@@ -221,6 +221,29 @@ static const char *write_gzip(const char *name) {
   return system(command) == 0 ? path : NULL;
 }
 
+/* A model of the hub's cache, by its name. */
+static int hub(brim_runtime *runtime, void *context, brim_error *err) {
+  char *folder;
+  int status = brim_hub_find(runtime, "owner/name@v1", NULL, BRIM_HUB_TOKENIZER, &folder, err);
+  if (status == BRIM_OK && strcmp(folder, context) != 0)
+    status = BRIM_E_INTERNAL;
+  brim_runtime_release(runtime, folder);
+  return status;
+}
+
+/* The folder of the only snapshot of a cache that is made for it. */
+static const char *make_hub(void) {
+  scratch_make_folder("hub");
+  scratch_make_folder("hub/models--owner--name");
+  scratch_make_folder("hub/models--owner--name/refs");
+  scratch_write("hub/models--owner--name/refs/v1", "abc");
+  scratch_make_folder("hub/models--owner--name/snapshots");
+  scratch_make_folder("hub/models--owner--name/snapshots/abc");
+  scratch_write("hub/models--owner--name/snapshots/abc/vocab.txt", "a");
+  setenv("HF_HUB_CACHE", scratch_file("hub"), 1);
+  return scratch_file("hub/models--owner--name/snapshots/abc");
+}
+
 int main(void) {
   int none = 0, two = 2;
   char path[400];
@@ -253,6 +276,7 @@ int main(void) {
   fault_check("ordered map without threads", 1, ordered, NULL, &none);
   fault_check("ordered map with threads", 1, ordered, NULL, &two);
   fault_check("profile", 1, profile, clean_files, file_path);
+  fault_check("a model by its name", 1, hub, NULL, (void *)make_hub());
   fault_check("runtime", 1, runtime_itself, NULL, NULL);
   brim_runtime_free(runtime);
   return tap_done();
