@@ -4,6 +4,10 @@
 
 #if defined(__x86_64__)
 #include <cpuid.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 
 static uint64_t extended_control(void) {
   uint32_t low, high;
@@ -38,7 +42,53 @@ bool brim_cpu_dots_bytes(brim_cpu_level level) {
     return (c & AVX512_VNNI) != 0;
   return leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVX_VNNI) != 0;
 }
+
+brim_cpu_model brim_cpu_describe(void) {
+  enum { BF16 = 1 << 5 /* leaf 7.1, eax */, AMX_BF16 = 1 << 22, AMX_TILE = 1 << 24 /* leaf 7, edx */ };
+  brim_cpu_model m = {0};
+  unsigned leaves, a, b, c, d;
+  if (!__get_cpuid(0, &a, &b, &c, &d))
+    return m;
+  memcpy(m.vendor, &b, 4);
+  memcpy(m.vendor + 4, &d, 4);
+  memcpy(m.vendor + 8, &c, 4);
+  if (__get_cpuid(1, &a, &b, &c, &d)) {
+    m.family = (a >> 8 & 15) + (a >> 20 & 255);
+    m.model = (a >> 4 & 15) | (a >> 12 & 0xf0);
+    m.stepping = a & 15;
+  }
+  if (brim_cpu_detect() < BRIM_CPU_AVX512 || !__get_cpuid_count(7, 0, &leaves, &b, &c, &d))
+    return m;
+  m.amx_tile = (d & AMX_TILE) != 0;
+  m.amx_bf16 = (d & AMX_BF16) != 0;
+  m.avx512_bf16 = leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & BF16) != 0;
+  return m;
+}
+
+/* Linux saves the tiles' registers (8 KiB a thread) only for a process that asked for them, from 5.16 on. */
+static bool allow_tiles(void) {
+#if defined(__linux__) && defined(SYS_arch_prctl)
+  enum { ASK_FOR_PERMISSION = 0x1023, TILE_DATA = 18, TILE_STATE = 3 << 17 };
+  return (extended_control() & TILE_STATE) == TILE_STATE && syscall(SYS_arch_prctl, ASK_FOR_PERMISSION, TILE_DATA) == 0;
 #else
+  return false;
+#endif
+}
+
+brim_bf16_way brim_cpu_bf16(brim_cpu_level level) {
+  const brim_cpu_model m = brim_cpu_describe();
+  if (level < BRIM_CPU_AVX512)
+    return BRIM_BF16_WIDENED;
+  return brim_cpu_bf16_of(&m, m.amx_tile && m.amx_bf16 && allow_tiles());
+}
+#else
+brim_cpu_model brim_cpu_describe(void) {
+  return (brim_cpu_model){0};
+}
+brim_bf16_way brim_cpu_bf16(brim_cpu_level level) {
+  (void)level;
+  return BRIM_BF16_WIDENED;
+}
 brim_cpu_level brim_cpu_detect(void) {
   return BRIM_CPU_PLAIN;
 }
@@ -47,6 +97,24 @@ bool brim_cpu_dots_bytes(brim_cpu_level level) {
   return false;
 }
 #endif
+
+/* Where vdpbf16ps is fast: all of AMD's that have it (from Zen 4 on), at twice the products of fp32, and Intel's Cooper Lake
+ * (family 6, model 85, stepping 10 and above). On Sapphire Rapids and all Intel after it the instruction is there but runs at
+ * half the speed of fp32; these have AMX, and where a system withholds that, values are better widened. A processor of a vendor
+ * that is not known is taken to be like Intel's. */
+static bool pairs_are_fast(const brim_cpu_model *m) {
+  if (!m->avx512_bf16 || m->amx_tile)
+    return false;
+  if (strcmp(m->vendor, "AuthenticAMD") == 0 || strcmp(m->vendor, "HygonGenuine") == 0)
+    return true;
+  return strcmp(m->vendor, "GenuineIntel") == 0 && m->family == 6 && m->model == 85 && m->stepping >= 10;
+}
+
+brim_bf16_way brim_cpu_bf16_of(const brim_cpu_model *model, bool tiles_allowed) {
+  if (model->amx_tile && model->amx_bf16 && tiles_allowed)
+    return BRIM_BF16_TILES;
+  return pairs_are_fast(model) ? BRIM_BF16_PAIRS : BRIM_BF16_WIDENED;
+}
 
 const char *brim_cpu_name(brim_cpu_level level) {
   return level == BRIM_CPU_AVX512 ? "avx512" : level == BRIM_CPU_AVX2 ? "avx2" : "plain";

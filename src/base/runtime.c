@@ -90,6 +90,7 @@ int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, br
   *runtime = (brim_runtime){.allocator = *allocator, .cpu = cpu, .log = options->log, .log_context = options->log_context};
   for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++)
     runtime->dot_bytes[level] = brim_cpu_dots_bytes((brim_cpu_level)level);
+  runtime->bf16 = brim_cpu_bf16(cpu);
   runtime->threads = options->threads ? options->threads : brim_cores_allowed();
   if (runtime->threads > MOST_THREADS)
     runtime->threads = MOST_THREADS;

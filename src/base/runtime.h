@@ -6,11 +6,20 @@
 
 struct brim_pool;
 
+/* How products of 16-bit values (bfloat16) are made. The first two give the same bits. */
+typedef enum brim_bf16_way {
+  BRIM_BF16_WIDENED = 0,   /* as products of floats, in the order of the next: any processor */
+  BRIM_BF16_PAIRS,         /* vdpbf16ps on AVX-512: two products a lane */
+  BRIM_BF16_TILES,         /* AMX, whose sums have an order of their own */
+  BRIM_BF16_TILES_EMULATED /* for tests: AMX's code with tiles in plain C, on AVX-512 */
+} brim_bf16_way;
+
 struct brim_runtime {
   brim_allocator allocator;
   int threads;
   brim_cpu_level cpu;
   bool dot_bytes[BRIM_CPU_AVX512 + 1]; /* by level: the processor has VNNI in its vectors. Tests clear them */
+  brim_bf16_way bf16;                  /* at BRIM_CPU_AVX512; at other levels values are widened. Tests change it */
   brim_log_fn log;
   void *log_context;
   atomic_bool cancelled;
@@ -27,5 +36,15 @@ int brim_cores_allowed(void);
 brim_cpu_level brim_cpu_detect(void);
 /* Whether there are instructions that add four products of bytes to each lane of this level's vectors (VNNI). */
 bool brim_cpu_dots_bytes(brim_cpu_level level);
+/* The fastest way for products of 16-bit values at this level. Asks the system for AMX's registers, once a process is enough. */
+brim_bf16_way brim_cpu_bf16(brim_cpu_level level);
+/* What a processor is, of all that decides about it; brim_cpu_bf16 without asking the system. */
+typedef struct brim_cpu_model {
+  char vendor[13]; /* "GenuineIntel", "AuthenticAMD" */
+  unsigned family, model, stepping;
+  bool avx512_bf16, amx_tile, amx_bf16;
+} brim_cpu_model;
+brim_cpu_model brim_cpu_describe(void);
+brim_bf16_way brim_cpu_bf16_of(const brim_cpu_model *model, bool tiles_allowed);
 
 #endif

@@ -39,6 +39,14 @@
   X(int8_forward, brim_int8_linear, BRIM_FEATURE_INT8, PRODUCT, "int8 linear")                                                   \
   X(int8_norm_forward, brim_int8_norm, BRIM_FEATURE_INT8, PRODUCT, "int8 linear, residual, norm")                                \
   X(int8_feed_forward, brim_int8_feed, BRIM_FEATURE_INT8, PRODUCT, "int8 feed-forward, residual, norm")                          \
+  X(bf16_forward, brim_bf16_linear, BRIM_FEATURE_BF16, PRODUCT, "bf16 linear")                                                   \
+  X(bf16_act_forward, brim_bf16_linear_act, BRIM_FEATURE_BF16, PRODUCT, "bf16 linear, activation")                               \
+  X(bf16_norm_forward, brim_bf16_linear_norm, BRIM_FEATURE_BF16, PRODUCT, "bf16 linear, dropout, residual, norm")                \
+  X(bf16_backward, brim_bf16_linear_gradient, BRIM_FEATURE_BF16, PRODUCT,                                                        \
+    !op->dx.at         ? "bf16 weight gradient"                                                                                  \
+    : op->dw || op->db ? "bf16 input and weight gradients"                                                                       \
+                       : "bf16 input gradient")                                                                                  \
+  X(bf16_act_backward, brim_bf16_linear_act_gradient, BRIM_FEATURE_BF16, PRODUCT, "bf16 input gradient, activation")             \
   X(gradient_square, brim_update, 0, OPTIMIZER, "gradient's norm")                                                               \
   X(adamw, brim_update, 0, OPTIMIZER, "AdamW")                                                                                   \
   X(catch_up, brim_update, BRIM_FEATURE_LATE_ROWS, OPTIMIZER, "AdamW, late rows")

@@ -341,6 +341,8 @@ typedef struct brim_int8_feed { /* y = norm(residual + dropout(act(x up^T + b) d
   real *y;
 } brim_int8_feed;
 
+#include "ops/bf16.h"
+
 /* ---- optimizer */
 
 typedef struct brim_update_range { /* a tensor of the flat buffers */
@@ -397,6 +399,7 @@ typedef struct brim_ops_limits {
   int64_t max_slots;
   int32_t max_sequences, max_length, hidden, intermediate, heads;
   bool int8; /* the operations on bytes are used too */
+  bool bf16; /* and those on 16-bit values */
 } brim_ops_limits;
 
 /* Context: runtime, working memory, statistics. One per model. */
@@ -410,7 +413,7 @@ typedef struct brim_ops_context {
 } brim_ops_context;
 
 /* What a table may lack: the list says which operations need which. An operation that is not there is NULL. */
-enum { BRIM_FEATURE_INT8 = 1, BRIM_FEATURE_LATE_ROWS = 2 };
+enum { BRIM_FEATURE_INT8 = 1, BRIM_FEATURE_LATE_ROWS = 2, BRIM_FEATURE_BF16 = 4 };
 
 #define BRIM_OPS_ENTRY(name, operands, ...) void (*name)(brim_ops_context * c, const operands *op);
 

@@ -17,6 +17,11 @@ BRIM_OPS_LIST(BRIM_CPU_DECLARE)
 /* ---- linear_backward.c */
 size_t CPU(linear_backward_workspace)(int threads, const brim_ops_limits *limits);
 
+/* ---- bf16_linear.c, bf16_linear_backward.c */
+void CPU(bf16_weight_gradient)(brim_ops_context *c, const brim_bf16_linear_gradient *g); /* dw and db */
+size_t CPU(bf16_workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
+size_t CPU(bf16_weight_gradient_workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
+
 /* ---- int8.c */
 size_t CPU(int8_size)(int32_t in, int32_t out);
 size_t CPU(int8_workspace)(int threads, const brim_ops_limits *limits);

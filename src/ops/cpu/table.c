@@ -1,4 +1,5 @@
 /* table.c: the table of one level. */
+#include "ops/cpu/bf16_product.h"
 #include "ops/cpu/product.h"
 #include "ops/ref/ref.h"
 
@@ -6,7 +7,8 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
   const int threads = brim_runtime_threads(c->runtime);
   const size_t needs[] = {CPU(product_workspace)(threads), CPU(linear_backward_workspace)(threads, limits),
                           CPU(norm_workspace)(limits),     CPU(attention_workspace)(threads, limits),
-                          CPU(update_workspace)(),         CPU(int8_workspace)(threads, limits)};
+                          CPU(update_workspace)(),         CPU(int8_workspace)(threads, limits),
+                          CPU(bf16_workspace)(c, limits)};
   size_t most = 0;
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     most = needs[i] > most ? needs[i] : most;
@@ -28,7 +30,7 @@ void CPU(loss)(brim_ops_context *c, const brim_loss *l) {
 #define ENTRY(name, ...) .name = CPU(name),
 
 static const brim_ops table = {.name = NAME,
-                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS,
+                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16,
                                .workspace = workspace,
                                .int8_size = CPU(int8_size),
                                BRIM_OPS_LIST(ENTRY)};

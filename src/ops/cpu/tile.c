@@ -1,5 +1,6 @@
 /* tile.c: the micro-kernel and the packing of its right-hand side. */
 #include "ops/cpu/tile.h"
+#include "ops/cpu/transpose.h"
 
 #define START_ROW(i)                                                                                                             \
   if (i < rows) {                                                                                                                \
@@ -162,76 +163,17 @@ void CPU(pack_rows)(int64_t depth, int64_t columns, const float *x, int64_t stri
   }
 }
 
-#if BRIM_LEVEL == 2
-/* The transpose of 16 rows of 16. */
-BRIM_INLINE void transpose(const float *x, int64_t stride, float *y, int64_t y_stride) {
-  __m512 r[16], s[16];
-  BRIM_UNROLL(16)
-  for (int i = 0; i < 16; i++)
-    r[i] = _mm512_loadu_ps(x + i * stride);
-  BRIM_UNROLL(8)
-  for (int i = 0; i < 16; i += 2) { /* pairs */
-    s[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
-    s[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
-  }
-  BRIM_UNROLL(4)
-  for (int i = 0; i < 16; i += 4) { /* fours: r[i + q] has column 4 lane + q of rows i .. i + 3 */
-    r[i] = _mm512_shuffle_ps(s[i], s[i + 2], 0x44);
-    r[i + 1] = _mm512_shuffle_ps(s[i], s[i + 2], 0xEE);
-    r[i + 2] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0x44);
-    r[i + 3] = _mm512_shuffle_ps(s[i + 1], s[i + 3], 0xEE);
-  }
-  BRIM_UNROLL(4)
-  for (int q = 0; q < 4; q++) {
-    const __m512 low01 = _mm512_shuffle_f32x4(r[q], r[q + 4], 0x88), high01 = _mm512_shuffle_f32x4(r[q], r[q + 4], 0xDD);
-    const __m512 low23 = _mm512_shuffle_f32x4(r[q + 8], r[q + 12], 0x88),
-                 high23 = _mm512_shuffle_f32x4(r[q + 8], r[q + 12], 0xDD);
-    _mm512_storeu_ps(y + q * y_stride, _mm512_shuffle_f32x4(low01, low23, 0x88));
-    _mm512_storeu_ps(y + (8 + q) * y_stride, _mm512_shuffle_f32x4(low01, low23, 0xDD));
-    _mm512_storeu_ps(y + (4 + q) * y_stride, _mm512_shuffle_f32x4(high01, high23, 0x88));
-    _mm512_storeu_ps(y + (12 + q) * y_stride, _mm512_shuffle_f32x4(high01, high23, 0xDD));
-  }
-}
-#elif BRIM_LEVEL == 1
-/* The transpose of 8 rows of 8. */
-BRIM_INLINE void transpose(const float *x, int64_t stride, float *y, int64_t y_stride) {
-  __m256 r[8], s[8];
-  BRIM_UNROLL(8)
-  for (int i = 0; i < 8; i++)
-    r[i] = _mm256_loadu_ps(x + i * stride);
-  BRIM_UNROLL(4)
-  for (int i = 0; i < 8; i += 2) {
-    s[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
-    s[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
-  }
-  BRIM_UNROLL(2)
-  for (int i = 0; i < 8; i += 4) {
-    r[i] = _mm256_shuffle_ps(s[i], s[i + 2], 0x44);
-    r[i + 1] = _mm256_shuffle_ps(s[i], s[i + 2], 0xEE);
-    r[i + 2] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0x44);
-    r[i + 3] = _mm256_shuffle_ps(s[i + 1], s[i + 3], 0xEE);
-  }
-  BRIM_UNROLL(4)
-  for (int q = 0; q < 4; q++) {
-    _mm256_storeu_ps(y + q * y_stride, _mm256_permute2f128_ps(r[q], r[q + 4], 0x20));
-    _mm256_storeu_ps(y + (4 + q) * y_stride, _mm256_permute2f128_ps(r[q], r[q + 4], 0x31));
-  }
-}
-#else
-BRIM_INLINE void transpose(const float *x, int64_t stride, float *y, int64_t y_stride) {
-  for (int i = 0; i < VEC; i++)
-    for (int j = 0; j < VEC; j++)
-      y[j * y_stride + i] = x[i * stride + j];
-}
-#endif
-
 void CPU(pack_columns)(int64_t depth, int64_t columns, const float *x, int64_t stride, float *panel) {
   const int64_t whole_depth = depth / VEC * VEC, whole_columns = columns / VEC * VEC;
   for (int64_t k = 0; k < whole_depth; k += VEC)
     for (int64_t j = 0; j < whole_columns; j += VEC) {
       for (int i = 0; i < VEC; i++) /* rows are too short and too many for the caches to foresee */
         __builtin_prefetch(x + (j + i) * stride + k + 4 * LINE);
-      transpose(x + j * stride + k, stride, panel + k * TILE_COLUMNS + j, TILE_COLUMNS);
+      vec turned[VEC];
+      transpose((const char *)(x + j * stride + k), stride * (int64_t)sizeof *x, turned);
+      BRIM_UNROLL(16)
+      for (int i = 0; i < VEC; i++)
+        vstore(panel + (k + i) * TILE_COLUMNS + j, turned[i]);
     }
   for (int64_t k = 0; k < depth; k++) {
     const int64_t done = k < whole_depth ? whole_columns : 0;

@@ -24,7 +24,7 @@ double REF(activate)(brim_activation act, double x) {
 }
 
 /* act'(x); for tanh x is the output. */
-static double slope(brim_activation act, double x) {
+double REF(activate_slope)(brim_activation act, double x) {
   switch (act) {
   case BRIM_ACT_GELU:
     return 0.5 * erfc(-x * sqrt_half) + x * inverse_sqrt_2pi * exp(-0.5 * x * x);
@@ -45,5 +45,5 @@ static double slope(brim_activation act, double x) {
 void REF(act_backward)(brim_ops_context *c, const brim_act_gradient *g) {
   (void)c;
   for (int64_t i = 0; i < g->count; i++)
-    g->dpre[i] = (real)((double)g->dy[i] * slope(g->act, (double)g->pre[i]));
+    g->dpre[i] = (real)((double)g->dy[i] * REF(activate_slope)(g->act, (double)g->pre[i]));
 }

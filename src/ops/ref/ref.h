@@ -17,6 +17,7 @@ size_t REF(int8_size)(int32_t in, int32_t out);
 
 /* ---- activation.c */
 double REF(activate)(brim_activation act, double x);
+double REF(activate_slope)(brim_activation act, double x); /* act'(x); for tanh x is the output */
 
 /* ---- norm.c */
 void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y);

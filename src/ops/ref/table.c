@@ -13,7 +13,7 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
 #define ENTRY(name, ...) .name = REF(name),
 
 static const brim_ops table = {.name = "ref",
-                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS,
+                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16,
                                .workspace = workspace,
                                .int8_size = REF(int8_size),
                                BRIM_OPS_LIST(ENTRY)};

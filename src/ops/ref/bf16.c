@@ -1,0 +1,150 @@
+/* bf16.c: products of 16-bit values: sums in double of what the values stand for. */
+#include "base/random.h"
+#include "ops/ref/ref.h"
+
+#include <math.h>
+#include <string.h>
+
+static brim_bfloat narrowed(double x) {
+  const float value = (float)x;
+  uint32_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  const uint32_t half = 0x7fff + (bits >> 16 & 1);
+  return isnan(value) ? (brim_bfloat)(bits >> 16 | 0x40) : (brim_bfloat)((bits + half) >> 16);
+}
+
+static double widened(brim_bfloat x) {
+  const uint32_t bits = (uint32_t)x << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return (double)value;
+}
+
+static double get(brim_typed t, int64_t at) {
+  return t.type == BRIM_TYPE_BF16 ? widened(((const brim_bfloat *)t.at)[at]) : (double)((const real *)t.at)[at];
+}
+
+static void put(brim_typed t, int64_t at, double x) {
+  if (t.type == BRIM_TYPE_BF16)
+    ((brim_bfloat *)t.at)[at] = narrowed(x);
+  else
+    ((real *)t.at)[at] = (real)x;
+}
+
+static void count_product(brim_ops_context *c, int64_t rows, int32_t in, int32_t out) {
+  if (rows > c->stats.gemm_max_rows)
+    c->stats.gemm_max_rows = rows;
+  c->stats.gemm_flops += 2.0 * (double)rows * in * out;
+}
+
+/* Output o of a row. */
+static double dot(int32_t in, const brim_bfloat *x, const brim_bfloat *w, const real *b, int32_t o) {
+  double sum = b ? (double)b[o] : 0;
+  for (int32_t i = 0; i < in; i++)
+    sum += widened(x[i]) * widened(w[(int64_t)o * in + i]);
+  return sum;
+}
+
+void REF(bf16_forward)(brim_ops_context *c, const brim_bf16_linear *l) {
+  count_product(c, l->rows, l->in, l->out);
+  for (int64_t r = 0; r < l->rows; r++)
+    for (int32_t o = 0; o < l->out; o++)
+      put(l->y, r * l->y_stride + o,
+          dot(l->in, l->x + r * l->x_stride, l->w, l->b, o) + (l->add ? get(l->y, r * l->y_stride + o) : 0));
+}
+
+void REF(bf16_act_forward)(brim_ops_context *c, const brim_bf16_linear_act *l) {
+  count_product(c, l->rows, l->in, l->out);
+  for (int64_t r = 0; r < l->rows; r++)
+    for (int32_t o = 0; o < l->out; o++) {
+      const brim_bfloat pre = narrowed(dot(l->in, l->x + r * l->in, l->w, l->b, o));
+      if (l->pre)
+        l->pre[r * l->out + o] = pre;
+      l->y[r * l->out + o] = narrowed(REF(activate)(l->act, widened(pre)));
+    }
+}
+
+/* One value of rows.c's dropout_row. */
+static double dropped(const brim_bf16_linear_norm *l, int32_t r, int32_t o, double x) {
+  const brim_dropout *d = &l->dropout;
+  if (!d->on)
+    return x;
+  const int32_t slot = l->at.slot ? l->at.slot[r] : r, s = l->layout.sequence[slot];
+  const uint32_t token = (uint32_t)(slot - l->layout.offsets[s]);
+  const uint32_t column = (uint32_t)o % BRIM_DROPOUT_STRETCH, word = column / 16 % 2 * 2 + (column + 1) % 2;
+  const uint32_t block = (uint32_t)o / BRIM_DROPOUT_STRETCH * BRIM_DROPOUT_BLOCKS + column % 16 / 2;
+  uint32_t words[4];
+  brim_philox_rounds(BRIM_DROPOUT_ROUNDS, (const uint32_t[4]){l->layout.places[s], d->site, token, block}, d->key, words);
+  return (words[word] >> (column < 32 ? 0 : 16) & 0xffff) < d->threshold ? 0 : x * (double)d->scale;
+}
+
+/* Mean and reciprocal deviation of a row, and its norm into another. */
+static void norm_of(const brim_bf16_linear_norm *l, int64_t r) {
+  const int32_t width = l->out;
+  double mean = 0, square = 0;
+  for (int32_t o = 0; o < width; o++)
+    mean += get(l->sum, r * width + o);
+  mean /= width;
+  for (int32_t o = 0; o < width; o++) {
+    const double d = get(l->sum, r * width + o) - mean;
+    square += d * d;
+  }
+  l->mean[r] = (real)mean;
+  l->rstd[r] = (real)(1 / sqrt(square / width + (double)l->eps));
+  for (int32_t o = 0; o < width; o++)
+    put(l->y, r * width + o, (get(l->sum, r * width + o) - mean) * (double)l->rstd[r] * (double)l->gamma[o] + (double)l->beta[o]);
+}
+
+void REF(bf16_norm_forward)(brim_ops_context *c, const brim_bf16_linear_norm *l) {
+  const int32_t width = l->out;
+  count_product(c, l->at.count, l->in, l->out);
+  for (int32_t r = 0; r < l->at.count; r++) {
+    for (int32_t o = 0; o < width; o++) {
+      const int64_t at = (int64_t)r * width + o;
+      put(l->y, at, dot(l->in, l->x + (int64_t)r * l->in, l->w, l->b, o));
+      put(l->sum, at, get(l->residual, at) + dropped(l, r, o, get(l->y, at)));
+    }
+    norm_of(l, r);
+  }
+}
+
+void REF(bf16_backward)(brim_ops_context *c, const brim_bf16_linear_gradient *g) {
+  for (int64_t r = 0; g->dx.at && r < g->rows; r++)
+    for (int32_t i = 0; i < g->in; i++) {
+      double sum = g->add ? get(g->dx, r * g->dx_stride + i) : 0;
+      for (int32_t o = 0; o < g->out; o++)
+        sum += widened(g->dy[r * g->dy_stride + o]) * widened(g->w[(int64_t)o * g->in + i]);
+      put(g->dx, r * g->dx_stride + i, sum);
+    }
+  if (g->dx.at)
+    count_product(c, g->rows, g->in, g->out);
+  if (g->dw)
+    count_product(c, g->rows, g->in, g->out);
+  for (int32_t o = 0; o < g->out; o++) {
+    double column = 0;
+    for (int64_t r = 0; r < g->rows; r++)
+      column += widened(g->dy[r * g->dy_stride + o]);
+    if (g->db)
+      g->db[o] += (real)column;
+    for (int32_t i = 0; g->dw && i < g->in; i++) {
+      double sum = 0;
+      for (int64_t r = 0; r < g->rows; r++)
+        sum += widened(g->dy[r * g->dy_stride + o]) * widened(g->x[r * g->x_stride + i]);
+      g->dw[(int64_t)o * g->in + i] += (real)sum;
+    }
+  }
+}
+
+void REF(bf16_act_backward)(brim_ops_context *c, const brim_bf16_linear_act_gradient *g) {
+  count_product(c, g->rows, g->in, g->out);
+  for (int64_t r = 0; r < g->rows; r++)
+    for (int32_t i = 0; i < g->in; i++) {
+      const int64_t at = r * g->in + i;
+      const double pre = widened(g->pre[at]);
+      double sum = 0;
+      for (int32_t o = 0; o < g->out; o++)
+        sum += widened(g->dz[r * g->out + o]) * widened(g->w[(int64_t)o * g->in + i]);
+      g->dpre[at] = narrowed(sum * REF(activate_slope)(g->act, pre));
+      g->pre[at] = narrowed(REF(activate)(g->act, pre));
+    }
+}
