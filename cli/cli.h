@@ -16,6 +16,9 @@ typedef struct cli_call {
   char viewed[4096];             /* the run folder that it belongs to */
   struct cli_judged *judged;     /* the last evaluation of each set of this run (views.c) */
   int judged_count;
+  brim_ranks *ranks; /* NULL: the only process (ranks.c) */
+  brim_runtime *ranks_runtime;
+  brim_group group; /* of ranks, or single */
   brim_error error;
   char hint[320];                   /* what to say after "interrupted", or a failure of files: what is kept */
   brim_where where[CLI_LIST_LIMIT]; /* the parts of --where; their columns are in arguments.kept */

@@ -5,6 +5,7 @@
 #include "commands.h"
 #include "compare_page.h"
 #include "job.h"
+#include "ranks.h"
 
 static const cli_option options[] = {
     HEADING("What to compare"),
@@ -28,6 +29,7 @@ static const cli_option options[] = {
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
     TEXT("html", html, "FILE", .help = "also a page with bars and curves, in one file that needs no network"),
+    ROWS(cli_rank_options),
     ROWS(cli_general_options),
     {0},
 };

@@ -26,7 +26,7 @@ int cli_show(cli_call *cli, brim_text *text) {
 
 int cli_write(cli_call *cli, const char *path, const brim_text *text) {
   int status = brim_text_status(text, &cli->error);
-  if (status)
+  if (status || cli->group.rank > 0) /* the first of several ranks writes for all */
     return status;
   if (cli->progress)
     brim_progress_clear(cli->progress);

@@ -35,6 +35,18 @@ static int measure(cli_call *cli, brim_gemm_speed speeds[SHAPES]) {
   return BRIM_OK;
 }
 
+/* What `mpirun -n N brim train` would find. */
+static void put_processes(brim_text *out) {
+  char library[800];
+  const brim_launch launch = brim_launch_find();
+  const bool found = brim_ranks_probe(library, sizeof library);
+  if (launch.launcher)
+    brim_text_printf(out, "processes  %d, started by %s; ", (int)launch.world_size, launch.launcher);
+  else
+    brim_text_string(out, "processes  one; with mpirun -n N, N: ");
+  brim_text_printf(out, "%s\n\n", found || launch.launcher ? library : "no MPI is installed (see docs/users/scaling.md)");
+}
+
 static void put_text(brim_text *out, const brim_device_info *info, const brim_gemm_speed *speeds) {
   char cells[SHAPES][3][16];
   const char *table[SHAPES * 4];
@@ -43,7 +55,7 @@ static void put_text(brim_text *out, const brim_device_info *info, const brim_ge
   brim_text_printf(out, "products   %s\n", info->products);
   brim_text_string(out, "files      csv, tsv, jsonl, txt; plain, gz, zst\n");
   brim_text_string(out, "devices    cpu; no GPU support in this build\n");
-  brim_text_string(out, "processes  one; no MPI in this build\n\n");
+  put_processes(out);
   for (int i = 0; i < SHAPES; i++) {
     const double values[] = {speeds[i].forward, speeds[i].input_gradient, speeds[i].weight_gradient};
     table[4 * i] = shapes[i].name;
@@ -60,7 +72,13 @@ static void put_text(brim_text *out, const brim_device_info *info, const brim_ge
 static void put_json(brim_text *out, const brim_device_info *info, const brim_gemm_speed *speeds) {
   brim_text_printf(out, "{\"version\":\"%s\",\"kernels\":\"%s\",\"products\":\"%s\",\"threads\":%d,", brim_version(),
                    info->kernels, info->products, info->threads);
-  brim_text_string(out, "\"compression\":[\"gz\",\"zst\"],\"devices\":[\"cpu\"],\"mpi\":false,\"gemm\":[");
+  brim_text_string(out, "\"compression\":[\"gz\",\"zst\"],\"devices\":[\"cpu\"],\"mpi\":");
+  char library[800];
+  if (brim_ranks_probe(library, sizeof library))
+    brim_text_json_string(out, library, strlen(library));
+  else
+    brim_text_string(out, "null");
+  brim_text_string(out, ",\"gemm\":[");
   for (int i = 0; i < SHAPES; i++) {
     brim_text_printf(out, "%s{\"name\":\"%s\",\"rows\":%d,\"in\":%d,\"out\":%d,\"gflops\":[", i ? "," : "", shapes[i].name,
                      (int)shapes[i].rows, (int)shapes[i].in, (int)shapes[i].out);

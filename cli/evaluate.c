@@ -5,12 +5,18 @@
 
 #include "commands.h"
 #include "infer.h"
+#include "ranks.h"
 
 static const cli_option options[] = {
-    HEADING("What to evaluate"), ROWS(cli_inference_options),
-    ROWS(cli_label_option),      FLAG("json", json, .help = "one JSON object instead of a table"),
-    ROWS(cli_column_options),    ROWS(cli_cache_option),
-    ROWS(cli_general_options),   {0},
+    HEADING("What to evaluate"),
+    ROWS(cli_inference_options),
+    ROWS(cli_label_option),
+    FLAG("json", json, .help = "one JSON object instead of a table"),
+    ROWS(cli_column_options),
+    ROWS(cli_cache_option),
+    ROWS(cli_rank_options),
+    ROWS(cli_general_options),
+    {0},
 };
 
 /* ---- numbers ---------------------------------------------------------------------------------------------- */

@@ -34,7 +34,7 @@ static int pick_max_length(cli_call *cli, const brim_model *model, int32_t *out)
 int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   const cli_values *v = cli->values;
   int32_t max_length = 0;
-  in->options = (brim_eval_options){.batching = BRIM_SORTED, .event = cli_progress, .event_context = cli};
+  in->options = (brim_eval_options){.batching = BRIM_SORTED, .event = cli_progress, .event_context = cli, .group = cli->group};
   int status = cli_fill(&cli->arguments, CLI_EVAL, &in->options, &cli->error);
   if (!status)
     status = cli_pick_precision(cli, &in->options.precision);

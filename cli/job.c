@@ -62,6 +62,7 @@ static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
                                     .tokenizer = job->tokenizer,
                                     .labels = &job->labels,
                                     .plan = &job->options.plan,
+                                    .rank = cli->group.rank,
                                     .max_length = max_length};
   int status = cli_stream_labels(cli, request.paths, request.path_count, task_of(v->task), &job->labels);
   return status ? status : cli_open_feed(cli, &request, &job->feed);
@@ -152,6 +153,8 @@ static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
     return status;
   o->plan.max_length = max_length;
   o->profile = job->profile;
+  o->group = cli->group;
+  o->plan.world_size = cli->group.world_size;
   o->options_json = job->options_json.data;
   o->event = cli_progress, o->event_context = cli;
   return brim_train_options_check(o, &cli->error);

@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "help.h"
+#include "ranks.h"
 
 const cli_command *const cli_commands[] = {&cli_train,
                                            &cli_evaluate,
@@ -39,10 +40,11 @@ static int exit_code(int status) {
   }
 }
 
-static int fail(const brim_error *err, int status) {
+static int fail(const brim_error *err, int status, bool speaks) {
   char text[1200];
   brim_shown(text, brim_error_text(err, text, sizeof text), false);
-  fprintf(stderr, "brim: %s\n", text[0] ? text : "failed without a reason");
+  if (speaks)
+    fprintf(stderr, "brim: %s\n", text[0] ? text : "failed without a reason");
   return exit_code(status);
 }
 
@@ -87,8 +89,11 @@ static int print_help(cli_call *cli) {
 
 /* Runs the command with a runtime of the wanted number of threads. */
 static int run_command(cli_call *cli) {
+  int status = cli_ranks_open(cli);
+  if (status)
+    return status;
   brim_runtime_options options = {.threads = (int)cli->values->threads, .cpu = cli->values->cpu};
-  int status = brim_runtime_new(&options, &cli->runtime, &cli->error);
+  status = brim_runtime_new(&options, &cli->runtime, &cli->error);
   if (status)
     return status;
   status = brim_progress_new(cli->runtime, stderr, cli->values->quiet, &cli->progress, &cli->error);
@@ -138,11 +143,18 @@ int main(int argc, char **argv) {
     words = version, count = 1;
   cli.command = find_command(count, words, &used);
   if (!cli.command)
-    return fail(&cli.error, unknown_command(count, words, &cli.error));
+    return fail(&cli.error, unknown_command(count, words, &cli.error), cli_ranks_speaks());
   cli.values = &cli.arguments.values;
+  if (cli_ranks_idle(&cli))
+    return EXIT_DONE;
+  bool speaks = cli_ranks_speaks();
   int status = parse_and_help(&cli, count - used, words + used);
-  if (status == BRIM_OK && !cli.values->help)
+  if (status == BRIM_OK && !cli.values->help) {
     status = run_command(&cli);
+    status = cli_ranks_settle(&cli, status, &speaks);
+  }
+  const int code = status ? fail(&cli.error, status, speaks) : EXIT_DONE;
+  cli_ranks_close(&cli, code);
   cli_arguments_free(&cli.arguments);
-  return status ? fail(&cli.error, status) : EXIT_DONE;
+  return code;
 }

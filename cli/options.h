@@ -105,7 +105,7 @@ typedef struct cli_values {
   const char *batching, *padding, *oversize, *tail, *lengths;
   int64_t batch_size, max_tokens, max_rows, accumulate, read_ahead, pad_to_multiple_of, required_multiple;
   bool drop_last;
-  int64_t seed, epoch, rank, world_size;
+  int64_t seed, epoch, rank, world_size, rank_timeout;
   /* training */
   const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling;
   const char *class_weights, *eval_batching, *eval_padding;

@@ -231,6 +231,9 @@ static int plan_data(cli_call *cli) {
 
 static int run(cli_call *cli) {
   const cli_values *v = cli->values;
+  const brim_launch launch = brim_launch_find();
+  if (launch.world_size > 1 && !cli_given(&cli->arguments, "world-size"))
+    cli->arguments.values.world_size = launch.world_size; /* the plan of the ranks that mpirun would start */
   bool data = cli->arguments.operand_count > 0;
   if (v->rank >= v->world_size)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--rank %lld: with --world-size %lld ranks go from 0 to %lld",

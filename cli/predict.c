@@ -4,6 +4,7 @@
 
 #include "commands.h"
 #include "infer.h"
+#include "ranks.h"
 
 static const cli_option options[] = {
     HEADING("What to predict"),
@@ -12,6 +13,7 @@ static const cli_option options[] = {
          .help = "where the lines go; the file is complete or absent"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
+    ROWS(cli_rank_options),
     ROWS(cli_general_options),
     {0},
 };

@@ -8,6 +8,7 @@
 #include "commands.h"
 #include "folds.h"
 #include "profile.h"
+#include "ranks.h"
 #include "views.h"
 
 static const cli_option options[] = {
@@ -30,6 +31,8 @@ static const cli_option options[] = {
     ROWS(cli_batch_options),
     ROWS(cli_method_options),
     ROWS(cli_stream_options),
+    FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
+         .help = "each rank reads only a slice of the rows; --batch-size must be a multiple of the number of ranks"),
     ROWS(cli_loss_options),
     ROWS(cli_optimizer_options),
     HEADING("Rhythm, in optimizer steps"),
@@ -67,6 +70,7 @@ static const cli_option options[] = {
     FLAG("json", json, .help = "the result as one JSON object"),
     TEXT("profile", profile, "FILE", .implied = "", .shown = "trace.json in --output",
          .help = "where the time goes: a table on standard error, and a trace for chrome://tracing or ui.perfetto.dev in FILE"),
+    ROWS(cli_rank_options),
     ROWS(cli_general_options),
     {0},
 };

@@ -18,6 +18,8 @@ static void note_failure(const cli_call *cli, const char *what, int status, cons
 
 int cli_views_open(cli_call *cli, const char *folder) {
   char path[4200];
+  if (cli->group.rank > 0)
+    return BRIM_OK;
   snprintf(cli->viewed, sizeof cli->viewed, "%s", folder);
   snprintf(path, sizeof path, "%s/tensorboard", cli->viewed);
   return brim_tensorboard_new(cli->runtime, path, &cli->tensorboard, &cli->error);

@@ -1,4 +1,7 @@
-/* brim/dist.h: ranks. Today one process; the seam for MPI and NCCL. */
+/* brim/dist.h: ranks: the processes that train, evaluate or predict together.
+ *
+ * A brim_group is all that training knows of them. brim_ranks_open makes one of the processes that an MPI launcher has started
+ * (mpirun, mpiexec, srun); anybody may make one of their own. */
 #ifndef BRIM_DIST_H
 #define BRIM_DIST_H
 #include "brim/base.h"
@@ -6,7 +9,8 @@
 extern "C" {
 #endif
 
-/* A group of ranks. `sum` adds count floats over all ranks, in place, in an order that does not depend on timing. */
+/* A group of ranks. `sum` adds count floats over all ranks, in place, in an order that does not depend on timing. A failure of
+ * either is one of the group: what it sums later fails too. */
 typedef struct brim_group {
   int32_t rank, world_size;
   int (*sum)(void *context, float *values, int64_t count, brim_error *err);
@@ -16,6 +20,58 @@ typedef struct brim_group {
 
 /* The group of one process: sums are the identity. */
 BRIM_API brim_group brim_group_single(void);
+/* Every rank calls it with its own status, after something that may fail on one of them: all get BRIM_OK, or all fail, or all are
+ * cancelled. A rank that failed keeps its own status and message. */
+BRIM_API int brim_group_agree(const brim_group *group, int status, brim_error *err);
+
+/* ---- launchers -------------------------------------------------------------------------------------------- */
+
+/* What the environment says of the launcher that started this process. Nothing is loaded or asked. */
+typedef struct brim_launch {
+  const char *launcher; /* "Open MPI", "MPICH", "PMIx"; NULL: the process was started alone. Static storage */
+  int32_t rank;
+  int32_t world_size; /* 1 without a launcher; 0: the launcher does not say, MPI does */
+} brim_launch;
+/* BRIM_MPI=none in the environment: started alone, whatever else it says. */
+BRIM_API brim_launch brim_launch_find(void);
+
+/* ---- MPI -------------------------------------------------------------------------------------------------- */
+
+typedef struct brim_ranks_options {
+  const char *library; /* path of the MPI library; NULL: what BRIM_MPI names, or what the launcher belongs to */
+  double timeout;      /* seconds without a sign of life after which a rank counts as lost; 0: 20 */
+  /* From a thread of its own, when a rank was lost or has failed and this one has not come to brim_ranks_settle for a while: the
+   * process may be in a long calculation or hang itself. `speaks`: this rank is the one to say it. NULL: nothing happens. */
+  void (*overdue)(void *context, const char *message, bool speaks);
+  void *context;
+} brim_ranks_options;
+
+/* The processes of a launcher, joined by MPI, which is found when the program runs and not when it is built: see
+ * docs/users/scaling.md. One thread a rank sends and hears signs of life. */
+typedef struct brim_ranks brim_ranks;
+
+/* Every rank calls it. BRIM_E_UNSUPPORTED: no MPI library was found, or it is not that of the launcher; BRIM_E_MISMATCH: a rank
+ * has another version of brim. If the program has begun to use MPI (mpi4py), its MPI is joined. */
+BRIM_API int brim_ranks_open(brim_runtime *runtime, const brim_ranks_options *options, brim_ranks **out,
+                             brim_error *err) BRIM_CHECK;
+/* Good as long as `ranks`. */
+BRIM_API const brim_group *brim_ranks_group(const brim_ranks *ranks);
+/* "Open MPI v4.1.4" and the path of its library. */
+BRIM_API const char *brim_ranks_library(const brim_ranks *ranks);
+/* Ranks that run on as many cores as this process is allowed to use: they share these. At least 1. */
+BRIM_API int32_t brim_ranks_sharing(const brim_ranks *ranks);
+/* The end of the work, which every rank calls with its status. Rank 0 waits for the others, and they for rank 0; where a rank
+ * fails, all others fail from then on. Returns this rank's own status, or that of the rank that failed. *speaks: this rank is the
+ * one to print *err, which has the message of the rank that failed, and names it. */
+BRIM_API int brim_ranks_settle(brim_ranks *ranks, int status, brim_error *err, bool *speaks);
+/* After brim_ranks_settle and what is printed then. Ends MPI, unless the program had begun it; MPI cannot begin again in a
+ * process. Where a rank failed it returns false without having ended it: the process should then end by _exit, which waits for
+ * nobody. */
+BRIM_API bool brim_ranks_close(brim_ranks *ranks);
+
+/* For those who want to know: finds and loads the MPI library without starting it, and writes its path and kind, or why there is
+ * none, to text. */
+BRIM_API bool brim_ranks_probe(char *text, size_t size);
 
 #ifdef __cplusplus
 }

@@ -31,6 +31,8 @@ typedef struct brim_eval_options {
   uint64_t *confusion; /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
   brim_event_fn event; /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;
+  brim_group group; /* zero: single. Of brim_predict and brim_evaluate: ranks share the rows out, each computes its own, and all
+                       have the results of all. Those of brim_train have its group */
 } brim_eval_options;
 
 /* What an evaluation came to, with the outputs of every row. All is borrowed for the call that has it. */

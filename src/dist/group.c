@@ -24,7 +24,7 @@ int brim_group_decide(int status, double failed, double cancelled, brim_error *e
   if (status && (status != BRIM_E_CANCELLED || failed <= 0.0))
     return status;
   if (failed > 0.0)
-    return brim_error_set(err, BRIM_E_IO, "another rank failed; its message says why");
+    return brim_error_set(err, BRIM_E_IO, BRIM_FAILED_ELSEWHERE);
   return cancelled > 0.0 ? brim_error_cancelled(err) : BRIM_OK;
 }
 

@@ -1,13 +1,11 @@
-/* group.h: what ranks do together besides sums. */
+/* group.h: what ranks do together by sums. */
 #ifndef BRIM_DIST_GROUP_H
 #define BRIM_DIST_GROUP_H
 #include "brim/dist.h"
 
-/* Every rank calls it with its own status after something that may fail on one of them: all go on, or all fail, or all are
- * cancelled, so that they do the same next: a rank that is cancelled fails where another fails. A rank that failed gets its own
- * status and keeps its own message. */
-int brim_group_agree(const brim_group *group, int status, brim_error *err);
-/* The same for those who have summed it up: how many ranks `failed`, and how many others are `cancelled`. */
+/* What those ranks say that had to stop because of another one. */
+#define BRIM_FAILED_ELSEWHERE "another rank failed; its message says why"
+/* brim_group_agree for those who have summed it up: how many ranks `failed`, and how many others are `cancelled`. */
 int brim_group_decide(int status, double failed, double cancelled, brim_error *err);
 
 /* What every rank has: `bytes` of each, in the order of the ranks, into all [world_size][bytes]. Every rank calls it with the

@@ -92,6 +92,7 @@ static int put_feed(items *all, const brim_trainer *t, brim_error *err) {
 static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   put(all, "version of brim", brim_version());
   put(all, "kernels", t->identity.kernels);
+  BRIM_TRY(put_options(all, t, err)); /* before what follows from them */
   put(all, "model", t->identity.model_type);
   put_number(all, "number of the model's outputs", (uint64_t)brim_model_outputs(t->model));
   put_number(all, "number of the model's weights", (uint64_t)brim_model_flat_size(t->model));
@@ -103,7 +104,6 @@ static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   put(all, "resume", t->options.resume ? "true" : "false");
   put(all, "overwrite", t->options.overwrite ? "true" : "false");
   put(all, "folder of the run", t->options.output ? "given" : "not given");
-  BRIM_TRY(put_options(all, t, err));
   put_number(all, "number of steps", t->survey.total_steps);
   put_number(all, "number of warm-up steps", t->warmup);
   put_number(all, "tokens computed at once", (uint64_t)t->survey.limits.max_slots);

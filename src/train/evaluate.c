@@ -160,11 +160,11 @@ static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, con
   const brim_plan_options plan_options = {
       .batching = options->batching,
       .padding = options->padding,
-      .batch_size = options->batch_size > 0 ? options->batch_size : 32,
+      .batch_size = (options->batch_size > 0 ? options->batch_size : 32) * options->group.world_size,
       .max_tokens = options->max_tokens,
       .max_length = wide ? brim_dataset_longest(dataset) : options->max_length,
       .oversize = BRIM_OVERSIZE_ALONE,
-      .world_size = 1,
+      .world_size = options->group.world_size,
   };
   return brim_plan_new(runtime, brim_dataset_lengths(dataset), brim_dataset_rows(dataset), &plan_options, 0, plan, err);
 }
@@ -189,17 +189,18 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
   brim_eval_options_init(&options);
   if (given)
     options = *given;
+  if (options.group.world_size <= 0)
+    options.group = brim_group_single();
   double start = brim_seconds_now();
   brim_plan *plan;
   BRIM_TRY(evaluate_plan(runtime, dataset, &options, &plan, err));
   brim_model_limits limits = {.precision = options.precision};
-  brim_limits_widen(&limits, plan, 1, brim_dataset_lengths(dataset));
-  brim_group group = brim_group_single();
+  brim_limits_widen(&limits, plan, options.group.world_size, brim_dataset_lengths(dataset));
   brim_prediction p = {.runtime = runtime,
                        .model = model,
                        .dataset = dataset,
                        .plan = plan,
-                       .group = &group,
+                       .group = &options.group,
                        .event = options.event,
                        .event_context = options.event_context};
   int status = evaluate_prepared(&p, &limits, logits, err);

@@ -1,0 +1,98 @@
+/* ranks.c: a command that an MPI launcher has started several times. */
+#include "ranks.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { EXIT_LOST = 1, PAUSE = 2 }; /* seconds in which rank 0, whose message is as good, ends the job */
+
+const cli_option cli_rank_options[] = {
+    HEADING("Ranks, of mpirun -n N brim ..."),
+    INTEGER("rank-timeout", rank_timeout, "SECONDS", 1, 86400, .fallback = "20",
+            .help = "a rank that has given no sign of life for so long counts as lost, and all others end"),
+    {0},
+};
+
+static bool works_in_ranks(const char *command) {
+  static const char *const names[] = {"train", "evaluate", "predict", "compare"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+    if (strcmp(command, names[i]) == 0)
+      return true;
+  return false;
+}
+
+bool cli_ranks_idle(const cli_call *cli) {
+  return brim_launch_find().rank > 0 && !works_in_ranks(cli->command->name);
+}
+
+bool cli_ranks_speaks(void) {
+  return brim_launch_find().rank == 0;
+}
+
+/* Called from another thread: a rank is lost, and this one does not come to an end. */
+static void on_overdue(void *context, const char *message, bool speaks) {
+  (void)context;
+  if (speaks)
+    fprintf(stderr, "\nbrim: %s\n", message);
+  else
+    sleep(PAUSE);
+  fflush(NULL);
+  _exit(EXIT_LOST);
+}
+
+/* Ranks on the same cores share them, unless --threads says otherwise. */
+static void share_cores(cli_call *cli) {
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (cli->values->threads > 0 || sched_getaffinity(0, sizeof cores, &cores) != 0)
+    return;
+  const int64_t share = CPU_COUNT(&cores) / brim_ranks_sharing(cli->ranks);
+  cli->arguments.values.threads = share > 1 ? share : 1;
+}
+
+int cli_ranks_open(cli_call *cli) {
+  const brim_launch launch = brim_launch_find();
+  cli->group = brim_group_single();
+  if (!launch.launcher || launch.world_size == 1 || !works_in_ranks(cli->command->name))
+    return BRIM_OK;
+  setenv("UCX_TLS", "^cma", 0); /* which ends a process that reads from one that has died, before it can say so */
+  signal(SIGUSR1, SIG_IGN);     /* with -disable-auto-cleanup MPICH's launcher sends it to all when a rank dies */
+  const brim_ranks_options options = {.timeout = (double)cli->values->rank_timeout, .overdue = on_overdue};
+  int status = brim_runtime_new(&(brim_runtime_options){.threads = 1}, &cli->ranks_runtime, &cli->error);
+  if (!status)
+    status = brim_ranks_open(cli->ranks_runtime, &options, &cli->ranks, &cli->error);
+  if (status && launch.rank > 0) {
+    sleep(PAUSE);
+    return status;
+  }
+  if (status)
+    return status;
+  cli->group = *brim_ranks_group(cli->ranks);
+  share_cores(cli);
+  if (cli->group.rank > 0)
+    cli->arguments.values.quiet = true;
+  else if (cli->group.world_size > 1)
+    cli_note(cli, "%d ranks of %lld thread%s by %s", (int)cli->group.world_size, (long long)cli->values->threads,
+             cli->values->threads == 1 ? "" : "s", brim_ranks_library(cli->ranks));
+  return BRIM_OK;
+}
+
+int cli_ranks_settle(cli_call *cli, int status, bool *speaks) {
+  *speaks = true;
+  return cli->ranks ? brim_ranks_settle(cli->ranks, status, &cli->error, speaks) : status;
+}
+
+void cli_ranks_close(cli_call *cli, int code) {
+  if (!cli->ranks)
+    return;
+  if (!brim_ranks_close(cli->ranks)) {
+    fflush(NULL);
+    _exit(code ? code : EXIT_LOST);
+  }
+  brim_runtime_free(cli->ranks_runtime);
+  cli->ranks = NULL;
+}

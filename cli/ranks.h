@@ -1,0 +1,21 @@
+/* ranks.h: commands that an MPI launcher has started several times: `mpirun -n 4 brim train ...`. */
+#ifndef BRIM_CLI_RANKS_H
+#define BRIM_CLI_RANKS_H
+#include "cli.h"
+#include "shared.h"
+
+extern const cli_option cli_rank_options[];
+
+/* A rank other than the first has nothing to do for this command, which does not work in ranks: one does it. */
+bool cli_ranks_idle(const cli_call *cli);
+/* Before ranks are joined: the first one prints what is wrong with the command line. */
+bool cli_ranks_speaks(void);
+/* Joins the ranks, if there are any: fills `ranks` and `group`, and the number of threads where cores are shared. Ranks other
+ * than the first become quiet. */
+int cli_ranks_open(cli_call *cli);
+/* The end of the command, which may have failed on this rank or another. *speaks: this one prints cli->error. */
+int cli_ranks_settle(cli_call *cli, int status, bool *speaks);
+/* After what is printed; `code` is the program's. Where a rank was lost it ends the program at once. */
+void cli_ranks_close(cli_call *cli, int code);
+
+#endif

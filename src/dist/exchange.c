@@ -1,0 +1,293 @@
+/* exchange.c: sums over ranks, added in the order of the ranks by one of them for each piece, so that every rank has the same
+ * bits and timing has no part in them. MPI's own sums promise no order.
+ *
+ * Large: of each block, every rank gets one piece from all others (reduce-scatter), adds it up and sends it to all (all-gather);
+ * a rank sends and receives twice the values, whatever the number of ranks. Small: everybody sends all to everybody, or by way of
+ * rank 0 where they are many; one or two messages' time. */
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "dist/ranks.h"
+
+enum { PIECE_BYTES = 1 << 20, BUFFER_BYTES = 64 << 20, SMALL_BYTES = 4096, FEW_RANKS = 16 };
+
+/* ---- waiting ---------------------------------------------------------------------------------------------- */
+
+/* A while of turns for others, then naps that grow: ranks share cores where there are more of them. */
+static void yield(uint32_t turn) {
+  enum { TURNS = 200, SHORTEST = 10000, LONGEST = 500000 }; /* nanoseconds */
+  if (turn < TURNS) {
+    sched_yield();
+    return;
+  }
+  const uint32_t naps = (turn - TURNS) / 8 + 1;
+  const long nap = naps < LONGEST / SHORTEST ? (long)naps * SHORTEST : LONGEST;
+  nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
+}
+
+/* Door is held. Returns the number of requests that are still under way, or -1. */
+static int test_all(brim_ranks *r, brim_mpi_handle *requests, bool *pending, int count) {
+  int left = 0;
+  for (int i = 0; i < count; i++) {
+    bool done = true;
+    if (pending[i] && r->wire.test(r->wire.context, &requests[i], &done))
+      return -1;
+    pending[i] = pending[i] && !done;
+    left += pending[i];
+  }
+  return left;
+}
+
+int brim_exchange_fail(brim_ranks *r, brim_error *err) {
+  char text[160];
+  snprintf(text, sizeof text, "rank %d could not send or receive: the network failed, or ranks do different things",
+           (int)r->wire.rank);
+  pthread_mutex_lock(&r->door);
+  brim_heart_break(r, r->wire.rank, BRIM_E_IO, text);
+  pthread_mutex_unlock(&r->door);
+  return brim_heart_cause(r, err);
+}
+
+int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, int count, double patience, brim_error *err) {
+  const double begun = brim_heart_now();
+  for (uint32_t turn = 0, known = (uint32_t)count;; turn++) {
+    pthread_mutex_lock(&r->door);
+    const int left = test_all(r, requests, pending, count);
+    pthread_mutex_unlock(&r->door);
+    if (left < 0)
+      return brim_exchange_fail(r, err);
+    if (left == 0)
+      return BRIM_OK;
+    if (atomic_load(&r->broken))
+      return brim_heart_cause(r, err);
+    if (patience > 0 && brim_heart_now() - begun > patience)
+      return brim_error_set(err, BRIM_E_IO, "a rank has not answered for %.0f seconds", patience);
+    if ((uint32_t)left != known)
+      turn = 0, known = (uint32_t)left;
+    yield(turn);
+  }
+}
+
+/* ---- messages --------------------------------------------------------------------------------------------- */
+
+typedef struct sum {
+  brim_ranks *ranks;
+  size_t size; /* of a value */
+  void (*add)(void *to, const void *from, size_t count);
+  int failed; /* to send or to receive */
+} sum;
+
+static void add_floats(void *to, const void *from, size_t count) {
+  float *restrict a = to;
+  const float *restrict b = from;
+  for (size_t i = 0; i < count; i++)
+    a[i] += b[i];
+}
+
+static void add_doubles(void *to, const void *from, size_t count) {
+  double *restrict a = to;
+  const double *restrict b = from;
+  for (size_t i = 0; i < count; i++)
+    a[i] += b[i];
+}
+
+static char *sent_to(const brim_ranks *r, int32_t rank) {
+  return r->sent + (size_t)rank * r->piece_bytes;
+}
+
+static char *received_from(const brim_ranks *r, int32_t rank) {
+  return r->received + (size_t)rank * r->piece_bytes;
+}
+
+/* Door is held. */
+static void receive(sum *s, int32_t from, size_t count) {
+  brim_ranks *r = s->ranks;
+  if (count == 0 || s->failed)
+    return;
+  s->failed = r->wire.receive(r->wire.context, received_from(r, from), count * s->size, from, TAG_SUM, &r->requests[from]);
+  r->pending[from] = !s->failed;
+}
+
+/* Door is held. What is sent is a copy: the wire may look at it even after this rank had to give up. */
+static void send(sum *s, int32_t to, const void *values, size_t count) {
+  brim_ranks *r = s->ranks;
+  const int32_t at = r->wire.world + to;
+  if (count == 0 || s->failed)
+    return;
+  memcpy(sent_to(r, to), values, count * s->size);
+  s->failed = r->wire.send(r->wire.context, sent_to(r, to), count * s->size, to, TAG_SUM, &r->requests[at]);
+  r->pending[at] = !s->failed;
+}
+
+static int finish(sum *s, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  if (s->failed)
+    return brim_exchange_fail(r, err);
+  return brim_exchange_wait(r, r->requests, r->pending, 2 * r->wire.world, 0, err);
+}
+
+/* What `mine` and the pieces of all others come to, in the order of the ranks, into *mine. */
+static void add_up(const sum *s, char *mine, size_t count) {
+  const brim_ranks *r = s->ranks;
+  char *own = sent_to(r, r->wire.rank); /* nothing is sent to oneself */
+  memcpy(own, mine, count * s->size);
+  for (int32_t rank = 0; rank < r->wire.world; rank++) {
+    const char *from = rank == r->wire.rank ? own : received_from(r, rank);
+    if (rank == 0)
+      memcpy(mine, from, count * s->size);
+    else
+      s->add(mine, from, count);
+  }
+}
+
+/* ---- small sums ------------------------------------------------------------------------------------------- */
+
+static int sum_among_few(sum *s, char *values, size_t count, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank)
+      receive(s, rank, count);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank)
+      send(s, rank, values, count);
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  add_up(s, values, count);
+  return BRIM_OK;
+}
+
+static int sum_at_first(sum *s, char *values, size_t count, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  const bool first = r->wire.rank == 0;
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 1; rank < r->wire.world && first; rank++)
+    receive(s, rank, count);
+  if (!first) {
+    send(s, 0, values, count);
+    receive(s, 0, count);
+  }
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  if (!first) {
+    memcpy(values, received_from(r, 0), count * s->size);
+    return BRIM_OK;
+  }
+  add_up(s, values, count);
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 1; rank < r->wire.world; rank++)
+    send(s, rank, values, count);
+  pthread_mutex_unlock(&r->door);
+  return finish(s, err);
+}
+
+/* ---- large sums ------------------------------------------------------------------------------------------- */
+
+/* A block: at most `piece` values for each rank. */
+typedef struct block {
+  char *values;
+  size_t count, piece;
+} block;
+
+static size_t piece_of(const block *b, int32_t rank, size_t *from) {
+  *from = (size_t)rank * b->piece;
+  if (*from >= b->count)
+    return 0;
+  return b->count - *from < b->piece ? b->count - *from : b->piece;
+}
+
+static int sum_block(sum *s, const block *b, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  size_t from, own_from, own = piece_of(b, r->wire.rank, &own_from);
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank)
+      receive(s, rank, own);
+  for (int32_t i = 1; i < r->wire.world; i++) { /* each begins with another one */
+    const int32_t rank = (r->wire.rank + i) % r->wire.world;
+    const size_t count = piece_of(b, rank, &from);
+    send(s, rank, b->values + from * s->size, count);
+  }
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  add_up(s, b->values + own_from * s->size, own);
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank)
+      receive(s, rank, piece_of(b, rank, &from));
+  for (int32_t i = 1; i < r->wire.world; i++)
+    send(s, (r->wire.rank + i) % r->wire.world, b->values + own_from * s->size, own);
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  for (int32_t rank = 0; rank < r->wire.world; rank++) {
+    const size_t count = piece_of(b, rank, &from);
+    if (rank != r->wire.rank)
+      memcpy(b->values + from * s->size, received_from(r, rank), count * s->size);
+  }
+  return BRIM_OK;
+}
+
+static int sum_blocks(sum *s, char *values, size_t count, brim_error *err) {
+  const size_t world = (size_t)s->ranks->wire.world, most = s->ranks->piece_bytes / s->size;
+  for (size_t from = 0; from < count;) {
+    const size_t rest = count - from, even = (rest + world - 1) / world, piece = even < most ? even : most;
+    const block b = {values + from * s->size, rest < piece * world ? rest : piece * world, piece};
+    BRIM_TRY(sum_block(s, &b, err));
+    from += b.count;
+  }
+  return BRIM_OK;
+}
+
+/* ---- any sum ---------------------------------------------------------------------------------------------- */
+
+/* Buffers of the size that is needed, once. */
+static int reserve(brim_ranks *r, size_t bytes, brim_error *err) {
+  const size_t world = (size_t)r->wire.world;
+  size_t most = BUFFER_BYTES / world / 64 * 64;
+  most = most > PIECE_BYTES ? PIECE_BYTES : most < SMALL_BYTES ? SMALL_BYTES : most;
+  bytes = bytes < SMALL_BYTES ? SMALL_BYTES : (bytes + 63) / 64 * 64;
+  bytes = bytes > most ? most : bytes;
+  if (bytes <= r->piece_bytes)
+    return BRIM_OK;
+  brim_release(r->runtime, r->sent);
+  brim_release(r->runtime, r->received);
+  r->sent = brim_alloc_array(r->runtime, world, bytes);
+  r->received = brim_alloc_array(r->runtime, world, bytes);
+  r->piece_bytes = r->sent && r->received ? bytes : 0;
+  return r->piece_bytes ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+static int begin(brim_ranks *r, size_t size, int64_t count, brim_error *err) {
+  if (atomic_load(&r->broken))
+    return brim_heart_cause(r, err);
+  const size_t bytes = (size_t)count * size;
+  const int status = reserve(r, bytes <= SMALL_BYTES ? bytes : bytes / (size_t)r->wire.world + size, err);
+  if (status) { /* the others wait for this rank */
+    pthread_mutex_lock(&r->door);
+    brim_heart_break(r, r->wire.rank, status, "no memory for a sum over ranks");
+    pthread_mutex_unlock(&r->door);
+  }
+  return status;
+}
+
+static int run(sum *s, void *values, int64_t count, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  if (count <= 0 || r->wire.world <= 1)
+    return BRIM_OK;
+  BRIM_TRY(begin(r, s->size, count, err));
+  if ((size_t)count * s->size > SMALL_BYTES)
+    return sum_blocks(s, values, (size_t)count, err);
+  return (r->wire.world <= FEW_RANKS ? sum_among_few : sum_at_first)(s, values, (size_t)count, err);
+}
+
+int brim_exchange_sum(void *ranks, float *values, int64_t count, brim_error *err) {
+  return run(&(sum){.ranks = ranks, .size = sizeof *values, .add = add_floats}, values, count, err);
+}
+
+int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_error *err) {
+  return run(&(sum){.ranks = ranks, .size = sizeof *values, .add = add_doubles}, values, count, err);
+}

@@ -1,0 +1,336 @@
+/* Ranks over messages, as threads of one process: sums have the bits of the order of ranks, ends are common, a silent rank is
+ * lost. */
+#include <math.h>
+#include <pthread.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dist/group.h"
+#include "dist/ranks.h"
+#include "tap.h"
+
+enum { MOST = 9 };
+
+/* ---- memory that is given back in any case ---------------------------------------------------------------- */
+
+/* Ranks that broke off keep what messages may still come into. */
+typedef struct block {
+  struct block *next, *before;
+  size_t size;
+  _Alignas(16) char bytes[];
+} block;
+
+static block *blocks;
+static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *take(void *context, size_t size) {
+  (void)context;
+  block *b = malloc(sizeof *b + size);
+  b->size = size, b->before = NULL;
+  pthread_mutex_lock(&blocks_lock);
+  b->next = blocks;
+  if (blocks)
+    blocks->before = b;
+  blocks = b;
+  pthread_mutex_unlock(&blocks_lock);
+  return b->bytes;
+}
+
+static void give(void *context, void *pointer) {
+  (void)context;
+  if (!pointer)
+    return;
+  block *b = (block *)((char *)pointer - offsetof(block, bytes));
+  pthread_mutex_lock(&blocks_lock);
+  *(b->before ? &b->before->next : &blocks) = b->next;
+  if (b->next)
+    b->next->before = b->before;
+  pthread_mutex_unlock(&blocks_lock);
+  free(b);
+}
+
+static void *retake(void *context, void *pointer, size_t size) {
+  void *fresh = take(context, size);
+  if (pointer) {
+    const size_t had = ((block *)((char *)pointer - offsetof(block, bytes)))->size;
+    memcpy(fresh, pointer, had < size ? had : size);
+    give(context, pointer);
+  }
+  return fresh;
+}
+
+static const brim_allocator allocator = {take, retake, give, NULL};
+
+/* ---- the wire --------------------------------------------------------------------------------------------- */
+
+typedef struct message {
+  struct message *next;
+  int32_t from, to;
+  int tag;
+  size_t bytes;
+  char data[];
+} message;
+
+typedef struct net {
+  pthread_mutex_t lock;
+  message *first;
+  bool cut[MOST]; /* nothing comes from or to that rank */
+} net;
+
+typedef struct place {
+  net *net;
+  int32_t rank;
+} place;
+
+typedef struct awaited {
+  void *data;
+  size_t bytes;
+  int32_t from;
+  int tag;
+} awaited;
+
+static int net_send(void *context, const void *data, size_t bytes, int32_t to, int tag, brim_mpi_handle *request) {
+  place *p = context;
+  message *m = malloc(sizeof *m + bytes), **end;
+  *m = (message){.from = p->rank, .to = to, .tag = tag, .bytes = bytes};
+  memcpy(m->data, data, bytes);
+  request->pointer = NULL;
+  pthread_mutex_lock(&p->net->lock);
+  for (end = &p->net->first; *end;)
+    end = &(*end)->next;
+  *end = m;
+  if (p->net->cut[p->rank] || p->net->cut[to])
+    *end = NULL, free(m);
+  pthread_mutex_unlock(&p->net->lock);
+  return 0;
+}
+
+static int net_receive(void *context, void *data, size_t bytes, int32_t from, int tag, brim_mpi_handle *request) {
+  awaited *a = take(NULL, sizeof *a);
+  (void)context;
+  *a = (awaited){data, bytes, from, tag};
+  request->pointer = a;
+  return 0;
+}
+
+static int net_test(void *context, brim_mpi_handle *request, bool *done) {
+  place *p = context;
+  awaited *a = request->pointer;
+  bool wrong = false;
+  *done = !a;
+  if (!a)
+    return 0;
+  pthread_mutex_lock(&p->net->lock);
+  for (message **at = &p->net->first; *at && !*done; at = &(*at)->next) {
+    message *m = *at;
+    if (m->from != a->from || m->to != p->rank || m->tag != a->tag)
+      continue;
+    wrong = m->bytes > a->bytes;
+    memcpy(a->data, m->data, wrong ? a->bytes : m->bytes);
+    *at = m->next;
+    free(m);
+    *done = true;
+    break;
+  }
+  pthread_mutex_unlock(&p->net->lock);
+  if (*done) {
+    give(NULL, a);
+    request->pointer = NULL;
+  }
+  return wrong;
+}
+
+/* ---- worlds ----------------------------------------------------------------------------------------------- */
+
+typedef struct world world;
+typedef struct one {
+  world *world;
+  place place;
+  brim_runtime *runtime;
+  brim_ranks *ranks;
+  int status;
+  bool speaks, whole;
+  brim_error err;
+} one;
+struct world {
+  net net;
+  int32_t size;
+  double timeout;
+  void (*work)(one *o);
+  one ones[MOST];
+};
+
+static void *run_one(void *context) {
+  one *o = context;
+  const brim_wire wire = {o->place.rank, o->world->size, &o->place, net_send, net_receive, net_test};
+  const brim_runtime_options how = {.threads = 1, .allocator = &allocator};
+  if (brim_runtime_new(&how, &o->runtime, &o->err))
+    abort();
+  if (brim_ranks_new(o->runtime, &wire, &(brim_ranks_options){.timeout = o->world->timeout}, &o->ranks, &o->err))
+    abort();
+  o->world->work(o);
+  o->status = brim_ranks_settle(o->ranks, o->status, &o->err, &o->speaks);
+  o->whole = brim_ranks_close(o->ranks);
+  if (o->whole)
+    brim_runtime_free(o->runtime);
+  return NULL;
+}
+
+static void run_world(world *w, int32_t size, double timeout, void (*work)(one *o)) {
+  pthread_t threads[MOST];
+  *w = (world){.size = size, .timeout = timeout, .work = work};
+  pthread_mutex_init(&w->net.lock, NULL);
+  for (int32_t r = 0; r < size; r++) {
+    w->ones[r] = (one){.world = w, .place = {&w->net, r}};
+    if (pthread_create(&threads[r], NULL, run_one, &w->ones[r]))
+      abort();
+  }
+  for (int32_t r = 0; r < size; r++)
+    pthread_join(threads[r], NULL);
+  for (message *m = w->net.first, *next; m; m = next)
+    next = m->next, free(m);
+  pthread_mutex_destroy(&w->net.lock);
+}
+
+/* ---- sums ------------------------------------------------------------------------------------------------- */
+
+static const int64_t counts[] = {1, 2, 7, 1023, 1025, 4097, 100003};
+enum { COUNTS = sizeof counts / sizeof *counts };
+
+/* Of many sizes, so that the order of additions shows. */
+static double value(int32_t rank, int64_t i) {
+  return sin((double)(i % 1009 + 1) * (rank + 1)) * pow(10, (double)((i + rank * 5) % 13) - 6);
+}
+
+static void add_all(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  for (int k = 0; k < COUNTS && !o->status; k++) {
+    const int64_t count = counts[k];
+    float *floats = malloc((size_t)count * sizeof *floats);
+    double *doubles = malloc((size_t)count * sizeof *doubles);
+    for (int64_t i = 0; i < count; i++)
+      floats[i] = (float)value(group->rank, i), doubles[i] = value(group->rank, i);
+    o->status = group->sum(group->context, floats, count, &o->err);
+    if (!o->status)
+      o->status = group->sum_double(group->context, doubles, count, &o->err);
+    for (int64_t i = 0; i < count && !o->status; i++) {
+      float f = (float)value(0, i);
+      double d = value(0, i);
+      for (int32_t r = 1; r < group->world_size; r++)
+        f += (float)value(r, i), d += value(r, i);
+      if (memcmp(&f, &floats[i], sizeof f) != 0 || memcmp(&d, &doubles[i], sizeof d) != 0)
+        o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "value %lld of %lld differs", (long long)i, (long long)count);
+    }
+    free(floats), free(doubles);
+  }
+}
+
+static void sums(void) {
+  static world w;
+  for (int32_t size = 1; size <= MOST; size++) {
+    run_world(&w, size, 20, add_all);
+    bool fine = true;
+    for (int32_t r = 0; r < size; r++)
+      fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole && w.ones[r].speaks == (r == 0);
+    ok(fine, "%d ranks: floats and doubles have the bits of the order of ranks %s", (int)size, w.ones[0].err.message);
+  }
+}
+
+static void give_texts(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  static const char *const words[] = {"", "one", "\xc3\xa4 longer text of another rank", "x"};
+  char *all, *at;
+  o->status = brim_group_gather_texts(group, o->runtime, words[group->rank % 4], &all, &o->err);
+  if (o->status)
+    return;
+  at = all;
+  for (int32_t r = 0; r < group->world_size; at += strlen(at) + 1, r++)
+    if (strcmp(at, words[r % 4]) != 0)
+      o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "rank %d has \"%s\"", (int)r, at);
+  brim_runtime_release(o->runtime, all);
+}
+
+/* ---- failures --------------------------------------------------------------------------------------------- */
+
+/* The last rank fails before a sum in which the others wait for it. */
+static void fail_last(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  double part = 1;
+  if (group->rank == group->world_size - 1)
+    o->status = brim_error_at(&o->err, BRIM_E_FORMAT, "data.csv", 7, -1, "no text");
+  else
+    o->status = group->sum_double(group->context, &part, 1, &o->err);
+}
+
+static void fail_all(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  const int own = group->rank == 1 ? brim_error_set(&o->err, BRIM_E_IO, "No space left on device") : BRIM_OK;
+  o->status = brim_group_agree(group, own, &o->err);
+}
+
+/* The second rank is cut off, and waits like the others. */
+static void cut_off(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  double part = 1;
+  for (int i = 0; i < 1000 && !o->status; i++) {
+    if (i == 20 && group->rank == 1) {
+      pthread_mutex_lock(&o->place.net->lock);
+      o->place.net->cut[1] = true;
+      pthread_mutex_unlock(&o->place.net->lock);
+    }
+    o->status = group->sum_double(group->context, &part, 1, &o->err);
+  }
+}
+
+static void cut_first(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  double part = 1;
+  if (group->rank == 0) {
+    pthread_mutex_lock(&o->place.net->lock);
+    o->place.net->cut[0] = true;
+    pthread_mutex_unlock(&o->place.net->lock);
+  }
+  o->status = group->sum_double(group->context, &part, 1, &o->err);
+}
+
+static void do_otherwise(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  double many[600] = {0};
+  o->status = group->sum_double(group->context, many, group->rank == 1 ? 600 : 3, &o->err);
+}
+
+static void failures(void) {
+  static world w;
+  run_world(&w, 3, 20, fail_last);
+  ok(w.ones[0].status == BRIM_E_FORMAT && w.ones[1].status && w.ones[2].status == BRIM_E_FORMAT, "one fails, all fail");
+  ok(w.ones[0].speaks && !w.ones[1].speaks && !w.ones[2].speaks, "the first says so");
+  ok_string(w.ones[0].err.message, "rank 2: data.csv: line 7: no text", "with the rank's name");
+  run_world(&w, 4, 20, fail_all);
+  bool whole = true;
+  for (int r = 0; r < 4; r++)
+    whole = whole && w.ones[r].whole && w.ones[r].status == BRIM_E_IO;
+  ok(whole, "ranks that agree on a failure end in order");
+  ok_string(w.ones[0].err.message, "rank 1: No space left on device", "and the reason is told once");
+  run_world(&w, 3, 2, cut_off);
+  ok(w.ones[0].status == BRIM_E_IO && w.ones[2].status == BRIM_E_IO && w.ones[0].speaks && !w.ones[0].whole,
+     "a rank that is cut off is lost: %s", w.ones[0].err.message);
+  ok(strstr(w.ones[0].err.message, "rank 1 (") && strstr(w.ones[2].err.message, "rank 1 ("), "and named on all others");
+  ok(w.ones[1].status == BRIM_E_IO && strstr(w.ones[1].err.message, "rank 0 ("), "it does not wait either");
+  run_world(&w, 3, 2, cut_first);
+  ok(w.ones[1].status == BRIM_E_IO && w.ones[1].speaks && !w.ones[2].speaks && strstr(w.ones[1].err.message, "rank 0 ("),
+     "the first is lost: the second says so: %s", w.ones[1].err.message);
+  run_world(&w, 2, 1, do_otherwise);
+  ok(w.ones[0].status == BRIM_E_IO && strstr(w.ones[0].err.message, "do different things") && w.ones[1].status,
+     "ranks that do different things end: %s", w.ones[0].err.message);
+}
+
+int main(void) {
+  static world w;
+  sums();
+  run_world(&w, 7, 20, give_texts);
+  ok(w.ones[0].status == BRIM_OK && w.ones[6].status == BRIM_OK, "texts of all ranks %s", w.ones[0].err.message);
+  failures();
+  while (blocks)
+    give(NULL, blocks->bytes);
+  return tap_done();
+}
