@@ -59,8 +59,8 @@ static int compare_prepare(const compare_job *job, const brim_mode *modes, int c
     brim_train_options options = compare_options(job, &modes[i]);
     brim_survey survey;
     BRIM_TRY(brim_train_options_check(&options, err));
-    BRIM_TRY(
-        brim_survey_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &survey, err));
+    BRIM_TRY(brim_survey_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &survey,
+                             NULL, err));
     if (survey.limits.max_slots > limits.max_slots) {
       limits.max_slots = survey.limits.max_slots;
       *largest = i;

@@ -59,29 +59,48 @@ static uint64_t schedule_share(uint64_t steps, double share) {
   return (uint64_t)ceil((double)steps * share - 1e-9);
 }
 
-int brim_survey_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
-                    brim_survey *out, brim_error *err) {
-  *out = (brim_survey){.limits = {.training = true}};
-  for (uint64_t epoch = 0;; epoch++) {
-    double left = options->epochs - (double)epoch;
-    if (options->max_steps > 0 ? out->total_steps >= options->max_steps : left <= 0.0)
-      break;
-    BRIM_TRY(brim_check_cancel(runtime, err));
-    brim_plan *plan;
-    BRIM_TRY(brim_plan_new(runtime, lengths, rows, &options->plan, epoch, &plan, err));
-    uint64_t steps = brim_plan_steps(plan);
-    brim_limits_widen(&out->limits, plan, options->group.world_size, lengths);
-    brim_plan_free(plan);
-    if (steps == 0)
-      return brim_error_set(err, BRIM_E_USAGE,
-                            "the plan of epoch %llu has no step: there are fewer rows than a batch and drop_last is set",
-                            (unsigned long long)epoch);
-    if (options->max_steps == 0)
-      steps = schedule_share(steps, left);
-    out->total_steps += steps;
-    out->epochs = epoch + 1;
-  }
+/* Is there nothing left to plan ahead? */
+static bool survey_done(const brim_survey *survey, const brim_train_options *options) {
   if (options->max_steps > 0)
-    out->total_steps = options->max_steps;
+    return survey->total_steps >= BRIM_SURVEY_STEPS || survey->epochs >= BRIM_SURVEY_EPOCHS;
+  return options->epochs - (double)survey->epochs <= 0.0;
+}
+
+static int survey_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
+                        brim_survey *out, brim_plan **first, brim_error *err) {
+  brim_plan *plan;
+  BRIM_TRY(brim_check_cancel(runtime, err));
+  BRIM_TRY(brim_plan_new(runtime, lengths, rows, &options->plan, out->epochs, &plan, err));
+  uint64_t steps = brim_plan_steps(plan);
+  brim_limits_widen(&out->limits, plan, options->group.world_size, lengths);
+  if (first && out->epochs == 0)
+    *first = plan;
+  else
+    brim_plan_free(plan);
+  if (steps == 0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "the plan of epoch %llu has no step: there are fewer rows than a batch and drop_last is set",
+                          (unsigned long long)out->epochs);
+  out->total_steps += options->max_steps > 0 ? steps : schedule_share(steps, options->epochs - (double)out->epochs);
+  out->epochs++;
   return BRIM_OK;
+}
+
+int brim_survey_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
+                    brim_survey *out, brim_plan **first, brim_error *err) {
+  *out = (brim_survey){.limits = {.training = true}};
+  if (first)
+    *first = NULL;
+  int status = BRIM_OK;
+  while (!status && !survey_done(out, options))
+    status = survey_epoch(runtime, lengths, rows, options, out, first, err);
+  if (status && first) {
+    brim_plan_free(*first);
+    *first = NULL;
+  }
+  if (options->max_steps > 0) {
+    out->open = out->total_steps < options->max_steps;
+    out->total_steps = options->max_steps;
+  }
+  return status;
 }

@@ -285,8 +285,11 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
   if (begun)
     return survey(t, err);
   const uint64_t needed = brim_memory_needed(&question, &t->survey.limits);
-  if (needed <= question.limit)
+  if (needed <= question.limit) { /* what is not planned ahead keeps within it too */
+    if (t->survey.open && t->options.plan.batch_size > 0 && t->options.plan.max_tokens == 0)
+      t->options.plan.max_tokens = t->survey.limits.max_slots;
     return BRIM_OK;
+  }
   if (t->supply.feed || t->options.plan.batch_size == 0) {
     BRIM_TRY(brim_memory_check_eval(&question, err));
     return brim_error_set(err, BRIM_E_USAGE,
@@ -309,15 +312,19 @@ static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, i
                         (double)all / 1e6);
 }
 
-/* Everything that steps and evaluations work in. Gradients are touched now, so that the memory is there, or the run ends here. */
-static int start_memory(brim_trainer *t, brim_error *err) {
+/* What parts of steps and of evaluations are computed in. */
+static int start_limits(brim_trainer *t, brim_error *err) {
   const brim_model_limits *train = &t->survey.limits, *eval = &t->eval_limits;
   int64_t slots = train->max_slots > eval->max_slots ? train->max_slots : eval->max_slots;
   int32_t rows = train->max_sequences > eval->max_sequences ? train->max_sequences : eval->max_sequences;
   BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, brim_labels_width(brim_model_labels(t->model)), err));
   BRIM_TRY(brim_model_prepare(t->model, train, err));
-  if (t->eval_count > 0)
-    BRIM_TRY(brim_model_prepare(t->model, eval, err));
+  return t->eval_count > 0 ? brim_model_prepare(t->model, eval, err) : BRIM_OK;
+}
+
+/* Everything that steps and evaluations work in. Gradients are touched now, so that the memory is there, or the run ends here. */
+static int start_memory(brim_trainer *t, brim_error *err) {
+  BRIM_TRY(start_limits(t, err));
   brim_model_zero_gradients(t->model);
   size_t trained = (size_t)(brim_model_flat_size(t->model) - brim_model_trained_offset(t->model));
   memset(brim_model_gradients(t->model), 0, trained * sizeof(float));
@@ -366,9 +373,24 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
   return BRIM_OK;
 }
 
+/* An epoch that was not planned ahead may have larger parts than those that were: memory grows then, between two steps. */
+static int start_epoch(brim_trainer *t, brim_error *err) {
+  const bool there = t->supply.plan && t->supply.plan_epoch == t->state.epoch;
+  BRIM_TRY(brim_supply_open_epoch(&t->supply, t->state.epoch, t->state.epoch_step, err));
+  if (!t->survey.open || there || t->state.epoch < t->survey.epochs)
+    return BRIM_OK;
+  brim_model_limits *all = &t->survey.limits, limits = *all;
+  brim_limits_widen(&limits, t->supply.plan, t->options.group.world_size, brim_dataset_lengths(t->supply.dataset));
+  if (limits.max_slots == all->max_slots && limits.max_sequences == all->max_sequences && limits.max_length == all->max_length)
+    return BRIM_OK;
+  *all = limits;
+  brim_model_catch_up(t->model);
+  return start_limits(t, err);
+}
+
 int brim_trainer_open_epoch(brim_trainer *t, brim_error *err) {
   brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "plan of an epoch");
-  int status = brim_supply_open_epoch(&t->supply, t->state.epoch, t->state.epoch_step, err);
+  int status = start_epoch(t, err);
   brim_profile_end(t->options.profile, 0);
   return brim_group_agree(&t->options.group, status, err);
 }

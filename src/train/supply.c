@@ -44,9 +44,12 @@ int brim_supply_check(const brim_supply *s, brim_error *err) {
   return brim_dataset_fits(s->model, s->dataset, s->options->plan.max_length, true, "training data", err);
 }
 
-int brim_supply_survey(const brim_supply *s, brim_survey *out, brim_error *err) {
+int brim_supply_survey(brim_supply *s, brim_survey *out, brim_error *err) {
+  brim_plan_free(s->first);
+  s->first = NULL;
   if (!s->feed)
-    return brim_survey_run(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), s->options, out, err);
+    return brim_survey_run(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), s->options, out,
+                           &s->first, err);
   int64_t rows;
   *out = (brim_survey){.limits = {.training = true}, .total_steps = s->options->max_steps};
   brim_feed_limits(s->feed, &out->limits.max_slots, &rows, &out->limits.max_length);
@@ -65,9 +68,13 @@ int brim_supply_open_epoch(brim_supply *s, uint64_t epoch, uint64_t epoch_step, 
   if (s->feed || (s->plan && s->plan_epoch == epoch))
     return BRIM_OK;
   brim_plan_free(s->plan);
-  s->plan = NULL;
-  BRIM_TRY(brim_plan_new(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), &s->options->plan, epoch,
-                         &s->plan, err));
+  s->plan = epoch == 0 ? s->first : NULL;
+  if (!s->plan)
+    brim_plan_free(s->first);
+  s->first = NULL;
+  if (!s->plan)
+    BRIM_TRY(brim_plan_new(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), &s->options->plan, epoch,
+                           &s->plan, err));
   s->plan_epoch = epoch;
   s->epoch_steps = brim_plan_steps(s->plan);
   brim_planned part;
@@ -97,6 +104,7 @@ double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_s
 }
 
 void brim_supply_close(brim_supply *s) {
+  brim_plan_free(s->first);
   brim_plan_free(s->plan);
   brim_release(s->runtime, s->places);
   if (s->place.runtime)
