@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test format test-python wheel sanitize bench bench-plan install uninstall deps clean help
+.PHONY: all quickstart test test-data format test-python wheel sanitize bench bench-plan install uninstall deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -22,16 +22,19 @@ test: all ## every test
 	$(MESON) test -C $(BUILD) --print-errorlogs
 	@python3 tools/count_tests.py --slowest 8 $(BUILD)
 
+test-data: all ## published figures, of data that may not be in the repository: make test-data DATA=DIR (docs/developers/tests.md)
+	@BUILD=$(BUILD) tools/test_data "$(DATA)"
+
 sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
 	@MESON=$(MESON) tools/sanitize
 
 bench: bench-train bench-tokenizers bench-data bench-plan ## the benchmarks; each makes its own environment for the peers
 
 bench-plan: all
-	$(BUILD)/bench/bench_plan
+	$(BUILD)/bench/bench_plan $(addprefix --data ,$(DATA))
 
-bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; runs bench/bench_NAME.py with ARGS="--rounds 3"
-	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(ARGS)
+bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; runs bench/bench_NAME.py with ARGS="--rounds 3"; DATA=DIR
+	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(if $(filter train results tokenizers data,$*),$(addprefix --data ,$(DATA))) $(ARGS)
 
 test-python: ## the Python package: pip install . in a fresh environment, and its tests (ARGS=--torch, ARGS=--sanitize)
 	@./quickstart.sh data >/dev/null || echo "no reviews: tests that need real text skip" >&2

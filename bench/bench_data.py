@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The data engine's figures, each beside its target, infinibatch 0.1.1 and a PyTorch DataLoader with a length-grouped sampler.
 
-Lengths: slots and batches of every strategy on the real length lists under BRIM_SHARED/data/lengths and on CommonLit's own csv; the worst
+Lengths: slots and batches of every strategy on the real length lists of --data DIR and on CommonLit's own csv; the worst
 of several seeds counts. Planning: ten million lengths. Layout: IMDB sentences, one a line, in gz shards of 10,000, through a shuffle
 window of 100,000 and a read-ahead of 10,000 into batches of 16,384 tokens. Speed: from the gz shards to ragged batches, on one core and
 on all; infinibatch runs on as many cores, on some of the same shards. Memory: forty passes, the first ten of which are judged.
@@ -29,8 +29,8 @@ MAX_LENGTH, MAX_TOKENS, READ_AHEAD, WINDOW = 512, 16384, 10000, 100000
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shared", type=pathlib.Path, default=os.environ.get("BRIM_SHARED") or ROOT.parent / "shared",
-                        help="folder with data/ and tokenizers/ (default: BRIM_SHARED, or ../shared)")
+    parser.add_argument("--data", type=pathlib.Path, default=pathlib.Path("no --data"),
+                        help="folder with data/ and tokenizers/; what needs it is left out without")
     parser.add_argument("--imdb", type=pathlib.Path, help="csv of film reviews with a column text (default: the quick start's)")
     parser.add_argument("--only", default=",".join(PARTS), help="comma-separated parts of: " + ", ".join(PARTS))
     parser.add_argument("--seeds", type=int, default=5)
@@ -74,9 +74,9 @@ def plan(*source, seed=0, **options):
     return [json.loads(line) for line in lines[:-1]], json.loads(lines[-1])["summary"]
 
 
-def bench_plan(rows, shared=""):
-    """What bench_plan measures: so many synthetic lengths, and the lists of the shared data if any."""
-    return [json.loads(line) for line in run(PROGRAMS / "bench_plan", "--json", "--rows", rows, BRIM_SHARED=str(shared)).splitlines()]
+def bench_plan(rows, folder=None):
+    """What bench_plan measures: so many synthetic lengths, and the lists of a folder if any."""
+    return [json.loads(line) for line in run(PROGRAMS / "bench_plan", "--json", "--rows", rows, *(["--data", folder] if folder else [])).splitlines()]
 
 
 def slots(value):
@@ -141,7 +141,7 @@ def commonlit(args, figures, lists):
 
 def commonlit_text(args, figures, folder):
     """The csv itself, its line ends changed to LF."""
-    packed, tokenizer = args.shared / "data" / "commonlit" / "train.csv.xz", args.shared / "tokenizers" / "roberta-base"
+    packed, tokenizer = args.data / "data" / "commonlit" / "train.csv.xz", args.data / "tokenizers" / "roberta-base"
     if not packed.exists() or not tokenizer.exists():
         print(f"left out: {packed}, {tokenizer}", file=sys.stderr)
         return
@@ -193,7 +193,7 @@ def multipack(args, figures, lists):
         filled = sum(part["tokens"] for part in parts if part["step"] < last) / (last * ranks * budget)
         least, dropped = min(least, filled), dropped + len(summary["dropped"])
         steps.add(last + 1)
-    timed = bench_plan(0, args.shared)
+    timed = bench_plan(0, args.data)
     peer = peers.infinibatch_lengths(lengths, 0, max_tokens=budget)
     figures.add("multipack, 8 ranks of 32,768: steps", "37, nothing dropped", f"{max(steps)}, {dropped} dropped",
                 steps == {37} and dropped == 0, f"{-(-peer.batches // ranks)} of 8 batches")
@@ -205,9 +205,9 @@ def multipack(args, figures, lists):
 
 
 def measure_lengths(args, figures, folder):
-    lists = args.shared / "data" / "lengths"
+    lists = args.data / "data" / "lengths"
     if not lists.exists():
-        print(f"left out: {lists} is not there (--shared FOLDER, or BRIM_SHARED)", file=sys.stderr)
+        print(f"left out: {lists} is not there (--data DIR)", file=sys.stderr)
         return
     imdb(args, figures, lists)
     commonlit(args, figures, lists)
@@ -265,7 +265,7 @@ class Layout:
         self.shards = sorted(map(str, (folder / "shards").iterdir()))
         run(BRIM, "shard", self.text, "--records", 10000, "--format", "zst", "-o", folder / "zst", "--quiet")
         self.zst = sorted(map(str, (folder / "zst").iterdir()))
-        tokenizer = args.shared / "tokenizers" / "bert-base-uncased"
+        tokenizer = args.data / "tokenizers" / "bert-base-uncased"
         self.tokenizer = tokenizer if tokenizer.exists() else ROOT / "tests" / "golden" / "tokenizers" / "wordpiece-uncased"
         self.folder = folder
 
@@ -405,7 +405,6 @@ def measure_memory(args, figures, layout):
 
 def main():
     args = arguments()
-    args.shared = pathlib.Path(args.shared)
     wanted, figures = args.only.split(","), Figures()
     unknown = [part for part in wanted if part not in PARTS]
     if unknown:

@@ -1,9 +1,9 @@
 /* Figures of planning from lengths: batches, slots, padding, time and memory (the lengths themselves left aside) of every
  * strategy on real length lists and on millions of synthetic lengths.
  *
- *   bench_plan [--json] [--rows N] [FILE...]
+ *   bench_plan [--json] [--rows N] [--data DIR] [FILE...]
  *
- * FILE has one length a line; without any, the lists under BRIM_SHARED/data/lengths are used. --rows sets how many synthetic
+ * FILE has one length a line; without any, the lists in DIR/data/lengths are used. --rows sets how many synthetic
  * lengths are planned (10,000,000; 0: none). --json prints one JSON object a line. */
 #include "brim/batch.h"
 #include <math.h>
@@ -218,7 +218,7 @@ static int run_synthetic(uint64_t rows) {
   return failed;
 }
 
-static int run_shared(void) {
+static int run_data(const char *folder) {
   static const struct {
     const char *name;
     length_list settings;
@@ -228,11 +228,10 @@ static int run_shared(void) {
       {"wikitext2-cased-512.txt", {.batch_size = 32, .max_tokens = 16384, .read_ahead = 320, .max_length = 512}},
       {"multipack.txt", {.batch_size = 16, .max_tokens = 32768, .read_ahead = 1600, .max_length = 2048}},
   };
-  const char *shared = getenv("BRIM_SHARED");
   int failed = 0;
-  for (size_t i = 0; shared && *shared && i < sizeof lists / sizeof *lists; i++) {
+  for (size_t i = 0; i < sizeof lists / sizeof *lists; i++) {
     char path[4096];
-    snprintf(path, sizeof path, "%s/data/lengths/%s", shared, lists[i].name);
+    snprintf(path, sizeof path, "%s/data/lengths/%s", folder, lists[i].name);
     failed += run_file(path, lists[i].settings);
   }
   return failed;
@@ -241,6 +240,7 @@ static int run_shared(void) {
 int main(int argc, char **argv) {
   uint64_t rows = 10000000;
   int files = 0, failed = 0;
+  const char *data = NULL;
   const brim_allocator counting = {.allocate = take_new, .resize = take, .release = give_back};
   if (brim_runtime_new(&(brim_runtime_options){.allocator = &counting}, &runtime, NULL) != BRIM_OK)
     return 1;
@@ -249,6 +249,8 @@ int main(int argc, char **argv) {
       json = true;
     else if (strcmp(argv[i], "--rows") == 0 && i + 1 < argc)
       rows = strtoull(argv[++i], NULL, 10);
+    else if (strcmp(argv[i], "--data") == 0 && i + 1 < argc)
+      data = argv[++i];
     else
       argv[1 + files++] = argv[i];
   }
@@ -256,7 +258,7 @@ int main(int argc, char **argv) {
   for (int i = 0; i < files; i++)
     failed += run_file(argv[1 + i], settings);
   if (files == 0)
-    failed += run_shared();
+    failed += data ? run_data(data) : 0;
   if (rows)
     failed += run_synthetic(rows);
   brim_runtime_free(runtime);

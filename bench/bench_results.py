@@ -7,7 +7,7 @@ A mean over several seeds that is a point or more below PyTorch's, and more than
 5 % on both sides), fails the run.
 
 Every cell (task, engine, seed) is kept in build/results/cells under a hash of all that decides it, the program included: an interrupted
-table goes on where it stopped. --quick takes a third of the training rows and two thirds of the test rows. Data come from ../shared/data and the quick start."""
+table goes on where it stopped. --quick takes a third of the training rows and two thirds of the test rows. Data come from the folder of --data and the quick start."""
 
 import argparse
 import csv
@@ -61,6 +61,7 @@ def arguments():
     parser.add_argument("--seeds", default="1,2,3")
     parser.add_argument("--tasks", default=",".join(TASKS))
     parser.add_argument("--engines", default="brim,PyTorch", help="whose missing cells to compute")
+    parser.add_argument("--data", type=Path, help="folder with data/ and tokenizers/ (docs/developers/tests.md lists what is in it)")
     parser.add_argument("--quick", action="store_true", help="a third of the training rows")
     parser.add_argument("--share", type=float, help="share of the training rows, instead of all or a third")
     parser.add_argument("--threads", type=int, default=0, help="of brim and of PyTorch; 0: all cores (no result depends on it)")
@@ -352,10 +353,11 @@ def model_folder(name, minilm, shared):
 
 def main():
     options = arguments()
-    shared, minilm = data.shared_folder(), fetch_data()
+    shared = options.data
+    if not shared or not (shared / "data").exists():
+        raise SystemExit("the data sets of this benchmark are not in the repository: --data DIR says where they are")
+    minilm = fetch_data()
     set_threads(options.threads)
-    if not (shared / "data").exists():
-        raise SystemExit(f"{shared / 'data'} is not there: the data sets of this benchmark lie beside the source tree")
     share = options.share or (QUICK if options.quick else 1)
     names, seeds = options.tasks.split(","), [int(seed) for seed in options.seeds.split(",")]
     tasks = {}

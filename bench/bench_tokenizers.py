@@ -5,7 +5,7 @@ Ids only, through each library's fastest call for a list of texts that are alrea
 that holds texts and tokenizer; all take turns, pass by pass, on one core and then on all. The first pass (empty caches) is reported
 apart from the warm ones (the best of them). English: IMDB reviews, at least 20 MB. Mixed: the translations of Django in a hundred
 languages. Real tokenizer files are taken from --files (bert-base-uncased, roberta-base, modernbert, camembert-base); without it, from
-../shared/tokenizers or, where that is not, from the small ones of the tests. In the first pass the ids of all texts are compared with
+--data DIR or, without it, from the small ones of the tests. In the first pass the ids of all texts are compared with
 those of 0.23.3, which takes part in two passes only: it is the slowest by far and has no warm speed of its own."""
 
 import argparse
@@ -28,7 +28,7 @@ RC_PIN, DJANGO_PIN = "tokenizers==1.0.0rc3", "Django==5.2.8"
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--files", type=pathlib.Path, help="folder of tokenizer folders")
+    parser.add_argument("--data", type=pathlib.Path, help="folder with tokenizers/, a folder for each")
     parser.add_argument("--passes", type=int, default=5)
     parser.add_argument("--megabytes", type=float, default=22, help="at most so much of each text")
     parser.add_argument("--one-core", action="store_true", help="leave out the passes on all cores")
@@ -193,9 +193,7 @@ def measure(family, path, texts_path, megabytes, cores, passes):
 
 
 def families(files):
-    if files is None:
-        files = ROOT.parent / "shared" / "tokenizers"
-    if files.exists():
+    if files and files.exists():
         return {"bert-base-uncased": "wordpiece", "roberta-base": "bpe", "modernbert": "bpe", "camembert-base": "unigram"}, files
     return {"wordpiece-uncased": "wordpiece", "byte-bpe": "bpe", "unigram": "unigram"}, ROOT / "tests" / "golden" / "tokenizers"
 
@@ -205,7 +203,7 @@ def main():
     if args.worker:
         worker(*args.worker)
         return
-    names, files = families(args.files)
+    names, files = families(args.data and args.data / "tokenizers")
     everyone = sorted(os.sched_getaffinity(0))
     results, rows = [], []
     folder = ROOT / "build" / "bench-tokenizers"

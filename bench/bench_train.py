@@ -56,20 +56,20 @@ def arguments():
     parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--cpu", choices=["auto", "avx2"], default="auto")
     parser.add_argument("--pairs", type=pathlib.Path, help="csv (.xz) of sentence 1, sentence 2, score without a header; default: "
-                        "data/stsb in the folder BRIM_SHARED")
+                        "that of --data")
+    parser.add_argument("--data", type=pathlib.Path, help="folder with data/stsb; without it the pairs are left out")
     return parser.parse_args()
 
 
 # ---- inputs ---------------------------------------------------------------------------------------------------------
 
 
-def make_pairs(given):
+def make_pairs(given, folder):
     """stsb.csv, or False when there is nothing to make it from."""
     import csv
     import io
 
-    shared = os.environ.get("BRIM_SHARED")
-    source = given or (pathlib.Path(shared) / "data/stsb/stsb-en-train.csv.xz" if shared else None)
+    source = given or (folder / "data/stsb/stsb-en-train.csv.xz" if folder else None)
     if not source or not source.exists():
         return False
     raw = lzma.open(source, "rt", encoding="utf-8", newline="") if source.suffix == ".xz" else open(source, encoding="utf-8", newline="")
@@ -405,7 +405,7 @@ def main():
     print(f"{machine()}\n{versions}, {BRIM}, kernels {options.cpu}; {options.threads} threads\n")
     results = {}
     for name in options.only.split(",") if options.only else []:
-        if ":stsb:" in name and not (DATA / "stsb.csv").exists() and not make_pairs(options.pairs):
+        if ":stsb:" in name and not (DATA / "stsb.csv").exists() and not make_pairs(options.pairs, options.data):
             print(f"{name}: SKIPPED, there are no pairs: give --pairs FILE")
             continue
         case, results[name] = Case(name, minilm, options), {}

@@ -1,13 +1,12 @@
 """Rows and models of bench_results.py: real data sets as small csv files, the same rows on every machine.
 
-  results_data.py commonlit OUT.csv   all of CommonLit, with the fold of each row by KFold(5, shuffle=True, random_state=2021)"""
+  results_data.py commonlit DIR OUT.csv   all of CommonLit, with the fold of each row by KFold(5, shuffle=True, random_state=2021)"""
 
 import csv
 import hashlib
 import io
 import json
 import lzma
-import os
 import pathlib
 import random
 import sys
@@ -15,11 +14,6 @@ import sys
 from common import DATA, ROOT
 
 WORK = ROOT / "build" / "results"
-
-
-def shared_folder():
-    """Where the data sets lie: BRIM_SHARED, or ../shared beside the source tree."""
-    return pathlib.Path(os.environ.get("BRIM_SHARED") or ROOT.parent / "shared")
 
 
 def text_of(path):
@@ -172,6 +166,6 @@ def cell_key(cell):
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3 or sys.argv[1] != "commonlit":
+    if len(sys.argv) != 4 or sys.argv[1] != "commonlit":
         sys.exit(__doc__)
-    write_rows(pathlib.Path(sys.argv[2]), commonlit(shared_folder())[0])
+    write_rows(pathlib.Path(sys.argv[3]), commonlit(pathlib.Path(sys.argv[2]))[0])

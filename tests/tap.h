@@ -54,16 +54,15 @@ __attribute__((unused)) static void tap_skip(const char *name, const char *why) 
   fprintf(stderr, "SKIPPED: %s: %s\n", name, why);
 }
 
-/* ../shared beside the source tree (BRIM_SHARED), or NULL. */
-__attribute__((unused)) static const char *tap_shared(void) {
-  const char *path = getenv("BRIM_SHARED");
-  if (!path || !*path)
-    return NULL;
-  FILE *f = fopen(path, "r");
-  if (!f)
-    return NULL;
-  fclose(f);
-  return path;
+/* The root of the source tree. */
+__attribute__((unused)) static const char *tap_source(void) {
+  const char *root = getenv("BRIM_SOURCE");
+  return root && *root ? root : ".";
+}
+
+/* DIR of `--data DIR`, or NULL: data that may not be in the repository (`make test-data DATA=DIR`). */
+__attribute__((unused)) static const char *tap_data(int argc, char **argv) {
+  return argc == 3 && strcmp(argv[1], "--data") == 0 ? argv[2] : NULL;
 }
 
 __attribute__((unused)) static int tap_done(void) {

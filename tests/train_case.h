@@ -85,33 +85,27 @@ static void case_replace(char *text, const char *from, const char *to) {
   memcpy(at, to, strlen(to));
 }
 
-/* A folder with a golden model whose dropout is 0.3 (so that it matters), or NULL when there are no golden models. */
+/* A folder with a golden model whose dropout is 0.3 (so that it matters), or NULL when there is none of that name. */
 __attribute__((unused)) static const char *case_model_folder(const char *name) {
   static char folder[512];
-  const char *roots[] = {getenv("BRIM_SOURCE"), tap_shared()}, *inside[] = {"tests/golden/models", "golden/models"};
-  for (int i = 0; i < 2; i++) {
-    size_t length;
-    if (!roots[i])
-      continue;
-    const char *source = case_path(case_path(roots[i], inside[i]), name);
-    char *config = case_read(case_path(source, "config.json"), NULL);
-    char *weights = case_read(case_path(source, "model.safetensors"), &length);
-    if (config && weights) {
-      if (snprintf(folder, sizeof folder, "%s/%s", scratch_folder(), name) >= (int)sizeof folder)
-        abort();
-      if (mkdir(folder, 0777) != 0 && errno != EEXIST)
-        exit(99);
-      case_replace(config, "\"attention_probs_dropout_prob\": 0.0", "\"attention_probs_dropout_prob\": 0.3");
-      case_replace(config, "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": 0.3");
-      case_write(case_path(folder, "config.json"), config, strlen(config));
-      case_write(case_path(folder, "model.safetensors"), weights, length);
-    }
-    free(config);
-    free(weights);
-    if (*folder)
-      return folder;
+  size_t length;
+  const char *source = case_path(case_path(tap_source(), "tests/golden/models"), name);
+  char *config = case_read(case_path(source, "config.json"), NULL);
+  char *weights = case_read(case_path(source, "model.safetensors"), &length);
+  bool found = config && weights;
+  if (found) {
+    if (snprintf(folder, sizeof folder, "%s/%s", scratch_folder(), name) >= (int)sizeof folder)
+      abort();
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST)
+      exit(99);
+    case_replace(config, "\"attention_probs_dropout_prob\": 0.0", "\"attention_probs_dropout_prob\": 0.3");
+    case_replace(config, "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": 0.3");
+    case_write(case_path(folder, "config.json"), config, strlen(config));
+    case_write(case_path(folder, "model.safetensors"), weights, length);
   }
-  return NULL;
+  free(config);
+  free(weights);
+  return found ? folder : NULL;
 }
 
 static double case_unit(uint64_t *state) {

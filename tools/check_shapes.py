@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compare brim and PyTorch, both in single precision, with models of many shapes in double precision.
 
-    check_shapes.py [--brim build/brim] [--shared ../shared]
+    check_shapes.py [--brim build/brim]
 
-The models are random, made by SHARED/tools/make_model_golden.py, with what they compute in double precision, into build/shapes
+The models are random, made by tools/make_model_golden.py, with what they compute in double precision, into build/shapes
 (anew when a shape or the script changed). For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
 kernels of plain C, AVX2 and AVX-512, and transformers on PyTorch computes the same, one text at a time. What is compared, and the
 tolerances, are those of tests/golden/model_gradients.c. For a ratio, an error counts as half a unit in the last place at least
@@ -259,11 +259,8 @@ def complaints(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--brim", default="build/brim")
-    parser.add_argument("--shared", type=Path, default=Path("../shared"))
     args = parser.parse_args()
-    script = args.shared / "tools" / "make_model_golden.py"
-    if not script.exists():
-        sys.exit(f"{script} is not there: --shared DIR says where the scripts for golden models are")
+    script = Path(__file__).resolve().parent / "make_model_golden.py"
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

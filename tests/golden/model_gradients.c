@@ -1,5 +1,5 @@
 /* Every golden model, on every kernel and padding, against PyTorch in double precision: hidden states, logits, loss, gradients,
- * and a short training run. The files come from transformers; see the script beside the golden models. */
+ * and a short training run. The files come from transformers; see tools/make_model_golden.py. */
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/runtime.h"
@@ -226,7 +226,7 @@ static void check_model(const char *folder, const char *name) {
   }
 }
 
-/* All models of the shared folder, or those that come with the tests. */
+/* All models of tests/golden/models. */
 int main(void) {
   brim_error err;
   char **names;
@@ -235,11 +235,7 @@ int main(void) {
   const brim_runtime_options options = {.threads = 2};
   if (brim_runtime_new(&options, &runtime, &err))
     stop("runtime", &err);
-  const char *shared = tap_shared(), *source = getenv("BRIM_SOURCE");
-  if (shared)
-    snprintf(folder, sizeof folder, "%s/golden/models", shared);
-  else
-    snprintf(folder, sizeof folder, "%s/tests/golden/models", source ? source : ".");
+  snprintf(folder, sizeof folder, "%s/tests/golden/models", tap_source());
   if (brim_list_folder(runtime, folder, &names, &count, &err))
     stop(folder, &err);
   for (size_t i = 0; i < count; i++) {
@@ -247,7 +243,7 @@ int main(void) {
     snprintf(path, sizeof path, "%s/%s", folder, names[i]);
     check_model(path, names[i]);
   }
-  ok(count >= 4, "%d golden models in %s", (int)count, shared ? "the shared folder" : "the tests");
+  ok(count >= 6, "%d golden models", (int)count);
   brim_names_free(runtime, names, count);
   brim_runtime_free(runtime);
   return tap_done();

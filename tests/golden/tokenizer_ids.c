@@ -1,27 +1,9 @@
-/* tokenizer_ids: the ids of every tokenizer in ../shared/golden are the reference's, byte for byte. */
+/* tokenizer_ids: ids of texts in ten scripts, and of texts that hurt, are the reference's, byte for byte
+ * (tools/make_text_golden.py). With --data DIR: those of collected texts, by the tokenizers of DIR too. */
 #include "base/json.h"
 #include "brim/brim.h"
+#include "gzip_file.h"
 #include "tap.h"
-#include <zlib.h>
-
-/* All of a gzip file, NUL-terminated; NULL when it cannot be read. */
-static char *read_gz(const char *path, size_t *length) {
-  gzFile f = gzopen(path, "rb");
-  if (!f)
-    return NULL;
-  size_t capacity = 1 << 20, n = 0;
-  char *bytes = malloc(capacity + 1);
-  for (int got; bytes && (got = gzread(f, bytes + n, (unsigned)(capacity - n))) > 0;) {
-    n += (size_t)got;
-    if (n == capacity)
-      bytes = realloc(bytes, (capacity *= 2) + 1);
-  }
-  gzclose(f);
-  if (bytes)
-    bytes[n] = 0;
-  *length = n;
-  return bytes;
-}
 
 /* One run: a tokenizer, a text file, a maximum length. */
 typedef struct job {
@@ -83,13 +65,19 @@ static int count_differences(job *j, const char *texts, const char *wanted, int 
   return differ + (*texts != *wanted);
 }
 
-static void check_file(job *j, const char *shared, const char *name, const char *kind, int max_length) {
+/* Where the texts, the ids and the tokenizers are. */
+typedef struct place {
+  const char *golden, *tokenizers;
+  const char *const *kinds; /* [3] files of texts */
+} place;
+
+static void check_file(job *j, const place *p, const char *name, const char *kind, int max_length) {
   char path[600];
   size_t length;
   int lines = 0;
-  snprintf(path, sizeof path, "%s/golden/texts/%s.jsonl.gz", shared, kind);
+  snprintf(path, sizeof path, "%s/texts/%s.jsonl.gz", p->golden, kind);
   char *texts = read_gz(path, &length);
-  snprintf(path, sizeof path, "%s/golden/ids/%s/%s%s.jsonl.gz", shared, name, kind, max_length ? ".max64" : "");
+  snprintf(path, sizeof path, "%s/ids/%s/%s%s.jsonl.gz", p->golden, name, kind, max_length ? ".max64" : "");
   char *wanted = read_gz(path, &length);
   j->options = (brim_encode_options){.max_length = max_length};
   int differ = texts && wanted ? count_differences(j, texts, wanted, &lines) : -1;
@@ -98,12 +86,11 @@ static void check_file(job *j, const char *shared, const char *name, const char 
   free(wanted);
 }
 
-static void check_tokenizer(brim_runtime *runtime, const char *shared, const char *folder, const char *name) {
-  static const char *const kinds[] = {"plain", "pairs", "nasty"};
+static void check_tokenizer(brim_runtime *runtime, const place *p, const char *name) {
   char path[600];
   brim_error err = {0};
   brim_tokenizer *tokenizer;
-  snprintf(path, sizeof path, "%s/%s/%s", shared, folder, name);
+  snprintf(path, sizeof path, "%s/%s", p->tokenizers, name);
   int status = brim_tokenizer_load(runtime, path, &tokenizer, &err);
   if (!ok(status == BRIM_OK, "%s loads", name)) {
     printf("# %s (byte %lld)\n", err.message, (long long)err.byte);
@@ -112,9 +99,9 @@ static void check_tokenizer(brim_runtime *runtime, const char *shared, const cha
   job j = {.runtime = runtime, .tokenizer = tokenizer};
   brim_text_init(&j.line, runtime);
   ok(brim_scratch_new(runtime, tokenizer, &j.scratch, &err) == BRIM_OK, "scratch");
-  for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
-    check_file(&j, shared, name, kinds[k], 0);
-    check_file(&j, shared, name, kinds[k], 64);
+  for (int k = 0; k < 3; k++) {
+    check_file(&j, p, name, p->kinds[k], 0);
+    check_file(&j, p, name, p->kinds[k], 64);
   }
   brim_scratch_free(j.scratch);
   brim_encoding_free(&j.encoding);
@@ -122,23 +109,30 @@ static void check_tokenizer(brim_runtime *runtime, const char *shared, const cha
   brim_tokenizer_free(tokenizer);
 }
 
-int main(void) {
-  static const char *const real[] = {"bert-base-uncased", "bert-base-cased", "bert-base-multilingual-cased",
-                                     "bert-base-chinese", "roberta-base",    "modernbert",
-                                     "camembert-base"};
-  static const char *const small[] = {"wordpiece-uncased", "wordpiece-cased", "byte-bpe", "unigram"};
-  const char *shared = tap_shared();
+int main(int argc, char **argv) {
+  static const char *const small[] = {"wordpiece-uncased", "wordpiece-cased", "byte-bpe", "unigram", NULL};
+  static const char *const real[] = {"bert-base-uncased",
+                                     "bert-base-cased",
+                                     "bert-base-multilingual-cased",
+                                     "bert-base-chinese",
+                                     "roberta-base",
+                                     "modernbert",
+                                     "camembert-base",
+                                     NULL};
+  static const char *const made[] = {"made", "made-pairs", "nasty"}, *const collected[] = {"plain", "pairs", "nasty"};
+  const char *data = tap_data(argc, argv);
+  char golden[500], tokenizers[520];
   brim_runtime *runtime;
-  if (!shared) {
-    tap_skip("golden ids", "../shared is not there");
-    return tap_done();
-  }
   if (brim_runtime_new(NULL, &runtime, NULL) != BRIM_OK)
     return 1;
-  for (size_t i = 0; i < sizeof small / sizeof *small; i++)
-    check_tokenizer(runtime, shared, "golden/tokenizers", small[i]);
-  for (size_t i = 0; i < sizeof real / sizeof *real; i++)
-    check_tokenizer(runtime, shared, "tokenizers", real[i]);
+  snprintf(golden, sizeof golden, "%s/%s", data ? data : tap_source(), data ? "golden" : "tests/golden");
+  snprintf(tokenizers, sizeof tokenizers, "%s/tokenizers", golden);
+  place p = {.golden = golden, .tokenizers = tokenizers, .kinds = data ? collected : made};
+  for (int i = 0; small[i]; i++)
+    check_tokenizer(runtime, &p, small[i]);
+  snprintf(tokenizers, sizeof tokenizers, "%s/tokenizers", data ? data : "");
+  for (int i = 0; data && real[i]; i++)
+    check_tokenizer(runtime, &p, real[i]);
   brim_runtime_free(runtime);
   return tap_done();
 }

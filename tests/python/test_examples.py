@@ -1,7 +1,11 @@
-"""The programs of examples/python, on real text where there is any: quickstart/ (./quickstart.sh data), and the documents' own data."""
+"""The programs of examples/python, on real text where there is any: quickstart/ (./quickstart.sh data), on made texts, and with
+--data DIR on those of the notebook (`make test-data DATA=DIR`)."""
+import csv
+import gzip
+import json
 import lzma
-import os
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -11,7 +15,8 @@ import case
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 HERE = case.folder()
-SHARED = pathlib.Path(os.environ.get("BRIM_SHARED", "/nowhere"))
+GOLDEN = ROOT / "tests" / "golden"
+DATA = pathlib.Path(sys.argv[2]) if sys.argv[1:2] == ["--data"] else None
 
 
 def run(name, *arguments, cwd=HERE):
@@ -35,10 +40,43 @@ class Examples(unittest.TestCase):
         self.assertLess(abs(smart - 6_381_424), 0.003 * 6_381_424)
 
     def test_sampler_and_collator(self):
-        packed = SHARED / "data" / "commonlit" / "train.csv.xz"
-        tokenizer = SHARED / "tokenizers" / "roberta-base"
-        if not packed.exists() or not tokenizer.exists():
-            self.skipTest("there are no CommonLit texts")
+        """Made texts: the counts are those of plain sorting and cutting, from the reference's own ids."""
+        with gzip.open(GOLDEN / "texts" / "made.jsonl.gz", "rt", encoding="utf-8") as file:
+            texts = [json.loads(line)["text"] for line in file]
+        with gzip.open(GOLDEN / "ids" / "byte-bpe" / "made.jsonl.gz", "rt", encoding="utf-8") as file:
+            lengths = [min(350, len(json.loads(line)["ids"])) for line in file]
+        keep = [i for i, text in enumerate(texts) if text.strip()][:2390]
+        lengths, short = sorted((lengths[i] for i in keep), reverse=True), len(keep) % 24
+        data = HERE / "made.csv"
+        with open(data, "w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([("excerpt", "target"), *((texts[i], i % 7 / 2) for i in keep)])
+        out = run("sampler_and_collator.py", data, GOLDEN / "tokenizers" / "byte-bpe", "--text-column", "excerpt", "--label-column", "target")
+        counts = [int(n.replace(",", "")) for n in re.findall(r"([\d,]+) tokens", out)]
+        self.assertEqual(counts[0], len(keep) * 350)
+
+        def slots(rows):
+            return sum(len(rows[i : i + 24]) * max(rows[i : i + 24]) for i in range(0, len(rows), 24))
+
+        def uniform(draw):
+            left, total = list(lengths), 0
+            while left:
+                at = draw.randrange(len(left) - min(24, len(left)) + 1)
+                total += len(left[at : at + 24]) * max(left[at : at + 24])
+                del left[at : at + 24]
+            return total
+
+        drawn = [uniform(random.Random(seed)) for seed in range(30)]
+        self.assertLessEqual(counts[1], max(drawn) + (max(drawn) - min(drawn)) // 2)
+        self.assertGreaterEqual(counts[1], sum(lengths))
+        self.assertGreater(short, 0)
+        anywhere = [slots(lengths[:at]) + short * lengths[at] + slots(lengths[at + short :]) for at in range(0, len(lengths), 24)]
+        self.assertTrue(min(anywhere) <= counts[2] <= max(anywhere), (counts[2], min(anywhere), max(anywhere)))
+
+    def test_sampler_and_collator_published(self):
+        if DATA is None:
+            self.skipTest("CommonLit is not in the repository: make test-data DATA=DIR")
+        packed = DATA / "data" / "commonlit" / "train.csv.xz"
+        tokenizer = DATA / "tokenizers" / "roberta-base"
         data = HERE / "commonlit.csv"
         data.write_bytes(lzma.decompress(packed.read_bytes()).replace(b"\r\n", b"\n"))
         out = run("sampler_and_collator.py", data, tokenizer, "--text-column", "excerpt", "--label-column", "target")

@@ -26,7 +26,7 @@ transformers.logging.set_verbosity_error()
 HERE = case.folder()
 TOKENIZER = brim.Tokenizer(HERE / "model")
 TRAIN = HERE / "data" / "train.csv"
-GOLDEN = pathlib.Path(os.environ.get("BRIM_SHARED", "/nowhere")) / "golden" / "models"
+GOLDEN = pathlib.Path(__file__).resolve().parent.parent / "golden" / "models"
 
 
 def rows():
