@@ -7,6 +7,7 @@
 #include "brim/report.h"
 #include "report/width.h"
 #include "tap.h"
+#include <time.h>
 
 static brim_runtime *runtime;
 static int controller;
@@ -57,6 +58,12 @@ static int drawn_width(const char *text) {
   return brim_display_width(line);
 }
 
+static double seconds(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_MONOTONIC, &t);
+  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
 static void bar(int columns, bool with_bar, bool anything) {
   FILE *terminal = open_terminal(columns);
   brim_progress *p;
@@ -64,6 +71,7 @@ static void bar(int columns, bool with_bar, bool anything) {
     tap_skip("a bar", "there are no pseudo-terminals");
     return;
   }
+  const double begin = seconds();
   tell(p, 50);
   const char *text = drawn();
   if (anything) {
@@ -76,7 +84,8 @@ static void bar(int columns, bool with_bar, bool anything) {
     ok_string(text, "", "too narrow for anything");
   }
   tell(p, 51);
-  ok_string(drawn(), "", "not drawn again at once");
+  /* A machine with other work may have taken longer than the bar waits. */
+  ok(*drawn() == 0 || seconds() - begin >= 0.1, "not drawn again at once");
   tell(p, 200);
   ok_string(drawn(), anything ? "\r\033[K" : "", "gone when it is done");
   brim_progress_free(p);
