@@ -150,7 +150,8 @@ typedef struct brim_model_limits {
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and moments; in int8 the quantized weights. Values are held already. A token costs 40 hidden bytes a trained layer in
- * training where intermediate = 4 hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. */
+ * training where intermediate = 4 hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. UINT64_MAX where
+ * there is no memory to find out. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
 /* The part of it that does not depend on the limits: gradients and moments. */
 BRIM_API uint64_t brim_model_state_memory(const brim_model *model);

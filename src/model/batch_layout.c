@@ -159,8 +159,6 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   BRIM_TRY(lay_out(model, stage, batch, labels, err));
   model->tape.stage = stage;
   model->tape.training = pass->training;
-  model->tape.dropout = pass->dropout;
   model->tape.all_tokens = pass->all_tokens;
-  brim_dropout_key(pass->seed, pass->optimizer_step, model->tape.key);
   return BRIM_OK;
 }

@@ -38,17 +38,6 @@ static int choose_ops(brim_model *m, const brim_model_options *options, brim_err
 }
 #endif
 
-/* The tables of both stages outlive what prepare carves. */
-static int make_stages(brim_model *m, brim_error *err) {
-  brim_stage *stages[] = {&m->train, &m->predict};
-  for (int i = 0; i < 2; i++) {
-    stages[i]->slots.layers = brim_arena_alloc_array(&m->arena, (size_t)m->config.layers, sizeof *stages[i]->slots.layers);
-    if (!stages[i]->slots.layers)
-      return BRIM_NOMEM(err);
-  }
-  return BRIM_OK;
-}
-
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
@@ -59,7 +48,8 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be initialised anew: the model has %d", options->reinit_layers,
                           m->config.layers);
   BRIM_TRY(brim_parameters_make(&m->arena, &m->config, &m->parameters, err));
-  BRIM_TRY(make_stages(m, err));
+  BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
+  BRIM_TRY(brim_model_reserve_schedules(m, err));
   const size_t bytes = (size_t)m->parameters.flat_size * sizeof *m->values;
   m->values = brim_alloc_aligned(m->runtime, bytes);
   if (!m->values)
@@ -90,6 +80,7 @@ void brim_model_free(brim_model *model) {
     return;
   brim_model_release_memory(model);
   brim_release_aligned(model->runtime, model->values);
+  brim_program_free(&model->program);
   brim_config_free(&model->config);
   brim_arena_free(&model->arena);
   brim_release(model->runtime, model);

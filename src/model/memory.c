@@ -1,13 +1,16 @@
 /* memory.c: plans and takes a model's memory: one block for training's state, one block that passes are carved from.
  *
  *   state block   gradients | moment 1 | moment 2 | ranges | past updates | bytes of rows: touched | alive | done | wanted
- *   int8 block    a table of the layers' quantized weights | the weights, layer by layer
- *   work block    what a training pass carves, or what a prediction carves, whichever is larger */
+ *   int8 block    a table of the quantized weights | the weights, one by one
+ *   work block    a batch as it is laid out | the device's workspace | values that come and go | values that are kept
+ *
+ * The work block is as large as a training pass or a prediction needs, whichever is larger. */
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/poison.h"
 #include "base/status.h"
+#include "model/kind.h"
 #include "model/model.h"
 
 enum { LINE = 64 }; /* alignment of every piece */
@@ -57,167 +60,78 @@ static void carve_layout(carver *c, const brim_model_limits *limits, brim_slots 
   s->places = carve(c, n, sizeof *s->places);
 }
 
-/* A layer whose tensors have `rows` rows, and whose keys and values have `slots`. */
-static void carve_kept_layer(carver *c, const brim_config *config, int64_t slots, int64_t rows, brim_layer_slots *l) {
-  *l = (brim_layer_slots){0};
-  l->qkv = carve_reals(c, slots, (rows < slots ? 2 : 3) * (int64_t)config->hidden);
-  l->context = carve_reals(c, rows, config->hidden);
-  l->lse = carve_reals(c, rows, config->heads);
-  l->attention_sum = carve_reals(c, rows, config->hidden);
-  l->attention_mean = carve_reals(c, rows, 1);
-  l->attention_rstd = carve_reals(c, rows, 1);
-  l->pre = carve_reals(c, rows, config->intermediate);
-  l->output_sum = carve_reals(c, rows, config->hidden);
-  l->output_mean = carve_reals(c, rows, 1);
-  l->output_rstd = carve_reals(c, rows, 1);
-}
-
-/* Layers that keep nothing share all memory, sums lie in the memory of what they add to. */
-static void carve_passing(carver *c, const brim_config *config, int64_t slots, int32_t layers, brim_slots *s) {
-  brim_layer_slots one = {
-      .qkv = s->wide,
-      .context = s->branch,
-      .lse = carve_reals(c, slots, config->heads),
-      .attention_mean = carve_reals(c, slots, 1),
-      .attention_rstd = carve_reals(c, slots, 1),
-      .attention_sum = s->x,
-      .output_sum = s->y,
-  };
-  one.output_mean = one.attention_mean;
-  one.output_rstd = one.attention_rstd;
-  for (int32_t i = 0; s->layers && i < layers; i++)
-    s->layers[i] = one;
-}
-
-static brim_bfloat *carve_bfloats(carver *c, int64_t rows, int64_t width) {
-  return carve(c, (size_t)rows * (size_t)width, sizeof(brim_bfloat));
-}
-
-/* The set that layers with copies share: what of attention is kept before the rest is there lies where the rest will be. */
-static void carve_shared_layer(carver *c, const brim_config *config, int64_t slots, brim_layer_slots *l) {
-  const int64_t hidden = config->hidden, intermediate = config->intermediate;
-  *l = (brim_layer_slots){.attention_sum = carve_reals(c, slots, hidden), .output_sum = carve_reals(c, slots, hidden)};
-  l->pre = carve_reals(c, slots, intermediate < 3 * hidden ? 3 * hidden : intermediate);
-  l->qkv = l->pre;
-  l->context = l->output_sum;
-}
-
-/* A copy of the shared set in 16 bits; sums that must stay exact are the layer's own. */
-static void carve_narrow_layer(carver *c, const brim_config *config, int64_t slots, int64_t rows, brim_layer_slots *l) {
-  brim_narrow_slots *n = &l->narrow;
-  n->qkv = carve_bfloats(c, slots, (rows < slots ? 2 : 3) * (int64_t)config->hidden);
-  n->context = carve_bfloats(c, rows, config->hidden);
-  n->attention_sum = carve_bfloats(c, rows, config->hidden);
-  n->pre = carve_bfloats(c, rows, config->intermediate);
-  n->output_sum = carve_bfloats(c, rows, config->hidden);
-  l->lse = carve_reals(c, rows, config->heads);
-  l->attention_mean = carve_reals(c, rows, 1);
-  l->attention_rstd = carve_reals(c, rows, 1);
-  l->output_mean = carve_reals(c, rows, 1);
-  l->output_rstd = carve_reals(c, rows, 1);
-}
-
-/* As in training, for a prediction in 16 bits; the branch is not in use between layers. */
-static void round_inputs(brim_slots *s, int32_t layers) {
-  for (int32_t i = 0; s->layers && i < layers; i++)
-    s->layers[i].narrow.input = (brim_bfloat *)s->branch;
-}
-
-/* Two layers, of which the last keeps little, take no less memory with copies and what the copies are made of. */
-static bool is_narrow(const brim_model_limits *limits, const brim_config *config, int32_t lowest) {
-  return limits->precision == BRIM_PRECISION_BF16 && lowest < config->layers - 2;
-}
-
-/* Layers from `lowest` on: each with a set of its own, or with its input alone and one set for all. */
-static void carve_kept(carver *c, const brim_config *config, const brim_model_limits *limits, int32_t lowest, brim_slots *s) {
-  const int64_t slots = limits->max_slots;
-  const int32_t last = config->layers - 1;
-  const bool all_tokens = limits->all_tokens || config->pooling != BRIM_POOLING_CLS;
-  const int64_t last_rows = all_tokens || limits->max_sequences > slots ? slots : limits->max_sequences;
-  const bool narrow = is_narrow(limits, config, lowest), again = limits->checkpoint_activations && lowest < last;
-  brim_layer_slots shared = {0}, unused; /* while counting there are no slots yet */
-  if (again)
-    carve_kept_layer(c, config, slots, slots, &shared);
-  else if (narrow)
-    carve_shared_layer(c, config, slots, &shared);
-  for (int32_t i = lowest; i <= last; i++) {
-    brim_layer_slots *layer = s->layers ? &s->layers[i] : &unused;
-    const int64_t rows = i == last ? last_rows : slots;
-    *layer = shared;
-    if (narrow && !again)
-      carve_narrow_layer(c, config, slots, rows, layer);
-    else if (!again)
-      carve_kept_layer(c, config, slots, rows, layer);
-    if (narrow)
-      layer->narrow.input = carve_bfloats(c, slots, config->hidden);
-    else if (i == lowest || again)
-      layer->input = carve_reals(c, slots, config->hidden);
-  }
-}
-
-static void carve_training(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots *s) {
-  const brim_config *config = &m->config;
-  const int64_t slots = limits->max_slots, n = limits->max_sequences;
-  const int32_t lowest = brim_model_lowest_layer(m);
-  s->dlogits = carve_reals(c, n, config->labels.count);
-  s->head_gradient = carve_reals(c, n, config->hidden);
-  if (lowest < config->layers)
-    s->gradient = carve_reals(c, slots, config->hidden);
-  const bool narrow = is_narrow(limits, config, lowest);
-  s->embed_sum = m->frozen || narrow ? s->y : carve_reals(c, slots, config->hidden);
-  if (narrow && !m->frozen)
-    s->narrow_embed_sum = carve_bfloats(c, slots, config->hidden);
-  if (lowest > 0)
-    carve_passing(c, config, slots, lowest, s);
-  carve_kept(c, config, limits, lowest, s);
-}
-
-static void carve_prediction(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots *s) {
-  s->embed_sum = s->y;
-  carve_passing(c, &m->config, limits->max_slots, m->config.layers, s);
-  if (is_narrow(limits, &m->config, 0))
-    round_inputs(s, m->config.layers);
-}
-
-static void carve_slots(const brim_model *m, const brim_model_limits *limits, carver *c, brim_slots *s) {
-  const brim_config *config = &m->config;
-  const int64_t slots = limits->max_slots, n = limits->max_sequences, hidden = config->hidden;
-  const brim_ops_limits ops = {.max_slots = slots,
+static void carve_slots(const brim_model *m, const brim_model_limits *limits, const uint64_t regions[BRIM_REGIONS], carver *c,
+                        brim_slots *s) {
+  const brim_ops_limits ops = {.max_slots = limits->max_slots,
                                .max_sequences = limits->max_sequences,
                                .max_length = limits->max_length,
-                               .hidden = config->hidden,
-                               .intermediate = config->intermediate,
-                               .heads = config->heads,
+                               .hidden = m->config.hidden,
+                               .intermediate = m->config.intermediate,
+                               .heads = m->config.heads,
                                .int8 = limits->precision == BRIM_PRECISION_INT8};
-  *s = (brim_slots){.layers = s->layers};
   carve_layout(c, limits, s);
-  s->embed_mean = carve_reals(c, slots, 1);
-  s->embed_rstd = carve_reals(c, slots, 1);
-  s->x = carve_reals(c, slots, hidden);
-  s->y = carve_reals(c, slots, hidden);
-  s->branch = carve_reals(c, slots, hidden);
-  s->wide = carve_reals(c, slots, config->intermediate < 3 * hidden ? 3 * hidden : config->intermediate);
-  s->first_input = carve_reals(c, n, hidden);
-  s->first_query = carve_reals(c, n, hidden);
-  if (config->pooling == BRIM_POOLING_MAX)
-    s->chosen = carve(c, (size_t)(n * hidden), sizeof *s->chosen);
-  s->head_input = carve_reals(c, n, hidden);
-  s->head_hidden = carve_reals(c, n, hidden);
-  s->head_dropped = carve_reals(c, n, hidden);
-  s->logits = carve_reals(c, n, config->labels.count);
-  if (limits->training)
-    carve_training(c, m, limits, s);
-  else
-    carve_prediction(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
   s->workspace = carve(c, s->workspace_size, 1);
+  for (int i = 0; i < BRIM_REGIONS; i++)
+    s->memory[i] = carve(c, regions[i], 1);
 }
 
-static size_t stage_size(const brim_model *m, const brim_model_limits *limits) {
+/* ---- schedules --------------------------------------------------------------------------------------------- */
+
+static brim_variant variant_of(const brim_model *m, const brim_model_limits *limits, bool all_rows) {
+  return (brim_variant){.training = limits->training,
+                        .all_rows = all_rows,
+                        .checkpoints = limits->checkpoint_activations,
+                        .precision = limits->precision,
+                        .frozen = m->frozen};
+}
+
+/* Room for schedules of any variant, so that those made later take none. */
+int brim_model_reserve_schedules(brim_model *model, brim_error *err) {
+  model->plan = brim_arena_alloc(&model->arena, sizeof *model->plan);
+  if (!model->plan)
+    return BRIM_NOMEM(err);
+  *model->plan = (brim_call_schedule){0};
+  brim_call_schedule *schedules[] = {&model->train.asked, &model->train.all, &model->predict.asked, &model->predict.all,
+                                     model->plan};
+  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
+    BRIM_TRY(brim_schedule_reserve(schedules[i], &model->program, err));
+  return BRIM_OK;
+}
+
+/* The schedule for these limits, with its places; regions become as large as it needs. */
+static int plan(const brim_model *m, const brim_model_limits *limits, bool all_rows, brim_call_schedule *s,
+                uint64_t regions[BRIM_REGIONS], brim_error *err) {
+  const brim_variant variant = variant_of(m, limits, all_rows);
+  const int64_t texts = limits->max_sequences < limits->max_slots ? limits->max_sequences : limits->max_slots;
+  const int64_t rows[BRIM_ROW_KINDS] = {
+      [BRIM_ROW_TEXTS] = texts, [BRIM_ROW_CHOSEN] = texts, [BRIM_ROW_TOKENS] = limits->max_slots};
+  BRIM_TRY(brim_schedule_make(s, &m->program, &variant, err));
+  brim_schedule_place(s, rows);
+  for (int i = 0; i < BRIM_REGIONS; i++)
+    regions[i] = s->region_size[i] > regions[i] ? s->region_size[i] : regions[i];
+  return BRIM_OK;
+}
+
+/* A prediction may ask for all tokens at any time, training only where that was said. */
+static bool may_ask_for_all(const brim_model_limits *limits) {
+  return !limits->training || limits->all_tokens;
+}
+
+static int plan_both(const brim_model *m, const brim_model_limits *limits, brim_call_schedule *asked, brim_call_schedule *all,
+                     uint64_t regions[BRIM_REGIONS], brim_error *err) {
+  BRIM_TRY(plan(m, limits, false, asked, regions, err));
+  return may_ask_for_all(limits) ? plan(m, limits, true, all, regions, err) : BRIM_OK;
+}
+
+static int stage_size(const brim_model *m, const brim_model_limits *limits, size_t *size, brim_error *err) {
+  uint64_t regions[BRIM_REGIONS] = {0};
   carver count = {0};
   brim_slots unused = {0};
-  carve_slots(m, limits, &count, &unused);
-  return block_size(&count);
+  BRIM_TRY(plan_both(m, limits, m->plan, m->plan, regions, err));
+  carve_slots(m, limits, regions, &count, &unused);
+  *size = block_size(&count);
+  return BRIM_OK;
 }
 
 /* What is prepared for training serves predictions too. */
@@ -227,10 +141,14 @@ static brim_model_limits without_training(const brim_model_limits *limits) {
   return predict;
 }
 
-static size_t work_size(const brim_model *m, const brim_model_limits *limits) {
+static int work_size(const brim_model *m, const brim_model_limits *limits, size_t *size, brim_error *err) {
   const brim_model_limits predict = without_training(limits);
-  const size_t for_training = limits->training ? stage_size(m, limits) : 0, for_prediction = stage_size(m, &predict);
-  return for_training > for_prediction ? for_training : for_prediction;
+  size_t for_training = 0;
+  if (limits->training)
+    BRIM_TRY(stage_size(m, limits, &for_training, err));
+  BRIM_TRY(stage_size(m, &predict, size, err));
+  *size = for_training > *size ? for_training : *size;
+  return BRIM_OK;
 }
 
 /* ---- training's state ------------------------------------------------------------------------------------- */
@@ -313,27 +231,25 @@ static int take_state(brim_model *m, brim_error *err) {
 
 /* ---- quantized weights ------------------------------------------------------------------------------------ */
 
-static brim_int8 carve_int8(const brim_model *m, carver *c, int32_t in, int32_t out) {
-  return (brim_int8){.in = in, .out = out, .packed = carve(c, m->ops->int8_size(in, out), 1)};
-}
-
-static brim_int8_layer *carve_int8_layers(const brim_model *m, carver *c) {
-  const int32_t hidden = m->config.hidden, intermediate = m->config.intermediate;
-  brim_int8_layer *layers = carve(c, (size_t)m->config.layers, sizeof *layers), unused;
-  for (int32_t i = 0; i < m->config.layers; i++) {
-    brim_int8_layer *layer = layers ? &layers[i] : &unused;
-    layer->query = carve_int8(m, c, hidden, hidden);
-    layer->keys_values = carve_int8(m, c, hidden, 2 * hidden);
-    layer->attention_output = carve_int8(m, c, hidden, hidden);
-    layer->up = carve_int8(m, c, hidden, intermediate);
-    layer->down = carve_int8(m, c, intermediate, hidden);
+static void **carve_int8(const brim_model *m, carver *c) {
+  const brim_program *p = &m->program;
+  void **packed = carve(c, (size_t)p->packed_count, sizeof *packed);
+  for (size_t i = 0; i < p->operation_count; i++) {
+    brim_product products[BRIM_MOST_PRODUCTS];
+    const brim_operation *o = &p->operations[i];
+    const int count = o->kind->products ? o->kind->products(p, o, products) : 0;
+    for (int k = 0; k < count; k++) {
+      void *piece = carve(c, m->ops->int8_size(products[k].in, products[k].out), 1);
+      if (packed)
+        packed[o->first_packed + k] = piece;
+    }
   }
-  return layers;
+  return packed;
 }
 
 static size_t int8_size(const brim_model *m) {
   carver count = {0};
-  carve_int8_layers(m, &count);
+  carve_int8(m, &count);
   return block_size(&count);
 }
 
@@ -345,7 +261,7 @@ static int take_int8(brim_model *m, brim_error *err) {
   carver c = {.base = align_block(block)};
   m->int8_block = block;
   m->int8_size = size;
-  m->int8_layers = carve_int8_layers(m, &c);
+  m->packed = carve_int8(m, &c);
   m->int8_made = false;
   return BRIM_OK;
 }
@@ -360,7 +276,11 @@ uint64_t brim_model_state_memory(const brim_model *model) {
 
 uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
   const uint64_t state = limits->training ? brim_model_state_memory(model) : 0;
-  return work_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0);
+  brim_error ignored;
+  size_t work;
+  if (work_size(model, limits, &work, &ignored))
+    return UINT64_MAX;
+  return work + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
@@ -379,20 +299,25 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
   return BRIM_OK;
 }
 
-static void carve_stage(const brim_model *m, const brim_model_limits *limits, brim_stage *stage) {
+static int make_stage(const brim_model *m, const brim_model_limits *limits, brim_stage *stage, brim_error *err) {
   carver c = {.base = align_block(m->work_block)};
+  uint64_t regions[BRIM_REGIONS] = {0};
+  stage->limits.max_slots = 0;
+  BRIM_TRY(plan_both(m, limits, &stage->asked, &stage->all, regions, err));
+  carve_slots(m, limits, regions, &c, &stage->slots);
   stage->limits = *limits;
-  carve_slots(m, limits, &c, &stage->slots);
+  return BRIM_OK;
 }
 
-/* Makes the block usable as this stage carves it: only AddressSanitizer needs to be told. */
+/* Makes the block usable as this stage carves it: only AddressSanitizer needs to be told. A run guards the regions. */
 static void guard_stage(const brim_model *m, const brim_stage *stage) {
   if (BRIM_RED_ZONE == 0)
     return;
   carver c = {.base = align_block(m->work_block)};
-  brim_slots same = {.layers = stage->slots.layers};
+  brim_slots same;
   brim_unpoison(m->work_block, m->work_size);
-  carve_slots(m, &stage->limits, &c, &same);
+  carve_layout(&c, &stage->limits, &same);
+  carve(&c, stage->slots.workspace_size, 1);
 }
 
 void brim_model_enter(brim_model *model, const brim_stage *stage) {
@@ -419,6 +344,11 @@ void brim_model_release_state(brim_model *model) {
 }
 
 void brim_model_release_memory(brim_model *model) {
+  brim_call_schedule *schedules[] = {&model->train.asked, &model->train.all, &model->predict.asked, &model->predict.all,
+                                     model->plan};
+  for (size_t i = 0; i < sizeof schedules / sizeof *schedules; i++)
+    if (schedules[i] && schedules[i]->runtime)
+      brim_schedule_free(schedules[i]);
   release_work(model);
   brim_model_release_int8(model);
   brim_model_release_state(model);
@@ -437,9 +367,11 @@ static int take_work(brim_model *m, size_t size, brim_error *err) {
 int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {
   BRIM_TRY(check_limits(model, limits, err));
   const brim_model_limits train = limits->training ? *limits : model->train.limits, predict = without_training(limits);
-  size_t size = work_size(model, limits);
-  if (train.max_slots > 0 && work_size(model, &train) > size)
-    size = work_size(model, &train);
+  size_t size, before = 0;
+  BRIM_TRY(work_size(model, limits, &size, err));
+  if (train.max_slots > 0)
+    BRIM_TRY(work_size(model, &train, &before, err));
+  size = before > size ? before : size;
   model->tape = (brim_tape){0};
   if (limits->training && !model->state_block)
     BRIM_TRY(take_state(model, err));
@@ -448,8 +380,8 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
   if (size > model->work_size)
     BRIM_TRY(take_work(model, size, err));
   if (train.max_slots > 0)
-    carve_stage(model, &train, &model->train);
-  carve_stage(model, &predict, &model->predict);
+    BRIM_TRY(make_stage(model, &train, &model->train, err));
+  BRIM_TRY(make_stage(model, &predict, &model->predict, err));
   if (predict.precision != BRIM_PRECISION_INT8)
     brim_model_release_int8(model);
   return BRIM_OK;

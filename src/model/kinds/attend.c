@@ -1,0 +1,79 @@
+/* attend.c: context = dropout(softmax(queries keys^T / sqrt(width of a head))) values, within each text. */
+#include <math.h>
+
+#include "model/kind.h"
+#include "model/kinds/kinds.h"
+
+enum { QUERIES, KEYS_VALUES }; /* in */
+enum { LSE };                  /* inner: log-sum-exp of each query's scores */
+
+/* Keys and values are side by side; so are their gradients. */
+static brim_at second_half(brim_lowering *l, const brim_operation *o, brim_at keys_values) {
+  return (brim_at){keys_values.version, keys_values.column + brim_program_of(l)->values[o->in.of[KEYS_VALUES]].width / 2};
+}
+
+/* What forward and backward both take. */
+static brim_attention operands(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values) {
+  const int32_t width = brim_program_of(l)->values[o->out.of[0]].width, head_size = width / o->terms.heads;
+  return (brim_attention){.heads = o->terms.heads,
+                          .head_size = head_size,
+                          .scale = (real)(1 / sqrt(head_size)),
+                          .first_only = brim_rows_of(l, o->out.of[0]) == BRIM_ROW_CHOSEN,
+                          .q_stride = brim_stride(l, queries),
+                          .kv_stride = brim_stride(l, keys_values),
+                          .out_stride = width};
+}
+
+static void fill_inputs(brim_lowering *l, const brim_operation *o, brim_attention *op, brim_at queries, brim_at keys_values) {
+  brim_fill_layout(l, &op->layout);
+  brim_fill_dropout(l, &op->dropout, o->terms.dropout, o->terms.site);
+  brim_fill(l, &op->q, queries, BRIM_READS);
+  brim_fill(l, &op->k, keys_values, BRIM_READS);
+  brim_fill(l, &op->v, second_half(l, o, keys_values), BRIM_READS);
+}
+
+static void forward(brim_lowering *l, const brim_operation *o) {
+  const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
+  brim_attention op = operands(l, o, queries, keys_values);
+  fill_inputs(l, o, &op, queries, keys_values);
+  brim_fill(l, &op.out, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill(l, &op.lse, brim_write(l, o->inner.of[LSE]), BRIM_WRITES);
+  BRIM_CALL(l, attention_forward, op);
+}
+
+static void backward(brim_lowering *l, const brim_operation *o) {
+  const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
+  const brim_at dqueries = brim_write_gradient(l, o->in.of[QUERIES], brim_rows_of(l, o->in.of[QUERIES])),
+                dkeys_values = brim_write_gradient(l, o->in.of[KEYS_VALUES], BRIM_ROW_TOKENS);
+  brim_attention op = operands(l, o, queries, keys_values);
+  fill_inputs(l, o, &op, queries, keys_values);
+  brim_fill(l, &op.lse, brim_read(l, o->inner.of[LSE]), BRIM_READS);
+  brim_fill(l, &op.dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill(l, &op.dq, dqueries, BRIM_WRITES);
+  brim_fill(l, &op.dk, dkeys_values, BRIM_WRITES);
+  brim_fill(l, &op.dv, second_half(l, o, dkeys_values), BRIM_WRITES);
+  BRIM_CALL(l, attention_backward, op);
+}
+
+static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
+  return 4 * rows[s->values[o->out.of[0]].rows] * length * s->program->values[o->out.of[0]].width;
+}
+
+static const brim_kind kind = {.name = "attend",
+                               .needs = {BRIM_NEED_SAME, BRIM_NEED_ALL},
+                               .reads = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .inner = 1 << LSE},
+                               .forward = forward,
+                               .backward = backward,
+                               .flops = flops};
+
+int32_t brim_append_attend(brim_program *p, brim_projected x, int32_t heads, brim_drop_at drop) {
+  const int32_t context = brim_add_value(p, "context", BRIM_ROW_TOKENS, brim_width_of(p, x.queries));
+  const int32_t lse = brim_add_exact(p, "log-sum-exp", BRIM_ROW_TOKENS, heads);
+  const brim_operation o = {.kind = &kind,
+                            .in = BRIM_LIST(x.queries, x.keys_values),
+                            .out = BRIM_LIST(context),
+                            .inner = BRIM_LIST(lse),
+                            .terms = {.heads = heads, .dropout = drop.rate, .site = drop.site}};
+  brim_add_operation(p, &o);
+  return context;
+}

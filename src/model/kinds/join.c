@@ -1,0 +1,93 @@
+/* join.c: a branch joins what it branched off from: norm(residual + dropout(branch W + b)). */
+#include "model/kinds/kinds.h"
+#include "model/kinds/normed.h"
+
+enum { BRANCH, RESIDUAL };          /* in */
+enum { SUM, MEAN, RSTD };           /* inner */
+enum { WEIGHT, BIAS, GAMMA, BETA }; /* weights */
+
+static brim_normed_parts parts(const brim_operation *o) {
+  const int32_t *inner = o->inner.of, *w = o->weights.of;
+  return (brim_normed_parts){inner[SUM], inner[MEAN], inner[RSTD], w[WEIGHT], w[BIAS], w[GAMMA], w[BETA], o->in.of[RESIDUAL]};
+}
+
+static int32_t width_in(brim_lowering *l, const brim_operation *o) {
+  return brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]);
+}
+
+static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+  const brim_at residual = brim_read_residual(l, o, n);
+  brim_int8_norm op = {0};
+  brim_fill_packed(l, &op.w, o, 0);
+  brim_fill(l, &op.x, brim_read(l, o->in.of[BRANCH]), BRIM_READS);
+  brim_fill_residual(l, &op.residual, o, n, residual);
+  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  BRIM_CALL(l, int8_norm_forward, op);
+}
+
+static void forward(brim_lowering *l, const brim_operation *o) {
+  const brim_normed_parts n = parts(o);
+  if (brim_in_bytes(l))
+    forward_in_bytes(l, o, &n);
+  else
+    brim_normed_forward(l, o, &n, brim_read(l, o->in.of[BRANCH]), width_in(l, o));
+}
+
+static void again(brim_lowering *l, const brim_operation *o) {
+  const brim_normed_parts n = parts(o);
+  brim_normed_again(l, o, &n);
+}
+
+static void backward(brim_lowering *l, const brim_operation *o) {
+  const brim_normed_parts n = parts(o);
+  const int32_t branch = o->in.of[BRANCH];
+  const brim_at dy = brim_normed_backward(l, o, &n), x = brim_read(l, branch);
+  bool add = false;
+  const brim_at dx = brim_wants_gradient(l, branch) ? brim_add_gradient(l, branch, &add) : BRIM_NOWHERE;
+  brim_linear_gradient op = {.in = width_in(l, o),
+                             .out = brim_weight_rows(brim_program_of(l), n.weight),
+                             .x_stride = brim_stride(l, x),
+                             .dy_stride = brim_stride(l, dy),
+                             .dx_stride = width_in(l, o),
+                             .add = add};
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill_weight(l, &op.w, n.weight);
+  brim_fill(l, &op.dy, dy, BRIM_READS);
+  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
+  brim_fill_weight_gradient(l, &op.dw, n.weight, 0);
+  brim_fill_weight_gradient(l, &op.db, n.bias, 0);
+  BRIM_CALL(l, linear_backward, op);
+}
+
+static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
+  (void)length;
+  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[s->values[o->out.of[0]].rows]);
+}
+
+static int products(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]) {
+  out[0] = brim_product_of(p, o->weights.of[WEIGHT]);
+  return 1;
+}
+
+static const brim_kind kind = {.name = "join",
+                               .reads = {.in = 1 << BRANCH, .inner = 1 << SUM | 1 << MEAN | 1 << RSTD},
+                               .forward = forward,
+                               .backward = backward,
+                               .again = again,
+                               .flops = flops,
+                               .products = products};
+
+int32_t brim_append_join(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop, brim_normed norm) {
+  const int32_t width = brim_width_of(p, residual);
+  const int32_t sum = brim_add_value(p, "sum", BRIM_ROW_TOKENS, width), mean = brim_add_exact(p, "mean", BRIM_ROW_TOKENS, 1),
+                rstd = brim_add_exact(p, "rstd", BRIM_ROW_TOKENS, 1), out = brim_add_value(p, "attended", BRIM_ROW_TOKENS, width);
+  const brim_operation o = {.kind = &kind,
+                            .in = BRIM_LIST(branch, residual),
+                            .out = BRIM_LIST(out),
+                            .inner = BRIM_LIST(sum, mean, rstd),
+                            .weights = BRIM_LIST(linear, linear + 1, norm.norm, norm.norm + 1),
+                            .terms = {.dropout = drop.rate, .site = drop.site, .eps = norm.eps}};
+  brim_add_operation(p, &o);
+  return out;
+}

@@ -1,0 +1,57 @@
+/* kinds.h: what a family can say. Each function appends one operation and returns the value that it makes.
+ *
+ * A norm, and a linear layer, is two weights, one declared right after the other: `norm` and `linear` are the index of the first,
+ * the bias is the next one. */
+#ifndef BRIM_MODEL_KINDS_H
+#define BRIM_MODEL_KINDS_H
+#include "model/program.h"
+
+/* Rate and site; the rate may be 0. */
+typedef struct brim_drop_at {
+  double rate;
+  uint32_t site;
+} brim_drop_at;
+
+typedef struct brim_normed {
+  int32_t norm;
+  double eps;
+} brim_normed;
+
+/* embedded = dropout(norm(word + position + type)). Tables: BRIM_NONE for no types. Rows of the tables of words and positions
+ * that have no gradient, as with PyTorch's padding_idx: BRIM_NONE for none. */
+typedef struct brim_tables {
+  int32_t word, position, type;
+  int32_t empty_word, empty_position;
+} brim_tables;
+int32_t brim_append_lookup(brim_program *p, brim_tables tables, brim_normed norm, brim_drop_at drop);
+
+/* queries = x Wq, keys and values = x [Wk Wv]. The three weights adjoin, and so do their three biases; `weight` and `bias` are
+ * the queries'. */
+typedef struct brim_projected {
+  int32_t queries, keys_values;
+} brim_projected;
+brim_projected brim_append_project(brim_program *p, int32_t x, int32_t weight, int32_t bias);
+
+/* context = dropout(softmax(queries keys^T / sqrt(width of a head))) values */
+int32_t brim_append_attend(brim_program *p, brim_projected x, int32_t heads, brim_drop_at drop);
+
+/* norm(residual + dropout(branch W + b)) */
+int32_t brim_append_join(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop, brim_normed norm);
+
+/* norm(x + dropout(activation(x Wup + b) Wdown + b)) */
+int32_t brim_append_feed_forward(brim_program *p, int32_t x, int32_t up, brim_activation activation, int32_t down,
+                                 brim_drop_at drop, brim_normed norm);
+
+/* From tokens to texts: the first token of each; or the mean, or the largest of each column. */
+int32_t brim_append_choose(brim_program *p, int32_t x);
+int32_t brim_append_pool(brim_program *p, int32_t x, bool largest);
+
+int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop);
+/* activation(x W + b) */
+int32_t brim_append_dense(brim_program *p, int32_t x, int32_t linear, brim_activation activation);
+/* x W + b: the last one's value is the program's logits. */
+int32_t brim_append_scores(brim_program *p, int32_t x, int32_t linear);
+/* From the scores and the batch's labels. */
+void brim_append_loss(brim_program *p, int32_t scores, brim_loss_kind loss);
+
+#endif

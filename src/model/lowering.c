@@ -1,0 +1,345 @@
+/* lowering.c: writes calls down: which version of a value is read and written where, and which fields a run fills in. */
+#include "model/lowering.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+
+size_t brim_type_size(brim_value_type type) {
+  static const size_t sizes[] = {
+      [BRIM_AS_REAL] = sizeof(real), [BRIM_AS_BF16] = sizeof(brim_bfloat), [BRIM_AS_INDEX] = sizeof(int32_t)};
+  return sizes[type];
+}
+
+static bool grow(brim_lowering *l, void **items, size_t *room, size_t needed, size_t size) {
+  brim_error ignored;
+  if (!l->status)
+    l->status = brim_grow(l->schedule->runtime, items, room, needed, size, &ignored);
+  return l->status == BRIM_OK;
+}
+
+/* ---- versions ---------------------------------------------------------------------------------------------- */
+
+brim_at brim_new_version(brim_lowering *l, brim_value_version version) {
+  brim_call_schedule *s = l->schedule;
+  if (!grow(l, (void **)&s->versions, &s->version_room, s->version_count + 1, sizeof *s->versions))
+    return BRIM_NOWHERE;
+  version.first = version.last = version.replaces = BRIM_NONE;
+  s->versions[s->version_count] = version;
+  return (brim_at){(int32_t)s->version_count++, 0};
+}
+
+/* A layer that is computed again writes its output once more, but what the next layer kept of it was read before. */
+static brim_region region_of(const brim_lowering *l, int32_t value) {
+  const brim_keep keep = l->schedule->values[value].keep;
+  const bool next = l->phase == BRIM_FORWARD_AGAIN &&
+                    l->program->parts[l->program->operations[l->operation].part + 1].input == value;
+  return (keep == BRIM_KEEP_WIDE || keep == BRIM_KEEP_ROUNDED) && !next ? BRIM_KEPT : BRIM_TEMPORARY;
+}
+
+static int32_t add_version_of(brim_lowering *l, int32_t value, int32_t width) {
+  const brim_value_version version = {.value = value,
+                                      .role = l->phase == BRIM_FORWARD ? BRIM_FIRST : BRIM_AGAIN,
+                                      .rows = l->schedule->values[value].rows,
+                                      .type = l->program->values[value].type,
+                                      .region = region_of(l, value),
+                                      .width = width};
+  return brim_new_version(l, version).version;
+}
+
+static void hold(brim_lowering *l, int32_t value, int32_t leader, int32_t column) {
+  brim_held *h = &l->held[value];
+  h->leader = leader;
+  h->column = column;
+  h->rounded = false;
+  h->chosen = BRIM_NONE;
+}
+
+brim_at brim_write(brim_lowering *l, int32_t value) {
+  brim_held *h = &l->held[value];
+  hold(l, value, value, 0);
+  h->width = l->program->values[value].width;
+  h->now = add_version_of(l, value, h->width);
+  return (brim_at){h->now, 0};
+}
+
+brim_at brim_write_beside(brim_lowering *l, int32_t first, int32_t second, brim_at *after) {
+  brim_held *h = &l->held[first];
+  hold(l, first, first, 0);
+  hold(l, second, first, l->program->values[first].width);
+  h->width = l->program->values[first].width + l->program->values[second].width;
+  h->now = add_version_of(l, first, h->width);
+  *after = (brim_at){h->now, l->held[second].column};
+  return (brim_at){h->now, 0};
+}
+
+brim_at brim_spare(brim_lowering *l, brim_row_kind rows, int32_t width) {
+  return brim_new_version(l, (brim_value_version){.value = BRIM_NONE, .role = BRIM_SCRATCH, .rows = rows, .width = width});
+}
+
+void brim_becomes(brim_lowering *l, int32_t value, brim_at at) {
+  hold(l, value, value, 0);
+  l->held[value].now = at.version;
+  l->held[value].width = l->program->values[value].width;
+}
+
+void brim_may_replace(brim_lowering *l, brim_at to, brim_at from) {
+  if (!l->status)
+    l->schedule->versions[to.version].replaces = from.version;
+}
+
+bool brim_is_kept(const brim_lowering *l, int32_t value) {
+  return l->schedule->values[value].keep != BRIM_KEEP_NOT;
+}
+
+void brim_keep_wide(brim_lowering *l, int32_t value) {
+  brim_keep *keep = &l->schedule->values[value].keep;
+  *keep = *keep == BRIM_KEEP_NOT ? BRIM_KEEP_NOT : BRIM_KEEP_WIDE;
+}
+
+const brim_program *brim_program_of(const brim_lowering *l) {
+  return l->program;
+}
+
+bool brim_in_bytes(const brim_lowering *l) {
+  return l->schedule->variant.precision == BRIM_PRECISION_INT8;
+}
+
+brim_row_kind brim_rows_of(const brim_lowering *l, int32_t value) {
+  return l->schedule->values[value].rows;
+}
+
+int32_t brim_stride(const brim_lowering *l, brim_at at) {
+  return l->status ? 0 : l->schedule->versions[at.version].width;
+}
+
+/* ---- sixteen bits ------------------------------------------------------------------------------------------- */
+
+static void fill_elements(brim_lowering *l, int64_t *field, brim_at at) {
+  if (!l->status)
+    brim_fill_count(l, field, l->schedule->versions[at.version].rows, brim_stride(l, at));
+}
+
+void brim_call_narrow(brim_lowering *l, brim_at from, brim_at to) {
+  brim_to_bfloat op = {0};
+  fill_elements(l, &op.count, from);
+  brim_fill(l, &op.x, from, BRIM_READS);
+  brim_fill(l, &op.y, to, BRIM_WRITES);
+  BRIM_CALL(l, narrow, op);
+}
+
+void brim_call_widen(brim_lowering *l, brim_at from, brim_at to) {
+  brim_from_bfloat op = {0};
+  fill_elements(l, &op.count, from);
+  brim_fill(l, &op.x, from, BRIM_READS);
+  brim_fill(l, &op.y, to, BRIM_WRITES);
+  BRIM_CALL(l, widen, op);
+}
+
+static brim_at add_copy(brim_lowering *l, int32_t leader, brim_region region) {
+  return brim_new_version(l, (brim_value_version){.value = leader,
+                                                  .role = BRIM_STORED,
+                                                  .rows = l->schedule->values[leader].rows,
+                                                  .type = BRIM_AS_BF16,
+                                                  .region = region,
+                                                  .width = l->held[leader].width});
+}
+
+/* By way of a copy, which is kept or not. */
+static brim_at round_in_place(brim_lowering *l, int32_t leader, brim_region region) {
+  const brim_at now = {l->held[leader].now, 0}, copy = add_copy(l, leader, region);
+  brim_call_narrow(l, now, copy);
+  brim_call_widen(l, copy, now);
+  l->held[leader].rounded = true;
+  return copy;
+}
+
+void brim_round_input(brim_lowering *l, int32_t value) {
+  const bool kept = l->schedule->values[value].keep == BRIM_KEEP_NARROW;
+  const brim_at copy = round_in_place(l, value, kept ? BRIM_KEPT : BRIM_TEMPORARY);
+  if (kept)
+    l->held[value].stored = copy.version;
+}
+
+static void store_list(brim_lowering *l, const brim_list *list, unsigned which) {
+  for (int i = 0; i < list->count; i++) {
+    const int32_t leader = l->held[list->of[i]].leader;
+    brim_held *h = &l->held[leader];
+    if (!(which >> i & 1) || l->schedule->values[leader].keep != BRIM_KEEP_NARROW || h->stored != BRIM_NONE)
+      continue;
+    const brim_at copy = add_copy(l, leader, BRIM_KEPT);
+    h->stored = copy.version;
+    brim_call_narrow(l, (brim_at){h->now, 0}, copy);
+  }
+}
+
+void brim_store_narrow(brim_lowering *l, const brim_operation *o) {
+  if (!l->schedule->trained[l->operation])
+    return;
+  store_list(l, &o->in, o->kind->reads.in);
+  store_list(l, &o->out, o->kind->reads.out);
+  store_list(l, &o->inner, o->kind->reads.inner);
+}
+
+/* ---- reading ------------------------------------------------------------------------------------------------ */
+
+/* What is there no longer is widened from its copy, or made again by its operation. */
+static void restore(brim_lowering *l, int32_t leader) {
+  brim_held *h = &l->held[leader];
+  const brim_operation *maker = &l->program->operations[l->program->values[leader].maker];
+  if (h->stored != BRIM_NONE) {
+    h->now = add_version_of(l, leader, h->width);
+    brim_call_widen(l, (brim_at){h->stored, 0}, (brim_at){h->now, 0});
+  } else {
+    maker->kind->again(l, maker);
+  }
+}
+
+brim_at brim_read(brim_lowering *l, int32_t value) {
+  const int32_t leader = l->held[value].leader;
+  const brim_held *h = &l->held[leader];
+  if (l->status)
+    return BRIM_NOWHERE;
+  if (h->now == BRIM_NONE)
+    restore(l, leader);
+  else if (l->phase == BRIM_BACKWARD && l->schedule->values[leader].keep == BRIM_KEEP_ROUNDED && !h->rounded)
+    round_in_place(l, leader, BRIM_TEMPORARY);
+  return (brim_at){h->now, l->held[value].column};
+}
+
+brim_at brim_read_chosen(brim_lowering *l, int32_t value) {
+  brim_held *h = &l->held[value];
+  if (l->schedule->values[value].rows != BRIM_ROW_TOKENS)
+    return brim_read(l, value);
+  if (h->chosen != BRIM_NONE)
+    return (brim_at){h->chosen, 0};
+  const int32_t width = l->program->values[value].width;
+  const brim_at all = brim_read(l, value);
+  const brim_at few = brim_new_version(l, (brim_value_version){.value = value,
+                                                               .role = l->phase == BRIM_FORWARD ? BRIM_FIRST : BRIM_AGAIN,
+                                                               .rows = BRIM_ROW_CHOSEN,
+                                                               .width = width});
+  brim_gather op = {.width = width, .x_stride = brim_stride(l, all)};
+  brim_fill_rows(l, &op.at, BRIM_ROW_CHOSEN);
+  brim_fill(l, &op.x, all, BRIM_READS);
+  brim_fill(l, &op.y, few, BRIM_WRITES);
+  BRIM_CALL(l, gather_rows, op);
+  h->chosen = few.version;
+  if (l->phase == BRIM_FORWARD)
+    h->chosen_by = l->operation;
+  return few;
+}
+
+/* Values that are kept as they are stay; so do those that will be rounded where they are. */
+void brim_forget(brim_lowering *l) {
+  for (size_t i = 0; i < l->program->value_count; i++) {
+    const brim_keep keep = l->schedule->values[i].keep;
+    l->held[i].chosen = BRIM_NONE;
+    if (keep != BRIM_KEEP_WIDE && keep != BRIM_KEEP_ROUNDED)
+      l->held[i].now = BRIM_NONE;
+  }
+}
+
+/* ---- fields ------------------------------------------------------------------------------------------------- */
+
+static void fill(brim_lowering *l, const void *field, brim_fill_in as) {
+  if (!l->status && l->pending_count == BRIM_MOST_FILLS)
+    l->status = BRIM_E_UNSUPPORTED;
+  if (!l->status)
+    l->pending[l->pending_count++] = (brim_pending){field, as};
+}
+
+void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access) {
+  if (at.version == BRIM_NONE)
+    return;
+  fill(l, field,
+       (brim_fill_in){.source = BRIM_FROM_VERSION, .access = (uint8_t)access, .index = at.version, .offset = at.column});
+}
+
+void brim_fill_weight(brim_lowering *l, void *field, int32_t weight) {
+  if (!l->status)
+    fill(l, field, (brim_fill_in){.source = BRIM_FROM_WEIGHT, .index = weight, .offset = brim_weight_at(l->program, weight)});
+}
+
+void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, int64_t element) {
+  if (!l->status && l->program->weights[weight].part >= l->schedule->variant.frozen)
+    fill(l, field,
+         (brim_fill_in){
+             .source = BRIM_FROM_WEIGHT_GRADIENT, .index = weight, .offset = brim_weight_at(l->program, weight) + element});
+}
+
+void brim_fill_packed(brim_lowering *l, brim_int8 *field, const brim_operation *o, int product) {
+  brim_product products[BRIM_MOST_PRODUCTS];
+  o->kind->products(l->program, o, products);
+  field->in = products[product].in;
+  field->out = products[product].out;
+  fill(l, &field->packed, (brim_fill_in){.source = BRIM_FROM_PACKED, .index = o->first_packed + product});
+}
+
+void brim_fill_count(brim_lowering *l, int64_t *field, brim_row_kind rows, int64_t times) {
+  fill(l, field, (brim_fill_in){.source = BRIM_FROM_COUNT, .index = (int32_t)rows, .offset = times});
+}
+
+void brim_fill_rows(brim_lowering *l, brim_rows *field, brim_row_kind rows) {
+  fill(l, field, (brim_fill_in){.source = BRIM_FROM_ROWS, .index = (int32_t)rows});
+}
+
+void brim_fill_layout(brim_lowering *l, brim_layout *field) {
+  brim_fill_from_frame(l, field, offsetof(brim_frame, layout), sizeof *field);
+}
+
+void brim_fill_dropout(brim_lowering *l, brim_dropout *field, double rate, uint32_t site) {
+  *field = brim_dropout_make(rate, (const uint32_t[2]){0}, site);
+  if (field->on)
+    fill(l, field, (brim_fill_in){.source = BRIM_FROM_DROPOUT});
+}
+
+void brim_fill_from_frame(brim_lowering *l, void *field, size_t frame_offset, size_t size) {
+  fill(l, field, (brim_fill_in){.source = BRIM_FROM_FRAME, .index = (int32_t)size, .offset = (int64_t)frame_offset});
+}
+
+/* ---- calls -------------------------------------------------------------------------------------------------- */
+
+static void take_pending(brim_lowering *l, const void *operands) {
+  brim_call_schedule *s = l->schedule;
+  const int32_t call = (int32_t)s->call_count;
+  for (int i = 0; i < l->pending_count; i++) {
+    brim_fill_in in = l->pending[i].as;
+    in.field = (uint16_t)((const char *)l->pending[i].field - (const char *)operands);
+    s->fills[s->fill_count++] = in;
+    if (in.source != BRIM_FROM_VERSION)
+      continue;
+    brim_value_version *v = &s->versions[in.index];
+    v->first = v->first == BRIM_NONE ? call : v->first;
+    v->last = call;
+  }
+}
+
+void brim_call_device(brim_lowering *l, brim_device_op which, const void *operands, size_t size) {
+  enum { ALIGNMENT = 16 };
+  brim_call_schedule *s = l->schedule;
+  const size_t at = (s->operand_count + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  if (!grow(l, (void **)&s->calls, &s->call_room, s->call_count + 1, sizeof *s->calls) ||
+      !grow(l, (void **)&s->fills, &s->fill_room, s->fill_count + (size_t)l->pending_count, sizeof *s->fills) ||
+      !grow(l, (void **)&s->operands, &s->operand_room, at + size, 1))
+    return;
+  const brim_call call = {.op = (uint8_t)which,
+                          .phase = (uint8_t)l->phase,
+                          .size = (uint16_t)size,
+                          .operation = l->operation,
+                          .part = l->program->operations[l->operation].part,
+                          .operands = (uint32_t)at,
+                          .first_fill = (int32_t)s->fill_count,
+                          .fill_count = l->pending_count};
+  memcpy(s->operands + at, operands, size);
+  s->operand_count = at + size;
+  take_pending(l, operands);
+  l->pending_count = 0;
+  s->calls[s->call_count++] = call;
+}
+
+void brim_only_with_loss(brim_lowering *l) {
+  if (!l->status)
+    l->schedule->calls[l->schedule->call_count - 1].only_with_loss = true;
+}

@@ -1,0 +1,21 @@
+/* gradient.c: which operations take part in backward: those of trained parts, and all that lie above one. */
+#include "model/kind.h"
+
+void brim_pass_gradient(brim_call_schedule *s) {
+  const brim_program *p = s->program;
+  for (size_t i = 0; i < p->operation_count; i++) {
+    const brim_operation *o = &p->operations[i];
+    bool takes_part = false;
+    for (int k = 0; k < o->weights.count; k++)
+      takes_part = takes_part || p->weights[o->weights.of[k]].part >= s->variant.frozen;
+    for (int k = 0; k < o->in.count; k++)
+      takes_part = takes_part || s->trained[p->values[o->in.of[k]].maker];
+    s->trained[i] = takes_part && s->variant.training;
+  }
+  for (size_t i = 0; i < p->part_count; i++) {
+    const size_t end = i + 1 < p->part_count ? (size_t)p->parts[i + 1].first : p->operation_count;
+    s->parts[i] = (brim_part_plan){0};
+    for (size_t k = (size_t)p->parts[i].first; k < end; k++)
+      s->parts[i].trained = s->parts[i].trained || s->trained[k];
+  }
+}

@@ -1,0 +1,101 @@
+/* program.c: building a program. */
+#include "model/program.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/families/families.h"
+#include "model/kind.h"
+
+enum { ALIGNMENT = 16 };
+
+static bool grow(brim_program *p, void **items, size_t *room, size_t needed, size_t size) {
+  brim_error ignored;
+  if (!p->status)
+    p->status = brim_grow(p->runtime, items, room, needed, size, &ignored);
+  return p->status == BRIM_OK;
+}
+
+static const char *copy_name(brim_program *p, const char *name) {
+  const char *copy = brim_arena_copy_string(p->arena, name, strlen(name));
+  if (!copy && !p->status)
+    p->status = BRIM_E_MEMORY;
+  return copy;
+}
+
+void brim_begin_part(brim_program *p, const char *name, bool layer, int32_t input) {
+  if (!grow(p, (void **)&p->parts, &p->part_room, p->part_count + 1, sizeof *p->parts))
+    return;
+  p->parts[p->part_count++] = (brim_part){
+      .name = copy_name(p, name), .layer = layer, .first = (int32_t)p->operation_count, .input = input};
+}
+
+static int32_t add_value(brim_program *p, brim_value value) {
+  if (!grow(p, (void **)&p->values, &p->value_room, p->value_count + 1, sizeof *p->values))
+    return 0;
+  value.maker = (int32_t)p->operation_count;
+  p->values[p->value_count] = value;
+  return (int32_t)p->value_count++;
+}
+
+int32_t brim_add_value(brim_program *p, const char *name, brim_row_kind rows, int32_t width) {
+  return add_value(p, (brim_value){.name = name, .rows = rows, .width = width});
+}
+
+int32_t brim_add_exact(brim_program *p, const char *name, brim_row_kind rows, int32_t width) {
+  return add_value(p, (brim_value){.name = name, .rows = rows, .width = width, .exact = true});
+}
+
+int32_t brim_add_index(brim_program *p, const char *name, brim_row_kind rows, int32_t width) {
+  return add_value(p, (brim_value){.name = name, .rows = rows, .width = width, .type = BRIM_AS_INDEX, .exact = true});
+}
+
+void brim_add_operation(brim_program *p, const brim_operation *o) {
+  if (!grow(p, (void **)&p->operations, &p->operation_room, p->operation_count + 1, sizeof *p->operations))
+    return;
+  brim_operation *to = &p->operations[p->operation_count];
+  *to = *o;
+  to->part = (int32_t)p->part_count - 1;
+  to->first_packed = p->packed_count;
+  for (int i = 0; i < o->weights.count; i++)
+    if (p->weights[o->weights.of[i]].part == BRIM_NONE)
+      p->weights[o->weights.of[i]].part = to->part;
+  brim_product products[BRIM_MOST_PRODUCTS];
+  p->packed_count += o->kind->products ? o->kind->products(p, to, products) : 0;
+  p->operation_count++;
+}
+
+int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t columns, int flags) {
+  if (!grow(p, (void **)&p->weights, &p->weight_room, p->weight_count + 1, sizeof *p->weights))
+    return 0;
+  if (!(flags & BRIM_WEIGHT_ADJOINS))
+    p->flat_size = (p->flat_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  brim_weight *w = &p->weights[p->weight_count];
+  *w = (brim_weight){.is = {.name = copy_name(p, name),
+                            .rank = columns > 0 ? 2 : 1,
+                            .shape = {rows, columns},
+                            .offset = p->flat_size,
+                            .count = columns > 0 ? rows * columns : rows,
+                            .decay = flags & BRIM_WEIGHT_DECAY,
+                            .sparse_rows = flags & BRIM_WEIGHT_SPARSE},
+                     .one = flags & BRIM_WEIGHT_ONE,
+                     .part = BRIM_NONE};
+  p->flat_size += w->is.count;
+  return (int32_t)p->weight_count++;
+}
+
+int brim_program_make(brim_program *p, brim_runtime *runtime, brim_arena *arena, const brim_config *config, brim_error *err) {
+  *p = (brim_program){.runtime = runtime, .arena = arena, .hidden = BRIM_NONE, .logits = BRIM_NONE};
+  brim_family_append(p, config);
+  p->flat_size = (p->flat_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+  return p->status ? BRIM_NOMEM(err) : BRIM_OK;
+}
+
+void brim_program_free(brim_program *p) {
+  brim_release(p->runtime, p->values);
+  brim_release(p->runtime, p->operations);
+  brim_release(p->runtime, p->weights);
+  brim_release(p->runtime, p->parts);
+  *p = (brim_program){0};
+}

@@ -1,0 +1,138 @@
+/* schedule.c: all calls of a program, forward and backward. */
+#include "model/schedule.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/lowering.h"
+
+/* ---- forward ------------------------------------------------------------------------------------------------ */
+
+static int32_t part_end(const brim_program *p, int32_t part) {
+  return (size_t)part + 1 < p->part_count ? p->parts[part + 1].first : (int32_t)p->operation_count;
+}
+
+static void lower_forward(brim_lowering *l, int32_t part) {
+  const brim_program *p = l->program;
+  l->operation = p->parts[part].first;
+  if (l->phase == BRIM_FORWARD && l->schedule->parts[part].rounded)
+    brim_round_input(l, p->parts[part].input);
+  for (int32_t i = p->parts[part].first; i < part_end(p, part) && !l->status; i++) {
+    l->operation = i;
+    p->operations[i].kind->forward(l, &p->operations[i]);
+    if (l->phase == BRIM_FORWARD)
+      brim_store_narrow(l, &p->operations[i]);
+  }
+}
+
+/* What a caller may look at after forward lives until backward begins. */
+static int32_t publish(brim_lowering *l, int32_t value) {
+  const int32_t version = l->held[value].now;
+  brim_call_schedule *s = l->schedule;
+  if (l->status || version == BRIM_NONE || s->versions[version].last < 0)
+    return BRIM_NONE;
+  if (s->versions[version].last < s->forward_count)
+    s->versions[version].last = s->forward_count;
+  return version;
+}
+
+/* ---- backward ----------------------------------------------------------------------------------------------- */
+
+static void lower_backward(brim_lowering *l, int32_t part) {
+  const brim_program *p = l->program;
+  if (l->schedule->parts[part].again) {
+    l->phase = BRIM_FORWARD_AGAIN;
+    lower_forward(l, part);
+    brim_forget(l);
+    l->phase = BRIM_BACKWARD;
+  }
+  for (int32_t i = part_end(p, part) - 1; i >= p->parts[part].first && !l->status; i--) {
+    const brim_operation *o = &p->operations[i];
+    l->operation = i;
+    if (!l->schedule->trained[i])
+      continue;
+    if (o->kind->backward)
+      o->kind->backward(l, o);
+    brim_join_chosen(l, o);
+  }
+}
+
+/* ---- entry -------------------------------------------------------------------------------------------------- */
+
+static int take_tables(brim_call_schedule *s, brim_error *err) {
+  const brim_program *p = s->program;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->values, &s->value_room, p->value_count, sizeof *s->values, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->held, &s->held_room, p->value_count, sizeof *s->held, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->trained, &s->operation_room, p->operation_count, sizeof *s->trained, err));
+  return brim_grow(s->runtime, (void **)&s->parts, &s->part_room, p->part_count, sizeof *s->parts, err);
+}
+
+static int take_places(brim_call_schedule *s, size_t versions, brim_error *err) {
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->order, &s->order_room, versions, sizeof *s->order, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->placed, &s->placed_room, versions, sizeof *s->placed, err));
+  return brim_grow(s->runtime, (void **)&s->lasts, &s->last_room, versions, sizeof *s->lasts, err);
+}
+
+int brim_schedule_reserve(brim_call_schedule *s, const brim_program *program, brim_error *err) {
+  enum { CALLS = 12, FILLS = 10, VERSIONS = 10, OPERANDS = 200 }; /* calls and versions of an operation; the others of a call */
+  const size_t calls = CALLS * program->operation_count, versions = VERSIONS * program->operation_count;
+  s->runtime = program->runtime;
+  s->program = program;
+  BRIM_TRY(take_tables(s, err));
+  BRIM_TRY(take_places(s, versions, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->calls, &s->call_room, calls, sizeof *s->calls, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->fills, &s->fill_room, FILLS * calls, sizeof *s->fills, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->versions, &s->version_room, versions, sizeof *s->versions, err));
+  return brim_grow(s->runtime, (void **)&s->operands, &s->operand_room, OPERANDS * calls, 1, err);
+}
+
+static void hold_nothing(brim_call_schedule *s) {
+  for (size_t i = 0; i < s->program->value_count; i++)
+    s->held[i] = (brim_held){.leader = (int32_t)i,
+                             .now = BRIM_NONE,
+                             .stored = BRIM_NONE,
+                             .gradient = BRIM_NONE,
+                             .chosen = BRIM_NONE,
+                             .chosen_gradient = BRIM_NONE,
+                             .chosen_by = BRIM_NONE};
+}
+
+static int fail(const brim_lowering *l, brim_error *err) {
+  if (l->status == BRIM_E_MEMORY)
+    return BRIM_NOMEM(err);
+  return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model has a gradient whose contributions cannot be added up");
+}
+
+int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const brim_variant *variant, brim_error *err) {
+  s->runtime = program->runtime;
+  s->program = program;
+  s->variant = *variant;
+  s->call_count = s->fill_count = s->version_count = s->operand_count = 0;
+  s->hidden = s->logits = BRIM_NONE;
+  BRIM_TRY(take_tables(s, err));
+  brim_pass_rows(s);
+  brim_pass_gradient(s);
+  brim_pass_keep(s);
+  hold_nothing(s);
+  brim_lowering l = {.program = program, .schedule = s, .held = s->held};
+  for (int32_t i = 0; (size_t)i < program->part_count; i++)
+    lower_forward(&l, i);
+  s->forward_count = (int32_t)s->call_count;
+  s->logits = publish(&l, program->logits);
+  s->hidden = variant->all_rows ? publish(&l, program->hidden) : BRIM_NONE;
+  brim_forget(&l);
+  l.phase = BRIM_BACKWARD;
+  for (int32_t i = (int32_t)program->part_count - 1; i >= 0; i--)
+    if (s->parts[i].trained)
+      lower_backward(&l, i);
+  if (!l.status)
+    l.status = take_places(s, s->version_count, err);
+  return l.status ? fail(&l, err) : BRIM_OK;
+}
+
+void brim_schedule_free(brim_call_schedule *s) {
+  void *blocks[] = {s->values,   s->trained, s->parts, s->calls,  s->fills, s->versions,
+                    s->operands, s->held,    s->order, s->placed, s->lasts};
+  for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
+    brim_release(s->runtime, blocks[i]);
+  *s = (brim_call_schedule){0};
+}
