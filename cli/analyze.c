@@ -107,48 +107,58 @@ void cli_put_advice(brim_text *out, const cli_analysis *a, const char *gap) {
 
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
-static void put_strategy_json(brim_text *out, const brim_strategy_study *s) {
+static void put_strategy_json(brim_json_writer *json, const brim_strategy_study *s) {
   const brim_ledger *l = &s->ledger;
-  brim_text_printf(out,
-                   "{\"batching\":\"%s\",\"padding\":\"%s\",\"batches\":%llu,\"steps\":%llu,\"rows\":%llu,\"tokens\":%llu,"
-                   "\"slots\":%llu,\"share\":",
-                   brim_batching_name(s->batching), brim_padding_name(s->padding), (unsigned long long)l->batches,
-                   (unsigned long long)l->steps, (unsigned long long)l->rows_planned, (unsigned long long)l->tokens,
-                   (unsigned long long)l->slots);
-  brim_text_json_number(out, s->padding_share);
-  brim_text_printf(out, ",\"dropped\":%llu}", (unsigned long long)l->dropped);
+  brim_json_open_object(json, NULL);
+  brim_json_put_string(json, "batching", brim_batching_name(s->batching));
+  brim_json_put_string(json, "padding", brim_padding_name(s->padding));
+  brim_json_put_count(json, "batches", l->batches);
+  brim_json_put_count(json, "steps", l->steps);
+  brim_json_put_count(json, "rows", l->rows_planned);
+  brim_json_put_count(json, "tokens", l->tokens);
+  brim_json_put_count(json, "slots", l->slots);
+  brim_json_put_number(json, "share", s->padding_share);
+  brim_json_put_count(json, "dropped", l->dropped);
+  brim_json_close_object(json);
+}
+
+static void put_lengths_json(brim_json_writer *json, const brim_study *study) {
+  brim_json_open_object(json, "length");
+  brim_json_put_integer(json, "shortest", study->shortest);
+  brim_json_put_integer(json, "longest", study->longest);
+  brim_json_put_number(json, "mean", study->mean);
+  brim_json_put_number(json, "median", study->median);
+  brim_json_open_array(json, "percentiles");
+  for (int i = 0; i <= 100; i++)
+    brim_json_put_integer(json, NULL, study->percentiles[i]);
+  brim_json_close_array(json);
+  brim_json_close_object(json);
+  brim_json_open_array(json, "histogram");
+  for (int32_t i = 0; i <= study->longest; i++)
+    brim_json_put_count(json, NULL, study->histogram[i]);
+  brim_json_close_array(json);
 }
 
 static void put_json(brim_text *out, const brim_study *study, uint64_t excluded, const cli_values *v, const brim_overlap *overlap,
                      const brim_tokenizer *tokenizer) {
-  brim_text_printf(out,
-                   "{\"rows\":%llu,\"tokens\":%llu,\"max_length\":%lld,\"batch_size\":%lld,\"truncated\":%llu,\"lost\":%llu,"
-                   "\"excluded\":%llu,",
-                   (unsigned long long)study->rows, (unsigned long long)study->tokens, (long long)v->max_length,
-                   (long long)v->batch_size, (unsigned long long)study->truncated, (unsigned long long)study->lost,
-                   (unsigned long long)excluded);
-  brim_text_printf(out, "\"length\":{\"shortest\":%d,\"longest\":%d,\"mean\":", (int)study->shortest, (int)study->longest);
-  brim_text_json_number(out, study->mean);
-  brim_text_string(out, ",\"median\":");
-  brim_text_json_number(out, study->median);
-  brim_text_string(out, ",\"percentiles\":[");
-  for (int i = 0; i <= 100; i++)
-    brim_text_printf(out, "%s%d", i ? "," : "", (int)study->percentiles[i]);
-  brim_text_string(out, "]},\"histogram\":[");
-  for (int32_t i = 0; i <= study->longest; i++)
-    brim_text_printf(out, "%s%llu", i ? "," : "", (unsigned long long)study->histogram[i]);
-  brim_text_string(out, "],\"strategies\":[");
-  for (int i = 0; i < study->strategy_count; i++) {
-    if (i)
-      brim_text_string(out, ",");
-    put_strategy_json(out, &study->strategies[i]);
-  }
-  brim_text_string(out, "]");
-  if (overlap->count) {
-    brim_text_string(out, ",\"folds\":");
-    cli_put_overlap_json(out, overlap, tokenizer);
-  }
-  brim_text_string(out, "}\n");
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_count(&json, "rows", study->rows);
+  brim_json_put_count(&json, "tokens", study->tokens);
+  brim_json_put_integer(&json, "max_length", v->max_length);
+  brim_json_put_integer(&json, "batch_size", v->batch_size);
+  brim_json_put_count(&json, "truncated", study->truncated);
+  brim_json_put_count(&json, "lost", study->lost);
+  brim_json_put_count(&json, "excluded", excluded);
+  put_lengths_json(&json, study);
+  brim_json_open_array(&json, "strategies");
+  for (int i = 0; i < study->strategy_count; i++)
+    put_strategy_json(&json, &study->strategies[i]);
+  brim_json_close_array(&json);
+  if (overlap->count)
+    cli_put_overlap_json(&json, "folds", overlap, tokenizer);
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
 }
 
 /* ---- the command ------------------------------------------------------------------------------------------ */

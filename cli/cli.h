@@ -16,7 +16,8 @@ typedef struct cli_call {
   char viewed[4096];             /* the run folder that it belongs to */
   struct cli_judged *judged;     /* the last evaluation of each set of this run (views.c) */
   int judged_count;
-  brim_ranks *ranks; /* NULL: the only process (ranks.c) */
+  struct cli_last_evals *last_evals; /* of `brim train`, NULL elsewhere */
+  brim_ranks *ranks;                 /* NULL: the only process (ranks.c) */
   brim_runtime *ranks_runtime;
   brim_group group; /* of ranks, or single */
   brim_error error;

@@ -117,28 +117,24 @@ static void fill_table(result_table *t, const brim_mode_result *results, const c
   }
 }
 
-static void put_mode_json(brim_text *out, const brim_mode_result *r, bool regression) {
-  brim_text_string(out, "{\"method\":");
-  brim_text_json_string(out, r->mode.name, strlen(r->mode.name));
-  brim_text_printf(out, ",\"batching\":\"%s\",\"padding\":\"%s\",\"steps\":%llu,\"rows\":%llu,\"tokens\":%llu,\"slots\":%llu",
-                   brim_batching_name(r->mode.batching), brim_padding_name(r->mode.padding), (unsigned long long)r->steps,
-                   (unsigned long long)r->rows, (unsigned long long)r->tokens, (unsigned long long)r->slots);
-  const struct {
-    const char *name;
-    double value;
-  } numbers[] = {
-      {"seconds", r->seconds}, {"tokens_per_second", r->tokens_per_second}, {"share", r->padding_share}, {"loss", r->loss}};
-  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-    brim_text_printf(out, ",\"%s\":", numbers[i].name);
-    brim_text_json_number(out, numbers[i].value);
-  }
+static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, bool regression) {
+  brim_json_open_object(json, NULL);
+  brim_json_put_string(json, "method", r->mode.name);
+  brim_json_put_string(json, "batching", brim_batching_name(r->mode.batching));
+  brim_json_put_string(json, "padding", brim_padding_name(r->mode.padding));
+  brim_json_put_count(json, "steps", r->steps);
+  brim_json_put_count(json, "rows", r->rows);
+  brim_json_put_count(json, "tokens", r->tokens);
+  brim_json_put_count(json, "slots", r->slots);
+  brim_json_put_number(json, "seconds", r->seconds);
+  brim_json_put_number(json, "tokens_per_second", r->tokens_per_second);
+  brim_json_put_number(json, "share", r->padding_share);
+  brim_json_put_number(json, "loss", r->loss);
   if (r->evaluated) {
-    brim_text_printf(out, ",\"%s\":", regression ? "rmse" : "accuracy");
-    brim_text_json_number(out, regression ? r->metrics.rmse : r->metrics.accuracy);
-    brim_text_string(out, ",\"eval_loss\":");
-    brim_text_json_number(out, r->metrics.loss);
+    brim_json_put_number(json, regression ? "rmse" : "accuracy", regression ? r->metrics.rmse : r->metrics.accuracy);
+    brim_json_put_number(json, "eval_loss", r->metrics.loss);
   }
-  brim_text_string(out, "}");
+  brim_json_close_object(json);
 }
 
 /* Progress of the mode at hand, under its name: each mode's run begins with a "start" event. */
@@ -175,11 +171,14 @@ static int print(cli_call *cli, const result_table *table, const brim_mode_resul
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->json) {
-    for (int i = 0; i < count; i++) {
-      brim_text_string(&out, i ? "," : "{\"modes\":[");
-      put_mode_json(&out, &results[i], regression);
-    }
-    brim_text_string(&out, "]}\n");
+    brim_json_writer json = {.out = &out};
+    brim_json_open_object(&json, NULL);
+    brim_json_open_array(&json, "modes");
+    for (int i = 0; i < count; i++)
+      put_mode_json(&json, &results[i], regression);
+    brim_json_close_array(&json);
+    brim_json_close_object(&json);
+    brim_text_string(&out, "\n");
   } else {
     brim_table_text(&out, table->columns, COLUMNS, table->cells, count);
   }
@@ -210,8 +209,8 @@ static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
 }
 
 static int run(cli_call *cli) {
-  static cli_job job;
-  static mode_list list;
+  cli_job job = {0};
+  mode_list list = {0};
   int status = parse_modes(cli, &list);
   if (!status && cli->values->eval.count > 1)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");

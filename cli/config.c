@@ -65,33 +65,37 @@ int cli_read_config(brim_runtime *runtime, const cli_command *command, cli_argum
   return brim_settings_read(runtime, arguments->values.config, take_member, &c, err);
 }
 
+static void put_option(brim_json_writer *json, const cli_option *option, const void *field) {
+  const cli_list *list = field;
+  switch (option->kind) {
+  case CLI_FLAG:
+    brim_json_put_bool(json, option->name, *(const bool *)field);
+    return;
+  case CLI_INTEGER:
+    brim_json_put_integer(json, option->name, *(const int64_t *)field);
+    return;
+  case CLI_REAL:
+    brim_json_put_number(json, option->name, *(const double *)field);
+    return;
+  case CLI_LIST:
+    brim_json_open_array(json, option->name);
+    for (int i = 0; i < list->count; i++)
+      brim_json_put_string(json, NULL, list->items[i]);
+    brim_json_close_array(json);
+    return;
+  default:
+    brim_json_put_string(json, option->name, *(const char *const *)field);
+  }
+}
+
 void cli_options_json(const cli_arguments *arguments, brim_text *out) {
-  const char *separator = "{";
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP || strcmp(option->name, "help") == 0)
       continue;
-    if (!arguments->given[option - arguments->options] && !option->fallback)
-      continue;
-    const void *field = (const char *)&arguments->values + option->offset;
-    brim_text_printf(out, "%s\"%s\":", separator, option->name);
-    separator = ",";
-    if (option->kind == CLI_FLAG) {
-      brim_text_string(out, *(const bool *)field ? "true" : "false");
-    } else if (option->kind == CLI_INTEGER) {
-      brim_text_integer(out, *(const int64_t *)field);
-    } else if (option->kind == CLI_REAL) {
-      brim_text_json_number(out, *(const double *)field);
-    } else if (option->kind == CLI_LIST) {
-      const cli_list *list = field;
-      for (int i = 0; i < list->count; i++) {
-        brim_text_string(out, i ? "," : "[");
-        brim_text_json_string(out, list->items[i], strlen(list->items[i]));
-      }
-      brim_text_string(out, list->count ? "]" : "[]");
-    } else {
-      const char *text = *(const char *const *)field;
-      brim_text_json_string(out, text, strlen(text));
-    }
+    if (arguments->given[option - arguments->options] || option->fallback)
+      put_option(&json, option, (const char *)&arguments->values + option->offset);
   }
-  brim_text_string(out, separator[0] == '{' ? "{}" : "}");
+  brim_json_close_object(&json);
 }

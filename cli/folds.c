@@ -146,62 +146,67 @@ static void over_folds(const brim_folds_result *result, brim_task task, int whic
   *deviation = sqrt(square / (result->count - 1));
 }
 
-static void put_number_json(brim_text *out, bool first, const char *name, double value) {
-  brim_text_printf(out, "%s\"%s\":", first ? "{" : ",", name);
-  brim_text_json_number(out, value);
-}
-
-static void put_metrics_json(brim_text *out, const brim_metrics *metrics, brim_task task) {
+static void put_metrics_json(brim_json_writer *json, const char *name, const brim_metrics *metrics, brim_task task) {
   brim_field numbers[BRIM_METRIC_FIELDS];
   int count = brim_metrics_fields(task, metrics, numbers);
+  brim_json_open_object(json, name);
   for (int i = 0; i < count; i++)
-    put_number_json(out, i == 0, numbers[i].name, numbers[i].real);
-  brim_text_string(out, "}");
+    brim_json_put_number(json, numbers[i].name, numbers[i].real);
+  brim_json_close_object(json);
 }
 
-static void put_spread_json(brim_text *out, const brim_folds_result *result, brim_task task) {
+static void put_spread_json(brim_json_writer *json, const brim_folds_result *result, brim_task task) {
   brim_field numbers[BRIM_METRIC_FIELDS];
   int count = brim_metrics_fields(task, &result->metrics, numbers);
   for (int spread = 0; spread < 2; spread++) {
-    brim_text_printf(out, ",\"%s\":", spread ? "deviation" : "mean");
+    brim_json_open_object(json, spread ? "deviation" : "mean");
     for (int i = 0; i < count; i++) {
       double values[2];
       over_folds(result, task, i, &values[0], &values[1]);
-      put_number_json(out, i == 0, numbers[i].name, values[spread]);
+      brim_json_put_number(json, numbers[i].name, values[spread]);
     }
-    brim_text_string(out, "}");
+    brim_json_close_object(json);
   }
 }
 
+static void put_fold_json(brim_json_writer *json, int index, const brim_fold_result *f, brim_task task) {
+  brim_json_open_object(json, NULL);
+  brim_json_put_integer(json, "fold", index);
+  brim_json_put_count(json, "train_rows", f->train_rows);
+  brim_json_put_count(json, "valid_rows", f->valid_rows);
+  brim_json_put_count(json, "steps", f->run.steps);
+  brim_json_put_count(json, "tokens", f->run.tokens);
+  brim_json_put_number(json, "seconds", f->run.seconds);
+  brim_json_put_number(json, "train_loss", f->run.loss);
+  put_metrics_json(json, "valid", &f->metrics, task);
+  brim_json_close_object(json);
+}
+
 static void put_json(brim_text *out, const brim_folds_result *result, brim_task task) {
-  for (int i = 0; i < result->count; i++) {
-    const brim_fold_result *f = &result->folds[i];
-    brim_text_printf(out, "%s{\"fold\":%d,\"train_rows\":%llu,\"valid_rows\":%llu,\"steps\":%llu,\"tokens\":%llu,\"seconds\":",
-                     i ? "," : "{\"folds\":[", i, (unsigned long long)f->train_rows, (unsigned long long)f->valid_rows,
-                     (unsigned long long)f->run.steps, (unsigned long long)f->run.tokens);
-    brim_text_json_number(out, f->run.seconds);
-    brim_text_string(out, ",\"train_loss\":");
-    brim_text_json_number(out, f->run.loss);
-    brim_text_string(out, ",\"valid\":");
-    put_metrics_json(out, &f->metrics, task);
-    brim_text_string(out, "}");
-  }
-  brim_text_string(out, "]");
-  put_spread_json(out, result, task);
-  brim_text_printf(out, ",\"out_of_fold\":{\"rows\":%llu,\"metrics\":", (unsigned long long)result->metrics.rows);
-  put_metrics_json(out, &result->metrics, task);
-  brim_text_string(out, "},\"averages\":[");
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_open_array(&json, "folds");
+  for (int i = 0; i < result->count; i++)
+    put_fold_json(&json, i, &result->folds[i], task);
+  brim_json_close_array(&json);
+  put_spread_json(&json, result, task);
+  brim_json_open_object(&json, "out_of_fold");
+  brim_json_put_count(&json, "rows", result->metrics.rows);
+  put_metrics_json(&json, "metrics", &result->metrics, task);
+  brim_json_close_object(&json);
+  brim_json_open_array(&json, "averages");
   for (int i = 0; i < result->average_count; i++) {
-    brim_text_string(out, i ? ",{\"name\":" : "{\"name\":");
-    brim_text_json_string(out, result->averages[i].name, strlen(result->averages[i].name));
-    brim_text_string(out, ",\"metrics\":");
+    brim_json_open_object(&json, NULL);
+    brim_json_put_string(&json, "name", result->averages[i].name);
     if (result->averages[i].evaluated)
-      put_metrics_json(out, &result->averages[i].metrics, task);
+      put_metrics_json(&json, "metrics", &result->averages[i].metrics, task);
     else
-      brim_text_string(out, "null");
-    brim_text_string(out, "}");
+      brim_json_put_string(&json, "metrics", NULL);
+    brim_json_close_object(&json);
   }
-  brim_text_string(out, "]}\n");
+  brim_json_close_array(&json);
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
 }
 
 enum { COLUMNS = 4 + BRIM_METRIC_FIELDS };

@@ -51,14 +51,6 @@ static int run_gradients(cli_call *cli) {
   return with_batch(cli, gradients);
 }
 
-static void put_number(brim_text *out, const char *name, const brim_field *field) {
-  brim_text_printf(out, "\"%s\":", name);
-  if (field && field->kind == BRIM_VALUE_REAL)
-    brim_text_json_number(out, field->real);
-  else
-    brim_text_integer(out, field ? field->integer : 0);
-}
-
 /* {"step":1,"lr":..,"loss":..,"grad_norm":..} for each step, as it is done. */
 static int print_step(void *context, const brim_event *event) {
   static const char *const names[] = {"step", "lr", "loss", "grad_norm"};
@@ -67,11 +59,17 @@ static int print_step(void *context, const brim_event *event) {
     return BRIM_OK;
   brim_text line;
   brim_text_init(&line, cli->runtime);
+  brim_json_writer json = {.out = &line};
+  brim_json_open_object(&json, NULL);
   for (int i = 0; i < 4; i++) {
-    brim_text_string(&line, i ? "," : "{");
-    put_number(&line, names[i], brim_event_field(event, names[i]));
+    const brim_field *field = brim_event_field(event, names[i]);
+    if (field && field->kind == BRIM_VALUE_REAL)
+      brim_json_put_number(&json, names[i], field->real);
+    else
+      brim_json_put_integer(&json, names[i], field ? field->integer : 0);
   }
-  brim_text_string(&line, "}\n");
+  brim_json_close_object(&json);
+  brim_text_string(&line, "\n");
   int status = cli_write(cli, NULL, &line);
   brim_text_free(&line);
   return status;

@@ -53,38 +53,40 @@ void cli_put_overlap(brim_text *out, const brim_overlap *overlap, const brim_tok
   brim_table_text(out, columns, COLUMNS, cells, count);
 }
 
-static void put_fold_json(brim_text *out, int index, const brim_fold_overlap *f, const brim_tokenizer *tokenizer) {
-  const struct {
-    const char *name;
-    uint64_t value;
-  } counts[] = {{"train_rows", f->train_rows},     {"valid_rows", f->valid_rows},
-                {"train_tokens", f->train_tokens}, {"valid_tokens", f->valid_tokens},
-                {"train_types", f->train_types},   {"valid_types", f->valid_types},
-                {"both_types", f->both_types},     {"only_train_types", f->train_types - f->both_types},
-                {"unseen_types", f->unseen_types}, {"unseen_tokens", f->unseen_tokens},
-                {"unseen_rows", f->unseen_rows}};
-  brim_text_printf(out, "{\"fold\":%d", index);
-  for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
-    brim_text_printf(out, ",\"%s\":%llu", counts[i].name, (unsigned long long)counts[i].value);
-  brim_text_string(out, ",\"share_of_types\":");
-  brim_text_json_number(out, share(f->unseen_types, f->valid_types));
-  brim_text_string(out, ",\"share_of_tokens\":");
-  brim_text_json_number(out, share(f->unseen_tokens, f->valid_tokens));
-  brim_text_string(out, ",\"most_frequent\":[");
+static void put_fold_json(brim_json_writer *json, int index, const brim_fold_overlap *f, const brim_tokenizer *tokenizer) {
+  brim_json_open_object(json, NULL);
+  brim_json_put_integer(json, "fold", index);
+  brim_json_put_count(json, "train_rows", f->train_rows);
+  brim_json_put_count(json, "valid_rows", f->valid_rows);
+  brim_json_put_count(json, "train_tokens", f->train_tokens);
+  brim_json_put_count(json, "valid_tokens", f->valid_tokens);
+  brim_json_put_count(json, "train_types", f->train_types);
+  brim_json_put_count(json, "valid_types", f->valid_types);
+  brim_json_put_count(json, "both_types", f->both_types);
+  brim_json_put_count(json, "only_train_types", f->train_types - f->both_types);
+  brim_json_put_count(json, "unseen_types", f->unseen_types);
+  brim_json_put_count(json, "unseen_tokens", f->unseen_tokens);
+  brim_json_put_count(json, "unseen_rows", f->unseen_rows);
+  brim_json_put_number(json, "share_of_types", share(f->unseen_types, f->valid_types));
+  brim_json_put_number(json, "share_of_tokens", share(f->unseen_tokens, f->valid_tokens));
+  brim_json_open_array(json, "most_frequent");
   for (uint64_t i = 0; i < f->unseen_types && i < JSON_TOKENS; i++) {
     size_t length;
     const char *token = brim_tokenizer_token(tokenizer, f->unseen[i].id, &length);
-    brim_text_printf(out, "%s{\"id\":%d,\"token\":", i ? "," : "", (int)f->unseen[i].id);
-    brim_text_json_string(out, token ? token : "", token ? length : 0);
-    brim_text_printf(out, ",\"count\":%llu}", (unsigned long long)f->unseen[i].count);
+    brim_json_open_object(json, NULL);
+    brim_json_put_integer(json, "id", f->unseen[i].id);
+    brim_json_put_bytes(json, "token", token ? token : "", token ? length : 0);
+    brim_json_put_count(json, "count", f->unseen[i].count);
+    brim_json_close_object(json);
   }
-  brim_text_string(out, "]}");
+  brim_json_close_array(json);
+  brim_json_close_object(json);
 }
 
-void cli_put_overlap_json(brim_text *out, const brim_overlap *overlap, const brim_tokenizer *tokenizer) {
-  for (int fold = 0; fold < overlap->count; fold++) {
-    brim_text_string(out, fold ? "," : "[");
-    put_fold_json(out, fold, &overlap->folds[fold], tokenizer);
-  }
-  brim_text_string(out, "]");
+void cli_put_overlap_json(brim_json_writer *json, const char *name, const brim_overlap *overlap,
+                          const brim_tokenizer *tokenizer) {
+  brim_json_open_array(json, name);
+  for (int fold = 0; fold < overlap->count; fold++)
+    put_fold_json(json, fold, &overlap->folds[fold], tokenizer);
+  brim_json_close_array(json);
 }

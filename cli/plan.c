@@ -99,43 +99,54 @@ static uint64_t row_name(const brim_dataset *dataset, uint64_t row) {
 }
 
 static void put_part(brim_text *out, uint64_t index, const brim_planned *part, const brim_dataset *dataset) {
-  brim_text_printf(out, "{\"batch\":%llu,\"step\":%llu,\"rank\":%d,\"rows\":[", (unsigned long long)index,
-                   (unsigned long long)part->step, (int)part->rank);
-  for (uint32_t i = 0; i < part->count; i++) {
-    if (i)
-      brim_text_append(out, ",", 1);
-    brim_text_integer(out, (int64_t)row_name(dataset, part->rows[i]));
-  }
-  brim_text_printf(out, "],\"width\":%d,\"tokens\":%lld,\"slots\":%lld}\n", (int)part->width, (long long)part->tokens,
-                   (long long)part->slots);
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_count(&json, "batch", index);
+  brim_json_put_count(&json, "step", part->step);
+  brim_json_put_integer(&json, "rank", part->rank);
+  brim_json_open_array(&json, "rows");
+  for (uint32_t i = 0; i < part->count; i++)
+    brim_json_put_count(&json, NULL, row_name(dataset, part->rows[i]));
+  brim_json_close_array(&json);
+  brim_json_put_integer(&json, "width", part->width);
+  brim_json_put_integer(&json, "tokens", part->tokens);
+  brim_json_put_integer(&json, "slots", part->slots);
+  brim_json_close_object(&json);
+  brim_text_append(out, "\n", 1);
 }
 
 /* [{"row":3,"reason":"fewer than 2 characters"},..]: with the rows planned and dropped, every row of the source. */
-static void put_excluded(brim_text *out, const brim_dataset *dataset) {
+static void put_excluded(brim_json_writer *json, const brim_dataset *dataset) {
   uint64_t count = 0;
   const brim_exclusion *excluded = dataset ? brim_dataset_excluded(dataset, &count) : NULL;
-  brim_text_string(out, ",\"excluded\":[");
+  brim_json_open_array(json, "excluded");
   for (uint64_t i = 0; i < count; i++) {
-    brim_text_printf(out, "%s{\"row\":%llu,\"reason\":", i ? "," : "", (unsigned long long)excluded[i].row);
-    brim_text_json_string(out, excluded[i].reason, strlen(excluded[i].reason));
-    brim_text_append(out, "}", 1);
+    brim_json_open_object(json, NULL);
+    brim_json_put_count(json, "row", excluded[i].row);
+    brim_json_put_string(json, "reason", excluded[i].reason);
+    brim_json_close_object(json);
   }
-  brim_text_append(out, "]", 1);
+  brim_json_close_array(json);
 }
 
 static void put_summary_json(brim_text *out, const totals *t, const brim_ledger *ledger, const brim_dataset *dataset) {
-  brim_text_printf(out, "{\"summary\":{\"batches\":%llu,\"rows\":%llu,\"tokens\":%lld,\"slots\":%lld,\"padding\":",
-                   (unsigned long long)t->batches, (unsigned long long)t->rows, (long long)t->tokens, (long long)t->slots);
-  brim_text_json_number(out, padding_share(t->tokens, t->slots));
-  brim_text_string(out, ",\"dropped\":[");
-  for (uint64_t i = 0; i < ledger->dropped; i++) {
-    if (i)
-      brim_text_append(out, ",", 1);
-    brim_text_integer(out, (int64_t)row_name(dataset, ledger->drops[i].row));
-  }
-  brim_text_append(out, "]", 1);
-  put_excluded(out, dataset);
-  brim_text_printf(out, ",\"hash\":\"%016llx\"}}\n", (unsigned long long)ledger->hash);
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_open_object(&json, "summary");
+  brim_json_put_count(&json, "batches", t->batches);
+  brim_json_put_count(&json, "rows", t->rows);
+  brim_json_put_integer(&json, "tokens", t->tokens);
+  brim_json_put_integer(&json, "slots", t->slots);
+  brim_json_put_number(&json, "padding", padding_share(t->tokens, t->slots));
+  brim_json_open_array(&json, "dropped");
+  for (uint64_t i = 0; i < ledger->dropped; i++)
+    brim_json_put_count(&json, NULL, row_name(dataset, ledger->drops[i].row));
+  brim_json_close_array(&json);
+  put_excluded(&json, dataset);
+  brim_json_put_printf(&json, "hash", "\"%016llx\"", (unsigned long long)ledger->hash);
+  brim_json_close_object(&json);
+  brim_json_close_object(&json);
+  brim_text_append(out, "\n", 1);
 }
 
 static void put_summary_table(brim_text *out, const totals *t, const brim_ledger *ledger) {

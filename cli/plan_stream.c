@@ -10,13 +10,24 @@ typedef struct totals {
 
 /* A row is [file, record], both from 0; the summary names the files. */
 static void put_batch(brim_text *out, uint64_t index, const brim_batch *batch, int64_t rank) {
-  brim_text_printf(out, "{\"batch\":%llu,\"step\":%llu,\"rank\":%lld,\"rows\":[", (unsigned long long)index,
-                   (unsigned long long)batch->step, (long long)rank);
-  for (int32_t i = 0; i < batch->count; i++)
-    brim_text_printf(out, "%s[%lld,%llu]", i ? "," : "", (long long)brim_feed_file(batch->rows[i]),
-                     (unsigned long long)brim_feed_record(batch->rows[i]));
-  brim_text_printf(out, "],\"width\":%d,\"tokens\":%lld,\"slots\":%lld}\n", (int)batch->width, (long long)batch->tokens,
-                   (long long)batch->slots);
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_count(&json, "batch", index);
+  brim_json_put_count(&json, "step", batch->step);
+  brim_json_put_integer(&json, "rank", rank);
+  brim_json_open_array(&json, "rows");
+  for (int32_t i = 0; i < batch->count; i++) {
+    brim_json_open_array(&json, NULL);
+    brim_json_put_integer(&json, NULL, brim_feed_file(batch->rows[i]));
+    brim_json_put_count(&json, NULL, brim_feed_record(batch->rows[i]));
+    brim_json_close_array(&json);
+  }
+  brim_json_close_array(&json);
+  brim_json_put_integer(&json, "width", batch->width);
+  brim_json_put_integer(&json, "tokens", batch->tokens);
+  brim_json_put_integer(&json, "slots", batch->slots);
+  brim_json_close_object(&json);
+  brim_text_append(out, "\n", 1);
 }
 
 static double padding_share(const totals *t) {
@@ -24,19 +35,28 @@ static double padding_share(const totals *t) {
 }
 
 static void put_summary_json(brim_text *out, const totals *t, const brim_feed *feed, const brim_feed_ledger *l) {
-  brim_text_printf(out, "{\"summary\":{\"batches\":%llu,\"rows\":%llu,\"tokens\":%lld,\"slots\":%lld,\"padding\":",
-                   (unsigned long long)t->batches, (unsigned long long)t->rows, (long long)t->tokens, (long long)t->slots);
-  brim_text_json_number(out, padding_share(t));
-  brim_text_printf(
-      out, ",\"read\":%llu,\"excluded\":%llu,\"damaged\":%llu,\"dropped\":%llu,\"truncated\":%llu,\"lost\":%llu,\"files\":[",
-      (unsigned long long)l->rows_read, (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_damaged,
-      (unsigned long long)l->rows_dropped, (unsigned long long)l->rows_truncated, (unsigned long long)l->tokens_lost);
-  for (int64_t i = 0; i < brim_feed_file_count(feed); i++) {
-    const char *name = brim_feed_file_name(feed, i);
-    brim_text_string(out, i ? "," : "");
-    brim_text_json_string(out, name, strlen(name));
-  }
-  brim_text_printf(out, "],\"hash\":\"%016llx\"}}\n", (unsigned long long)l->hash);
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_open_object(&json, "summary");
+  brim_json_put_count(&json, "batches", t->batches);
+  brim_json_put_count(&json, "rows", t->rows);
+  brim_json_put_integer(&json, "tokens", t->tokens);
+  brim_json_put_integer(&json, "slots", t->slots);
+  brim_json_put_number(&json, "padding", padding_share(t));
+  brim_json_put_count(&json, "read", l->rows_read);
+  brim_json_put_count(&json, "excluded", l->rows_excluded);
+  brim_json_put_count(&json, "damaged", l->rows_damaged);
+  brim_json_put_count(&json, "dropped", l->rows_dropped);
+  brim_json_put_count(&json, "truncated", l->rows_truncated);
+  brim_json_put_count(&json, "lost", l->tokens_lost);
+  brim_json_open_array(&json, "files");
+  for (int64_t i = 0; i < brim_feed_file_count(feed); i++)
+    brim_json_put_string(&json, NULL, brim_feed_file_name(feed, i));
+  brim_json_close_array(&json);
+  brim_json_put_printf(&json, "hash", "\"%016llx\"", (unsigned long long)l->hash);
+  brim_json_close_object(&json);
+  brim_json_close_object(&json);
+  brim_text_append(out, "\n", 1);
 }
 
 static void put_summary_table(brim_text *out, const totals *t, const brim_feed_ledger *l) {

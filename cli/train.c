@@ -1,5 +1,4 @@
 /* brim train: fine-tune. */
-#include <dirent.h>
 #include <math.h>
 #include <signal.h>
 #include <string.h>
@@ -77,40 +76,51 @@ static const cli_option options[] = {
 
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
-/* The last evaluation of each set, as a JSON object. */
-typedef struct last_evals {
-  char name[CLI_LIST_LIMIT][64], json[CLI_LIST_LIMIT][512];
+/* The last evaluation of each set. */
+struct cli_last_evals {
+  struct {
+    char name[64];
+    brim_text json; /* its numbers, as an object */
+  } items[CLI_LIST_LIMIT];
   int count;
-} last_evals;
-static last_evals evals;
+};
 
-static void keep_eval(const char *name, const brim_event *event) {
+static void free_evals(struct cli_last_evals *evals) {
+  for (int i = 0; i < evals->count; i++)
+    brim_text_free(&evals->items[i].json);
+}
+
+static void keep_eval(cli_call *cli, const char *name, const brim_event *event) {
+  struct cli_last_evals *evals = cli->last_evals;
   int at = 0;
-  size_t used = 0;
-  while (at < evals.count && strcmp(evals.name[at], name) != 0)
+  while (at < evals->count && strcmp(evals->items[at].name, name) != 0)
     at++;
   if (at == CLI_LIST_LIMIT)
     return;
-  evals.count = at == evals.count ? at + 1 : evals.count;
-  snprintf(evals.name[at], sizeof evals.name[at], "%s", name);
-  for (int i = 0; i < event->field_count && used + 64 < sizeof evals.json[at]; i++) {
-    const brim_field *f = &event->fields[i];
-    const char *comma = used ? "," : "{";
-    if (f->kind == BRIM_VALUE_INT)
-      used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%lld", comma, f->name, (long long)f->integer);
-    else if (f->kind == BRIM_VALUE_REAL && isfinite(f->real))
-      used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%.9g", comma, f->name, f->real);
-    else if (f->kind == BRIM_VALUE_REAL || f->kind == BRIM_VALUE_BOOL)
-      used += (size_t)snprintf(evals.json[at] + used, 64, "%s\"%s\":%s", comma, f->name,
-                               f->kind == BRIM_VALUE_REAL ? "null"
-                               : f->integer               ? "true"
-                                                          : "false");
+  brim_text *text = &evals->items[at].json;
+  if (at == evals->count) {
+    snprintf(evals->items[evals->count++].name, sizeof evals->items[at].name, "%s", name);
+    brim_text_init(text, cli->runtime);
   }
-  snprintf(evals.json[at] + used, sizeof evals.json[at] - used, "}");
+  brim_text_clear(text);
+  brim_json_writer json = {.out = text};
+  brim_json_open_object(&json, NULL);
+  for (int i = 0; i < event->field_count; i++) {
+    const brim_field *f = &event->fields[i];
+    if (f->kind == BRIM_VALUE_INT)
+      brim_json_put_integer(&json, f->name, f->integer);
+    else if (f->kind == BRIM_VALUE_BOOL)
+      brim_json_put_bool(&json, f->name, f->integer != 0);
+    else if (f->kind == BRIM_VALUE_REAL && isfinite(f->real))
+      brim_json_put_printf(&json, f->name, "%.9g", f->real);
+    else if (f->kind == BRIM_VALUE_REAL)
+      brim_json_put_string(&json, f->name, NULL);
+  }
+  brim_json_close_object(&json);
 }
 
 /* "step 427, test: loss 0.412, accuracy 0.829" above the bar. */
-static void note_eval(const cli_call *cli, const brim_event *event) {
+static void note_eval(cli_call *cli, const brim_event *event) {
   char line[512];
   size_t used = 0;
   const brim_field *step = brim_event_field(event, "step"), *name = brim_event_field(event, "name");
@@ -122,7 +132,8 @@ static void note_eval(const cli_call *cli, const brim_event *event) {
     if (shown)
       used += (size_t)snprintf(line + used, sizeof line - used, "%s%s %.4f", used ? ", " : "", f->name, f->real);
   }
-  keep_eval(name && name->text ? name->text : "eval", event);
+  if (cli->last_evals)
+    keep_eval(cli, name && name->text ? name->text : "eval", event);
   cli_note(cli, "step %lld, %s: %s", step ? (long long)step->integer : 0LL, name && name->text ? name->text : "eval", line);
 }
 
@@ -189,62 +200,77 @@ static void put_result(brim_text *out, const brim_train_result *r, const char *r
   brim_text_printf(out, "the model is in %s\n", run);
 }
 
-static void put_result_json(brim_text *out, const brim_train_result *r, const char *run) {
-  brim_text_printf(out, "{\"steps\":%llu,\"rows\":%llu,\"tokens\":%llu,\"slots\":%llu,\"seconds\":", (unsigned long long)r->steps,
-                   (unsigned long long)r->rows, (unsigned long long)r->tokens, (unsigned long long)r->slots);
-  brim_text_json_number(out, r->seconds);
-  brim_text_string(out, ",\"tokens_per_second\":");
-  brim_text_json_number(out, rate(r));
-  brim_text_string(out, ",\"loss\":");
-  brim_text_json_number(out, r->loss);
-  brim_text_string(out, ",\"best_metric\":");
-  brim_text_json_number(out, r->best_metric);
-  for (int i = 0; i < evals.count; i++) {
-    brim_text_string(out, i ? "," : ",\"eval\":{");
-    brim_text_json_string(out, evals.name[i], strlen(evals.name[i]));
-    brim_text_printf(out, ":%s%s", evals.json[i], i == evals.count - 1 ? "}" : "");
+static void put_result_json(brim_text *out, const brim_train_result *r, const char *run, const struct cli_last_evals *evals) {
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_count(&json, "steps", r->steps);
+  brim_json_put_count(&json, "rows", r->rows);
+  brim_json_put_count(&json, "tokens", r->tokens);
+  brim_json_put_count(&json, "slots", r->slots);
+  brim_json_put_number(&json, "seconds", r->seconds);
+  brim_json_put_number(&json, "tokens_per_second", rate(r));
+  brim_json_put_number(&json, "loss", r->loss);
+  brim_json_put_number(&json, "best_metric", r->best_metric);
+  if (evals->count) {
+    brim_json_open_object(&json, "eval");
+    for (int i = 0; i < evals->count; i++)
+      brim_json_put_text(&json, evals->items[i].name, &evals->items[i].json);
+    brim_json_close_object(&json);
   }
-  brim_text_printf(out, ",\"stopped_early\":%s", r->stopped_early ? "true" : "false");
-  brim_text_printf(out, ",\"best_step\":%llu,\"resumed\":%s,\"output\":", (unsigned long long)r->best_step,
-                   r->resumed ? "true" : "false");
-  brim_text_json_string(out, run, strlen(run));
-  brim_text_string(out, "}\n");
+  brim_json_put_bool(&json, "stopped_early", r->stopped_early);
+  brim_json_put_count(&json, "best_step", r->best_step);
+  brim_json_put_bool(&json, "resumed", r->resumed);
+  brim_json_put_string(&json, "output", run);
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
 }
 
-/* The step of the newest checkpoint, or -1. */
-static long long newest_checkpoint(const char *run) {
-  char path[4200];
-  long long newest = -1, step;
-  snprintf(path, sizeof path, "%s/checkpoints", run);
-  DIR *folder = opendir(path);
-  for (const struct dirent *entry; folder && (entry = readdir(folder));) {
-    int used = 0;
-    if (sscanf(entry->d_name, "step-%lld%n", &step, &used) == 1 && !entry->d_name[used] && step > newest)
-      newest = step;
-  }
-  if (folder)
-    closedir(folder);
-  return newest;
+/* Whether the run has a checkpoint, and the step of the newest. */
+static bool newest_checkpoint(cli_call *cli, uint64_t *step) {
+  brim_checkpoint_info info = {0};
+  int status = brim_checkpoint_find(cli->runtime, cli->values->output, &info, NULL);
+  const bool found = !status && info.folder;
+  *step = info.step;
+  brim_checkpoint_info_free(&info);
+  return found;
 }
 
-/* Behind a failure to write: where to go on from. */
+/* What a failure to write says besides: where a resumed run begins. */
 static void say_what_is_kept(cli_call *cli) {
   char path[4200];
   const char *run = cli->values->output;
-  const long long newest = newest_checkpoint(run);
+  uint64_t step;
   snprintf(path, sizeof path, "%s/replaced-run", run);
-  if (newest >= 0)
-    snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %lld is kept, and --resume goes on from it", newest);
+  if (newest_checkpoint(cli, &step))
+    snprintf(cli->hint, sizeof cli->hint, "; the checkpoint of step %llu is kept, and --resume goes on from it",
+             (unsigned long long)step);
   else if (access(path, F_OK) == 0)
     snprintf(cli->hint, sizeof cli->hint, "; the run that was there is in %.200s", path);
 }
 
-static void say_where_to_go_on(cli_call *cli, const brim_train_result *r) {
+static void say_where_to_resume(cli_call *cli, const brim_train_result *r) {
   const cli_values *v = cli->values;
-  if (r->steps > 0 || (v->resume && newest_checkpoint(v->output) >= 0))
+  uint64_t step;
+  if (r->steps > 0 || (v->resume && newest_checkpoint(cli, &step)))
     snprintf(cli->hint, sizeof cli->hint, "; a checkpoint is in %s, and --resume goes on from it", v->output);
   else
     cli_job_hint_no_step(cli);
+}
+
+static int put_results(cli_call *cli, const brim_train_result *result) {
+  const cli_values *v = cli->values;
+  if (v->swa_start > 0 && result->averaged == 0)
+    cli_note(cli, "it ended before a share of %g of all steps (--swa-start): the model has its last weights, not a mean",
+             v->swa_start);
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  if (v->json)
+    put_result_json(&out, result, v->output, cli->last_evals);
+  else
+    put_result(&out, result, v->output);
+  int status = v->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
+  brim_text_free(&out);
+  return status;
 }
 
 static int train(cli_call *cli, cli_job *job) {
@@ -263,24 +289,15 @@ static int train(cli_call *cli, cli_job *job) {
     brim_runtime_resume(cli->runtime); /* what the run keeps is still to be written */
   cli_views_close(cli, !status || kept);
   if (status == BRIM_E_CANCELLED && result.interrupted)
-    say_where_to_go_on(cli, &result);
+    say_where_to_resume(cli, &result);
   if (status == BRIM_E_IO)
     say_what_is_kept(cli);
-  if (status)
-    return status;
-  if (cli->values->swa_start > 0 && result.averaged == 0)
-    cli_note(cli, "it ended before a share of %g of all steps (--swa-start): the model has its last weights, not a mean",
-             cli->values->swa_start);
-  brim_text out;
-  brim_text_init(&out, cli->runtime);
-  (cli->values->json ? put_result_json : put_result)(&out, &result, cli->values->output);
-  status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
-  brim_text_free(&out);
-  return status;
+  return status ? status : put_results(cli, &result);
 }
 
 static int run(cli_call *cli) {
-  static cli_job job;
+  cli_job job = {0};
+  struct cli_last_evals evals = {0};
   signal(SIGPIPE, SIG_IGN); /* a closed progress pipe is no reason to lose a run */
   int status = cli_folds_check(cli);
   if (!status && cli->values->profile)
@@ -290,12 +307,15 @@ static int run(cli_call *cli) {
   if (!status) {
     job.options.event = on_event;
     job.options.evaluated = cli_views_evaluated;
+    cli->last_evals = &evals;
     status = cli_folds_wanted(cli->values) ? cli_train_folds(cli, &job) : train(cli, &job);
+    cli->last_evals = NULL;
   }
   if (job.profile && brim_profile_row_count(job.profile) > 0)
     status = cli_profile_end(cli, job.profile, status);
   brim_profile_free(job.profile);
   cli_job_close(&job);
+  free_evals(&evals);
   return status;
 }
 

@@ -204,6 +204,32 @@ BRIM_API void brim_text_json_number(brim_text *text, double value);
 BRIM_API void brim_text_json_event(brim_text *text, const brim_event *event);
 BRIM_API int brim_text_status(const brim_text *text, brim_error *err);
 
+/* JSON, value by value: the writer puts commas, names and colons. `name` is the member's name, NULL in an array and for the
+ * outermost value. What was opened must be closed. Memory and errors are those of the text: brim_text_status.
+ *
+ *   brim_json_writer json = {.out = &text};
+ *   brim_json_open_object(&json, NULL);
+ *   brim_json_put_integer(&json, "rows", 3);
+ *   brim_json_close_object(&json);            gives {"rows":3} */
+typedef struct brim_json_writer {
+  brim_text *out;
+  bool comma; /* private: a value stands before the next one */
+} brim_json_writer;
+BRIM_API void brim_json_open_object(brim_json_writer *json, const char *name);
+BRIM_API void brim_json_close_object(brim_json_writer *json);
+BRIM_API void brim_json_open_array(brim_json_writer *json, const char *name);
+BRIM_API void brim_json_close_array(brim_json_writer *json);
+BRIM_API void brim_json_put_integer(brim_json_writer *json, const char *name, int64_t value);
+BRIM_API void brim_json_put_count(brim_json_writer *json, const char *name, uint64_t value);
+BRIM_API void brim_json_put_number(brim_json_writer *json, const char *name, double value); /* as brim_text_json_number */
+BRIM_API void brim_json_put_bool(brim_json_writer *json, const char *name, bool value);
+BRIM_API void brim_json_put_string(brim_json_writer *json, const char *name, const char *value); /* NULL: null */
+BRIM_API void brim_json_put_bytes(brim_json_writer *json, const char *name, const char *bytes, size_t length);
+/* A value that is JSON already; one that failed makes the writer's text fail. */
+BRIM_API void brim_json_put_text(brim_json_writer *json, const char *name, const brim_text *value);
+/* A value that is JSON when formatted as by printf: at most 127 bytes; numbers have a decimal point in every locale. */
+BRIM_API void brim_json_put_printf(brim_json_writer *json, const char *name, const char *format, ...) BRIM_PRINTF(3, 4);
+
 /* ---- settings --------------------------------------------------------------------------------------------- */
 
 /* One setting: a string, a number as it is written, or "true" or "false"; a list comes item by item under its name. `value` is

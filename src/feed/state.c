@@ -9,7 +9,7 @@
 #include "data/describe.h"
 #include "feed/feed.h"
 
-#define VERSION 3
+#define VERSION 4
 
 /* ---- configuration ---------------------------------------------------------------------------------------- */
 
@@ -49,57 +49,94 @@ int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, b
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-static void put_hex(brim_text *out, uint64_t value) {
-  brim_text_printf(out, "\"%016llx\"", (unsigned long long)value);
+/* A 64-bit number, not negative, and its name in the state. */
+typedef struct named {
+  const char *name;
+  size_t at;
+} named;
+
+static const named PLACE[] = {
+    {"file", offsetof(brim_mix_place, place.file)},         {"byte", offsetof(brim_mix_place, place.byte)},
+    {"line", offsetof(brim_mix_place, place.line)},         {"row", offsetof(brim_mix_place, place.row)},
+    {"file_row", offsetof(brim_mix_place, place.file_row)}, {"pass", offsetof(brim_mix_place, pass)},
+    {"rows_given", offsetof(brim_mix_place, rows)}};
+
+/* A row of an earlier window: its name is taken apart. */
+typedef struct waiting_place {
+  uint64_t file, record;
+  int64_t byte, line;
+} waiting_place;
+
+static const named WAITING[] = {{"file", offsetof(waiting_place, file)},
+                                {"record", offsetof(waiting_place, record)},
+                                {"byte", offsetof(waiting_place, byte)},
+                                {"line", offsetof(waiting_place, line)}};
+
+/* What of a ledger a window begins with; the epoch and the hash are apart. */
+static const named LEDGER[] = {{"rows_read", offsetof(brim_feed_ledger, rows_read)},
+                               {"rows_excluded", offsetof(brim_feed_ledger, rows_excluded)},
+                               {"rows_damaged", offsetof(brim_feed_ledger, rows_damaged)},
+                               {"rows_yielded", offsetof(brim_feed_ledger, rows_yielded)},
+                               {"rows_dropped", offsetof(brim_feed_ledger, rows_dropped)},
+                               {"rows_waiting", offsetof(brim_feed_ledger, rows_waiting)},
+                               {"rows_truncated", offsetof(brim_feed_ledger, rows_truncated)},
+                               {"tokens_lost", offsetof(brim_feed_ledger, tokens_lost)},
+                               {"tokens", offsetof(brim_feed_ledger, tokens)},
+                               {"slots", offsetof(brim_feed_ledger, slots)},
+                               {"batches", offsetof(brim_feed_ledger, batches)},
+                               {"steps", offsetof(brim_feed_ledger, steps)}};
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+
+static void put_named(brim_json_writer *json, const char *name, const named *fields, size_t count, const void *from) {
+  brim_json_open_object(json, name);
+  for (size_t i = 0; i < count; i++) {
+    uint64_t value;
+    memcpy(&value, (const char *)from + fields[i].at, sizeof value);
+    brim_json_put_count(json, fields[i].name, value);
+  }
+  brim_json_close_object(json);
 }
 
-/* The counts of a ledger that a window's beginning needs, in this order. */
-enum { COUNTS = 12 };
-static void list_counts(brim_feed_ledger *l, uint64_t *out[COUNTS]) {
-  uint64_t *all[COUNTS] = {&l->rows_read,    &l->rows_excluded, &l->rows_damaged,   &l->rows_yielded,
-                           &l->rows_dropped, &l->rows_waiting,  &l->rows_truncated, &l->tokens_lost,
-                           &l->tokens,       &l->slots,         &l->batches,        &l->steps};
-  memcpy(out, all, sizeof all);
+static void put_hex(brim_json_writer *json, const char *name, uint64_t value) {
+  brim_json_put_printf(json, name, "\"%016llx\"", (unsigned long long)value);
+}
+
+static void put_beginning(brim_json_writer *json, const brim_feed *feed, const brim_beginning *b) {
+  brim_json_put_count(json, "epoch", b->epoch);
+  brim_json_put_count(json, "window", b->window);
+  brim_json_put_count(json, "rows_taken", b->taken);
+  brim_json_open_array(json, "places");
+  for (int i = 0; i < feed->shards.source_count; i++)
+    put_named(json, NULL, PLACE, COUNT(PLACE), &b->places[i]);
+  brim_json_close_array(json);
+  brim_json_open_array(json, "waiting");
+  for (size_t i = 0; i < b->waiting_count; i++) {
+    const brim_waiting *w = &b->waiting[i];
+    const waiting_place place = {(uint64_t)brim_feed_file(w->row), brim_feed_record(w->row), w->spot.byte, w->spot.line};
+    put_named(json, NULL, WAITING, COUNT(WAITING), &place);
+  }
+  brim_json_close_array(json);
+  put_named(json, "ledger", LEDGER, COUNT(LEDGER), &b->ledger);
+  put_hex(json, "hash", b->ledger.hash);
 }
 
 int brim_state_write(const brim_feed *feed, const brim_feed_place *place, brim_text *out, brim_error *err) {
-  const brim_beginning *b = &place->beginning;
-  brim_feed_ledger ledger = b->ledger;
-  uint64_t *counts[COUNTS];
-  brim_text_printf(out, "{\"brim_feed\":%d,\"configuration\":", VERSION);
-  put_hex(out, feed->configuration);
-  brim_text_string(out, ",\"shards\":[");
-  for (size_t i = 0; i < feed->shards.count; i++) {
-    brim_text_string(out, i ? "," : "");
-    put_hex(out, feed->shards.prints[i]);
-  }
-  brim_text_printf(out, "],\"epoch\":%llu,\"window\":%llu,\"step\":%llu,\"part\":%llu,\"world_size\":%llu",
-                   (unsigned long long)b->epoch, (unsigned long long)b->window, (unsigned long long)place->step,
-                   (unsigned long long)place->part, (unsigned long long)place->world);
-  brim_text_printf(out, ",\"taken\":%llu,\"places\":[", (unsigned long long)b->taken);
-  for (int i = 0; i < feed->shards.source_count; i++) {
-    const brim_place *at = &b->places[i].place;
-    brim_text_printf(out, "%s[%lld,%lld,%lld,%llu,%llu,%llu]", i ? "," : "", (long long)at->file, (long long)at->byte,
-                     (long long)at->line, (unsigned long long)at->row, (unsigned long long)at->file_row,
-                     (unsigned long long)b->places[i].pass);
-  }
-  if (feed->slices.world) {
-    brim_text_printf(out, "],\"rank\":%d,\"given\":[", (int)feed->slices.rank);
-    for (int i = 0; i < feed->shards.source_count; i++)
-      brim_text_printf(out, "%s%llu", i ? "," : "", (unsigned long long)b->places[i].rows);
-  }
-  brim_text_string(out, "],\"waiting\":[");
-  for (size_t i = 0; i < b->waiting_count; i++)
-    brim_text_printf(out, "%s[%lld,%llu,%lld,%lld]", i ? "," : "", (long long)brim_feed_file(b->waiting[i].row),
-                     (unsigned long long)brim_feed_record(b->waiting[i].row), (long long)b->waiting[i].spot.byte,
-                     (long long)b->waiting[i].spot.line);
-  brim_text_string(out, "],\"ledger\":[");
-  list_counts(&ledger, counts);
-  for (int i = 0; i < COUNTS; i++)
-    brim_text_printf(out, "%s%llu", i ? "," : "", (unsigned long long)*counts[i]);
-  brim_text_string(out, "],\"hash\":");
-  put_hex(out, ledger.hash);
-  brim_text_string(out, "}");
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_integer(&json, "brim_feed", VERSION);
+  put_hex(&json, "configuration", feed->configuration);
+  brim_json_open_array(&json, "shards");
+  for (size_t i = 0; i < feed->shards.count; i++)
+    put_hex(&json, NULL, feed->shards.prints[i]);
+  brim_json_close_array(&json);
+  brim_json_put_count(&json, "steps_done", place->step);
+  brim_json_put_count(&json, "parts_done", place->part);
+  brim_json_put_count(&json, "world_size", place->world);
+  if (feed->slices.world)
+    brim_json_put_integer(&json, "rank", feed->slices.rank);
+  put_beginning(&json, feed, &place->beginning);
+  brim_json_close_object(&json);
   return brim_text_status(out, err);
 }
 
@@ -120,18 +157,6 @@ static bool read_hex(const brim_json_value *value, uint64_t *out) {
   return *end == 0;
 }
 
-/* An array of exactly `count` numbers from 0. */
-static bool read_numbers(const brim_json_value *array, int64_t *out, uint32_t count) {
-  if (!array || array->kind != BRIM_JSON_ARRAY || array->length != count)
-    return false;
-  for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
-    if (v->kind != BRIM_JSON_INT || v->as.integer < 0)
-      return false;
-    *out++ = v->as.integer;
-  }
-  return true;
-}
-
 static bool read_count(const brim_json_value *root, const char *key, uint64_t *out) {
   const brim_json_value *value = brim_json_get(root, key);
   if (!value || value->kind != BRIM_JSON_INT || value->as.integer < 0)
@@ -140,12 +165,25 @@ static bool read_count(const brim_json_value *root, const char *key, uint64_t *o
   return true;
 }
 
+/* An object of exactly these numbers. */
+static bool read_named(const brim_json_value *object, const named *fields, size_t count, void *to) {
+  if (!object || object->kind != BRIM_JSON_OBJECT || object->length != count)
+    return false;
+  for (size_t i = 0; i < count; i++) {
+    uint64_t value;
+    if (!read_count(object, fields[i].name, &value))
+      return false;
+    memcpy((char *)to + fields[i].at, &value, sizeof value);
+  }
+  return true;
+}
+
 static int compare_shards(const brim_feed *feed, const brim_json_value *array, brim_error *err) {
   size_t i = 0;
   if (!array || array->kind != BRIM_JSON_ARRAY)
     return malformed(err);
   if (array->length != feed->shards.count)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the state was saved over %u files, here are %zu: give the same, or begin anew",
+    return brim_error_set(err, BRIM_E_MISMATCH, "the state was saved over %u files, here are %zu: give the same, or begin again",
                           (unsigned)array->length, feed->shards.count);
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v), i++) {
     uint64_t print;
@@ -163,11 +201,12 @@ static int read_waiting(const brim_feed *feed, const brim_json_value *array, bri
     return malformed(err);
   BRIM_TRY(brim_grow(feed->runtime, (void **)&b->waiting, &b->waiting_room, array->length, sizeof *b->waiting, err));
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
-    int64_t numbers[4];
-    if (!read_numbers(v, numbers, 4) || (uint64_t)numbers[0] >= feed->shards.count || numbers[1] >> BRIM_FEED_RECORD_BITS)
+    waiting_place place;
+    if (!read_named(v, WAITING, COUNT(WAITING), &place) || place.file >= feed->shards.count ||
+        place.record >> BRIM_FEED_RECORD_BITS)
       return malformed(err);
-    b->waiting[b->waiting_count++] = (brim_waiting){.row = (uint64_t)numbers[0] << BRIM_FEED_RECORD_BITS | (uint64_t)numbers[1],
-                                                    .spot = {numbers[2], numbers[3]}};
+    b->waiting[b->waiting_count++] = (brim_waiting){.row = place.file << BRIM_FEED_RECORD_BITS | place.record,
+                                                    .spot = {place.byte, place.line}};
   }
   return BRIM_OK;
 }
@@ -176,25 +215,10 @@ static int read_places(const brim_feed *feed, const brim_json_value *array, brim
   if (!array || array->kind != BRIM_JSON_ARRAY || (int)array->length != feed->shards.source_count)
     return malformed(err);
   int i = 0;
-  for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v)) {
-    int64_t n[6];
-    if (!read_numbers(v, n, 6) || n[4] > n[3])
-      return malformed(err);
-    b->places[i++] = (brim_mix_place){
-        .place = {.file = n[0], .byte = n[1], .line = n[2], .row = (uint64_t)n[3], .file_row = (uint64_t)n[4]},
-        .pass = (uint64_t)n[5]};
-  }
-  return BRIM_OK;
-}
-
-/* The rows that each source of a slice has given. */
-static int read_given(const brim_feed *feed, const brim_json_value *array, brim_beginning *b, brim_error *err) {
-  int64_t rows[BRIM_FEED_SOURCES];
-  if (!read_numbers(array, rows, (uint32_t)feed->shards.source_count))
-    return malformed(err);
-  for (int i = 0; i < feed->shards.source_count; i++) {
-    b->places[i].rows = (uint64_t)rows[i];
-    if (b->places[i].rows > feed->slices.rows[i])
+  for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v), i++) {
+    brim_mix_place *place = &b->places[i];
+    const uint64_t rows = feed->slices.world ? feed->slices.rows[i] : 0; /* of the source; nothing is counted without slices */
+    if (!read_named(v, PLACE, COUNT(PLACE), place) || place->place.file_row > place->place.row || place->rows > rows)
       return malformed(err);
   }
   return BRIM_OK;
@@ -214,18 +238,13 @@ static int compare_slice(const brim_feed *feed, const brim_json_value *root, uin
 }
 
 static int read_beginning(const brim_feed *feed, const brim_json_value *root, brim_beginning *b, brim_error *err) {
-  int64_t numbers[COUNTS];
-  uint64_t *counts[COUNTS];
-  if (!read_count(root, "epoch", &b->epoch) || !read_count(root, "window", &b->window) || !read_count(root, "taken", &b->taken) ||
-      !read_numbers(brim_json_get(root, "ledger"), numbers, COUNTS) || !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
+  if (!read_count(root, "epoch", &b->epoch) || !read_count(root, "window", &b->window) ||
+      !read_count(root, "rows_taken", &b->taken) ||
+      !read_named(brim_json_get(root, "ledger"), LEDGER, COUNT(LEDGER), &b->ledger) ||
+      !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
     return malformed(err);
-  BRIM_TRY(read_places(feed, brim_json_get(root, "places"), b, err));
-  if (feed->slices.world)
-    BRIM_TRY(read_given(feed, brim_json_get(root, "given"), b, err));
   b->ledger.epoch = b->epoch;
-  list_counts(&b->ledger, counts);
-  for (int i = 0; i < COUNTS; i++)
-    *counts[i] = (uint64_t)numbers[i];
+  BRIM_TRY(read_places(feed, brim_json_get(root, "places"), b, err));
   return read_waiting(feed, brim_json_get(root, "waiting"), b, err);
 }
 
@@ -235,23 +254,23 @@ static int read_state(const brim_feed *feed, const brim_json_value *root, brim_f
   if (!read_count(root, "brim_feed", &version) || !read_hex(brim_json_get(root, "configuration"), &configuration))
     return malformed(err);
   if (version != VERSION)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the state has version %llu, this brim reads version %d",
+    return brim_error_set(err, BRIM_E_MISMATCH, "the state has version %llu, this brim reads version %d: begin again",
                           (unsigned long long)version, VERSION);
   BRIM_TRY(compare_shards(feed, brim_json_get(root, "shards"), err));
   if (configuration != feed->configuration)
     return brim_error_set(
         err, BRIM_E_MISMATCH,
         "the state was saved with another tokenizer or other options (columns, selection, lengths, batches, window, "
-        "seed): use the same, or begin anew");
+        "seed): use the same, or begin again");
   BRIM_TRY(read_beginning(feed, root, &place->beginning, err));
-  if (!read_count(root, "step", &place->step) || !read_count(root, "part", &place->part) ||
+  if (!read_count(root, "steps_done", &place->step) || !read_count(root, "parts_done", &place->part) ||
       !read_count(root, "world_size", &place->world))
     return malformed(err);
   if (feed->slices.world)
     return compare_slice(feed, root, place->world, err);
   if (place->part && place->world != world)
     return brim_error_set(err, BRIM_E_MISMATCH,
-                          "the state stands inside a step of %llu ranks: another world_size can begin only between two steps",
+                          "the state was saved inside a step of %llu ranks: another world_size can begin only between two steps",
                           (unsigned long long)place->world);
   return BRIM_OK;
 }

@@ -78,13 +78,13 @@ static void must(int status, const brim_error *err) {
 /* Rows that the state's window does not need: those of earlier epochs, and those that earlier windows took and that do not wait.
  */
 static int behind(const char *state, int own) {
-  const char *epoch = strstr(state, "\"epoch\":"), *taken = strstr(state, "\"taken\":"),
+  const char *epoch = strstr(state, "\"epoch\":"), *taken = strstr(state, "\"rows_taken\":"),
              *waiting = strstr(state, "\"waiting\":["), *end = strstr(state, "],\"ledger\"");
   if (!epoch || !taken || !waiting || !end)
     return -1;
-  int count = own * atoi(epoch + strlen("\"epoch\":")) + atoi(taken + strlen("\"taken\":"));
+  int count = own * atoi(epoch + strlen("\"epoch\":")) + atoi(taken + strlen("\"rows_taken\":"));
   for (const char *p = waiting + strlen("\"waiting\":["); p < end; p++)
-    count -= *p == '[';
+    count -= *p == '{';
   return count;
 }
 

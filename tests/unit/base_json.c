@@ -240,6 +240,39 @@ static void files(void) {
      "a malformed file and its place");
 }
 
+static void writer(void) {
+  brim_text out, inner;
+  brim_text_init(&out, runtime), brim_text_init(&inner, runtime);
+  brim_json_writer json = {.out = &inner};
+  brim_json_put_bool(&json, NULL, true);
+  json = (brim_json_writer){.out = &out};
+  brim_json_open_object(&json, NULL);
+  brim_json_open_array(&json, "a\"b");
+  brim_json_put_integer(&json, NULL, -3);
+  brim_json_put_count(&json, NULL, UINT64_MAX);
+  brim_json_open_object(&json, NULL);
+  brim_json_close_object(&json);
+  brim_json_open_array(&json, NULL);
+  brim_json_close_array(&json);
+  brim_json_put_number(&json, NULL, 0.5);
+  brim_json_close_array(&json);
+  brim_json_put_string(&json, "text", "x\n");
+  brim_json_put_string(&json, "none", NULL);
+  brim_json_put_bytes(&json, "bytes", "yz", 1);
+  brim_json_put_bool(&json, "false", false);
+  brim_json_put_printf(&json, "hex", "\"%04x\"", 255u);
+  brim_json_put_text(&json, "inner", &inner);
+  brim_json_close_object(&json);
+  ok_string(out.data,
+            "{\"a\\\"b\":[-3,18446744073709551615,{},[],0.5],\"text\":\"x\\n\",\"none\":null,\"bytes\":\"y\",\"false\":false,"
+            "\"hex\":\"00ff\",\"inner\":true}",
+            "what the writer writes: commas and names in their places");
+  inner.failed = true;
+  brim_json_put_text(&json, NULL, &inner);
+  ok(out.failed, "a part that failed makes the whole fail");
+  brim_text_free(&out), brim_text_free(&inner);
+}
+
 int main(void) {
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL) != BRIM_OK)
     return 1;
@@ -251,6 +284,7 @@ int main(void) {
   skipping();
   documents();
   files();
+  writer();
   brim_runtime_free(runtime);
   return tap_done();
 }

@@ -150,7 +150,7 @@ static void mismatches(void) {
   o = plain, o.plan.seed = 2;
   const char
       *other = "!7 the state was saved with another tokenizer or other options (columns, selection, lengths, batches, window, "
-               "seed): use the same, or begin anew\n";
+               "seed): use the same, or begin again\n";
   ok_string(outcome(path, &o, state.data), other, "another seed");
   o = plain, o.encode.max_length = 5;
   ok_string(outcome(path, &o, state.data), other, "another length");
@@ -163,7 +163,7 @@ static void mismatches(void) {
   write_gz("set/b.txt.gz", 7, 31);
   ok_string(outcome(path, &plain, state.data), "end", "the shard as it was");
   write_gz("set/c.txt.gz", 7, 3);
-  ok_string(outcome(path, &plain, state.data), "!7 the state was saved over 2 files, here are 3: give the same, or begin anew\n",
+  ok_string(outcome(path, &plain, state.data), "!7 the state was saved over 2 files, here are 3: give the same, or begin again\n",
             "a shard too many");
   remove(scratch_file("set/c.txt.gz"));
   brim_text_free(&state);
@@ -183,9 +183,13 @@ static void damaged_states(void) {
   const char *damage = "!5 the state of the feed is damaged: it is not what brim_feed_save wrote\n";
   ok_string(outcome(path, &plain, "{}"), damage, "an empty object");
   ok_string(outcome(path, &plain, "[1]"), damage, "no object");
-  char *version = strstr(state.data, "\"brim_feed\":3");
+  char *version = strstr(state.data, "\"brim_feed\":4");
   version[12] = '9';
-  ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 3\n", "a later version");
+  ok_string(outcome(path, &plain, state.data), "!7 the state has version 9, this brim reads version 4: begin again\n",
+            "a later version");
+  version[12] = '3';
+  ok_string(outcome(path, &plain, state.data), "!7 the state has version 3, this brim reads version 4: begin again\n",
+            "an earlier version");
   brim_text_free(&state);
 }
 
