@@ -9,7 +9,7 @@
 """
 import importlib
 
-from . import _core, data, errors
+from . import _core, data, errors, hub
 from .data import Batch, Batches, Dataset, Labels, Plan, Stream, restore_order
 from .errors import STOP, Error
 from .model import Model, Prediction
@@ -19,7 +19,7 @@ from .training import Event, Result, train, train_events
 
 __version__ = _core.version()
 __all__ = ["Batch", "Batches", "Dataset", "Encoding", "Error", "Event", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result",
-           "Runtime", "STOP", "Stream", "Tokenizer", "data", "errors", "restore_order", "set_threads", "train", "train_events"]
+           "Runtime", "STOP", "Stream", "Tokenizer", "data", "errors", "hub", "restore_order", "set_threads", "train", "train_events"]
 
 
 def __getattr__(name: str):

@@ -4,10 +4,11 @@ from __future__ import annotations
 import os
 from typing import Any, Callable, Iterable, Sequence
 
-from . import _core, runtime as _runtime
+from . import _core, rows as _rows, runtime as _runtime
 from .batches import Batches
-from .labels import Labels, _label_text, _labels
-from .tokenizer import Tokenizer
+from .errors import UsageError
+from .labels import Labels, _label_texts, _labels
+from .tokenizer import Tokenizer, _tokenizer
 
 
 def _paths(files) -> list[str]:
@@ -40,7 +41,7 @@ class Dataset:
                    where: dict[str, str] | None = None, skip_damaged: bool = False, cache: str | os.PathLike | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True,
                    progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
-        """csv, tsv, jsonl or txt, plain or .gz or .zst; files, globs, folders, or "-".
+        """csv, tsv, jsonl or txt, plain or .gz or .zst; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
         without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
@@ -48,8 +49,15 @@ class Dataset:
         names it) instead of failing. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
         """
         runtime = runtime or _runtime.default()
+        tokenizer = _tokenizer(tokenizer, runtime)
         labels = _labels(labels, runtime)
         paths = _paths(files)
+        if _rows.table_files(paths):
+            if skip_damaged or where or cache is not None:
+                raise UsageError(f"{paths[0]}: skip_damaged, where and cache are of text files; filter the table, and give that")
+            return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
+                          text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
+                          truncation=truncation, special_tokens=special_tokens, runtime=runtime)
         if need_label is None:
             need_label = format != "txt" and not all(p.removesuffix(".gz").removesuffix(".zst").endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
@@ -74,57 +82,94 @@ class Dataset:
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
                    runtime=None) -> "Dataset":
-        """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int) or values (float)."""
+        """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
+        lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label."""
+        if isinstance(texts, (str, bytes)):
+            raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
+        tokenizer = _tokenizer(tokenizer, runtime)
+        if labels is not None:
+            labels, mapping = _label_texts(labels, task, mapping)
         known = _labels(mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
                    "truncation": truncation, "no_special_tokens": not special_tokens}
         core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
-                                   None if labels is None else [_label_text(label) for label in labels],
+                                   labels,
                                    known._core if known else None, options)
         return cls(core, tokenizer, runtime)
 
     @classmethod
     def from_iterable(cls, rows: Iterable[Any], tokenizer: Tokenizer, **options) -> "Dataset":
         """Rows as str, as (text, label), as (text, pair, label), or as dicts with text, text_pair and label."""
-        texts, pairs, labels = [], [], []
-        for row in rows:
-            if isinstance(row, (str, bytes)):
-                row = {"text": row}
-            elif not isinstance(row, dict):
-                row = dict(zip(("text", "label") if len(row) == 2 else ("text", "text_pair", "label"), row))
-            texts.append(row["text"])
-            pairs.append(row.get("text_pair"))
-            labels.append(row.get("label"))
-        some = lambda column: column if any(v is not None for v in column) else None
-        return cls.from_texts(texts, tokenizer, pairs=some(pairs), labels=some(labels), **options)
+        return cls._of_columns(_rows.of_rows(rows), tokenizer, **options)
 
     @classmethod
-    def from_arrow(cls, table, tokenizer: Tokenizer, *, text_column: str = "text", pair_column: str | None = None,
+    def _of_columns(cls, columns: "_rows.Columns", tokenizer: Tokenizer, *, mapping=None, **options) -> "Dataset":
+        return cls.from_texts(columns.texts, tokenizer, pairs=columns.pairs, labels=columns.labels, mapping=mapping or columns.names, **options)
+
+    @classmethod
+    def from_arrow(cls, table, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
                    special_tokens: bool = True, runtime=None) -> "Dataset":
-        """Anything with ``__arrow_c_stream__``: tables of pyarrow, polars, pandas, datasets. The texts are read where Arrow has them.
+        """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
+        Arrow has them. The classes of a ClassLabel keep their names and order.
 
         labels: None reads them if there is a label column.
         """
         runtime = runtime or _runtime.default()
-        known = _labels(mapping, runtime)
-        if labels is None:
-            names = getattr(table, "column_names", None) or list(getattr(table, "columns", ()))
-            labels = bool(label_column) or "label" in [str(n) for n in names]
-        options = {"max_length": max_length, "task": task, "need_label": labels, "min_chars": min_chars, "truncation": truncation,
-                   "no_special_tokens": not special_tokens}
-        core = _core.dataset_arrow(runtime, tokenizer._core, table.__arrow_c_stream__(), text_column, pair_column, label_column,
+        tokenizer = _tokenizer(tokenizer, runtime)
+        found = _rows.of_table(table, text_column, pair_column, label_column, labels)
+        rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens}
+        if isinstance(found, _rows.Columns):
+            return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, **rest)
+        known = _labels(mapping or found.names, runtime)
+        options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
+                   "truncation": truncation, "no_special_tokens": not special_tokens}
+        core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
         return cls(core, tokenizer, runtime)
 
     @classmethod
-    def from_ids(cls, ids: Sequence[int], offsets: Sequence[int], *, type_ids=None, labels=None, mapping: Labels | Sequence[str] | None = None,
-                 pad_id: int = 0, runtime=None) -> "Dataset":
-        """Rows that are encoded already, end to end: row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or values."""
+    def of(cls, data, tokenizer: Tokenizer, *, labelled: bool | None = None, labels: Labels | Sequence[str] | None = None, task: str = "auto",
+           text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, **options) -> "Dataset":
+        """Whatever holds rows: a Dataset, files, a table (datasets, pandas, polars, pyarrow), a dict of columns, a list of dicts, of
+        (text, label) or (text, pair, label), of texts.
+
+        labelled: True needs labels, False does not look at them (and reads pairs as (text, pair)), None takes them if they are there.
+        labels: the mapping of a model, or class names. Columns default to "text", "text_pair" and "label".
+        """
+        runtime = options.get("runtime") or _runtime.default()
+        tokenizer = _tokenizer(tokenizer, runtime)
+        if isinstance(data, Dataset):
+            return data
+        columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+        if _rows.is_files(data):
+            return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, task=task, **columns, **options)
+        if _rows.is_table(data):
+            return cls.from_arrow(data, tokenizer, labels=labelled, mapping=labels, task=task, **columns, **options)
+        found = _rows.of_any(data, text_column, pair_column, label_column, labelled)
+        if labelled and found.labels is None:
+            raise UsageError("the rows have no labels: they are (text, label), (text, pair, label), or dicts with a label")
+        return cls._of_columns(found, tokenizer, mapping=labels, task=task, **options)
+
+    @classmethod
+    def from_ids(cls, ids: Sequence[int] | Sequence[Sequence[int]], offsets: Sequence[int] | None = None, *, type_ids=None, labels=None,
+                 mapping: Labels | Sequence[str] | None = None, pad_id: int = 0, runtime=None) -> "Dataset":
+        """Rows that are encoded already: lists of ids; or end to end, where row i is ids[offsets[i]:offsets[i + 1]]. labels: class ids or
+        values."""
         runtime = runtime or _runtime.default()
         known = _labels(mapping, runtime)
+        if offsets is None:
+            rows = [row.tolist() if hasattr(row, "tolist") else row for row in ids]
+            if not all(isinstance(row, (list, tuple)) for row in rows):
+                raise UsageError("ids of one row after the other need their offsets; without offsets, give a list of ids for each row")
+            offsets, ids = [0], []
+            for row in rows:
+                ids.extend(row)
+                offsets.append(len(ids))
+            if type_ids is not None:
+                type_ids = [one for row in type_ids for one in row]
         core = _core.dataset_encoded(runtime, ids, offsets, type_ids, labels, known._core if known else None)
         return cls(core, None, runtime, pad_id=pad_id)
 

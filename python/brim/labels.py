@@ -1,22 +1,54 @@
 """What the numbers of a head mean."""
 from __future__ import annotations
 
-from typing import Sequence
+from typing import Any, Sequence
 
 from . import _core, runtime as _runtime
+from .errors import UsageError
 
 
-def _label_text(label) -> str | None:
-    """A label as a file would have it: 1 -> "1", 0.5 -> "0.5", True -> "true", "yes" -> "yes"."""
+def _label_text(label) -> str | bytes | None:
+    """A label as a file would have it: 1 -> "1", 0.5 -> "0.5", True -> "true", "yes" -> "yes"; a list as bytes, a NUL after each item."""
     if label is None or isinstance(label, str):
         return label
     if isinstance(label, bool):
         return "true" if label else "false"
-    if isinstance(label, (list, tuple, set, frozenset)):  # several labels, as a csv file has them
-        return "|".join(_label_text(one) for one in (sorted(label, key=str) if isinstance(label, (set, frozenset)) else label))
+    if isinstance(label, (list, tuple, set, frozenset)):
+        items = sorted(label, key=str) if isinstance(label, (set, frozenset)) else label
+        return b"".join(str(_label_text(one)).encode() + b"\0" for one in items)
     if hasattr(label, "tolist"):  # NumPy and torch
         return _label_text(label.tolist())
     return repr(label)
+
+
+def _is_list(label) -> bool:
+    return isinstance(label, (list, tuple, set, frozenset)) or getattr(label, "ndim", 0) == 1
+
+
+def _multi_hot(labels: list, names: list[str] | None) -> tuple[list, list[str]] | None:
+    """[1.0, 0.0, 1.0] as the names of its labels, where all rows are so; and the names of all."""
+    rows = [label.tolist() if hasattr(label, "tolist") else label for label in labels]
+    width = len(rows[0]) if rows and isinstance(rows[0], (list, tuple)) else 0
+    alike = width and all(isinstance(row, (list, tuple)) and len(row) == width for row in rows)
+    if not alike or not all(isinstance(one, (float, bool)) and one in (0, 1) for row in rows for one in row):
+        return None
+    if names and len(names) != width:
+        raise UsageError(f"labels: {width} values of 0 and 1 a row, and there are {len(names)} names")
+    names = names or [str(i) for i in range(width)]
+    return [[name for name, one in zip(names, row) if one] for row in rows], names
+
+
+def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any]:
+    """Labels as a file would have them, and the mapping; lists of 0.0 and 1.0 for each label there is name those that are 1."""
+    labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    lists = any(_is_list(label) for label in labels)
+    names = mapping.names if isinstance(mapping, Labels) else mapping
+    hot = _multi_hot(labels, names) if lists and task in ("auto", "multi_label") else None
+    if hot:
+        labels, names = hot
+    if lists and names is not None and not isinstance(mapping, Labels):
+        mapping = Labels(names, task="multi_label")
+    return [_label_text(label) for label in labels], mapping
 
 
 class Labels:

@@ -7,11 +7,11 @@ import pathlib
 import tempfile
 from typing import Any, Callable, NamedTuple, Sequence
 
-from . import _core, runtime as _runtime
+from . import _core, hub as _hub, rows as _rows, runtime as _runtime
 from .dataset import Dataset
 from .errors import MismatchError
 from .labels import Labels, _labels
-from .tokenizer import Tokenizer
+from .tokenizer import Tokenizer, _tokenizer
 
 
 class Prediction(NamedTuple):
@@ -23,13 +23,23 @@ def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
+class _Rows:
+    """Rows of anything that can be looped over; a list of str is texts here, not files."""
+
+    def __init__(self, rows):
+        self._rows = rows
+
+    def __iter__(self):
+        return iter(self._rows)
+
+
 class Model:
     """An encoder with a head, computed on the CPU by brim.
 
     pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. reinit_layers: so many layers from the top
     are initialised instead of read. no_type_ids: every token has type 0.
 
-    path: a Hugging Face folder or a run of brim. labels: what the head is to say (a ``Labels``, a list of class names, or a labelled
+    path: a Hugging Face folder, a run of brim, or a name of the hub (``brim.hub.folder``). labels: what the head is to say (a ``Labels``, a list of class names, or a labelled
     ``Dataset``); None: what the folder's config.json says. A head that is missing, or of another size, is initialised from the seed;
     it has to be trained before the model predicts, unless untrained=True says that its random answers are wanted.
 
@@ -37,14 +47,14 @@ class Model:
     """
 
     def __init__(self, path: str | os.PathLike, *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
-                 tokenizer: Tokenizer | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
+                 tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
                  kernels: str | None = None, untrained: bool = False, runtime=None):
         self._runtime = runtime or _runtime.default()
-        self.path = os.fspath(path)
+        self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         self._core = _core.model(self._runtime, self.path, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
                                                                 "no_type_ids": no_type_ids, "kernels": kernels})
-        self.tokenizer = tokenizer or Tokenizer(self.path, runtime=self._runtime)
+        self.tokenizer = Tokenizer(self.path, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._facts = self._core.facts()
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
 
@@ -94,20 +104,34 @@ class Model:
         """Texts as a dataset for this model."""
         return Dataset.from_texts(texts, self.tokenizer, pairs=pairs, max_length=max_length or self.max_length, runtime=self._runtime)
 
-    def _dataset(self, data, *, labelled: bool, max_length: int | None) -> Dataset:
-        if isinstance(data, Dataset):
-            return data
-        if labelled or isinstance(data, (str, os.PathLike)):
-            return Dataset.from_files(data, self.tokenizer, max_length=max_length or self.max_length, need_label=labelled,
-                                      labels=self.labels if labelled else None, runtime=self._runtime)
-        return self.encode(list(data), max_length=max_length)
+    def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
+        how = {"max_length": max_length or self.max_length, "runtime": self._runtime}
+        if labelled:
+            return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
+        if isinstance(data, bytes) or isinstance(data, str) and not _rows.names_a_file(data):
+            data = [data]
+        elif _rows.names_a_file(data) or isinstance(data, (list, tuple)) and data and all(isinstance(d, os.PathLike) for d in data):
+            return Dataset.from_files(data, self.tokenizer, need_label=False, **columns, **how)
+        elif isinstance(data, (list, tuple)) and all(isinstance(d, (str, bytes)) for d in data):
+            return Dataset.from_texts(data, self.tokenizer, **how)
+        elif not _rows.is_rows(data) and not isinstance(data, Dataset):
+            raise TypeError(f"a text, a list of texts, a table or a file is needed, not {data!r}")
+        if not (_rows.is_table(data) or isinstance(data, (dict, Dataset))):
+            data = _Rows(_rows.as_list(data))
+        return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
 
-    def logits(self, data, *, max_length: int | None = None, progress: Callable[[str, dict], Any] | None = None, **options):
-        """float32 [rows, outputs] in the order of the rows. data: a Dataset, a file, or texts. options: batching, padding, batch_size,
-        max_tokens (none changes a result by more than rounding), and precision: "int8" multiplies bytes in the layers, which is faster
-        where the processor has VNNI and gives nearly the same."""
+    def logits(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
+               progress: Callable[[str, dict], Any] | None = None, **options):
+        """float32 [rows, outputs] in the order of the rows.
+
+        data: a text; a list of texts, of pairs (text, text) or of dicts; a table or a dict of columns; a Dataset; a file: a pathlib.Path,
+        or a str that names an existing file or ends as data files do. options: batching, padding, batch_size, max_tokens (none changes a
+        result by more than rounding), and precision: "int8" multiplies bytes in the layers, which is faster where the processor has VNNI
+        and gives nearly the same."""
         self._check_trained()
-        dataset = self._dataset(data, labelled=False, max_length=max_length)
+        if isinstance(data, (list, tuple)) and not data:
+            return _core.array("f", b"", 0, self.outputs)
+        dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
         return self._core.predict(dataset._core, options, progress)
 
     def predict(self, data, **options) -> list[Prediction]:
@@ -127,10 +151,12 @@ class Model:
             out.append(Prediction(names[row.index(top)], [w / total for w in weights]))
         return out
 
-    def evaluate(self, data, *, max_length: int | None = None, progress: Callable[[str, dict], Any] | None = None, **options) -> dict[str, Any]:
-        """Metrics: rows, loss, and what fits the task: accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman."""
+    def evaluate(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
+                 label_column: str | None = None, progress: Callable[[str, dict], Any] | None = None, **options) -> dict[str, Any]:
+        """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which): rows, loss, and what fits the task: accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman."""
         self._check_trained()
-        dataset = self._dataset(data, labelled=True, max_length=max_length)
+        dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
+                                label_column=label_column)
         found = self._core.evaluate(dataset._core, options, progress)
         of_task = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
                    "regression": {"rmse", "pearson", "spearman"}}

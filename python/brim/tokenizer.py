@@ -7,7 +7,8 @@ import pathlib
 import tempfile
 from typing import NamedTuple, Sequence
 
-from . import _core, runtime as _runtime
+from . import _core, hub as _hub, runtime as _runtime
+from .errors import UsageError
 
 
 class Encoding(NamedTuple):
@@ -62,14 +63,15 @@ def _remake(path, files, types):
 
 
 class Tokenizer:
-    """Reads ``tokenizer.json``, ``vocab.txt``, or ``vocab.json`` with ``merges.txt``; a file or the folder that has them.
+    """Reads ``tokenizer.json``, ``vocab.txt``, or ``vocab.json`` with ``merges.txt``; a file, the folder that has them, or a name of the
+    Hugging Face hub (``brim.hub.folder`` says where it is looked for).
 
     Immutable; may be shared between threads. Anything in the file that brim does not know is an error that names it.
     """
 
-    def __init__(self, path: str | os.PathLike, *, runtime=None):
-        self.path = os.fspath(path)
+    def __init__(self, path: str | os.PathLike, *, revision: str | None = None, runtime=None):
         self._runtime = runtime or _runtime.default()
+        self.path = _hub.folder(path, revision=revision, tokenizer=True, runtime=self._runtime)
         self._core = _core.tokenizer(self._runtime, self.path)
         self._types: bool | None = None
 
@@ -154,3 +156,20 @@ class Tokenizer:
     def save(self, folder: str | os.PathLike) -> None:
         """Writes the tokenizer's files, and a tokenizer.json where there was none."""
         self._core.save(os.fspath(folder))
+
+
+def _tokenizer(given, runtime) -> Tokenizer:
+    """A brim tokenizer; one of transformers or tokenizers becomes one by its files, so that no id is another."""
+    if isinstance(given, Tokenizer):
+        return given
+    if isinstance(given, (str, os.PathLike)):
+        return Tokenizer(given, runtime=runtime)
+    with tempfile.TemporaryDirectory() as folder:
+        if hasattr(given, "save_pretrained"):
+            given.save_pretrained(folder)
+        elif hasattr(given, "save") and hasattr(given, "get_vocab"):
+            given.save(os.path.join(folder, "tokenizer.json"))
+        else:
+            raise UsageError(f"a tokenizer is a brim.Tokenizer, a folder, a name, or one of transformers, not a {type(given).__name__}")
+        files = {file.name: file.read_bytes() for file in pathlib.Path(folder).iterdir() if file.is_file()}
+        return _of_files(files, str(getattr(given, "name_or_path", "") or type(given).__name__), None)

@@ -8,15 +8,12 @@ import threading
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple
 
-from . import _core, runtime as _runtime
+from . import _core, hub as _hub, options as _options, rows as _rows, runtime as _runtime
 from .dataset import Dataset
+from .labels import Labels
 from .errors import STOP, UsageError
 from .model import Model
-from .tokenizer import Tokenizer
-
-_PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumulate", "pad_to_multiple_of", "read_ahead", "drop_last",
-         "required_batch_size_multiple", "oversize", "tail"}
-
+from .tokenizer import Tokenizer, _tokenizer
 
 class Event(NamedTuple):
     kind: str                #: "start", "step", "eval", "epoch", "checkpoint", "end", "progress"
@@ -41,49 +38,80 @@ class Result:
     evaluations: list[dict[str, Any]] = field(default_factory=list)  #: fields of every "eval" event
 
 
-def _named(evals) -> list[tuple[str, Any]]:
+def _named(evals, train) -> list[tuple[str, Any]]:
+    """The evaluation sets by name. Of a DatasetDict that is trained on: its validation, or else its test."""
+    if evals is None and _rows.is_splits(train):
+        name = next((n for n in ("validation", "valid", "dev", "test") if n in train), None)
+        return [(name, train[name])] if name else []
     if evals is None:
         return []
-    if isinstance(evals, dict):
-        return list(evals.items())
+    if _rows.is_splits(evals):
+        return [(str(name), data) for name, data in evals.items() if not (name == "train" and evals is train)]
     if isinstance(evals, (str, os.PathLike)):
         return [(os.path.basename(os.fspath(evals)).split(".")[0], evals)]
     return [("eval", evals)]
 
 
-def train(model: Model | str | os.PathLike, train, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
-          max_length: int | None = None, seed: int = 42, text_column: str | None = None, pair_column: str | None = None,
-          label_column: str | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
+def _rows_to_train(train):
+    if not _rows.is_splits(train):
+        return train
+    if "train" not in train:
+        raise UsageError(f"the splits are {', '.join(map(repr, train))}: give the one to train on, such as data[{next(iter(train))!r}]")
+    return train["train"]
+
+
+def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
+          labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
+          pair_column: str | None = None, label_column: str | None = None, pooling: str | None = None, reinit_layers: int = 0,
+          no_type_ids: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result:
     """Fine-tunes a model.
 
-    model: a ``Model`` (trained in place) or a folder. train: a labelled ``Dataset`` or files. eval: the same, or {name: that}.
-    output: the run's folder (log.jsonl, checkpoints, the final model), None: nothing is written. on_event: called with a kind and its
-    fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing. Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps,
-    warmup_ratio, weight_decay, beta1, beta2, eps, clip, layer_lr_decay, freeze ("embeddings", "2", "encoder"), checkpoint_activations,
-    class_weights, label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every, save_every, keep_checkpoints, best_metric, resume,
-    overwrite, and of batches batch_size (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on.
+    model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
+    datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
+    DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given. eval: the same, or {name: that}.
+    labels: the classes in the order of their ids; None: those of the model or of the rows.
+    output: the run's folder (log.jsonl, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
+    with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
+
+    Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps, warmup_ratio, weight_decay, beta1, beta2,
+    eps, clip, layer_lr_decay, freeze ("embeddings", "2", "encoder"), checkpoint_activations, precision ("bf16"), class_weights
+    ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
+    save_every, keep_checkpoints, best_metric, memory_limit ("2GB"), swa_start, swa_every, resume, overwrite, and of batches batch_size
+    (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on. The names of transformers' TrainingArguments
+    (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too.
     Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit.
     """
-    columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+    if "train_dataset" in options:
+        train = options.pop("train_dataset") if train is None else train
+    if train is None:
+        raise TypeError("brim.train needs rows: brim.train(model, rows)")
+    given = {"eval": eval, "output": output, "max_length": max_length}
+    options = _options.canonical({**{k: v for k, v in given.items() if v is not None}, **options})
+    eval, output, max_length = (options.pop(name, None) for name in given)
+    if "seed" in options:  # data_seed
+        raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.default())
-    tokenizer = model.tokenizer if isinstance(model, Model) else Tokenizer(model, runtime=runtime)
-    fits = model.max_length if isinstance(model, Model) else _core.describe(runtime, os.fspath(model))["max_length"]
+    if not isinstance(model, Model):
+        model = _hub.folder(model, revision=revision, runtime=runtime)
+        tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
+    else:
+        tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
+    fits = model.max_length if isinstance(model, Model) else _core.describe(runtime, model)["max_length"]
     limit = max_length or fits
+    columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
 
-    def rows(data, labels) -> Dataset:
-        if isinstance(data, Dataset):
-            return data
-        return Dataset.from_files(data, tokenizer, max_length=limit, need_label=True, labels=labels, runtime=runtime,
-                                  task=task if labels is None else "auto", **columns)
+    def rows(data, known) -> Dataset:
+        return Dataset.of(data, tokenizer, labelled=True, labels=known, task=task if known is None or isinstance(known, list) else "auto",
+                          max_length=limit, runtime=runtime, **columns)
 
-    dataset = rows(train, model.labels if isinstance(model, Model) else None)
+    dataset = rows(_rows_to_train(train), model.labels if isinstance(model, Model) else labels)
     if dataset.labels is None:
         raise UsageError("training needs labels: give a column, or labels=[...]")
     if not isinstance(model, Model):
         model = Model(model, labels=dataset, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids)
-    evals = [(name, rows(data, model.labels)) for name, data in _named(eval)]
+    evals = [(name, rows(data, model.labels)) for name, data in _named(eval, train)]
     if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
         limit = None  # rows that were encoded for another model: refused, not cut
     return _run(model, dataset, evals, output, seed, limit, on_event, options)
@@ -99,12 +127,15 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options) -> Resul
             result.evaluations.append(fields)
         return on_event(kind, fields) if on_event else None
 
-    plan = {"batching": "random", **{k: v for k, v in options.items() if k in _PLAN}, "seed": seed, "max_length": limit}
+    plan = {"batching": "random", **{k: v for k, v in options.items() if k in _options.PLAN}, "seed": seed, "max_length": limit}
     if plan.get("batch_size") is None:
         plan["batch_size"] = 0 if plan.get("max_tokens") else 16
-    rest = {k: v for k, v in options.items() if k not in _PLAN}
-    rest |= {"seed": seed, "output": None if output is None else os.fspath(output)}
-    found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen)
+    rest = {k: v for k, v in options.items() if k not in _options.PLAN}
+    rest |= {"seed": seed, "output": None if output is None else os.fspath(output),
+             "class_weights": _options.class_weights(rest.get("class_weights"), model.labels.names),
+             "memory_limit": _options.memory(rest.get("memory_limit"))}
+    views = None if output is None else os.path.join(rest["output"], "tensorboard")
+    found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen, views)
     for name, value in found.items():
         setattr(result, name, value)
     return result

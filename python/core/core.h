@@ -165,6 +165,7 @@ const char **core_strings(PyObject *sequence, Py_ssize_t *count);
 typedef struct core_bytes {
   const char *data;
   Py_ssize_t size;
+  bool list; /* a label that is several: bytes, a NUL after each item */
 } core_bytes;
 bool core_text(PyObject *object, core_bytes *out); /* str (UTF-8; lone surrogates are U+FFFD's business: refused) or bytes */
 
@@ -193,6 +194,7 @@ PyObject *core_dataset_load(PyObject *module, PyObject *args);
 PyObject *core_dataset_texts(PyObject *module, PyObject *args);
 PyObject *core_dataset_arrow(PyObject *module, PyObject *args);
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args);
+PyObject *core_hub_find(PyObject *module, PyObject *args);
 PyObject *core_array_load(PyObject *module, PyObject *args);
 PyObject *core_batch_load(PyObject *module, PyObject *args);
 PyObject *core_plan_make(PyObject *module, PyObject *args);
@@ -210,6 +212,10 @@ bool core_named(const char *const *names, const char *name, int *out);
 /* The mapping that `object` holds: a Labels or a Dataset (one without labels gives NULL); None leaves `out` as it is. False with
  * TypeError. */
 bool core_known_labels(core_state *state, PyObject *object, const brim_labels **out);
+bool core_parse_batching(const char *name, int *out);
+bool core_parse_padding(const char *name, int *out);
+bool core_parse_oversize(const char *name, int *out);
+bool core_parse_tail(const char *name, int *out);
 bool core_parse_task(const char *name, int *out);
 const char *core_task_name(brim_task task);
 PyObject *core_label_names(const brim_labels *labels);

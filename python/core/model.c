@@ -20,6 +20,8 @@ typedef struct job {
   brim_metrics metrics;
   core_array *logits;
   core_listener listener;
+  const char *views; /* the folder for TensorBoard's files; NULL: none */
+  brim_tensorboard *tensorboard;
 } job;
 
 /* ---- loading and saving ----------------------------------------------------------------------------------- */
@@ -205,43 +207,64 @@ static bool parse_schedule(const char *name, int *out) {
 }
 
 static bool train_options(PyObject *options, brim_train_options *out) {
-  static const core_field fields[] = {CORE_FIELD(brim_train_options, epochs, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, max_steps, CORE_U64),
-                                      CORE_FIELD(brim_train_options, freeze, CORE_TEXT),
-                                      CORE_FIELD(brim_train_options, checkpoint_activations, CORE_BOOL),
-                                      CORE_FIELD(brim_train_options, lr, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, layer_lr_decay, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, class_weights, CORE_TEXT),
-                                      CORE_FIELD(brim_train_options, label_smoothing, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, patience, CORE_U64),
-                                      CORE_FIELD(brim_train_options, min_delta, CORE_REAL),
-                                      {"eval_batch_size", CORE_I64, offsetof(brim_train_options, eval.batch_size), NULL},
-                                      CORE_FIELD(brim_train_options, beta1, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, beta2, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, eps, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, weight_decay, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, clip, CORE_REAL),
-                                      {"schedule", CORE_ENUM, offsetof(brim_train_options, schedule), parse_schedule},
-                                      CORE_FIELD(brim_train_options, warmup_steps, CORE_U64),
-                                      CORE_FIELD(brim_train_options, warmup_ratio, CORE_REAL),
-                                      CORE_FIELD(brim_train_options, log_every, CORE_U64),
-                                      CORE_FIELD(brim_train_options, eval_every, CORE_U64),
-                                      CORE_FIELD(brim_train_options, save_every, CORE_U64),
-                                      CORE_FIELD(brim_train_options, keep_checkpoints, CORE_I32),
-                                      CORE_FIELD(brim_train_options, best_metric, CORE_TEXT),
-                                      CORE_FIELD(brim_train_options, resume, CORE_BOOL),
-                                      CORE_FIELD(brim_train_options, overwrite, CORE_BOOL),
-                                      CORE_FIELD(brim_train_options, seed, CORE_U64),
-                                      CORE_FIELD(brim_train_options, output, CORE_TEXT),
-                                      CORE_FIELD(brim_train_options, options_json, CORE_TEXT),
-                                      {0}};
+  static const core_field fields[] = {
+      CORE_FIELD(brim_train_options, epochs, CORE_REAL),
+      CORE_FIELD(brim_train_options, max_steps, CORE_U64),
+      CORE_FIELD(brim_train_options, freeze, CORE_TEXT),
+      CORE_FIELD(brim_train_options, checkpoint_activations, CORE_BOOL),
+      {"precision", CORE_ENUM, offsetof(brim_train_options, precision), parse_precision},
+      CORE_FIELD(brim_train_options, memory_limit, CORE_U64),
+      CORE_FIELD(brim_train_options, swa_start, CORE_REAL),
+      CORE_FIELD(brim_train_options, swa_every, CORE_U64),
+      CORE_FIELD(brim_train_options, lr, CORE_REAL),
+      CORE_FIELD(brim_train_options, layer_lr_decay, CORE_REAL),
+      CORE_FIELD(brim_train_options, class_weights, CORE_TEXT),
+      CORE_FIELD(brim_train_options, label_smoothing, CORE_REAL),
+      CORE_FIELD(brim_train_options, patience, CORE_U64),
+      CORE_FIELD(brim_train_options, min_delta, CORE_REAL),
+      {"eval_batch_size", CORE_I64, offsetof(brim_train_options, eval.batch_size), NULL},
+      {"eval_max_tokens", CORE_I64, offsetof(brim_train_options, eval.max_tokens), NULL},
+      {"eval_batching", CORE_ENUM, offsetof(brim_train_options, eval.batching), core_parse_batching},
+      {"eval_padding", CORE_ENUM, offsetof(brim_train_options, eval.padding), core_parse_padding},
+      CORE_FIELD(brim_train_options, beta1, CORE_REAL),
+      CORE_FIELD(brim_train_options, beta2, CORE_REAL),
+      CORE_FIELD(brim_train_options, eps, CORE_REAL),
+      CORE_FIELD(brim_train_options, weight_decay, CORE_REAL),
+      CORE_FIELD(brim_train_options, clip, CORE_REAL),
+      {"schedule", CORE_ENUM, offsetof(brim_train_options, schedule), parse_schedule},
+      CORE_FIELD(brim_train_options, warmup_steps, CORE_U64),
+      CORE_FIELD(brim_train_options, warmup_ratio, CORE_REAL),
+      CORE_FIELD(brim_train_options, log_every, CORE_U64),
+      CORE_FIELD(brim_train_options, eval_every, CORE_U64),
+      CORE_FIELD(brim_train_options, save_every, CORE_U64),
+      CORE_FIELD(brim_train_options, keep_checkpoints, CORE_I32),
+      CORE_FIELD(brim_train_options, best_metric, CORE_TEXT),
+      CORE_FIELD(brim_train_options, resume, CORE_BOOL),
+      CORE_FIELD(brim_train_options, overwrite, CORE_BOOL),
+      CORE_FIELD(brim_train_options, seed, CORE_U64),
+      CORE_FIELD(brim_train_options, output, CORE_TEXT),
+      CORE_FIELD(brim_train_options, options_json, CORE_TEXT),
+      {0}};
   return core_fields(options, fields, out);
+}
+
+/* The caller's function, and TensorBoard's files. */
+static int on_event(void *context, const brim_event *event) {
+  job *j = context;
+  if (j->tensorboard)
+    brim_tensorboard_event(j->tensorboard, event);
+  return core_event(&j->listener, event);
 }
 
 static int train_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_train(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train,
-                    &j->result, error);
+  int status = j->views ? brim_tensorboard_new(j->runtime->runtime, j->views, &j->tensorboard, error) : BRIM_OK;
+  if (status == BRIM_OK)
+    status = brim_train(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train,
+                        &j->result, error);
+  if (j->tensorboard) /* a run is worth keeping where a picture of it fails */
+    (void)brim_tensorboard_close(j->tensorboard, NULL);
+  return status;
 }
 
 /* [(name, dataset)], in memory to be freed. */
@@ -270,12 +293,12 @@ static PyObject *result_dict(const brim_train_result *r) {
                        r->resumed ? Py_True : Py_False, "interrupted", r->interrupted ? Py_True : Py_False);
 }
 
-/* train(model, tokenizer or None, dataset, evals, plan options, options, event) */
+/* train(model, tokenizer or None, dataset, evals, plan options, options, event, folder of TensorBoard's files or None) */
 PyObject *core_train(PyObject *module, PyObject *args) {
   PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event;
   core_state *state = core_of(module);
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event))
+  if (!PyArg_ParseTuple(args, "OOOOOOOz", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.views))
     return NULL;
   j.model = core_cast(state, model, CORE_MODEL);
   core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
@@ -291,8 +314,8 @@ PyObject *core_train(PyObject *module, PyObject *args) {
                                .function = event == Py_None ? NULL : event,
                                .interpreter = PyInterpreterState_Get(),
                                .telling = &j.model->telling};
-  j.train.event = core_event;
-  j.train.event_context = &j.listener;
+  j.train.event = on_event;
+  j.train.event_context = &j;
   j.evals = named_sets(state, evals, &j.eval_count);
   if (!j.evals || !core_enter(j.model)) {
     PyMem_Free(j.evals);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define PARSER(name, type)                                                                                                       \
-  static bool parse_##name(const char *text, int *out) {                                                                         \
+  bool core_parse_##name(const char *text, int *out) {                                                                           \
     brim_##type value;                                                                                                           \
     if (!brim_##type##_parse(text, &value))                                                                                      \
       return false;                                                                                                              \
@@ -17,10 +17,10 @@ PARSER(oversize, oversize)
 PARSER(tail, tail)
 
 bool core_plan_options(PyObject *options, brim_plan_options *out) {
-  static const core_field fields[] = {{"batching", CORE_ENUM, offsetof(brim_plan_options, batching), parse_batching},
-                                      {"padding", CORE_ENUM, offsetof(brim_plan_options, padding), parse_padding},
-                                      {"oversize", CORE_ENUM, offsetof(brim_plan_options, oversize), parse_oversize},
-                                      {"tail", CORE_ENUM, offsetof(brim_plan_options, tail), parse_tail},
+  static const core_field fields[] = {{"batching", CORE_ENUM, offsetof(brim_plan_options, batching), core_parse_batching},
+                                      {"padding", CORE_ENUM, offsetof(brim_plan_options, padding), core_parse_padding},
+                                      {"oversize", CORE_ENUM, offsetof(brim_plan_options, oversize), core_parse_oversize},
+                                      {"tail", CORE_ENUM, offsetof(brim_plan_options, tail), core_parse_tail},
                                       CORE_FIELD(brim_plan_options, batch_size, CORE_I64),
                                       CORE_FIELD(brim_plan_options, max_tokens, CORE_I64),
                                       CORE_FIELD(brim_plan_options, max_rows, CORE_I64),

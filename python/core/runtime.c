@@ -29,6 +29,26 @@ PyObject *core_runtime_make(PyObject *module, PyObject *args) {
   return core_fail(core_of(module), status, &error);
 }
 
+/* hub_find(runtime, name, revision or None, of a tokenizer) -> folder */
+PyObject *core_hub_find(PyObject *module, PyObject *args) {
+  PyObject *runtime;
+  const char *name, *revision;
+  int tokenizer;
+  char *folder;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "Oszp", &runtime, &name, &revision, &tokenizer))
+    return NULL;
+  core_runtime *of = core_cast(core_of(module), runtime, CORE_RUNTIME);
+  if (!of)
+    return NULL;
+  int status = brim_hub_find(core_use(of), name, revision, tokenizer ? BRIM_HUB_TOKENIZER : BRIM_HUB_MODEL, &folder, &error);
+  if (status != BRIM_OK)
+    return core_fail(core_of(module), status, &error);
+  PyObject *result = PyUnicode_DecodeFSDefault(folder);
+  brim_runtime_release(of->runtime, folder);
+  return result;
+}
+
 static PyObject *get_threads(PyObject *object, void *nothing) {
   (void)nothing;
   return PyLong_FromLong(brim_runtime_threads(core_use((core_runtime *)object)));

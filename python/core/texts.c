@@ -22,6 +22,7 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
     PyObject *item = PyList_GetItem(list, i);
     if (item != Py_None && !core_text(item, &column->rows[i]))
       return false;
+    column->rows[i].list = PyBytes_Check(item);
   }
   return true;
 }
@@ -52,6 +53,7 @@ int core_texts_row(void *context, uint64_t index, brim_text_row *out, brim_error
   if (texts->label.rows) {
     out->label = texts->label.rows[index].data;
     out->label_length = (size_t)texts->label.rows[index].size;
+    out->label_is_list = texts->label.rows[index].list;
   }
   return BRIM_OK;
 }
@@ -69,17 +71,17 @@ static core_bytes string_at(const char *format, const struct ArrowArray *a, int6
   int64_t at = i + a->offset;
   if (strcmp(format, "u") == 0) {
     const int32_t *o = a->buffers[1];
-    out = (core_bytes){(const char *)a->buffers[2] + o[at], o[at + 1] - o[at]};
+    out = (core_bytes){.data = (const char *)a->buffers[2] + o[at], .size = o[at + 1] - o[at]};
   } else if (strcmp(format, "U") == 0) {
     const int64_t *o = a->buffers[1];
-    out = (core_bytes){(const char *)a->buffers[2] + o[at], (Py_ssize_t)(o[at + 1] - o[at])};
+    out = (core_bytes){.data = (const char *)a->buffers[2] + o[at], .size = (Py_ssize_t)(o[at + 1] - o[at])};
   } else {
     const char *view = (const char *)a->buffers[1] + 16 * at;
     int32_t length, buffer, offset;
     memcpy(&length, view, 4);
     memcpy(&buffer, view + 8, 4);
     memcpy(&offset, view + 12, 4);
-    out = (core_bytes){length <= 12 ? view + 4 : (const char *)a->buffers[2 + buffer] + offset, length};
+    out = (core_bytes){.data = length <= 12 ? view + 4 : (const char *)a->buffers[2 + buffer] + offset, .size = length};
   }
   if (!out.data)
     out.data = "";
@@ -127,7 +129,7 @@ static core_bytes number_at(const char *format, const struct ArrowArray *a, int6
     length = snprintf(to, NUMBER, "%lld", (long long)integer_at(format, a, i));
   if ((*format == 'f' || *format == 'g') && !strpbrk(to, ".en")) /* a whole number stays a decimal; inf and nan have an n */
     length += snprintf(to + length, (size_t)(NUMBER - length), ".0");
-  return (core_bytes){to, length};
+  return (core_bytes){.data = to, .size = length};
 }
 
 static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray *a, int64_t i, char *to) {

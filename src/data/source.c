@@ -28,8 +28,6 @@ static const struct {
     {".bz2", "bzip2 is not read: unpack it with bunzip2, or recompress it as .gz or .zst"},
     {".zip", "zip is not read: unpack it first"},
     {".json", "a JSON document is not read: make it JSON lines (one object a line), or give the format jsonl if it is"},
-    {".parquet", "Parquet is not read: convert it to JSON lines or csv"},
-    {".arrow", "Arrow is not read: convert it to JSON lines or csv"},
     {".xlsx", "spreadsheets are not read: save it as csv"}};
 
 const char *brim_source_name(const brim_source_file *file) {
@@ -56,8 +54,19 @@ static brim_format format_of_name(const char *name) {
   return BRIM_FORMAT_AUTO;
 }
 
+/* Tables that Python reads: brim's package does, and pandas in one line. */
+static const struct {
+  const char *extension, *name, *reader;
+} foreign_tables[] = {{".parquet", "Parquet", "parquet"}, {".arrow", "Arrow", "feather"}, {".feather", "Feather", "feather"}};
+
 static int format_unknown(const char *path, brim_error *err) {
   size_t length = strlen(path);
+  for (size_t i = 0; i < sizeof foreign_tables / sizeof *foreign_tables; i++)
+    if (ends_with(path, length, foreign_tables[i].extension))
+      return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1,
+                           "%s is read by brim.train in Python, not here; convert it: python3 -c 'import pandas; "
+                           "pandas.read_%s(\"%.150s\").to_json(\"%.150s.jsonl\", orient=\"records\", lines=True)'",
+                           foreign_tables[i].name, foreign_tables[i].reader, path, path);
   for (size_t i = 0; i < sizeof foreign_names / sizeof *foreign_names; i++)
     if (ends_with(path, length, foreign_names[i].extension))
       return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "%s", foreign_names[i].advice);

@@ -1,0 +1,56 @@
+"""Models by name: a folder, or a name of the Hugging Face hub, from its local cache or fetched into it."""
+from __future__ import annotations
+
+import os
+import re
+
+from . import _core, runtime as _runtime
+from .errors import FileError
+
+_BESIDE = {"config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
+           "merges.txt", "spiece.model", "sentencepiece.bpe.model", "1_Pooling/config.json"}
+_WEIGHTS = (r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?", r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")  # the first that are there
+
+
+def _offline() -> bool:
+    return any(os.environ.get(name, "").upper() in ("1", "ON", "YES", "TRUE") for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"))
+
+
+def _needed(files: list[str], tokenizer: bool) -> list[str]:
+    """What brim reads of a repository: one kind of weights, and not those of other frameworks."""
+    kinds = [[f for f in files if re.fullmatch(kind, f)] for kind in _WEIGHTS]
+    return [f for f in files if f in _BESIDE] + ([] if tokenizer else next(filter(None, kinds), []))
+
+
+def _fetch(name: str, revision: str | None, tokenizer: bool) -> None:
+    from huggingface_hub import HfApi, snapshot_download
+
+    name, _, at = name.partition("@")
+    revision = revision or at or None
+    files = [file.rfilename for file in HfApi().model_info(name, revision=revision).siblings]
+    snapshot_download(name, revision=revision, allow_patterns=_needed(files, tokenizer))
+
+
+def folder(name: str | os.PathLike, *, revision: str | None = None, tokenizer: bool = False, runtime=None) -> str:
+    """The folder (or file) of a model or, with ``tokenizer``, of a tokenizer.
+
+    name: a path, or a name of the Hugging Face hub ("bert-base-uncased", "owner/model", "owner/model@revision"): what exists under that
+    name here comes first, then the hub's local cache (HF_HUB_CACHE, HF_HOME). What is not there, or not all of it, is fetched through
+    huggingface_hub where that is installed and HF_HUB_OFFLINE is not set: the files that brim reads, and no others.
+    """
+    if not isinstance(name, str):
+        return os.fspath(name)
+    runtime = runtime or _runtime.default()
+    try:
+        return _core.hub_find(runtime, name, revision, tokenizer)
+    except FileError as missing:
+        if _offline():
+            raise FileError(f"{missing} (HF_HUB_OFFLINE is set)") from None
+        try:
+            _fetch(name, revision, tokenizer)
+        except ModuleNotFoundError:
+            raise FileError(f"{missing}, or install huggingface_hub (pip install huggingface_hub), by which brim fetches it") from None
+        except Exception as error:  # whatever the network and its library raise
+            why = str(error).strip().partition("\n")[0] or type(error).__name__
+            raise FileError(f"{missing}; fetching it failed: {why}") from error
+    return _core.hub_find(runtime, name, revision, tokenizer)

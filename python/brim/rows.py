@@ -1,0 +1,309 @@
+"""What people hold their rows in: tables of any library, columns, rows; files of tables. All of it becomes columns here."""
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping
+from typing import Any, Iterable, NamedTuple
+
+from .errors import FileError, UsageError
+
+DATA_SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".ndjson", ".txt", ".parquet", ".arrow", ".feather")
+TABLE_SUFFIXES = (".parquet", ".arrow", ".feather")
+_PACKED = (".gz", ".zst", ".xz", ".bz2")
+
+
+class Columns(NamedTuple):
+    """Rows as lists of equal length; names are those of the classes in the order of their ids, where the source knows them."""
+
+    texts: list
+    pairs: list | None = None
+    labels: list | None = None
+    names: list[str] | None = None
+
+
+class Table(NamedTuple):
+    """Rows as Arrow has them, with the columns that are wanted."""
+
+    table: Any
+    text: str
+    pair: str | None
+    label: str | None
+    names: list[str] | None = None
+
+
+# ---- what it is ------------------------------------------------------------------------------------------------------
+
+def names_a_file(data: Any) -> bool:
+    """A pathlib.Path, or a str that names an existing file or ends as data files do. Every other str is a text."""
+    if not isinstance(data, str):
+        return isinstance(data, os.PathLike)
+    plain = data.lower()
+    for packed in _PACKED:
+        plain = plain.removesuffix(packed)
+    return plain.endswith(DATA_SUFFIXES) or (len(data) < 4096 and "\0" not in data and os.path.isfile(data))
+
+
+def is_files(data: Any) -> bool:
+    """Paths, as training and evaluation take them."""
+    if isinstance(data, (str, os.PathLike)):
+        return True
+    return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(one, (str, os.PathLike)) for one in data)
+
+
+def _of_datasets(data: Any, *kinds: str) -> bool:
+    return any(base.__module__.partition(".")[0] == "datasets" and base.__name__ in kinds for base in type(data).__mro__)
+
+
+def is_splits(data: Any) -> bool:
+    """A DatasetDict, or any mapping of names to tables, rows or files; not one of columns."""
+    if not isinstance(data, Mapping):
+        return False
+    return _of_datasets(data, "DatasetDict", "IterableDatasetDict") or bool(data) and not any(_is_column(v) for v in data.values())
+
+
+def _is_column(value: Any) -> bool:
+    if isinstance(value, (str, bytes, os.PathLike, Mapping)) or is_table(value) or type(value).__module__.startswith("brim."):
+        return False
+    first = next(iter(value), None) if isinstance(value, (list, tuple)) or hasattr(value, "__array__") or hasattr(value, "to_list") else value
+    return not isinstance(first, (Mapping, tuple))
+
+
+def is_table(data: Any) -> bool:
+    if isinstance(data, (Mapping, list, tuple, str, bytes)):
+        return False
+    columns = hasattr(data, "column_names") or hasattr(data, "columns") or hasattr(data, "schema")
+    return _of_datasets(data, "Dataset") or columns and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc"))
+
+
+def is_rows(data: Any) -> bool:
+    return is_table(data) or isinstance(data, Mapping) or hasattr(data, "__iter__") or hasattr(data, "__getitem__")
+
+
+# ---- which columns ---------------------------------------------------------------------------------------------------
+
+def _pick(names: list[str], text: str | None, pair: str | None, label: str | None, labelled: bool | None):
+    """The columns that are meant; label None: there is none, or it is not wanted."""
+    shown = ", ".join(f'"{n}"' for n in names[:20]) + (", ..." if len(names) > 20 else "")
+
+    def there(name, option, fallbacks):
+        for one in [name] if name else fallbacks:
+            if one in names:
+                return one
+        wanted = name or fallbacks[0]
+        like = next((n for n in names if n.lower() in _LIKELY[option]), None)
+        raise UsageError(f'there is no column "{wanted}"; the columns are {shown}: ' + (f'give {option}="{like}"' if like else f"say which by {option}"))
+
+    text = there(text, "text_column", ["text"])
+    pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names else None
+    if labelled is False:
+        return text, pair, None
+    if not label and not labelled and not {"label", "labels"} & set(names):
+        return text, pair, None
+    return text, pair, there(label, "label_column", ["label", "labels"])
+
+
+_LIKELY = {"text_column": {"sentence", "sentence1", "review", "question", "premise", "content", "body", "comment", "document", "title", "excerpt"},
+           "pair_column": {"sentence2", "hypothesis", "passage", "context", "answer"},
+           "label_column": {"labels", "target", "class", "category", "score", "y", "stars", "rating"}}
+
+
+# ---- tables ----------------------------------------------------------------------------------------------------------
+
+def _class_names(feature: Any) -> list[str] | None:
+    """Of a ClassLabel, or of a list of them."""
+    feature = getattr(feature, "feature", feature)
+    names = getattr(feature, "names", None)
+    return [str(n) for n in names] if isinstance(names, (list, tuple)) else None
+
+
+def _values(table: Any, name: str) -> list:
+    column = table[name]
+    for method in ("to_pylist", "to_list", "tolist"):
+        if hasattr(column, method):
+            return getattr(column, method)()
+    return list(column)
+
+
+def _with_names(table: Any, column: str, names: list[str]):
+    """The integers of a ClassLabel as their names; -1, which the hub's test sets have, is no label."""
+    import pyarrow
+
+    index = table.column_names.index(column)
+    ids = table.column(index).to_pylist()
+    indices = pyarrow.array([None if i is None or i < 0 else i for i in ids], pyarrow.int32())
+    return table.set_column(index, column, pyarrow.DictionaryArray.from_arrays(indices, names))
+
+
+def _is_list(table: Any, column: str) -> bool:
+    """Several labels a row."""
+    schema = getattr(table, "schema", None)
+    if schema is None:  # pandas
+        first = next((v for v in table[column] if v is not None), None) if str(table.dtypes[column]) == "object" else None
+        return hasattr(first, "__len__") and not isinstance(first, (str, bytes))
+    kind = schema.field(column).type if hasattr(schema, "field") else schema[column]
+    return str(kind).lower().startswith(("list", "large_list", "fixed_size_list", "array"))
+
+
+def _column_names(data: Any) -> list[str] | None:
+    """None: a stream of Arrow that does not say before it is read."""
+    for name in ("column_names", "columns"):
+        if hasattr(data, name):
+            return [str(n) for n in getattr(data, name)]
+    return [str(n) for n in data.schema.names] if hasattr(data, "schema") else None
+
+
+def of_table(data: Any, text=None, pair=None, label=None, labelled: bool | None = None) -> Table | Columns:
+    names = _column_names(data)
+    if names is None:
+        return Table(data, text or "text", pair, (label or "label") if labelled else None)
+    text, pair, label = _pick(names, text, pair, label, labelled)
+    wanted = [n for n in (text, pair, label) if n]
+    classes = None
+    if _of_datasets(data, "Dataset"):
+        classes = _class_names(data.features.get(label)) if label else None
+        data = data.select_columns(wanted).with_format("arrow")[:]  # the rows that select, filter and shuffle left, in their order
+        if classes and not _is_list(data, label):
+            data = _with_names(data, label, classes)
+    if hasattr(data, "__arrow_c_stream__") and not (label and _is_list(data, label)):
+        try:
+            if hasattr(data, "iloc"):
+                data = data[wanted]
+                data.__arrow_c_stream__()
+            elif hasattr(data, "select"):
+                data = data.select(wanted)
+            return Table(data, text, pair, label, classes)
+        except ImportError:  # a DataFrame of pandas without pyarrow
+            pass
+    lists = [_values(data, n) if n else None for n in (text, pair, label)]
+    return of_lists(*lists, names=classes)
+
+
+def of_lists(texts: Iterable, pairs=None, labels=None, names: list[str] | None = None) -> Columns:
+    """Missing values (None, NaN, pandas.NA) become None; the integers of a ClassLabel its names."""
+    def clean(column):
+        return None if column is None else [None if _missing(value) else value for value in column]
+
+    labels = clean(labels)
+    if names and labels is not None:
+        labels = [_named(value, names) for value in labels]
+    return Columns(clean(texts), clean(pairs), labels, names)
+
+
+def _missing(value: Any) -> bool:
+    if isinstance(value, (str, bytes, list, tuple, set)) or hasattr(value, "__len__"):
+        return False
+    try:
+        return value is None or bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA is neither
+        return True
+
+
+def _named(value: Any, names: list[str]):
+    if isinstance(value, (list, tuple)):
+        return [names[v] for v in value]
+    return names[value] if isinstance(value, int) and 0 <= value < len(names) else None if isinstance(value, int) else value
+
+
+# ---- columns and rows ------------------------------------------------------------------------------------------------
+
+def of_columns(data: Mapping, text=None, pair=None, label=None, labelled: bool | None = None) -> Columns:
+    text, pair, label = _pick([str(n) for n in data], text, pair, label, labelled)
+    lists = [list(_values(data, n)) if n else None for n in (text, pair, label)]
+    for name, column in ((pair, lists[1]), (label, lists[2])):
+        if column is not None and len(column) != len(lists[0]):
+            raise UsageError(f'column "{text}" has {len(lists[0])} rows and column "{name}" has {len(column)}')
+    return of_lists(*lists)
+
+
+def as_list(rows: Any) -> Any:
+    """A column of Arrow, NumPy or pandas as a list; anything else as it is."""
+    for method in ("to_pylist", "tolist"):
+        rows = getattr(rows, method)() if hasattr(rows, method) else rows
+    return rows
+
+
+def of_rows(rows: Iterable, text=None, pair=None, label=None, labelled: bool | None = None) -> Columns:
+    """Rows as str, as dicts, or as tuples: (text, label) and (text, pair, label) where labels are wanted, else (text, pair)."""
+    texts, pairs, labels = [], [], []
+    columns = None
+    if not hasattr(rows, "__iter__"):  # a torch Dataset: a length and an index
+        rows = [rows[i] for i in range(len(rows))]
+    rows = as_list(rows)
+    for number, row in enumerate(rows):
+        if isinstance(row, (str, bytes)):
+            row = (row,)
+        if isinstance(row, Mapping):
+            columns = columns or _pick([str(n) for n in row], text, pair, label, labelled)
+            try:
+                values = [row[n] if n else None for n in columns[:2]] + [row.get(columns[2]) if columns[2] else None]
+            except KeyError as missing:
+                raise UsageError(f"row {number} has no {missing}") from None
+        elif isinstance(row, (tuple, list)) and 1 <= len(row) <= 3:
+            values = [row[0], None, None]
+            if len(row) == 3:
+                values[1:] = row[1:]
+            elif len(row) == 2:
+                values[1 if labelled is False else 2] = row[1]
+        else:
+            raise UsageError(f"row {number} is {_short(row)}: a row is a text, (text, label), (text, pair, label), or a dict")
+        texts.append(values[0]), pairs.append(values[1]), labels.append(values[2])
+    some = lambda column: column if any(v is not None for v in column) else None
+    return of_lists(texts, some(pairs), None if labelled is False else some(labels))
+
+
+def _short(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 60 else shown[:57] + "..."
+
+
+def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = None) -> Table | Columns:
+    """Any of the above; not files, and not text."""
+    how = (text, pair, label, labelled)
+    if is_table(data):
+        return of_table(data, *how)
+    if isinstance(data, Mapping):
+        return of_columns(data, *how)
+    if not is_rows(data):
+        raise UsageError(f"{_short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
+    return of_rows(data, *how)
+
+
+# ---- files of tables -------------------------------------------------------------------------------------------------
+
+def table_files(files: list[str]) -> list[str]:
+    """The files if all are Parquet or Arrow; [] if none is."""
+    are = [f.lower().endswith(TABLE_SUFFIXES) for f in files]
+    if any(are) and not all(are):
+        raise UsageError(f"{files[are.index(False)]}: Parquet and Arrow files are read together with their like only")
+    return files if any(are) else []
+
+
+def read_tables(files: list[str]):
+    """Parquet, and Arrow's file and stream formats (Feather too), one table after the other."""
+    try:
+        import pyarrow
+        import pyarrow.feather
+        import pyarrow.ipc
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise UsageError(f"{files[0]}: reading it needs pyarrow: pip install pyarrow") from None
+    paths = [path for file in files for path in (sorted(glob.glob(file)) or [file])]
+    tables = []
+    for path in paths:
+        if not os.path.exists(path):
+            raise FileError(f"{path}: cannot open: No such file or directory", path)
+        try:
+            tables.append(pyarrow.parquet.read_table(path) if path.lower().endswith(".parquet") else _read_arrow(pyarrow, path))
+        except OSError as error:
+            raise FileError(f"{path}: {error}", path) from error
+        except pyarrow.ArrowException as error:
+            raise UsageError(f"{path}: {error}", path) from error
+    return pyarrow.concat_tables(tables, promote_options="default") if len(tables) > 1 else tables[0]
+
+
+def _read_arrow(pyarrow, path: str):
+    with open(path, "rb") as file:
+        stream = file.read(6) != b"ARROW1"
+    with pyarrow.memory_map(path) as source:
+        return (pyarrow.ipc.open_stream if stream else pyarrow.ipc.open_file)(source).read_all()

@@ -1,0 +1,87 @@
+"""The Python blocks of docs/users/python.md, one after the other as a reader would run them: files and models of the names that they use,
+and stand-ins for what is not installed or not here (wandb, a GPU)."""
+import importlib.util
+import io
+import contextlib
+import logging
+import os
+import pathlib
+import re
+import shutil
+import sys
+import types
+import unittest
+import unittest.mock
+
+import brim
+import case
+
+HERE = case.folder()
+PAGE = pathlib.Path(__file__).resolve().parent.parent.parent / "docs" / "users" / "python.md"
+BLOCKS = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+
+
+class Mine(list):
+    """Somebody's rows, as a tokenizer of transformers makes them."""
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.place, cls.before = HERE / "page", os.getcwd()
+        cls.place.mkdir()
+        for name in ("MiniLM", "roberta-base"):
+            shutil.copytree(HERE / "model", cls.place / name)
+        for name in ("train.csv", "test.csv"):
+            shutil.copy(HERE / "data" / name, cls.place)
+        os.chdir(cls.place)
+
+    @classmethod
+    def tearDownClass(cls):
+        os.chdir(cls.before)
+
+    def names(self):
+        rows = Mine({"input_ids": [2, 5 + i % 20, 3], "label": i % 2} for i in range(40))
+        run = types.SimpleNamespace(log=lambda values, step: None)
+        names = {"brim": brim, "logging": logging, "wandb": types.SimpleNamespace(init=lambda project: run), "mine": rows,
+                 "lengths": [len(row["input_ids"]) for row in rows]}
+        for module in ("torch", "transformers"):
+            if importlib.util.find_spec(module):
+                names[module] = __import__(module)
+        return names
+
+    def test_every_block(self):
+        names, done, left = self.names(), [], []
+        bar = types.ModuleType("tqdm")
+        bar.tqdm = lambda: types.SimpleNamespace(update=lambda: True)
+        for block in BLOCKS:
+            missing = [m for m in ("datasets", "torch", "transformers") if re.search(rf"\b{m}\b", block) and not importlib.util.find_spec(m)]
+            if missing:
+                left.append(missing[0])
+                continue
+            if "batch.torch(" in block:  # a model that takes what brim's batches hold, and no GPU
+                names["model"] = lambda input_ids, attention_mask, labels, token_type_ids=None: types.SimpleNamespace(loss=input_ids.shape)
+                block = block.replace('device="cuda", ', "")
+            with unittest.mock.patch.dict(sys.modules, {"tqdm": bar} if "import tqdm" in block else {}), contextlib.redirect_stdout(io.StringIO()) as out:
+                exec(compile(block, f"{PAGE.name}, block {len(done) + len(left) + 1}", "exec"), names)
+            done.append(block)
+            if "datasets.Dataset" in block:
+                lines = out.getvalue().splitlines()
+                self.assertGreater(float(lines[0]), 0.9)
+                self.assertEqual([line.rsplit(" ", 2)[:2] for line in lines[1:]], [["great fun", "good"], ["a dull plot", "bad"]])
+            if "class Trainer" in block:
+                self.assertTrue(issubclass(names["Trainer"], names["transformers"].Trainer))
+        self.assertGreaterEqual(len(done) + len(left), 11)
+        self.assertGreaterEqual(len(done), 7)
+        self.assertTrue((self.place / "run" / "model.safetensors").exists() and list((self.place / "run" / "tensorboard").iterdir()))
+        if left:
+            print(f"# left out: pip install {' '.join(sorted(set(left)))}")
+
+    def test_ten_lines(self):
+        """From a datasets.Dataset in memory to predictions, in ten lines."""
+        [block] = [b for b in BLOCKS if "datasets.Dataset.from_dict" in b]
+        self.assertLessEqual(len(block.strip().splitlines()), 12)  # ten, and the imports
+
+
+if __name__ == "__main__":
+    case.main()

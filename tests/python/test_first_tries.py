@@ -1,0 +1,238 @@
+"""What people try first, as a table: where the try comes from, the try, and what has to come of it.
+
+A try is an expression; what it needs beside Python is found by the names it uses (pd, pl, pa, np, datasets, transformers, torch), and
+where that is not installed the try is skipped with the command that installs it. Half of them are what the first pages of Hugging Face,
+pandas, polars and sentence-transformers do with their own objects."""
+import importlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import unittest
+
+import brim
+import case
+
+HERE = case.folder()
+MODEL, DATA = HERE / "model", HERE / "data"
+MODULES = {"pd": "pandas", "pl": "polars", "pa": "pyarrow", "np": "numpy", "datasets": "datasets", "transformers": "transformers", "torch": "torch"}
+PAIRS = [("a good film", "pos"), ("a bad plot", "neg"), ("great fun", "pos"), ("poor and dull", "neg")] * 6
+DICTS = [{"text": text, "label": label} for text, label in PAIRS]
+COLUMNS = {"text": [text for text, _ in PAIRS], "label": [label for _, label in PAIRS]}
+IDS = {"text": COLUMNS["text"], "label": [int(label == "pos") for label in COLUMNS["label"]]}
+STS = [("a good film", "a great film", 0.9), ("a bad plot", "good fun", 0.1), ("the story", "the same story", 0.8)] * 4
+THREE = ["neg", "neutral", "pos"]
+
+
+def hf(columns, names=None):
+    import datasets
+    features = None
+    if names:
+        features = datasets.Features({"text": datasets.Value("string"), "label": datasets.ClassLabel(names=names)})
+    return datasets.Dataset.from_dict(columns, features=features)
+
+
+def split():
+    import datasets
+    rows = hf(IDS, ["neg", "pos"])
+    return datasets.DatasetDict(train=rows, validation=rows.select(range(8)), test=rows.select(range(4)))
+
+
+def learn(rows, **options):
+    """The run that all tries take: rows of four steps, and the class of one text that was trained on."""
+    options = {"epochs": 24, "lr": 3e-3, "batch_size": 8, **options}
+    result = brim.train(MODEL, rows, **options)
+    return result.rows // 24 if "epochs" in options and options["epochs"] == 24 else result.rows, result.model.labels.names, \
+        result.model.predict("a good film")[0].label
+
+
+def trained():
+    if not hasattr(trained, "model"):
+        trained.model = brim.train(MODEL, PAIRS, epochs=24, lr=3e-3, batch_size=8).model
+    return trained.model
+
+
+def labels(predictions):
+    return [p.label for p in predictions]
+
+
+def parquet(name="rows.parquet"):
+    import pyarrow
+    import pyarrow.parquet
+    pyarrow.parquet.write_table(pyarrow.table(COLUMNS), HERE / name)
+    return HERE / name
+
+
+def arrow(stream):
+    import pyarrow
+    table, path = pyarrow.table(COLUMNS), HERE / f"rows-{stream}.arrow"
+    with (pyarrow.ipc.new_stream if stream else pyarrow.ipc.new_file)(str(path), table.schema) as out:
+        out.write_table(table)
+    return path
+
+
+class Pairs:
+    """A torch dataset has a length and an index, and no more."""
+
+    def __len__(self):
+        return len(PAIRS)
+
+    def __getitem__(self, i):
+        if i >= len(PAIRS):
+            raise IndexError
+        return DICTS[i]
+
+
+GOOD = (24, ["neg", "pos"], "pos")
+NAMES = ["neg", "pos"]
+
+
+def fails(kind, words):
+    return kind, words
+
+
+TRIES = [
+    # rows in memory
+    ("list of (text, label)", "learn(PAIRS)", GOOD),
+    ("list of dicts", "learn(DICTS)", GOOD),
+    ("dict of lists", "learn(COLUMNS)", GOOD),
+    ("generator", "learn(pair for pair in PAIRS)", GOOD),
+    ("zip", "learn(zip(COLUMNS['text'], COLUMNS['label']))", GOOD),
+    ("integers as labels", "learn(IDS)", (24, ["0", "1"], "1")),
+    ("booleans as labels", "learn([(t, l == 'pos') for t, l in PAIRS])", (24, ["false", "true"], "true")),
+    ("torch Dataset", "learn(Pairs())", GOOD),
+    ("class names in an order", "learn(PAIRS, labels=['pos', 'neg'])", (24, ["pos", "neg"], "pos")),
+    ("a class that no row has", "learn(PAIRS, labels=THREE)", (24, THREE, "pos")),
+    ("several labels a row", "brim.train(MODEL, [('good film', ['a', 'b']), ('plot', ['b'])], max_steps=1).model.labels.names", ["a", "b"]),
+    ("multi-hot floats", "brim.train(MODEL, [('good film', [1., 0., 1.]), ('plot', [0., 0., 1.])], max_steps=1).model.task", "multi_label"),
+    ("multi-hot floats, a label unused", "brim.train(MODEL, [('good', [1., 0., 1.]), ('plot', [0., 0., 1.])], max_steps=1).model.outputs", 3),
+    ("multi-hot integers", "brim.train(MODEL, [('good film', [1, 0, 1]), ('plot', [0, 0, 1])])", fails(brim.errors.FormatError, "twice in this list")),
+    ("values", "brim.train(MODEL, [('good', .5), ('bad', 1.5)], max_steps=1).model.task", "regression"),
+    ("pairs with a score", "brim.train(MODEL, STS, max_steps=1).model.task", "regression"),
+    ("texts only", "brim.train(MODEL, [{'text': 'a'}])", fails(ValueError, 'there is no column "label"; the columns are "text"')),
+    ("no rows", "brim.train(MODEL, [])", fails(ValueError, "no")),
+    ("a number", "brim.train(MODEL, 3)", fails(ValueError, "3 has no rows")),
+    # pandas, polars, pyarrow
+    ("pandas 10 minutes: DataFrame", "learn(pd.DataFrame(COLUMNS))", GOOD),
+    ("pandas: a selection", "learn(pd.DataFrame(COLUMNS)[lambda d: d.index < 10])[0]", 10),
+    ("pandas: sample", "learn(pd.DataFrame(COLUMNS).sample(frac=1, random_state=1))", GOOD),
+    ("pandas: Categorical", "learn(pd.DataFrame({**COLUMNS, 'label': pd.Categorical(COLUMNS['label'])}))", GOOD),
+    ("pandas: read_csv", "learn(pd.read_csv(DATA / 'train.csv'), epochs=1)[:2]", (96, ["0", "1"])),
+    ("pandas: to_dict", "learn(pd.DataFrame(COLUMNS).to_dict('records'))", GOOD),
+    ("pandas: other columns", "learn(pd.DataFrame({'sentence': COLUMNS['text'], 'label': COLUMNS['label'], 'idx': range(24)}))",
+     fails(ValueError, 'the columns are "sentence", "label", "idx": give text_column="sentence"')),
+    ("pandas: columns by name", "learn(pd.DataFrame({'sentence': COLUMNS['text'], 'y': IDS['label']}), text_column='sentence', label_column='y')[0]", 24),
+    ("pandas: lists of labels", "brim.train(MODEL, pd.DataFrame({'text': ['a', 'b'], 'label': [['x'], ['x', 'y']]}), max_steps=1).model.task", "multi_label"),
+    ("pandas: a missing text", "brim.train(MODEL, pd.DataFrame({'text': ['a', None], 'label': ['x', 'y']}))", fails(ValueError, "row 1 has no text")),
+    ("pandas: a missing label", "brim.train(MODEL, pd.DataFrame({'text': ['a', 'b'], 'label': ['x', None]}))", fails(ValueError, "row 1 has no label")),
+    ("polars first page: DataFrame", "learn(pl.DataFrame(COLUMNS))", GOOD),
+    ("polars: filter", "learn(pl.DataFrame(COLUMNS).filter(pl.col('label') == 'pos'), labels=NAMES)[0]", 12),
+    ("polars: Categorical", "learn(pl.DataFrame(COLUMNS, schema_overrides={'label': pl.Categorical}))", GOOD),
+    ("pyarrow: table", "learn(pa.table(COLUMNS))", GOOD),
+    ("pyarrow: record batch", "learn(pa.RecordBatch.from_pydict(COLUMNS))", GOOD),
+    ("pyarrow: Parquet", "learn(parquet())", GOOD),
+    ("pyarrow: Parquet by a pattern", "parquet('part-0.parquet'), parquet('part-1.parquet'), learn(str(HERE / 'part-*.parquet'), epochs=1)[0]", 48),
+    ("pyarrow: Arrow file", "learn(arrow(False))", GOOD),
+    ("pyarrow: Arrow stream", "learn(str(arrow(True)))", GOOD),
+    ("Parquet that is none", "(HERE / 'x.parquet').write_bytes(b'PAR1'), brim.train(MODEL, HERE / 'x.parquet')", fails(brim.Error, "x.parquet")),
+    ("Parquet that is not there", "pa and brim.train(MODEL, 'none.parquet')", fails(OSError, "none.parquet: cannot open")),
+    # datasets and transformers
+    ("datasets: Dataset", "datasets and learn(hf(COLUMNS))", GOOD),
+    ("datasets: ClassLabel keeps its names", "datasets and learn(hf(IDS, NAMES))", GOOD),
+    ("datasets: ClassLabel keeps its order", "datasets and learn(hf({**IDS, 'label': [1 - i for i in IDS['label']]}, ['pos', 'neg']))", (24, ["pos", "neg"], "pos")),
+    ("datasets: shuffle, select", "datasets and learn(hf(IDS, NAMES).shuffle(seed=1).select(range(9)))[0]", 9),
+    ("datasets: train_test_split", "datasets and learn(hf(IDS, NAMES).train_test_split(test_size=0.25, seed=1))[0]", 18),
+    ("datasets: filter", "datasets and learn(hf(IDS, NAMES).filter(lambda r: r['label'] == 1))[:2]", (12, NAMES)),
+    ("datasets: no label is -1", "datasets and brim.train(MODEL, hf({'text': ['a'], 'label': [-1]}, NAMES))", fails(ValueError, "row 0 has no label")),
+    ("datasets: DatasetDict", "datasets and learn(split())", GOOD),
+    ("datasets: its validation is evaluated", "datasets and [(e['name'], e['rows']) for e in brim.train(MODEL, split(), max_steps=1).evaluations]", [("validation", 8)]),
+    ("datasets: all splits", "datasets and [(e['name'], e['rows']) for e in brim.train(MODEL, split()['train'], eval={'test': split()['test']}, max_steps=1)"
+     ".evaluations]", [("test", 4)]),
+    ("datasets: streaming", "datasets and learn(hf(COLUMNS).to_iterable_dataset())", GOOD),
+    ("datasets: with_format", "datasets and torch and learn(hf(COLUMNS).with_format('torch'))", GOOD),
+    ("datasets: sst2's columns", "datasets and learn(hf(IDS, NAMES).rename_column('text', 'sentence'))", fails(ValueError, 'give text_column="sentence"')),
+    ("datasets: mrpc's columns", "datasets and brim.train(MODEL, datasets.Dataset.from_dict({'sentence1': ['a', 'b'], 'sentence2': ['c', 'd'], 'label': [0, 1]}),"
+     " text_column='sentence1', pair_column='sentence2', max_steps=1).steps", 1),
+    ("datasets: evaluate", "datasets and trained().evaluate(hf(IDS, NAMES))['accuracy']", 1.0),
+    ("datasets: predict", "datasets and labels(trained().predict(hf(COLUMNS)))[:2]", ["pos", "neg"]),
+    ("transformers: Trainer's names", "datasets and brim.train(MODEL, train_dataset=hf(IDS, NAMES), eval_dataset=hf(IDS, NAMES), output_dir=HERE / 'out', "
+     "num_train_epochs=1, per_device_train_batch_size=8, learning_rate=2e-5, weight_decay=0.01, eval_strategy='epoch', save_strategy='epoch').steps", 3),
+    ("transformers: its tokenizer", "transformers and len(brim.Dataset.of(PAIRS, transformers.AutoTokenizer.from_pretrained(MODEL)))", 24),
+    ("transformers: its tokenizer's ids", "transformers and brim.Dataset.from_texts(['good plot'], transformers.AutoTokenizer.from_pretrained(MODEL))[0]['ids'].tolist()"
+     " == brim.Tokenizer(MODEL).encode('good plot').ids.tolist()", True),
+    ("transformers: AutoModel opens what is saved", "trained().save(HERE / 'saved'), torch and transformers.AutoModelForSequenceClassification.from_pretrained("
+     "HERE / 'saved').config.id2label[1]", "pos"),
+    # predictions
+    ("pipeline('a text')", "trained().predict('a good film')[0].label", "pos"),
+    ("pipeline([texts])", "labels(trained().predict(['a good film', 'a bad plot']))", ["pos", "neg"]),
+    ("pipeline(generator)", "labels(trained().predict(t for t in ['a good film', 'a bad plot']))", ["pos", "neg"]),
+    ("pipeline([])", "trained().predict([])", []),
+    ("pipeline({'text', 'text_pair'})", "len(trained().predict([{'text': 'good', 'text_pair': 'bad'}]))", 1),
+    ("CrossEncoder.predict of pairs", "len(trained().predict([('good', 'bad'), ['film', 'plot']]))", 2),
+    ("a pair is not two texts", "trained().logits([('good', 'bad')]).tolist() == trained().logits(brim.Dataset.from_texts(['good'], trained().tokenizer, pairs=['bad'])).tolist()", True),
+    ("a Series", "labels(trained().predict(pd.Series(['a good film', 'a bad plot'])))", ["pos", "neg"]),
+    ("a column of polars", "labels(trained().predict(pl.DataFrame(COLUMNS)['text']))[:2]", ["pos", "neg"]),
+    ("an array of NumPy", "labels(trained().predict(np.array(['a good film', 'a bad plot'])))", ["pos", "neg"]),
+    ("a column of Arrow", "labels(trained().predict(pa.array(['a good film', 'a bad plot'])))", ["pos", "neg"]),
+    ("a path", "len(trained().predict(DATA / 'test.csv'))", 24),
+    ("a file's name", "len(trained().predict(str(DATA / 'test.txt')))", 24),
+    ("a file that is not there", "trained().predict('none.csv')", fails(OSError, "none.csv: cannot open")),
+    ("a number", "trained().predict(3)", fails(TypeError, "a text, a list of texts, a table or a file is needed, not 3")),
+    ("probabilities", "round(sum(trained().predict('good')[0].scores), 6)", 1.0),
+    ("evaluate of rows", "trained().evaluate(PAIRS)['accuracy'], trained().evaluate(DICTS)['rows'], trained().evaluate(COLUMNS)['rows']", (1.0, 24, 24)),
+    # options
+    ("learning_rate", "brim.train(MODEL, PAIRS, learning_rate=1e-3, num_train_epochs=2, per_device_train_batch_size=8).steps", 6),
+    ("max_steps=-1", "brim.train(MODEL, PAIRS, max_steps=-1, num_train_epochs=1, train_batch_size=8).steps", 3),
+    ("bf16", "brim.train(MODEL, PAIRS, bf16=True, max_steps=1).steps", 1),
+    ("fp16", "brim.train(MODEL, PAIRS, fp16=True)", fails(TypeError, "fp16=True: precision=\"bf16\" keeps")),
+    ("a slip", "brim.train(MODEL, PAIRS, learnig_rate=1)", fails(TypeError, "did you mean learning_rate")),
+    ("another slip", "brim.train(MODEL, PAIRS, epoch=1)", fails(TypeError, "did you mean epochs")),
+    ("one option twice", "brim.train(MODEL, PAIRS, lr=1, learning_rate=1)", fails(TypeError, "lr and learning_rate are the same option")),
+    ("scalars of NumPy", "brim.train(MODEL, PAIRS, lr=np.float32(1e-3), max_steps=np.int64(2), seed=np.int64(3), batch_size=np.int32(4)).steps", 2),
+    ("a seed that is too large", "brim.train(MODEL, PAIRS, seed=2**64)", fails(OverflowError, "seed: 18446744073709551616 is out of range")),
+    ("a word for a number", "brim.train(MODEL, PAIRS, max_steps='two')", fails(TypeError, "max_steps: a whole number is needed, not 'two'")),
+    ("weights by name", "brim.train(MODEL, PAIRS, class_weights={'pos': 2, 'neg': 1}, max_steps=1).steps", 1),
+    ("weights by number", "brim.train(MODEL, IDS, class_weights={0: 1, 1: 2}, max_steps=1).steps", 1),
+    ("weights of scikit-learn", "brim.train(MODEL, PAIRS, class_weights=np.array([1, 2.]), max_steps=1).steps", 1),
+    ("too many weights", "brim.train(MODEL, PAIRS, class_weights=[1, 2, 3])", fails(ValueError, "3 weights for 2 classes")),
+    ("no class of that name", "brim.train(MODEL, PAIRS, class_weights={'other': 2})", fails(ValueError, "other")),
+    ("a limit of memory", "brim.train(MODEL, PAIRS, memory_limit='1GB', max_steps=1).steps", 1),
+    # pieces
+    ("from_texts of one text", "brim.Dataset.from_texts('abc', brim.Tokenizer(MODEL))", fails(ValueError, "texts is one text")),
+    ("rows that are encoded", "[row['label'] for row in brim.Dataset.from_ids([[2, 9, 3], [2, 3]], labels=[1, 0])]", [1.0, 0.0]),
+    ("flat ids without offsets", "brim.Dataset.from_ids([2, 9, 3])", fails(ValueError, "offsets")),
+    ("a tokenizer that is none", "brim.Dataset.from_texts(['a'], 3)", fails(ValueError, "not a int")),
+    ("python -m brim", "subprocess.run([sys.executable, '-m', 'brim', '--version'], capture_output=True, text=True).stdout.split()[-1] == brim.__version__", True),
+    ("TensorBoard", "brim.train(MODEL, PAIRS, max_steps=1, output=HERE / 'board'), len(list((HERE / 'board' / 'tensorboard').iterdir()))", 1),
+]
+
+
+class Tries(unittest.TestCase):
+    def one(self, number):
+        source, code, want = TRIES[number]
+        names = dict(globals())
+        for word in set(re.findall(r"\w+", code)) & set(MODULES):
+            try:
+                names[word] = importlib.import_module(MODULES[word])
+            except ImportError:
+                self.skipTest(f"pip install {MODULES[word]}")
+        if isinstance(want, tuple) and len(want) == 2 and isinstance(want[0], type) and issubclass(want[0], Exception):
+            with self.assertRaisesRegex(want[0], re.escape(want[1])):
+                eval(code, names)
+            return
+        found = eval(code, names)
+        if isinstance(found, tuple) and not (isinstance(want, tuple) and len(want) == len(found)):
+            found = found[-1]  # what came before is preparation
+        self.assertEqual(found, want)
+
+
+for _number, (_source, _code, _want) in enumerate(TRIES):
+    def _try(self, number=_number):
+        self.one(number)
+    _try.__doc__ = f"{_source}: {_code if len(_code) < 90 else _code[:87] + '...'}"
+    setattr(Tries, f"test_{_number:03}", _try)
+
+
+if __name__ == "__main__":
+    case.main()
