@@ -1,11 +1,12 @@
-/* Matrix products of given shapes: brim's own next to OpenBLAS (serial) and oneDNN where they are installed, all on the same
- * threads.
+/* Matrix products of given shapes: brim's own, in fp32 and in bf16, next to OpenBLAS's (serial) and oneDNN's in fp32 where they
+ * are installed, all on the same threads.
  *
  *   bench_products THREADS ROWS:IN:OUT...
  *
- * Prints one JSON object: for each shape and each of forward (y = x w^T), input_gradient (dx = dy w) and weight_gradient
- * (dw = dy^T x) the best GFLOP/s of some repeats, in rounds in which all take turns. The libraries work serially; their rows are
- * cut into as many parts as there are threads (outputs, for weight_gradient), which is what they are fastest with on a few cores.
+ * Prints one JSON object: what one core multiplies at most ("peaks", in registers), and for each shape and each of forward (y = x
+ * w^T), input_gradient (dx = dy w) and weight_gradient (dw = dy^T x) the best GFLOP/s of some repeats, in rounds in which all
+ * take turns. The libraries work serially; their rows are cut into as many parts as there are threads (outputs, for
+ * weight_gradient), which is what they are fastest with on a few cores.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -140,19 +141,23 @@ static float *numbers(size_t count) {
   return p;
 }
 
-enum { BRIM, OPENBLAS, ONEDNN, PRODUCERS };
-static const char *const producer_names[PRODUCERS] = {"brim", "openblas", "onednn"};
+enum { BRIM, BRIM_BF16, OPENBLAS, ONEDNN, PRODUCERS };
+static const char *const producer_names[PRODUCERS] = {"brim", "brim_bf16", "openblas", "onednn"};
 
 /* What one round adds to the best speeds, in GFLOP/s; false: brim cannot. */
 static bool take_turns(brim_runtime *runtime, const shape *s, float *const operands[3], double best[PRODUCERS][KINDS]) {
-  void (*const others[PRODUCERS])(const call *) = {NULL, cblas_sgemm_of ? multiply_openblas : NULL,
+  void (*const others[PRODUCERS])(const call *) = {NULL, NULL, cblas_sgemm_of ? multiply_openblas : NULL,
                                                    dnnl_sgemm_of ? multiply_onednn : NULL};
-  brim_gemm_speed own;
-  if (brim_device_gemm_speed(runtime, s->rows, s->in, s->out, &own, NULL))
-    return false;
-  const double speeds[KINDS] = {own.forward, own.input_gradient, own.weight_gradient};
+  for (int i = BRIM; i <= BRIM_BF16; i++) {
+    brim_gemm_speed own;
+    const brim_product_kind numbers = i == BRIM ? BRIM_PRODUCT_FP32 : BRIM_PRODUCT_BF16;
+    if (brim_device_gemm_speed(runtime, numbers, s->rows, s->in, s->out, &own, NULL))
+      return false;
+    best[i][FORWARD] = fmax(best[i][FORWARD], own.forward);
+    best[i][INPUT] = fmax(best[i][INPUT], own.input_gradient);
+    best[i][WEIGHT] = fmax(best[i][WEIGHT], own.weight_gradient);
+  }
   for (int kind = 0; kind < KINDS; kind++) {
-    best[BRIM][kind] = fmax(best[BRIM][kind], speeds[kind]);
     for (int i = OPENBLAS; i < PRODUCERS; i++) {
       const call c = call_of(s, kind, operands[0], operands[1], operands[2]);
       const double flops = 2e-9 * s->rows * s->in * s->out;
@@ -162,6 +167,46 @@ static bool take_turns(brim_runtime *runtime, const shape *s, float *const opera
   }
   return true;
 }
+
+/* ---- what a core multiplies at most: 24 sums in registers, from two registers */
+
+#if defined(__x86_64__)
+#define EIGHT(instruction, a)                                                                                                    \
+  instruction " %%zmm31, %%zmm30, %%zmm" a "0\n\t" instruction " %%zmm31, %%zmm30, %%zmm" a "1\n\t" instruction                  \
+              " %%zmm31, %%zmm30, %%zmm" a "2\n\t" instruction " %%zmm31, %%zmm30, %%zmm" a "3\n\t" instruction                  \
+              " %%zmm31, %%zmm30, %%zmm" a "4\n\t" instruction " %%zmm31, %%zmm30, %%zmm" a "5\n\t" instruction                  \
+              " %%zmm31, %%zmm30, %%zmm" a "6\n\t" instruction " %%zmm31, %%zmm30, %%zmm" a "7\n\t"
+#define PEAK(name, instruction)                                                                                                  \
+  __attribute__((target("avx512f"))) static void name(int64_t rounds) {                                                          \
+    __asm__ volatile("1:\n\t" EIGHT(instruction, "") EIGHT(instruction, "1") EIGHT(instruction, "2") "dec %0\n\tjnz 1b"          \
+                     : "+r"(rounds)                                                                                              \
+                     :                                                                                                           \
+                     : "cc", "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm10", "xmm11", "xmm12", "xmm13", \
+                       "xmm14", "xmm15", "xmm16", "xmm17", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", "xmm25", "xmm26",        \
+                       "xmm27");                                                                                                 \
+  }
+PEAK(multiply_floats, "vfmadd231ps")
+PEAK(multiply_pairs, "vdpbf16ps")
+
+static double peak_of(void (*multiply)(int64_t), double flops) {
+  enum { TIMES = 2000000 };
+  double best = 1e30;
+  for (int i = 0; i < ROUNDS; i++) {
+    const double start = seconds();
+    multiply(TIMES);
+    best = fmin(best, seconds() - start);
+  }
+  return 24 * TIMES * flops * 1e-9 / best;
+}
+
+static void print_peaks(void) {
+  if (__builtin_cpu_supports("avx512f"))
+    printf("\"peaks\":{\"fp32\":%.1f,\"bf16\":%.1f},", peak_of(multiply_floats, 32),
+           __builtin_cpu_supports("avx512bf16") ? peak_of(multiply_pairs, 64) : 0);
+}
+#else
+static void print_peaks(void) {}
+#endif
 
 static void print_speeds(const char *name, const double speeds[KINDS]) {
   if (speeds[FORWARD] > 0)
@@ -199,8 +244,10 @@ int main(int argc, char **argv) {
   *(void **)&cblas_sgemm_of = find(openblas, "cblas_sgemm");
   *(void **)&dnnl_sgemm_of = find(onednn, "dnnl_sgemm");
   int failed = 0;
-  printf("{\"threads\":%d,\"kernels\":\"%s\",\"shapes\":[\n", brim_runtime_threads(runtime),
-         brim_device_describe(runtime).kernels);
+  printf("{\"threads\":%d,\"kernels\":\"%s\",\"bf16\":\"%s\",", brim_runtime_threads(runtime),
+         brim_device_describe(runtime).kernels, brim_device_describe(runtime).bf16);
+  print_peaks();
+  printf("\"shapes\":[\n");
   for (int i = 2; i < argc && !failed; i++) {
     shape s;
     failed = sscanf(argv[i], "%d:%d:%d", &s.rows, &s.in, &s.out) != 3 || !print_shape(runtime, &s, i == 2);

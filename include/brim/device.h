@@ -9,19 +9,24 @@ extern "C" {
 typedef struct brim_device_info {
   const char *kernels;  /* "cpu-avx512": recorded in checkpoints; static storage */
   const char *products; /* what multiplies matrices, one line; static storage */
+  const char *bf16;     /* and what those of 16-bit values, one line; static storage */
+  bool bf16_fast;       /* with instructions for them: two products and more where fp32 has one */
   int threads;
 } brim_device_info;
 BRIM_API brim_device_info brim_device_describe(const brim_runtime *runtime);
+
+/* Of what numbers a product is; sums are fp32, those of bytes integers. */
+typedef enum brim_product_kind { BRIM_PRODUCT_FP32 = 0, BRIM_PRODUCT_BF16, BRIM_PRODUCT_INT8 } brim_product_kind;
 
 /* GFLOP/s of the matrix products of a layer with these shapes, all threads, the best of several runs (about 0.1 s at sizes of
  * interest). rows, in, out: 1 .. 2^20, else BRIM_E_USAGE. */
 typedef struct brim_gemm_speed {
   double forward;         /* y = x w^T: [rows, in] and [out, in] */
   double input_gradient;  /* dx = dy w */
-  double weight_gradient; /* dw += dy^T x */
+  double weight_gradient; /* dw += dy^T x; INT8 has no gradients: 0 */
 } brim_gemm_speed;
-BRIM_API int brim_device_gemm_speed(brim_runtime *runtime, int32_t rows, int32_t in, int32_t out, brim_gemm_speed *speed,
-                                    brim_error *err) BRIM_CHECK;
+BRIM_API int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_t rows, int32_t in, int32_t out,
+                                    brim_gemm_speed *speed, brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

@@ -14,11 +14,17 @@ static void check_speed(brim_runtime *runtime) {
   const brim_device_info info = brim_device_describe(runtime);
   brim_gemm_speed speed = {0};
   brim_error err = {0};
-  ok(info.threads == brim_runtime_threads(runtime) && strlen(info.kernels) > 0 && strlen(info.products) > 0, "%s: %s, %d threads",
-     info.kernels, info.products, info.threads);
-  ok_int(brim_device_gemm_speed(runtime, 64, 96, 128, &speed, &err), BRIM_OK, "a product is timed");
-  ok(speed.forward > 0 && speed.input_gradient > 0 && speed.weight_gradient > 0, "speeds are positive");
-  ok_int(brim_device_gemm_speed(runtime, 0, 96, 128, &speed, &err), BRIM_E_USAGE, "no rows: refused");
+  ok(info.threads == brim_runtime_threads(runtime) && strlen(info.kernels) > 0 && strlen(info.products) > 0 &&
+         strlen(info.bf16) > 0,
+     "%s: %s; 16 bits: %s; %d threads", info.kernels, info.products, info.bf16, info.threads);
+  for (int kind = BRIM_PRODUCT_FP32; kind <= BRIM_PRODUCT_INT8; kind++) {
+    const bool gradients = kind != BRIM_PRODUCT_INT8;
+    ok_int(brim_device_gemm_speed(runtime, (brim_product_kind)kind, 64, 96, 128, &speed, &err), BRIM_OK, "a product is timed");
+    ok(speed.forward > 0 && isfinite(speed.forward) && (speed.input_gradient > 0) == gradients &&
+           (speed.weight_gradient > 0) == gradients,
+       "speeds of numbers of kind %d", kind);
+  }
+  ok_int(brim_device_gemm_speed(runtime, BRIM_PRODUCT_FP32, 0, 96, 128, &speed, &err), BRIM_E_USAGE, "no rows: refused");
 }
 
 /* Other tests see by these that no padding is computed: no product may be taller than the rows it was given. */
