@@ -293,7 +293,7 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
 }
 
 static void bench_update(bench *b, int64_t count) {
-  double sum;
+  double sum = 1;
   const brim_update_range range = {.offset = 0, .count = count, .rate = 1};
   work w = {.update = {.values = b->w,
                        .gradients = b->z,
@@ -303,7 +303,6 @@ static void bench_update(bench *b, int64_t count) {
                        .range_count = 1,
                        .step = {.lr = 1e-5, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .correction1 = 0.1, .correction2 = 0.1},
                        .clip = 1,
-                       .norm = 1,
                        .square = &sum}};
   double sums[1024];
   b->c.workspace = sums;

@@ -105,9 +105,20 @@ typedef struct brim_parameter {
 BRIM_API int32_t brim_model_parameter_count(const brim_model *model);
 BRIM_API const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index);
 BRIM_API int64_t brim_model_flat_size(const brim_model *model); /* elements of the flat buffers, padding included */
-/* The address stays the same. An update leaves rows of embeddings that have no gradient as they are; what they miss is computed
- * when somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call again after
- * updates. */
+/* Which of the flat buffers. Gradients and moments are those of the trained end of the values, from brim_model_trained_offset on,
+ * and are there after brim_model_prepare with training. */
+typedef enum brim_flat { BRIM_VALUES, BRIM_GRADIENTS, BRIM_MOMENT1, BRIM_MOMENT2 } brim_flat;
+/* Copies `count` elements out of a buffer or into it, wherever the device has its memory. `offset` is that of the parameter table
+ * (brim_parameter.offset) for every buffer. After a write the model knows of it: nothing else is to be called. BRIM_E_USAGE:
+ * there is no such buffer, or no such elements. */
+BRIM_API int brim_model_read(brim_model *model, brim_flat which, int64_t offset, int64_t count, float *to,
+                             brim_error *err) BRIM_CHECK;
+BRIM_API int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t count, const float *from,
+                              brim_error *err) BRIM_CHECK;
+/* Addresses, where the device's memory is the host's (a processor's is); NULL elsewhere: brim_model_read and brim_model_write
+ * serve everywhere. The address stays the same. An update leaves rows of embeddings that have no gradient as they are; what they
+ * miss is computed when somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call
+ * again after updates. */
 BRIM_API float *brim_model_values(brim_model *model);
 /* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
  * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
@@ -184,7 +195,7 @@ BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, cons
 BRIM_API int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) BRIM_CHECK;
 /* Hidden states of the last layer after a forward with all_tokens (and before its backward): real tokens only, [tokens,
  * hidden]. */
-BRIM_API int brim_model_hidden(const brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) BRIM_CHECK;
 /* Zeroes the gradient buffer, touching only what the last backwards touched. */
 BRIM_API void brim_model_zero_gradients(brim_model *model);
 

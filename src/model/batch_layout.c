@@ -99,7 +99,7 @@ static void place_positions(const brim_config *config, const int32_t *ids, int32
   }
 }
 
-/* One sequence into its slots; returns the slot behind it. */
+/* One sequence into its slots, on the host; returns the slot after it. */
 static int32_t place_sequence(const brim_config *config, const brim_batch *batch, int32_t sequence, int32_t slot, brim_slots *s) {
   const int32_t from = batch->offsets[sequence], length = length_of(batch, sequence);
   const int32_t room = batch->width ? batch->width : length, pad = config->pad_id < 0 ? 0 : config->pad_id;
@@ -121,8 +121,29 @@ static int32_t place_sequence(const brim_config *config, const brim_batch *batch
   return slot + room;
 }
 
+/* To the device. What was laid out stays as it is until the forward has its answer. */
+static void send(brim_model *m, const brim_stage *stage, const brim_batch *batch, int32_t slots) {
+  const brim_slots *from = &stage->laid, *to = &stage->slots;
+  const size_t r = (size_t)slots, n = (size_t)batch->count;
+  const struct {
+    void *to;
+    const void *from;
+    size_t size;
+  } pieces[] = {{to->ids, from->ids, r * sizeof *to->ids},
+                {to->positions, from->positions, r * sizeof *to->positions},
+                {to->sequence, from->sequence, r * sizeof *to->sequence},
+                {to->types, from->types, r},
+                {to->first, from->first, n * sizeof *to->first},
+                {to->offsets, from->offsets, (n + 1) * sizeof *to->offsets},
+                {to->lengths, from->lengths, n * sizeof *to->lengths},
+                {to->places, from->places, n * sizeof *to->places}};
+  for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
+    m->ops->write(&m->context, pieces[i].to, pieces[i].from, pieces[i].size);
+}
+
 static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bool labels, brim_error *err) {
-  brim_slots *s = &stage->slots;
+  brim_slots *s = &stage->laid;
+  const brim_slots *device = &stage->slots;
   int32_t slot = 0, longest = 0;
   for (int32_t i = 0; i < batch->count; i++) {
     BRIM_TRY(check_length(m, batch, i, err));
@@ -134,14 +155,16 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
   }
   s->offsets[batch->count] = slot;
   BRIM_TRY(check_longest(stage, batch->width ? batch->width : longest, err));
+  if (!brim_model_is_host(m))
+    send(m, stage, batch, slot);
   m->tape.layout = (brim_layout){.n = batch->count,
                                  .slots = slot,
                                  .tokens = batch->offsets[batch->count],
                                  .max_length = longest,
-                                 .offsets = s->offsets,
-                                 .lengths = s->lengths,
-                                 .places = s->places,
-                                 .sequence = s->sequence};
+                                 .offsets = device->offsets,
+                                 .lengths = device->lengths,
+                                 .places = device->places,
+                                 .sequence = device->sequence};
   return BRIM_OK;
 }
 

@@ -10,7 +10,7 @@ static double loss_divisor(const brim_batch *batch) {
   return batch->step_rows > 0 ? batch->step_rows : (double)batch->count;
 }
 
-static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const brim_pass *pass, double *loss) {
+static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const brim_pass *pass, bool loss) {
   const brim_stage *stage = m->tape.stage;
   const brim_slots *s = &stage->slots;
   const brim_rows first = {.count = m->tape.layout.n, .slot = s->first};
@@ -28,16 +28,46 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .class_weights = pass->class_weights,
                   .smoothing = pass->label_smoothing,
                   .divisor = loss_divisor(batch),
-                  .loss = loss};
+                  .loss = loss ? &m->answers[BRIM_ANSWER_LOSS] : NULL};
   memcpy(f.memory, s->memory, sizeof f.memory);
   brim_dropout_key(pass->seed, pass->optimizer_step, f.key);
   return f;
 }
 
-static void copy_logits(const brim_model *m, const brim_batch *batch, float *logits) {
+/* Labels and weights of classes to where the device finds them. */
+static void send_labels(brim_model *m, const brim_batch *batch, brim_frame *f) {
+  const brim_slots *s = &m->tape.stage->slots;
+  const size_t count = (size_t)batch->count * (size_t)brim_labels_width(&m->config.labels);
+  m->ops->write(&m->context, s->labels, f->labels, count * sizeof *s->labels);
+  f->labels = s->labels;
+  if (!f->class_weights)
+    return;
+  m->ops->write(&m->context, s->class_weights, f->class_weights, (size_t)m->config.labels.count * sizeof *s->class_weights);
+  f->class_weights = s->class_weights;
+}
+
+/* `count` numbers of the device as floats, after sync. */
+static void read_numbers(brim_model *m, const real *from, int64_t count, float *to) {
+#ifdef BRIM_REAL_DOUBLE /* whose memory is the host's */
+  (void)m;
+  for (int64_t i = 0; i < count; i++)
+    to[i] = (float)from[i];
+#else
+  m->ops->read(&m->context, to, from, (size_t)count * sizeof *to);
+#endif
+}
+
+/* Those of the laid out batch. */
+static void read_logits(brim_model *m, float *logits) {
   const real *from = brim_version_address(m->tape.schedule, m->tape.schedule->logits, &m->tape.frame);
-  for (int64_t i = 0; i < (int64_t)batch->count * m->config.labels.count; i++)
-    logits[i] = (float)from[i];
+  read_numbers(m, from, (int64_t)m->tape.layout.n * m->config.labels.count, logits);
+}
+
+int brim_model_settle(brim_model *model, brim_error *err) {
+  const int status = model->ops->sync(&model->context, err);
+  if (status)
+    model->tape = (brim_tape){0};
+  return status;
 }
 
 int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
@@ -54,13 +84,21 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
     brim_model_make_int8(model);
   brim_model_catch_up_batch(model);
   tape->schedule = pass->all_tokens ? &tape->stage->all : &tape->stage->asked;
-  tape->frame = frame_of(model, batch, pass, loss);
+  tape->frame = frame_of(model, batch, pass, loss != NULL);
+  if (loss && !brim_model_is_host(model))
+    send_labels(model, batch, &tape->frame);
   const int status = brim_schedule_run(tape->schedule, model->ops, &model->context, &tape->frame, false, err);
-  if (status)
+  if (status) {
+    brim_error ignored;
+    (void)!brim_model_settle(model, &ignored);
     *tape = (brim_tape){0};
-  else if (logits)
-    copy_logits(model, batch, logits);
-  return status;
+    return status;
+  }
+  if (loss)
+    model->ops->read(&model->context, loss, tape->frame.loss, sizeof *loss);
+  if (logits)
+    read_logits(model, logits);
+  return brim_model_settle(model, err);
 }
 
 int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) {
@@ -76,17 +114,16 @@ int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_p
   return brim_schedule_run(tape->schedule, model->ops, &model->context, &tape->frame, true, err);
 }
 
-int brim_model_hidden(const brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) {
+int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) {
   const brim_tape *tape = &model->tape;
   const int32_t width = model->config.hidden;
   if (!tape->stage || !tape->all_tokens || tape->layout.n != batch->count || tape->backward_done)
     return brim_error_set(err, BRIM_E_USAGE, "hidden states are there after a forward of this batch with all_tokens");
   const real *all = batch->count ? brim_version_address(tape->schedule, tape->schedule->hidden, &tape->frame) : NULL;
   for (int32_t i = 0; i < batch->count; i++) {
-    const real *from = all + (int64_t)tape->layout.offsets[i] * width;
-    float *to = hidden + (int64_t)batch->offsets[i] * width;
-    for (int64_t k = 0; k < (int64_t)tape->layout.lengths[i] * width; k++)
-      to[k] = (float)from[k];
+    const brim_slots *laid = &tape->stage->laid;
+    read_numbers(model, all + (int64_t)laid->offsets[i] * width, (int64_t)laid->lengths[i] * width,
+                 hidden + (int64_t)batch->offsets[i] * width);
   }
-  return BRIM_OK;
+  return brim_model_settle(model, err);
 }

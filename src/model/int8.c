@@ -8,9 +8,8 @@
 void brim_model_release_int8(brim_model *model) {
   if (model->int8_block)
     brim_unpoison(model->int8_block, model->int8_size);
-  brim_release(model->runtime, model->int8_block);
+  model->ops->release(&model->context, model->int8_block);
   model->int8_block = NULL;
-  model->packed = NULL;
 }
 
 void brim_model_make_int8(brim_model *model) {

@@ -38,6 +38,27 @@ static int choose_ops(brim_model *m, const brim_model_options *options, brim_err
 }
 #endif
 
+/* Tables that outlive what prepare takes. */
+static int take_tables(brim_model *m, brim_error *err) {
+  m->ranges = brim_arena_alloc_array(&m->arena, (size_t)m->parameters.count, sizeof *m->ranges);
+  m->past = brim_arena_alloc_array(&m->arena, BRIM_UPDATE_PAST, sizeof *m->past);
+  m->packed = brim_arena_alloc_array(&m->arena, (size_t)m->program.packed_count, sizeof *m->packed);
+  return m->ranges && m->past && m->packed ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+/* All weights, from a line on, and the answers. */
+static int take_values(brim_model *m, brim_error *err) {
+  enum { LINE = 64 };
+  const size_t bytes = (size_t)m->parameters.flat_size * sizeof *m->values;
+  m->values_block = m->ops->alloc(&m->context, bytes + LINE, false);
+  m->answers = m->ops->alloc(&m->context, BRIM_ANSWERS * sizeof *m->answers, true);
+  if (!m->values_block || !m->answers)
+    return BRIM_NOMEM(err);
+  m->values = (real *)(((uintptr_t)m->values_block + LINE - 1) / LINE * LINE);
+  m->ops->clear(&m->context, m->values, bytes);
+  return BRIM_OK;
+}
+
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
@@ -50,11 +71,8 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   BRIM_TRY(brim_parameters_make(&m->arena, &m->config, &m->parameters, err));
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   BRIM_TRY(brim_model_reserve_schedules(m, err));
-  const size_t bytes = (size_t)m->parameters.flat_size * sizeof *m->values;
-  m->values = brim_alloc_aligned(m->runtime, bytes);
-  if (!m->values)
-    return BRIM_NOMEM(err);
-  memset(m->values, 0, bytes);
+  BRIM_TRY(take_tables(m, err));
+  BRIM_TRY(take_values(m, err));
   return brim_weights_load(m, folder, options, err);
 }
 
@@ -78,8 +96,11 @@ int brim_model_load(brim_runtime *runtime, const char *folder, const brim_model_
 void brim_model_free(brim_model *model) {
   if (!model)
     return;
-  brim_model_release_memory(model);
-  brim_release_aligned(model->runtime, model->values);
+  if (model->ops) {
+    brim_model_release_memory(model);
+    model->ops->release(&model->context, model->values_block);
+    model->ops->release(&model->context, model->answers);
+  }
   brim_program_free(&model->program);
   brim_config_free(&model->config);
   brim_arena_free(&model->arena);

@@ -1,10 +1,11 @@
 /* memory.c: plans and takes a model's memory: one block for training's state, one block that passes are carved from.
  *
- *   state block   gradients | moment 1 | moment 2 | ranges | past updates | bytes of rows: touched | alive | done | wanted
- *   int8 block    a table of the quantized weights | the weights, one by one
+ *   state block   gradients | moment 1 | moment 2 | bytes of rows: touched | alive | done | wanted
+ *   int8 block    quantized weights, one by one
  *   work block    a batch as it is laid out | the device's workspace | values that come and go | values that are kept
  *
- * The work block is as large as a training pass or a prediction needs, whichever is larger. */
+ * The work block is as large as a training pass or a prediction needs, whichever is larger. All are in the device's memory. Where
+ * that is not the host's, the host has a copy of what it writes: the laid out batch, and the rows that it marks. */
 #include <string.h>
 
 #include "base/memory.h"
@@ -48,7 +49,7 @@ static char *align_block(void *block) {
 
 /* ---- pieces of a pass ------------------------------------------------------------------------------------- */
 
-static void carve_layout(carver *c, const brim_model_limits *limits, brim_slots *s) {
+static void carve_layout(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots *s) {
   const size_t slots = (size_t)limits->max_slots, n = (size_t)limits->max_sequences;
   s->ids = carve(c, slots, sizeof *s->ids);
   s->positions = carve(c, slots, sizeof *s->positions);
@@ -58,6 +59,12 @@ static void carve_layout(carver *c, const brim_model_limits *limits, brim_slots 
   s->offsets = carve(c, n + 1, sizeof *s->offsets);
   s->lengths = carve(c, n, sizeof *s->lengths);
   s->places = carve(c, n, sizeof *s->places);
+  s->labels = NULL;
+  s->class_weights = NULL;
+  if (brim_model_is_host(m))
+    return;
+  s->labels = carve(c, n * (size_t)brim_labels_width(&m->config.labels), sizeof *s->labels);
+  s->class_weights = carve(c, (size_t)m->config.labels.count, sizeof *s->class_weights);
 }
 
 static void carve_slots(const brim_model *m, const brim_model_limits *limits, const uint64_t regions[BRIM_REGIONS], carver *c,
@@ -69,7 +76,7 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, co
                                .intermediate = m->config.intermediate,
                                .heads = m->config.heads,
                                .int8 = limits->precision == BRIM_PRECISION_INT8};
-  carve_layout(c, limits, s);
+  carve_layout(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
   s->workspace = carve(c, s->workspace_size, 1);
   for (int i = 0; i < BRIM_REGIONS; i++)
@@ -134,6 +141,16 @@ static int stage_size(const brim_model *m, const brim_model_limits *limits, size
   return BRIM_OK;
 }
 
+/* Bytes of a laid out batch on the host, where that is another memory. */
+static size_t layout_size(const brim_model *m, const brim_model_limits *limits) {
+  carver count = {0};
+  brim_slots unused = {0};
+  if (brim_model_is_host(m))
+    return 0;
+  carve_layout(&count, m, limits, &unused);
+  return block_size(&count);
+}
+
 /* What is prepared for training serves predictions too. */
 static brim_model_limits without_training(const brim_model_limits *limits) {
   brim_model_limits predict = *limits;
@@ -155,10 +172,8 @@ static int work_size(const brim_model *m, const brim_model_limits *limits, size_
 
 typedef struct state_pieces {
   real *gradients, *moment1, *moment2;
-  brim_update_range *ranges;
   uint8_t *touched, *alive, *done, *wanted;
   size_t table_rows;
-  brim_update_step *past;
   int32_t first; /* trained parameter */
 } state_pieces;
 
@@ -172,11 +187,9 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
   s.gradients = carve_reals(c, trained, 1);
   s.moment1 = carve_reals(c, trained, 1);
   s.moment2 = carve_reals(c, trained, 1);
-  s.ranges = carve(c, (size_t)(p->count - s.first), sizeof *s.ranges);
   for (int32_t i = s.first; i < p->count; i++)
     if (p->list[i].sparse_rows)
       s.table_rows += (size_t)p->list[i].shape[0];
-  s.past = carve(c, s.table_rows > 0 ? BRIM_UPDATE_PAST : 0, sizeof *s.past);
   s.touched = carve(c, s.table_rows, 1);
   s.alive = carve(c, s.table_rows, 1);
   s.done = carve(c, s.table_rows, 1);
@@ -195,8 +208,8 @@ static void make_ranges(brim_model *m, int32_t first) {
     m->ranges[i].row_size = p->shape[1];
     m->ranges[i].touched = m->touched + row;
     m->ranges[i].alive = m->alive + row;
-    m->ranges[i].done = m->done + row;
-    m->ranges[i].wanted = m->wanted + row;
+    if (m->ops->features & BRIM_FEATURE_LATE_ROWS)
+      m->ranges[i].done = m->done + row, m->ranges[i].wanted = m->wanted + row;
     row += (size_t)p->shape[0];
   }
 }
@@ -206,7 +219,7 @@ static int take_state(brim_model *m, brim_error *err) {
   carver c = {0};
   carve_state(m, &c);
   const size_t size = block_size(&c);
-  void *block = brim_alloc_zero(m->runtime, size);
+  void *block = m->ops->alloc(&m->context, size, true);
   if (!block)
     return BRIM_NOMEM(err);
   c = (carver){.base = align_block(block)};
@@ -216,24 +229,32 @@ static int take_state(brim_model *m, brim_error *err) {
   m->gradients = s.gradients;
   m->moment1 = s.moment1;
   m->moment2 = s.moment2;
-  m->ranges = s.ranges;
   m->touched = s.touched;
   m->alive = s.alive;
   m->done = s.done;
   m->wanted = s.wanted;
-  m->past = s.past;
   m->past_count = 0;
   m->table_rows = s.table_rows;
   m->dirty = false;
   make_ranges(m, s.first);
+  m->host_touched = m->touched;
+  m->host_wanted = m->wanted;
+  if (brim_model_is_host(m))
+    return BRIM_OK;
+  m->rows_block = m->host_touched = brim_alloc_array_zero(m->runtime, m->table_rows, 2);
+  if (!m->rows_block) {
+    brim_model_release_state(m);
+    return BRIM_NOMEM(err);
+  }
+  m->host_wanted = m->host_touched + m->table_rows;
   return BRIM_OK;
 }
 
 /* ---- quantized weights ------------------------------------------------------------------------------------ */
 
-static void **carve_int8(const brim_model *m, carver *c) {
+/* With `packed` NULL it only counts. */
+static void carve_int8(const brim_model *m, carver *c, void **packed) {
   const brim_program *p = &m->program;
-  void **packed = carve(c, (size_t)p->packed_count, sizeof *packed);
   for (size_t i = 0; i < p->operation_count; i++) {
     brim_product products[BRIM_MOST_PRODUCTS];
     const brim_operation *o = &p->operations[i];
@@ -244,24 +265,24 @@ static void **carve_int8(const brim_model *m, carver *c) {
         packed[o->first_packed + k] = piece;
     }
   }
-  return packed;
 }
 
 static size_t int8_size(const brim_model *m) {
   carver count = {0};
-  carve_int8(m, &count);
+  if (m->ops->features & BRIM_FEATURE_INT8)
+    carve_int8(m, &count, NULL);
   return block_size(&count);
 }
 
 static int take_int8(brim_model *m, brim_error *err) {
   const size_t size = int8_size(m);
-  void *block = brim_alloc(m->runtime, size);
+  void *block = m->ops->alloc(&m->context, size, false);
   if (!block)
     return BRIM_NOMEM(err);
   carver c = {.base = align_block(block)};
   m->int8_block = block;
   m->int8_size = size;
-  m->packed = carve_int8(m, &c);
+  carve_int8(m, &c, m->packed);
   m->int8_made = false;
   return BRIM_OK;
 }
@@ -280,7 +301,7 @@ uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *lim
   size_t work;
   if (work_size(model, limits, &work, &ignored))
     return UINT64_MAX;
-  return work + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0);
+  return work + layout_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
@@ -293,6 +314,8 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
     return brim_error_set(err, BRIM_E_USAGE, "int8 is for predictions: train in fp32 or bf16");
   if (limits->precision == BRIM_PRECISION_INT8 && (m->config.hidden >= 1 << 17 || m->config.intermediate >= 1 << 17))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "int8 has sums of 32 bits: layers must be narrower than 131072");
+  if (limits->precision == BRIM_PRECISION_INT8 && !(m->ops->features & BRIM_FEATURE_INT8))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply bytes: predict in fp32 or bf16", m->ops->name);
   if (limits->max_length > longest)
     return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
                           limits->max_length, longest);
@@ -305,6 +328,10 @@ static int make_stage(const brim_model *m, const brim_model_limits *limits, brim
   stage->limits.max_slots = 0;
   BRIM_TRY(plan_both(m, limits, &stage->asked, &stage->all, regions, err));
   carve_slots(m, limits, regions, &c, &stage->slots);
+  carver laid = {.base = m->layout_block ? align_block(m->layout_block) : NULL};
+  stage->laid = stage->slots;
+  if (!brim_model_is_host(m))
+    carve_layout(&laid, m, limits, &stage->laid);
   stage->limits = *limits;
   return BRIM_OK;
 }
@@ -316,7 +343,7 @@ static void guard_stage(const brim_model *m, const brim_stage *stage) {
   carver c = {.base = align_block(m->work_block)};
   brim_slots same;
   brim_unpoison(m->work_block, m->work_size);
-  carve_layout(&c, &stage->limits, &same);
+  carve_layout(&c, m, &stage->limits, &same);
   carve(&c, stage->slots.workspace_size, 1);
 }
 
@@ -329,7 +356,7 @@ void brim_model_enter(brim_model *model, const brim_stage *stage) {
 static void release_work(brim_model *m) {
   if (m->work_block)
     brim_unpoison(m->work_block, m->work_size);
-  brim_release(m->runtime, m->work_block);
+  m->ops->release(&m->context, m->work_block);
   m->work_block = NULL;
   m->work_size = 0;
 }
@@ -337,8 +364,12 @@ static void release_work(brim_model *m) {
 void brim_model_release_state(brim_model *model) {
   if (model->state_block)
     brim_unpoison(model->state_block, model->state_size);
-  brim_release(model->runtime, model->state_block);
-  model->state_block = NULL;
+  model->ops->release(&model->context, model->state_block);
+  brim_release(model->runtime, model->rows_block);
+  model->state_block = model->rows_block = NULL;
+  model->range_count = model->past_count = 0;
+  model->table_rows = 0;
+  model->dirty = false;
   model->gradients = model->moment1 = model->moment2 = NULL;
   model->train.limits.max_slots = 0;
 }
@@ -350,14 +381,27 @@ void brim_model_release_memory(brim_model *model) {
     if (schedules[i] && schedules[i]->runtime)
       brim_schedule_free(schedules[i]);
   release_work(model);
+  brim_release(model->runtime, model->layout_block);
+  model->layout_block = NULL;
   brim_model_release_int8(model);
   brim_model_release_state(model);
+}
+
+/* The host's copy of what is laid out, for both stages. */
+static int take_layout(brim_model *m, size_t size, brim_error *err) {
+  if (size == 0)
+    return BRIM_OK;
+  void *block = brim_resize(m->runtime, m->layout_block, size);
+  if (!block)
+    return BRIM_NOMEM(err);
+  m->layout_block = block;
+  return BRIM_OK;
 }
 
 static int take_work(brim_model *m, size_t size, brim_error *err) {
   release_work(m);
   m->train.limits.max_slots = m->predict.limits.max_slots = 0;
-  m->work_block = brim_alloc(m->runtime, size);
+  m->work_block = m->ops->alloc(&m->context, size, false);
   if (!m->work_block)
     return BRIM_NOMEM(err);
   m->work_size = size;
@@ -379,6 +423,8 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
     BRIM_TRY(take_int8(model, err));
   if (size > model->work_size)
     BRIM_TRY(take_work(model, size, err));
+  const size_t laid[] = {layout_size(model, &predict), train.max_slots > 0 ? layout_size(model, &train) : 0};
+  BRIM_TRY(take_layout(model, laid[laid[1] > laid[0]], err));
   if (train.max_slots > 0)
     BRIM_TRY(make_stage(model, &train, &model->train, err));
   BRIM_TRY(make_stage(model, &predict, &model->predict, err));

@@ -9,12 +9,14 @@
 #include "model/schedule.h"
 #include "ops/ops.h"
 
-/* A batch as it is laid out, in host memory of the block. */
+/* A batch as it is laid out, and what a pass works in: pieces of the block, in the device's memory. */
 typedef struct brim_slots {
   int32_t *ids, *positions, *sequence, *first; /* [R], [R], [R], [n] */
   uint8_t *types;                              /* [R] */
   int32_t *offsets, *lengths;                  /* [n+1], [n] */
   uint32_t *places;                            /* [n] */
+  float *labels;                               /* [n, width of labels]; NULL: the memory is the host's, which has them */
+  double *class_weights;                       /* [outputs]; likewise */
   void *workspace;
   size_t workspace_size;
   char *memory[BRIM_REGIONS]; /* of a schedule's values */
@@ -24,6 +26,7 @@ typedef struct brim_slots {
 typedef struct brim_stage {
   brim_model_limits limits; /* max_slots 0: not prepared */
   brim_slots slots;
+  brim_slots laid; /* of these the laid out batch, in host memory: the same pieces where the device's memory is the host's */
   brim_call_schedule asked, all; /* of what the head reads, and of all tokens; they share the memory */
 } brim_stage;
 
@@ -50,32 +53,44 @@ struct brim_model {
   brim_ops timed; /* what `ops` points at while there is a profile */
   brim_ops_context context;
 
+  /* In the device's memory: values, gradients, moments, answers, bytes of rows, and the blocks that they are in. */
+  void *values_block;
   real *values;
+  double *answers;                     /* BRIM_ANSWER_... of the last pass or update */
   int32_t frozen;                      /* parts from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
   char frozen_name[24];                /* the same in words */
   int64_t trained;                     /* offset of the first trained value */
   real *gradients, *moment1, *moment2; /* of values[trained ..]; NULL before prepare(training) */
-  brim_update_range *ranges;           /* [range_count], one a trained tensor; offsets count from `trained` */
+  brim_update_range *ranges;           /* [range_count] in the arena, one a trained tensor; offsets count from `trained` */
   int32_t range_count;
   uint8_t *touched, *alive, *done, *wanted; /* a byte for each row of each trained table */
+  uint8_t *host_touched, *host_wanted;      /* where the host marks rows: the same memory if it can be */
   size_t table_rows;
   brim_update_step *past; /* updates that rows of tables may be late by */
   int32_t past_count;
-  bool dirty; /* gradients may hold something */
-  void *state_block;
+  bool dirty;                     /* gradients may hold something */
+  void *state_block, *rows_block; /* rows_block: host_touched and host_wanted, if they are others */
   size_t state_size;
 
   void *int8_block; /* quantized weights; NULL: not prepared for them */
   size_t int8_size;
-  void **packed;  /* [packed weights of the program], in the block */
+  void **packed;  /* [packed weights of the program] in the arena; they are in the block */
   bool int8_made; /* and they are those of the values */
 
   brim_call_schedule *plan; /* with which sizes are found */
+  void *layout_block;       /* host memory of brim_stage.laid, if it is another */
   void *work_block;
   size_t work_size;
   brim_stage train, predict;
   brim_tape tape;
 };
+
+enum { BRIM_ANSWER_LOSS, BRIM_ANSWER_SQUARE, BRIM_ANSWERS };
+
+/* Whether the host may look into the device's memory. */
+static inline bool brim_model_is_host(const brim_model *model) {
+  return model->ops->features & BRIM_FEATURE_HOST_MEMORY;
+}
 
 /* ---- memory.c */
 int brim_model_reserve_schedules(brim_model *model, brim_error *err) BRIM_CHECK;
@@ -96,6 +111,10 @@ static inline real *brim_model_gradient(const brim_model *model, int64_t offset)
 /* ---- batch_layout.c: checks a batch and lays it out in the slots of the model's tape */
 int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool labels,
                        brim_error *err) BRIM_CHECK;
+
+/* ---- forward.c */
+/* Waits for the device; after a failure there is no pass to go back through. */
+int brim_model_settle(brim_model *model, brim_error *err) BRIM_CHECK;
 
 /* ---- int8.c: predictions with products of bytes */
 void brim_model_release_int8(brim_model *model);

@@ -2,39 +2,78 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/flat.h"
 #include "model/model.h"
 
 float *brim_model_values(brim_model *model) {
   brim_model_catch_up(model);
   model->int8_made = false; /* they may be written to */
-  return model->values;
+  return brim_model_is_host(model) ? model->values : NULL;
 }
 float *brim_model_gradients(brim_model *model) {
-  return model->gradients;
+  return brim_model_is_host(model) ? model->gradients : NULL;
 }
 float *brim_model_moment1(brim_model *model) {
   brim_model_catch_up(model);
-  return model->moment1;
+  return brim_model_is_host(model) ? model->moment1 : NULL;
 }
 float *brim_model_moment2(brim_model *model) {
   brim_model_catch_up(model);
-  return model->moment2;
+  return brim_model_is_host(model) ? model->moment2 : NULL;
+}
+
+static int check_range(const brim_model *m, brim_flat which, int64_t offset, int64_t count, brim_error *err) {
+  const int64_t from = which == BRIM_VALUES ? 0 : m->trained;
+  if (!brim_flat_at(m, which))
+    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training: it has no gradients and no moments");
+  if (offset < from || count < 0 || count > m->parameters.flat_size - offset)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no %lld elements from %lld on: this buffer has those from %lld to %lld",
+                          (long long)count, (long long)offset, (long long)from, (long long)m->parameters.flat_size);
+  return BRIM_OK;
+}
+
+/* Where the element of a parameter at `offset` is in a buffer. */
+static real *place_of(const brim_model *m, brim_flat which, int64_t offset) {
+  return brim_flat_at(m, which) + (offset - (which == BRIM_VALUES ? 0 : m->trained));
+}
+
+int brim_model_read(brim_model *model, brim_flat which, int64_t offset, int64_t count, float *to, brim_error *err) {
+  BRIM_TRY(check_range(model, which, offset, count, err));
+  if (which != BRIM_GRADIENTS)
+    brim_model_catch_up(model);
+  model->ops->read(&model->context, to, place_of(model, which, offset), (size_t)count * sizeof(float));
+  return model->ops->sync(&model->context, err);
+}
+
+int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t count, const float *from, brim_error *err) {
+  BRIM_TRY(check_range(model, which, offset, count, err));
+  if (which != BRIM_GRADIENTS)
+    brim_model_catch_up(model);
+  model->ops->write(&model->context, place_of(model, which, offset), from, (size_t)count * sizeof(float));
+  BRIM_TRY(model->ops->sync(&model->context, err));
+  if (which == BRIM_GRADIENTS)
+    brim_model_gradients_written(model);
+  else
+    brim_model_state_written(model);
+  return BRIM_OK;
 }
 
 int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
   const brim_parameters *p = &model->parameters;
-  brim_model_catch_up(model);
+  float *values = NULL;
   BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   char *path = brim_path_join(model->runtime, folder, "model.safetensors");
   brim_tensor *tensors = brim_alloc_array(model->runtime, (size_t)p->count, sizeof *tensors);
-  int status = path && tensors ? BRIM_OK : BRIM_NOMEM(err);
+  int status = path && tensors ? brim_flat_map(model, BRIM_VALUES, &values, err) : BRIM_NOMEM(err);
   for (int32_t i = 0; i < p->count && !status; i++)
     tensors[i] = (brim_tensor){.name = p->list[i].name,
                                .rank = p->list[i].rank,
                                .shape = {p->list[i].shape[0], p->list[i].shape[1]},
-                               .data = model->values + p->list[i].offset};
+                               .data = values + p->list[i].offset};
   if (!status)
     status = brim_tensors_write(model->runtime, path, tensors, p->count, err);
+  if (values)
+    brim_flat_unmap(model, values);
   if (!status)
     status = brim_config_save(model->runtime, &model->config, folder, err);
   brim_release(model->runtime, tensors);

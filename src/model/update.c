@@ -20,7 +20,7 @@ static uint8_t *rows_of(brim_model *m, uint8_t *all, int64_t table) {
 
 /* Sets the bytes of the rows that the laid out batch reads. */
 static void mark_rows(brim_model *m, uint8_t *all) {
-  const brim_slots *s = &m->tape.stage->slots;
+  const brim_slots *s = &m->tape.stage->laid;
   const brim_parameters *p = &m->parameters;
   uint8_t *words = rows_of(m, all, p->word), *positions = rows_of(m, all, p->position);
   uint8_t *types = p->type < 0 ? NULL : rows_of(m, all, p->type);
@@ -35,7 +35,7 @@ static void mark_rows(brim_model *m, uint8_t *all) {
 void brim_model_touch(brim_model *model) {
   model->dirty = true;
   if (!model->frozen)
-    mark_rows(model, model->touched);
+    mark_rows(model, model->host_touched);
 }
 
 /* ---- late rows: those without a gradient miss updates until somebody reads them, or the past is full --------- */
@@ -47,8 +47,15 @@ static brim_update update_of(brim_model *m) {
                        .moment2 = m->moment2,
                        .ranges = m->ranges,
                        .range_count = m->range_count,
+                       .square = &m->answers[BRIM_ANSWER_SQUARE],
                        .past = m->past,
                        .past_count = m->past_count};
+}
+
+/* What the host marked, to the device. */
+static void send_rows(brim_model *m, uint8_t *to, const uint8_t *from) {
+  if (to != from)
+    m->ops->write(&m->context, to, from, m->table_rows);
 }
 
 void brim_model_catch_up(brim_model *model) {
@@ -57,7 +64,7 @@ void brim_model_catch_up(brim_model *model) {
   brim_update u = update_of(model);
   u.all = true;
   model->ops->catch_up(&model->context, &u);
-  memset(model->done, 0, model->table_rows);
+  model->ops->clear(&model->context, model->done, model->table_rows);
   model->past_count = 0;
 }
 
@@ -65,14 +72,15 @@ void brim_model_catch_up_batch(brim_model *model) {
   if (model->past_count == 0)
     return;
   const brim_update u = update_of(model);
-  mark_rows(model, model->wanted);
+  memset(model->host_wanted, 0, model->table_rows);
+  mark_rows(model, model->host_wanted);
+  send_rows(model, model->wanted, model->host_wanted);
   model->ops->catch_up(&model->context, &u);
-  memset(model->wanted, 0, model->table_rows);
 }
 
 /* All tables have the rate of the embeddings. */
 static void remember(brim_model *m, const brim_update_step *step) {
-  if (m->table_rows == 0)
+  if (m->table_rows == 0 || !(m->ops->features & BRIM_FEATURE_LATE_ROWS))
     return;
   brim_update_step *past = &m->past[m->past_count++];
   *past = *step;
@@ -84,8 +92,9 @@ static void remember(brim_model *m, const brim_update_step *step) {
 /* ---- gradients and moments --------------------------------------------------------------------------------- */
 
 static void zero_rows(brim_model *m, const brim_update_range *range) {
+  const uint8_t *touched = m->host_touched + (range->touched - m->touched);
   for (int64_t row = 0; row < range->count / range->row_size; row++)
-    if (range->touched[row])
+    if (touched[row])
       m->ops->zero(&m->context,
                    &(brim_zero){.count = range->row_size, .x = m->gradients + range->offset + row * range->row_size});
 }
@@ -100,35 +109,24 @@ void brim_model_zero_gradients(brim_model *model) {
     else
       model->ops->zero(&model->context, &(brim_zero){.count = range->count, .x = model->gradients + range->offset});
   }
-  memset(model->touched, 0, model->table_rows);
+  memset(model->host_touched, 0, model->table_rows);
   model->dirty = false;
 }
 
 void brim_model_gradients_written(brim_model *model) {
   if (!model->state_block)
     return;
-  memset(model->touched, 1, model->table_rows);
+  memset(model->host_touched, 1, model->table_rows);
   model->dirty = true;
-}
-
-static bool all_zero(const real *x, int64_t count) {
-  for (int64_t i = 0; i < count; i++)
-    if (x[i] != 0)
-      return false;
-  return true;
 }
 
 void brim_model_state_written(brim_model *model) {
   brim_model_catch_up(model);
   model->int8_made = false;
-  for (int32_t i = 0; model->state_block && i < model->range_count; i++) {
-    const brim_update_range *range = &model->ranges[i];
-    const int64_t size = range->row_size;
-    for (int64_t row = 0; size > 0 && row < range->count / size; row++) {
-      const int64_t at = range->offset + row * size;
-      range->alive[row] = !all_zero(model->moment1 + at, size) || !all_zero(model->moment2 + at, size);
-    }
-  }
+  if (!model->state_block)
+    return;
+  const brim_update u = update_of(model);
+  model->ops->mark_alive(&model->context, &u);
 }
 
 /* ---- update ------------------------------------------------------------------------------------------------ */
@@ -159,17 +157,18 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
                               .correction2 = 1 - pow(options->beta2, (double)options->step)};
   brim_model_enter(model, &model->train);
   set_rates(model, options->layer_decay);
-  double square;
-  u.square = &square;
+  send_rows(model, model->touched, model->host_touched);
   model->ops->gradient_square(&model->context, &u);
-  u.norm = sqrt(square);
-  *norm = u.norm;
-  if (!isfinite(u.norm))
-    return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
   model->ops->adamw(&model->context, &u);
-  remember(model, &u.step);
+  double square;
+  model->ops->read(&model->context, &square, u.square, sizeof square);
+  BRIM_TRY(brim_model_settle(model, err));
+  *norm = sqrt(square);
+  if (!isfinite(square)) /* and adamw did nothing */
+    return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
+  remember(model, &u.step); /* from here on the update has been */
   model->int8_made = false;
-  memset(model->touched, 0, model->table_rows);
+  memset(model->host_touched, 0, model->table_rows);
   model->dirty = false;
   return BRIM_OK;
 }

@@ -5,11 +5,13 @@
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/flat.h"
 #include "model/model.h"
 #include "model/safetensors.h"
 
 typedef struct loading {
   brim_model *model;
+  real *values; /* all of the model's, on the host */
   const brim_store *store;
   const char *folder;
   bool *used; /* a flag for each stored tensor */
@@ -74,7 +76,7 @@ static void initialize(const loading *l, const brim_parameter *p) {
                                               BRIM_PURPOSE_INIT);
   const real vector = is_norm_weight(m, p->offset) ? 1 : 0;
   for (int64_t i = 0; i < p->count; i++)
-    m->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i))
+    l->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i))
                                             : vector;
   m->initialized[m->initialized_count++] = p->name;
 }
@@ -190,7 +192,7 @@ static int find_order(loading *l, brim_error *err) {
 
 /* Rows of a tensor of the classifier, to the places of their classes. */
 static int put_in_order(const loading *l, const brim_parameter *p, brim_error *err) {
-  real *rows = l->model->values + p->offset;
+  real *rows = l->values + p->offset;
   const size_t row = (size_t)(p->count / p->shape[0]);
   real *stored = brim_alloc_array(l->model->runtime, (size_t)p->count, sizeof *stored);
   if (!stored)
@@ -229,7 +231,7 @@ static int load_parameter(loading *l, int32_t index, brim_error *err) {
   if (t)
     l->used[t - brim_store_tensor(l->store, 0)] = true;
   if (t && same_shape(p, t)) {
-    BRIM_TRY(brim_store_read(l->store, t, l->model->values + p->offset, err));
+    BRIM_TRY(brim_store_read(l->store, t, l->values + p->offset, err));
     return l->order && index >= l->model->parameters.head_output ? put_in_order(l, p, err) : BRIM_OK;
   }
   if (index >= l->model->parameters.head_output)
@@ -265,8 +267,15 @@ static int load_all(loading *l, brim_error *err) {
   if (!m->initialized || !l->used)
     return BRIM_NOMEM(err);
   BRIM_TRY(find_order(l, err));
-  for (int32_t i = 0; i < m->parameters.count; i++)
-    BRIM_TRY(load_parameter(l, i, err));
+  BRIM_TRY(brim_flat_map(m, BRIM_VALUES, &l->values, err));
+  int status = BRIM_OK;
+  for (int32_t i = 0; i < m->parameters.count && !status; i++)
+    status = load_parameter(l, i, err);
+  if (status) {
+    brim_flat_unmap(m, l->values);
+    return status;
+  }
+  BRIM_TRY(brim_flat_unmap_written(m, BRIM_VALUES, l->values, err));
   return list_unused(l, err);
 }
 

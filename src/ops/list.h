@@ -49,5 +49,6 @@
   X(bf16_act_backward, brim_bf16_linear_act_gradient, BRIM_FEATURE_BF16, PRODUCT, "bf16 input gradient, activation")             \
   X(gradient_square, brim_update, 0, OPTIMIZER, "gradient's norm")                                                               \
   X(adamw, brim_update, 0, OPTIMIZER, "AdamW")                                                                                   \
+  X(mark_alive, brim_update, 0, OPTIMIZER, "rows with moments")                                                                  \
   X(catch_up, brim_update, BRIM_FEATURE_LATE_ROWS, OPTIMIZER, "AdamW, late rows")
 #endif

@@ -366,24 +366,27 @@ enum { BRIM_UPDATE_PAST = 64 }; /* most updates that a row may be late: a row's 
 
 /* gradient_square: *square = sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges.
  *
- * adamw: clip (factor min(1, clip / (norm + 1e-6)) when clip > 0), then AdamW: decay before the update, eps outside the root.
- * Rows of an embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the gradient
- * it used. Where a range counts what is done, rows that are not touched are left as they are, late by one update more; those that
- * are touched catch up first. The caller then adds the step to the past.
+ * adamw: clip (factor min(1, clip / (sqrt(*square) + 1e-6)) when clip > 0), then AdamW: decay before the update, eps outside the
+ * root. Rows of an embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the
+ * gradient it used. Where a range counts what is done, rows that are not touched are left as they are, late by one update more;
+ * those that are touched catch up first. The caller then adds the step to the past. Does nothing where *square is not finite.
+ *
+ * mark_alive: alive[row] = whether a moment of the row is not 0, for every range with rows.
  *
  * catch_up: rows that are late, all of them or those wanted, get the past updates that they missed: the very operations of adamw
- * with a gradient of 0, so the bits are those of rows that were never late. Reads no gradient; step, clip and norm do not count.
+ * with a gradient of 0, so the bits are those of rows that were never late. Reads no gradient; step, clip and square do not
+ * count.
  */
 typedef struct brim_update {
   real *values, *gradients, *moment1, *moment2;
   const brim_update_range *ranges;
   int32_t range_count;
   brim_update_step step;
-  double clip, norm; /* norm: from gradient_norm */
+  double clip;
   const brim_update_step *past;
   int32_t past_count; /* earlier updates that rows of tables may not have had, oldest first; the
                          tables' rate is in their lr */
-  double *square;     /* gradient_square */
+  double *square;     /* of the whole gradient: gradient_square writes it, adamw reads it */
   bool all;           /* catch_up */
 } brim_update;
 
@@ -412,8 +415,9 @@ typedef struct brim_ops_context {
   const struct brim_ops *inner;
 } brim_ops_context;
 
-/* What a table may lack: the list says which operations need which. An operation that is not there is NULL. */
-enum { BRIM_FEATURE_INT8 = 1, BRIM_FEATURE_LATE_ROWS = 2, BRIM_FEATURE_BF16 = 4 };
+/* What a table may lack: the list says which operations need which. An operation that is not there is NULL. HOST_MEMORY: the
+ * device's memory is the host's, which may use it between a sync and the next call. */
+enum { BRIM_FEATURE_INT8 = 1, BRIM_FEATURE_LATE_ROWS = 2, BRIM_FEATURE_BF16 = 4, BRIM_FEATURE_HOST_MEMORY = 8 };
 
 #define BRIM_OPS_ENTRY(name, operands, ...) void (*name)(brim_ops_context * c, const operands *op);
 
@@ -423,6 +427,19 @@ typedef struct brim_ops {
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
   size_t (*int8_size)(int32_t in, int32_t out); /* bytes of a packed weight; NULL without INT8 */
+
+  /* ---- memory and order. All tensors of operations, and what they write (a loss, a sum of squares), are in the device's memory.
+   * Nobody else looks into it: an address is handed on, and moved within its block. Operations, and the calls below from `write`
+   * to `clear`, are queued and done in order. */
+  void *(*alloc)(brim_ops_context *c, size_t size, bool zeroed); /* aligned to 16 bytes or more; NULL: there is no more */
+  void (*release)(brim_ops_context *c, void *memory);            /* may be NULL. What is queued is done before */
+  void (*write)(brim_ops_context *c, void *to, const void *from, size_t size); /* `from`, the host's, stays as it is until sync */
+  void (*read)(brim_ops_context *c, void *to, const void *from, size_t size);  /* `to`, the host's, is there after sync */
+  void (*copy)(brim_ops_context *c, void *to, const void *from, size_t size);
+  void (*clear)(brim_ops_context *c, void *memory, size_t size);
+  /* Waits for all that is queued. The first failure since the last sync, after which nothing was done. */
+  int (*sync)(brim_ops_context *c, brim_error *err);
+
   BRIM_OPS_LIST(BRIM_OPS_ENTRY)
 } brim_ops;
 

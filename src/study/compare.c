@@ -21,8 +21,8 @@ static size_t compare_bytes(const brim_model *model) {
 }
 
 /* Training itself begins with moments of zero. */
-static void compare_restore(const compare_job *job) {
-  memcpy(brim_model_values(job->model), job->weights, compare_bytes(job->model));
+static int compare_restore(const compare_job *job, brim_error *err) {
+  return brim_model_write(job->model, BRIM_VALUES, 0, brim_model_flat_size(job->model), job->weights, err);
 }
 
 static brim_train_options compare_options(const compare_job *job, const brim_mode *mode) {
@@ -80,8 +80,7 @@ static int compare_warm_up(const compare_job *job, const brim_mode *mode, brim_e
   options.max_steps = 1;
   options.event = NULL;
   int status = brim_train(job->runtime, job->model, NULL, job->train, NULL, 0, &options, &ignored, err);
-  compare_restore(job);
-  return status;
+  return status ? status : compare_restore(job, err);
 }
 
 /* ---- the modes -------------------------------------------------------------------------------------------- */
@@ -89,7 +88,7 @@ static int compare_warm_up(const compare_job *job, const brim_mode *mode, brim_e
 static int compare_mode(const compare_job *job, const brim_mode *mode, brim_mode_result *result, brim_error *err) {
   brim_train_options options = compare_options(job, mode);
   brim_train_result run;
-  compare_restore(job);
+  BRIM_TRY(compare_restore(job, err));
   BRIM_TRY(brim_train(job->runtime, job->model, NULL, job->train, NULL, 0, &options, &run, err));
   *result = (brim_mode_result){.mode = *mode,
                                .steps = run.steps,
@@ -134,10 +133,13 @@ int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *t
   job.weights = brim_alloc(runtime, compare_bytes(model));
   if (!job.weights)
     return BRIM_NOMEM(err);
-  memcpy(job.weights, brim_model_values(model), compare_bytes(model));
-  int status = compare_run(&job, modes, mode_count, results, err);
-  compare_restore(&job);
-  brim_model_state_written(model);
+  int status = brim_model_read(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, err);
+  if (!status) {
+    brim_error ignored;
+    status = compare_run(&job, modes, mode_count, results, err);
+    const int restored = compare_restore(&job, status ? &ignored : err);
+    status = status ? status : restored;
+  }
   brim_release(runtime, job.weights);
   return status;
 }

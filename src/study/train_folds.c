@@ -218,7 +218,7 @@ static int train_fold(const fold_job *job, const brim_dataset *train, const brim
     if (brim_dataset_has_labels(job->evals[i].dataset))
       evals[count++] = job->evals[i];
   options.output = output;
-  memcpy(brim_model_values(job->model), job->weights, model_bytes(job->model));
+  BRIM_TRY(brim_model_write(job->model, BRIM_VALUES, 0, brim_model_flat_size(job->model), job->weights, err));
   return brim_train(job->runtime, job->model, job->tokenizer, train, evals, count, &options, &result->run, err);
 }
 
@@ -334,12 +334,14 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
   job.weights = brim_alloc(runtime, model_bytes(model));
   if (!job.weights)
     return BRIM_NOMEM(err);
-  memcpy(job.weights, brim_model_values(model), model_bytes(model));
-  int status = run_folds(&job, err);
+  int status = brim_model_read(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, err);
+  if (!status)
+    status = run_folds(&job, err);
   if (status && job.folder.output && !options->resume)
     leave_nothing(&job);
-  memcpy(brim_model_values(model), job.weights, model_bytes(model));
-  brim_model_state_written(model);
+  brim_error ignored;
+  const int restored = brim_model_write(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, status ? &ignored : err);
+  status = status ? status : restored;
   brim_run_folder_close(&job.folder);
   brim_release(runtime, job.weights);
   return status;

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
+#include "model/flat.h"
 #include "model/safetensors.h"
 
 uint64_t brim_average_first(const brim_train_options *options, uint64_t total_steps) {
@@ -40,12 +41,16 @@ static void add_tile(void *context, int64_t tile, int worker) {
     a->average[i] += (a->values[i] - a->average[i]) * a->share;
 }
 
-void brim_average_add(brim_runtime *runtime, brim_model *model, float *average, uint64_t count) {
-  adding a = {brim_model_values(model), average, brim_model_flat_size(model), 1.0f / (float)(count + 1)};
+int brim_average_add(brim_runtime *runtime, brim_model *model, float *average, uint64_t count, brim_error *err) {
+  float *values;
+  BRIM_TRY(brim_flat_map(model, BRIM_VALUES, &values, err));
+  adding a = {values, average, brim_model_flat_size(model), 1.0f / (float)(count + 1)};
   if (count == 0)
     memcpy(average, a.values, (size_t)a.count * sizeof *average);
   else
     brim_pool_run(runtime, (a.count + TILE - 1) / TILE, add_tile, &a);
+  brim_flat_unmap(model, values);
+  return BRIM_OK;
 }
 
 /* ---- as a file -------------------------------------------------------------------------------------------- */

@@ -8,7 +8,7 @@
 uint64_t brim_average_first(const brim_train_options *options, uint64_t total_steps);
 uint64_t brim_average_every(const brim_train_options *options, uint64_t total_steps);
 /* Adds the model's weights, as number `count` from 0: average += (weights - average) / (count + 1). */
-void brim_average_add(brim_runtime *runtime, brim_model *model, float *average, uint64_t count);
+int brim_average_add(brim_runtime *runtime, brim_model *model, float *average, uint64_t count, brim_error *err) BRIM_CHECK;
 /* A flat buffer as a safetensors file under the parameters' names, and back. */
 int brim_flat_write(brim_runtime *runtime, const brim_model *model, const float *flat, const char *path,
                     brim_error *err) BRIM_CHECK;

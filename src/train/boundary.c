@@ -168,8 +168,7 @@ static int boundary_evaluate_final(brim_trainer *t, telling how, brim_error *err
 
 /* The average becomes the model. */
 static int boundary_take_average(brim_trainer *t, brim_error *err) {
-  memcpy(brim_model_values(t->model), t->average, (size_t)brim_model_flat_size(t->model) * sizeof(float));
-  brim_model_state_written(t->model);
+  BRIM_TRY(brim_model_write(t->model, BRIM_VALUES, 0, brim_model_flat_size(t->model), t->average, err));
   return boundary_evaluate_final(t, OF_AVERAGE, err);
 }
 

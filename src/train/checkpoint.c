@@ -6,19 +6,31 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/flat.h"
 #include "train/average.h"
 #include "train/moments.h"
 #include "train/owned.h"
 
 #define AVERAGE_FILE "average.safetensors"
 
-uint64_t brim_model_weights_hash(brim_model *model) {
-  return brim_flat_hash(model, brim_model_values(model), 0, 0);
+/* *hash goes on from what it is. */
+static int hash_buffer(brim_model *model, brim_flat which, uint64_t *hash, brim_error *err) {
+  float *flat;
+  BRIM_TRY(brim_flat_map(model, which, &flat, err));
+  *hash = brim_flat_hash(model, flat, which == BRIM_VALUES ? 0 : brim_model_trained_offset(model), *hash);
+  brim_flat_unmap(model, flat);
+  return BRIM_OK;
 }
 
-static uint64_t moments_hash(brim_model *model) {
-  const int64_t from = brim_model_trained_offset(model);
-  return brim_flat_hash(model, brim_model_moment2(model), from, brim_flat_hash(model, brim_model_moment1(model), from, 1));
+int brim_model_weights_hash(brim_model *model, uint64_t *hash, brim_error *err) {
+  *hash = 0;
+  return hash_buffer(model, BRIM_VALUES, hash, err);
+}
+
+static int moments_hash(brim_model *model, uint64_t *hash, brim_error *err) {
+  *hash = 1;
+  BRIM_TRY(hash_buffer(model, BRIM_MOMENT1, hash, err));
+  return hash_buffer(model, BRIM_MOMENT2, hash, err);
 }
 
 /* ---- saving ----------------------------------------------------------------------------------------------- */
@@ -40,9 +52,9 @@ static int checkpoint_write_average(brim_runtime *runtime, const brim_model *mod
 
 static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, const char *folder, const brim_train_state *state,
                                   const float *average, const brim_train_identity *identity, brim_error *err) {
-  const brim_train_hashes hashes = {.values = brim_model_weights_hash(model),
-                                    .moments = moments_hash(model),
-                                    .average = state->averaged > 0 ? brim_flat_hash(model, average, 0, 0) : 0};
+  brim_train_hashes hashes = {.average = state->averaged > 0 ? brim_flat_hash(model, average, 0, 0) : 0};
+  BRIM_TRY(brim_model_weights_hash(model, &hashes.values, err));
+  BRIM_TRY(moments_hash(model, &hashes.moments, err));
   char *path = brim_path_join(runtime, folder, "state.json");
   int status = path ? brim_train_state_write(runtime, path, state, identity, &hashes, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
@@ -116,7 +128,9 @@ static int checkpoint_read_moments(brim_runtime *runtime, const char *path, cons
   int status = file ? brim_moments_read(runtime, model, file, err) : BRIM_NOMEM(err);
   brim_release(runtime, file);
   BRIM_TRY(status);
-  return moments_hash(model) == hashes->moments ? BRIM_OK : checkpoint_damaged(path, "moments", err);
+  uint64_t hash;
+  BRIM_TRY(moments_hash(model, &hash, err));
+  return hash == hashes->moments ? BRIM_OK : checkpoint_damaged(path, "moments", err);
 }
 
 static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *model, const brim_train_identity *identity,
@@ -127,8 +141,13 @@ static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *
   brim_release(runtime, file);
   BRIM_TRY(status);
   BRIM_TRY(brim_supply_restore(supply, path, err)); /* tells what has become of the data before much is read */
-  BRIM_TRY(
-      checkpoint_read_flat(runtime, path, "model.safetensors", model, brim_model_values(model), hashes.values, "weights", err));
+  float *values;
+  BRIM_TRY(brim_flat_map(model, BRIM_VALUES, &values, err));
+  status = checkpoint_read_flat(runtime, path, "model.safetensors", model, values, hashes.values, "weights", err);
+  if (status)
+    brim_flat_unmap(model, values);
+  BRIM_TRY(status);
+  BRIM_TRY(brim_flat_unmap_written(model, BRIM_VALUES, values, err));
   if (state->averaged == 0 && hashes.average != 0)
     return checkpoint_damaged(path, "averaged weights", err);
   if (state->averaged > 0)

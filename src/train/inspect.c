@@ -8,6 +8,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "brim/train.h"
+#include "model/flat.h"
 #include "train/fields.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
@@ -95,6 +96,7 @@ typedef struct results {
   brim_tensor *tensors;
   int count;
   float *hidden, *logits, *loss, *norm;
+  float *gradients; /* the model's, on the host; NULL: not there yet */
 } results;
 
 static int make_results(results *r, const inspection *in, brim_error *err) {
@@ -116,14 +118,14 @@ static int make_results(results *r, const inspection *in, brim_error *err) {
 }
 
 /* "grad.NAME" for every trained parameter. */
-static int list_gradients(results *r, brim_model *model, brim_error *err) {
+static int list_gradients(results *r, const brim_model *model, brim_error *err) {
   const int64_t trained = brim_model_trained_offset(model);
   double square = 0;
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
     if (p->offset < trained)
       continue;
-    const float *gradient = brim_model_gradients(model) + (p->offset - trained);
+    const float *gradient = r->gradients + (p->offset - trained);
     const size_t length = strlen(p->name);
     char *name = brim_arena_alloc(&r->arena, length + sizeof "grad.");
     if (!name)
@@ -151,6 +153,7 @@ static int compute(inspection *in, results *r, brim_error *err) {
   BRIM_TRY(brim_model_forward(in->model, &in->batch, &training, &loss, r->logits, err));
   BRIM_TRY(brim_model_backward(in->model, &in->batch, &training, err));
   *r->loss = (float)loss;
+  BRIM_TRY(brim_flat_map(in->model, BRIM_GRADIENTS, &r->gradients, err));
   return list_gradients(r, in->model, err);
 }
 
@@ -164,8 +167,9 @@ int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_
     status = compute(&in, &r, err);
   if (!status)
     status = brim_tensors_write(runtime, output, r.tensors, r.count, err);
-  if (brim_model_gradients(model))
-    brim_model_zero_gradients(model);
+  if (r.gradients)
+    brim_flat_unmap(model, r.gradients);
+  brim_model_zero_gradients(model);
   brim_arena_free(&r.arena);
   inspection_free(&in);
   return status;
@@ -275,13 +279,16 @@ static int train_steps(inspection *in, recipe *r, brim_event_fn event, void *con
 static int write_weights(brim_runtime *runtime, brim_model *model, const char *output, brim_error *err) {
   const int32_t count = brim_model_parameter_count(model);
   brim_tensor *tensors = brim_alloc_array(runtime, (size_t)count, sizeof *tensors);
-  if (!tensors)
-    return BRIM_NOMEM(err);
-  for (int32_t i = 0; i < count; i++) {
+  float *values = NULL;
+  int status = tensors ? brim_flat_map(model, BRIM_VALUES, &values, err) : BRIM_NOMEM(err);
+  for (int32_t i = 0; i < count && !status; i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    tensors[i] = (brim_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, brim_model_values(model) + p->offset};
+    tensors[i] = (brim_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, values + p->offset};
   }
-  const int status = brim_tensors_write(runtime, output, tensors, count, err);
+  if (!status)
+    status = brim_tensors_write(runtime, output, tensors, count, err);
+  if (values)
+    brim_flat_unmap(model, values);
   brim_release(runtime, tensors);
   return status;
 }

@@ -6,6 +6,7 @@
 #include "base/arena.h"
 #include "base/hashmap.h"
 #include "base/status.h"
+#include "model/flat.h"
 #include "model/safetensors.h"
 
 uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
@@ -15,12 +16,6 @@ uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from
       seed = brim_hash64(flat + (p->offset - from), (size_t)p->count * sizeof *flat, seed);
   }
   return seed;
-}
-
-/* A moment of a parameter. */
-static float *moment_values(brim_model *model, int moment, const brim_parameter *p) {
-  float *flat = moment ? brim_model_moment2(model) : brim_model_moment1(model);
-  return flat + (p->offset - brim_model_trained_offset(model));
 }
 
 /* Index of the first parameter that is trained: only those behind it have moments. */
@@ -44,7 +39,8 @@ static char *moment_name(brim_arena *arena, int moment, const char *parameter) {
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-int brim_moments_write(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) {
+static int moments_write(brim_runtime *runtime, brim_model *model, float *const flat[2], const char *path, brim_error *err) {
+  const int64_t trained = brim_model_trained_offset(model);
   int32_t first = first_trained(model), count = brim_model_parameter_count(model) - first;
   brim_arena arena;
   brim_arena_init(&arena, runtime, 0);
@@ -56,13 +52,31 @@ int brim_moments_write(brim_runtime *runtime, brim_model *model, const char *pat
     tensors[i] = (brim_tensor){.name = moment_name(&arena, moment, p->name),
                                .rank = p->rank,
                                .shape = {p->shape[0], p->shape[1]},
-                               .data = moment_values(model, moment, p)};
+                               .data = flat[moment] + (p->offset - trained)};
     if (!tensors[i].name)
       status = BRIM_NOMEM(err);
   }
   if (!status)
     status = brim_tensors_write(runtime, path, tensors, 2 * count, err);
   brim_arena_free(&arena);
+  return status;
+}
+
+/* Both, on the host. */
+static int moments_map(brim_model *model, float *flat[2], brim_error *err) {
+  BRIM_TRY(brim_flat_map(model, BRIM_MOMENT1, &flat[0], err));
+  const int status = brim_flat_map(model, BRIM_MOMENT2, &flat[1], err);
+  if (status)
+    brim_flat_unmap(model, flat[0]);
+  return status;
+}
+
+int brim_moments_write(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) {
+  float *flat[2];
+  BRIM_TRY(moments_map(model, flat, err));
+  const int status = moments_write(runtime, model, flat, path, err);
+  brim_flat_unmap(model, flat[0]);
+  brim_flat_unmap(model, flat[1]);
   return status;
 }
 
@@ -77,8 +91,9 @@ static int moments_read_tensor(const brim_store *store, const char *path, const 
   return brim_store_read(store, tensor, target, err);
 }
 
-static int moments_read_all(const brim_store *store, brim_runtime *runtime, brim_model *model, const char *path,
-                            brim_error *err) {
+static int moments_read_all(const brim_store *store, brim_runtime *runtime, brim_model *model, float *const flat[2],
+                            const char *path, brim_error *err) {
+  const int64_t trained = brim_model_trained_offset(model);
   brim_arena arena;
   brim_arena_init(&arena, runtime, 0);
   brim_arena_mark mark = brim_arena_mark_now(&arena);
@@ -89,7 +104,8 @@ static int moments_read_all(const brim_store *store, brim_runtime *runtime, brim
     const brim_parameter *p = brim_model_parameter(model, first + i % count);
     brim_arena_reset(&arena, mark);
     char *name = moment_name(&arena, moment, p->name);
-    status = name ? moments_read_tensor(store, path, name, moment_values(model, moment, p), p->count, err) : BRIM_NOMEM(err);
+    float *to = flat[moment] + (p->offset - trained);
+    status = name ? moments_read_tensor(store, path, name, to, p->count, err) : BRIM_NOMEM(err);
   }
   brim_arena_free(&arena);
   return status;
@@ -97,8 +113,17 @@ static int moments_read_all(const brim_store *store, brim_runtime *runtime, brim
 
 int brim_moments_read(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) {
   brim_store *store;
+  float *flat[2];
   BRIM_TRY(brim_store_open(runtime, path, &store, err));
-  int status = moments_read_all(store, runtime, model, path, err);
+  int status = moments_map(model, flat, err);
+  if (!status) {
+    status = moments_read_all(store, runtime, model, flat, path, err);
+    for (int i = 0; i < 2; i++)
+      if (status)
+        brim_flat_unmap(model, flat[i]);
+      else
+        status = brim_flat_unmap_written(model, i ? BRIM_MOMENT2 : BRIM_MOMENT1, flat[i], err);
+  }
   brim_store_close(store);
   return status;
 }

@@ -7,6 +7,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/flat.h"
 #include "train/agreement.h"
 #include "train/average.h"
 #include "train/class_weights.h"
@@ -138,9 +139,9 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
 /* ---- the place to begin at -------------------------------------------------------------------------------- */
 
 static void start_fresh(brim_trainer *t) {
-  size_t bytes = (size_t)(brim_model_flat_size(t->model) - brim_model_trained_offset(t->model)) * sizeof(float);
-  memset(brim_model_moment1(t->model), 0, bytes);
-  memset(brim_model_moment2(t->model), 0, bytes);
+  brim_model_catch_up(t->model);
+  brim_flat_clear(t->model, BRIM_MOMENT1);
+  brim_flat_clear(t->model, BRIM_MOMENT2);
   brim_model_state_written(t->model);
   t->state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN, .reference = (double)NAN};
 }
@@ -326,8 +327,7 @@ static int start_limits(brim_trainer *t, brim_error *err) {
 static int start_memory(brim_trainer *t, brim_error *err) {
   BRIM_TRY(start_limits(t, err));
   brim_model_zero_gradients(t->model);
-  size_t trained = (size_t)(brim_model_flat_size(t->model) - brim_model_trained_offset(t->model));
-  memset(brim_model_gradients(t->model), 0, trained * sizeof(float));
+  brim_flat_clear(t->model, BRIM_GRADIENTS);
   t->average_first = brim_average_first(&t->options, t->survey.total_steps);
   if (t->average_first == 0)
     return BRIM_OK;
@@ -353,8 +353,8 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
                                       .model_type = brim_model_type(t->model),
                                       .kernels = brim_model_kernels(t->model),
                                       .pooling = brim_pooling_name(brim_model_pooling(t->model)),
-                                      .type_ids = brim_model_reads_types(t->model),
-                                      .initial_weights = brim_model_weights_hash(t->model)};
+                                      .type_ids = brim_model_reads_types(t->model)};
+  BRIM_TRY(brim_model_weights_hash(t->model, &t->identity.initial_weights, err));
   brim_supply_identity(&t->supply, &t->identity.data_rows, &t->identity.data_fingerprint);
   BRIM_TRY(start_memory_plan(t, evals, eval_count, err));
   return start_memory(t, err);

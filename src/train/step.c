@@ -5,6 +5,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/flat.h"
 #include "train/average.h"
 #include "train/trainer.h"
 
@@ -101,9 +102,14 @@ static int step_update(brim_trainer *t, const step_sums *sums, double lr, double
   if (!isfinite(sums->loss))
     return step_diverged(t, "loss", sums, err);
   if (o->group.world_size > 1) {
-    BRIM_TRY(o->group.sum(o->group.context, brim_model_gradients(t->model),
-                          brim_model_flat_size(t->model) - brim_model_trained_offset(t->model), err));
-    brim_model_gradients_written(t->model);
+    float *gradients;
+    BRIM_TRY(brim_flat_map(t->model, BRIM_GRADIENTS, &gradients, err));
+    const int64_t count = brim_model_flat_size(t->model) - brim_model_trained_offset(t->model);
+    const int summed = o->group.sum(o->group.context, gradients, count, err);
+    if (summed)
+      brim_flat_unmap(t->model, gradients);
+    BRIM_TRY(summed);
+    BRIM_TRY(brim_flat_unmap_written(t->model, BRIM_GRADIENTS, gradients, err));
   }
   const brim_adamw adamw = {.lr = lr,
                             .beta1 = o->beta1,
@@ -133,8 +139,10 @@ static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
   t->state.step++;
   t->state.epoch_step++;
   t->state.pending = true;
-  if (t->average && t->state.step >= t->average_first && (t->state.step - t->average_first) % t->average_every == 0)
-    brim_average_add(t->runtime, t->model, t->average, t->state.averaged++);
+  if (t->average && t->state.step >= t->average_first && (t->state.step - t->average_first) % t->average_every == 0) {
+    BRIM_TRY(brim_average_add(t->runtime, t->model, t->average, t->state.averaged, err));
+    t->state.averaged++;
+  }
   return brim_supply_step_done(&t->supply, err);
 }
 

@@ -362,6 +362,33 @@ static void check_table(void) {
   brim_model_free(m);
 }
 
+/* Elements by their place in the table, in every buffer; what is not there is refused. */
+static void check_pieces(void) {
+  brim_model *m = case_load(case_golden("bert-odd-regression"), NULL);
+  const brim_model_limits limits = {.max_slots = 8, .max_sequences = 1, .max_length = 8, .training = true};
+  const int64_t size = brim_model_flat_size(m);
+  const float written[3] = {1.5f, -2, 4};
+  float got[3] = {0};
+  brim_error err;
+  ok_int(brim_model_read(m, BRIM_MOMENT1, size - 3, 3, got, &err), BRIM_E_USAGE, "moments before prepare: refused");
+  if (brim_model_freeze(m, "embeddings", &err) || brim_model_prepare(m, &limits, &err))
+    case_stop("prepare", &err);
+  const int64_t trained = brim_model_trained_offset(m);
+  for (brim_flat which = BRIM_VALUES; which <= BRIM_MOMENT2; which++) {
+    const float *at[] = {brim_model_values(m), brim_model_gradients(m), brim_model_moment1(m), brim_model_moment2(m)};
+    memset(got, 0, sizeof got);
+    const bool done = brim_model_write(m, which, trained + 5, 3, written, &err) == BRIM_OK &&
+                      brim_model_read(m, which, trained + 5, 3, got, &err) == BRIM_OK;
+    ok(done && memcmp(got, written, sizeof got) == 0, "buffer %d: what is written is read", (int)which);
+    ok(!at[which] || memcmp(at[which] + (which == BRIM_VALUES ? trained : 0) + 5, written, sizeof got) == 0, "where it belongs");
+    ok(brim_model_read(m, which, trained - 1, 1, got, &err) == (which == BRIM_VALUES ? BRIM_OK : BRIM_E_USAGE) &&
+           brim_model_read(m, which, size - 2, 3, got, &err) == BRIM_E_USAGE &&
+           brim_model_write(m, which, -1, 1, got, &err) == BRIM_E_USAGE,
+       "elements that a buffer does not have are refused");
+  }
+  brim_model_free(m);
+}
+
 int main(void) {
   static const char *const names[] = {"bert-pair-3", "bert-odd-regression", "roberta-regression", "distilbert-4"};
   case_start(1);
@@ -375,6 +402,7 @@ int main(void) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     check_saved(names[i]);
   check_table();
+  check_pieces();
   brim_runtime_free(case_runtime);
   return tap_done();
 }

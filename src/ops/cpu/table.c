@@ -1,6 +1,7 @@
 /* table.c: the table of one level. */
 #include "ops/cpu/bf16_product.h"
 #include "ops/cpu/product.h"
+#include "ops/host.h"
 #include "ops/ref/ref.h"
 
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
@@ -20,6 +21,11 @@ void CPU(loss)(brim_ops_context *c, const brim_loss *l) {
   REF(loss)(c, l);
 }
 
+/* After a state was read: once a run. */
+void CPU(mark_alive)(brim_ops_context *c, const brim_update *u) {
+  REF(mark_alive)(c, u);
+}
+
 #if BRIM_LEVEL == 2
 #define NAME "cpu-avx512"
 #elif BRIM_LEVEL == 1
@@ -30,9 +36,11 @@ void CPU(loss)(brim_ops_context *c, const brim_loss *l) {
 #define ENTRY(name, ...) .name = CPU(name),
 
 static const brim_ops table = {.name = NAME,
-                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16,
+                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
+                                           BRIM_FEATURE_HOST_MEMORY,
                                .workspace = workspace,
                                .int8_size = CPU(int8_size),
+                               BRIM_HOST_DOOR,
                                BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *CPU(table)(void) {

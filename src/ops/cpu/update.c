@@ -226,8 +226,10 @@ static void adamw_task(void *context, int64_t task, int worker) {
 
 void CPU(adamw)(brim_ops_context *c, const brim_update *u) {
   update w = {.u = u, .clip = 1};
+  if (!isfinite(*u->square))
+    return;
   if (u->clip > 0)
-    w.clip = (float)fmin(1, u->clip / (u->norm + 1e-6));
+    w.clip = (float)fmin(1, u->clip / (sqrt(*u->square) + 1e-6));
   set_past(&w);
   CPU(run)(c, piece_count(u), adamw_task, &w);
 }

@@ -1,4 +1,5 @@
 /* table.c: the reference table. */
+#include "ops/host.h"
 #include "ops/ref/ref.h"
 
 /* Attention keeps three rows of scores, products of bytes one wide row and the bytes of one. */
@@ -13,9 +14,11 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
 #define ENTRY(name, ...) .name = REF(name),
 
 static const brim_ops table = {.name = "ref",
-                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16,
+                               .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |
+                                           BRIM_FEATURE_HOST_MEMORY,
                                .workspace = workspace,
                                .int8_size = REF(int8_size),
+                               BRIM_HOST_DOOR,
                                BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *brim_ops_ref(void) {

@@ -31,7 +31,7 @@ void REF(gradient_square)(brim_ops_context *c, const brim_update *u) {
 /* Values that have no gradient are not read for one. */
 static void update_values(const brim_update *u, const brim_update_step *s, double rate, bool decay, bool gradient, int64_t first,
                           int64_t count) {
-  const double lr = s->lr * rate, clip = u->clip > 0 ? fmin(1, u->clip / (u->norm + 1e-6)) : 1;
+  const double lr = s->lr * rate, clip = gradient && u->clip > 0 ? fmin(1, u->clip / (sqrt(*u->square) + 1e-6)) : 1;
   const real factor = (real)clip, keep = (real)(decay ? 1 - lr * s->weight_decay : 1);
   const real beta2 = (real)s->beta2, new1 = (real)(1 - s->beta1), new2 = (real)(1 - s->beta2);
   const real root = (real)sqrt(s->correction2), step = (real)(lr / s->correction1), eps = (real)s->eps;
@@ -77,6 +77,8 @@ static void update_table(const brim_update *u, const brim_update_range *range) {
 
 void REF(adamw)(brim_ops_context *c, const brim_update *u) {
   (void)c;
+  if (!isfinite(*u->square))
+    return;
   for (int32_t i = 0; i < u->range_count; i++) {
     const brim_update_range *range = &u->ranges[i];
     if (range->row_size > 0)
@@ -93,5 +95,24 @@ void REF(catch_up)(brim_ops_context *c, const brim_update *u) {
     for (int64_t row = 0; range->done && row < row_count(range); row++)
       if (u->all || range->wanted[row])
         catch_up_row(u, range, row);
+  }
+}
+
+static bool any(const real *x, int64_t count) {
+  for (int64_t i = 0; i < count; i++)
+    if (x[i] != 0)
+      return true;
+  return false;
+}
+
+void REF(mark_alive)(brim_ops_context *c, const brim_update *u) {
+  (void)c;
+  for (int32_t i = 0; i < u->range_count; i++) {
+    const brim_update_range *range = &u->ranges[i];
+    const int64_t size = range->row_size;
+    for (int64_t row = 0; size > 0 && row < row_count(range); row++) {
+      const int64_t at = range->offset + row * size;
+      range->alive[row] = any(u->moment1 + at, size) || any(u->moment2 + at, size);
+    }
   }
 }

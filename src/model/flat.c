@@ -1,0 +1,60 @@
+/* flat.c: the flat buffers, for those who are not operations. */
+#include "model/flat.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/model.h"
+
+real *brim_flat_at(const brim_model *m, brim_flat which) {
+  real *const buffers[] = {
+      [BRIM_VALUES] = m->values, [BRIM_GRADIENTS] = m->gradients, [BRIM_MOMENT1] = m->moment1, [BRIM_MOMENT2] = m->moment2};
+  return buffers[which];
+}
+
+static size_t bytes_of(const brim_model *m, brim_flat which) {
+  return (size_t)(m->parameters.flat_size - (which == BRIM_VALUES ? 0 : m->trained)) * sizeof(real);
+}
+
+int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) {
+  if (which != BRIM_GRADIENTS)
+    brim_model_catch_up(model);
+  *out = brim_flat_at(model, which);
+  if (!*out)
+    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training: it has no gradients and no moments");
+  if (brim_model_is_host(model))
+    return model->ops->sync(&model->context, err);
+  real *copy = brim_alloc(model->runtime, bytes_of(model, which));
+  if (!copy)
+    return BRIM_NOMEM(err);
+  model->ops->read(&model->context, copy, *out, bytes_of(model, which));
+  *out = copy;
+  const int status = model->ops->sync(&model->context, err);
+  if (status)
+    brim_release(model->runtime, copy);
+  return status;
+}
+
+void brim_flat_unmap(brim_model *model, real *mapped) {
+  if (!brim_model_is_host(model))
+    brim_release(model->runtime, mapped);
+}
+
+int brim_flat_unmap_written(brim_model *model, brim_flat which, real *mapped, brim_error *err) {
+  int status = BRIM_OK;
+  if (!brim_model_is_host(model)) {
+    model->ops->write(&model->context, brim_flat_at(model, which), mapped, bytes_of(model, which));
+    status = model->ops->sync(&model->context, err);
+  }
+  brim_flat_unmap(model, mapped);
+  if (status)
+    return status;
+  if (which == BRIM_GRADIENTS)
+    brim_model_gradients_written(model);
+  else
+    brim_model_state_written(model);
+  return BRIM_OK;
+}
+
+void brim_flat_clear(brim_model *model, brim_flat which) {
+  model->ops->clear(&model->context, brim_flat_at(model, which), bytes_of(model, which));
+}
