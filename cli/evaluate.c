@@ -5,6 +5,7 @@
 
 #include "commands.h"
 #include "infer.h"
+#include "judged.h"
 #include "ranks.h"
 
 static const cli_option options[] = {
@@ -30,18 +31,30 @@ static double ratio(double above, double below) {
   return below > 0 ? above / below : (double)NAN;
 }
 
-/* Of class (or label) c, from the counts of brim_confusion_count. */
-static class_score score_of(const uint64_t *counts, brim_task task, int32_t outputs, int32_t c) {
-  if (task == BRIM_TASK_MULTI_LABEL) {
-    const uint64_t *own = counts + 4 * (size_t)c;
-    return (class_score){.rows = own[2] + own[3], .predicted = own[1] + own[3], .hit = own[3]};
+enum { MOST_OF_MATRIX = 512 }; /* classes whose confusion is told in full */
+
+/* What a model made of the rows. */
+typedef struct verdict {
+  const brim_labels *labels;
+  uint64_t rows;
+  brim_outcome *outcomes; /* classification */
+  uint64_t *counts; /* brim_confusion_count's; NULL for very many classes, whose most frequent confusions there are instead */
+  cli_confused *confused;
+  size_t confused_count;
+  class_score *scores; /* [labels->count]; NULL for a regression */
+} verdict;
+
+static void score_classes(verdict *v) {
+  for (uint64_t row = 0; v->outcomes && row < v->rows; row++) {
+    const brim_outcome *o = &v->outcomes[row];
+    v->scores[o->label].rows++;
+    v->scores[o->predicted].predicted++;
+    v->scores[o->label].hit += o->label == o->predicted;
   }
-  class_score score = {.hit = counts[(size_t)c * (size_t)outputs + (size_t)c]};
-  for (int32_t k = 0; k < outputs; k++) {
-    score.rows += counts[(size_t)c * (size_t)outputs + (size_t)k];
-    score.predicted += counts[(size_t)k * (size_t)outputs + (size_t)c];
+  for (int32_t c = 0; !v->outcomes && c < v->labels->count; c++) {
+    const uint64_t *own = v->counts + 4 * (size_t)c;
+    v->scores[c] = (class_score){.rows = own[2] + own[3], .predicted = own[1] + own[3], .hit = own[3]};
   }
-  return score;
 }
 
 typedef struct named_number {
@@ -66,12 +79,28 @@ static void put_matrix_json(brim_text *out, const uint64_t *counts, int32_t rows
   brim_text_string(out, "]]");
 }
 
+/* Of very many classes: the pairs that are most often confused. */
+static void put_confused_json(brim_text *out, const verdict *v) {
+  brim_text_string(out, "null,\"confused\":[");
+  for (size_t i = 0; i < v->confused_count; i++) {
+    const cli_confused *c = &v->confused[i];
+    const char *label = v->labels->names[c->label], *predicted = v->labels->names[c->predicted];
+    brim_text_string(out, i ? ",{\"label\":" : "{\"label\":");
+    brim_text_json_string(out, label, strlen(label));
+    brim_text_string(out, ",\"predicted\":");
+    brim_text_json_string(out, predicted, strlen(predicted));
+    brim_text_printf(out, ",\"rows\":%llu}", (unsigned long long)c->rows);
+  }
+  brim_text_string(out, "]");
+}
+
 /* "classes": of each its name, rows, predicted, precision, recall and F1; then the confusion matrix. */
-static void put_classes_json(brim_text *out, const brim_labels *labels, const uint64_t *counts) {
+static void put_classes_json(brim_text *out, const verdict *v) {
+  const brim_labels *labels = v->labels;
   bool many = labels->task == BRIM_TASK_MULTI_LABEL;
   brim_text_string(out, ",\"classes\":[");
   for (int32_t c = 0; c < labels->count; c++) {
-    class_score score = score_of(counts, labels->task, labels->count, c);
+    const class_score score = v->scores[c];
     named_number numbers[3];
     numbers_of(&score, numbers);
     brim_text_string(out, c ? ",{\"name\":" : "{\"name\":");
@@ -85,25 +114,27 @@ static void put_classes_json(brim_text *out, const brim_labels *labels, const ui
     brim_text_string(out, "}");
   }
   brim_text_string(out, "],\"confusion\":");
-  if (!many)
-    put_matrix_json(out, counts, labels->count, labels->count);
+  if (!v->counts)
+    put_confused_json(out, v);
+  else if (!many)
+    put_matrix_json(out, v->counts, labels->count, labels->count);
   for (int32_t c = 0; many && c < labels->count; c++) {
     brim_text_string(out, c ? "," : "[");
-    put_matrix_json(out, counts + 4 * (size_t)c, 2, 2);
+    put_matrix_json(out, v->counts + 4 * (size_t)c, 2, 2);
   }
   brim_text_string(out, many ? "]" : "");
 }
 
-static void put_json(brim_text *out, const brim_labels *labels, const brim_metrics *m, const uint64_t *counts) {
+static void put_json(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_field fields[BRIM_METRIC_FIELDS];
-  int count = brim_metrics_fields(labels->task, m, fields);
+  int count = brim_metrics_fields(v->labels->task, m, fields);
   brim_text_printf(out, "{\"rows\":%llu", (unsigned long long)m->rows);
   for (int i = 0; i < count; i++) {
     brim_text_printf(out, ",\"%s\":", fields[i].name);
     brim_text_json_number(out, fields[i].real);
   }
-  if (counts)
-    put_classes_json(out, labels, counts);
+  if (v->scores)
+    put_classes_json(out, v);
   brim_text_printf(out, ",\"tokens\":%llu,\"slots\":%llu,\"seconds\":", (unsigned long long)m->tokens,
                    (unsigned long long)m->slots);
   brim_text_json_number(out, m->seconds);
@@ -130,12 +161,13 @@ static int name_width(const brim_labels *labels) {
   return width < 24 ? (int)width : 24;
 }
 
-static void put_class_rows(brim_text *out, const brim_labels *labels, const uint64_t *counts, int width) {
+static void put_class_rows(brim_text *out, const verdict *v, int width) {
+  const brim_labels *labels = v->labels;
   char name[64];
   brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, labels->task == BRIM_TASK_MULTI_LABEL ? "label" : "class", "rows",
                    "predicted", "precision", "recall", "f1");
   for (int32_t c = 0; c < labels->count; c++) {
-    class_score score = score_of(counts, labels->task, labels->count, c);
+    const class_score score = v->scores[c];
     named_number numbers[3];
     numbers_of(&score, numbers);
     brim_text_printf(out, "%-*.*s %9llu %9llu", width, width, shown(labels, c, name), (unsigned long long)score.rows,
@@ -150,7 +182,8 @@ static void put_class_rows(brim_text *out, const brim_labels *labels, const uint
 }
 
 /* Rows are what the data say, columns what the model says. */
-static void put_matrix(brim_text *out, const brim_labels *labels, const uint64_t *counts, int width) {
+static void put_matrix(brim_text *out, const verdict *v, int width) {
+  const brim_labels *labels = v->labels;
   int32_t n = labels->count;
   char name[64];
   brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, "rows of", width, "");
@@ -159,13 +192,14 @@ static void put_matrix(brim_text *out, const brim_labels *labels, const uint64_t
   for (int32_t i = 0; i < n; i++) {
     brim_text_printf(out, "\n%-*.*s", width, width, shown(labels, i, name));
     for (int32_t k = 0; k < n; k++)
-      brim_text_printf(out, " %9llu", (unsigned long long)counts[(size_t)i * (size_t)n + (size_t)k]);
+      brim_text_printf(out, " %9llu", (unsigned long long)v->counts[(size_t)i * (size_t)n + (size_t)k]);
   }
   brim_text_string(out, "\n");
 }
 
-static void put_table(brim_text *out, const brim_labels *labels, const brim_metrics *m, const uint64_t *counts) {
+static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_field fields[BRIM_METRIC_FIELDS];
+  const brim_labels *labels = v->labels;
   int count = brim_metrics_fields(labels->task, m, fields);
   char rows[32];
   brim_count_text((int64_t)m->rows, rows, sizeof rows);
@@ -175,39 +209,54 @@ static void put_table(brim_text *out, const brim_labels *labels, const brim_metr
       brim_text_printf(out, "%-9s %.4f\n", fields[i].name, fields[i].real);
     else
       brim_text_printf(out, "%-9s undefined\n", fields[i].name);
-  if (!counts)
+  if (!v->scores)
     return;
-  put_class_rows(out, labels, counts, name_width(labels));
+  put_class_rows(out, v, name_width(labels));
   if (labels->task == BRIM_TASK_CLASSIFICATION && labels->count <= MOST_SHOWN)
-    put_matrix(out, labels, counts, name_width(labels));
+    put_matrix(out, v, name_width(labels));
 }
 
 /* ---- running ---------------------------------------------------------------------------------------------- */
 
-/* Room for brim_confusion_count; regression has none. */
-static int confusion_new(cli_call *cli, const brim_labels *labels, uint64_t **out) {
-  size_t classes = (size_t)labels->count;
-  *out = NULL;
-  if (labels->task == BRIM_TASK_REGRESSION)
+static int verdict_new(cli_call *cli, verdict *v) {
+  const size_t classes = (size_t)v->labels->count;
+  const bool one = v->labels->task == BRIM_TASK_CLASSIFICATION, matrix = !one || classes <= MOST_OF_MATRIX;
+  if (v->labels->task == BRIM_TASK_REGRESSION)
     return BRIM_OK;
-  *out = calloc(labels->task == BRIM_TASK_MULTI_LABEL ? 4 * classes : classes * classes, sizeof **out);
-  return *out ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the confusion matrix");
+  v->scores = calloc(classes, sizeof *v->scores);
+  v->outcomes = one ? calloc(v->rows + 1, sizeof *v->outcomes) : NULL;
+  v->counts = matrix ? calloc(one ? classes * classes : 4 * classes, sizeof *v->counts) : NULL;
+  if (v->scores && (!one || v->outcomes) && (!matrix || v->counts))
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the confusion of classes");
+}
+
+static void verdict_free(verdict *v) {
+  free(v->scores);
+  free(v->outcomes);
+  free(v->counts);
+  free(v->confused);
 }
 
 static int evaluate(cli_call *cli, cli_inference *in) {
-  const brim_labels *labels = brim_model_labels(in->model);
+  verdict v = {.labels = brim_model_labels(in->model), .rows = brim_dataset_rows(in->dataset)};
   brim_metrics metrics;
   brim_text out;
-  int status = confusion_new(cli, labels, &in->options.confusion);
+  int status = verdict_new(cli, &v);
+  in->options.confusion = v.counts, in->options.outcomes = v.outcomes;
   if (!status)
     status = brim_evaluate(cli->runtime, in->model, in->dataset, &in->options, &metrics, &cli->error);
+  if (!status && v.outcomes && !v.counts)
+    status = cli_confused_make(cli, v.outcomes, v.rows, CLI_MOST_CONFUSED, &v.confused, &v.confused_count);
   brim_text_init(&out, cli->runtime);
+  if (!status && v.scores)
+    score_classes(&v);
   if (!status) {
-    (cli->values->json ? put_json : put_table)(&out, labels, &metrics, in->options.confusion);
+    (cli->values->json ? put_json : put_table)(&out, &v, &metrics);
     status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   }
   brim_text_free(&out);
-  free(in->options.confusion);
+  verdict_free(&v);
   return status;
 }
 
@@ -228,7 +277,8 @@ const cli_command cli_evaluate = {
     .most_operands = 1000,
     .description =
         "Prints loss, accuracy, F1 and Matthews correlation for classes, with precision, recall and F1 of each and the "
-        "confusion matrix; loss, the share of rows with every label right and F1 (micro, macro) for many labels; loss, "
+        "confusion matrix (with --json of up to 512 classes, of more the pairs most often confused); loss, the share of rows "
+        "with every label right and F1 (micro, macro) for many labels; loss, "
         "RMSE, Pearson and Spearman correlation for values. The loss is the mean over rows, without class weights or "
         "label smoothing.",
     .options = options,

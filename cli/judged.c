@@ -10,20 +10,11 @@ static int no_memory(cli_call *cli) {
   return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for what the model made of the rows");
 }
 
-static int32_t largest(const double *values, int32_t count) {
-  int32_t best = 0;
-  for (int32_t i = 1; i < count; i++)
-    best = values[i] > values[best] ? i : best;
-  return best;
-}
-
 /* One set while it is judged. */
 typedef struct judge {
   const cli_verdict *v;
   int32_t outputs;
   uint64_t rows;
-  double *scores;                  /* [outputs] */
-  uint64_t *keys;                  /* [rows] classification: label and prediction, sorted later */
   uint64_t row_of[CLI_MOST_WRONG]; /* in the dataset */
   cli_judged *out;
 } judge;
@@ -55,14 +46,11 @@ static void note_loss(judge *j, uint64_t row, double loss) {
 
 /* What the row costs, as training counts it; 0 for a row that is right. Counts it as well. */
 static double judge_class(judge *j, uint64_t row) {
-  const int32_t label = (int32_t)label_of(j, row, 0);
-  brim_softmax(logits_of(j, row), j->outputs, j->scores);
-  const int32_t best = largest(j->scores, j->outputs);
-  j->keys[row] = (uint64_t)label << 32 | (uint32_t)best;
-  j->out->classes[label].rows++;
-  j->out->classes[best].predicted++;
-  j->out->classes[label].both += label == best;
-  return label == best ? 0 : -log(fmax(j->scores[label], 1e-300));
+  const brim_outcome *o = &j->v->outcomes[row];
+  j->out->classes[o->label].rows++;
+  j->out->classes[o->predicted].predicted++;
+  j->out->classes[o->label].both += o->label == o->predicted;
+  return o->label == o->predicted ? 0 : o->loss;
 }
 
 static double judge_labels(judge *j, uint64_t row) {
@@ -111,12 +99,10 @@ static void describe(judge *j, uint64_t row, cli_wrong_row *wrong) {
     join(j, row, true, wrong->predicted, sizeof wrong->predicted);
     return;
   }
-  const int32_t truth = (int32_t)label_of(j, row, 0);
-  brim_softmax(logits_of(j, row), j->outputs, j->scores);
-  const int32_t best = largest(j->scores, j->outputs);
-  wrong->score = j->scores[best], wrong->label_score = j->scores[truth];
-  snprintf(wrong->label, sizeof wrong->label, "%s", j->v->labels->names[truth]);
-  snprintf(wrong->predicted, sizeof wrong->predicted, "%s", j->v->labels->names[best]);
+  const brim_outcome *o = &j->v->outcomes[row];
+  wrong->score = o->score, wrong->label_score = o->label_score;
+  snprintf(wrong->label, sizeof wrong->label, "%s", j->v->labels->names[o->label]);
+  snprintf(wrong->predicted, sizeof wrong->predicted, "%s", j->v->labels->names[o->predicted]);
 }
 
 /* ---- confusions and values -------------------------------------------------------------------------------- */
@@ -134,27 +120,33 @@ static int by_rows(const void *a, const void *b) {
 }
 
 /* Equal keys stand side by side: runs of them are counts. */
-static int count_confused(cli_call *cli, judge *j) {
-  const bool all = j->outputs <= CLI_MOST_CLASSES;
-  size_t runs = 0;
-  qsort(j->keys, j->rows, sizeof *j->keys, by_key);
-  for (uint64_t i = 0; i < j->rows; i++)
-    runs += i == 0 || j->keys[i] != j->keys[i - 1];
-  cli_confused *confused = j->out->confused = calloc(runs ? runs : 1, sizeof *confused);
-  if (!confused)
+int cli_confused_make(cli_call *cli, const brim_outcome *outcomes, uint64_t rows, size_t most, cli_confused **out,
+                      size_t *count) {
+  size_t runs = 0, used = 0;
+  uint64_t *keys = calloc(rows + 1, sizeof *keys);
+  *out = NULL, *count = 0;
+  if (!keys)
     return no_memory(cli);
-  size_t used = 0;
-  for (uint64_t i = 0, first = 0; i < j->rows; i++) {
-    if (i + 1 < j->rows && j->keys[i + 1] == j->keys[i])
+  for (uint64_t i = 0; i < rows; i++)
+    keys[i] = (uint64_t)outcomes[i].label << 32 | (uint32_t)outcomes[i].predicted;
+  qsort(keys, rows, sizeof *keys, by_key);
+  for (uint64_t i = 0; i < rows; i++)
+    runs += i == 0 || keys[i] != keys[i - 1];
+  cli_confused *confused = *out = calloc(runs ? runs : 1, sizeof *confused);
+  for (uint64_t i = 0, first = 0; confused && i < rows; i++) {
+    if (i + 1 < rows && keys[i + 1] == keys[i])
       continue;
-    const int32_t label = (int32_t)(j->keys[i] >> 32), predicted = (int32_t)(j->keys[i] & UINT32_MAX);
-    if (all || label != predicted)
+    const int32_t label = (int32_t)(keys[i] >> 32), predicted = (int32_t)(keys[i] & UINT32_MAX);
+    if (most == 0 || label != predicted)
       confused[used++] = (cli_confused){label, predicted, i + 1 - first};
     first = i + 1;
   }
-  if (!all)
+  free(keys);
+  if (!confused)
+    return no_memory(cli);
+  if (most > 0)
     qsort(confused, used, sizeof *confused, by_rows);
-  j->out->confused_count = all || used < CLI_MOST_CONFUSED ? used : CLI_MOST_CONFUSED;
+  *count = most == 0 || used < most ? used : most;
   return BRIM_OK;
 }
 
@@ -201,7 +193,8 @@ static int judge_rows(cli_call *cli, judge *j) {
   for (int i = 0; i < j->out->wrong_count; i++)
     describe(j, j->row_of[i], &j->out->wrong[i]);
   if (task == BRIM_TASK_CLASSIFICATION)
-    return count_confused(cli, j);
+    return cli_confused_make(cli, j->v->outcomes, j->rows, j->outputs <= CLI_MOST_CLASSES ? 0 : CLI_MOST_CONFUSED,
+                             &j->out->confused, &j->out->confused_count);
   return task == BRIM_TASK_REGRESSION ? sample_values(cli, j) : BRIM_OK;
 }
 
@@ -213,16 +206,8 @@ int cli_judge(cli_call *cli, const cli_verdict *v, cli_judged *out) {
   brim_metrics_fields(v->task, v->metrics, fields);
   for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
     out->metrics[i] = fields[i].real;
-  const bool classes = v->task == BRIM_TASK_CLASSIFICATION;
-  j.scores = calloc((size_t)j.outputs, sizeof *j.scores);
-  j.keys = classes ? calloc(j.rows + 1, sizeof *j.keys) : NULL;
-  bool room = j.scores && (!classes || j.keys);
-  if (room && v->task != BRIM_TASK_REGRESSION)
-    room = copy_names(&j);
-  int status = room ? judge_rows(cli, &j) : no_memory(cli);
-  free(j.scores);
-  free(j.keys);
-  return status;
+  const bool room = v->task == BRIM_TASK_REGRESSION || copy_names(&j);
+  return room ? judge_rows(cli, &j) : no_memory(cli);
 }
 
 void cli_judged_free(cli_judged *judged) {

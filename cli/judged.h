@@ -54,9 +54,13 @@ typedef struct cli_verdict {
   const brim_labels *labels;
   const brim_dataset *dataset;
   const brim_metrics *metrics;
-  const float *logits; /* [rows, labels->count] */
+  const float *logits;          /* [rows, labels->count]; NULL for classification */
+  const brim_outcome *outcomes; /* [rows] of classification */
 } cli_verdict;
 
+/* Which classes were taken for which: all pairs in the order of the classes, or (`most` > 0) the most frequent that are wrong, by
+ * rows. *out is freed with free. */
+int cli_confused_make(cli_call *cli, const brim_outcome *outcomes, uint64_t rows, size_t most, cli_confused **out, size_t *count);
 /* Without texts. Free *out in any case. */
 int cli_judge(cli_call *cli, const cli_verdict *verdict, cli_judged *out);
 void cli_judged_free(cli_judged *judged);

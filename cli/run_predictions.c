@@ -157,25 +157,38 @@ static int put_judged(cli_call *cli, brim_page *page, const cli_judged *j, const
   return status;
 }
 
+/* Outcomes of a classification, logits of other tasks. */
+static int predict_rows(cli_call *cli, const cli_inference *in, cli_verdict *v, brim_metrics *metrics) {
+  const uint64_t rows = brim_dataset_rows(in->dataset), outputs = (uint64_t)v->labels->count;
+  brim_eval_options options = in->options;
+  float *logits = NULL;
+  int status = BRIM_OK;
+  if (v->task == BRIM_TASK_CLASSIFICATION)
+    v->outcomes = options.outcomes = calloc(rows + 1, sizeof *options.outcomes);
+  else
+    v->logits = logits = calloc(rows * outputs, sizeof *logits);
+  if (!v->outcomes && !logits)
+    return no_memory(cli);
+  if (v->outcomes)
+    return brim_evaluate(cli->runtime, in->model, in->dataset, &options, metrics, &cli->error);
+  status = brim_predict(cli->runtime, in->model, in->dataset, &options, logits, &cli->error);
+  return status ? status
+                : brim_metrics_compute(cli->runtime, v->task, v->labels->count, logits, in->dataset, metrics, &cli->error);
+}
+
 int cli_page_predictions(cli_call *cli, brim_page *page, const cli_inference *in, const char *const *paths, int path_count) {
-  const uint64_t rows = brim_dataset_rows(in->dataset), outputs = (uint64_t)brim_model_outputs(in->model);
-  float *logits = calloc(rows * outputs, sizeof *logits);
   cli_judged judged = {0};
   brim_metrics metrics;
-  const cli_verdict verdict = {.name = "",
-                               .task = brim_model_task(in->model),
-                               .labels = brim_model_labels(in->model),
-                               .dataset = in->dataset,
-                               .metrics = &metrics,
-                               .logits = logits};
-  int status = logits ? BRIM_OK : no_memory(cli);
-  if (!status)
-    status = brim_predict(cli->runtime, in->model, in->dataset, &in->options, logits, &cli->error);
-  if (!status)
-    status = brim_metrics_compute(cli->runtime, verdict.task, verdict.labels->count, logits, in->dataset, &metrics, &cli->error);
+  cli_verdict verdict = {.name = "",
+                         .task = brim_model_task(in->model),
+                         .labels = brim_model_labels(in->model),
+                         .dataset = in->dataset,
+                         .metrics = &metrics};
+  int status = predict_rows(cli, in, &verdict, &metrics);
   if (!status)
     status = cli_judge(cli, &verdict, &judged);
-  free(logits);
+  free((void *)verdict.logits);
+  free((void *)verdict.outcomes);
   if (!status)
     status = cli_judged_read_texts(cli, &judged, paths, path_count);
   if (!status)

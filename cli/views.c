@@ -50,7 +50,8 @@ void cli_views_evaluated(void *context, const brim_evaluation *e) {
                                .labels = labels,
                                .dataset = e->dataset,
                                .metrics = e->metrics,
-                               .logits = e->logits};
+                               .logits = e->logits,
+                               .outcomes = e->outcomes};
   cli_judged_free(place);
   const int status = cli_judge(cli, &verdict, place);
   note_failure(cli, "predictions are not kept", status, &cli->error);

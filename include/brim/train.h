@@ -18,6 +18,13 @@ BRIM_API const char *brim_schedule_name(brim_schedule schedule); /* "linear", "c
 /* False for any other name. */
 BRIM_API bool brim_schedule_parse(const char *name, brim_schedule *out);
 
+/* What a classifier made of one row: 32 bytes a row, however many classes there are. */
+typedef struct brim_outcome {
+  int32_t label, predicted;  /* classes; of equal logits the first is predicted */
+  double loss;               /* cross entropy, -log softmax(logits)[label]; NaN where a logit is not finite */
+  double score, label_score; /* probabilities of the predicted class and of the label */
+} brim_outcome;
+
 typedef struct brim_eval_options {
   brim_batching batching;
   brim_padding padding;
@@ -25,11 +32,12 @@ typedef struct brim_eval_options {
   int64_t max_tokens; /* slots computed at once; 0: no limit */
   int32_t max_length; /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
   brim_precision
-      precision;       /* BF16: inputs of layers are rounded to 16 bits, as a training of all layers in bf16 rounds them; what
-                         is held and computed stays fp32. Of brim_predict and brim_evaluate: evaluations of brim_train are
-                         fp32. INT8: the layers' products multiply bytes, which is near fp32. FP16 is BRIM_E_UNSUPPORTED */
-  uint64_t *confusion; /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
-  brim_event_fn event; /* "progress": phase, done, total (rows), rate, unit */
+      precision;          /* BF16: inputs of layers are rounded to 16 bits, as a training of all layers in bf16 rounds them; what
+                            is held and computed stays fp32. Of brim_predict and brim_evaluate: evaluations of brim_train are
+                            fp32. INT8: the layers' products multiply bytes, which is near fp32. FP16 is BRIM_E_UNSUPPORTED */
+  uint64_t *confusion;    /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
+  brim_outcome *outcomes; /* brim_evaluate fills [rows] of it, in input order; NULL: not wanted. Classification alone */
+  brim_event_fn event;    /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;
   brim_group group; /* zero: single. Of brim_predict and brim_evaluate: ranks share the rows out, each computes its own, and all
                        have the results of all. Those of brim_train have its group */
@@ -42,7 +50,8 @@ typedef struct brim_evaluation {
   uint64_t step;
   bool averaged; /* of the averaged weights of the end */
   const brim_dataset *dataset;
-  const float *logits; /* [rows, outputs] in the order of the set */
+  const float *logits;          /* [rows, outputs] in the order of the set; NULL for classification, which has outcomes */
+  const brim_outcome *outcomes; /* [rows] of classification, in the order of the set; NULL for other tasks */
   const brim_metrics *metrics;
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
@@ -199,6 +208,11 @@ BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_
 /* Metrics from logits that the caller has. */
 BRIM_API int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
                                   const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
+/* The outcome of one row of logits [outputs], by the one formula that all have. */
+BRIM_API brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int32_t label);
+/* The same metrics of a classification from its outcomes [rows]. */
+BRIM_API int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_outcome *outcomes, uint64_t rows,
+                                   brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Rows of label i that are predicted as j: counts [outputs, outputs]. Multi-label: counts [outputs, 2, 2], of each label rows
  * without and with it, predicted without and with it. Regression is BRIM_E_USAGE. */
 BRIM_API int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,

@@ -249,9 +249,21 @@ static int take_class(brim_label_taker *taker, const label_text *label, const br
   return add_value(taker, (float)id, err);
 }
 
+/* All names of a known mapping at once: looked for one by one, very many take long. */
+static int remember_known(brim_label_taker *taker, brim_error *err) {
+  for (int32_t i = 0; i < taker->known->count; i++) {
+    const char *name = taker->known->names[i];
+    BRIM_TRY(brim_hashmap_put(&taker->ids, name, strlen(name), i, NULL, NULL, err));
+  }
+  taker->remembers = true;
+  return BRIM_OK;
+}
+
 /* A class of a known mapping; what was found once is remembered. */
 static int known_class(brim_label_taker *taker, const char *text, size_t length, const brim_label_source *at, int32_t *id,
                        brim_error *err) {
+  if (!taker->remembers)
+    BRIM_TRY(remember_known(taker, err));
   *id = brim_hashmap_get(&taker->ids, text, length, -1);
   if (*id >= 0)
     return BRIM_OK;

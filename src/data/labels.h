@@ -32,6 +32,7 @@ typedef struct brim_label_taker {
   const brim_labels *known; /* NULL: the mapping is made here */
   brim_task task;           /* AUTO until the first label */
   bool task_given;
+  bool remembers;   /* `ids` has all names of `known` */
   brim_hashmap ids; /* label text -> class by appearance, or id in `known` */
   brim_label_class *classes;
   size_t class_count, class_capacity;

@@ -41,13 +41,16 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, tell
                                       .group = &t->options.group,
                                       .batch = &t->batch,
                                       .part_logits = t->part_logits,
+                                      .outcomes = t->outcomes,
                                       .event = speaks ? t->options.event : NULL,
                                       .event_context = t->options.event_context};
   brim_profile_begin(t->options.profile, BRIM_WORK_EVALUATION, "evaluation");
   int status = brim_prediction_run(&prediction, t->logits, err);
-  if (!status)
-    status = brim_metrics_compute(t->runtime, brim_model_task(t->model), brim_model_outputs(t->model), t->logits, set->dataset,
-                                  metrics, err);
+  const int32_t outputs = brim_model_outputs(t->model);
+  if (!status && t->outcomes)
+    status = brim_outcomes_metrics(t->runtime, outputs, t->outcomes, brim_dataset_rows(set->dataset), metrics, err);
+  else if (!status)
+    status = brim_metrics_compute(t->runtime, brim_model_task(t->model), outputs, t->logits, set->dataset, metrics, err);
   brim_profile_end(t->options.profile, 0);
   BRIM_TRY(status);
   brim_ledger ledger;
@@ -57,8 +60,8 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, tell
   t->evaluated = true;
   BRIM_TRY(brim_trainer_emit_eval(t, set->name, metrics, how == OF_AVERAGE, how != AGAIN, err));
   if (speaks && t->options.evaluated)
-    t->options.evaluated(t->options.event_context,
-                         &(brim_evaluation){set->name, t->state.step, how == OF_AVERAGE, set->dataset, t->logits, metrics});
+    t->options.evaluated(t->options.event_context, &(brim_evaluation){set->name, t->state.step, how == OF_AVERAGE, set->dataset,
+                                                                      t->logits, t->outcomes, metrics});
   return BRIM_OK;
 }
 

@@ -122,8 +122,13 @@ static int prediction_part(const brim_prediction *p, const brim_planned *part, f
   const brim_pass pass = {0};
   BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
   BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->part_logits, err));
-  for (uint32_t r = 0; r < part->count; r++)
-    memcpy(logits + (size_t)part->rows[r] * outputs, p->part_logits + r * outputs, outputs * sizeof *logits);
+  for (uint32_t r = 0; r < part->count; r++) {
+    const uint64_t row = part->rows[r];
+    if (p->outcomes)
+      p->outcomes[row] = brim_outcome_of(p->part_logits + r * outputs, (int32_t)outputs, p->outcomes[row].label);
+    else
+      memcpy(logits + row * outputs, p->part_logits + r * outputs, outputs * sizeof *logits);
+  }
   return BRIM_OK;
 }
 
@@ -144,7 +149,45 @@ static int prediction_parts(const brim_prediction *p, float *logits, brim_error 
   return BRIM_OK;
 }
 
+/* Every rank's rows reach all; x + 0 is x. */
+static int share_outcomes(const brim_prediction *p, brim_error *err) {
+  enum { ROWS = 256, NUMBERS = 4 };
+  double numbers[ROWS * NUMBERS];
+  const uint64_t rows = brim_dataset_rows(p->dataset);
+  if (p->group->world_size <= 1)
+    return BRIM_OK;
+  for (uint64_t first = 0; first < rows; first += ROWS) {
+    const uint64_t count = rows - first < ROWS ? rows - first : ROWS;
+    for (uint64_t i = 0; i < count; i++) {
+      const brim_outcome *o = &p->outcomes[first + i];
+      const double of[NUMBERS] = {(double)o->predicted, o->loss, o->score, o->label_score};
+      memcpy(numbers + i * NUMBERS, of, sizeof of);
+    }
+    BRIM_TRY(p->group->sum_double(p->group->context, numbers, (int64_t)(count * NUMBERS), err));
+    for (uint64_t i = 0; i < count; i++) {
+      const double *of = numbers + i * NUMBERS;
+      brim_outcome *o = &p->outcomes[first + i];
+      *o = (brim_outcome){.label = o->label, .predicted = (int32_t)of[0], .loss = of[1], .score = of[2], .label_score = of[3]};
+    }
+  }
+  return BRIM_OK;
+}
+
+static int run_for_outcomes(const brim_prediction *p, brim_error *err) {
+  int status = BRIM_OK;
+  for (uint64_t row = 0; row < brim_dataset_rows(p->dataset) && !status; row++) {
+    p->outcomes[row] = (brim_outcome){0};
+    status = brim_outcomes_label(p->dataset, row, brim_model_outputs(p->model), &p->outcomes[row], err);
+  }
+  if (!status)
+    status = prediction_parts(p, NULL, err);
+  BRIM_TRY(brim_group_agree(p->group, status, err));
+  return share_outcomes(p, err);
+}
+
 int brim_prediction_run(const brim_prediction *p, float *logits, brim_error *err) {
+  if (p->outcomes)
+    return run_for_outcomes(p, err);
   size_t count = (size_t)brim_dataset_rows(p->dataset) * (size_t)brim_model_outputs(p->model);
   memset(logits, 0, count * sizeof *logits);
   int status = prediction_parts(p, logits, err);
@@ -184,7 +227,7 @@ static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits
 
 /* Predicts, and counts what was computed into *out. */
 static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
-                        float *logits, brim_metrics *out, brim_error *err) {
+                        float *logits, brim_outcome *outcomes, brim_metrics *out, brim_error *err) {
   brim_eval_options options;
   brim_eval_options_init(&options);
   if (given)
@@ -201,6 +244,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
                        .dataset = dataset,
                        .plan = plan,
                        .group = &options.group,
+                       .outcomes = outcomes,
                        .event = options.event,
                        .event_context = options.event_context};
   int status = evaluate_prepared(&p, &limits, logits, err);
@@ -216,28 +260,60 @@ int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *d
                  float *logits, brim_error *err) {
   brim_metrics ignored;
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, false, "data", err));
-  BRIM_TRY(evaluate_run(runtime, model, dataset, options, logits, &ignored, err));
+  BRIM_TRY(evaluate_run(runtime, model, dataset, options, logits, NULL, &ignored, err));
   const int32_t outputs = brim_model_outputs(model);
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
     BRIM_TRY(brim_outputs_finite(logits + row * (uint64_t)outputs, outputs, row, err));
   return BRIM_OK;
 }
 
-int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
-                  brim_metrics *out, brim_error *err) {
-  BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
+/* Of classes a row's outcome is kept, of other tasks its outputs. */
+static int evaluate_classes(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                            const brim_eval_options *options, brim_metrics *counts, brim_metrics *out, brim_error *err) {
+  const uint64_t rows = brim_dataset_rows(dataset);
+  const int32_t outputs = brim_model_outputs(model);
+  brim_outcome *own = NULL, *outcomes = options ? options->outcomes : NULL;
+  if (!outcomes)
+    outcomes = own = brim_alloc_array(runtime, (size_t)rows, sizeof *own);
+  if (!outcomes)
+    return BRIM_NOMEM(err);
+  int status = evaluate_run(runtime, model, dataset, options, NULL, outcomes, counts, err);
+  if (!status)
+    status = brim_outcomes_metrics(runtime, outputs, outcomes, rows, out, err);
+  uint64_t *confusion = options ? options->confusion : NULL;
+  if (!status && confusion) {
+    memset(confusion, 0, (size_t)outputs * (size_t)outputs * sizeof *confusion);
+    for (uint64_t row = 0; row < rows; row++)
+      confusion[(size_t)outcomes[row].label * (size_t)outputs + (size_t)outcomes[row].predicted]++;
+  }
+  brim_release(runtime, own);
+  return status;
+}
+
+static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                            const brim_eval_options *options, brim_metrics *counts, brim_metrics *out, brim_error *err) {
+  const brim_task task = brim_model_task(model);
   float *logits = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset),
                                    (size_t)brim_model_outputs(model) * sizeof *logits);
   if (!logits)
     return BRIM_NOMEM(err);
-  brim_metrics counts = {0};
-  int status = evaluate_run(runtime, model, dataset, options, logits, &counts, err);
+  int status = evaluate_run(runtime, model, dataset, options, logits, NULL, counts, err);
   if (!status)
-    status = brim_metrics_compute(runtime, brim_model_task(model), brim_model_outputs(model), logits, dataset, out, err);
+    status = brim_metrics_compute(runtime, task, brim_model_outputs(model), logits, dataset, out, err);
   if (!status && options && options->confusion)
-    status = brim_confusion_count(brim_model_task(model), brim_model_outputs(model), logits, dataset, options->confusion, err);
-  if (!status)
-    out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
+    status = brim_confusion_count(task, brim_model_outputs(model), logits, dataset, options->confusion, err);
   brim_release(runtime, logits);
   return status;
+}
+
+int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
+                  brim_metrics *out, brim_error *err) {
+  brim_metrics counts = {0};
+  const bool classes = brim_model_task(model) == BRIM_TASK_CLASSIFICATION;
+  if (!classes && options && options->outcomes)
+    return brim_error_set(err, BRIM_E_USAGE, "outcomes are of a classification with one class a row, which this is not");
+  BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
+  BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
+  out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
+  return BRIM_OK;
 }

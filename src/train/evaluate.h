@@ -18,12 +18,13 @@ typedef struct brim_prediction {
   const brim_plan *plan;
   const brim_group *group; /* each rank computes its parts; all get all logits */
   brim_batch *batch;
-  float *part_logits;  /* [most rows of a part, outputs] */
-  brim_event_fn event; /* "progress"; may be NULL */
+  float *part_logits;     /* [most rows of a part, outputs] */
+  brim_outcome *outcomes; /* [rows]: what is wanted of a classification; NULL: logits are */
+  brim_event_fn event;    /* "progress"; may be NULL */
   void *event_context;
 } brim_prediction;
 
-/* logits: [rows, outputs] in input order. */
+/* logits: [rows, outputs] in input order; not looked at where outcomes are wanted. */
 int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_error *err);
 
 #endif

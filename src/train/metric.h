@@ -18,5 +18,8 @@ void brim_metric_names(brim_task task, char *text, size_t size);
 
 /* BRIM_E_DIVERGED, which names the row, where an output is no finite number. */
 int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) BRIM_CHECK;
+/* The label of a row, which has to be one of the classes. */
+int brim_outcomes_label(const brim_dataset *dataset, uint64_t row, int32_t outputs, brim_outcome *out,
+                        brim_error *err) BRIM_CHECK;
 
 #endif

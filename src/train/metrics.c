@@ -49,13 +49,18 @@ static int32_t metrics_best(const float *logits, int32_t outputs) {
   return best;
 }
 
-/* Cross entropy of one row, -log softmax(logits)[label], with the largest logit subtracted. */
-static double metrics_cross_entropy(const float *logits, int32_t outputs, int32_t label, int32_t *best) {
-  *best = metrics_best(logits, outputs);
-  double top = (double)logits[*best], sum = 0.0;
-  for (int32_t c = 0; c < outputs; c++)
+brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int32_t label) {
+  brim_outcome out = {.label = label, .predicted = metrics_best(logits, outputs)};
+  double top = (double)logits[out.predicted], sum = 0.0;
+  bool finite = true;
+  for (int32_t c = 0; c < outputs; c++) {
     sum += exp((double)logits[c] - top);
-  return log(sum) + top - (double)logits[label];
+    finite = finite && isfinite(logits[c]);
+  }
+  out.loss = finite ? log(sum) + top - (double)logits[label] : (double)NAN;
+  out.score = 1.0 / sum;
+  out.label_score = exp((double)logits[label] - top) / sum;
+  return out;
 }
 
 static double metrics_f1_of(const class_counts *counts, int32_t c) {
@@ -104,25 +109,46 @@ static int metrics_label(const brim_dataset *dataset, uint64_t row, int32_t outp
   return BRIM_OK;
 }
 
+int brim_outcomes_label(const brim_dataset *dataset, uint64_t row, int32_t outputs, brim_outcome *out, brim_error *err) {
+  return metrics_label(dataset, row, outputs, &out->label, err);
+}
+
+/* Sums over rows, in their order. */
+typedef struct class_sums {
+  class_counts counts;
+  double loss, right;
+} class_sums;
+
+static int metrics_add_outcome(class_sums *sums, const brim_outcome *one, uint64_t row, brim_error *err) {
+  const float damaged = NAN;
+  if (isnan(one->loss))
+    return brim_outputs_finite(&damaged, 1, row, err);
+  sums->loss += one->loss;
+  sums->counts.truth[one->label]++;
+  sums->counts.predicted[one->predicted]++;
+  if (one->predicted == one->label)
+    sums->counts.hit[one->label]++, sums->right += 1.0;
+  return BRIM_OK;
+}
+
+static void metrics_of_sums(const class_sums *sums, int32_t outputs, brim_metrics *out) {
+  double rows = (double)out->rows;
+  out->loss = sums->loss / rows;
+  out->accuracy = sums->right / rows;
+  out->f1 = metrics_f1(&sums->counts, outputs);
+  out->matthews = metrics_matthews(&sums->counts, outputs, rows, sums->right);
+}
+
 static int metrics_classes(const class_counts *counts, int32_t outputs, const float *logits, const brim_dataset *dataset,
                            brim_metrics *out, brim_error *err) {
-  double loss = 0.0, right = 0.0;
+  class_sums sums = {.counts = *counts};
   for (uint64_t r = 0; r < out->rows; r++) {
-    const float *row = logits + (size_t)r * (size_t)outputs;
-    int32_t label = 0, best;
+    int32_t label = 0;
     BRIM_TRY(metrics_label(dataset, r, outputs, &label, err));
-    BRIM_TRY(brim_outputs_finite(row, outputs, r, err));
-    loss += metrics_cross_entropy(row, outputs, label, &best);
-    counts->truth[label]++;
-    counts->predicted[best]++;
-    if (best == label)
-      counts->hit[label]++, right += 1.0;
+    const brim_outcome one = brim_outcome_of(logits + (size_t)r * (size_t)outputs, outputs, label);
+    BRIM_TRY(metrics_add_outcome(&sums, &one, r, err));
   }
-  double rows = (double)out->rows;
-  out->loss = loss / rows;
-  out->accuracy = right / rows;
-  out->f1 = metrics_f1(counts, outputs);
-  out->matthews = metrics_matthews(counts, outputs, rows, right);
+  metrics_of_sums(&sums, outputs, out);
   return BRIM_OK;
 }
 
@@ -307,10 +333,10 @@ static int metrics_regression(brim_runtime *runtime, int32_t outputs, const floa
   return status;
 }
 
-int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
-                         brim_metrics *out, brim_error *err) {
+static brim_metrics metrics_none(uint64_t rows) {
   double none = (double)NAN;
-  *out = (brim_metrics){.loss = none,
+  return (brim_metrics){.rows = rows,
+                        .loss = none,
                         .accuracy = none,
                         .f1 = none,
                         .matthews = none,
@@ -319,7 +345,30 @@ int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs,
                         .rmse = none,
                         .pearson = none,
                         .spearman = none};
-  out->rows = brim_dataset_rows(dataset);
+}
+
+int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_outcome *outcomes, uint64_t rows, brim_metrics *out,
+                          brim_error *err) {
+  *out = metrics_none(rows);
+  if (rows == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
+  size_t classes = (size_t)outputs;
+  uint64_t *memory = brim_alloc_array_zero(runtime, 3 * classes, sizeof *memory);
+  if (!memory)
+    return BRIM_NOMEM(err);
+  class_sums sums = {.counts = {memory, memory + classes, memory + 2 * classes}};
+  int status = BRIM_OK;
+  for (uint64_t r = 0; r < rows && !status; r++)
+    status = metrics_add_outcome(&sums, &outcomes[r], r, err);
+  if (!status)
+    metrics_of_sums(&sums, outputs, out);
+  brim_release(runtime, memory);
+  return status;
+}
+
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                         brim_metrics *out, brim_error *err) {
+  *out = metrics_none(brim_dataset_rows(dataset));
   out->tokens = brim_dataset_tokens(dataset);
   if (out->rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");

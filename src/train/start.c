@@ -131,9 +131,12 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
-  t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
+  if (brim_model_task(t->model) == BRIM_TASK_CLASSIFICATION)
+    t->outcomes = brim_alloc_array(t->runtime, (size_t)most, sizeof *t->outcomes);
+  else
+    t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
   t->part_logits = brim_alloc_array(t->runtime, (size_t)limits.max_sequences, row);
-  return t->logits && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
+  return (t->logits || t->outcomes) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 /* ---- the place to begin at -------------------------------------------------------------------------------- */
@@ -218,7 +221,10 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   }
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
-  bytes += most * (outputs * sizeof(float) + (brim_model_task(t->model) == BRIM_TASK_REGRESSION ? 32 : 0));
+  const brim_task task = brim_model_task(t->model);
+  bytes += most * (task == BRIM_TASK_CLASSIFICATION ? sizeof(brim_outcome) : outputs * sizeof(float));
+  if (task == BRIM_TASK_REGRESSION)
+    bytes += most * 32;
   if (t->options.swa_start > 0.0)
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;
@@ -404,6 +410,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_release(t->runtime, t->class_weights);
   brim_release(t->runtime, t->average);
   brim_release(t->runtime, t->logits);
+  brim_release(t->runtime, t->outcomes);
   brim_release(t->runtime, t->part_logits);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);

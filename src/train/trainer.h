@@ -36,6 +36,7 @@ typedef struct brim_trainer {
 
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
+  brim_outcome *outcomes;      /* instead of logits: classification */
   bool evaluated;              /* by this process */
   float *average;              /* of the weights, or NULL */
   uint64_t average_first, average_every;

@@ -73,6 +73,23 @@ static void regression(void) {
   ok_near(m.pearson, 0.6, 1e-12, "a large mean does not cancel");
 }
 
+/* e^0 : e^-1 : e^-2, and a row that is damaged. */
+static void outcomes(void) {
+  const float logits[] = {2, 1, 0}, damaged[] = {2, NAN, 0};
+  const double sum = 1 + exp(-1) + exp(-2);
+  const brim_outcome rows[] = {brim_outcome_of(logits, 3, 1), brim_outcome_of(logits, 3, 0), brim_outcome_of(damaged, 3, 0)};
+  brim_metrics m;
+  brim_error err;
+  ok(rows[0].predicted == 0 && rows[0].label == 1, "the largest is predicted");
+  ok_near(rows[0].loss, log(sum) + 1, 1e-15, "cross entropy");
+  ok_near(rows[0].score, 1 / sum, 1e-15, "the prediction's probability");
+  ok_near(rows[0].label_score, exp(-1) / sum, 1e-15, "the label's");
+  int status = brim_outcomes_metrics(runtime, 3, rows, 2, &m, &err);
+  ok(!status && m.accuracy == 0.5 && fabs(m.loss - log(sum) - 0.5) < 1e-15, "metrics of outcomes");
+  status = brim_outcomes_metrics(runtime, 3, rows, 3, &m, &err);
+  ok(status == BRIM_E_DIVERGED && strstr(err.message, "row 2"), "damaged: %s", err.message);
+}
+
 /* Numbers of torch 2.15 (BCEWithLogitsLoss, float64) and scikit-learn (accuracy_score, f1_score). The last label occurs neither
  * in the data nor in the predictions: the macro mean is over the other three. */
 static void many_labels(void) {
@@ -240,6 +257,7 @@ int main(void) {
   regression();
   many_classes();
   many_labels();
+  outcomes();
   many_values();
   refused(BRIM_TASK_CLASSIFICATION, 2, 0, 2, BRIM_E_MISMATCH, "a label beyond the classes");
   refused(BRIM_TASK_CLASSIFICATION, 2, 0, (float)NAN, BRIM_E_MISMATCH, "a missing label");
