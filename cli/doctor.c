@@ -1,5 +1,6 @@
 /* brim doctor: what this build and machine can do. */
-#include <stdlib.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "cli.h"
@@ -27,8 +28,8 @@ static const shape shapes[] = {
 enum { SHAPES = sizeof shapes / sizeof *shapes };
 
 /* In the order of brim_product_kind. */
-static const char *const precisions[] = {"fp32", "bf16", "int8"};
-enum { KINDS = sizeof precisions / sizeof *precisions };
+static const char *const kind_names[] = {"fp32", "bf16", "int8"};
+enum { KINDS = sizeof kind_names / sizeof *kind_names };
 
 typedef struct speeds {
   brim_gemm_speed of[KINDS][SHAPES];
@@ -45,16 +46,140 @@ static int measure(cli_call *cli, speeds *s) {
   return BRIM_OK;
 }
 
+/* What is found out, as lines or as one JSON object. */
+typedef struct findings {
+  cli_call *cli;
+  bool as_json;
+  brim_text out;
+  brim_json_writer json;
+} findings;
+
+static void say(findings *f, const char *title, const char *format, ...) BRIM_PRINTF(3, 4);
+static void say(findings *f, const char *title, const char *format, ...) {
+  char text[900];
+  va_list args;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  brim_text_printf(&f->out, "%-10s %s\n", title, text);
+}
+
+static void put_words(findings *f, const char *name, const char *const *words, int count) {
+  brim_json_open_array(&f->json, name);
+  for (int i = 0; i < count; i++)
+    brim_json_put_string(&f->json, NULL, words[i]);
+  brim_json_close_array(&f->json);
+}
+
+/* ---- sections --------------------------------------------------------------------------------------------- */
+
+static int version(findings *f) {
+  if (f->as_json)
+    brim_json_put_string(&f->json, "version", brim_version());
+  else
+    brim_text_printf(&f->out, "brim %s\n", brim_version());
+  return BRIM_OK;
+}
+
+static int processor(findings *f) {
+  const brim_device_info info = brim_device_describe(f->cli->runtime);
+  if (f->as_json) {
+    brim_json_put_string(&f->json, "kernels", info.kernels);
+    brim_json_put_string(&f->json, "products", info.products);
+    brim_json_put_integer(&f->json, "threads", info.threads);
+    brim_json_put_string(&f->json, "bf16", info.bf16);
+    brim_json_put_bool(&f->json, "bf16_fast", info.bf16_fast);
+  } else {
+    say(f, "kernels", "%s, %d threads", info.kernels, info.threads);
+    say(f, "products", "%s", info.products);
+    say(f, "16 bits", "%s", info.bf16);
+  }
+  return BRIM_OK;
+}
+
+static int precisions(findings *f) {
+  static const char *const train[] = {"fp32", "bf16"}, *const predict[] = {"fp32", "bf16", "int8"};
+  if (f->as_json) {
+    put_words(f, "train_precisions", train, 2);
+    put_words(f, "predict_precisions", predict, 3);
+  } else {
+    say(f, "precisions", "train: fp32, bf16; predict: fp32, bf16, int8");
+  }
+  return BRIM_OK;
+}
+
+static int files(findings *f) {
+  static const char *const compressions[] = {"gz", "zst"};
+  if (f->as_json)
+    put_words(f, "compression", compressions, 2);
+  else
+    say(f, "files", "csv, tsv, jsonl, txt; plain, gz, zst");
+  return BRIM_OK;
+}
+
+static int devices(findings *f) {
+  static const char *const names[] = {"cpu"};
+  if (f->as_json)
+    put_words(f, "devices", names, 1);
+  else
+    say(f, "devices", "cpu; no GPU support in this build");
+  return BRIM_OK;
+}
+
 /* What `mpirun -n N brim train` would find. */
-static void put_processes(brim_text *out) {
+static int processes(findings *f) {
   char library[800];
   const brim_launch launch = brim_launch_find();
   const bool found = brim_ranks_probe(library, sizeof library);
-  if (launch.launcher)
-    brim_text_printf(out, "processes  %d, started by %s; ", (int)launch.world_size, launch.launcher);
+  const char *mpi = found || launch.launcher ? library : "no MPI is installed (see docs/users/scaling.md)";
+  if (f->as_json)
+    brim_json_put_string(&f->json, "mpi", found ? library : NULL);
+  else if (launch.launcher)
+    say(f, "processes", "%d, started by %s; %s", (int)launch.world_size, launch.launcher, mpi);
   else
-    brim_text_string(out, "processes  one; with mpirun -n N, N: ");
-  brim_text_printf(out, "%s\n\n", found || launch.launcher ? library : "no MPI is installed (see docs/users/scaling.md)");
+    say(f, "processes", "one; with mpirun -n N, N: %s", mpi);
+  return BRIM_OK;
+}
+
+static void put_speeds(findings *f, const speeds *s) {
+  brim_json_open_array(&f->json, "gemm");
+  for (int i = 0; i < KINDS * SHAPES; i++) {
+    const shape *of = &shapes[i % SHAPES];
+    const brim_gemm_speed *speed = &s->of[i / SHAPES][i % SHAPES];
+    brim_json_open_object(&f->json, NULL);
+    brim_json_put_string(&f->json, "name", of->name);
+    brim_json_put_string(&f->json, "precision", kind_names[i / SHAPES]);
+    brim_json_put_integer(&f->json, "rows", of->rows);
+    brim_json_put_integer(&f->json, "in", of->in);
+    brim_json_put_integer(&f->json, "out", of->out);
+    brim_json_open_array(&f->json, "gflops");
+    brim_json_put_number(&f->json, NULL, speed->forward);
+    if (i / SHAPES != BRIM_PRODUCT_INT8) { /* bytes are for predictions */
+      brim_json_put_number(&f->json, NULL, speed->input_gradient);
+      brim_json_put_number(&f->json, NULL, speed->weight_gradient);
+    }
+    brim_json_close_array(&f->json);
+    brim_json_close_object(&f->json);
+  }
+  brim_json_close_array(&f->json);
+}
+
+static void show_speeds(findings *f, const speeds *s) {
+  static const brim_column columns[] = {
+      {"products, GFLOP/s", false}, {"forward", true}, {"input gradient", true}, {"weight gradient", true}};
+  char cells[SHAPES][3][16];
+  const char *table[SHAPES * 4];
+  for (int i = 0; i < SHAPES; i++) {
+    const brim_gemm_speed *of = &s->of[BRIM_PRODUCT_FP32][i];
+    const double values[] = {of->forward, of->input_gradient, of->weight_gradient};
+    table[4 * i] = shapes[i].name;
+    for (int j = 0; j < 3; j++) {
+      snprintf(cells[i][j], sizeof cells[i][j], "%.0f", values[j]);
+      table[4 * i + 1 + j] = cells[i][j];
+    }
+  }
+  brim_text_string(&f->out, "\n");
+  brim_table_text(&f->out, columns, 4, table, SHAPES);
 }
 
 /* Of a layer's three products one after the other; of int8, which only predicts, of the forward one. */
@@ -63,7 +188,9 @@ static double together(const brim_gemm_speed *s, bool forward_only) {
 }
 
 /* Products in each precision beside those in fp32. */
-static void put_precisions(brim_text *out, const brim_device_info *info, const speeds *s) {
+static void show_precisions(findings *f, const speeds *s) {
+  const brim_device_info info = brim_device_describe(f->cli->runtime);
+  brim_text *out = &f->out;
   static const struct {
     brim_product_kind kind;
     bool forward_only;
@@ -93,72 +220,45 @@ static void put_precisions(brim_text *out, const brim_device_info *info, const s
                    "\n--precision bf16  keeps activations in 16 bits: less memory. Products in 16 bits (%s)\n"
                    "                  are not used by models yet: no time is saved.\n"
                    "--precision int8  predictions only: layers' weights and inputs are bytes.\n",
-                   info->bf16_fast ? "fast here" : "no faster than fp32 here");
+                   info.bf16_fast ? "fast here" : "no faster than fp32 here");
 }
 
-static void put_text(brim_text *out, const brim_device_info *info, const speeds *s) {
-  char cells[SHAPES][3][16];
-  const char *table[SHAPES * 4];
-  brim_text_printf(out, "brim %s\n", brim_version());
-  brim_text_printf(out, "kernels    %s, %d threads\n", info->kernels, info->threads);
-  brim_text_printf(out, "products   %s\n", info->products);
-  brim_text_printf(out, "16 bits    %s\n", info->bf16);
-  brim_text_string(out, "files      csv, tsv, jsonl, txt; plain, gz, zst\n");
-  brim_text_string(out, "devices    cpu; no GPU support in this build\n");
-  put_processes(out);
-  for (int i = 0; i < SHAPES; i++) {
-    const brim_gemm_speed *of = &s->of[BRIM_PRODUCT_FP32][i];
-    const double values[] = {of->forward, of->input_gradient, of->weight_gradient};
-    table[4 * i] = shapes[i].name;
-    for (int j = 0; j < 3; j++) {
-      snprintf(cells[i][j], sizeof cells[i][j], "%.0f", values[j]);
-      table[4 * i + 1 + j] = cells[i][j];
-    }
-  }
-  static const brim_column columns[] = {
-      {"products, GFLOP/s", false}, {"forward", true}, {"input gradient", true}, {"weight gradient", true}};
-  brim_table_text(out, columns, 4, table, SHAPES);
-  put_precisions(out, info, s);
-}
-
-static void put_json(brim_text *out, const brim_device_info *info, const speeds *s) {
-  brim_text_printf(out, "{\"version\":\"%s\",\"kernels\":\"%s\",\"products\":\"%s\",\"threads\":%d,", brim_version(),
-                   info->kernels, info->products, info->threads);
-  brim_text_string(out, "\"compression\":[\"gz\",\"zst\"],\"devices\":[\"cpu\"],\"mpi\":");
-  char library[800];
-  if (brim_ranks_probe(library, sizeof library))
-    brim_text_json_string(out, library, strlen(library));
-  else
-    brim_text_string(out, "null");
-  brim_text_string(out, ",\"bf16\":");
-  brim_text_json_string(out, info->bf16, strlen(info->bf16));
-  brim_text_printf(out, ",\"bf16_fast\":%s,\"gemm\":[", info->bf16_fast ? "true" : "false");
-  for (int i = 0; i < KINDS * SHAPES; i++) {
-    const shape *of = &shapes[i % SHAPES];
-    const brim_gemm_speed *speed = &s->of[i / SHAPES][i % SHAPES];
-    const double values[] = {speed->forward, speed->input_gradient, speed->weight_gradient};
-    brim_text_printf(out, "%s{\"name\":\"%s\",\"precision\":\"%s\",\"rows\":%d,\"in\":%d,\"out\":%d,\"gflops\":[", i ? "," : "",
-                     of->name, precisions[i / SHAPES], (int)of->rows, (int)of->in, (int)of->out);
-    for (int j = 0; j < (i / SHAPES == BRIM_PRODUCT_INT8 ? 1 : 3); j++) {
-      brim_text_string(out, j ? "," : "");
-      brim_text_json_number(out, values[j]);
-    }
-    brim_text_string(out, "]}");
-  }
-  brim_text_string(out, "]}\n");
-}
-
-static int run(cli_call *cli) {
+static int speed(findings *f) {
   speeds s;
-  int status = measure(cli, &s);
+  int status = measure(f->cli, &s);
   if (status)
     return status;
-  const brim_device_info info = brim_device_describe(cli->runtime);
-  brim_text out;
-  brim_text_init(&out, cli->runtime);
-  (cli->values->json ? put_json : put_text)(&out, &info, &s);
-  status = cli_write(cli, NULL, &out);
-  brim_text_free(&out);
+  if (f->as_json) {
+    put_speeds(f, &s);
+  } else {
+    show_speeds(f, &s);
+    show_precisions(f, &s);
+  }
+  return BRIM_OK;
+}
+
+/* In the order in which they are shown. A new section is a function that says what it found, as lines (`say`) or as members of
+ * the JSON object, and a row here. */
+static int (*const sections[])(findings *f) = {version, processor, precisions, files, devices, processes, speed};
+
+/* ---- the command ------------------------------------------------------------------------------------------ */
+
+static int run(cli_call *cli) {
+  findings f = {.cli = cli, .as_json = cli->values->json};
+  int status = BRIM_OK;
+  brim_text_init(&f.out, cli->runtime);
+  f.json.out = &f.out;
+  if (f.as_json)
+    brim_json_open_object(&f.json, NULL);
+  for (size_t i = 0; !status && i < sizeof sections / sizeof *sections; i++)
+    status = sections[i](&f);
+  if (f.as_json) {
+    brim_json_close_object(&f.json);
+    brim_text_string(&f.out, "\n");
+  }
+  if (!status)
+    status = cli_write(cli, NULL, &f.out);
+  brim_text_free(&f.out);
   return status;
 }
 
@@ -166,7 +266,8 @@ const cli_command cli_doctor = {
     .name = "doctor",
     .summary = "what this build and this machine can do, and how fast",
     .operands = "",
-    .description = "Version, compiled features, processor, and the speed of matrix products on shapes of real encoders: forward, "
+    .description = "Version, processor, precisions, files, devices, processes, and the speed of matrix products on shapes of "
+                   "real encoders: forward, "
                    "gradient of the input, gradient of the weight; in fp32, and in 16 bits and bytes beside it.",
     .options = options,
     .example = "brim doctor",
