@@ -1,4 +1,4 @@
-/* brim inspect: numbers from inside a step, to compare with other programs. */
+/* brim inspect: numbers from inside a step, to compare with other programs; and the program that a model is. */
 #include <string.h>
 
 #include "cli.h"
@@ -21,6 +21,24 @@ static const cli_option trajectory_options[] = {
     TEXT("hyperparameters", hyperparameters, "FILE", .required = true,
          .help = "JSON with \"hyperparameters\": lr, beta1, beta2, eps, weight_decay, max_grad_norm, total_steps, warmup_steps, "
                  "step_rows"),
+    ROWS(cli_general_options),
+    {0},
+};
+
+static const cli_option program_options[] = {
+    HEADING("What to list"),
+    TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
+    CHOICE("pass", pass, "training|prediction", .fallback = "training", .help = "which of the model's passes"),
+    CHOICE("precision", precision, "fp32|bf16|int8", .fallback = "fp32",
+           .help = "fp32; bf16: activations are kept in 16 bits; int8: the layers' products multiply bytes, in predictions"),
+    TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "embeddings, layers:N or encoder are not trained"),
+    FLAG("checkpoint-activations", checkpoint_activations,
+         .help = "keep the input of each layer only, and compute the layer again in backward"),
+    FLAG("all-tokens", all_tokens, .help = "compute the last layer for all tokens, not only for those that the head reads"),
+    INTEGER("max-tokens", max_tokens, "N", 1, 2147483647, .fallback = "4096", .help = "tokens of a part"),
+    INTEGER("max-rows", max_rows, "N", 1, 2147483647, .fallback = "32", .help = "texts of a part"),
+    INTEGER("max-length", max_length, "N", 1, 2147483647, .shown = "128, or what the model has positions for",
+            .help = "tokens of the longest text"),
     ROWS(cli_general_options),
     {0},
 };
@@ -83,6 +101,48 @@ static int trajectory(cli_call *cli, brim_model *model, const brim_dataset *rows
 static int run_trajectory(cli_call *cli) {
   return with_batch(cli, trajectory);
 }
+
+static int list_program(cli_call *cli, brim_model *model, brim_text *out) {
+  const cli_values *v = cli->values;
+  const int32_t longest = brim_model_max_length(model) < 128 ? brim_model_max_length(model) : 128;
+  brim_model_limits limits = {.max_slots = v->max_tokens,
+                              .max_sequences = (int32_t)v->max_rows,
+                              .max_length = v->max_length ? (int32_t)v->max_length : longest,
+                              .training = strcmp(v->pass, "training") == 0,
+                              .all_tokens = v->all_tokens,
+                              .checkpoint_activations = v->checkpoint_activations};
+  if (!brim_precision_parse(v->precision, &limits.precision))
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision %s is unknown", v->precision);
+  int status = brim_model_freeze(model, v->freeze, &cli->error);
+  if (!status)
+    status = brim_model_list_program(model, &limits, out, &cli->error);
+  return status ? status : cli_write(cli, NULL, out);
+}
+
+static int run_program(cli_call *cli) {
+  brim_model *model = NULL;
+  brim_text out;
+  int status = brim_model_load(cli->runtime, cli->values->model, &(brim_model_options){0}, &model, &cli->error);
+  brim_text_init(&out, cli->runtime);
+  if (!status)
+    status = list_program(cli, model, &out);
+  brim_text_free(&out);
+  brim_model_free(model);
+  return status;
+}
+
+const cli_command cli_inspect_program = {
+    .name = "inspect program",
+    .summary = "list the operations of a model: rows, kept values, places, calls",
+    .operands = "",
+    .description =
+        "A model is a program: a list of operations, from which training and prediction follow. This prints the schedule that a "
+        "pass runs: which rows each operation computes, what it keeps for backward, and the device's calls with the places in "
+        "memory that they read and write.",
+    .options = program_options,
+    .example = "brim inspect program --model MiniLM --freeze layers:2 --checkpoint-activations",
+    .run = run_program,
+};
 
 const cli_command cli_inspect_gradients = {
     .name = "inspect gradients",

@@ -121,7 +121,8 @@ typedef struct cli_values {
   const char *fold_column;
   const char *compared;
   /* inspect */
-  const char *batch, *hyperparameters;
+  const char *batch, *hyperparameters, *pass;
+  bool all_tokens;
   /* report */
   cli_list data;
   const char *csv, *html;

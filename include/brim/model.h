@@ -171,6 +171,12 @@ BRIM_API uint64_t brim_model_state_memory(const brim_model *model);
  * prediction does not take training's memory away. A forward before it is forgotten. */
 BRIM_API int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) BRIM_CHECK;
 
+/* Prepares for these limits and appends the program that passes run, as tables: operations with the rows that they compute, what
+ * they keep for backward and what they multiply, and the device's calls with the places that they read and write. With all_tokens
+ * that of such passes. */
+BRIM_API int brim_model_list_program(brim_model *model, const brim_model_limits *limits, brim_text *out,
+                                     brim_error *err) BRIM_CHECK;
+
 typedef struct brim_pass {
   bool training;   /* keep activations for backward */
   bool dropout;    /* as config.json says, keyed by (seed, batch.step or step below, place, site, token, column) */
