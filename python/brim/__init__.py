@@ -15,11 +15,12 @@ from .errors import STOP, Error
 from .model import Model, Prediction
 from .runtime import Runtime, set_threads
 from .tokenizer import Encoding, Ragged, Tokenizer
-from .training import Event, Result, train, train_events
+from .study import Analysis, Comparison, FoldsResult, analyze
+from .training import Event, Result, compare, train, train_events
 
 __version__ = _core.version()
-__all__ = ["Batch", "Batches", "Dataset", "Encoding", "Error", "Event", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result",
-           "Runtime", "STOP", "Stream", "Tokenizer", "data", "errors", "hub", "restore_order", "set_threads", "train", "train_events"]
+__all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "Encoding", "Error", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result",
+           "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "train", "train_events"]
 
 
 def __getattr__(name: str):

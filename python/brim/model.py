@@ -23,6 +23,16 @@ def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
+_METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
+            "regression": {"rmse", "pearson", "spearman"}}
+
+
+def of_task(task: str, metrics: dict[str, Any]) -> dict[str, Any]:
+    """Those that fit the task."""
+    others = set().union(*_METRICS.values()) - _METRICS[task]
+    return {name: value for name, value in metrics.items() if name not in others}
+
+
 class _Rows:
     """Rows of anything that can be looped over; a list of str is texts here, not files."""
 
@@ -158,10 +168,7 @@ class Model:
         dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
                                 label_column=label_column)
         found = self._core.evaluate(dataset._core, options, progress)
-        of_task = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
-                   "regression": {"rmse", "pearson", "spearman"}}
-        others = set().union(*of_task.values()) - of_task[self.task]
-        return {k: v for k, v in found.items() if k not in others}
+        return of_task(self.task, found)
 
 
 def _remake(path, files, tokenizer, untrained):

@@ -45,10 +45,12 @@ def names_a_file(data: Any) -> bool:
 
 
 def is_files(data: Any) -> bool:
-    """Paths, as training and evaluation take them."""
+    """A path, or a list of them; a list in which no str is one is of texts."""
     if isinstance(data, (str, os.PathLike)):
         return True
-    return isinstance(data, (list, tuple)) and bool(data) and all(isinstance(one, (str, os.PathLike)) for one in data)
+    if not isinstance(data, (list, tuple)) or not all(isinstance(one, (str, os.PathLike)) for one in data):
+        return False
+    return any(names_a_file(one) or one == "-" or "*" in one or os.path.isdir(one) for one in data)
 
 
 def _of_datasets(data: Any, *kinds: str) -> bool:

@@ -12,7 +12,8 @@ from . import _core, hub as _hub, options as _options, rows as _rows, runtime as
 from .dataset import Dataset
 from .labels import Labels
 from .errors import STOP, UsageError
-from .model import Model
+from .model import Model, of_task
+from .study import WAYS, Comparison, FoldsResult, Way, _Paged, _number, way
 from .tokenizer import Tokenizer, _tokenizer
 
 class Event(NamedTuple):
@@ -20,8 +21,8 @@ class Event(NamedTuple):
     fields: dict[str, Any]   #: as in log.jsonl
 
 
-@dataclass
-class Result:
+@dataclass(repr=False)
+class Result(_Paged):
     """What a training came to."""
 
     model: "Model"
@@ -36,6 +37,26 @@ class Result:
     resumed: bool = False
     interrupted: bool = False
     evaluations: list[dict[str, Any]] = field(default_factory=list)  #: fields of every "eval" event
+    losses: list[tuple[int, float]] = field(default_factory=list)    #: (step, loss) of every "step" event
+
+    def __repr__(self) -> str:
+        best = "" if math.isnan(self.best_metric) else f", best {self.best_metric:.4g} at step {self.best_step}"
+        return f"Result({self.steps:,} steps, {self.rows:,} rows, loss {self.loss:.4g}{best}, {self.seconds:.1f} s, {self.model!r})"
+
+    def _page(self):
+        parts = [("figures", ["steps", "rows", "tokens", "loss", "best", "seconds"],
+                  [f"{self.steps:,}", f"{self.rows:,}", f"{self.tokens:,}", _number(self.loss), _number(self.best_metric), f"{self.seconds:.1f}"])]
+        if self.losses:
+            parts.append(("chart", "Loss", "Of each step that was logged.", "step", "loss",
+                          [("training", [float(s) for s, _ in self.losses], [loss for _, loss in self.losses])]))
+        names = [n for n in of_task(self.model.task, dict.fromkeys(self.evaluations[-1])) if n not in _FACTS] if self.evaluations else []
+        if names:
+            cells = [[e["name"], f"{e['step']:,}", *(_number(e.get(n)) for n in names)] for e in self.evaluations[-50:]]
+            parts.append(("table", "Evaluations", ["set", "step", *names], [cell for row in cells for cell in row]))
+        return "Training", parts
+
+
+_FACTS = {"step", "epoch", "name", "averaged", "rows", "tokens", "slots", "seconds"}
 
 
 def _named(evals, train) -> list[tuple[str, Any]]:
@@ -64,7 +85,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
           labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
-          on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result:
+          folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
+          on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result | FoldsResult:
     """Fine-tunes a model.
 
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
@@ -80,8 +102,11 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     save_every, keep_checkpoints, best_metric, memory_limit ("2GB"), swa_start, swa_every, resume, overwrite, and of batches batch_size
     (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on. The names of transformers' TrainingArguments
     (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too.
+    folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
+    the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold.
     Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit.
     """
+    ways = options.pop("_compare", None)
     if "train_dataset" in options:
         train = options.pop("train_dataset") if train is None else train
     if train is None:
@@ -114,7 +139,60 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     evals = [(name, rows(data, model.labels)) for name, data in _named(eval, train)]
     if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
         limit = None  # rows that were encoded for another model: refused, not cut
+    if ways is not None:
+        return _run_compare(model, dataset, evals, seed, limit, on_event, options, ways)
+    if folds is not None:
+        return _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify)
     return _run(model, dataset, evals, output, seed, limit, on_event, options)
+
+
+def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The options of batches, and the others, as the library takes them."""
+    plan = {"batching": "random", **{k: v for k, v in options.items() if k in _options.PLAN}, "seed": seed, "max_length": limit}
+    if plan.get("batch_size") is None:
+        plan["batch_size"] = 0 if plan.get("max_tokens") else 16
+    rest = {k: v for k, v in options.items() if k not in _options.PLAN}
+    rest |= {"seed": seed, "output": None if output is None else os.fspath(output),
+             "class_weights": _options.class_weights(rest.get("class_weights"), model.labels.names),
+             "memory_limit": _options.memory(rest.get("memory_limit"))}
+    return plan, rest
+
+
+def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify) -> FoldsResult:
+    plan, rest = _prepared(model, output, seed, limit, options)
+    given = None if isinstance(folds, int) else folds.tolist() if hasattr(folds, "tolist") else list(folds)
+    if isinstance(given, int):  # of NumPy
+        folds, given = given, None
+    if given is not None and len(given) != len(dataset):
+        raise ValueError(f"folds has {len(given)} numbers for {len(dataset)} rows")
+    found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, on_event,
+                              folds if given is None else 0, fold_seed, stratify, given)
+    for part in (found, *found["folds"], *found["averages"]):
+        part["metrics"] = part["metrics"] and of_task(model.task, part["metrics"])
+    return FoldsResult(**found)
+
+
+def compare(model: Model | str | os.PathLike, rows, *, eval=None, modes=tuple(WAYS), **options) -> Comparison:
+    """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
+
+    modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding". rows, eval (one set) and options as for ``brim.train``.
+    """
+    for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
+        if options.get(name) is not None:
+            raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
+    return train(model, rows, eval=eval, _compare=[way(mode) for mode in ([modes] if isinstance(modes, str) else modes)], **options)
+
+
+def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways) -> Comparison:
+    if len(evals) > 1:
+        raise UsageError("brim.compare evaluates on one set")
+    plan, rest = _prepared(model, None, seed, limit, options)
+    plan.pop("batching", None)
+    found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, ways, on_event)
+    for one in found:
+        one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
+    metric = None if not evals else "rmse" if model.task == "regression" else "accuracy"
+    return Comparison([Way(**one) for one in found], metric)
 
 
 def _run(model, dataset, evals, output, seed, limit, on_event, options) -> Result:
@@ -123,17 +201,12 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options) -> Resul
     def listen(kind, fields):
         if kind == "step":
             model._untrained = None
+            result.losses.append((fields["step"], fields["loss"]))
         if kind == "eval":
             result.evaluations.append(fields)
         return on_event(kind, fields) if on_event else None
 
-    plan = {"batching": "random", **{k: v for k, v in options.items() if k in _options.PLAN}, "seed": seed, "max_length": limit}
-    if plan.get("batch_size") is None:
-        plan["batch_size"] = 0 if plan.get("max_tokens") else 16
-    rest = {k: v for k, v in options.items() if k not in _options.PLAN}
-    rest |= {"seed": seed, "output": None if output is None else os.fspath(output),
-             "class_weights": _options.class_weights(rest.get("class_weights"), model.labels.names),
-             "memory_limit": _options.memory(rest.get("memory_limit"))}
+    plan, rest = _prepared(model, output, seed, limit, options)
     views = None if output is None else os.path.join(rest["output"], "tensorboard")
     found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen, views)
     for name, value in found.items():

@@ -202,11 +202,19 @@ PyObject *core_feed_make(PyObject *module, PyObject *args);
 PyObject *core_model_make(PyObject *module, PyObject *args);
 PyObject *core_describe(PyObject *module, PyObject *args);
 PyObject *core_train(PyObject *module, PyObject *args);
+PyObject *core_compare(PyObject *module, PyObject *args);
+PyObject *core_analyze(PyObject *module, PyObject *args);
+PyObject *core_train_folds(PyObject *module, PyObject *args);
+PyObject *core_page(PyObject *module, PyObject *args);
 
 /* Shared between files. */
 bool core_plan_options(PyObject *options, brim_plan_options *out);
 bool core_encode_options(PyObject *options, brim_encode_options *out);
 bool core_source_options(PyObject *options, brim_source_options *out);
+bool core_train_options(PyObject *options, brim_train_options *out);
+PyObject *core_metrics_dict(const brim_metrics *metrics);
+/* [(name, dataset)], in memory to be freed with PyMem_Free. */
+brim_named_dataset *core_named_sets(core_state *state, PyObject *list, int *count);
 /* The place of `name` in a list that NULL ends; false if it is not there. */
 bool core_named(const char *const *names, const char *name, int *out);
 /* The mapping that `object` holds: a Labels or a Dataset (one without labels gives NULL); None leaves `out` as it is. False with

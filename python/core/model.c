@@ -148,7 +148,7 @@ static int evaluate_work(void *context, brim_error *error) {
   return brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
 }
 
-static PyObject *metrics_dict(const brim_metrics *m) {
+PyObject *core_metrics_dict(const brim_metrics *m) {
   return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens",
                        (unsigned long long)m->tokens, "slots", (unsigned long long)m->slots, "loss", m->loss, "accuracy",
                        m->accuracy, "f1", m->f1, "matthews", m->matthews, "f1_micro", m->f1_micro, "f1_macro", m->f1_macro,
@@ -194,7 +194,7 @@ static PyObject *evaluate(PyObject *object, PyObject *args) {
     return NULL;
   int status = core_listened(&j.listener, core_run(self->state, self->runtime, evaluate_work, &j));
   core_leave(self);
-  return status == BRIM_OK ? metrics_dict(&j.metrics) : NULL;
+  return status == BRIM_OK ? core_metrics_dict(&j.metrics) : NULL;
 }
 
 /* ---- training --------------------------------------------------------------------------------------------- */
@@ -206,7 +206,7 @@ static bool parse_schedule(const char *name, int *out) {
   return known;
 }
 
-static bool train_options(PyObject *options, brim_train_options *out) {
+bool core_train_options(PyObject *options, brim_train_options *out) {
   static const core_field fields[] = {
       CORE_FIELD(brim_train_options, epochs, CORE_REAL),
       CORE_FIELD(brim_train_options, max_steps, CORE_U64),
@@ -268,7 +268,7 @@ static int train_work(void *context, brim_error *error) {
 }
 
 /* [(name, dataset)], in memory to be freed. */
-static brim_named_dataset *named_sets(core_state *state, PyObject *list, int *count) {
+brim_named_dataset *core_named_sets(core_state *state, PyObject *list, int *count) {
   Py_ssize_t n = PyList_Check(list) ? PyList_Size(list) : 0;
   brim_named_dataset *sets = PyMem_Calloc((size_t)n + 1, sizeof *sets);
   for (Py_ssize_t i = 0; sets && i < n; i++) {
@@ -304,8 +304,8 @@ PyObject *core_train(PyObject *module, PyObject *args) {
   core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
   core_tokenizer *words = rows && tokenizer != Py_None ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
   brim_train_options_init(&j.train);
-  if (PyErr_Occurred() || !core_plan_options(plan, &j.train.plan) || !core_no_more(plan) || !train_options(options, &j.train) ||
-      !core_no_more(options))
+  if (PyErr_Occurred() || !core_plan_options(plan, &j.train.plan) || !core_no_more(plan) ||
+      !core_train_options(options, &j.train) || !core_no_more(options))
     return NULL;
   j.runtime = j.model->runtime;
   j.tokenizer = words ? words->tokenizer : NULL;
@@ -316,7 +316,7 @@ PyObject *core_train(PyObject *module, PyObject *args) {
                                .telling = &j.model->telling};
   j.train.event = on_event;
   j.train.event_context = &j;
-  j.evals = named_sets(state, evals, &j.eval_count);
+  j.evals = core_named_sets(state, evals, &j.eval_count);
   if (!j.evals || !core_enter(j.model)) {
     PyMem_Free(j.evals);
     return NULL;

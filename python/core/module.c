@@ -96,6 +96,10 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {"model", core_model_make, METH_VARARGS, NULL},
                                   {"describe", core_describe, METH_VARARGS, NULL},
                                   {"train", core_train, METH_VARARGS, NULL},
+                                  {"compare", core_compare, METH_VARARGS, NULL},
+                                  {"analyze", core_analyze, METH_VARARGS, NULL},
+                                  {"train_folds", core_train_folds, METH_VARARGS, NULL},
+                                  {"page", core_page, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {

@@ -111,6 +111,9 @@ TRIES = [
     ("values", "brim.train(MODEL, [('good', .5), ('bad', 1.5)], max_steps=1).model.task", "regression"),
     ("pairs with a score", "brim.train(MODEL, STS, max_steps=1).model.task", "regression"),
     ("texts only", "brim.train(MODEL, [{'text': 'a'}])", fails(ValueError, 'there is no column "label"; the columns are "text"')),
+    ("a list of texts", "brim.train(MODEL, ['a good film', 'a bad plot'])", fails(ValueError, "the rows have no labels: they are (text, label)")),
+    ("a list of files", "brim.train(MODEL, [DATA / 'train.csv', str(DATA / 'test.csv')], epochs=1).rows", 120),
+    ("a star in a text", "brim.analyze(['5 stars', 'a film'], MODEL).rows", 2),
     ("no rows", "brim.train(MODEL, [])", fails(ValueError, "no")),
     ("a number", "brim.train(MODEL, 3)", fails(ValueError, "3 has no rows")),
     # pandas, polars, pyarrow

@@ -1,0 +1,248 @@
+/* study.c: comparisons of batchings, analyses of data, training in folds. */
+#include "core.h"
+
+#include <string.h>
+
+enum { MOST_MODES = 64 };
+
+typedef struct job {
+  core_runtime *runtime;
+  core_model *model;
+  const brim_tokenizer *tokenizer;
+  const brim_dataset *dataset, *eval;
+  brim_named_dataset *evals;
+  int eval_count;
+  brim_train_options train;
+  core_listener listener;
+  brim_mode modes[MOST_MODES];
+  brim_mode_result results[MOST_MODES];
+  int mode_count;
+  brim_study study;
+  const core_array *given; /* the fold of each row; NULL: they are drawn */
+  int32_t fold_count;
+  unsigned long long fold_seed;
+  int stratify;
+  brim_folds folds;
+  brim_folds_result folded;
+} job;
+
+static int on_event(void *context, const brim_event *event) {
+  return core_event(&((job *)context)->listener, event);
+}
+
+/* The common part of what trains: options and who listens. */
+static bool begin(core_state *state, job *j, PyObject *plan, PyObject *options, PyObject *event) {
+  brim_train_options_init(&j->train);
+  if (!core_plan_options(plan, &j->train.plan) || !core_no_more(plan) || !core_train_options(options, &j->train) ||
+      !core_no_more(options))
+    return false;
+  j->runtime = j->model->runtime;
+  j->listener = (core_listener){.state = state,
+                                .function = event == Py_None ? NULL : event,
+                                .interpreter = PyInterpreterState_Get(),
+                                .telling = &j->model->telling};
+  j->train.event = on_event;
+  j->train.event_context = j;
+  return true;
+}
+
+/* ---- compare ---------------------------------------------------------------------------------------------- */
+
+static int compare_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_compare(j->runtime->runtime, j->model->model, j->dataset, j->eval, &j->train, j->modes, j->mode_count, j->results,
+                      error);
+}
+
+/* [(name, batching, padding)] */
+static bool read_modes(job *j, PyObject *list) {
+  const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : 0;
+  if (count < 1 || count > MOST_MODES)
+    return PyErr_Format(PyExc_ValueError, "from 1 to %d ways are compared", MOST_MODES) != NULL;
+  for (Py_ssize_t i = 0; i < count; i++) {
+    const char *batching, *padding;
+    int chosen[2];
+    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sss", &j->modes[i].name, &batching, &padding))
+      return false;
+    if (!core_parse_batching(batching, &chosen[0]) || !core_parse_padding(padding, &chosen[1]))
+      return PyErr_Format(PyExc_ValueError, "there is no way %s+%s", batching, padding) != NULL;
+    j->modes[i].batching = (brim_batching)chosen[0];
+    j->modes[i].padding = (brim_padding)chosen[1];
+  }
+  j->mode_count = (int)count;
+  return true;
+}
+
+static PyObject *mode_dict(const brim_mode_result *r) {
+  PyObject *metrics = r->evaluated ? core_metrics_dict(&r->metrics) : Py_NewRef(Py_None);
+  return Py_BuildValue("{sssssssKsKsKsKsdsdsdsdsN}", "name", r->mode.name, "batching", brim_batching_name(r->mode.batching),
+                       "padding", brim_padding_name(r->mode.padding), "steps", (unsigned long long)r->steps, "rows",
+                       (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens, "slots",
+                       (unsigned long long)r->slots, "seconds", r->seconds, "tokens_per_second", r->tokens_per_second,
+                       "padding_share", r->padding_share, "loss", r->loss, "metrics", metrics);
+}
+
+/* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}] */
+PyObject *core_compare(PyObject *module, PyObject *args) {
+  PyObject *model, *dataset, *eval, *plan, *options, *modes, *event;
+  core_state *state = core_of(module);
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &model, &dataset, &eval, &plan, &options, &modes, &event))
+    return NULL;
+  j.model = core_cast(state, model, CORE_MODEL);
+  core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
+  core_dataset *held = rows && eval != Py_None ? core_cast(state, eval, CORE_DATASET) : NULL;
+  if (PyErr_Occurred() || !begin(state, &j, plan, options, event) || !read_modes(&j, modes) || !core_enter(j.model))
+    return NULL;
+  j.dataset = rows->dataset;
+  j.eval = held ? held->dataset : NULL;
+  int status = core_listened(&j.listener, core_run(state, j.runtime, compare_work, &j));
+  core_leave(j.model);
+  PyObject *list = status == BRIM_OK ? PyList_New(0) : NULL;
+  for (int i = 0; list && i < j.mode_count; i++) {
+    PyObject *item = mode_dict(&j.results[i]);
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+/* ---- analyze ---------------------------------------------------------------------------------------------- */
+
+static int study_work(void *context, brim_error *error) {
+  job *j = context;
+  return brim_study_dataset(j->runtime->runtime, j->dataset, &j->train.plan, &j->study, error);
+}
+
+static PyObject *strategies_of(const brim_study *study) {
+  PyObject *list = PyList_New(0);
+  for (int i = 0; list && i < study->strategy_count; i++) {
+    const brim_strategy_study *s = &study->strategies[i];
+    PyObject *item = Py_BuildValue(
+        "{sssssKsKsKsKsdsdsdsdsd}", "batching", brim_batching_name(s->batching), "padding", brim_padding_name(s->padding),
+        "tokens", (unsigned long long)s->ledger.tokens, "slots", (unsigned long long)s->ledger.slots, "batches",
+        (unsigned long long)s->ledger.batches, "steps", (unsigned long long)s->ledger.steps, "padding_share", s->padding_share,
+        "cost", s->cost, "step_rows", s->step_rows, "step_rows_deviation", s->step_rows_deviation, "length_bias", s->length_bias);
+    if (!item || PyList_Append(list, item) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(item);
+  }
+  return list;
+}
+
+/* analyze(dataset, plan options) -> {rows, tokens, .., histogram, percentiles, strategies} */
+PyObject *core_analyze(PyObject *module, PyObject *args) {
+  PyObject *dataset, *plan;
+  core_state *state = core_of(module);
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OO", &dataset, &plan))
+    return NULL;
+  core_dataset *rows = core_cast(state, dataset, CORE_DATASET);
+  if (!rows || !core_plan_options(plan, &j.train.plan) || !core_no_more(plan))
+    return NULL;
+  j.runtime = rows->runtime;
+  j.dataset = rows->dataset;
+  if (core_run(state, j.runtime, study_work, &j) != BRIM_OK)
+    return NULL;
+  const brim_study *s = &j.study;
+  core_array *histogram = core_array_new(state, module, 'q', (Py_ssize_t)s->longest + 1, -1, s->histogram, NULL, false);
+  core_array *percentiles = core_array_new(state, module, 'i', 101, -1, (void *)s->percentiles, NULL, false);
+  PyObject *result = Py_BuildValue("{sKsKsKsKsisisdsdsNsNsN}", "rows", (unsigned long long)s->rows, "tokens",
+                                   (unsigned long long)s->tokens, "truncated", (unsigned long long)s->truncated, "lost",
+                                   (unsigned long long)s->lost, "shortest", (int)s->shortest, "longest", (int)s->longest, "mean",
+                                   s->mean, "median", s->median, "histogram", histogram, "percentiles", percentiles, "strategies",
+                                   strategies_of(s));
+  brim_study_free(&j.study);
+  return result;
+}
+
+/* ---- folds ------------------------------------------------------------------------------------------------ */
+
+static int make_folds(job *j, brim_error *error) {
+  brim_runtime *runtime = j->runtime->runtime;
+  if (j->given)
+    return brim_folds_given(runtime, j->given->data, (uint64_t)j->given->shape[0], j->fold_count, &j->folds, error);
+  if (j->stratify)
+    return brim_folds_stratify(runtime, j->dataset, j->fold_count, j->fold_seed, &j->folds, error);
+  return brim_folds_shuffle(runtime, brim_dataset_rows(j->dataset), j->fold_count, j->fold_seed, &j->folds, error);
+}
+
+static int folds_work(void *context, brim_error *error) {
+  job *j = context;
+  int status = make_folds(j, error);
+  if (status == BRIM_OK)
+    status = brim_train_folds(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, &j->folds, j->evals, j->eval_count,
+                              &j->train, &j->folded, error);
+  return status;
+}
+
+static PyObject *logits_of(core_state *state, PyObject *module, const float *logits, uint64_t rows, const brim_model *model) {
+  return (PyObject *)core_array_new(state, module, 'f', (Py_ssize_t)rows, brim_model_outputs(model), (void *)logits, NULL, false);
+}
+
+static bool put_item(PyObject *list, PyObject *item) {
+  const bool fine = item && PyList_Append(list, item) == 0;
+  Py_XDECREF(item);
+  return fine;
+}
+
+static PyObject *folds_dict(core_state *state, PyObject *module, const job *j) {
+  const brim_folds_result *r = &j->folded;
+  PyObject *folds = PyList_New(0), *averages = PyList_New(0);
+  bool fine = folds && averages;
+  for (int32_t i = 0; fine && i < r->count; i++)
+    fine = put_item(folds,
+                    Py_BuildValue("{sKsKsKsN}", "train_rows", (unsigned long long)r->folds[i].train_rows, "valid_rows",
+                                  (unsigned long long)r->folds[i].valid_rows, "steps", (unsigned long long)r->folds[i].run.steps,
+                                  "metrics", core_metrics_dict(&r->folds[i].metrics)));
+  for (int i = 0; fine && i < r->average_count; i++) {
+    const brim_fold_average *a = &r->averages[i];
+    PyObject *metrics = a->evaluated ? core_metrics_dict(&a->metrics) : Py_NewRef(Py_None);
+    fine = put_item(averages,
+                    Py_BuildValue("{sssNsN}", "name", a->name, "logits",
+                                  logits_of(state, module, a->logits, brim_dataset_rows(j->evals[i].dataset), j->model->model),
+                                  "metrics", metrics));
+  }
+  if (!fine) {
+    Py_XDECREF(folds);
+    Py_XDECREF(averages);
+    return NULL;
+  }
+  core_array *fold = core_array_new(state, module, 'i', (Py_ssize_t)j->folds.rows, -1, j->folds.fold, NULL, false);
+  return Py_BuildValue("{sNsNsNsNsN}", "folds", folds, "averages", averages, "fold", fold, "logits",
+                       logits_of(state, module, r->logits, j->folds.rows, j->model->model), "metrics",
+                       core_metrics_dict(&r->metrics));
+}
+
+/* train_folds(model, tokenizer, dataset, evals, plan options, options, event, count, seed, stratify, folds of the rows or None)
+ */
+PyObject *core_train_folds(PyObject *module, PyObject *args) {
+  PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event, *given, *result = NULL;
+  core_state *state = core_of(module);
+  job j = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOOOiKpO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.fold_count,
+                        &j.fold_seed, &j.stratify, &given))
+    return NULL;
+  j.model = core_cast(state, model, CORE_MODEL);
+  core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
+  core_tokenizer *words = rows ? core_cast(state, tokenizer, CORE_TOKENIZER) : NULL;
+  if (!words || !begin(state, &j, plan, options, event))
+    return NULL;
+  j.tokenizer = words->tokenizer;
+  j.dataset = rows->dataset;
+  core_array *folds = given == Py_None ? NULL : core_array_from(state, module, given, 'i');
+  j.given = folds;
+  j.evals = PyErr_Occurred() ? NULL : core_named_sets(state, evals, &j.eval_count);
+  if (j.evals && core_enter(j.model)) {
+    int status = core_listened(&j.listener, core_run(state, j.runtime, folds_work, &j));
+    core_leave(j.model);
+    if (status == BRIM_OK)
+      result = folds_dict(state, module, &j);
+    brim_folds_result_free(&j.folded);
+    brim_folds_free(&j.folds);
+  }
+  PyMem_Free(j.evals);
+  Py_XDECREF((PyObject *)folds);
+  return result;
+}
