@@ -84,12 +84,38 @@ static const cli_command *command_of(int count, char **words, int *used) {
   return NULL;
 }
 
+/* Whether a command has all options that a sentence names; its first word may be half of a name. */
+static void parse_names(int count, char **words) {
+  static cli_option options[CLI_OPTION_LIMIT];
+  int used = 0;
+  const cli_command *command = count ? command_of(count, words, &used) : NULL;
+  if (!command && count == 1 && strcmp(words[0], "inspect") == 0) {
+    printf("ok\n");
+    return;
+  }
+  if (!command) {
+    printf("unknown command \"%s\"\n", count ? words[0] : "");
+    return;
+  }
+  cli_join(command->options, options);
+  for (int i = used; i < count; i++)
+    if (strncmp(words[i], "--", 2) == 0 && !cli_find_option(options, words[i] + 2, strcspn(words[i] + 2, "="))) {
+      printf("unknown option %s\n", words[i]);
+      return;
+    }
+  printf("ok\n");
+}
+
 static void parse_line(brim_runtime *runtime, char *line) {
   static cli_arguments arguments;
   char *words[MOST_WORDS], *rest = line;
   int count = 0, used = 0;
   for (char *word; count < MOST_WORDS && (word = strsep(&rest, "\x1f"));)
     words[count++] = word;
+  if (count && strcmp(words[0], "names") == 0) {
+    parse_names(count - 1, words + 1);
+    return;
+  }
   if (count && (strcmp(words[0], "--version") == 0 || strcmp(words[0], "--help") == 0)) {
     printf("ok\n");
     return;

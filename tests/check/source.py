@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Rules about the source, as TAP: source.py SOURCE_ROOT LIBRARY
+"""Rules about the source, as TAP: source.py SOURCE_ROOT LIBRARY [--update]
 
 Folders include only what stands left of them; the command line uses public headers only; the library exports brim_* names alone,
-neither prints nor exits, and calls malloc only where the default allocator is; files stay readable in size."""
+neither prints nor exits, and calls malloc only where the default allocator is; files stay readable in size.
+exports.txt lists what the library exports, so that a change of its interface is seen; --update writes it."""
 
 import pathlib
 import re
@@ -125,6 +126,14 @@ def check_exports(root, library):
     problems = [f"{name} is exported but not declared" for name in sorted(set(found) - declared)]
     problems += [f"{name} is declared but not exported" for name in sorted(declared - set(found))]
     point(problems, "what is exported is what the public headers declare")
+    listed = root / "tests" / "check" / "exports.txt"
+    if "--update" in sys.argv:
+        listed.write_text("".join(name + "\n" for name in sorted(found)), encoding="ascii")
+    names = set(listed.read_text(encoding="ascii").split())
+    problems = [f"{name} is new" for name in sorted(set(found) - names)] + [f"{name} is gone" for name in sorted(names - set(found))]
+    if problems:
+        problems.append(f"if that is meant: python3 tests/check/source.py . {library} --update")
+    point(problems, "what is exported is what exports.txt lists")
 
 
 def check_globals(library):
