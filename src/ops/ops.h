@@ -354,6 +354,7 @@ typedef struct brim_update_range { /* a tensor of the flat buffers */
   uint8_t *alive;         /* [count / row_size]: rows that ever had a gradient (their moments may be non-zero) */
   uint8_t *done;          /* [count / row_size]: how many of brim_update.past a row has had; NULL: none is ever late */
   const uint8_t *wanted;  /* [count / row_size]: rows that catch_up is to look at */
+  brim_bfloat *copy;      /* [count]: the values in 16 bits, which adamw writes as it goes; NULL: none. Not of tables */
 } brim_update_range;
 
 /* What an update does besides the gradient. */

@@ -3,17 +3,6 @@
 
 /* ---- what is done with a tile */
 
-/* The first n values at `index` of a tensor. */
-BRIM_INLINE vec tload_n(brim_typed t, int64_t index, int64_t n) {
-  return t.type == BRIM_TYPE_BF16 ? hload_n((const brim_bfloat *)t.at + index, n) : vload_n((const float *)t.at + index, n);
-}
-BRIM_INLINE void tstore_n(brim_typed t, int64_t index, vec x, int64_t n) {
-  if (t.type == BRIM_TYPE_BF16)
-    hstore_n((brim_bfloat *)t.at + index, x, n);
-  else
-    vstore_n((float *)t.at + index, x, n);
-}
-
 typedef struct target {
   brim_typed y;
   int64_t stride;
@@ -37,6 +26,8 @@ static void run_into(brim_ops_context *c, bf16_product *p, brim_typed y, int64_t
   const target t = {y, stride, add};
   p->done = store_tile;
   p->context = &t;
+  p->out = y;
+  p->out_stride = stride;
   CPU(bf16_product_run)(c, p);
 }
 
@@ -78,6 +69,8 @@ void CPU(bf16_act_forward)(brim_ops_context *c, const brim_bf16_linear_act *l) {
   bf16_product p = linear_product(l->rows, l->in, l->out, l->x, l->in, l->w, l->b);
   p.done = activate_tile;
   p.context = l;
+  p.out = (brim_typed){BRIM_TYPE_BF16, l->y};
+  p.out_stride = l->out;
   CPU(bf16_product_run)(c, &p);
 }
 
@@ -89,15 +82,6 @@ typedef struct norm_rows {
   const brim_bf16_linear_norm *l;
   float *lines; /* two rows a worker */
 } norm_rows;
-
-BRIM_INLINE void load_row(brim_typed t, int64_t at, int64_t width, float *line) {
-  for (int64_t i = 0; i < width; i += VEC)
-    vstore_n(line + i, tload_n(t, at + i, width - i), width - i);
-}
-BRIM_INLINE void store_row(brim_typed t, int64_t at, int64_t width, const float *line) {
-  for (int64_t i = 0; i < width; i += VEC)
-    tstore_n(t, at + i, vload_n(line + i, width - i), width - i);
-}
 
 static void norm_task(void *context, int64_t task, int worker) {
   const norm_rows *n = context;
@@ -158,6 +142,8 @@ void CPU(bf16_act_backward)(brim_ops_context *c, const brim_bf16_linear_act_grad
   bf16_product p = input_gradient(g->rows, g->in, g->out, g->w, g->dz, g->out);
   p.done = turn_tile;
   p.context = g;
+  p.out = (brim_typed){BRIM_TYPE_BF16, g->pre};
+  p.out_stride = g->in;
   CPU(bf16_product_run)(c, &p);
 }
 

@@ -165,7 +165,10 @@ static void multiply(const gradient *s, int64_t first, int64_t tiles, const char
                          .a_row = (turned ? DEPTH / 2 : 1) * BF16_UNIT,
                          .a_step = (turned ? 1 : LEFT_STEP) * BF16_UNIT,
                          .b = right,
-                         .c = sums};
+                         .c = sums,
+                         .fetch = (const char *)(s->g->dw + o * s->g->in + panel * TILE_COLUMNS),
+                         .fetch_row = s->g->in * (int64_t)sizeof(float),
+                         .fetch_bytes = least(TILE_COLUMNS, s->g->in - panel * TILE_COLUMNS) * (int64_t)sizeof(float)};
     memset(sums, 0, (size_t)(height * TILE_COLUMNS) * sizeof *sums);
     s->kernel.run(height, &t);
     add_tile(s, o, height, panel * TILE_COLUMNS, sums);

@@ -92,6 +92,13 @@ static void take_left(const part *t, int64_t row, int64_t rows, int64_t k, int64
   }
 }
 
+static void fetch_out(const bf16_product *p, int64_t row, int64_t column, int64_t columns, bool last, bf16_tile *to) {
+  const int64_t size = p->out.type == BRIM_TYPE_BF16 ? (int64_t)sizeof(brim_bfloat) : (int64_t)sizeof(float);
+  to->fetch = p->out.at && last ? (const char *)p->out.at + (row * p->out_stride + column) * size : NULL;
+  to->fetch_row = p->out_stride * size;
+  to->fetch_bytes = columns * size;
+}
+
 /* One tile's rows by the part's panels, units from `unit` on. */
 static void multiply_rows(const part *t, int64_t row, int64_t rows, int64_t unit) {
   const bf16_product *p = t->p;
@@ -103,6 +110,7 @@ static void multiply_rows(const part *t, int64_t row, int64_t rows, int64_t unit
     const int64_t column = panel * TILE_COLUMNS, columns = panel_columns(p, panel), number = panel - t->from;
     sides.b = t->s.panels + number * t->chunk * TILE_COLUMNS * BF16_UNIT;
     sides.c = alone ? t->s.sums : t->s.sums + (number * ROWS_PER_TASK + row) * TILE_COLUMNS;
+    fetch_out(p, t->first + row, column, columns, last, &sides);
     if (unit == 0)
       start_sums(p, rows, column, columns, sides.c);
     p->kernel.run(rows, &sides);

@@ -20,7 +20,9 @@ struct bf16_product {
   bool transposed;
   bf16_done_fn done;
   const void *context; /* its own */
-  bf16_kernel kernel;  /* from here on filled by bf16_product_run */
+  brim_typed out;      /* what `done` will touch, [rows, columns], rows out_stride values apart: it is fetched meanwhile */
+  int64_t out_stride;
+  bf16_kernel kernel; /* from here on filled by bf16_product_run */
   char *scratch;
   int64_t panels, blocks, groups;
 };

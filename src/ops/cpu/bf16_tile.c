@@ -101,6 +101,11 @@ BRIM_INLINE vec accumulate(how h, vec x, vec b, vec c) {
   if (i < rows)                                                                                                                  \
     __builtin_prefetch(a[i / 3] + i % 3 * a_row + LINE * BF16_UNIT);
 
+BRIM_INLINE void fetch_result(const bf16_tile *t, int64_t row) {
+  __builtin_prefetch(t->fetch + row * t->fetch_row, 1);
+  __builtin_prefetch(t->fetch + row * t->fetch_row + t->fetch_bytes - 1, 1);
+}
+
 #define LOAD_RIGHT const vec b0 = vload((const float *)(const void *)b), b1 = vload((const float *)(const void *)b + VEC);
 
 #define STEPS(count)                                                                                                             \
@@ -129,9 +134,16 @@ BRIM_INLINE void run(const int rows, const how h, const bf16_tile *t) {
       APART(a[i]);
   }
   int64_t left = t->steps;
-  const int64_t lines = TILE_ROWS < 14 || left < LEAST_DEPTH || a_step != BF16_UNIT ? 0 : (left - 1) / LINE;
+  const int64_t lines = TILE_ROWS < 14 || left < LEAST_DEPTH ? 0 : (left - 1) / LINE;
+  const int64_t results = t->fetch ? rows : 0;
+  for (int64_t i = lines; i < results; i++)
+    fetch_result(t, i);
   for (int64_t line = 0; line < lines; line++, left -= LINE) {
-    EACH_ROW(FETCH_ROW)
+    if (a_step == BF16_UNIT) {
+      EACH_ROW(FETCH_ROW)
+    }
+    if (line < results)
+      fetch_result(t, line);
     STEPS(LINE)
   }
   STEPS(left)

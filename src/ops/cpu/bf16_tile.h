@@ -14,8 +14,8 @@
 #define BRIM_OPS_CPU_BF16_TILE_H
 #include "base/runtime.h"
 #include "ops/cpu/cpu.h"
+#include "ops/cpu/half.h"
 #include "ops/cpu/tile.h"
-#include "ops/cpu/vecmath.h"
 
 enum {
   BF16_ROWS = 32, /* of a tile, at most; AMX has the highest */
@@ -34,7 +34,9 @@ typedef struct bf16_tile {
   const char *a;
   int64_t a_row, a_step;
   const char *b;
-  float *c; /* [rows, TILE_COLUMNS] */
+  float *c;          /* [rows, TILE_COLUMNS] */
+  const char *fetch; /* lines that will be needed afterwards: `fetch_bytes` a row; or NULL */
+  int64_t fetch_row, fetch_bytes;
 } bf16_tile;
 
 typedef struct bf16_kernel {
@@ -61,66 +63,4 @@ void CPU(bf16_widen_row)(int64_t depth, const brim_bfloat *x, float *y);
 BRIM_INLINE int64_t bf16_units(bool widen, int64_t depth) {
   return widen ? (depth + 1) / 2 * 2 : (depth + 1) / 2;
 }
-
-/* ---- vectors of 16-bit values */
-
-BRIM_INLINE vec widen_half(brim_bfloat x) {
-  return (vec)((uvec){0} + ((uint32_t)x << 16));
-}
-
-/* The nearest, to even between two; NaN stays NaN. In the upper halves of the lanes, below which is rubbish. */
-BRIM_INLINE uvec round_upper(vec x) {
-  const uvec bits = (uvec)x;
-  const uvec rounded = bits + 0x7fffu + (bits >> 16 & 1u), quiet = bits | 0x400000u;
-#if BRIM_LEVEL == 2
-  return (uvec)_mm512_mask_mov_epi32((__m512i)rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), (__m512i)quiet);
-#else
-  const uvec nan = (uvec)(x != x);
-  return (rounded & ~nan) | (quiet & nan);
-#endif
-}
-
-#if BRIM_LEVEL == 2
-/* The first n of VEC values, n may exceed VEC; others are 0. */
-BRIM_INLINE vec hload_n(const brim_bfloat *p, int64_t n) {
-  const __m256i x = n >= VEC ? _mm256_loadu_si256((const __m256i_u *)p) : _mm256_maskz_loadu_epi16(vec_lanes(n), p);
-  return (vec)_mm512_slli_epi32(_mm512_cvtepu16_epi32(x), 16);
-}
-BRIM_INLINE void hstore_n(brim_bfloat *p, vec x, int64_t n) {
-  const __m256i y = _mm512_cvtepi32_epi16((__m512i)(round_upper(x) >> 16));
-  if (n >= VEC)
-    _mm256_storeu_si256((__m256i_u *)p, y);
-  else
-    _mm256_mask_storeu_epi16(p, vec_lanes(n), y);
-}
-#elif BRIM_LEVEL == 1
-BRIM_INLINE vec hload_n(const brim_bfloat *p, int64_t n) {
-  __m128i x = _mm_setzero_si128();
-  if (n >= VEC)
-    x = _mm_loadu_si128((const __m128i_u *)p);
-  else
-    memcpy(&x, p, (size_t)n * sizeof *p);
-  return (vec)_mm256_slli_epi32(_mm256_cvtepu16_epi32(x), 16);
-}
-BRIM_INLINE void hstore_n(brim_bfloat *p, vec x, int64_t n) {
-  const __m256i y = (__m256i)(round_upper(x) >> 16);
-  const __m128i halves = _mm_packus_epi32(_mm256_castsi256_si128(y), _mm256_extracti128_si256(y, 1));
-  if (n >= VEC)
-    _mm_storeu_si128((__m128i_u *)p, halves);
-  else
-    memcpy(p, &halves, (size_t)n * sizeof *p);
-}
-#else
-BRIM_INLINE vec hload_n(const brim_bfloat *p, int64_t n) {
-  uvec x = {0};
-  for (int i = 0; i < VEC && i < n; i++)
-    x[i] = (uint32_t)p[i] << 16;
-  return (vec)x;
-}
-BRIM_INLINE void hstore_n(brim_bfloat *p, vec x, int64_t n) {
-  const uvec y = round_upper(x) >> 16;
-  for (int i = 0; i < VEC && i < n; i++)
-    p[i] = (brim_bfloat)y[i];
-}
-#endif
 #endif

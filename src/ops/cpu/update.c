@@ -1,6 +1,7 @@
 /* update.c: the gradient's norm and AdamW over the flat buffers. A part is a piece of a range: CHUNK values, or a number of whole
  * rows of an embedding. Parts are counted from the ranges alone. */
 #include "ops/cpu/cpu.h"
+#include "ops/cpu/half.h"
 
 #include <math.h>
 
@@ -139,7 +140,8 @@ BRIM_INLINE void advance(const step *s, bool decay, vec d, vec *x, vec *m, vec *
   *x = vnmadd(vset(s->size), change, *x * vset(decay ? s->keep : 1));
 }
 
-static void update_values(const update *w, const step *of, bool decay, int64_t first, int64_t n) {
+/* `copy`: of these values, or NULL. */
+static void update_values(const update *w, const step *of, bool decay, int64_t first, int64_t n, brim_bfloat *copy) {
   const brim_update *u = w->u;
   const step s = *of; /* so that no store may change it */
   float *values = u->values + first, *g = u->gradients + first, *m1 = u->moment1 + first, *m2 = u->moment2 + first;
@@ -151,6 +153,8 @@ static void update_values(const update *w, const step *of, bool decay, int64_t f
     vstore_n(m1 + i, m, left);
     vstore_n(m2 + i, v, left);
     vstore_n(values + i, x, left);
+    if (copy)
+      hstore_n(copy + i, x, left);
     vstore_n(g + i, vzero(), left);
   }
 }
@@ -204,7 +208,7 @@ static void touch_row(const update *w, const brim_update_range *range, int64_t r
   }
   if (range->alive)
     range->alive[row] = 1;
-  update_values(w, s, range->decay, range->offset + row * range->row_size, range->row_size);
+  update_values(w, s, range->decay, range->offset + row * range->row_size, range->row_size, NULL);
 }
 
 static void adamw_task(void *context, int64_t task, int worker) {
@@ -214,7 +218,7 @@ static void adamw_task(void *context, int64_t task, int worker) {
   const brim_update_range *range = p.range;
   const step s = make_step(&w->u->step, range->rate);
   if (range->row_size <= 0) {
-    update_values(w, &s, range->decay, range->offset + p.first, p.count);
+    update_values(w, &s, range->decay, range->offset + p.first, p.count, range->copy ? range->copy + p.first : NULL);
     return;
   }
   for (int64_t row = p.first; row < p.first + p.count; row++)

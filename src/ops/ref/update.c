@@ -62,6 +62,11 @@ static void catch_up_row(const brim_update *u, const brim_update_range *range, i
     update_row(u, range, row, &u->past[range->done[row]], 1, false);
 }
 
+static void write_copy(brim_ops_context *c, const brim_update *u, const brim_update_range *range) {
+  if (range->copy)
+    REF(narrow)(c, &(brim_to_bfloat){.count = range->count, .x = u->values + range->offset, .y = range->copy});
+}
+
 static void update_table(const brim_update *u, const brim_update_range *range) {
   for (int64_t row = 0; row < row_count(range); row++) {
     const bool touched = row_touched(range, row);
@@ -76,15 +81,16 @@ static void update_table(const brim_update *u, const brim_update_range *range) {
 }
 
 void REF(adamw)(brim_ops_context *c, const brim_update *u) {
-  (void)c;
   if (!isfinite(*u->square))
     return;
   for (int32_t i = 0; i < u->range_count; i++) {
     const brim_update_range *range = &u->ranges[i];
-    if (range->row_size > 0)
+    if (range->row_size > 0) {
       update_table(u, range);
-    else
-      update_values(u, &u->step, range->rate, range->decay && u->step.weight_decay > 0, true, range->offset, range->count);
+      continue;
+    }
+    update_values(u, &u->step, range->rate, range->decay && u->step.weight_decay > 0, true, range->offset, range->count);
+    write_copy(c, u, range);
   }
 }
 
