@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test test-data format test-python wheel sanitize bench bench-plan install uninstall deps clean help
+.PHONY: all quickstart test test-data test-mpi format test-python wheel sanitize bench bench-plan install uninstall deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -24,6 +24,9 @@ test: all ## every test
 
 test-data: all ## published figures, of data that may not be in the repository: make test-data DATA=DIR (docs/developers/tests.md)
 	@BUILD=$(BUILD) tools/test_data "$(DATA)"
+
+test-mpi: all ## the tests of several processes with every MPI that is installed (tools/deps --mpi has two)
+	@python3 tests/cli/ranks.py $(BUILD)/brim mpirun.openmpi mpirun.mpich $(ARGS)
 
 sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
 	@MESON=$(MESON) tools/sanitize

@@ -8,7 +8,11 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { EXIT_LOST = 1, PAUSE = 2 }; /* seconds in which rank 0, whose message is as good, ends the job */
+enum {
+  LONGEST_END = 15 /* seconds for the end of MPI */,
+  EXIT_LOST = 1,
+  PAUSE = 4
+}; /* seconds in which the rank that speaks ends the job */
 
 const cli_option cli_rank_options[] = {
     HEADING("Ranks, of mpirun -n N brim ..."),
@@ -54,21 +58,27 @@ static void share_cores(cli_call *cli) {
   cli->arguments.values.threads = share > 1 ? share : 1;
 }
 
+/* The lowest rank of this machine: what keeps it from joining the others, it says for all here. */
+static bool first_here(void) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"};
+  const char *local = NULL;
+  for (size_t i = 0; i < sizeof names / sizeof *names && !local; i++)
+    local = getenv(names[i]);
+  return local ? strcmp(local, "0") == 0 : brim_launch_find().rank == 0;
+}
+
 int cli_ranks_open(cli_call *cli) {
   const brim_launch launch = brim_launch_find();
   cli->group = brim_group_single();
   if (!launch.launcher || launch.world_size == 1 || !works_in_ranks(cli->command->name))
     return BRIM_OK;
-  setenv("UCX_TLS", "^cma", 0); /* which ends a process that reads from one that has died, before it can say so */
-  signal(SIGUSR1, SIG_IGN);     /* with -disable-auto-cleanup MPICH's launcher sends it to all when a rank dies */
+  signal(SIGUSR1, SIG_IGN); /* with -disable-auto-cleanup MPICH's launcher sends it to all when a rank dies */
   const brim_ranks_options options = {.timeout = (double)cli->values->rank_timeout, .overdue = on_overdue};
   int status = brim_runtime_new(&(brim_runtime_options){.threads = 1}, &cli->ranks_runtime, &cli->error);
   if (!status)
     status = brim_ranks_open(cli->ranks_runtime, &options, &cli->ranks, &cli->error);
-  if (status && launch.rank > 0) {
-    sleep(PAUSE);
-    return status;
-  }
+  if (status && launch.rank > 0 && first_here())
+    sleep(PAUSE); /* where rank 0 failed too, its message is as good */
   if (status)
     return status;
   cli->group = *brim_ranks_group(cli->ranks);
@@ -82,17 +92,31 @@ int cli_ranks_open(cli_call *cli) {
 }
 
 int cli_ranks_settle(cli_call *cli, int status, bool *speaks) {
-  *speaks = true;
+  *speaks = first_here() || !brim_launch_find().launcher; /* where ranks were not joined */
   return cli->ranks ? brim_ranks_settle(cli->ranks, status, &cli->error, speaks) : status;
 }
 
+static volatile sig_atomic_t last_code;
+
+static void on_alarm(int number) {
+  (void)number;
+  _exit(last_code);
+}
+
+/* All work is done by now: an MPI that does not come to its end (MPICH 4.0 with UCX may wait for ever on a busy machine) is left.
+ */
 void cli_ranks_close(cli_call *cli, int code) {
   if (!cli->ranks)
     return;
+  fflush(NULL);
+  last_code = code;
+  signal(SIGALRM, on_alarm);
+  alarm(LONGEST_END);
   if (!brim_ranks_close(cli->ranks)) {
     fflush(NULL);
     _exit(code ? code : EXIT_LOST);
   }
+  alarm(0);
   brim_runtime_free(cli->ranks_runtime);
   cli->ranks = NULL;
 }
