@@ -107,6 +107,32 @@ def check_devices(root):
     point(problems, "only src/ops/*/ names BLAS or CUDA, only src/dist NCCL")
 
 
+# Who may call which of the device's operations: all else is a call that a kind wrote into a schedule.
+OPTIMIZER = {"gradient_square", "adamw", "catch_up", "mark_alive", "zero"}
+CALLERS = {"update.c": OPTIMIZER, "int8.c": {"int8_pack"}}
+
+
+def check_program(root):
+    """In src/model only a schedule's run calls operations, only kinds write calls, and a family is named in its table alone."""
+    listed = set(re.findall(r"X\((\w+),", CODE_NOISE.sub(" ", (root / "src/ops/list.h").read_text(encoding="utf-8"))))
+    families = set(re.findall(r'(?:\.type = |ROBERTA\()"([\w-]+)"', (root / "src/model/family.c").read_text(encoding="utf-8")))
+    calls, kinds, names = [], [], []
+    for path in files(root / "src/model", ".c", ".h"):
+        place = path.relative_to(root)
+        source = path.read_text(encoding="utf-8")
+        text = CODE_NOISE.sub(" ", source)
+        for name in re.findall(r"\bops->(\w+)\(", text):
+            if name in listed and name not in CALLERS.get(path.name, set()):
+                calls.append(f"{place} calls {name}")
+        if re.search(r"\bBRIM_CALL\(", text) and path.parent.name != "kinds" and path.name not in ("lowering.c", "gradients.c", "kind.h"):
+            kinds.append(f"{place} writes calls")
+        if path.name != "family.c":
+            names += [f"{place} names {name}" for name in sorted(families) if f'"{name}"' in source]
+    point(calls if listed else ["no operations were found"], "in src/model only a schedule's run calls the device's operations")
+    point(kinds, "only kinds write calls into a schedule")
+    point(names if families else ["no families were found"], "a family is named in its table alone")
+
+
 def check_sizes(root):
     problems = []
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
@@ -155,6 +181,7 @@ def main():
         check_public_only(root, folder)
     check_calls(root)
     check_devices(root)
+    check_program(root)
     check_sizes(root)
     check_exports(root, library)
     check_globals(library)

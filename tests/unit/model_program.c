@@ -1,0 +1,219 @@
+/* A model's program and its schedules: what runs is what is written there, and no version of a value is where another one lives.
+ */
+#include "base/poison.h"
+#include "model/kind.h"
+#include "model_case.h"
+
+static const brim_pass training = {.training = true, .dropout = true, .seed = 3, .optimizer_step = 2};
+
+static brim_model *prepared(const char *folder, const brim_model_limits *limits, const char *freeze) {
+  brim_model *model = case_load(folder, "cpu-plain");
+  brim_error err = {0};
+  if (brim_model_freeze(model, freeze, &err) || brim_model_prepare(model, limits, &err))
+    case_stop("prepare", &err);
+  return model;
+}
+
+/* ---- the schedule is what runs */
+
+enum { MOST_RESULTS = 1 << 20 };
+
+/* Everything that a step leaves: logits, loss, gradients. Values of an earlier run are made useless first. */
+static int64_t run_step(brim_model *model, const brim_batch *batch, float *results) {
+  brim_error err = {0};
+  double loss = 0;
+  const int64_t logits = (int64_t)batch->count * model->config.labels.count, weights = model->parameters.flat_size;
+  brim_unpoison(model->work_block, model->work_size);
+  memset(model->train.slots.memory[BRIM_TEMPORARY], 0xff, model->train.asked.region_size[BRIM_TEMPORARY]);
+  memset(model->train.slots.memory[BRIM_KEPT], 0xff, model->train.asked.region_size[BRIM_KEPT]);
+  brim_model_gradients_written(model);
+  brim_model_zero_gradients(model);
+  if (brim_model_forward(model, batch, &training, &loss, results, &err) || brim_model_backward(model, batch, &training, &err))
+    case_stop("step", &err);
+  memcpy(results + logits, model->gradients, (size_t)weights * sizeof *results);
+  results[logits + weights] = (float)loss;
+  return logits + weights + 1;
+}
+
+typedef struct change {
+  brim_model *model;
+  const brim_batch *batch;
+  float *wanted, *got;
+  int64_t count;
+} change;
+
+static bool differs(const change *c) {
+  return run_step(c->model, c->batch, c->got) != c->count || memcmp(c->got, c->wanted, (size_t)c->count * sizeof *c->got) != 0;
+}
+
+/* Each call is left out once. */
+static void check_removed(const change *c) {
+  brim_call_schedule *s = &c->model->train.asked;
+  size_t unseen = 0, first = 0;
+  for (size_t i = 0; i < s->call_count; i++) {
+    const brim_call call = s->calls[i];
+    s->calls[i].fill_count = 0;
+    s->calls[i].op = BRIM_OP_COUNT;
+    if (!differs(c) && unseen++ == 0)
+      first = i;
+    s->calls[i] = call;
+  }
+  ok(unseen == 0, "without any one of %zu calls the results are others (%zu are not missed; the first is %zu)", s->call_count,
+     unseen, first);
+}
+
+/* Two calls of which one reads what the other writes. Dropout's mask and ReLU's slope are factors, which may be exchanged. */
+static bool depends(const brim_call_schedule *s, const brim_call *later, const brim_call *earlier) {
+  if (later->op == BRIM_OP_act_backward && earlier->op == BRIM_OP_dropout)
+    return false;
+  for (int32_t i = 0; i < later->fill_count; i++)
+    for (int32_t k = 0; k < earlier->fill_count; k++) {
+      const brim_fill_in *a = &s->fills[later->first_fill + i], *b = &s->fills[earlier->first_fill + k];
+      if (a->source == BRIM_FROM_VERSION && b->source == BRIM_FROM_VERSION && a->index == b->index && a->access & BRIM_READS &&
+          b->access & BRIM_WRITES)
+        return true;
+    }
+  return false;
+}
+
+static void check_swapped(const change *c) {
+  brim_call_schedule *s = &c->model->train.asked;
+  int tried = 0, unseen = 0;
+  for (size_t i = 0; i + 1 < s->call_count; i++) {
+    const brim_call call = s->calls[i];
+    if (!depends(s, &s->calls[i + 1], &call) || (int32_t)i + 1 == s->forward_count)
+      continue;
+    s->calls[i] = s->calls[i + 1];
+    s->calls[i + 1] = call;
+    tried++;
+    unseen += !differs(c);
+    s->calls[i + 1] = s->calls[i];
+    s->calls[i] = call;
+  }
+  ok(tried > 30 && unseen == 0, "in another order too: %d pairs, %d not missed", tried, unseen);
+}
+
+static void check_retyped(const change *c) {
+  brim_call_schedule *s = &c->model->train.asked;
+  for (size_t i = 0; i < s->call_count; i++)
+    if (s->calls[i].op == BRIM_OP_linear_act_forward) {
+      brim_activation *act = (brim_activation *)(s->operands + s->calls[i].operands + offsetof(brim_linear_act, act)),
+                      kept = *act;
+      *act = BRIM_ACT_RELU;
+      ok(differs(c), "another activation in call %zu changes the results", i);
+      *act = kept;
+      break;
+    }
+  for (int32_t i = 0; i < s->calls[1].fill_count; i++) {
+    brim_fill_in *in = &s->fills[s->calls[1].first_fill + i];
+    if (in->source != BRIM_FROM_COUNT)
+      continue;
+    in->index = BRIM_ROW_TEXTS;
+    ok(differs(c), "so do fewer rows of the first product");
+    in->index = BRIM_ROW_TOKENS;
+  }
+  ok(!differs(c), "as it was, the results are what they were");
+}
+
+static void check_is_run(const char *golden, const char *dropout) {
+  brim_dataset *rows = case_rows(golden);
+  brim_batch batch = {0};
+  case_fill(&batch, rows, 0, 6, 0);
+  ((int32_t *)(uintptr_t)batch.ids)[1] = 0; /* padding within a text: its row's gradient is cleared */
+  brim_model_limits limits = case_limits(&batch, true);
+  limits.all_tokens = false;
+  brim_model *model = prepared(case_variant(golden, golden, dropout), &limits, "");
+  change c = {.model = model,
+              .batch = &batch,
+              .wanted = malloc(MOST_RESULTS * sizeof(float)),
+              .got = malloc(MOST_RESULTS * sizeof(float))};
+  if (!c.wanted || !c.got || model->parameters.flat_size + 100 > MOST_RESULTS)
+    abort();
+  c.count = run_step(model, &batch, c.wanted);
+  check_removed(&c);
+  check_swapped(&c);
+  check_retyped(&c);
+  free(c.wanted);
+  free(c.got);
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+  brim_model_free(model);
+}
+
+/* ---- places */
+
+static bool meet(const brim_value_version *a, const brim_value_version *b) {
+  return a->first >= 0 && b->first >= 0 && a->region == b->region && a->first <= b->last && b->first <= a->last &&
+         a->offset < b->offset + b->size && b->offset < a->offset + a->size;
+}
+
+/* One that replaces another begins in the call that reads the other for the last time. */
+static bool replaces(const brim_call_schedule *s, const brim_value_version *a, const brim_value_version *b) {
+  return b->replaces == a - s->versions && a->last == b->first && a->offset == b->offset && a->size == b->size;
+}
+
+static int count_meetings(const brim_call_schedule *s) {
+  int count = 0;
+  for (size_t i = 0; i < s->version_count; i++) {
+    const brim_value_version *a = &s->versions[i];
+    count += a->first >= 0 && a->offset + a->size > s->region_size[a->region];
+    for (size_t k = i + 1; k < s->version_count; k++) {
+      const brim_value_version *b = &s->versions[k];
+      count += meet(a, b) && !replaces(s, a, b) && !replaces(s, b, a);
+    }
+  }
+  return count;
+}
+
+static void check_places(const char *golden) {
+  static const char *const freeze[] = {"", "embeddings", "layers:1", "encoder"};
+  static const brim_precision precisions[] = {BRIM_PRECISION_FP32, BRIM_PRECISION_BF16, BRIM_PRECISION_INT8};
+  int meetings = 0, schedules = 0;
+  for (int i = 0; i < 4 * 2 * 3 * 2; i++) {
+    const brim_model_limits limits = {.max_slots = i % 5 ? 301 : 3,
+                                      .max_sequences = i % 7 ? 11 : 1,
+                                      .max_length = 40,
+                                      .training = precisions[i / 8 % 3] != BRIM_PRECISION_INT8,
+                                      .checkpoint_activations = i / 4 % 2,
+                                      .precision = precisions[i / 8 % 3],
+                                      .all_tokens = i / 24};
+    brim_model *model = prepared(case_golden(golden), &limits, freeze[i % 4]);
+    const brim_call_schedule *all[] = {&model->train.asked, &model->train.all, &model->predict.asked, &model->predict.all};
+    for (int k = 0; k < 4; k++) {
+      schedules += all[k]->call_count > 0;
+      meetings += count_meetings(all[k]);
+    }
+    brim_model_free(model);
+  }
+  ok(schedules > 100 && meetings == 0, "%s: in %d schedules no two versions that live at once share memory", golden, schedules);
+}
+
+/* ---- weights are declared as the table of parameters has them */
+
+static void check_weights(const char *golden) {
+  brim_model *model = case_load(case_golden(golden), NULL);
+  const brim_program *p = &model->program;
+  bool same = p->weight_count == (size_t)model->parameters.count && p->flat_size == model->parameters.flat_size;
+  for (size_t i = 0; same && i < p->weight_count; i++) {
+    const brim_parameter *a = &p->weights[i].is, *b = &model->parameters.list[i];
+    same = strcmp(a->name, b->name) == 0 && a->rank == b->rank && a->shape[0] == b->shape[0] && a->shape[1] == b->shape[1] &&
+           a->offset == b->offset && a->count == b->count && a->decay == b->decay && a->sparse_rows == b->sparse_rows;
+    same = same && p->weights[i].part >= 0;
+  }
+  ok(same, "%s: %zu weights, each with a use and at its place", golden, p->weight_count);
+  brim_model_free(model);
+}
+
+int main(void) {
+  static const char *const goldens[] = {"bert-pair-3", "bert-odd-regression", "camembert-binary", "distilbert-4",
+                                        "roberta-binary"};
+  case_start(1);
+  check_is_run("bert-pair-3", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
+  check_is_run("distilbert-4", "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25");
+  for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
+    check_weights(goldens[i]);
+    check_places(goldens[i]);
+  }
+  brim_runtime_free(case_runtime);
+  return tap_done();
+}
