@@ -31,15 +31,41 @@ static const cli_command *named_command(const cli_arguments *arguments) {
   return NULL;
 }
 
+/* "inspect" of `brim inspect gradients` and `brim inspect trajectory`. */
+static bool is_of_family(const cli_command *command, const char *word) {
+  const size_t length = strlen(word);
+  return strncmp(command->name, word, length) == 0 && command->name[length] == ' ';
+}
+
+static bool is_family(const char *word) {
+  for (int i = 0; cli_commands[i]; i++)
+    if (is_of_family(cli_commands[i], word))
+      return true;
+  return false;
+}
+
+static void put_family(brim_text *out, const char *word) {
+  bool first = true;
+  for (int i = 0; cli_commands[i]; i++)
+    if (is_of_family(cli_commands[i], word)) {
+      brim_text_string(out, first ? "" : "\n");
+      cli_help_command(cli_commands[i], out);
+      first = false;
+    }
+}
+
 static int run_help(cli_call *cli) {
   const cli_arguments *a = &cli->arguments;
   const cli_command *command = a->operand_count ? named_command(a) : NULL;
-  if (a->operand_count && !command)
+  const bool family = a->operand_count == 1 && !command && is_family(a->operands[0]);
+  if (a->operand_count && !command && !family)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "there is no command \"%s\"; `brim help` lists them", a->operands[0]);
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->markdown)
     cli_help_markdown(&out);
+  else if (family)
+    put_family(&out, a->operands[0]);
   else if (!command)
     cli_help_overview(&out);
   else if (cli->values->manual)

@@ -66,10 +66,13 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
 /* Says how many rows --min-chars and --where left out, if any, and the first with its reason. */
 void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint64_t count, uint64_t rows);
 
+/* What is refused before a command begins: standard input that is named twice, and an output that is also an input. */
+int cli_check_files(cli_call *cli);
+
 /* Forwards to the progress display; the context is the cli. */
 int cli_progress(void *context, const brim_event *event);
 
-/* Handlers for Ctrl-C and the end of the process: the first asks the runtime to stop, the second ends at once (signals.c). */
+/* Handlers for Ctrl-C, kill and a closed terminal: the first asks the runtime to stop, the second ends at once (signals.c). */
 void cli_catch_signals(brim_runtime *runtime);
 void cli_release_signals(void);
 

@@ -3,6 +3,25 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* A run that is not at its end, or whose next one is under way, has no model at its top. */
+static void hint_at_checkpoint(cli_call *cli, const char *run) {
+  brim_checkpoint_info info;
+  brim_error ignored;
+  char aside[4200];
+  snprintf(aside, sizeof aside, "%s/replaced-run/config.json", run);
+  if (brim_checkpoint_find(cli->runtime, run, &info, &ignored))
+    return;
+  if (info.folder)
+    snprintf(cli->hint, sizeof cli->hint, "; this run is not finished: its newest checkpoint is a model too, --model %.200s",
+             info.folder);
+  else if (access(aside, F_OK) == 0)
+    snprintf(cli->hint, sizeof cli->hint,
+             "; this run is being replaced: until the new one has a checkpoint, the old model is in "
+             "%.180s/replaced-run",
+             run);
+  brim_checkpoint_info_free(&info);
+}
+
 /* Behind a failure to read the model: a run in folds has one a fold. */
 static void hint_at_folds(cli_call *cli) {
   char path[4200];
@@ -10,8 +29,12 @@ static void hint_at_folds(cli_call *cli) {
   snprintf(path, sizeof path, "%s/folds.csv", run);
   const bool folds = access(path, F_OK) == 0;
   snprintf(path, sizeof path, "%s/config.json", run);
-  if (folds && access(path, F_OK) != 0)
+  if (access(path, F_OK) == 0)
+    return;
+  if (folds)
     snprintf(cli->hint, sizeof cli->hint, "; this is a run in folds: name the model of one of them, such as %.200s/fold-0", run);
+  else
+    hint_at_checkpoint(cli, run);
 }
 
 /* A folder without a trained head gets random weights: fine to train from, useless to predict with. */

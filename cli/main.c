@@ -103,6 +103,8 @@ static int run_command(cli_call *cli) {
     cli_catch_signals(cli->runtime);
     status = cli_find_folders(cli);
     if (status == BRIM_OK)
+      status = cli_check_files(cli);
+    if (!status)
       status = cli->command->run(cli);
     cli_release_signals();
     if (status == BRIM_E_CANCELLED)
@@ -134,7 +136,7 @@ static int parse_and_help(cli_call *cli, int count, char **words) {
 
 int main(int argc, char **argv) {
   static cli_call cli; /* large: too much for a small stack */
-  char *help[] = {(char *)"help"}, *version[] = {(char *)"version"};
+  char *help[] = {(char *)"help"}, *version[] = {(char *)"version"}, *inspect[] = {(char *)"help", (char *)"inspect"};
   char **words = argv + 1;
   int count = argc - 1, used = 0;
   /* A reader that goes away (| head) ends the program quietly, whatever the parent had set. */
@@ -143,6 +145,8 @@ int main(int argc, char **argv) {
     words = help, count = 1;
   if (strcmp(words[0], "--version") == 0 || strcmp(words[0], "-V") == 0)
     words = version, count = 1;
+  if (count == 2 && strcmp(words[0], "inspect") == 0 && (strcmp(words[1], "--help") == 0 || strcmp(words[1], "-h") == 0))
+    words = inspect;
   cli.command = find_command(count, words, &used);
   if (!cli.command)
     return fail(&cli.error, unknown_command(count, words, &cli.error), cli_ranks_speaks());

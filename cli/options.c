@@ -35,7 +35,12 @@ static bool has_word(const char *list, char separator, const char *word, size_t 
   return false;
 }
 
-const cli_option *cli_find_option(const cli_option *options, const char *name, size_t length) {
+const cli_option *cli_find_option(const cli_option *options, const char *given, size_t length) {
+  char name[64]; /* num_train_epochs is num-train-epochs: other programs write it so */
+  if (length >= sizeof name)
+    return NULL;
+  for (size_t i = 0; i < length; i++)
+    name[i] = given[i] == '_' ? '-' : given[i];
   for (const cli_option *option = options; option->kind != CLI_END; option++) {
     if (option->kind == CLI_GROUP)
       continue;
@@ -112,25 +117,40 @@ bool cli_given(const cli_arguments *arguments, const char *name) {
 
 /* ---- storing ---------------------------------------------------------------------------------------------- */
 
+#define CLI_LARGEST 9.2e18
+
+static int out_of_range(const cli_option *option, const char *text, brim_error *err) {
+  const double most = option->least < option->most ? option->most : CLI_LARGEST;
+  if (option->least < option->most && option->most < 1e15)
+    return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is outside %.15g to %.15g", option->name, text, option->least, most);
+  if (text[0] == '-' && option->least < option->most)
+    return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is too small; the least is %.15g", option->name, text, option->least);
+  return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is out of range; the largest is 9223372036854775807", option->name, text);
+}
+
 static int store_number(const cli_option *option, const char *text, void *field, brim_error *err) {
   char *end = NULL;
   double value;
   errno = 0;
   if (option->kind == CLI_INTEGER) {
     long long integer = strtoll(text, &end, 10);
-    if (end == text || *end || text[0] == ' ' || errno)
+    if (end == text || *end || text[0] == ' ')
       return brim_error_set(err, BRIM_E_USAGE, "--%s: \"%s\" is not a whole number", option->name, text);
+    if (errno)
+      return out_of_range(option, text, err);
     *(int64_t *)field = integer;
     value = (double)integer;
   } else {
     value = strtod(text, &end);
     /* strtod also reads "nan", "inf" and hexadecimal, which are never meant here. */
-    if (end == text || *end || text[strspn(text, "+-.0123456789eE")] || errno)
+    if (end == text || *end || text[strspn(text, "+-.0123456789eE")])
       return brim_error_set(err, BRIM_E_USAGE, "--%s: \"%s\" is not a number", option->name, text);
+    if (errno == ERANGE && option->least >= option->most)
+      return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is out of range", option->name, text);
     *(double *)field = value;
   }
   if (option->least < option->most && (value < option->least || value > option->most)) {
-    if (option->most >= 1e15)
+    if (option->most >= 1e15 && value < option->least)
       return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is too small; the least is %.15g", option->name, text, option->least);
     return brim_error_set(err, BRIM_E_USAGE, "--%s: %s is outside %.15g to %.15g", option->name, text, option->least,
                           option->most);
@@ -248,13 +268,36 @@ static int take_value(parser *p, const cli_option *option, const char *attached,
   return store_given(p, option, p->argv[p->at++], err);
 }
 
+/* What other programs' options are here: those of Hugging Face's TrainingArguments that are no other name of one. */
+static void suggest_named(const cli_option *options, const char *word, size_t length, char *buffer, size_t size) {
+  static const struct {
+    const char *name, *option, *value;
+  } named[] = {{"bf16", "precision", " bf16"},           {"fp16", "precision", " bf16"},
+               {"eval-steps", "eval-every", " N"},       {"save-steps", "save-every", " N"},
+               {"logging-steps", "log-every", " N"},     {"dataloader-num-workers", "threads", " N"},
+               {"train-file", "train", " DATA"},         {"validation-file", "eval", " DATA"},
+               {"test-file", "eval", " DATA"},           {"overwrite-output-dir", "overwrite", ""},
+               {"resume-from-checkpoint", "resume", ""}, {"optim", "beta1", " X and --beta2 X: AdamW is the only one"},
+               {"do-train", "train", " DATA"},           {"do-eval", "eval", " DATA"}};
+  buffer[0] = 0;
+  for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
+    bool same = strlen(named[i].name) == length;
+    for (size_t k = 0; k < length && same; k++)
+      same = named[i].name[k] == (word[k] == '_' ? '-' : word[k]);
+    if (same && cli_find_option(options, named[i].option, strlen(named[i].option)))
+      snprintf(buffer, size, "; here it is --%s%s", named[i].option, named[i].value);
+  }
+}
+
 static int parse_long(parser *p, const char *word, brim_error *err) {
   size_t length = strcspn(word, "=");
   const cli_option *option = cli_find_option(p->arguments->options, word, length);
   if (option)
     return take_value(p, option, word[length] ? word + length + 1 : NULL, err);
   char hint[96];
-  cli_suggest_option(p->arguments->options, word, length, hint, sizeof hint);
+  suggest_named(p->arguments->options, word, length, hint, sizeof hint);
+  if (!hint[0])
+    cli_suggest_option(p->arguments->options, word, length, hint, sizeof hint);
   if (!hint[0])
     snprintf(hint, sizeof hint, "; `brim %s --help` lists them", p->command->name);
   return brim_error_set(err, BRIM_E_USAGE, "unknown option --%.*s%s", (int)length, word, hint);
@@ -330,17 +373,28 @@ static int check_partners(const cli_arguments *arguments, brim_error *err) {
   return BRIM_OK;
 }
 
+/* "brim train [options] --model DIR --train DATA --output RUN" */
+static void cli_usage(const cli_command *command, const cli_option *options, char *text, size_t size) {
+  int used = snprintf(text, size, "brim %s [options]", command->name);
+  for (const cli_option *o = options; o->kind != CLI_END && used > 0 && (size_t)used < size; o++)
+    if (o->required)
+      used += snprintf(text + used, size - (size_t)used, " --%s %s", o->name, o->value);
+  if (used > 0 && (size_t)used < size)
+    snprintf(text + used, size - (size_t)used, "%s%s", *command->operands ? " " : "", command->operands);
+}
+
 static int check_complete(const cli_command *command, const cli_arguments *arguments, brim_error *err) {
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++)
     if (option->required && !arguments->given[option - arguments->options])
       return brim_error_set(err, BRIM_E_USAGE, "--%s %s is missing; `brim %s --help` explains it", option->name, option->value,
                             command->name);
+  char usage[256];
+  cli_usage(command, arguments->options, usage, sizeof usage);
   if (arguments->operand_count < command->least_operands)
-    return brim_error_set(err, BRIM_E_USAGE, "%s is missing; usage: brim %s [options] %s", command->operands, command->name,
-                          command->operands);
+    return brim_error_set(err, BRIM_E_USAGE, "%s is missing; usage: %s", command->operands, usage);
   if (arguments->operand_count > command->most_operands)
-    return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is one operand too many; usage: brim %s [options] %s",
-                          arguments->operands[command->most_operands], command->name, command->operands);
+    return brim_error_set(err, BRIM_E_USAGE, "\"%s\" is one operand too many; usage: %s",
+                          arguments->operands[command->most_operands], usage);
   return check_partners(arguments, err);
 }
 

@@ -156,8 +156,8 @@ const cli_option cli_truncation_options[] = {
 /* ---- batches ---------------------------------------------------------------------------------------------- */
 
 const cli_option cli_batch_size_option[] = {
-    INTEGER("batch-size", batch_size, "N", 1, CLI_MANY, .letter = 'b', .fallback = "16", .to = {PLAN(batch_size)},
-            .help = "rows of an optimizer step"),
+    INTEGER("batch-size", batch_size, "N", 1, CLI_MANY, .letter = 'b', .aliases = "per-device-train-batch-size", .fallback = "16",
+            .to = {PLAN(batch_size)}, .help = "rows of an optimizer step"),
     {0},
 };
 
@@ -239,7 +239,7 @@ const cli_option cli_fold_options[] = {
 /* ---- a training job --------------------------------------------------------------------------------------- */
 
 const cli_option cli_job_input_options[] = {
-    TEXT("model", model, "DIR", .letter = 'm', .required = true,
+    TEXT("model", model, "DIR", .letter = 'm', .aliases = "model-name-or-path", .required = true,
          .help =
              "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it; or the name of a model in "
              "its cache, such as bert-base-uncased or owner/model@revision"),
@@ -251,14 +251,14 @@ const cli_option cli_job_input_options[] = {
 const cli_option cli_job_task_options[] = {
     CHOICE("task", task, "classification|regression|multi-label", .shown = "by the labels",
            .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label"),
-    INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "the model's", .to = {PLAN(max_length), ENCODE(max_length)},
-            .help = "rows are cut to N tokens, special tokens included"),
+    INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the model's",
+            .to = {PLAN(max_length), ENCODE(max_length)}, .help = "rows are cut to N tokens, special tokens included"),
     ROWS(cli_tokenizer_option),
     {0},
 };
 
 const cli_option cli_job_length_options[] = {
-    REAL("epochs", epochs, "E", 0, 1e6, .letter = 'e', .fallback = "1", .to = {TRAIN(epochs)},
+    REAL("epochs", epochs, "E", 0, 1e6, .letter = 'e', .aliases = "num-train-epochs", .fallback = "1", .to = {TRAIN(epochs)},
          .help = "passes over the data; may be a fraction"),
     INTEGER("max-steps", max_steps, "N", 1, CLI_MANY, .shown = "by --epochs", .to = {TRAIN(max_steps)},
             .help = "optimizer steps, instead of --epochs"),

@@ -13,7 +13,7 @@
 static const cli_option options[] = {
     HEADING("What to train"),
     ROWS(cli_job_input_options),
-    TEXT("output", output, "RUN", .letter = 'o', .required = true, .to = {TRAIN(output)},
+    TEXT("output", output, "RUN", .letter = 'o', .aliases = "output-dir", .required = true, .to = {TRAIN(output)},
          .help =
              "folder of the run: log.jsonl, evaluation.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
     ROWS(cli_job_task_options),

@@ -85,7 +85,7 @@ typedef void (*brim_log_fn)(void *context, brim_log_level level, const char *tex
 typedef enum brim_cpu_level { BRIM_CPU_PLAIN = 0, BRIM_CPU_AVX2 = 1, BRIM_CPU_AVX512 = 2 } brim_cpu_level;
 
 typedef struct brim_runtime_options {
-  int threads;                     /* 0: the number of cores this process may use */
+  int threads;                     /* 0: the environment's BRIM_THREADS, or the number of cores this process may use */
   const brim_allocator *allocator; /* NULL: malloc, realloc, free */
   brim_log_fn log;                 /* NULL: nothing is logged */
   void *log_context;

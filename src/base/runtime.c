@@ -72,6 +72,21 @@ static int choose_cpu(const char *wanted, brim_cpu_level *level, brim_error *err
   return BRIM_OK;
 }
 
+/* 0: BRIM_THREADS of the environment, or else all cores. */
+static int choose_threads(int wanted, int *threads, brim_error *err) {
+  const char *environment = wanted ? NULL : getenv("BRIM_THREADS");
+  int64_t named = 0;
+  *threads = wanted ? wanted : brim_cores_allowed();
+  if (!environment || !*environment)
+    return BRIM_OK;
+  if (!brim_number_integer(environment, strlen(environment), &named) || named < 0 || named > MOST_THREADS)
+    return brim_error_set(err, BRIM_E_USAGE, "the environment's BRIM_THREADS is \"%s\": use 1 to %d, or 0 for all cores",
+                          environment, MOST_THREADS);
+  if (named > 0)
+    *threads = (int)named;
+  return BRIM_OK;
+}
+
 int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, brim_error *err) {
   static const brim_runtime_options defaults = {0};
   static const brim_allocator system = {system_allocate, system_resize, system_release, NULL};
@@ -82,7 +97,9 @@ int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, br
     return brim_error_set(err, BRIM_E_USAGE, "%d threads make no sense: use 1 to %d, or 0 for all cores", options->threads,
                           MOST_THREADS);
   brim_cpu_level cpu;
+  int threads;
   BRIM_TRY(choose_cpu(options->cpu, &cpu, err));
+  BRIM_TRY(choose_threads(options->threads, &threads, err));
   const brim_allocator *allocator = options->allocator ? options->allocator : &system;
   brim_runtime *runtime = allocator->allocate(allocator->context, sizeof *runtime);
   if (!runtime)
@@ -91,7 +108,7 @@ int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, br
   for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++)
     runtime->dot_bytes[level] = brim_cpu_dots_bytes((brim_cpu_level)level);
   runtime->bf16 = brim_cpu_bf16(cpu);
-  runtime->threads = options->threads ? options->threads : brim_cores_allowed();
+  runtime->threads = threads;
   if (runtime->threads > MOST_THREADS)
     runtime->threads = MOST_THREADS;
   atomic_init(&runtime->cancelled, false);

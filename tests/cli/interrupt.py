@@ -1,4 +1,4 @@
-"""Runs a command and interrupts it, as Ctrl-C does, in the middle of a run:
+"""Runs a command and interrupts it, as Ctrl-C does (or the signal that the environment's SIGNAL names), in the middle of a run:
 
   interrupt.py OUTPUT LOG EVENT COUNT COMMAND...
 
@@ -31,7 +31,7 @@ def interrupted(output, log, event, count, command):
     while lines_of(log, event) < count and child.poll() is None:
         time.sleep(0.01)
     if child.poll() is None:
-        os.kill(child.pid, signal.SIGINT)
+        os.kill(child.pid, getattr(signal, os.environ.get("SIGNAL", "SIGINT")))
     said, code = child.stderr.read(), child.wait()  # and only now the pipe is closed
     return code, said, code != 0 and (replaces or not (log.parent / "model.safetensors").exists())
 
