@@ -61,6 +61,11 @@ static int take_values(brim_model *m, brim_error *err) {
 
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
+  const int opened = m->ops->open(&m->context, err);
+  if (opened) {
+    m->ops = NULL;
+    return opened;
+  }
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
   if (options->pooling != BRIM_POOLING_CONFIG)
     m->config.pooling = options->pooling;
@@ -100,6 +105,7 @@ void brim_model_free(brim_model *model) {
     brim_model_release_memory(model);
     model->ops->release(&model->context, model->values_block);
     model->ops->release(&model->context, model->answers);
+    model->ops->close(&model->context);
   }
   brim_program_free(&model->program);
   brim_config_free(&model->config);

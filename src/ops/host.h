@@ -6,6 +6,13 @@
 #include "base/memory.h"
 #include "ops/ops.h"
 
+static inline int brim_host_open(brim_ops_context *c, brim_error *err) {
+  (void)c, (void)err;
+  return BRIM_OK;
+}
+static inline void brim_host_close(brim_ops_context *c) {
+  (void)c;
+}
 static inline void *brim_host_alloc(brim_ops_context *c, size_t size, bool zeroed) {
   return zeroed ? brim_alloc_zero(c->runtime, size) : brim_alloc(c->runtime, size);
 }
@@ -26,6 +33,6 @@ static inline int brim_host_sync(brim_ops_context *c, brim_error *err) {
 }
 
 #define BRIM_HOST_DOOR                                                                                                           \
-  .alloc = brim_host_alloc, .release = brim_host_release, .write = brim_host_copy, .read = brim_host_copy,                       \
-  .copy = brim_host_copy, .clear = brim_host_clear, .sync = brim_host_sync
+  .open = brim_host_open, .close = brim_host_close, .alloc = brim_host_alloc, .release = brim_host_release,                      \
+  .write = brim_host_copy, .read = brim_host_copy, .copy = brim_host_copy, .clear = brim_host_clear, .sync = brim_host_sync
 #endif

@@ -414,6 +414,7 @@ typedef struct brim_ops_context {
   brim_ops_stats stats;
   struct brim_profile *profile; /* these two: of a table that times another one, else NULL */
   const struct brim_ops *inner;
+  void *device; /* the table's own, from open to close */
 } brim_ops_context;
 
 /* What a table may lack: the list says which operations need which. An operation that is not there is NULL. HOST_MEMORY: the
@@ -432,6 +433,8 @@ typedef struct brim_ops {
   /* ---- memory and order. All tensors of operations, and what they write (a loss, a sum of squares), are in the device's memory.
    * Nobody else looks into it: an address is handed on, and moved within its block. Operations, and the calls below from `write`
    * to `clear`, are queued and done in order. */
+  int (*open)(brim_ops_context *c, brim_error *err);             /* before all other calls but `workspace` and `int8_size` */
+  void (*close)(brim_ops_context *c);                            /* after all memory was released */
   void *(*alloc)(brim_ops_context *c, size_t size, bool zeroed); /* aligned to 16 bytes or more; NULL: there is no more */
   void (*release)(brim_ops_context *c, void *memory);            /* may be NULL. What is queued is done before */
   void (*write)(brim_ops_context *c, void *to, const void *from, size_t size); /* `from`, the host's, stays as it is until sync */

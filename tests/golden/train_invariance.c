@@ -301,13 +301,24 @@ static int break_aside(void *context, const brim_event *event) {
   return 0;
 }
 
+/* All weights are NaN. */
+static void spoil(brim_model *model) {
+  const int64_t count = brim_model_flat_size(model);
+  float *values = malloc((size_t)count * sizeof *values);
+  brim_error err;
+  memset(values, 0xff, (size_t)count * sizeof *values);
+  if (brim_model_write(model, BRIM_VALUES, 0, count, values, &err))
+    abort();
+  free(values);
+}
+
 static void *run_rank(void *context) {
   rank_run *run = context;
   case_job job = open_job(1);
   rank_cancel cancel = {job.runtime, run->cancel_at};
   run->options.group = meeting_group(&run->member);
   if (ranks_diverge)
-    memset(brim_model_values(job.model), 0xff, (size_t)brim_model_flat_size(job.model) * sizeof(float));
+    spoil(job.model);
   if (second_refuses && run->member.rank == 1)
     run->options.best_metric = "none";
   if (run->cancel_at)

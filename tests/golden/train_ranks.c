@@ -83,8 +83,13 @@ static void no_eval(case_job *job, rank_run *run) {
 
 static void other_weight(case_job *job, rank_run *run) {
   (void)run;
-  brim_model_values(job->model)[7] += 1e-3f;
-  brim_model_state_written(job->model);
+  float weight;
+  brim_error err;
+  if (brim_model_read(job->model, BRIM_VALUES, 7, 1, &weight, &err))
+    abort();
+  weight += 1e-3f;
+  if (brim_model_write(job->model, BRIM_VALUES, 7, 1, &weight, &err))
+    abort();
 }
 
 static void other_freeze(case_job *job, rank_run *run) {
