@@ -1,6 +1,7 @@
 """What the tests of the Python package share: a small model and data in a temporary folder, and TAP instead of unittest's dots."""
 import atexit
 import ctypes
+import os
 import pathlib
 import shutil
 import sys
@@ -33,9 +34,12 @@ def in_use():
 def folder():
     """model/ and data/ as tests/cli/fixtures.py makes them."""
     global _folder
+    if _folder is None and os.path.isdir(os.environ.get("BRIM_TEST_FOLDER", "")):  # a process that the test started, and imports it
+        _folder = pathlib.Path(os.environ["BRIM_TEST_FOLDER"])
     if _folder is None:
         _folder = pathlib.Path(tempfile.mkdtemp(prefix="brim-python-"))
         atexit.register(shutil.rmtree, _folder, ignore_errors=True)
+        os.environ["BRIM_TEST_FOLDER"] = str(_folder)
         fixtures.write_all(_folder)
     return _folder
 

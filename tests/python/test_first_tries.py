@@ -16,7 +16,8 @@ import case
 
 HERE = case.folder()
 MODEL, DATA = HERE / "model", HERE / "data"
-MODULES = {"pd": "pandas", "pl": "polars", "pa": "pyarrow", "np": "numpy", "datasets": "datasets", "transformers": "transformers", "torch": "torch"}
+MODULES = {"pd": "pandas", "pl": "polars", "pa": "pyarrow", "np": "numpy", "datasets": "datasets", "transformers": "transformers", "torch": "torch",
+           "parquet": "pyarrow", "arrow": "pyarrow"}
 PAIRS = [("a good film", "pos"), ("a bad plot", "neg"), ("great fun", "pos"), ("poor and dull", "neg")] * 6
 DICTS = [{"text": text, "label": label} for text, label in PAIRS]
 COLUMNS = {"text": [text for text, _ in PAIRS], "label": [label for _, label in PAIRS]}
@@ -217,7 +218,8 @@ class Tries(unittest.TestCase):
         names = dict(globals())
         for word in set(re.findall(r"\w+", code)) & set(MODULES):
             try:
-                names[word] = importlib.import_module(MODULES[word])
+                module = importlib.import_module(MODULES[word])
+                names.setdefault(word, module)
             except ImportError:
                 self.skipTest(f"pip install {MODULES[word]}")
         if isinstance(want, tuple) and len(want) == 2 and isinstance(want[0], type) and issubclass(want[0], Exception):
