@@ -2,27 +2,57 @@
 #include "dist/group.h"
 
 #include "tap.h"
+#include <pthread.h>
 
-/* Two ranks: what one brings to a sum, and the other does. */
-typedef struct pair {
-  int other;
-} pair;
+/* Two ranks that are two threads: what they tell each other is theirs, the test only adds it up. */
+typedef struct meeting {
+  pthread_barrier_t both;
+  double told[2][16];
+  int64_t counts[2];
+} meeting;
+
+typedef struct rank {
+  meeting *at;
+  int number, own, agreed;
+} rank;
 
 static int sum(void *context, double *values, int64_t count, brim_error *err) {
-  const pair *p = context;
+  const rank *r = context;
+  meeting *m = r->at;
   (void)err;
-  if (count != 2)
+  if (count < 1 || count > 16)
     abort();
-  values[0] += p->other && p->other != BRIM_E_CANCELLED;
-  values[1] += p->other == BRIM_E_CANCELLED;
+  memcpy(m->told[r->number], values, (size_t)count * sizeof *values);
+  m->counts[r->number] = count;
+  pthread_barrier_wait(&m->both);
+  if (m->counts[0] != m->counts[1])
+    abort();
+  for (int64_t i = 0; i < count; i++)
+    values[i] = m->told[0][i] + m->told[1][i];
+  pthread_barrier_wait(&m->both);
   return BRIM_OK;
 }
 
+static void *agree(void *context) {
+  rank *r = context;
+  const brim_group group = {.rank = r->number, .world_size = 2, .sum_double = sum, .context = r};
+  brim_error err = {0};
+  r->agreed = brim_group_agree(&group, r->own, &err);
+  return NULL;
+}
+
+/* What the first rank returns when the two bring these. */
 static int agreed(int own, int other) {
-  pair p = {other};
-  const brim_group group = {.world_size = 2, .sum_double = sum, .context = &p};
-  brim_error err;
-  return brim_group_agree(&group, own, &err);
+  meeting m;
+  rank ranks[2] = {{&m, 0, own, 0}, {&m, 1, other, 0}};
+  pthread_t thread;
+  pthread_barrier_init(&m.both, NULL, 2);
+  if (pthread_create(&thread, NULL, agree, &ranks[1]))
+    abort();
+  agree(&ranks[0]);
+  pthread_join(thread, NULL);
+  pthread_barrier_destroy(&m.both);
+  return ranks[0].agreed;
 }
 
 int main(void) {
