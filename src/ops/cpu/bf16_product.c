@@ -164,8 +164,8 @@ void CPU(bf16_product_run)(brim_ops_context *c, bf16_product *p) {
   p->scratch = c->workspace;
   p->panels = divided(p->columns, TILE_COLUMNS);
   p->blocks = divided(p->rows, ROWS_PER_TASK);
-  const int64_t share = p->panels * p->blocks / LEAST_TASKS;
-  p->groups = divided(p->panels, share < 1 ? 1 : least(share, MOST_PANELS));
+  const int64_t share = p->panels * p->blocks / LEAST_TASKS, fewest = p->kernel.widens ? 3 : 1;
+  p->groups = divided(p->panels, share < fewest ? fewest : least(share, MOST_PANELS));
   CPU(run)(c, p->blocks * p->groups, product_task, p);
 }
 
