@@ -238,7 +238,7 @@ def measure_planning(figures):
 
 
 def sentences_of(path, out):
-    """The reviews' sentences, one a line, blanks made one."""
+    """The reviews' sentences, one a line, spaces made one."""
     csv.field_size_limit(1 << 30)
     ends = re.compile(r"(?<=[.!?])\s+|<br /><br />")
     count = 0
@@ -383,7 +383,7 @@ def measure_speed(args, figures, layout):
         figures.add(f"zst text, {name}: MB/s of text beside the bare tokenizer's", "beside",
                     f"{median(mine for mine, _ in pairs):.1f} ({median(mine / theirs for mine, theirs in pairs):.2f} x)", None)
         if len(cores) == 1:
-            figures.add("decompressing alone: MB/s of text; with the bare tokenizer behind it, beside the bare tokenizer's", "beside",
+            figures.add("decompressing alone: MB/s of text; with the bare tokenizer after it, beside the bare tokenizer's", "beside",
                         f"{unpacked:.1f} ({unpacked / (unpacked + bare):.2f} x)", None)
     if 2 in rates:
         figures.add("two cores over one", "beside", f"{rates[2] / rates[1]:.2f} x", None)
@@ -396,11 +396,11 @@ def measure_memory(args, figures, layout):
     figures.add("peak memory after 5 and after 10 passes", "flat (5 %), <= the stated bound",
                 f"{early:.1f}, {late:.1f} MB of {bound:.0f}", late <= 1.05 * early and late <= bound)
     early, late = (max(epoch["in_use_mb"] for epoch in half) for half in (epochs[:5], epochs[5:10]))
-    figures.add("memory in use, most behind one of passes 1 to 5, and of 6 to 10", "flat (5 %)", f"{early:.1f}, {late:.1f} MB",
+    figures.add("memory in use, most after one of passes 1 to 5, and of 6 to 10", "flat (5 %)", f"{early:.1f}, {late:.1f} MB",
                 late <= 1.05 * early)
     if len(epochs) > 10:
         peak, used = epochs[-1]["peak_mb"], max(epoch["in_use_mb"] for epoch in epochs)
-        figures.add(f"after {len(epochs)} passes: peak memory; most in use behind a pass", "beside", f"{peak:.1f}; {used:.1f} MB", None)
+        figures.add(f"after {len(epochs)} passes: peak memory; most in use after a pass", "beside", f"{peak:.1f}; {used:.1f} MB", None)
 
 
 def main():

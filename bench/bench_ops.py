@@ -39,7 +39,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("old")
     parser.add_argument("new")
-    parser.add_argument("--case", default="1,2,4", help="numbers of cases, parted by commas")
+    parser.add_argument("--case", default="1,2,4", help="numbers of cases, separated by commas")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--level", default="avx512")
     options = parser.parse_args()

@@ -2,7 +2,7 @@
  *
  *   bench_tokenizers TOKENIZER TEXTS THREADS
  *
- * TEXTS holds texts with a NUL behind each. After "ready" all of them are tokenized once for every line on standard input, ids
+ * TEXTS holds texts with a NUL after each. After "ready" all of them are tokenized once for every line on standard input, ids
  * only, and a line "SECONDS TOKENS HASH" is printed; the hash covers all ids in order.
  *
  *   bench_tokenizers TOKENIZER --sizes
@@ -30,7 +30,7 @@ static double now(void) {
 
 /* ---- passes ----------------------------------------------------------------------------------------------- */
 
-/* The texts in bytes[0..length), each with a NUL behind it. */
+/* The texts in bytes[0..length), each with a NUL after it. */
 static brim_string *cut_texts(const char *bytes, size_t length, size_t *count) {
   brim_string *texts = NULL;
   size_t capacity = 0;
@@ -38,7 +38,7 @@ static brim_string *cut_texts(const char *bytes, size_t length, size_t *count) {
   for (const char *at = bytes, *end; at < bytes + length; at = end + 1) {
     end = memchr(at, 0, (size_t)(bytes + length - at));
     if (!end)
-      die("the last text has no NUL behind it");
+      die("the last text has no NUL after it");
     if (*count == capacity)
       texts = realloc(texts, (capacity = capacity * 2 + 1024) * sizeof *texts);
     if (!texts)

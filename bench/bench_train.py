@@ -48,8 +48,8 @@ AVX2 = {"BRIM_CPU": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA":
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default=",".join(CASES), help="cases, parted by commas")
-    parser.add_argument("--parts", default=",".join(PARTS), help="parts, parted by commas")
+    parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
+    parser.add_argument("--parts", default=",".join(PARTS), help="parts, separated by commas")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=0, help="optimizer steps a round; 0: as many as take some seconds")
     parser.add_argument("--budget", type=float, default=150, help="seconds for the rounds of a case")

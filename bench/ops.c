@@ -20,7 +20,7 @@ typedef struct bench {
   bool cold;
 } bench;
 
-/* Operands lie at some of PLACES places of their buffers. */
+/* Operands are at some of PLACES places of their buffers. */
 enum { BUFFER = 8192 * 3072, PLACES = 8, PLACE = BUFFER / PLACES };
 
 typedef struct work {
@@ -254,7 +254,7 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
     if (i == 1 || i == 3) {
       const double t = i == 3 ? best_time(b, act_gradient, &w) - dx : best_time(b, norm_gradient, &w);
       printf("  %-10s gradient %.3f ms %s\n", i == 3 ? "gelu" : "norm", 1e3 * t,
-             i == 3 ? "after dx, gelu itself made anew" : "(twice a layer)");
+             i == 3 ? "after dx, gelu itself made again" : "(twice a layer)");
       total += i == 3 ? t : 2 * t;
     }
   }

@@ -34,7 +34,7 @@ def batch_size_of(rows, max_tokens):
 
 
 def infinibatch_lengths(lengths, read_ahead, rows=0, max_tokens=0, shuffle_window=0, seed=0):
-    """BucketedReadaheadBatchIterator over lengths in file order, or behind a BufferedShuffleIterator."""
+    """BucketedReadaheadBatchIterator over lengths in file order, or after a BufferedShuffleIterator."""
     from infinibatch import iterators
 
     source = iterators.NativeCheckpointableIterator(lengths)

@@ -11,7 +11,7 @@ static const cli_option options[] = {
     HEADING("What to compare"),
     ROWS(cli_job_input_options),
     TEXT("modes", compared, "LIST", .fallback = "fixed,dynamic,uniform,brim",
-         .help = "what is compared, parted by commas: fixed (random+max_length), dynamic (random+longest), uniform "
+         .help = "what is compared, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
                  "(uniform+longest), brim (random+none), or any BATCHING+PADDING"),
     ROWS(cli_job_task_options),
     ROWS(cli_label_option),

@@ -204,7 +204,7 @@ void cli_note_excluded(const cli_call *cli, const brim_exclusion *excluded, uint
            (long long)excluded->line, excluded->reason);
 }
 
-/* "reviews.csv: 25,000 rows from the cache ...", or why they are encoded anew. */
+/* "reviews.csv: 25,000 rows from the cache ...", or why they are encoded again. */
 static void note_cache(const cli_call *cli, const brim_event *event) {
   const brim_field *path = brim_event_field(event, "path"), *used = brim_event_field(event, "used");
   const brim_field *rows = brim_event_field(event, "rows"), *reason = brim_event_field(event, "reason");

@@ -1,4 +1,4 @@
-/* folds.c: rows parted into folds, and `brim train --folds`. */
+/* folds.c: rows divided into folds, and `brim train --folds`. */
 #include "folds.h"
 
 #include <math.h>
@@ -331,7 +331,7 @@ static int train(cli_call *cli, cli_job *job, const brim_folds *folds, fold_sets
   if (status == BRIM_E_CANCELLED && result.done == 0 && !begun && !cli->values->resume)
     cli_job_hint_no_step(cli);
   else if (status == BRIM_E_CANCELLED || status == BRIM_E_IO)
-    snprintf(cli->hint, sizeof cli->hint, "; %d of %d folds are done, and --resume goes on behind them", (int)result.done,
+    snprintf(cli->hint, sizeof cli->hint, "; %d of %d folds are done, and --resume continues after them", (int)result.done,
              (int)folds->count);
   if (!status)
     status = show(cli, job, sets, &result);

@@ -22,7 +22,7 @@ static void hint_at_checkpoint(cli_call *cli, const char *run) {
   brim_checkpoint_info_free(&info);
 }
 
-/* Behind a failure to read the model: a run in folds has one a fold. */
+/* After a failure to read the model: a run in folds has one a fold. */
 static void hint_at_folds(cli_call *cli) {
   char path[4200];
   const char *run = cli->values->model;

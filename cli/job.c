@@ -111,7 +111,7 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
              more, now[0], now[1], more);
 }
 
-/* A run goes on with the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
+/* A resumed run keeps the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
  * later. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
   const bool chosen = cli_given(&cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;

@@ -8,7 +8,7 @@ enum { CLI_MOST_PASSAGE = 6000 }; /* bytes of a text that are kept; of a pair, o
 
 typedef struct cli_passage {
   uint64_t row; /* brim_record.row, which brim_dataset_origin gives */
-  char *text;   /* a pair's second text behind a blank line; NULL: not found */
+  char *text;   /* a pair's second text after an empty line; NULL: not found */
   size_t length;
 } cli_passage;
 

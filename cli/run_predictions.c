@@ -109,7 +109,7 @@ static int put_values(cli_call *cli, brim_page *page, const cli_judged *j) {
 
 static void put_wrong(brim_page *page, const cli_wrong_row *w) {
   static const char missing[] =
-      "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it anew)";
+      "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it again)";
   char caption[CAPTION_SIZE];
   int used = snprintf(caption, sizeof caption, "row %llu: label %s, predicted %s", (unsigned long long)w->row, w->label,
                       w->predicted);
@@ -238,7 +238,7 @@ int cli_page_kept(cli_call *cli, brim_page *page, const cli_runs *runs) {
   brim_page_section(page, "Predictions");
   brim_page_text(page, evaluated
                            ? "No predictions were kept of these evaluations: a run keeps them when it ends or is interrupted. "
-                             "`brim report RUN --data FILE` makes them anew."
+                             "`brim report RUN --data FILE` makes them again."
                            : "There was no evaluation: `brim train --eval FILE` has one after each epoch, and "
                              "`brim report RUN --data FILE` shows what the model makes of labelled rows.");
   return BRIM_OK;

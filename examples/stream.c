@@ -3,7 +3,7 @@
  *   cc stream.c $(pkg-config --cflags --libs brim) -o stream
  *   ./stream TOKENIZER shards STATE 100
  *
- * Prints 100 batches, one a line, and writes STATE; the next call goes on behind them. One pass over the data, then it ends. */
+ * Prints 100 batches, one a line, and writes STATE; the next call continues after them. One pass over the data, then it ends. */
 #include <brim/brim.h>
 
 #include <stdio.h>

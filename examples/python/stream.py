@@ -29,4 +29,4 @@ for number, batch in enumerate(stream, start=1):
 args.state.write_text(json.dumps(stream.state_dict()))
 now = stream.ledger()
 print(f"epoch {now['epoch']}: {now['rows_yielded']:,} rows in {now['batches']:,} batches, "
-      f"{1 - now['tokens'] / max(now['slots'], 1):.2%} padding; the next call goes on behind them")
+      f"{1 - now['tokens'] / max(now['slots'], 1):.2%} padding; the next call continues after them")

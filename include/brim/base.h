@@ -106,7 +106,7 @@ BRIM_API void brim_runtime_cancel(brim_runtime *runtime);
 BRIM_API bool brim_runtime_cancelled(const brim_runtime *runtime);
 /* Takes the request back, once the calls that it was meant for have returned: the runtime serves again. */
 BRIM_API void brim_runtime_resume(brim_runtime *runtime);
-/* To be called in the child of a fork, before anything else: threads do not survive a fork, so the runtime goes on with the
+/* To be called in the child of a fork, before anything else: threads do not survive a fork, so the runtime continues with the
  * calling thread alone (results do not depend on it). Datasets, tokenizers, plans and models made before the fork can be used and
  * freed; feeds, readers and encoders, which may have had threads of their own, cannot. No call on the runtime may have been under
  * way. */

@@ -22,7 +22,7 @@ typedef enum brim_padding { BRIM_PAD_NONE = 0, BRIM_PAD_LONGEST, BRIM_PAD_MAX_LE
 /* A row that takes more than max_tokens by itself: refuse it, cut it, or compute it alone, over the budget. */
 typedef enum brim_oversize { BRIM_OVERSIZE_ERROR = 0, BRIM_OVERSIZE_TRUNCATE, BRIM_OVERSIZE_ALONE } brim_oversize;
 /* How token-budget batches come to several ranks (with batch_size a step is always shared out by rows).
- *  RESPLIT: a step's rows are cut anew where that leaves the costliest rank less to do, so that a step with fewer batches than
+ *  RESPLIT: a step's rows are cut again where that leaves the costliest rank less to do, so that a step with fewer batches than
  *           ranks keeps all of them busy too;
  *  FILL:    batches stay whole, and some ranks may get empty parts;
  *  DROP:    like RESPLIT, and drop_last. */

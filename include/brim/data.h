@@ -14,11 +14,11 @@ extern "C" {
 /* ---- sources ---------------------------------------------------------------------------------------------- */
 
 /* csv    RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
- *        A quote inside an unquoted field is text. Blank lines are skipped.
+ *        A quote inside an unquoted field is text. Empty lines are skipped.
  * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Blank
  *        lines are skipped.
  * jsonl  One object a line. Text is a string; a label a string, a number, a boolean or a list
- *        of them; null is a missing value. Blank lines are
+ *        of them; null is a missing value. Empty lines are
  *        skipped.
  * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
@@ -46,7 +46,7 @@ typedef struct brim_source_options {
   const char *label_column; /* NULL: "label" if there is such a column */
   bool need_label;          /* a missing label column or value is an error */
   bool empty_label;         /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
-  int64_t min_chars;        /* rows whose text has fewer characters after stripping blanks at both ends are excluded; 0: none */
+  int64_t min_chars;        /* rows whose text has fewer characters after stripping spaces at both ends are excluded; 0: none */
   const brim_where *where;  /* [where_count]: rows for which one of them does not hold are excluded */
   int where_count;
   int64_t max_record; /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
@@ -57,7 +57,7 @@ typedef struct brim_source_options {
  * left out alone. Where nothing says where the next record begins (cut or damaged compressed data, a quote that is never closed,
  * a record longer than max_record, a header that is not there) the rest of the file is left out. Either counts as one row; whole
  * records before the damage are kept, the one that it cuts is not. gzip tells a wrong checksum only at the end of a member: the
- * rows of that member are kept then, and the damage counts behind them. A missing file or value is an error still. */
+ * rows of that member are kept then, and the damage counts after them. A missing file or value is an error still. */
 
 /* One record; pointers are borrowed until the next call on the reader, `file` until close. */
 typedef struct brim_record {
@@ -179,13 +179,13 @@ typedef enum brim_task {
 /* How label texts become numbers.
  *
  * What a label is, is read from its text, so that csv and JSON agree ("1" is the integer 1 in both; JSON true is the string
- * "true"): an integer (a sign and digits), a decimal (with a point or an exponent) or a string (all else). Blanks around numbers
+ * "true"): an integer (a sign and digits), a decimal (with a point or an exponent) or a string (all else). Spaces around numbers
  * are ignored. Without a task, the first label decides: integers and strings classify, decimals regress, and a label of another
  * kind is an error that names its line. With a task, classification takes every text as a class, and regression needs finite
  * numbers.
  *
  * Lists: a JSON array of integers or strings makes multi-label data, one of decimals regression with as many outputs as it has
- * items (in every row). In csv and tsv a list is written a|b, and is one only with a task: multi-label (blanks around items do
+ * items (in every row). In csv and tsv a list is written a|b, and is one only with a task: multi-label (spaces around items do
  * not count, an empty field is a row without labels) or regression (1.5|2.5).
  *
  * Classes are numbered in order of their names: numbers by value, strings by byte. Integers 0..count-1 thus stay as they are;
@@ -236,7 +236,7 @@ typedef struct brim_dataset_options {
  *
  * A cache holds a file for each set of paths, tokenizer and options, which is mapped into memory: 8 bytes a row are allocated,
  * the rest is the system's to keep or to drop. It is used only if the bytes of all data files, of the tokenizer and the options
- * are those that it was made from, and if it is undamaged (all of it is looked at); otherwise rows are encoded anew, the file is
+ * are those that it was made from, and if it is undamaged (all of it is looked at); otherwise rows are encoded again, the file is
  * replaced as a whole, and the event says why. A cache that cannot be written is no error. Standard input and pipes are not
  * kept. */
 typedef struct brim_dataset brim_dataset;
@@ -255,7 +255,7 @@ BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /*
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
 BRIM_API uint64_t brim_dataset_fingerprint(const brim_dataset *dataset);      /* of ids, type_ids and labels in order */
-/* The row's number in its source (brim_record.row): differs from `row` only behind an excluded one. */
+/* The row's number in its source (brim_record.row): differs from `row` only after an excluded one. */
 BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row);
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
 BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);
@@ -288,7 +288,7 @@ typedef struct brim_text_row {
   size_t pair_length; /* NULL: a single text */
   const char *label;
   size_t label_length; /* as a file would have it; NULL: none */
-  bool label_is_list;  /* items with a NUL behind each, as in brim_record */
+  bool label_is_list;  /* items with a NUL after each, as in brim_record */
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);

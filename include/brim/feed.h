@@ -25,7 +25,7 @@ typedef struct brim_feed_options {
   uint64_t epochs;        /* passes over the data; 0: without end */
   const double *weights;  /* NULL: all paths are one source. Else [path_count]: each path is one, and this is its share of the
                              rows, against those of the others */
-  bool repeat;            /* a source that ends begins anew, in an order of its own, so that the shares hold for ever: one epoch
+  bool repeat;            /* a source that ends begins again, in an order of its own, so that the shares hold for ever: one epoch
                              without end (epochs 0). Else an epoch gives each row of each source once, and a source that has
                              no more leaves its share to the others */
   int32_t prefetch;       /* windows prepared ahead by a thread of their own; 0: none, the caller waits for each */
@@ -50,7 +50,7 @@ typedef struct brim_feed_ledger {
 /* Batches of one rank. Shards (plain, gz or zst files, globs, folders) come in an order shuffled by (seed, epoch), except with
  * BRIM_SEQUENTIAL. The source of a row is drawn by (seed, epoch, row's number in the epoch). Standard input ("-") and pipes can
  * be read once: epochs is 1 then, and there is no restore. Rows are taken `window` at a time, and the plan options compose each
- * window anew; what fills no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An
+ * window again; what fills no batch or step at the end of a window waits for the next one, so that only an epoch ends short. An
  * epoch never shares a batch with another. A damaged shard is an error with file and byte, in its turn, unless
  * source.skip_damaged passes over it.
  *
@@ -68,12 +68,12 @@ typedef struct brim_feed brim_feed;
 BRIM_API int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                             const brim_feed_options *options, brim_feed **out, brim_error *err) BRIM_CHECK;
 /* The next batch, borrowed until the next call; it may be empty on a rank that has nothing to do. batch->rows names each row: see
- * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END behind the last epoch. BRIM_E_CANCELLED
+ * brim_feed_file and brim_feed_record. batch->step counts steps of the epoch. BRIM_END after the last epoch. BRIM_E_CANCELLED
  * leaves the feed where it stood, and the next call goes on there; after any other failure, or if a pipe is read, it can only be
  * closed. */
 BRIM_API int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) BRIM_CHECK;
 /* The last batch, which nobody has used, comes again next time, and a place saved now is the one before it; the ledger has
- * counted it. Only behind a brim_feed_next that gave one: for callers who are interrupted before they can hand it on. */
+ * counted it. Only after a brim_feed_next that gave one: for callers who are interrupted before they can hand it on. */
 BRIM_API void brim_feed_put_back(brim_feed *feed);
 /* Waits neither for a window nor for what may come through a pipe. */
 BRIM_API void brim_feed_close(brim_feed *feed);
@@ -98,7 +98,7 @@ BRIM_API const brim_feed_options *brim_feed_how(const brim_feed *feed);
 /* Appends the present place as a JSON object: version, a hash of the configuration, one of each shard, the place where the window
  * begins, the places of the rows that waited for it (fewer than two steps have, as a rule), and the batch in it. */
 BRIM_API int brim_feed_save(const brim_feed *feed, brim_text *out, brim_error *err) BRIM_CHECK;
-/* Goes to a saved place: the next batch is the one behind it. The window is read and encoded again, what came before it is passed
+/* Goes to a saved place: the next batch is the one after it. The window is read and encoded again, what came before it is passed
  * over (gz, zst) or not touched (plain). A state of other data, another tokenizer or other options is BRIM_E_MISMATCH and leaves
  * the feed as it was: other files, or the same from other paths in another order, by their number or the first that differs;
  * other weights as other options. Threads, prefetch, first_epoch and epochs may differ; world_size too at the end of a step,

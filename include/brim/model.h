@@ -92,7 +92,7 @@ BRIM_API const char *brim_model_kernels(const brim_model *model); /* recorded in
 BRIM_API void brim_model_set_profile(brim_model *model, brim_profile *profile);
 
 /* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16,
- * but the weights of query, key and value lie one right behind the other, and so do their biases. What lies between tensors is
+ * but the weights of query, key and value lie one directly after the other, and so do their biases. What lies between tensors is
  * 0. */
 typedef struct brim_parameter {
   const char *name; /* Hugging Face name */
@@ -220,7 +220,7 @@ BRIM_API float *brim_model_moment2(brim_model *model);
 /* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
 BRIM_API void brim_model_gradients_written(brim_model *model);
 /* To be called after values or moments were written from outside (resume, a fresh start): rows of an embedding whose moments are
- * not all zero take part in updates again; anything derived from the values is made anew. */
+ * not all zero take part in updates again; anything derived from the values is made again. */
 BRIM_API void brim_model_state_written(brim_model *model);
 /* Computes what rows of embeddings have missed so far, for those who hold addresses of values or moments. Training does it before
  * evaluations and checkpoints, and when it ends. No result depends on when it is called. */

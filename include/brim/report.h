@@ -90,7 +90,7 @@ BRIM_API void brim_page_chart(brim_page *page, brim_caption caption, const brim_
 
 /* Horizontal bars, one a name, each of `parts` values that follow each other. */
 typedef struct brim_bars {
-  const char *const *names, *const *labels; /* [count]; labels: what stands behind a bar */
+  const char *const *names, *const *labels; /* [count]; labels: what stands after a bar */
   const double *values;
   int count; /* [count * parts], not negative */
   const char *const *part_names;
@@ -139,13 +139,13 @@ BRIM_API int brim_event_log_read(brim_runtime *runtime, const char *path, brim_e
 BRIM_API void brim_event_log_free(brim_event_log *log);
 /* Events of a kind; 0 if there are none. */
 BRIM_API size_t brim_event_log_count(const brim_event_log *log, const char *kind);
-/* Names of the fields that events of the kind have, in the order in which they came up; NULL behind the last. */
+/* Names of the fields that events of the kind have, in the order in which they came up; NULL after the last. */
 BRIM_API const char *brim_event_log_field(const brim_event_log *log, const char *kind, size_t index);
 /* A field of all events of the kind, in order: [count], NaN where it is absent or no number (true is 1); NULL if none has it. */
 BRIM_API const double *brim_event_log_numbers(const brim_event_log *log, const char *kind, const char *field);
 /* A string (decoded) or array (JSON) of event `index` of the kind; NULL if it is something else. */
 BRIM_API const char *brim_event_log_text(const brim_event_log *log, const char *kind, size_t index, const char *field);
-/* CSV: a line an event of the kinds "step", "eval" and "epoch" in the file's order, a column a field that one of them has, behind
+/* CSV: a line an event of the kinds "step", "eval" and "epoch" in the file's order, a column a field that one of them has, after
  * `run` (the name given) and `event`. The first line has the names; what an event does not have is empty. */
 BRIM_API void brim_event_log_csv(const brim_event_log *const *logs, const char *const *names, int count, brim_text *out);
 

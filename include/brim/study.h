@@ -146,7 +146,7 @@ typedef struct brim_folds_result {
  *
  *   output/folds.csv     row,fold: the assignment, rows by their number in the source
  *   output/fold-N/       a run folder each, as brim_train makes it
- *   output/log.jsonl     "folds", a "fold" with its metrics behind each, "end" with those of all rows
+ *   output/log.jsonl     "folds", a "fold" with its metrics after each, "end" with those of all rows
  *
  * `options->resume` goes on in the fold that was not finished; finished ones only predict again. With `options->overwrite` an
  * earlier run (fold-N, folds.*, predictions*.jsonl, report.html) lies in replaced-run until all folds are done, and is removed

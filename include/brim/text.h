@@ -37,7 +37,7 @@ BRIM_API int brim_tokenizer_save(const brim_tokenizer *tokenizer, const char *fo
 
 /* Per-thread working memory: 5 MB at first, at most about 30 MB beside what the longest text takes. Most of it is a cache of
  * words that grows with what it meets; it never changes a result. It is made for one tokenizer; with another it works too, but
- * starts anew at every change. */
+ * starts again at every change. */
 BRIM_API int brim_scratch_new(brim_runtime *runtime, const brim_tokenizer *tokenizer, brim_scratch **out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API void brim_scratch_free(brim_scratch *scratch);
@@ -78,7 +78,7 @@ typedef struct brim_string {
   size_t length;
 } brim_string;
 
-/* The ids of many texts, one row behind the other. Zero-initialise once, free at the end; the arrays are reused. */
+/* The ids of many texts, one row after the other. Zero-initialise once, free at the end; the arrays are reused. */
 typedef struct brim_encodings {
   int32_t *ids;      /* [starts[count]]; row i is ids[starts[i] .. starts[i + 1]) */
   uint8_t *type_ids; /* the same */

@@ -8,7 +8,7 @@
 extern "C" {
 #endif
 
-/* How the learning rate falls behind the warm-up, which rises linearly from 0. */
+/* How the learning rate falls after the warm-up, which rises linearly from 0. */
 typedef enum brim_schedule {
   BRIM_SCHEDULE_LINEAR = 0, /* a line to 0 */
   BRIM_SCHEDULE_COSINE,     /* half a cosine to 0 */
@@ -88,14 +88,14 @@ typedef struct brim_train_options {
                               more than min_delta, than at the last one that counted; 0: never */
   double min_delta;
   /* Stochastic weight averaging: the final model is the mean of the weights after step ceil(swa_start * steps) and every
-   * swa_every steps behind it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the
+   * swa_every steps after it (0: about twenty times), evaluated once more; checkpoints hold the weights themselves and the
    * average so far. */
   double swa_start; /* share of all steps, such as 0.75; 0: no averaging */
   uint64_t swa_every;
   uint64_t memory_limit; /* bytes that the process may come to hold, evaluation included; 0: no limit. Parts of steps are made
                             as small as that takes (plan.max_tokens), which needs plan.batch_size, and evaluation computes no
                             more at once than they; what does not fit is BRIM_E_USAGE and says what would. A run that is
-                            gone on with keeps its parts, whatever the limit is then */
+                            resumed keeps its parts, whatever the limit is then */
   /* How evaluation sets are computed; progress goes to `event` below. batch_size and max_tokens 0: as much at once as the memory
    * of training holds. Results do not depend on it but for rounding. */
   brim_eval_options eval;
@@ -110,7 +110,7 @@ typedef struct brim_train_options {
   brim_event_fn event;      /* one that returns BRIM_E_CANCELLED stops the run as brim_runtime_cancel does: step finished,
                                checkpoint written; any other status ends it there and then */
   void *event_context;
-  brim_evaluated_fn evaluated; /* behind each "eval" event, from the same thread, with event_context; NULL: nobody looks */
+  brim_evaluated_fn evaluated; /* after each "eval" event, from the same thread, with event_context; NULL: nobody looks */
   brim_group group;            /* zero: single */
   brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
@@ -146,7 +146,7 @@ typedef struct brim_train_result {
  * Checkpoints are complete or absent. `resume` goes on from the newest one: the remaining steps, the weights and the log (but for
  * its seconds) come out as if nothing had happened, with any number of threads. Data, options or a model that do not fit the
  * checkpoint are BRIM_E_MISMATCH. On cancellation the step is finished, a checkpoint written and BRIM_E_CANCELLED returned;
- * before the first step there is nothing to write, and a run that is not gone on with leaves the folder as it was, without an
+ * before the first step there is nothing to write, and a run that is not resumed leaves the folder as it was, without an
  * "end" event. A loss or gradient that is not finite is BRIM_E_DIVERGED, naming step and rows; the weights stay as they were
  * before that step. Two runs into one folder are refused. Rank 0 alone writes and emits events; the other ranks may be given the
  * same options. */
@@ -155,9 +155,9 @@ BRIM_API int brim_train(brim_runtime *runtime, brim_model *model, const brim_tok
                         brim_train_result *result, brim_error *err) BRIM_CHECK;
 
 /* The same on data larger than memory. The feed's plan takes the place of options->plan; it needs labels, those of the model, and
- * max_length, and its rank is the group's. max_steps is due, and the feed's `epochs` should be 0: one that ends sooner ends the
- * run, with the learning rate that max_steps asked for. The feed is moved to its place by `resume` and may be used by nobody
- * else. Its place is in each checkpoint's feed.json; other files or options are BRIM_E_MISMATCH. */
+ * max_length, and its rank is the group's. max_steps must be given, and the feed's `epochs` should be 0: one that ends sooner
+ * ends the run, with the learning rate that max_steps asked for. The feed is moved to its place by `resume` and may be used by
+ * nobody else. Its place is in each checkpoint's feed.json; other files or options are BRIM_E_MISMATCH. */
 BRIM_API int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, brim_feed *feed,
                              const brim_named_dataset *evals, int eval_count, const brim_train_options *options,
                              brim_train_result *result, brim_error *err) BRIM_CHECK;
@@ -178,7 +178,7 @@ BRIM_API void brim_checkpoint_info_free(brim_checkpoint_info *info);
 /* Learning rate of optimizer step k (from 1): linear warm-up from 0, then linear decay to 0 at `total` (Hugging Face's schedule,
  * lr(k) = lr * lambda(k-1)). */
 BRIM_API double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, uint64_t total);
-/* The same for any schedule. Linear and cosine are 0 behind `total`, which no run gets to; constant does not look at `total`. */
+/* The same for any schedule. Linear and cosine are 0 after `total`, which no run gets to; constant does not look at `total`. */
 BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t step, uint64_t warmup, uint64_t total);
 
 struct brim_metrics {

@@ -226,7 +226,7 @@ class Batches:
                 "fingerprint": f"{self.dataset.fingerprint:016x}"}
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the consumer stands: the next batch is the one behind the last that was taken."""
+        """Where the consumer stands: the next batch is the one after the last that was taken."""
         running = self._running
         if running is not None and not running.done:
             epoch, batch = running.epoch, running.index

@@ -17,8 +17,8 @@ class Stream:
 
     Shards come in an order shuffled by (seed, epoch), rows are shuffled and planned ``window`` at a time, and ``prefetch`` windows are
     prepared ahead by a thread. epochs None is training: it never ends, and ``iter()`` goes on where the last one stopped. A number of
-    epochs is validation: each ``iter()`` begins anew, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
-    shares; repeat lets a source that ends begin anew (endless). rank_slices: each rank reads only a slice of the rows, all take
+    epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
+    shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
     there. The other options are those of ``Batches``.
     """
@@ -87,12 +87,12 @@ class Stream:
                         types=self.tokenizer.uses_type_ids, epoch=epoch, index=max(batches - 1, 0))
 
     def state_dict(self) -> dict[str, Any]:
-        """Where the consumer stands, as JSON-able values; behind a finished pass, the beginning of the next."""
+        """Where the consumer stands, as JSON-able values; after a finished pass, the beginning of the next."""
         self._ready()
         return json.loads(self._saved())
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """The next batch is the one behind the saved place. Other data, tokenizer or options are a MismatchError."""
+        """The next batch is the one after the saved place. Other data, tokenizer or options are a MismatchError."""
         text = json.dumps(state)
         self._ready().restore(text)
         self._loaded, self._fresh, self._over = text, True, False

@@ -85,7 +85,7 @@ class Model:
     def parameters(self) -> dict[str, Any]:
         """Weights by Hugging Face's names, float32; they share the model's memory. After writing to them call ``written()``.
 
-        While the model is trained, a function that listens to events asks anew: steps leave rows of embeddings without a gradient as
+        While the model is trained, a function that listens to events asks again: steps leave rows of embeddings without a gradient as
         they are, and this call (or an evaluation, a checkpoint, the end) brings them up to date."""
         return dict(self._core.parameters())
 

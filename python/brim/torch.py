@@ -48,7 +48,7 @@ class IterableDataset(_data.IterableDataset):
     """Batches (``brim.Batches``) or a ``brim.Stream`` as a torch dataset that yields ready dicts of tensors: use batch_size=None.
 
     With n workers, worker w takes batches w, w + n, w + 2n, ..., which the loader hands out in their order, so the batches are those of
-    one process. Training (``Batches``, endless streams) goes on with every ``iter``; a finite stream begins anew. Torch's own loader
+    one process. Training (``Batches``, endless streams) continues with every ``iter``; a finite stream begins again. Torch's own loader
     copies the dataset into its workers at every ``iter``: there call ``set_epoch`` or keep the workers (persistent_workers=True), or
     take ``DataLoader``, which goes on by itself. The state is that of the process (or worker) that asks, as torchdata's
     StatefulDataLoader wants it.
@@ -116,7 +116,7 @@ class DataLoader:
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         source = self.source
-        if self._at is not None:  # a pass that was left: the next begins behind what was taken
+        if self._at is not None:  # a pass that was left: the next begins after what was taken
             source.load_state_dict(self.state_dict())
         if isinstance(source, Stream):
             source._begin()

@@ -29,7 +29,7 @@ void brim_arena_free(brim_arena *arena) {
   brim_arena_init(arena, arena->runtime, arena->chunk_size);
 }
 
-/* A chunk for `size` bytes right behind the current one. */
+/* A chunk for `size` bytes right after the current one. */
 static brim_arena_chunk *insert_chunk(brim_arena *arena, size_t size) {
   brim_arena_chunk *chunk = brim_alloc(arena->runtime, sizeof *chunk);
   if (!chunk)

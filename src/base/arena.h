@@ -1,10 +1,10 @@
 /* arena.h: memory that is taken piece by piece and given back all at once.
  *
  *   [ chunk 0: a a a b b . . ][ chunk 1: c c d . . . . ]
- *                              mark ------^ reset gives back what lies behind it
+ *                              mark ------^ reset gives back what lies after it
  *
  * Pieces are 64-byte aligned. Chunks are kept by a reset, so a loop that resets to the same mark allocates nothing once it has
- * seen its largest round. Under AddressSanitizer what is not handed out is poisoned, with a red zone behind every piece. */
+ * seen its largest round. Under AddressSanitizer what is not handed out is poisoned, with a red zone after every piece. */
 #ifndef BRIM_BASE_ARENA_H
 #define BRIM_BASE_ARENA_H
 #include "brim/base.h"

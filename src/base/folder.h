@@ -22,7 +22,7 @@ void brim_names_free(brim_runtime *runtime, char **names, size_t count);
 
 /* "folder/name" in fresh memory, or NULL. */
 char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name);
-const char *brim_path_name(const char *path); /* behind the last slash */
+const char *brim_path_name(const char *path); /* after the last slash */
 bool brim_path_exists(const char *path);
 bool brim_path_is_folder(const char *path);
 

@@ -1,5 +1,5 @@
 /* gzip.h: one whole gzip member of memory at once, by libdeflate: two to three times as fast as a stream of zlib's. brim can be
- * built without it, and it takes only members that are right in every byte: whoever calls goes on with zlib where it does not. */
+ * built without it, and it takes only members that are right in every byte: the caller continues with zlib where it does not. */
 #ifndef BRIM_BASE_GZIP_H
 #define BRIM_BASE_GZIP_H
 #include <stdbool.h>

@@ -150,7 +150,7 @@ static int escape(brim_json_reader *r, brim_error *err) {
     return r->length - r->at < 6 ? fail(r, r->at, err, "\\u needs four hexadecimal digits") : unicode_escape(r, err);
   const char *known = c ? strchr(from, c) : NULL;
   if (!known)
-    return fail(r, r->at, err, "an unknown escape behind a backslash");
+    return fail(r, r->at, err, "an unknown escape after a backslash");
   r->scratch[r->scratch_used++] = to[known - from];
   r->at += 2;
   return BRIM_OK;
@@ -324,7 +324,7 @@ static int read_key(brim_json_reader *r, brim_json_token *token, brim_error *err
   return BRIM_OK;
 }
 
-/* Behind a value inside a container: its end, or a comma and the next item. */
+/* After a value inside a container: its end, or a comma and the next item. */
 static int read_on(brim_json_reader *r, brim_json_token *token, brim_error *err) {
   bool object = r->in_object[r->depth - 1];
   char c = r->at < r->length ? r->bytes[r->at] : 0;
@@ -360,7 +360,7 @@ int brim_json_next(brim_json_reader *r, brim_json_token *token, brim_error *err)
     return read_value(r, token, err);
   default: /* EXPECT_NOTHING */
     if (r->at < r->length)
-      return fail(r, r->at, err, "more text behind the value");
+      return fail(r, r->at, err, "more text after the value");
     token->kind = BRIM_JSON_END;
     return BRIM_OK;
   }

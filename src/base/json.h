@@ -52,9 +52,9 @@ void brim_json_reader_free(brim_json_reader *reader);
 /* Reads one document from `bytes`, which must stay. It began at byte `first_byte` of line `first_line` (1-based; 0: count lines
  * from the document's beginning) of its file. */
 void brim_json_reader_start(brim_json_reader *reader, const char *bytes, size_t length, int64_t first_byte, int64_t first_line);
-/* The next token. Behind the document only blanks may follow, then END comes (and keeps coming). */
+/* The next token. After the document only spaces may follow, then END comes (and keeps coming). */
 int brim_json_next(brim_json_reader *reader, brim_json_token *token, brim_error *err) BRIM_CHECK;
-/* Behind an ARRAY or OBJECT token: passes over all of it with its end. Behind a KEY: passes over its value. */
+/* After an ARRAY or OBJECT token: passes over all of it with its end. After a KEY: passes over its value. */
 int brim_json_skip(brim_json_reader *reader, brim_error *err) BRIM_CHECK;
 /* An error at byte `byte` of the document. */
 int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_error *err, int code, const char *format, ...)
@@ -65,7 +65,7 @@ int brim_json_reader_error(const brim_json_reader *reader, size_t byte, brim_err
 typedef struct brim_json_value {
   uint8_t kind;    /* brim_json_kind; in objects a KEY stands before each value */
   uint32_t length; /* STRING, KEY: bytes. ARRAY: items. OBJECT: members */
-  uint32_t next;   /* distance to the value behind this one, with all it holds */
+  uint32_t next;   /* distance to the value after this one, with all it holds */
   uint32_t byte;   /* where it begins */
   union {
     const char *text; /* STRING, KEY */

@@ -24,7 +24,7 @@ static inline int brim_grow(brim_runtime *runtime, void **items, size_t *capacit
   return needed <= *capacity ? BRIM_OK : brim_grow_more(runtime, items, capacity, needed, size, err);
 }
 
-/* A copy of `length` bytes with a NUL behind. */
+/* A copy of `length` bytes with a NUL after. */
 char *brim_copy_string(brim_runtime *runtime, const char *string, size_t length);
 
 /* 64-byte aligned (a cache line, an AVX-512 register), not zeroed; released with brim_release_aligned only. */

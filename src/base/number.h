@@ -5,7 +5,7 @@
 
 /* An optional sign and digits that fit in 64 bits, nothing else. */
 bool brim_number_integer(const char *text, size_t length, int64_t *value);
-/* A decimal number (sign, digits, point, exponent), nothing else: no blanks, hexadecimal, "nan" or "inf". The nearest double;
+/* A decimal number (sign, digits, point, exponent), nothing else: no spaces, hexadecimal, "nan" or "inf". The nearest double;
  * false when it overflows. "1." and ".5" are fine here (JSON forbids them and checks that itself). */
 bool brim_number_real(const char *text, size_t length, double *value);
 /* vsnprintf in the C locale. */

@@ -22,7 +22,7 @@ typedef struct brim_ordered_options {
   int (*produce)(void *context, void **block, brim_error *err);
   /* Works on a block in place. `worker` is 0 .. max(threads, 1) - 1, and no two calls with one worker overlap. May be NULL. */
   int (*work)(void *context, void *block, int worker, brim_error *err);
-  /* Frees a block that will not be handed out (close, or blocks behind or at an error). */
+  /* Frees a block that will not be handed out (close, or blocks after or at an error). */
   void (*discard)(void *context, void *block);
   /* May be NULL. Called by close before it joins the threads: makes a produce that waits (for a pipe) return soon. */
   void (*interrupt)(void *context);

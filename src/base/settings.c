@@ -29,7 +29,7 @@ static int give(settings *s, const char *name, const brim_json_token *token, bri
   const char *text = scalar_text(token, &length);
   if (!text)
     return brim_json_reader_error(&s->reader, token->byte, err, BRIM_E_FORMAT,
-                                  "\"%s\" is %s; a string, number, boolean or a list of those is due", name,
+                                  "\"%s\" is %s; expected a string, a number, a boolean or a list of those", name,
                                   brim_json_kind_name(token->kind));
   brim_text_init(&copy, s->reader.runtime);
   brim_text_append(&copy, text, length);
@@ -43,7 +43,7 @@ static int give(settings *s, const char *name, const brim_json_token *token, bri
   return status;
 }
 
-/* The value behind a key: a scalar, null, or a list of scalars. */
+/* The value after a key: a scalar, null, or a list of scalars. */
 static int give_member(settings *s, const char *name, brim_error *err) {
   brim_json_token token;
   int status = brim_json_next(&s->reader, &token, err);
@@ -64,7 +64,7 @@ static int give_members(settings *s, brim_error *err) {
     return status;
   if (token.kind != BRIM_JSON_OBJECT)
     return brim_json_reader_error(&s->reader, token.byte, err, BRIM_E_FORMAT,
-                                  "an object of settings is due, {\"name\": value, ...}");
+                                  "expected an object of settings, {\"name\": value, ...}");
   while (!(status = brim_json_next(&s->reader, &token, err)) && token.kind == BRIM_JSON_KEY) {
     char name[128];
     if (token.length >= sizeof name || memchr(token.text, 0, token.length))

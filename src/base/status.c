@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A message is one line of valid text: control characters become blanks, and a cut never leaves half a character. */
+/* A message is one line of valid text: control characters become spaces, and a cut never leaves half a character. */
 static void tidy(char *text) {
   size_t length = strlen(text);
   for (char *p = text; *p; p++)

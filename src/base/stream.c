@@ -33,7 +33,7 @@ struct brim_stream {
   kind kind;
   int fd;
   bool input_ended, ended;
-  int status; /* of the first read that failed: it fails again and again, until a seek begins anew */
+  int status; /* of the first read that failed: it fails again and again, until a seek begins again */
   brim_error error;
   bool between;           /* compressed: between two members or frames, where the file may end */
   size_t hint;            /* zstd: bytes up to the end of the next block; 0: a frame begins */
@@ -132,7 +132,7 @@ static int fill_gzip(brim_stream *s, char *to, size_t size, size_t *got, brim_er
       *got = 0;
       return BRIM_OK;
     }
-    if (s->between && (unsigned char)s->input[s->input_at] == 0) { /* zero padding behind the last member, as tapes have it */
+    if (s->between && (unsigned char)s->input[s->input_at] == 0) { /* zero padding after the last member, as tapes have it */
       s->input_at++;
       s->consumed++;
       continue;

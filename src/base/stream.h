@@ -19,11 +19,11 @@ void brim_stream_free(brim_stream *stream);
 /* The unread bytes, at least `least` of them unless the stream ends sooner: *length < least only at the end, 0 when all is read.
  * They stay valid until the next call. Memory grows to what `least` asks, so a reader that looks for the end of a record asks for
  * twice what it had. Damaged or cut compressed data is BRIM_E_FORMAT with file and byte (of the compressed file). A failure comes
- * again at every later call, until a seek begins anew. */
+ * again at every later call, until a seek begins again. */
 int brim_stream_peek(brim_stream *stream, size_t least, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
 /* Passes over the first `length` of the bytes that peek gave. */
 void brim_stream_consume(brim_stream *stream, size_t length);
-/* The next line without its LF (a CR stays), valid until the next call; BRIM_END behind the last. A last line without LF counts.
+/* The next line without its LF (a CR stays), valid until the next call; BRIM_END after the last. A last line without LF counts.
  * Longer than `limit` bytes (0: no limit) is BRIM_E_FORMAT. */
 int brim_stream_line(brim_stream *stream, size_t limit, const char **line, size_t *length, brim_error *err) BRIM_CHECK;
 /* Passes over so many bytes that peek gave, which are so many whole lines. */
@@ -32,7 +32,7 @@ void brim_stream_pass_lines(brim_stream *stream, size_t length, int64_t lines);
  * Past the end is BRIM_E_MISMATCH. */
 int brim_stream_seek(brim_stream *stream, int64_t offset, brim_error *err) BRIM_CHECK;
 
-/* Behind a failure of damaged or cut compressed data: what was decompressed before it, a pure function of the file, can be read
+/* After a failure of damaged or cut compressed data: what was decompressed before it, a pure function of the file, can be read
  * as if the stream ended there. False if that is not how the stream failed. */
 bool brim_stream_salvage(brim_stream *stream);
 /* All is read, and the last byte is not a line end. */

@@ -79,7 +79,7 @@ int brim_assign_batches(brim_share *s, const uint32_t *ends, uint32_t base, uint
 }
 
 /* Cuts `sorted` from the front into groups that hold and cost at most `cap` (of the rows beyond the required multiple); gives up
- * behind `most` groups. With `rest`, the cost of all rows, a group ends where it comes closest to its share of what is left. */
+ * after `most` groups. With `rest`, the cost of all rows, a group ends where it comes closest to its share of what is left. */
 static uint64_t cut_in_order(brim_share *s, double cap, double rest, uint64_t most) {
   const brim_budget *budget = &s->recipe->budget;
   uint64_t groups = 0, multiple = (uint64_t)budget->multiple;

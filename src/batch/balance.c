@@ -118,7 +118,7 @@ static uint32_t find_bin(const brim_balance *b, uint32_t rank, int64_t weight) {
   return best;
 }
 
-/* The cheapest rank is on top of the heap; ranks without room wait behind its end until the item is placed. */
+/* The cheapest rank is on top of the heap; ranks without room wait after its end until the item is placed. */
 static bool assign_item(brim_balance *b, brim_balance_item *item) {
   uint32_t live = b->ranks;
   while (live) {

@@ -36,7 +36,7 @@ int brim_composition_cut(brim_composition *c, uint64_t begin, uint64_t end, bool
                          brim_error *err) BRIM_CHECK;
 /* Puts the batches from `first` on into random order, the rows inside each as they are. */
 int brim_composition_shuffle(brim_composition *c, uint64_t first, brim_error *err) BRIM_CHECK;
-/* The batches behind `batch` move up by one, it becomes the last. */
+/* The batches after `batch` move up by one, it becomes the last. */
 int brim_composition_move_last(brim_composition *c, uint64_t batch, brim_error *err) BRIM_CHECK;
 /* Puts the batches from `first` on into the order first + which[0], first + which[1], ... */
 void brim_composition_arrange(brim_composition *c, uint64_t first, const uint32_t *which, uint32_t *new_ends);

@@ -108,7 +108,8 @@ static int look_at_rows(brim_share *s, const int32_t *lengths, const uint32_t *r
   return brim_order_sort(r, s->lengths, INT32_MAX, s->sorted, s->scratch, s->count, err);
 }
 
-/* A step made of token-budget batches: they go to the ranks whole, or its rows anew where that leaves the costliest rank less. */
+/* A step made of token-budget batches: they go to the ranks whole, or its rows are cut again where that leaves the costliest rank
+ * less. */
 static int share_batches(brim_share *s, bool loose, const uint32_t *ends, uint32_t base, uint64_t batches, brim_error *err) {
   uint64_t ranks = (uint64_t)s->recipe->world, parts = (batches + ranks - 1) / ranks;
   bool anew = s->recipe->options.tail != BRIM_TAIL_FILL;

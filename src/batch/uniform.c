@@ -54,7 +54,7 @@ static uint64_t remaining_select(const remaining *r, uint64_t k) {
   return at * 64 + (uint64_t)__builtin_ctzll(word);
 }
 
-/* The first remaining row at or behind `from`. */
+/* The first remaining row at or after `from`. */
 static uint64_t remaining_next(const remaining *r, uint64_t from) {
   uint64_t at = from / 64;
   if (at >= r->words)

@@ -220,7 +220,7 @@ static void count_waiting(brim_feed_ledger *l) {
   l->rows_waiting = l->rows_read - l->rows_excluded - l->rows_damaged - l->rows_yielded - l->rows_dropped;
 }
 
-/* The list of damaged rows goes on, or begins anew with the epoch. */
+/* The list of damaged rows goes on, or begins again with the epoch. */
 static int list_damage(brim_feed *feed, const brim_window *w, brim_error *err) {
   if (w->beginning.window == 0 || !feed->damage.runtime) {
     brim_exclusions_free(&feed->damage);
@@ -296,7 +296,7 @@ static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
 
 /* ---- batches ---------------------------------------------------------------------------------------------- */
 
-/* Behind an epoch that had nothing to give. */
+/* After an epoch that had nothing to give. */
 static int no_rows(const brim_feed *feed, brim_error *err) {
   const brim_feed_ledger *l = &feed->ledger;
   const char *path = feed->shards.paths[0];
@@ -310,7 +310,7 @@ static int no_rows(const brim_feed *feed, brim_error *err) {
                        (unsigned long long)l->rows_excluded, (unsigned long long)l->rows_damaged, feed->damage.items[0].reason);
 }
 
-/* Behind a window that is used up. */
+/* After a window that is used up. */
 static int leave_window(brim_feed *feed, brim_error *err) {
   brim_window *w = feed->window;
   if (!w)
@@ -359,7 +359,7 @@ static int next_part(brim_feed *feed, brim_planned *part, brim_error *err) {
   }
 }
 
-/* A rank that planned its share of a step alone puts it behind those of the ranks before. */
+/* A rank that planned its share of a step alone puts it after those of the ranks before. */
 static void place_in_step(brim_feed *feed) {
   uint64_t before, all;
   if (feed->slices.world == 0)
@@ -554,7 +554,7 @@ static int check_again(const brim_feed *feed, brim_error *err) {
     return refuse_broken(err);
   if (feed->shards.once)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "standard input and pipes cannot be read again, so nothing can go on from a saved state: begin anew");
+                          "standard input and pipes cannot be read again, so a saved state cannot be resumed: begin again");
   return BRIM_OK;
 }
 

@@ -156,7 +156,7 @@ typedef struct brim_producer {
   brim_label_taker taker;
 } brim_producer;
 
-/* produce of brim_ordered: the next window, or BRIM_END behind the last epoch. */
+/* produce of brim_ordered: the next window, or BRIM_END after the last epoch. */
 int brim_producer_next(void *producer, void **window, brim_error *err) BRIM_CHECK;
 /* Takes a window that is used up. */
 void brim_producer_take_back(brim_producer *producer, brim_window *window);
@@ -172,9 +172,9 @@ int brim_mix_taps(brim_producer *producer, brim_error *err) BRIM_CHECK;
 /* Opens all files at the places where the next window, which is being made, begins. */
 int brim_mix_begin(brim_producer *producer, brim_window *window, brim_error *err) BRIM_CHECK;
 void brim_mix_end(brim_producer *producer);
-/* The tap whose row is the next of all; NULL behind the last. */
+/* The tap whose row is the next of all; NULL after the last. */
 brim_tap *brim_mix_choose(brim_producer *producer);
-/* That row and count - 1 behind it, the last of them number `last`, went into the window, or nowhere. */
+/* That row and count - 1 after it, the last of them number `last`, went into the window, or nowhere. */
 int brim_mix_taken(brim_producer *producer, brim_tap *tap, brim_window *window, uint64_t count, uint64_t last,
                    brim_error *err) BRIM_CHECK;
 /* Where the next window begins. */
@@ -196,12 +196,12 @@ struct brim_feed {
   int64_t least; /* tokens of the shortest row there can be */
   brim_producer producer;
   brim_ordered *windows;
-  brim_window *window;  /* present; NULL before the first and behind the last */
+  brim_window *window;  /* present; NULL before the first and after the last */
   uint64_t part, step;  /* the next part of the window's plan; steps of the window that are in the ledger */
   brim_beginning begun; /* where the feed stands when there is no window */
   brim_feed_ledger ledger, finished;
   bool has_finished, broken;
-  /* Cancelled: the feed stands in the present window, or the one of `begun`, behind left_step steps and left_part parts. */
+  /* Cancelled: the feed stands in the present window, or the one of `begun`, after left_step steps and left_part parts. */
   bool left;
   uint64_t left_step, left_part;
   bool again;             /* put back: `batch` comes again, and the feed stands before it */

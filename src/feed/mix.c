@@ -107,7 +107,7 @@ static void pass_excluded(brim_tap *tap, brim_window *w, uint64_t end) {
   tap->next_row = end;
 }
 
-/* Brings the tap's next row to hand; read_all is set behind the last. With `repeat` another pass begins there. */
+/* Brings the tap's next row to hand; read_all is set after the last. With `repeat` another pass begins there. */
 static int look(brim_producer *p, brim_tap *tap, brim_window *w, brim_error *err) {
   while (!tap->pending && !tap->read_all) {
     int status = brim_encoder_next(tap->encoder, &tap->row, err);
@@ -137,7 +137,7 @@ int brim_mix_begin(brim_producer *p, brim_window *w, brim_error *err) {
     brim_tap *tap = &p->taps[i];
     const brim_mix_place *at = &p->next.places[i];
     uint64_t pass = p->options->repeat ? at->pass : p->next.epoch;
-    tap->given = p->next.window > 0; /* a pass that is gone on with may have given its rows before */
+    tap->given = p->next.window > 0; /* a pass that is resumed may have given its rows before */
     BRIM_TRY(begin_pass(p, tap, pass, p->next.window > 0 ? at : NULL, err));
     BRIM_TRY(look(p, tap, w, err));
   }

@@ -1,6 +1,6 @@
 /* slices.c: which rows of an epoch are a rank's, where each rank reads only its own.
  *
- * The rows of a source that are left (neither excluded nor damaged) stand one behind another in the order of its files, and are
+ * The rows of a source that are left (neither excluded nor damaged) stand one after another in the order of its files, and are
  * cut into as many runs as there are ranks: fewer files than ranks and files without rows need no rule of their own. Every rank
  * counts the rows of all files when it opens, so each knows the runs of all others, and with them their steps: nobody asks. */
 #include "feed/feed.h"
@@ -86,7 +86,7 @@ uint64_t brim_slices_rows(const brim_slices *s, int32_t rank) {
 }
 
 /* The rows of a source that come before a rank's. What is over when all have equally many goes to one rank after another, and the
- * next source goes on with the rank where this one stopped: over all sources, ranks differ by a row at most. */
+ * next source continues with the rank where this one stopped: over all sources, ranks differ by a row at most. */
 static uint64_t rows_before(const brim_slices *s, int source, int32_t rank) {
   uint64_t world = (uint64_t)s->world, over = s->rows[source] % world, turn = 0, before;
   for (int i = 0; i < source; i++)
@@ -106,7 +106,7 @@ static size_t file_of(const brim_slices *s, const uint32_t *order, uint64_t end,
   return file;
 }
 
-/* Excluded and damaged rows behind a row are of the same rank only where they end the file: else they are the next one's. */
+/* Excluded and damaged rows after a row are of the same rank only where they end the file: else they are the next one's. */
 void brim_slices_cut(const brim_slices *s, int source, const uint32_t *order, size_t count, brim_slice *out) {
   uint64_t from = rows_before(s, source, s->rank), to = rows_before(s, source, s->rank + 1), before;
   *out = (brim_slice){.rows = to - from};

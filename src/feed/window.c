@@ -148,7 +148,7 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
   return BRIM_OK;
 }
 
-/* The row at hand and those behind it that have nothing but ids, all at once. *added: how many. */
+/* The row at hand and those after it that have nothing but ids, all at once. *added: how many. */
 static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t most, uint64_t *added, brim_error *err) {
   brim_coded_run run = {0};
   uint64_t truncated = 0, lost = 0;

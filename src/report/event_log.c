@@ -61,7 +61,7 @@ static int add_cell(brim_event_log *log, log_table *table, const char *name, siz
 
 static int read_value(reading *r, const char *name, int depth, brim_error *err);
 
-/* Behind an OBJECT token: its members, under "prefix.name". */
+/* After an OBJECT token: its members, under "prefix.name". */
 static int read_members(reading *r, const char *prefix, int depth, brim_error *err) {
   brim_json_token token;
   char name[NAME_SIZE];
@@ -117,8 +117,8 @@ static int find_kind(reading *r, brim_error *err) {
   brim_json_token token;
   BRIM_TRY(brim_json_next(&r->json, &token, err));
   if (token.kind != BRIM_JSON_OBJECT)
-    return brim_json_reader_error(&r->json, token.byte, err, BRIM_E_FORMAT, "%s is no event: an object with \"event\" is due",
-                                  brim_json_kind_name(token.kind));
+    return brim_json_reader_error(&r->json, token.byte, err, BRIM_E_FORMAT,
+                                  "%s is not an event: expected an object with \"event\"", brim_json_kind_name(token.kind));
   for (;;) {
     BRIM_TRY(brim_json_next(&r->json, &token, err));
     if (token.kind == BRIM_JSON_OBJECT_END)
@@ -144,7 +144,7 @@ static int read_event(reading *r, const char *line, size_t length, int64_t byte,
   brim_json_reader_start(&r->json, line, length, byte, number);
   BRIM_TRY(brim_json_next(&r->json, &token, err));
   BRIM_TRY(read_members(r, "", -1, err));
-  BRIM_TRY(brim_json_next(&r->json, &token, err)); /* nothing behind it */
+  BRIM_TRY(brim_json_next(&r->json, &token, err)); /* nothing after it */
   brim_event_log *log = r->log;
   BRIM_TRY(brim_grow(log->runtime, (void **)&log->order, &log->order_room, log->event_count + 1, sizeof *log->order, err));
   log->order[log->event_count++] = (log_place){(size_t)(r->table - log->tables), r->row};
@@ -154,7 +154,7 @@ static int read_event(reading *r, const char *line, size_t length, int64_t byte,
 
 /* ---- the file --------------------------------------------------------------------------------------------- */
 
-/* Rows behind the last cell of a column are as empty as those before its first. */
+/* Rows after the last cell of a column are as empty as those before its first. */
 static int fill_up(brim_event_log *log, brim_error *err) {
   for (size_t t = 0; t < log->table_count; t++)
     for (size_t c = 0; log->tables[t].count && c < log->tables[t].column_count; c++) {

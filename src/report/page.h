@@ -23,12 +23,12 @@ enum { PICTURE_WIDTH = 360 };
 
 /* Opens the picture; SVG follows, in a space of PICTURE_WIDTH x height. */
 void brim_picture_open(brim_page *page, brim_caption caption, int height);
-/* Behind the SVG; the numbers as a table follow (brim_table_markup) until brim_picture_close. */
+/* After the SVG; the numbers as a table follow (brim_table_markup) until brim_picture_close. */
 void brim_picture_numbers(brim_page *page);
 void brim_picture_close(brim_page *page);
 /* Between the SVG and the numbers: what the colours mean. */
 void brim_picture_legend(brim_page *page, const char *const *names, int count);
-/* The class of the n-th colour: "c0" to "c5", again from the first behind them. */
+/* The class of the n-th colour: "c0" to "c5", again from the first after them. */
 int brim_picture_color(int index);
 
 void brim_table_markup(brim_text *out, const char *caption, const brim_column *columns, int column_count,

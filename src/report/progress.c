@@ -182,7 +182,7 @@ static void draw(brim_progress *p, const phase *at, const reading *r) {
   brim_text_free(&line);
 }
 
-/* Lines that are due by now: one at each multiple of a round number, about ten in all, and one at the end. */
+/* Lines to print by now: one at each multiple of a round number, about ten in all, and one at the end. */
 static int64_t lines_due(const reading *r) {
   static const int64_t steps[] = {1, 2, 5};
   int64_t every = 1;
@@ -212,7 +212,7 @@ static void print_line(brim_progress *p, phase *at, const reading *r, double tim
   brim_text_free(&line);
 }
 
-/* The phase of that name; begun anew when it is not known, or when it has been here before and was further. */
+/* The phase of that name; begun again when it is not known, or when it has been here before and was further. */
 static phase *find_phase(brim_progress *p, const reading *r, double time) {
   int at = 0;
   while (at < MOST_PHASES - 1 && p->phases[at].name[0] &&

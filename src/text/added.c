@@ -21,7 +21,7 @@ typedef struct loader {
   brim_error *err;
 } loader;
 
-/* The reference numbers tokens that the model lacks behind everything there is so far. */
+/* The reference numbers tokens that the model lacks after everything there is so far. */
 static int32_t next_id(const loader *l) {
   int32_t top = -1;
   for (size_t i = 0; i < l->out->count; i++)
@@ -268,7 +268,7 @@ static inline __m128i find_firsts(const brim_added_set *set, const char *text) {
   return found;
 }
 
-/* The next first byte at or behind `at`, as far as whole blocks go; there the caller goes on by bytes. */
+/* The next first byte at or after `at`, as far as whole blocks go; there the caller goes on by bytes. */
 static size_t skip_ahead(const brim_added_set *set, const char *text, size_t at, size_t length) {
   for (; length - at >= 64; at += 64) {
     __m128i a = find_firsts(set, text + at), b = find_firsts(set, text + at + 16);
@@ -319,7 +319,7 @@ bool brim_added_next(brim_added_scan *s, brim_added_match *match) {
     if (token->right_strip)
       end = strip_right(s, end);
     if (begin >= end)
-      continue; /* the blanks of the token before have swallowed it */
+      continue; /* the spaces of the token before have swallowed it */
     *match = (brim_added_match){begin, end, token->id};
     s->covered = end;
     return true;

@@ -56,7 +56,7 @@ typedef struct brim_added_scan {
   size_t covered; /* everything before this has been given out */
 } brim_added_scan;
 typedef struct brim_added_match {
-  size_t begin, end; /* with the blanks that the token swallows */
+  size_t begin, end; /* with the spaces that the token swallows */
   int32_t id;
 } brim_added_match;
 

@@ -31,7 +31,7 @@ struct brim_batch_encoder {
   failure *failures;        /* [threads] */
   block *blocks;            /* [block_capacity]; they keep memory for later arrays, KEPT_BYTES of it */
   size_t block_count, block_capacity;
-  size_t blocks_used; /* blocks behind these hold no memory */
+  size_t blocks_used; /* blocks after these hold no memory */
 };
 
 /* One call of run. */

@@ -1,4 +1,4 @@
-/* block.h: 64 bytes at a time: which of them are letters, digits, blanks, ... as one bit a byte. */
+/* block.h: 64 bytes at a time: which of them are letters, digits, spaces, ... as one bit a byte. */
 #ifndef BRIM_TEXT_BLOCK_H
 #define BRIM_TEXT_BLOCK_H
 #include "brim/base.h"

@@ -47,7 +47,8 @@ int brim_cache_init(brim_cache *cache, brim_runtime *runtime, uint64_t owner, br
 void brim_cache_free(brim_cache *cache);
 /* Forgets everything. */
 void brim_cache_clear(brim_cache *cache, uint64_t owner);
-/* Makes room where it lacks; sets move. When there is no memory or the bound is reached, the cache goes on as it is, or anew. */
+/* Makes room where it lacks; sets move. When there is no memory or the bound is reached, the cache stays as it is, or begins
+ * again. */
 void brim_cache_tidy(brim_cache *cache);
 
 /* ---- keys ------------------------------------------------------------------------------------------------- */
@@ -154,7 +155,7 @@ typedef struct brim_group {
   brim_grouped_word words[BRIM_GROUP];
   uint32_t count;
   uint64_t other[BRIM_GROUP / 64];  /* the words that are not plain, as the scanner means it */
-  char tail[BRIM_TAIL + BRIM_TAIL]; /* the end of the text, when more must be readable behind it */
+  char tail[BRIM_TAIL + BRIM_TAIL]; /* the end of the text, when more must be readable after it */
 } brim_group;
 
 /* The key of a word of at most BRIM_WORD_BYTES. `wide`: 16 bytes can be read. */

@@ -3,7 +3,7 @@
 #define BRIM_TEXT_CHARSMAP_H
 #include "text/runes.h"
 
-/* A Darts double array and the replacements it points to, one behind the other with a NUL each. */
+/* A Darts double array and the replacements it points to, one after the other with a NUL each. */
 typedef struct brim_charsmap {
   brim_runtime *runtime;
   uint32_t *units;

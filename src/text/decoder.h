@@ -30,10 +30,10 @@ typedef struct brim_decoder {
   brim_runtime *runtime;
   brim_decode_step *steps;
   size_t count, capacity;
-  bool none; /* no decoder: tokens are joined with blanks */
+  bool none; /* no decoder: tokens are joined with spaces */
 } brim_decoder;
 
-/* Strings one behind the other in `bytes`. */
+/* Strings one after the other in `bytes`. */
 typedef struct brim_strings {
   brim_text bytes;
   size_t *ends;

@@ -1,4 +1,4 @@
-/* encode.h: encoding row behind row into the same arrays. */
+/* encode.h: encoding row after row into the same arrays. */
 #ifndef BRIM_TEXT_ENCODE_H
 #define BRIM_TEXT_ENCODE_H
 #include "brim/text.h"

@@ -39,7 +39,7 @@ static inline void brim_group_start(brim_group *group) {
   memset(group->other, 0, sizeof group->other);
 }
 
-/* The rest of a text, from `at` to *end, moved to where BRIM_TAIL bytes can be read behind any part of it; they are 0. */
+/* The rest of a text, from `at` to *end, moved to where BRIM_TAIL bytes can be read after any part of it; they are 0. */
 static inline const char *brim_group_tail(brim_group *group, const char *at, const char **end) {
   size_t length = (size_t)(*end - at);
   memcpy(group->tail, at, length);

@@ -1,6 +1,6 @@
 /* fast_bert.c: BertNormalizer, BertPreTokenizer and WordPiece in one pass.
  *
- * ASCII blanks and ASCII punctuation bound everything that these steps look at (combining marks are reordered only behind a
+ * ASCII spaces and ASCII punctuation bound everything that these steps look at (combining marks are reordered only after a
  * character that is no mark), so the text falls into segments of other bytes. A segment's ids depend on its bytes alone: short
  * ones are remembered. A segment of ASCII letters and digits is one word; any other is taken through the steps, character by
  * character. */
@@ -59,7 +59,7 @@ static void end_word(growing_word *w) {
   w->chars = 0;
 }
 
-/* A character behind all of the normalizer. */
+/* A character after all of the normalizer. */
 static void take_normal(growing_word *w, uint32_t code) {
   uint32_t record = brim_char_record(code);
   if (record & BRIM_CHAR_WHITE) {
@@ -153,11 +153,11 @@ static size_t segment_length(const uint8_t *kinds, const char *text, size_t leng
 }
 
 /* Adds the segments of a block that begins with one, as far as they are plain or punctuation and end within it; how many bytes
- * they take with the blanks between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
+ * they take with the spaces between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
 static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
   brim_block b = brim_block_at(text);
   uint64_t plain = b.letter | b.digit, tabs = 0;
-  for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) { /* of these only \t, \n and \r are blanks */
+  for (uint64_t feeds = b.feed; feeds; feeds &= feeds - 1) { /* of these only \t, \n and \r are spaces */
     unsigned at = brim_lowest_bit(feeds);
     tabs |= (uint64_t)(p->tokenizer->bert.kinds[(uint8_t)text[at]] == BRIM_BYTE_BLANK) << at;
   }

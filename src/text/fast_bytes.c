@@ -53,7 +53,7 @@ static inline const char *run_end(const char *p, const char *end, uint8_t class)
   return p;
 }
 
-/* 's 't 're 've 'm 'll 'd behind the apostrophe at p; its length, or 0. */
+/* 's 't 're 've 'm 'll 'd after the apostrophe at p; its length, or 0. */
 static inline size_t contraction(const char *p, const char *end) {
   size_t left = (size_t)(end - p);
   if (left < 2)
@@ -115,7 +115,7 @@ static int merge(const brim_pass *p, const char *bytes, size_t length, bool plai
   return BRIM_OK;
 }
 
-/* Where pre-tokens begin in a block that begins with one: at blanks, and where the class changes but for behind a blank. */
+/* Where pre-tokens begin in a block that begins with one: at spaces, and where the class changes but for after a space. */
 static uint64_t token_starts(const brim_block *b, const char *text) {
   uint64_t other = ~(b->letter | b->digit | b->space);
   uint64_t change = (b->letter ^ b->letter << 1) | (b->digit ^ b->digit << 1) | (other ^ other << 1);

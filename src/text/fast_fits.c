@@ -137,7 +137,7 @@ static bool maps(const brim_charsmap *map, char from) {
   return brim_charsmap_find(map, &from, 1, &length) != NULL;
 }
 
-/* What a charsmap does to ASCII; false when it touches the blank. */
+/* What a charsmap does to ASCII; false when it touches the space. */
 static bool look_at_charsmap(brim_spaced *s, const brim_charsmap *map) {
   s->guard_joining = true;
   for (int c = 0x21; c < 0x7F; c++)

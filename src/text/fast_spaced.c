@@ -1,5 +1,5 @@
 /* fast_spaced.c: Unigram with Metaspace in one pass, for the three shapes of normalizers and pre-tokenizers that real files have.
- * In all of them the text falls apart at blanks into words that know nothing of each other, so a word's ids depend on its bytes
+ * In all of them the text falls apart at spaces into words that know nothing of each other, so a word's ids depend on its bytes
  * alone: short words are remembered. Plain ASCII goes straight to the model; other words take the exact way by themselves. */
 #include "base/status.h"
 #include "text/block.h"
@@ -20,8 +20,8 @@ static int put_new_word(const brim_pass *p, const char *bytes, size_t length, bo
   return brim_fast_piece(p->tokenizer, p->scratch, piece->data, piece->length, p->ids, p->err);
 }
 
-/* A word that is read differently among others than by itself: white space that runs together with the blank before it or would
- * be stripped behind it, a replacement character (which is not prepended again), a mark that shares the blank's grapheme. */
+/* A word that is read differently among others than by itself: white space that runs together with the space before it or would
+ * be stripped after it, a replacement character (which is not prepended again), a mark that shares the space's grapheme. */
 static bool is_guarded(const brim_spaced *s, const char *bytes, size_t length) {
   uint32_t code;
   size_t first = (size_t)brim_utf8_next(bytes, &code);
@@ -56,8 +56,8 @@ static size_t word_length(const brim_spaced *s, const char *text, size_t length,
   return at;
 }
 
-/* Adds the words of a block that begins with one (or with blanks), as far as they are visible ASCII and end within it; how many
- * bytes they take with the blanks between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
+/* Adds the words of a block that begins with one (or with spaces), as far as they are visible ASCII and end within it; how many
+ * bytes they take with the spaces between them. A block of less than BRIM_BLOCK bytes is the end of the text. */
 static size_t add_block(const brim_pass *p, brim_group *group, const char *text, size_t length) {
   brim_block b = brim_block_at(text);
   uint64_t blanks = b.space;

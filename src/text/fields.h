@@ -7,7 +7,7 @@
 /* The "type" of a component; *type borrows from the document. */
 int brim_fields_type(const brim_json_document *document, const brim_json_value *object, const char *what, const char **type,
                      size_t *length, brim_error *err) BRIM_CHECK;
-/* Refuses keys that are not among the blank-separated `known` ("type" always is). */
+/* Refuses keys that are not among the space-separated `known` ("type" always is). */
 int brim_fields_known(const brim_json_document *document, const brim_json_value *object, const char *what, const char *known,
                       brim_error *err) BRIM_CHECK;
 bool brim_fields_is(const char *text, size_t length, const char *string);
@@ -21,7 +21,7 @@ int brim_fields_character(const brim_json_document *document, const brim_json_va
 int brim_fields_pattern(const brim_json_document *document, const brim_json_value *object, const char *key, bool *regex,
                         const char **text, size_t *length, brim_error *err) BRIM_CHECK;
 
-/* The array `key` of a Sequence, one level deeper; the caller lowers *depth again behind it. */
+/* The array `key` of a Sequence, one level deeper; the caller lowers *depth again after it. */
 int brim_fields_sequence(const brim_json_document *document, const brim_json_value *object, const char *what, const char *key,
                          int *depth, const brim_json_value **list, brim_error *err) BRIM_CHECK;
 

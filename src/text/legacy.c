@@ -259,7 +259,7 @@ static int write_merges(const brim_tokenizer_file *merges, brim_text *out, brim_
     size_t left = blank ? (size_t)(blank - l.text) : 0;
     if (!blank || memchr(blank + 1, ' ', l.length - left - 1) || brim_utf8_valid(l.text, l.length) != l.length)
       return brim_error_at(err, BRIM_E_FORMAT, merges->name, number, l.text - merges->bytes,
-                           "a merge must be two tokens and a blank");
+                           "a merge must be two tokens with a space between them");
     brim_text_string(out, first ? "[" : ",[");
     first = false;
     write_string(out, l.text, left);

@@ -5,7 +5,7 @@
 #include "text/unicode.h"
 #include <string.h>
 
-/* Stable order by combining class of items[0..count), all of non-zero class. Behind them there is room for as many again. */
+/* Stable order by combining class of items[0..count), all of non-zero class. After them there is room for as many again. */
 static void order_marks(brim_rune *items, size_t count) {
   if (count <= 16) {
     for (size_t i = 1; i < count; i++) {

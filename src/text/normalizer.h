@@ -10,7 +10,7 @@
 typedef enum brim_normal_kind {
   BRIM_NORMAL_CLEAN,           /* BertNormalizer clean_text */
   BRIM_NORMAL_CJK,             /* BertNormalizer handle_chinese_chars */
-  BRIM_NORMAL_DROP_NONSPACING, /* BertNormalizer strip_accents, behind an NFD form */
+  BRIM_NORMAL_DROP_NONSPACING, /* BertNormalizer strip_accents, after an NFD form */
   BRIM_NORMAL_DROP_COMBINING,  /* StripAccents */
   BRIM_NORMAL_LOWER,
   BRIM_NORMAL_FORM, /* NFC, NFD, NFKC, NFKD */

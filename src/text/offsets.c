@@ -87,13 +87,13 @@ static int put(builder *b, int32_t id, uint8_t type_id, uint32_t from, uint32_t 
   return BRIM_OK;
 }
 
-/* ---- trimming: byte-level post-processors take the blanks off offsets --------------------------------------- */
+/* ---- trimming: byte-level post-processors take the spaces off offsets --------------------------------------- */
 
 static bool is_blank(uint32_t code) {
   return code == brim_byte_char(' ') || brim_char_is(code, BRIM_CHAR_WHITE);
 }
 
-/* Blanks at the beginning and at the end of what a token stands for. Added tokens, and what Unigram does not know, count by the
+/* Spaces at the beginning and at the end of what a token stands for. Added tokens, and what Unigram does not know, count by the
  * text that they cover. */
 static void count_blanks(const builder *b, const source *s, const brim_exact_token *token, size_t *leading, size_t *trailing) {
   size_t length = token->to - token->from;

@@ -99,7 +99,7 @@ static bool category_mask(const char *name, uint32_t *mask) {
   return *mask != 0;
 }
 
-/* \p{Name}, \P{Name}, \p{^Name}; at stands behind the p. */
+/* \p{Name}, \P{Name}, \p{^Name}; at stands after the p. */
 static int parse_property(compiler *c, set *s, bool negated) {
   char name[4] = "";
   size_t n = 0;
@@ -138,7 +138,7 @@ static int hexadecimal(compiler *c, uint32_t *code) {
   return BRIM_OK;
 }
 
-/* Behind a backslash: either a set (then *single is false) or one character. */
+/* After a backslash: either a set (then *single is false) or one character. */
 static int parse_escape(compiler *c, set *s, bool *single, uint32_t *code) {
   if (c->at == c->count)
     return unknown(c, "a backslash at the end");
@@ -197,7 +197,7 @@ static int parse_escape(compiler *c, set *s, bool *single, uint32_t *code) {
   return word ? unknown(c, "this escape") : BRIM_OK;
 }
 
-/* Behind "[". */
+/* After "[". */
 static int parse_class(compiler *c, set *s) {
   s->negated = accept(c, "^");
   bool first = true;
@@ -252,7 +252,7 @@ static int parse_quantifier(compiler *c, element *e) {
     }
     if (!accept(c, "}") || e->most < e->least)
       return unknown(c, "this repetition");
-    return peek(c, '+') || peek(c, '?') || peek(c, '*') ? unknown(c, "a quantifier behind a quantifier") : BRIM_OK;
+    return peek(c, '+') || peek(c, '?') || peek(c, '*') ? unknown(c, "a quantifier after a quantifier") : BRIM_OK;
   } else {
     return BRIM_OK;
   }
@@ -262,7 +262,7 @@ static int parse_quantifier(compiler *c, element *e) {
 
 static int parse_group(compiler *c, group **out);
 
-/* Behind "(". */
+/* After "(". */
 static int parse_parenthesis(compiler *c, element *e) {
   bool outer = c->ignore_case;
   e->kind = ELEMENT_GROUP;
@@ -487,7 +487,7 @@ typedef struct matcher {
   size_t count;
 } matcher;
 
-/* What must match behind the sequence in hand: element `index` of `sequence` on, `repeated` times done of it if it is a group. */
+/* What must match after the sequence in hand: element `index` of `sequence` on, `repeated` times done of it if it is a group. */
 typedef struct rest {
   const sequence *sequence;
   uint32_t index, repeated;

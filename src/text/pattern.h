@@ -14,7 +14,7 @@ typedef struct brim_pattern brim_pattern;
 int brim_pattern_compile(brim_runtime *runtime, const char *text, size_t length, bool regex, brim_pattern **out,
                          brim_error *err) BRIM_CHECK;
 void brim_pattern_free(brim_pattern *pattern);
-/* The first match at or behind `at` within runes[0..count): *from and *to; false when there is none. */
+/* The first match at or after `at` within runes[0..count): *from and *to; false when there is none. */
 bool brim_pattern_find(const brim_pattern *pattern, const brim_rune *runes, size_t count, size_t at, size_t *from, size_t *to);
 /* The text it was made from. */
 bool brim_pattern_is(const brim_pattern *pattern, const char *text);

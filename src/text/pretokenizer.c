@@ -335,7 +335,7 @@ static int split_span(const brim_split_step *step, const brim_runes *runes, size
 
 /* ---- steps that rewrite ----------------------------------------------------------------------------------- */
 
-/* Copies a span, rewritten, behind the runes of out; *begin says where. */
+/* Copies a span, rewritten, after the runes of out; *begin says where. */
 static int rewrite(const brim_split_step *step, const brim_pieces *in, const brim_span *span, brim_runes *out, brim_error *err) {
   const brim_rune *first = in->runes.at + span->begin;
   size_t count = span->end - span->begin;

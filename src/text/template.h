@@ -22,7 +22,7 @@ typedef struct brim_template {
 typedef struct brim_processor {
   brim_runtime *runtime;
   brim_template single, pair;
-  bool trim_offsets;     /* ByteLevel and RobertaProcessing take the blanks off offsets */
+  bool trim_offsets;     /* ByteLevel and RobertaProcessing take the spaces off offsets */
   bool add_prefix_space; /* ... but for the one that was added */
 } brim_processor;
 

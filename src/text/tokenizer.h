@@ -44,7 +44,7 @@ typedef struct brim_spaced {
   bool ascii_plain;   /* all visible ASCII is plain */
   bool guard_white;   /* words that begin with odd white space or the replacement */
   bool guard_inner;   /* words with odd white space anywhere */
-  bool guard_joining; /* words that begin with what joins the blank's grapheme */
+  bool guard_joining; /* words that begin with what joins the space's grapheme */
   char lead[4];       /* the replacement, as UTF-8 */
   size_t lead_length;
 } brim_spaced;

@@ -69,7 +69,7 @@ static inline bool brim_char_is(uint32_t code, uint32_t bit) {
 static inline brim_category brim_char_category(uint32_t code) {
   return (brim_category)(brim_char_record(code) >> 16 & 31);
 }
-/* Extend, ZWJ or SpacingMark: never begins a grapheme cluster behind a blank. */
+/* Extend, ZWJ or SpacingMark: never begins a grapheme cluster after a space. */
 static inline bool brim_char_joins(uint32_t code) {
   uint32_t break_class = brim_char_record(code) >> 21 & 15;
   return break_class == 4 || break_class == 5 || break_class == 8;
@@ -99,7 +99,7 @@ int brim_char_decompose(uint32_t code, bool compatible, uint32_t out[BRIM_DECOMP
 /* The composite of two code points, or 0. */
 uint32_t brim_char_compose(uint32_t first, uint32_t second);
 
-/* Grapheme clusters (UAX 29, Unicode 17): the index behind the cluster that begins at runes[at]. */
+/* Grapheme clusters (UAX 29, Unicode 17): the index after the cluster that begins at runes[at]. */
 size_t brim_grapheme_end(const brim_rune *runes, size_t count, size_t at);
 
 /* Decodes one character of valid UTF-8; returns its length. */

@@ -134,7 +134,7 @@ static void check_changed(const char *golden, const brim_dataset *rows, int leve
   const prediction after = predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0);
   memcpy(brim_model_values(fresh), model->values, bytes);
   const prediction theirs = predict_with(fresh, rows, BRIM_PRECISION_INT8, 0, 0);
-  ok(same(&after, &theirs) && !same(&after, &before), "an update makes them anew");
+  ok(same(&after, &theirs) && !same(&after, &before), "an update makes them again");
   float *values = brim_model_values(model);
   predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0);
   for (int64_t i = model->parameters.layers[0].up.weight; i < model->parameters.layers[0].up.weight + 100; i++)
