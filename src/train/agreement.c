@@ -185,3 +185,32 @@ int brim_group_largest(const brim_group *group, brim_runtime *runtime, uint64_t 
   brim_release(runtime, all);
   return status;
 }
+
+/* What differs is told as one: there are few things to look at. */
+int brim_evaluation_agree(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *o,
+                          brim_error *err) {
+  const brim_group *group = &o->group;
+  if (group->world_size <= 1)
+    return BRIM_OK;
+  enum { VERSION, WEIGHTS, ROWS, OPTIONS, THINGS };
+  static const char *const names[THINGS] = {"version of brim or kernels", "weights of the model", "rows", "options"};
+  const int64_t given[] = {o->batching, o->padding, o->batch_size, o->max_tokens, o->max_length, o->precision};
+  uint64_t own[THINGS] = {
+      [VERSION] = brim_hash64(brim_version(), strlen(brim_version()), 0),
+      [ROWS] = brim_dataset_fingerprint(dataset),
+      [OPTIONS] = brim_hash64(given, sizeof given, 0),
+  };
+  own[VERSION] ^= brim_hash64(brim_model_kernels(model), strlen(brim_model_kernels(model)), 1);
+  uint64_t (*all)[THINGS] = brim_alloc_array(runtime, (size_t)group->world_size, sizeof *all);
+  int status = all ? brim_model_weights_hash(model, &own[WEIGHTS], err) : BRIM_NOMEM(err);
+  status = brim_group_agree(group, status, err);
+  if (!status)
+    status = brim_group_gather(group, runtime, own, sizeof own, all, err);
+  for (int i = 0; i < THINGS && !status; i++)
+    for (int32_t r = 1; r < group->world_size && !status; r++)
+      if (all[r][i] != all[0][i])
+        status = brim_error_set(err, BRIM_E_MISMATCH, "the ranks would not compute the same: rank %d has other %s than rank 0",
+                                (int)r, names[i]);
+  brim_release(runtime, all);
+  return status;
+}

@@ -1,5 +1,6 @@
 /* evaluate.c: outputs of every row, computed in whatever order is fast and handed back in the order of the input. */
 #include "train/evaluate.h"
+#include "train/agreement.h"
 
 #include <math.h>
 #include <string.h>
@@ -236,6 +237,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
     options.group = brim_group_single();
   double start = brim_seconds_now();
   brim_plan *plan;
+  BRIM_TRY(brim_evaluation_agree(runtime, model, dataset, &options, err));
   BRIM_TRY(evaluate_plan(runtime, dataset, &options, &plan, err));
   brim_model_limits limits = {.precision = options.precision};
   brim_limits_widen(&limits, plan, options.group.world_size, brim_dataset_lengths(dataset));

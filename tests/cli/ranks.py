@@ -206,6 +206,8 @@ class Case:
         rows = [[json.loads(line) for line in open(name, encoding="utf-8")] for name in ("one.jsonl", "two.jsonl")]
         same = all(a["index"] == b["index"] and a["label"] == b["label"] and abs(a["scores"][0] - b["scores"][0]) < 1e-6 for a, b in zip(*rows))
         ok(code == 0 and len(rows[0]) == len(rows[1]) == 24 and same, "predict: each row once, in order", text)
+        fewer = [word.replace("data/test", "data/train") for word in evaluate]
+        self.refused("evaluate: other rows on a rank", 2, self.only(1, evaluate, "exec " + " ".join(fewer)), "rank 1 has other rows than rank 0")
         code, text = self.mpi.run(2, [self.brim, "plan", "data/train.csv", "-t", "model", "-b", "16", "--jsonl"])
         ranks = {json.loads(line)["rank"] for line in text.splitlines() if '"rank"' in line}
         ok(code == 0 and ranks == {0, 1}, "plan: that of two ranks, once", text)
