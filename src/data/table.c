@@ -87,6 +87,22 @@ static void list_columns(const brim_reader *reader, brim_text *out) {
   }
 }
 
+/* What to say of a head line that is one column and holds another separator. */
+static const char *separator_hint(const brim_reader *reader) {
+  static const struct {
+    char mark;
+    const char *hint;
+  } marks[] = {{';', "; it looks separated by ; and commas or tabs are read: write it with one of these"},
+               {'|', "; it looks separated by | and commas or tabs are read: write it with one of these"},
+               {'\t', "; it looks separated by tabs: --format tsv"},
+               {',', "; it looks separated by commas: --format csv"}};
+  const brim_span *only = reader->split.spans;
+  for (size_t i = 0; reader->split.count == 1 && i < sizeof marks / sizeof *marks; i++)
+    if (memchr(reader->decoded + only->start, marks[i].mark, only->length))
+      return marks[i].hint;
+  return "";
+}
+
 static int no_such_column(const brim_reader *reader, const char *name, brim_error *err) {
   const char *file = brim_reader_file_name(reader);
   if (reader->no_header)
@@ -98,7 +114,8 @@ static int no_such_column(const brim_reader *reader, const char *name, brim_erro
   list_columns(reader, &columns);
   int status = brim_text_status(&columns, err);
   if (status == BRIM_OK)
-    status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s", name, columns.data);
+    status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s%s", name, columns.data,
+                           separator_hint(reader));
   brim_text_free(&columns);
   return status;
 }

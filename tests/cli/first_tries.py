@@ -79,6 +79,8 @@ TRIES = [
     (TRAIN + " $DATA/train.txt -o r", 2, "label"),
     (TRAIN + " $DATA/train.csv --label-column stars -o r", 2, "stars"),
     (TRAIN + " $DATA/train.csv --text-column review -o r", 2, "review"),
+    ("printf 'text;label\\ngood;1\\n' > semi.csv; " + TRAIN + " semi.csv -o r", 2, "it looks separated by ;"),
+    ("printf 'text\\tlabel\\ngood\\t1\\n' > tabs.csv; " + TRAIN + " tabs.csv -o r", 2, "--format tsv"),
     (TRAIN + " - --eval - -o r", 2, "standard input (-) is named twice"),
     ("BRIM_THREADS=abc $B doctor", 2, 'BRIM_THREADS is "abc"'),
     ("BRIM_CPU=foo $B doctor", 2, 'BRIM_CPU is "foo"'),
