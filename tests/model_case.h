@@ -82,6 +82,16 @@ __attribute__((unused)) static brim_model *case_load(const char *folder, const c
   return model;
 }
 
+/* Of the weight whose name ends like this. */
+__attribute__((unused)) static int64_t case_offset(const brim_model *model, const char *end) {
+  for (size_t i = 0; i < model->program.weight_count; i++) {
+    const char *name = model->program.weights[i].is.name;
+    if (strlen(name) >= strlen(end) && strcmp(name + strlen(name) - strlen(end), end) == 0)
+      return model->program.weights[i].is.offset;
+  }
+  abort();
+}
+
 __attribute__((unused)) static brim_dataset *case_rows(const char *golden) {
   brim_error err = {0};
   brim_dataset *rows;

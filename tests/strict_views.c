@@ -28,7 +28,7 @@ static float *locked_view(brim_model *model, brim_flat which) {
   }
   if (which != BRIM_VALUES && !model->gradients)
     return NULL;
-  const int64_t from = which == BRIM_VALUES ? 0 : model->trained, count = model->parameters.flat_size - from;
+  const int64_t from = which == BRIM_VALUES ? 0 : model->trained, count = model->program.flat_size - from;
   brim_error err;
   free(views[i].copy[which]);
   views[i].copy[which] = malloc((size_t)count * sizeof(float));

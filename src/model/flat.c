@@ -12,7 +12,7 @@ real *brim_flat_at(const brim_model *m, brim_flat which) {
 }
 
 static size_t bytes_of(const brim_model *m, brim_flat which) {
-  return (size_t)(m->parameters.flat_size - (which == BRIM_VALUES ? 0 : m->trained)) * sizeof(real);
+  return (size_t)(m->program.flat_size - (which == BRIM_VALUES ? 0 : m->trained)) * sizeof(real);
 }
 
 int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) {

@@ -38,13 +38,6 @@ int brim_freeze_parse(const char *parts, int32_t *out, brim_error *err) {
   return BRIM_OK;
 }
 
-static int64_t first_trained(const brim_model *m) {
-  if (m->frozen == 0)
-    return 0;
-  const int32_t lowest = brim_model_lowest_layer(m);
-  return lowest < m->config.layers ? m->parameters.layers[lowest].query.weight : m->parameters.dense.weight;
-}
-
 static void name_frozen(brim_model *m) {
   const int32_t layers = m->config.layers;
   if (m->frozen > 1 && m->frozen <= layers)
@@ -67,7 +60,7 @@ int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) {
   brim_model_release_state(model);
   model->tape = (brim_tape){0};
   model->frozen = frozen;
-  model->trained = first_trained(model);
+  model->trained = brim_part_at(&model->program, frozen);
   name_frozen(model);
   return BRIM_OK;
 }

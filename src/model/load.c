@@ -40,7 +40,7 @@ static int choose_ops(brim_model *m, const brim_model_options *options, brim_err
 
 /* Tables that outlive what prepare takes. */
 static int take_tables(brim_model *m, brim_error *err) {
-  m->ranges = brim_arena_alloc_array(&m->arena, (size_t)m->parameters.count, sizeof *m->ranges);
+  m->ranges = brim_arena_alloc_array(&m->arena, m->program.weight_count, sizeof *m->ranges);
   m->past = brim_arena_alloc_array(&m->arena, BRIM_UPDATE_PAST, sizeof *m->past);
   m->packed = brim_arena_alloc_array(&m->arena, (size_t)m->program.packed_count, sizeof *m->packed);
   return m->ranges && m->past && m->packed ? BRIM_OK : BRIM_NOMEM(err);
@@ -49,7 +49,7 @@ static int take_tables(brim_model *m, brim_error *err) {
 /* All weights, from a line on, and the answers. */
 static int take_values(brim_model *m, brim_error *err) {
   enum { LINE = 64 };
-  const size_t bytes = (size_t)m->parameters.flat_size * sizeof *m->values;
+  const size_t bytes = (size_t)m->program.flat_size * sizeof *m->values;
   m->values_block = m->ops->alloc(&m->context, bytes + LINE, false);
   m->answers = m->ops->alloc(&m->context, BRIM_ANSWERS * sizeof *m->answers, true);
   if (!m->values_block || !m->answers)
@@ -73,7 +73,6 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   if (options->reinit_layers < 0 || options->reinit_layers > m->config.layers)
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be initialised anew: the model has %d", options->reinit_layers,
                           m->config.layers);
-  BRIM_TRY(brim_parameters_make(&m->arena, &m->config, &m->parameters, err));
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   BRIM_TRY(brim_model_reserve_schedules(m, err));
   BRIM_TRY(take_tables(m, err));
@@ -170,13 +169,13 @@ const char *brim_model_kernels(const brim_model *model) {
   return model->ops->name;
 }
 int32_t brim_model_parameter_count(const brim_model *model) {
-  return model->parameters.count;
+  return (int32_t)model->program.weight_count;
 }
 const brim_parameter *brim_model_parameter(const brim_model *model, int32_t index) {
-  return &model->parameters.list[index];
+  return &model->program.weights[index].is;
 }
 int64_t brim_model_flat_size(const brim_model *model) {
-  return model->parameters.flat_size;
+  return model->program.flat_size;
 }
 
 /* Forward: 2 N s in the linear layers and 4 L H s^2 in attention; backward twice that. N: weights of the layers. */

@@ -179,17 +179,17 @@ typedef struct state_pieces {
 
 /* Of what is trained: the parameters from some index on. */
 static state_pieces carve_state(const brim_model *m, carver *c) {
-  const brim_parameters *p = &m->parameters;
+  const brim_program *p = &m->program;
   const int64_t trained = p->flat_size - m->trained;
   state_pieces s = {0};
-  while (p->list[s.first].offset < m->trained)
+  while (p->weights[s.first].is.offset < m->trained)
     s.first++;
   s.gradients = carve_reals(c, trained, 1);
   s.moment1 = carve_reals(c, trained, 1);
   s.moment2 = carve_reals(c, trained, 1);
-  for (int32_t i = s.first; i < p->count; i++)
-    if (p->list[i].sparse_rows)
-      s.table_rows += (size_t)p->list[i].shape[0];
+  for (int32_t i = s.first; i < (int32_t)p->weight_count; i++)
+    if (p->weights[i].is.sparse_rows)
+      s.table_rows += (size_t)p->weights[i].is.shape[0];
   s.touched = carve(c, s.table_rows, 1);
   s.alive = carve(c, s.table_rows, 1);
   s.done = carve(c, s.table_rows, 1);
@@ -199,9 +199,9 @@ static state_pieces carve_state(const brim_model *m, carver *c) {
 
 static void make_ranges(brim_model *m, int32_t first) {
   size_t row = 0;
-  m->range_count = m->parameters.count - first;
+  m->range_count = (int32_t)m->program.weight_count - first;
   for (int32_t i = 0; i < m->range_count; i++) {
-    const brim_parameter *p = &m->parameters.list[first + i];
+    const brim_parameter *p = &m->program.weights[first + i].is;
     m->ranges[i] = (brim_update_range){.offset = p->offset - m->trained, .count = p->count, .decay = p->decay, .rate = 1};
     if (!p->sparse_rows)
       continue;

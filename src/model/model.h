@@ -5,7 +5,6 @@
 #define BRIM_MODEL_MODEL_H
 #include "brim/model.h"
 #include "model/config.h"
-#include "model/parameters.h"
 #include "model/schedule.h"
 #include "ops/ops.h"
 
@@ -44,7 +43,6 @@ struct brim_model {
   brim_arena arena; /* names and tables */
   brim_config config;
   brim_program program;
-  brim_parameters parameters;
   const char **unused, **initialized;
   int32_t unused_count, initialized_count;
   const char **former_classes; /* [labels]; NULL: the classifier's names are the file's, or the file has none */

@@ -27,8 +27,11 @@ static const char *copy_name(brim_program *p, const char *name) {
 void brim_begin_part(brim_program *p, const char *name, bool layer, int32_t input) {
   if (!grow(p, (void **)&p->parts, &p->part_room, p->part_count + 1, sizeof *p->parts))
     return;
-  p->parts[p->part_count++] = (brim_part){
-      .name = copy_name(p, name), .layer = layer, .first = (int32_t)p->operation_count, .input = input};
+  p->parts[p->part_count++] = (brim_part){.name = copy_name(p, name),
+                                          .layer = layer,
+                                          .first = (int32_t)p->operation_count,
+                                          .first_weight = (int32_t)p->weight_count,
+                                          .input = input};
 }
 
 static int32_t add_value(brim_program *p, brim_value value) {
@@ -80,6 +83,7 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
                             .decay = flags & BRIM_WEIGHT_DECAY,
                             .sparse_rows = flags & BRIM_WEIGHT_SPARSE},
                      .one = flags & BRIM_WEIGHT_ONE,
+                     .labels = flags & BRIM_WEIGHT_LABELS,
                      .part = BRIM_NONE};
   p->flat_size += w->is.count;
   return (int32_t)p->weight_count++;

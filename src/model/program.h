@@ -45,12 +45,17 @@ typedef struct brim_value {
   int32_t maker;        /* the operation that writes it */
 } brim_value;
 
+/* What selects a table's rows. */
+typedef enum brim_selection { BRIM_BY_NOTHING = 0, BRIM_BY_IDS, BRIM_BY_POSITIONS, BRIM_BY_TYPES } brim_selection;
+
 /* A tensor of the checkpoint, declared where it is used. Its uses are the operations that list it: its gradient is complete when
  * the first of them has run backward, and it belongs to that one's part. */
 typedef struct brim_weight {
-  brim_parameter is; /* name, shape, place in the flat buffers, decay, sparse rows */
-  bool one;          /* initialised with ones: a norm's */
-  int32_t part;      /* of the first use */
+  brim_parameter is;       /* name, shape, place in the flat buffers, decay, sparse rows */
+  bool one;                /* initialised with ones: a norm's */
+  bool labels;             /* its rows are those of the labels */
+  brim_selection selected; /* which rows of a table a batch reads */
+  int32_t part;            /* of the first use */
 } brim_weight;
 
 /* Values or weights of an operation. */
@@ -92,7 +97,8 @@ typedef struct brim_part {
   const char *name; /* "embeddings", "layer 3", "head" */
   bool layer;       /* one of many alike: may be computed again in backward, and its input may be rounded */
   int32_t first;    /* operation */
-  int32_t input;    /* value that the part before made; BRIM_NONE for the first */
+  int32_t first_weight;
+  int32_t input; /* value that the part before made; BRIM_NONE for the first */
 } brim_part;
 
 typedef struct brim_program {
@@ -128,13 +134,17 @@ void brim_add_operation(brim_program *p, const brim_operation *o);
 
 /* How a weight is placed and treated. Tensors begin at multiples of 16 elements, but one that adjoins begins right after the one
  * before, so that both are one matrix. */
-enum { BRIM_WEIGHT_DECAY = 1, BRIM_WEIGHT_SPARSE = 2, BRIM_WEIGHT_ONE = 4, BRIM_WEIGHT_ADJOINS = 8 };
+enum { BRIM_WEIGHT_DECAY = 1, BRIM_WEIGHT_SPARSE = 2, BRIM_WEIGHT_ONE = 4, BRIM_WEIGHT_ADJOINS = 8, BRIM_WEIGHT_LABELS = 16 };
 /* Declares the tensor NAME of shape [rows, columns], or [rows] when columns is 0; returns its index. */
 int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t columns, int flags);
 
 /* Of a value; 0 after a failure. */
 static inline int32_t brim_width_of(const brim_program *p, int32_t value) {
   return p->status ? 0 : p->values[value].width;
+}
+/* Where the weights of a part begin in the flat buffers. */
+static inline int64_t brim_part_at(const brim_program *p, int32_t part) {
+  return p->weights[p->parts[part].first_weight].is.offset;
 }
 static inline int64_t brim_weight_at(const brim_program *p, int32_t weight) {
   return p->weights[weight].is.offset;

@@ -26,9 +26,9 @@ static int check_range(const brim_model *m, brim_flat which, int64_t offset, int
   const int64_t from = which == BRIM_VALUES ? 0 : m->trained;
   if (!brim_flat_at(m, which))
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training: it has no gradients and no moments");
-  if (offset < from || count < 0 || count > m->parameters.flat_size - offset)
+  if (offset < from || count < 0 || count > m->program.flat_size - offset)
     return brim_error_set(err, BRIM_E_USAGE, "there are no %lld elements from %lld on: this buffer has those from %lld to %lld",
-                          (long long)count, (long long)offset, (long long)from, (long long)m->parameters.flat_size);
+                          (long long)count, (long long)offset, (long long)from, (long long)m->program.flat_size);
   return BRIM_OK;
 }
 
@@ -59,19 +59,19 @@ int brim_model_write(brim_model *model, brim_flat which, int64_t offset, int64_t
 }
 
 int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
-  const brim_parameters *p = &model->parameters;
+  const brim_program *p = &model->program;
   float *values = NULL;
   BRIM_TRY(brim_make_folder(model->runtime, folder, err));
   char *path = brim_path_join(model->runtime, folder, "model.safetensors");
-  brim_tensor *tensors = brim_alloc_array(model->runtime, (size_t)p->count, sizeof *tensors);
+  brim_tensor *tensors = brim_alloc_array(model->runtime, p->weight_count, sizeof *tensors);
   int status = path && tensors ? brim_flat_map(model, BRIM_VALUES, &values, err) : BRIM_NOMEM(err);
-  for (int32_t i = 0; i < p->count && !status; i++)
-    tensors[i] = (brim_tensor){.name = p->list[i].name,
-                               .rank = p->list[i].rank,
-                               .shape = {p->list[i].shape[0], p->list[i].shape[1]},
-                               .data = values + p->list[i].offset};
+  for (int32_t i = 0; i < (int32_t)p->weight_count && !status; i++)
+    tensors[i] = (brim_tensor){.name = p->weights[i].is.name,
+                               .rank = p->weights[i].is.rank,
+                               .shape = {p->weights[i].is.shape[0], p->weights[i].is.shape[1]},
+                               .data = values + p->weights[i].is.offset};
   if (!status)
-    status = brim_tensors_write(model->runtime, path, tensors, p->count, err);
+    status = brim_tensors_write(model->runtime, path, tensors, (int32_t)p->weight_count, err);
   if (values)
     brim_flat_unmap(model, values);
   if (!status)

@@ -5,30 +5,23 @@
 #include "base/status.h"
 #include "model/model.h"
 
-/* The range of the table at `offset`. A table that is trained makes all parameters trained: offsets are those of the values. */
-static brim_update_range *find_range(brim_model *m, int64_t offset) {
-  int32_t i = 0;
-  while (m->ranges[i].offset != offset)
-    i++;
-  return &m->ranges[i];
+/* The weight of a range: the last ones are trained. */
+static const brim_weight *weight_of(const brim_model *m, int32_t range) {
+  return &m->program.weights[(int32_t)m->program.weight_count - m->range_count + range];
 }
 
-/* The bytes of a table's rows in an array of all rows. */
-static uint8_t *rows_of(brim_model *m, uint8_t *all, int64_t table) {
-  return all + (find_range(m, table)->touched - m->touched);
+/* The row of a table that is read for a slot. */
+static int32_t selected_row(const brim_slots *s, brim_selection by, int32_t slot) {
+  return by == BRIM_BY_IDS ? s->ids[slot] : by == BRIM_BY_POSITIONS ? s->positions[slot] : s->types[slot];
 }
 
-/* Sets the bytes of the rows that the laid out batch reads. */
+/* Sets the bytes of the rows that the laid out batch reads. `all` are bytes of all rows, table after table. */
 static void mark_rows(brim_model *m, uint8_t *all) {
-  const brim_slots *s = &m->tape.stage->laid;
-  const brim_parameters *p = &m->parameters;
-  uint8_t *words = rows_of(m, all, p->word), *positions = rows_of(m, all, p->position);
-  uint8_t *types = p->type < 0 ? NULL : rows_of(m, all, p->type);
-  for (int32_t i = 0; i < m->tape.layout.slots; i++) {
-    words[s->ids[i]] = 1;
-    positions[s->positions[i]] = 1;
-    if (types)
-      types[s->types[i]] = 1;
+  for (int32_t i = 0; i < m->range_count; i++) {
+    const brim_selection by = weight_of(m, i)->selected;
+    uint8_t *rows = by == BRIM_BY_NOTHING ? NULL : all + (m->ranges[i].touched - m->touched);
+    for (int32_t slot = 0; rows && slot < m->tape.layout.slots; slot++)
+      rows[selected_row(&m->tape.stage->laid, by, slot)] = 1;
   }
 }
 
@@ -78,13 +71,13 @@ void brim_model_catch_up_batch(brim_model *model) {
   model->ops->catch_up(&model->context, &u);
 }
 
-/* All tables have the rate of the embeddings. */
+/* All tables are in the first part, whose rate the first range has. */
 static void remember(brim_model *m, const brim_update_step *step) {
   if (m->table_rows == 0 || !(m->ops->features & BRIM_FEATURE_LATE_ROWS))
     return;
   brim_update_step *past = &m->past[m->past_count++];
   *past = *step;
-  past->lr *= find_range(m, m->parameters.word)->rate;
+  past->lr *= m->ranges[0].rate;
   if (m->past_count == BRIM_UPDATE_PAST)
     brim_model_catch_up(m);
 }
@@ -133,14 +126,8 @@ void brim_model_state_written(brim_model *model) {
 
 /* A factor `decay` for each part that lies above: 1 for the head, decay for the top layer, decay^(L + 1) for the embeddings. */
 static void set_rates(brim_model *m, double decay) {
-  const brim_parameters *p = &m->parameters;
-  for (int32_t i = 0; i < m->range_count; i++) {
-    const int64_t offset = m->ranges[i].offset + m->trained;
-    int32_t above = offset < p->dense.weight ? m->config.layers + 1 : 0;
-    for (int32_t layer = 0; above > 0 && layer < m->config.layers && offset >= p->layers[layer].query.weight; layer++)
-      above--;
-    m->ranges[i].rate = decay > 0 ? pow(decay, above) : 1;
-  }
+  for (int32_t i = 0; i < m->range_count; i++)
+    m->ranges[i].rate = decay > 0 ? pow(decay, (double)m->program.part_count - 1 - weight_of(m, i)->part) : 1;
 }
 
 int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {

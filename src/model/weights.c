@@ -61,20 +61,13 @@ static bool is_buffer(const char *name) {
 
 /* ---- one parameter ---------------------------------------------------------------------------------------- */
 
-/* The weight of a layer's norm. */
-static bool is_norm_weight(const brim_model *m, int64_t offset) {
-  for (int32_t i = 0; i < m->config.layers; i++)
-    if (offset == m->parameters.layers[i].attention_norm.weight || offset == m->parameters.layers[i].output_norm.weight)
-      return true;
-  return false;
-}
-
 /* Normal(0, initializer_range) for weights, 1 for those of norms, 0 for biases; a function of seed, name and index alone. */
-static void initialize(const loading *l, const brim_parameter *p) {
+static void initialize(const loading *l, const brim_weight *w) {
+  const brim_parameter *p = &w->is;
   brim_model *m = l->model;
   const brim_random random = brim_random_make(l->options->seed, (uint32_t)brim_hash64(p->name, strlen(p->name), 0),
                                               BRIM_PURPOSE_INIT);
-  const real vector = is_norm_weight(m, p->offset) ? 1 : 0;
+  const real vector = w->one ? 1 : 0;
   for (int64_t i = 0; i < p->count; i++)
     l->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i))
                                             : vector;
@@ -94,9 +87,8 @@ static bool same_shape(const brim_parameter *p, const brim_stored *t) {
 }
 
 /* The classifier of a model with another number of labels. */
-static bool only_labels_differ(const loading *l, int32_t index, const brim_parameter *p, const brim_stored *t) {
-  return l->options->labels && index >= l->model->parameters.head_output && p->rank == t->rank &&
-         (p->rank == 1 || p->shape[1] == t->shape[1]);
+static bool only_labels_differ(const loading *l, const brim_weight *w, const brim_stored *t) {
+  return l->options->labels && w->labels && w->is.rank == t->rank && (w->is.rank == 1 || w->is.shape[1] == t->shape[1]);
 }
 
 static int refuse_shape(const loading *l, const brim_parameter *p, const brim_stored *t, brim_error *err) {
@@ -207,36 +199,39 @@ static int put_in_order(const loading *l, const brim_parameter *p, brim_error *e
 /* ---- each of them ------------------------------------------------------------------------------------------ */
 
 /* Of the top layers that are wanted new. */
-static bool is_reinitialized(const loading *l, const brim_parameter *p) {
-  const brim_model *m = l->model;
-  const int32_t count = l->options->reinit_layers;
-  return count > 0 && p->offset >= m->parameters.layers[m->config.layers - count].query.weight &&
-         p->offset < m->parameters.dense.weight;
+static bool is_reinitialized(const loading *l, const brim_weight *w) {
+  const brim_program *p = &l->model->program;
+  return p->parts[w->part].layer && w->part >= (int32_t)p->part_count - 1 - l->options->reinit_layers;
 }
 
-static int load_parameter(loading *l, int32_t index, brim_error *err) {
-  const brim_parameter *p = &l->model->parameters.list[index];
+/* The last part is the head, which files of a bare encoder lack. */
+static bool may_be_missing(const loading *l, const brim_weight *w) {
+  return w->part == (int32_t)l->model->program.part_count - 1;
+}
+
+static int load_parameter(loading *l, const brim_weight *w, brim_error *err) {
+  const brim_parameter *p = &w->is;
   const brim_stored *t = find_tensor(l, p);
-  if (is_reinitialized(l, p)) {
+  if (is_reinitialized(l, w)) {
     if (t)
       l->used[t - brim_store_tensor(l->store, 0)] = true;
-    initialize(l, p);
+    initialize(l, w);
     return BRIM_OK;
   }
-  if (!t && index < l->model->parameters.head_dense)
+  if (!t && !may_be_missing(l, w))
     return brim_error_at(err, BRIM_E_MISMATCH, l->folder, 0, -1, "the weights have no tensor %s: they are not a whole %s encoder",
                          p->name, l->model->config.family->type);
-  if (t && !same_shape(p, t) && !only_labels_differ(l, index, p, t))
+  if (t && !same_shape(p, t) && !only_labels_differ(l, w, t))
     return refuse_shape(l, p, t, err);
   if (t)
     l->used[t - brim_store_tensor(l->store, 0)] = true;
   if (t && same_shape(p, t)) {
     BRIM_TRY(brim_store_read(l->store, t, l->values + p->offset, err));
-    return l->order && index >= l->model->parameters.head_output ? put_in_order(l, p, err) : BRIM_OK;
+    return l->order && w->labels ? put_in_order(l, p, err) : BRIM_OK;
   }
-  if (index >= l->model->parameters.head_output)
+  if (w->labels)
     l->model->former_classes = NULL; /* they are forgotten */
-  initialize(l, p);
+  initialize(l, w);
   return BRIM_OK;
 }
 
@@ -262,15 +257,15 @@ static int list_unused(loading *l, brim_error *err) {
 
 static int load_all(loading *l, brim_error *err) {
   brim_model *m = l->model;
-  m->initialized = brim_arena_alloc_array(&m->arena, (size_t)m->parameters.count, sizeof *m->initialized);
+  m->initialized = brim_arena_alloc_array(&m->arena, m->program.weight_count, sizeof *m->initialized);
   l->used = brim_alloc_array_zero(m->runtime, (size_t)brim_store_count(l->store), sizeof *l->used);
   if (!m->initialized || !l->used)
     return BRIM_NOMEM(err);
   BRIM_TRY(find_order(l, err));
   BRIM_TRY(brim_flat_map(m, BRIM_VALUES, &l->values, err));
   int status = BRIM_OK;
-  for (int32_t i = 0; i < m->parameters.count && !status; i++)
-    status = load_parameter(l, i, err);
+  for (size_t i = 0; i < m->program.weight_count && !status; i++)
+    status = load_parameter(l, &m->program.weights[i], err);
   if (status) {
     brim_flat_unmap(m, l->values);
     return status;

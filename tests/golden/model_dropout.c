@@ -75,8 +75,8 @@ static void check(const golden *g, const char *kernels, int32_t width) {
     case_stop("forward", &err);
   const double logit = worst_logit(g, logits, brim_model_outputs(model)), want = number(g, "loss");
   const char *where = "";
-  for (int32_t i = 0; i < model->parameters.count; i++) {
-    const brim_parameter *p = &model->parameters.list[i];
+  for (int32_t i = 0; i < (int32_t)model->program.weight_count; i++) {
+    const brim_parameter *p = &model->program.weights[i].is;
     const double error = gradient_error(g, model, p);
     where = error > worst ? p->name : where;
     worst = fmax(worst, error);

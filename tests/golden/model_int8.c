@@ -117,7 +117,7 @@ static void check_changed(const char *golden, const brim_dataset *rows, int leve
              *fresh = case_load(case_golden(golden), kernels_of(level));
   const brim_adamw adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   const brim_pass training = {.training = true};
-  const size_t bytes = (size_t)model->parameters.flat_size * sizeof(float);
+  const size_t bytes = (size_t)model->program.flat_size * sizeof(float);
   brim_error err = {0};
   brim_batch batch = {0};
   double norm;
@@ -137,7 +137,8 @@ static void check_changed(const char *golden, const brim_dataset *rows, int leve
   ok(same(&after, &theirs) && !same(&after, &before), "an update makes them again");
   float *values = brim_model_values(model);
   predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0);
-  for (int64_t i = model->parameters.layers[0].up.weight; i < model->parameters.layers[0].up.weight + 100; i++)
+  const int64_t first = brim_weight_at(&model->program, model->program.operations[4].weights.of[0]); /* of a feed-forward */
+  for (int64_t i = first; i < first + 100; i++)
     values[i] = 0.5f; /* by a pointer from before */
   brim_model_state_written(model);
   memcpy(brim_model_values(fresh), model->values, bytes);

@@ -62,14 +62,14 @@ static void check(const char *golden, const char *name, const char *extra, int32
   const brim_pass pass = {.training = true, .dropout = true, .seed = 3, .optimizer_step = 5, .all_tokens = all_tokens};
   case_fill(&batch, rows, 0, count < 3 ? count : 3, width);
   case_step(model, &batch, &pass);
-  const size_t bytes = (size_t)model->parameters.flat_size * sizeof(double);
+  const size_t bytes = (size_t)model->program.flat_size * sizeof(double);
   double *gradient = malloc(bytes), *u = malloc(bytes), worst = 0;
   if (!gradient || !u)
     abort();
   memcpy(gradient, model->gradients, bytes);
   const char *where = "";
-  for (int32_t i = 0; i < model->parameters.count; i++) {
-    const brim_parameter *p = &model->parameters.list[i];
+  for (int32_t i = 0; i < (int32_t)model->program.weight_count; i++) {
+    const brim_parameter *p = &model->program.weights[i].is;
     for (int one = 0; one < 2; one++) {
       make_direction(u, p->count, (uint64_t)i, one ? largest(gradient + p->offset, p->count) : -1);
       const double error = slope_error(model, &batch, &pass, p, gradient + p->offset, u);
@@ -77,8 +77,8 @@ static void check(const char *golden, const char *name, const char *extra, int32
       worst = fmax(worst, error);
     }
   }
-  ok(worst <= 1e-7, "%s: %d tensors of %s agree with differences to %.1e (%s)", name, model->parameters.count, golden, worst,
-     where);
+  ok(worst <= 1e-7, "%s: %d tensors of %s agree with differences to %.1e (%s)", name, (int32_t)model->program.weight_count,
+     golden, worst, where);
   free(gradient);
   free(u);
   brim_batch_free(&batch);

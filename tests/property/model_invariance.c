@@ -15,8 +15,8 @@ typedef struct gradient {
 } gradient;
 
 static gradient copy_gradient(const brim_model *model, double loss) {
-  const size_t bytes = (size_t)model->parameters.flat_size * sizeof(float);
-  gradient g = {.loss = loss, .values = malloc(bytes), .count = model->parameters.flat_size};
+  const size_t bytes = (size_t)model->program.flat_size * sizeof(float);
+  gradient g = {.loss = loss, .values = malloc(bytes), .count = model->program.flat_size};
   if (!g.values)
     abort();
   memcpy(g.values, model->gradients, bytes);
@@ -57,8 +57,8 @@ static gradient in_parts(brim_model *model, const brim_dataset *rows, uint32_t s
 /* Worst relative difference over the tensors; those of key biases, which are rounding, absolutely. */
 static double apart(const brim_model *model, const gradient *a, const gradient *b) {
   double worst = fabs(a->loss - b->loss) / fabs(b->loss);
-  for (int32_t i = 0; i < model->parameters.count; i++) {
-    const brim_parameter *p = &model->parameters.list[i];
+  for (int32_t i = 0; i < (int32_t)model->program.weight_count; i++) {
+    const brim_parameter *p = &model->program.weights[i].is;
     double d = case_apart(a->values + p->offset, b->values + p->offset, p->count);
     for (int64_t k = 0; case_is_key_bias(p->name) && k < p->count; k++)
       d = fabs((double)a->values[p->offset + k]) < 1e-6 ? 0 : 1;
@@ -114,7 +114,7 @@ static gradient train_two_steps(const char *golden, const char *folder, const ch
       case_stop("update", &err);
   }
   brim_model_catch_up(model);
-  memcpy(model->gradients, model->values, (size_t)model->parameters.flat_size * sizeof(float));
+  memcpy(model->gradients, model->values, (size_t)model->program.flat_size * sizeof(float));
   gradient g = copy_gradient(model, loss + norm);
   brim_batch_free(&batch);
   brim_dataset_free(rows);

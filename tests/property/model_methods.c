@@ -56,8 +56,8 @@ static bool same_gradient(const result *a, const result *b) {
 /* Worst relative difference of the trained tensors' gradients; key biases, whose gradients are rounding, absolutely. */
 static double worst_tensor(const result *part, const result *all) {
   double worst = fabs(part->loss - all->loss);
-  for (int32_t i = 0; i < part->model->parameters.count; i++) {
-    const brim_parameter *p = &part->model->parameters.list[i];
+  for (int32_t i = 0; i < (int32_t)part->model->program.weight_count; i++) {
+    const brim_parameter *p = &part->model->program.weights[i].is;
     const real *got = brim_model_gradient(part->model, p->offset), *want = brim_model_gradient(all->model, p->offset);
     if (got && !case_is_key_bias(p->name))
       worst = fmax(worst, case_apart(got, want, p->count));
@@ -91,8 +91,8 @@ static void check_update(const job *j, const result *part, const char *freeze) {
   if (brim_model_update(part->model, &adamw, &norm, &err))
     case_stop("update", &err);
   int wrong = 0;
-  for (int32_t i = 0; i < fresh->parameters.count; i++) {
-    const brim_parameter *p = &fresh->parameters.list[i];
+  for (int32_t i = 0; i < (int32_t)fresh->program.weight_count; i++) {
+    const brim_parameter *p = &fresh->program.weights[i].is;
     const bool same = memcmp(fresh->values + p->offset, part->model->values + p->offset, (size_t)p->count * sizeof(real)) == 0;
     if (same != name_is_frozen(p->name, freeze, fresh->config.layers)) {
       printf("# %s is %s\n", p->name, same ? "as it was" : "another");
@@ -210,8 +210,8 @@ static void check_narrow(const job *j, const char *freeze, bool all_tokens, int3
          again = compute_in(j, BRIM_PRECISION_BF16, freeze, true, all_tokens, width);
   const bool gains = wide.model->config.layers - brim_model_lowest_layer(wide.model) > 2;
   double worst = fabs(narrow.loss - wide.loss) / wide.loss;
-  for (int32_t i = 0; i < wide.model->parameters.count; i++) {
-    const brim_parameter *p = &wide.model->parameters.list[i];
+  for (int32_t i = 0; i < (int32_t)wide.model->program.weight_count; i++) {
+    const brim_parameter *p = &wide.model->program.weights[i].is;
     const real *got = brim_model_gradient(narrow.model, p->offset), *want = brim_model_gradient(wide.model, p->offset);
     if (got && !case_is_key_bias(p->name))
       worst = fmax(worst, case_apart(got, want, p->count));
@@ -287,8 +287,8 @@ static void check_layer_decay(const job *j, const char *freeze) {
     adamw.layer_decay = above % 2; /* 0 and 1 mean none */
     if (brim_model_update(one.model, &adamw, &norm, &err))
       case_stop("update", &err);
-    for (int32_t i = 0; i < all.model->parameters.count; i++) {
-      const brim_parameter *p = &all.model->parameters.list[i];
+    for (int32_t i = 0; i < (int32_t)all.model->program.weight_count; i++) {
+      const brim_parameter *p = &all.model->program.weights[i].is;
       const bool same = memcmp(all.model->values + p->offset, one.model->values + p->offset, (size_t)p->count * sizeof(real)) ==
                         0;
       if (same != (parts_above(p->name, layers) == above || p->offset < all.model->trained)) {

@@ -52,7 +52,7 @@ static void step_both(pair *p) {
 }
 
 static bool same(const pair *p, const float *a, const float *b) {
-  return memcmp(a, b, (size_t)p->late->parameters.flat_size * sizeof(float)) == 0;
+  return memcmp(a, b, (size_t)p->late->program.flat_size * sizeof(float)) == 0;
 }
 
 static bool same_logits(pair *p) {
@@ -131,7 +131,7 @@ static void check_written(void) {
   while (p.step < 5)
     step_both(&p);
   brim_model *fresh = case_load(case_golden("bert-pair-3"), "cpu-plain");
-  const size_t bytes = (size_t)fresh->parameters.flat_size * sizeof(float);
+  const size_t bytes = (size_t)fresh->program.flat_size * sizeof(float);
   brim_model *models[] = {p.late, p.prompt};
   for (int i = 0; i < 2; i++) {
     memcpy(brim_model_values(models[i]), fresh->values, bytes);

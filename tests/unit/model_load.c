@@ -95,8 +95,8 @@ static bool turned(brim_tensor *t, char name[160]) {
 /* ---- checks ---- */
 
 static bool same_values(const brim_model *a, const brim_model *b, const char *from) {
-  for (int32_t i = 0; i < a->parameters.count; i++) {
-    const brim_parameter *p = &a->parameters.list[i];
+  for (int32_t i = 0; i < (int32_t)a->program.weight_count; i++) {
+    const brim_parameter *p = &a->program.weights[i].is;
     if (begins(p->name, from) && memcmp(a->values + p->offset, b->values + p->offset, (size_t)p->count * sizeof *a->values) != 0)
       return false;
   }
@@ -111,10 +111,10 @@ static bool is_initialized(const brim_model *m, const char *name) {
 }
 
 static const float *values_of(const brim_model *m, const char *name, int64_t *count) {
-  for (int32_t i = 0; i < m->parameters.count; i++)
-    if (strcmp(m->parameters.list[i].name, name) == 0) {
-      *count = m->parameters.list[i].count;
-      return m->values + m->parameters.list[i].offset;
+  for (int32_t i = 0; i < (int32_t)m->program.weight_count; i++)
+    if (strcmp(m->program.weights[i].is.name, name) == 0) {
+      *count = m->program.weights[i].is.count;
+      return m->values + m->program.weights[i].is.offset;
     }
   return NULL;
 }

@@ -192,7 +192,7 @@ static void check_prepared_again(void) {
     if (brim_model_prepare(two, &limits, &err) || brim_model_forward(two, &all, &predict, NULL, logits, &err))
       case_stop("predict", &err);
   }
-  ok(memcmp(one->values, two->values, (size_t)one->parameters.flat_size * sizeof(float)) == 0,
+  ok(memcmp(one->values, two->values, (size_t)one->program.flat_size * sizeof(float)) == 0,
      "predictions between training steps change nothing");
   brim_batch_free(&few);
   brim_batch_free(&all);
@@ -218,7 +218,7 @@ static void check_zeroed(void) {
   case_fill(&batch, rows, 0, 4, 0);
   case_step(model, &batch, &pass);
   brim_model_zero_gradients(model);
-  ok(all_zero(model->gradients, model->parameters.flat_size), "zeroing what was touched leaves nothing");
+  ok(all_zero(model->gradients, model->program.flat_size), "zeroing what was touched leaves nothing");
   brim_batch_free(&batch);
   brim_dataset_free(rows);
   brim_model_free(model);
@@ -235,10 +235,10 @@ static void check_padding_row(const char *golden, int32_t pad) {
   t.batch.slots = 6;
   case_step(model, &t.batch, &pass);
   const int64_t hidden = model->config.hidden;
-  bool good = all_zero(model->gradients + model->parameters.word + pad * hidden, hidden) &&
-              !all_zero(model->gradients + model->parameters.word + 5 * hidden, hidden);
+  bool good = all_zero(model->gradients + case_offset(model, "word_embeddings.weight") + pad * hidden, hidden) &&
+              !all_zero(model->gradients + case_offset(model, "word_embeddings.weight") + 5 * hidden, hidden);
   if (model->config.family->pad_positions)
-    good = good && all_zero(model->gradients + model->parameters.position + pad * hidden, hidden);
+    good = good && all_zero(model->gradients + case_offset(model, "position_embeddings.weight") + pad * hidden, hidden);
   ok(good, "%s: the padding token's row has no gradient", golden);
   brim_model_free(model);
 }
@@ -266,10 +266,10 @@ static void check_sparse_update(double decay) {
       case_stop("update", &err);
     same_norm = same_norm && fabs(norm - other) <= 1e-12 * other;
   }
-  const size_t bytes = (size_t)dense->parameters.flat_size * sizeof(float);
+  const size_t bytes = (size_t)dense->program.flat_size * sizeof(float);
   brim_model_catch_up(sparse);
   ok(same_norm && memcmp(sparse->values, dense->values, bytes) == 0 && memcmp(sparse->moment2, dense->moment2, bytes) == 0 &&
-         all_zero(sparse->gradients, sparse->parameters.flat_size),
+         all_zero(sparse->gradients, sparse->program.flat_size),
      "updating touched rows is updating all, decay %g", decay);
   int64_t alive = 0;
   for (size_t i = 0; i < sparse->table_rows; i++)
@@ -290,13 +290,13 @@ static void check_diverged(void) {
   tiny t;
   make_tiny(&t);
   case_step(model, &t.batch, &pass);
-  model->gradients[model->parameters.output.weight] = NAN;
-  const size_t bytes = (size_t)model->parameters.flat_size * sizeof(float);
+  model->gradients[case_offset(model, "classifier.weight")] = NAN;
+  const size_t bytes = (size_t)model->program.flat_size * sizeof(float);
   ok(brim_model_update(model, &adamw, &norm, &err) == BRIM_E_DIVERGED && memcmp(model->values, kept->values, bytes) == 0 &&
-         all_zero(model->moment1, model->parameters.flat_size),
+         all_zero(model->moment1, model->program.flat_size),
      "a gradient that is not finite changes nothing");
   brim_model_zero_gradients(model);
-  ok(all_zero(model->gradients, model->parameters.flat_size), "and can be thrown away");
+  ok(all_zero(model->gradients, model->program.flat_size), "and can be thrown away");
   brim_model_free(model);
   brim_model_free(kept);
 }

@@ -49,10 +49,14 @@ static int32_t table(const writing *w, const char *part, int32_t rows) {
   return declare(w, part, ".weight", rows, w->config->hidden, BRIM_WEIGHT_DECAY | BRIM_WEIGHT_SPARSE);
 }
 
-static int32_t linear(const writing *w, const char *part, int32_t out, int32_t in) {
-  const int32_t weight = declare(w, part, ".weight", out, in, BRIM_WEIGHT_DECAY);
-  declare(w, part, ".bias", out, 0, 0);
+static int32_t flagged_linear(const writing *w, const char *part, int32_t out, int32_t in, int flags) {
+  const int32_t weight = declare(w, part, ".weight", out, in, BRIM_WEIGHT_DECAY | flags);
+  declare(w, part, ".bias", out, 0, flags);
   return weight;
+}
+
+static int32_t linear(const writing *w, const char *part, int32_t out, int32_t in) {
+  return flagged_linear(w, part, out, in, 0);
 }
 
 static brim_normed norm(const writing *w, const char *part) {
@@ -121,7 +125,7 @@ static void head(const writing *w, int32_t x) {
   const int32_t dense = linear(&dense_in, w->names->head_dense, c->hidden, c->hidden);
   text = brim_append_dense(w->p, text, dense, family->head_activation);
   text = brim_append_drop(w->p, text, (brim_drop_at){c->head_dropout, SITE_HEAD_HIDDEN});
-  const int32_t output = linear(&outside, w->names->head_output, c->labels.count, c->hidden);
+  const int32_t output = flagged_linear(&outside, w->names->head_output, c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, text, output), losses[c->labels.task]);
 }
 

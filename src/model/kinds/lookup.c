@@ -76,8 +76,16 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 static const brim_kind kind = {
     .name = "lookup", .reads = {.inner = 1 << SUM | 1 << MEAN | 1 << RSTD}, .forward = forward, .backward = backward};
 
+static void select_rows(brim_program *p, int32_t table, brim_selection by) {
+  if (!p->status && table != BRIM_NONE)
+    p->weights[table].selected = by;
+}
+
 int32_t brim_append_lookup(brim_program *p, brim_tables tables, brim_normed norm, brim_drop_at drop) {
   const int32_t width = p->status ? 0 : brim_weight_columns(p, tables.word);
+  select_rows(p, tables.word, BRIM_BY_IDS);
+  select_rows(p, tables.position, BRIM_BY_POSITIONS);
+  select_rows(p, tables.type, BRIM_BY_TYPES);
   const int32_t sum = brim_add_value(p, "sum", BRIM_ROW_TOKENS, width), mean = brim_add_exact(p, "mean", BRIM_ROW_TOKENS, 1),
                 rstd = brim_add_exact(p, "rstd", BRIM_ROW_TOKENS, 1), out = brim_add_value(p, "embedded", BRIM_ROW_TOKENS, width);
   brim_operation o = {
