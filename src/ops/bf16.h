@@ -5,8 +5,8 @@
  * way comes with its type.
  *
  * Bits: the products of all CPU tables are the same, whether the processor has an instruction for them or not, with one
- * exception: AMX has another order of sums (brim_runtime's bf16, recorded as part of the kernels' name). Denormal numbers count
- * as 0. */
+ * exception: AMX has another order of sums (brim_runtime's bf16). No model uses these products yet; a run that does has to record
+ * which of the two it used. Denormal numbers count as 0. */
 #ifndef BRIM_OPS_BF16_H
 #define BRIM_OPS_BF16_H
 
