@@ -301,20 +301,22 @@ class Case:
 
     def elastic(self):
         """Ctrl-C at the launcher writes a checkpoint; another number of ranks goes on from it."""
-        words = ("--epochs", "480", "--save-every", "50", "--log-every", "50")
-        job = self.mpi.start(3, self.train("elastic", *words), OMPI_MCA_odls_base_sigkill_timeout="5", PRTE_MCA_odls_base_sigkill_timeout="5")
+        # Open MPI lets this many seconds pass before it tells the ranks, and as many again before it kills them.
+        patience = {"OMPI_MCA_odls_base_sigkill_timeout": "3", "PRTE_MCA_odls_base_sigkill_timeout": "3"}
+        words = ("--epochs", "900", "--save-every", "50", "--log-every", "50")
+        job = self.mpi.start(3, self.train("elastic", *words), **patience)
         wait_until(lambda: job.poll() is not None or checkpoints("elastic"), 60)
         job.send_signal(signal.SIGINT)
         gone = end(job)
         steps = [int(path.name.removeprefix("step-")) for path in checkpoints("elastic")]
-        ok(gone and steps and max(steps) < 2880 and not os.path.exists("elastic/model.safetensors"),
+        ok(gone and steps and max(steps) < 5400 and not os.path.exists("elastic/model.safetensors"),
            f"Ctrl-C: a checkpoint, not the end ({steps})", job.text)
         for ranks in (1, 2):
             shutil.copytree("elastic", f"elastic-{ranks}", symlinks=True)
             code, text = self.mpi.run(ranks, self.train(f"elastic-{ranks}", "--resume", "--json", *words))
             found = re.search(r'\{"steps".*\}', text)
             result = json.loads(found[0]) if found else {}
-            ok(code == 0 and result.get("resumed") and result.get("rows") == 480 * 96 and result.get("steps") == 2880,
+            ok(code == 0 and result.get("resumed") and result.get("rows") == 900 * 96 and result.get("steps") == 5400,
                f"3 processes, and then {ranks}: every row once an epoch", text)
 
     def run(self, times):
