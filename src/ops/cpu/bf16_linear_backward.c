@@ -28,14 +28,6 @@ typedef struct gradient {
   char *shared, *own; /* all of one side; own_size bytes a worker */
 } gradient;
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t divided(int64_t n, int64_t by) {
-  return (n + by - 1) / by;
-}
-
 /* Outputs of tile i: `height` from the result on. */
 static int64_t tile_start(const gradient *s, int64_t i, int64_t *height) {
   const int64_t out = s->g->out, high = s->kernel.rows, o = s->kernel.whole ? high * i : out * i / s->tiles;

@@ -29,14 +29,6 @@ typedef struct part {
   int64_t units, chunk;
 } part;
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t divided(int64_t n, int64_t by) {
-  return (n + by - 1) / by;
-}
-
 static int64_t panel_columns(const bf16_product *p, int64_t panel) {
   return least(TILE_COLUMNS, p->columns - panel * TILE_COLUMNS);
 }

@@ -8,6 +8,15 @@
 #include "ops/cpu/vec.h"
 #include "ops/ops.h"
 
+BRIM_INLINE int64_t least(int64_t a, int64_t b) {
+  return a < b ? a : b;
+}
+
+/* n / by, rounded up. */
+BRIM_INLINE int64_t divided(int64_t n, int64_t by) {
+  return (n + by - 1) / by;
+}
+
 /* ---- run.c: fn(context, task, worker) for each task, in the pool */
 void CPU(run)(brim_ops_context *c, int64_t tasks, brim_task_fn fn, void *context);
 

@@ -16,14 +16,6 @@ enum {
   LINE = 64         /* rows of bytes, and packed weights, begin at multiples of it */
 };
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t divided(int64_t n, int64_t by) {
-  return (n + by - 1) / by;
-}
-
 /* ---- quantizing */
 
 #if BRIM_LEVEL == 2

@@ -9,14 +9,6 @@ enum {
   PANEL_SIZE = DEPTH * TILE_COLUMNS
 };
 
-static int64_t least(int64_t a, int64_t b) {
-  return a < b ? a : b;
-}
-
-static int64_t divided(int64_t n, int64_t by) {
-  return (n + by - 1) / by;
-}
-
 static void pack(const product *p, int64_t column, int64_t k, int64_t depth, float *panel) {
   const int64_t columns = least(TILE_COLUMNS, p->columns - column);
   if (p->transposed)
