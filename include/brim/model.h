@@ -229,8 +229,9 @@ BRIM_API void brim_model_catch_up(brim_model *model);
  * non-finite norm changes nothing and returns BRIM_E_DIVERGED. */
 BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) BRIM_CHECK;
 
-/* Useful FLOPs of a full forward and backward over texts of these lengths s: the sum of 6 N s + 12 L H s^2, with N weights in the
- * layers, L layers and hidden size H; a third of it without training, and for layers that are frozen. */
+/* Useful FLOPs of a full forward and backward of the layers over texts of these lengths s, as their operations say: for BERT the
+ * sum of 6 N s + 12 L H s^2, with N weights in the layers, L layers and hidden size H. A third of it without training, and for
+ * layers that are frozen. NaN where there is no memory to find out. */
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
 
 /* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */

@@ -116,7 +116,7 @@ int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_p
 
 int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden, brim_error *err) {
   const brim_tape *tape = &model->tape;
-  const int32_t width = model->config.hidden;
+  const int32_t width = brim_model_hidden_size(model);
   if (!tape->stage || !tape->all_tokens || tape->layout.n != batch->count || tape->backward_done)
     return brim_error_set(err, BRIM_E_USAGE, "hidden states are there after a forward of this batch with all_tokens");
   const real *all = batch->count ? brim_version_address(tape->schedule, tape->schedule->hidden, &tape->frame) : NULL;

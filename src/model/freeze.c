@@ -39,7 +39,7 @@ int brim_freeze_parse(const char *parts, int32_t *out, brim_error *err) {
 }
 
 static void name_frozen(brim_model *m) {
-  const int32_t layers = m->config.layers;
+  const int32_t layers = brim_layer_count(&m->program);
   if (m->frozen > 1 && m->frozen <= layers)
     snprintf(m->frozen_name, sizeof m->frozen_name, "layers:%d", m->frozen - 1);
   else
@@ -47,7 +47,7 @@ static void name_frozen(brim_model *m) {
 }
 
 int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) {
-  const int32_t layers = model->config.layers;
+  const int32_t layers = brim_layer_count(&model->program);
   int32_t frozen;
   BRIM_TRY(brim_freeze_parse(parts, &frozen, err));
   if (frozen == BRIM_FREEZE_ENCODER)
@@ -71,8 +71,4 @@ const char *brim_model_frozen(const brim_model *model) {
 
 int64_t brim_model_trained_offset(const brim_model *model) {
   return model->trained;
-}
-
-int32_t brim_model_lowest_layer(const brim_model *model) {
-  return model->frozen > 0 ? model->frozen - 1 : 0;
 }

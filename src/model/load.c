@@ -1,8 +1,10 @@
 /* load.c: a model from its folder, and what can be asked about it. */
+#include <math.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/kind.h"
 #include "model/model.h"
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
@@ -70,10 +72,10 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   if (options->pooling != BRIM_POOLING_CONFIG)
     m->config.pooling = options->pooling;
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
-  if (options->reinit_layers < 0 || options->reinit_layers > m->config.layers)
-    return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be initialised anew: the model has %d", options->reinit_layers,
-                          m->config.layers);
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
+  if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))
+    return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be initialised anew: the model has %d", options->reinit_layers,
+                          brim_layer_count(&m->program));
   BRIM_TRY(brim_model_reserve_schedules(m, err));
   BRIM_TRY(take_tables(m, err));
   BRIM_TRY(take_values(m, err));
@@ -145,7 +147,7 @@ int32_t brim_model_vocab_size(const brim_model *model) {
   return model->config.vocab_size;
 }
 int32_t brim_model_hidden_size(const brim_model *model) {
-  return model->config.hidden;
+  return model->program.values[model->program.hidden].width;
 }
 const char *brim_model_type(const brim_model *model) {
   return model->config.family->type;
@@ -178,14 +180,25 @@ int64_t brim_model_flat_size(const brim_model *model) {
   return model->program.flat_size;
 }
 
-/* Forward: 2 N s in the linear layers and 4 L H s^2 in attention; backward twice that. N: weights of the layers. */
-double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training) {
-  const double hidden = model->config.hidden, layers = model->config.layers;
-  const double weights = layers * (4 * hidden * hidden + 2 * hidden * (double)model->config.intermediate);
+/* Of the layers, for a text of so many tokens. Backward takes twice what forward does. */
+static double text_flops(const brim_call_schedule *s, double length) {
+  const double rows[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = 1, [BRIM_ROW_CHOSEN] = 1, [BRIM_ROW_TOKENS] = length};
   double total = 0;
-  for (uint64_t i = 0; i < count; i++) {
-    const double length = lengths[i];
-    total += 2 * weights * length + 4 * layers * hidden * length * length;
+  for (size_t i = 0; i < s->program->operation_count; i++) {
+    const brim_operation *o = &s->program->operations[i];
+    if (s->program->parts[o->part].layer && o->kind->flops)
+      total += (s->trained[i] ? 3 : 1) * o->kind->flops(s, o, rows, length);
   }
-  return training ? total * (1 + 2 * (layers - brim_model_lowest_layer(model)) / layers) : total;
+  return total;
+}
+
+double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training) {
+  const brim_variant variant = {.training = training, .all_rows = true, .frozen = model->frozen};
+  brim_error ignored;
+  double total = 0;
+  if (brim_schedule_make(model->plan, &model->program, &variant, &ignored))
+    return (double)NAN;
+  for (uint64_t i = 0; i < count; i++)
+    total += text_flops(model->plan, lengths[i]);
+  return total;
 }

@@ -69,13 +69,11 @@ static void carve_layout(carver *c, const brim_model *m, const brim_model_limits
 
 static void carve_slots(const brim_model *m, const brim_model_limits *limits, const uint64_t regions[BRIM_REGIONS], carver *c,
                         brim_slots *s) {
-  const brim_ops_limits ops = {.max_slots = limits->max_slots,
-                               .max_sequences = limits->max_sequences,
-                               .max_length = limits->max_length,
-                               .hidden = m->config.hidden,
-                               .intermediate = m->config.intermediate,
-                               .heads = m->config.heads,
-                               .int8 = limits->precision == BRIM_PRECISION_INT8};
+  brim_ops_limits ops = brim_program_limits(&m->program);
+  ops.max_slots = limits->max_slots;
+  ops.max_sequences = limits->max_sequences;
+  ops.max_length = limits->max_length;
+  ops.int8 = limits->precision == BRIM_PRECISION_INT8;
   carve_layout(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
   s->workspace = carve(c, s->workspace_size, 1);
@@ -312,7 +310,7 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "fp16 needs a device with 16-bit arithmetic: take bf16 or fp32 on a CPU");
   if (limits->precision == BRIM_PRECISION_INT8 && limits->training)
     return brim_error_set(err, BRIM_E_USAGE, "int8 is for predictions: train in fp32 or bf16");
-  if (limits->precision == BRIM_PRECISION_INT8 && (m->config.hidden >= 1 << 17 || m->config.intermediate >= 1 << 17))
+  if (limits->precision == BRIM_PRECISION_INT8 && brim_program_limits(&m->program).intermediate >= 1 << 17)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "int8 has sums of 32 bits: layers must be narrower than 131072");
   if (limits->precision == BRIM_PRECISION_INT8 && !(m->ops->features & BRIM_FEATURE_INT8))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply bytes: predict in fp32 or bf16", m->ops->name);

@@ -98,9 +98,6 @@ void brim_model_release_memory(brim_model *model);
 /* Gradients and moments; the model must be prepared anew before it is trained. */
 void brim_model_release_state(brim_model *model);
 
-/* ---- freeze.c */
-/* The lowest layer that is trained; the number of layers: only the head is. */
-int32_t brim_model_lowest_layer(const brim_model *model);
 /* Where the gradient of the parameter at `offset` is added up; NULL: it is frozen. */
 static inline real *brim_model_gradient(const brim_model *model, int64_t offset) {
   return offset < model->trained ? NULL : model->gradients + (offset - model->trained);

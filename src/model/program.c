@@ -103,3 +103,37 @@ void brim_program_free(brim_program *p) {
   brim_release(p->runtime, p->parts);
   *p = (brim_program){0};
 }
+
+/* ---- of a whole program --------------------------------------------------------------------------------------- */
+
+static int32_t larger(int32_t a, int64_t b) {
+  return b > a ? (int32_t)b : a;
+}
+
+/* Of a weight that is multiplied, or of a norm: what `hidden` limits. Rows of a table are only looked up. */
+static int64_t narrow_side(const brim_weight *w) {
+  const int64_t *shape = w->is.shape;
+  if (w->selected != BRIM_BY_NOTHING)
+    return 0;
+  if (w->is.rank == 1)
+    return w->one ? shape[0] : 0;
+  return shape[0] < shape[1] ? shape[0] : shape[1];
+}
+
+brim_ops_limits brim_program_limits(const brim_program *p) {
+  brim_ops_limits limits = {.hidden = 1, .intermediate = 1};
+  int32_t head = 1;
+  for (size_t i = 0; i < p->weight_count; i++)
+    limits.hidden = larger(limits.hidden, narrow_side(&p->weights[i]));
+  for (size_t i = 0; i < p->operation_count; i++) {
+    const brim_operation *o = &p->operations[i];
+    brim_product products[BRIM_MOST_PRODUCTS];
+    const int count = o->kind->products ? o->kind->products(p, o, products) : 0;
+    for (int k = 0; k < count; k++)
+      limits.intermediate = larger(limits.intermediate, products[k].in);
+    if (o->terms.heads > 0)
+      head = larger(head, p->values[o->out.of[0]].width / o->terms.heads);
+  }
+  limits.heads = larger(1, limits.hidden / head);
+  return limits;
+}

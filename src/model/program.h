@@ -156,4 +156,13 @@ static inline int32_t brim_weight_columns(const brim_program *p, int32_t weight)
   return (int32_t)p->weights[weight].is.shape[1];
 }
 
+/* ---- of a whole program */
+
+/* Its parts are the embeddings, the layers and the head. */
+static inline int32_t brim_layer_count(const brim_program *p) {
+  return (int32_t)p->part_count - 2;
+}
+/* The sizes by which a device sizes its working memory: those of ops.h that do not depend on batches. */
+brim_ops_limits brim_program_limits(const brim_program *p);
+
 #endif

@@ -401,9 +401,12 @@ typedef struct brim_ops_stats { /* with which tests see that no padding was comp
 
 typedef struct brim_ops_limits {
   int64_t max_slots;
-  int32_t max_sequences, max_length, hidden, intermediate, heads;
-  bool int8; /* the operations on bytes are used too */
-  bool bf16; /* and those on 16-bit values */
+  int32_t max_sequences, max_length;
+  int32_t hidden;       /* widest norm, and longest smaller side of a weight */
+  int32_t intermediate; /* longest row that a product of bytes takes */
+  int32_t heads;        /* no head is wider than hidden / heads */
+  bool int8;            /* the operations on bytes are used too */
+  bool bf16;            /* and those on 16-bit values */
 } brim_ops_limits;
 
 /* Context: runtime, working memory, statistics. One per model. */

@@ -208,7 +208,8 @@ static void check_narrow(const job *j, const char *freeze, bool all_tokens, int3
   result wide = compute(j, freeze, false, all_tokens, width),
          narrow = compute_in(j, BRIM_PRECISION_BF16, freeze, false, all_tokens, width),
          again = compute_in(j, BRIM_PRECISION_BF16, freeze, true, all_tokens, width);
-  const bool gains = wide.model->config.layers - brim_model_lowest_layer(wide.model) > 2;
+  const int32_t lowest = wide.model->frozen > 0 ? wide.model->frozen - 1 : 0;
+  const bool gains = brim_layer_count(&wide.model->program) - lowest > 2;
   double worst = fabs(narrow.loss - wide.loss) / wide.loss;
   for (int32_t i = 0; i < (int32_t)wide.model->program.weight_count; i++) {
     const brim_parameter *p = &wide.model->program.weights[i].is;

@@ -1,17 +1,25 @@
-/* head.c: drop, dense, scores and loss: what a head is made of. */
+/* head.c: drop, dense, scores and loss: what a head is made of, for the rows of its input: texts, or tokens. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
 
 enum { WEIGHT, BIAS }; /* weights of dense and scores */
 
-static const brim_row_kind ROWS = BRIM_ROW_TEXTS;
+/* The rows that are computed: those of the input. */
+static brim_row_kind rows_of(const brim_lowering *l, const brim_operation *o) {
+  return brim_rows_of(l, o->in.of[0]);
+}
+
+/* A value for the rows that `x` has. */
+static int32_t add_like(brim_program *p, const char *name, int32_t x, int32_t width) {
+  return brim_add_value(p, name, p->status ? BRIM_ROW_TEXTS : p->values[x].rows, width);
+}
 
 /* ---- drop: dropout alone -------------------------------------------------------------------------------------- */
 
 static void call_drop(brim_lowering *l, const brim_operation *o, brim_at from, brim_at to) {
   brim_dropout_rows op = {.width = brim_stride(l, from)};
   brim_fill_layout(l, &op.layout);
-  brim_fill_rows(l, &op.at, ROWS);
+  brim_fill_rows(l, &op.at, rows_of(l, o));
   brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
   brim_fill(l, &op.x, from, BRIM_READS);
   brim_fill(l, &op.y, to, BRIM_WRITES);
@@ -26,13 +34,13 @@ static void drop_forward(brim_lowering *l, const brim_operation *o) {
 
 static void drop_backward(brim_lowering *l, const brim_operation *o) {
   if (brim_wants_gradient(l, o->in.of[0]))
-    call_drop(l, o, brim_gradient(l, o->out.of[0]), brim_write_gradient(l, o->in.of[0], ROWS));
+    call_drop(l, o, brim_gradient(l, o->out.of[0]), brim_write_gradient(l, o->in.of[0], rows_of(l, o)));
 }
 
 static const brim_kind drop_kind = {.name = "drop", .forward = drop_forward, .backward = drop_backward};
 
 int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop) {
-  const int32_t out = brim_add_value(p, "dropped", ROWS, brim_width_of(p, x));
+  const int32_t out = add_like(p, "dropped", x, brim_width_of(p, x));
   const brim_operation o = {
       .kind = &drop_kind, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .terms = {.dropout = drop.rate, .site = drop.site}};
   brim_add_operation(p, &o);
@@ -43,7 +51,7 @@ int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop) {
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
   (void)length;
-  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[ROWS]);
+  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[s->values[o->in.of[0]].rows]);
 }
 
 /* From the gradient of x W + b. */
@@ -54,7 +62,7 @@ static void linear_gradient(brim_lowering *l, const brim_operation *o, brim_at d
   bool add = false;
   const brim_at dx = brim_wants_gradient(l, o->in.of[0]) ? brim_add_gradient(l, o->in.of[0], &add) : BRIM_NOWHERE;
   brim_linear_gradient op = {.in = in, .out = out, .x_stride = in, .dy_stride = out, .dx_stride = in, .add = add};
-  brim_fill_count(l, &op.rows, ROWS, 1);
+  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
   brim_fill(l, &op.x, x, BRIM_READS);
   brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
   brim_fill(l, &op.dy, dy, BRIM_READS);
@@ -72,7 +80,7 @@ static void dense_forward(brim_lowering *l, const brim_operation *o) {
                         .out = brim_weight_rows(p, o->weights.of[WEIGHT]),
                         .act = o->terms.activation};
   const brim_at x = brim_read(l, o->in.of[0]);
-  brim_fill_count(l, &op.rows, ROWS, 1);
+  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
   brim_fill(l, &op.x, x, BRIM_READS);
   brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
   brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
@@ -83,7 +91,7 @@ static void dense_forward(brim_lowering *l, const brim_operation *o) {
 static void dense_backward(brim_lowering *l, const brim_operation *o) {
   const brim_at dy = brim_gradient(l, o->out.of[0]);
   brim_act_gradient op = {.act = o->terms.activation};
-  brim_fill_count(l, &op.count, ROWS, brim_stride(l, dy));
+  brim_fill_count(l, &op.count, rows_of(l, o), brim_stride(l, dy));
   brim_fill(l, &op.pre, brim_read(l, o->out.of[0]), BRIM_READS);
   brim_fill(l, &op.dy, dy, BRIM_READS);
   brim_fill(l, &op.dpre, dy, BRIM_CHANGES);
@@ -95,7 +103,7 @@ static const brim_kind dense = {
     .name = "dense", .reads = {.in = 1, .out = 1}, .forward = dense_forward, .backward = dense_backward, .flops = flops};
 
 static brim_operation linear_operation(brim_program *p, const brim_kind *kind, int32_t x, int32_t linear, const char *name) {
-  const int32_t out = brim_add_value(p, name, ROWS, p->status ? 0 : brim_weight_rows(p, linear));
+  const int32_t out = add_like(p, name, x, p->status ? 0 : brim_weight_rows(p, linear));
   return (brim_operation){.kind = kind, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .weights = BRIM_LIST(linear, linear + 1)};
 }
 
@@ -113,7 +121,7 @@ static void scores_forward(brim_lowering *l, const brim_operation *o) {
                 out = brim_weight_rows(brim_program_of(l), o->weights.of[WEIGHT]);
   const brim_at x = brim_read(l, o->in.of[0]);
   brim_linear op = {.in = in, .out = out, .x_stride = in, .y_stride = out};
-  brim_fill_count(l, &op.rows, ROWS, 1);
+  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
   brim_fill(l, &op.x, x, BRIM_READS);
   brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
   brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
@@ -140,7 +148,8 @@ int32_t brim_append_scores(brim_program *p, int32_t x, int32_t linear) {
 static void loss_forward(brim_lowering *l, const brim_operation *o) {
   const brim_at x = brim_read(l, o->in.of[0]);
   brim_loss op = {.outputs = brim_stride(l, x), .kind = o->terms.loss};
-  brim_fill_from_frame(l, &op.n, offsetof(brim_frame, rows[BRIM_ROW_TEXTS].count), sizeof op.n);
+  brim_fill_from_frame(l, &op.n, offsetof(brim_frame, rows) + rows_of(l, o) * sizeof(brim_rows) + offsetof(brim_rows, count),
+                       sizeof op.n);
   brim_fill(l, &op.logits, x, BRIM_READS);
   brim_fill_from_frame(l, &op.labels, offsetof(brim_frame, labels), sizeof op.labels);
   brim_fill_from_frame(l, &op.weights, offsetof(brim_frame, class_weights), sizeof op.weights);
@@ -148,7 +157,7 @@ static void loss_forward(brim_lowering *l, const brim_operation *o) {
   brim_fill_from_frame(l, &op.divisor, offsetof(brim_frame, divisor), sizeof op.divisor);
   brim_fill_from_frame(l, &op.loss, offsetof(brim_frame, loss), sizeof op.loss);
   if (brim_is_trained(l, o))
-    brim_fill(l, &op.dlogits, brim_write_gradient(l, o->in.of[0], ROWS), BRIM_WRITES);
+    brim_fill(l, &op.dlogits, brim_write_gradient(l, o->in.of[0], rows_of(l, o)), BRIM_WRITES);
   BRIM_CALL(l, loss, op);
   brim_only_with_loss(l);
 }
