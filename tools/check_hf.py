@@ -19,9 +19,12 @@ import torch
 import transformers
 from safetensors.torch import load_file
 
+# Positions are counted from the one after the padding's.
+FROM_PADDING = ("roberta", "camembert", "xlm-roberta")
+
 
 def make_batch(config, rng):
-    longest = config.max_position_embeddings - (config.pad_token_id + 1 if config.model_type not in ("bert", "distilbert") else 0)
+    longest = config.max_position_embeddings - (config.pad_token_id + 1 if config.model_type in FROM_PADDING else 0)
     rows = []
     for length in (1, 2, 7, min(33, longest), min(120, longest)):
         row = {"ids": [rng.randrange(5, config.vocab_size) for _ in range(length)]}

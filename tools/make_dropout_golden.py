@@ -62,7 +62,7 @@ def sites(family, layers):
         if family != "distilbert":
             out.append((base | 0, "hidden"))
         out.append((base | 1, "hidden"))
-    if family == "roberta":
+    if family in ("roberta", "electra"):
         out.append((1, "head"))
     out.append((2, "head"))
     return out
@@ -88,7 +88,7 @@ class Masks:
 
 def run(folder):
     config = transformers.AutoConfig.from_pretrained(folder, attn_implementation="eager")
-    family = config.model_type if config.model_type in ("bert", "distilbert") else "roberta"
+    family = config.model_type if config.model_type in ("bert", "distilbert", "electra") else "roberta"
     rates = RATES["distilbert" if family == "distilbert" else "bert"]
     for name, value in rates.items():
         setattr(config, name, value)

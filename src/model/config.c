@@ -41,6 +41,7 @@ static int read_range(const reading *r, const char *key, double low, double high
 
 static int read_family(const reading *r, brim_error *err) {
   const char *type = NULL;
+  char known[BRIM_FAMILY_LIST];
   size_t length = 0;
   if (r->root->kind != BRIM_JSON_OBJECT)
     return brim_json_error(r->document, r->root, err, BRIM_E_FORMAT, "a configuration is a JSON object, this is %s",
@@ -48,12 +49,12 @@ static int read_family(const reading *r, brim_error *err) {
   BRIM_TRY(brim_json_read_string(r->document, r->root, "model_type", &type, &length, err));
   if (!type)
     return brim_json_error(r->document, NULL, err, BRIM_E_FORMAT, "there is no \"model_type\": add one of %s",
-                           brim_family_list());
+                           brim_family_list(known));
   r->config->family = brim_family_find(type, length);
   if (!r->config->family)
     return brim_json_error(r->document, brim_json_get(r->root, "model_type"), err, BRIM_E_UNSUPPORTED,
                            "model type \"%.*s\" is not one that brim has: %s", (int)(length < 100 ? length : 100), type,
-                           brim_family_list());
+                           brim_family_list(known));
   return BRIM_OK;
 }
 
@@ -69,7 +70,7 @@ static int read_activation(const reading *r, brim_error *err) {
       {"gelu_python_tanh", BRIM_ACT_GELU_NEW},
       {"relu", BRIM_ACT_RELU},
   };
-  const char *key = r->config->family->keys->activation, *name = "gelu";
+  const char *key = r->config->family->keys->activation, *name = r->config->family->defaults.activation;
   size_t length = strlen(name);
   BRIM_TRY(brim_json_read_string(r->document, r->root, key, &name, &length, err));
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -102,13 +103,14 @@ static int read_own(const reading *r, brim_error *err) {
 static int read_sizes(const reading *r, brim_error *err) {
   brim_config *c = r->config;
   const brim_family_keys *keys = c->family->keys;
-  c->vocab_size = c->family->vocab_size;
-  c->types = c->family->types;
-  c->hidden = 768;
-  c->layers = c->family->types > 0 ? 12 : 6;
-  c->heads = 12;
-  c->intermediate = 3072;
-  c->positions = 512;
+  const brim_family_defaults *defaults = &c->family->defaults;
+  c->vocab_size = defaults->vocab_size;
+  c->types = defaults->types;
+  c->hidden = defaults->hidden;
+  c->layers = defaults->layers;
+  c->heads = defaults->heads;
+  c->intermediate = defaults->intermediate;
+  c->positions = defaults->positions;
   BRIM_TRY(read_size(r, "vocab_size", 1 << 28, &c->vocab_size, err));
   BRIM_TRY(read_size(r, keys->hidden, 1 << 16, &c->hidden, err));
   BRIM_TRY(read_size(r, keys->layers, 1 << 10, &c->layers, err));
@@ -117,6 +119,9 @@ static int read_sizes(const reading *r, brim_error *err) {
   BRIM_TRY(read_size(r, "max_position_embeddings", 1 << 24, &c->positions, err));
   if (c->types > 0)
     BRIM_TRY(read_size(r, "type_vocab_size", 256, &c->types, err));
+  c->embedding = defaults->embedding > 0 ? defaults->embedding : c->hidden;
+  if (keys->embedding)
+    BRIM_TRY(read_size(r, keys->embedding, 1 << 16, &c->embedding, err));
   if (c->hidden % c->heads != 0)
     return brim_json_error(r->document, brim_json_get(r->root, keys->heads), err, BRIM_E_FORMAT,
                            "%s %d cannot be shared out among %d heads: it must be a multiple", keys->hidden, c->hidden, c->heads);
@@ -126,7 +131,7 @@ static int read_sizes(const reading *r, brim_error *err) {
 static int read_padding(const reading *r, brim_error *err) {
   brim_config *c = r->config;
   const brim_json_value *pad = brim_json_get(r->root, "pad_token_id");
-  int64_t id = pad && pad->kind == BRIM_JSON_NULL ? -1 : c->family->pad_id;
+  int64_t id = pad && pad->kind == BRIM_JSON_NULL ? -1 : c->family->defaults.pad_id;
   BRIM_TRY(brim_json_read_int(r->document, r->root, "pad_token_id", -1, c->vocab_size - 1, &id, err));
   c->pad_id = (int32_t)id;
   if (c->family->pad_positions && c->pad_id < 0)
@@ -141,16 +146,18 @@ static int read_padding(const reading *r, brim_error *err) {
 static int read_reals(const reading *r, brim_error *err) {
   brim_config *c = r->config;
   const brim_family_keys *keys = c->family->keys;
-  c->norm_eps = 1e-12;
-  c->hidden_dropout = c->attention_dropout = 0.1;
+  const brim_family_defaults *defaults = &c->family->defaults;
+  c->norm_eps = defaults->norm_eps;
+  c->hidden_dropout = defaults->hidden_dropout;
+  c->attention_dropout = defaults->attention_dropout;
   c->initializer_range = 0.02;
   if (!c->family->fixed_eps)
     BRIM_TRY(read_range(r, "layer_norm_eps", 1e-38, 1, &c->norm_eps, err));
   BRIM_TRY(read_range(r, keys->hidden_dropout, 0, 1, &c->hidden_dropout, err));
   BRIM_TRY(read_range(r, keys->attention_dropout, 0, 1, &c->attention_dropout, err));
   BRIM_TRY(read_range(r, "initializer_range", 0, 1e6, &c->initializer_range, err));
-  c->head_dropout = c->family->head_dropout < 0 ? c->hidden_dropout : c->family->head_dropout;
-  return read_range(r, keys->head_dropout, 0, 1, &c->head_dropout, err);
+  c->head_dropout = defaults->head_dropout < 0 ? c->hidden_dropout : defaults->head_dropout;
+  return keys->head_dropout ? read_range(r, keys->head_dropout, 0, 1, &c->head_dropout, err) : BRIM_OK;
 }
 
 /* Options that change what the encoder computes and that brim does not have. */
@@ -285,7 +292,8 @@ static int read_encoder(const reading *r, brim_error *err) {
   BRIM_TRY(read_padding(r, err));
   BRIM_TRY(read_activation(r, err));
   BRIM_TRY(read_own(r, err));
-  return read_reals(r, err);
+  BRIM_TRY(read_reals(r, err));
+  return r->config->family->read ? r->config->family->read(r->config, err) : BRIM_OK;
 }
 
 int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_config *out, brim_error *err) {

@@ -1,14 +1,20 @@
-/* family.h: what tells the encoders apart: names of tensors and of config.json's keys, positions, and the head. */
+/* family.h: what tells the encoders apart: names of tensors and of config.json's keys, defaults, and the program.
+ *
+ * A family is a file of families/ and its row in families/families.h. */
 #ifndef BRIM_MODEL_FAMILY_H
 #define BRIM_MODEL_FAMILY_H
 #include "ops/ops.h"
 
-/* Keys of config.json. */
+struct brim_config;
+struct brim_program;
+
+/* Keys of config.json; NULL: the family has no such member. */
 typedef struct brim_family_keys {
   const char *hidden, *layers, *heads, *intermediate, *activation, *hidden_dropout, *attention_dropout, *head_dropout;
+  const char *embedding; /* width of the tables; without this member as wide as the layers */
 } brim_family_keys;
 
-/* Names of tensors, without ".weight" and ".bias". Those of the encoder stand behind the prefix, those of a layer behind
+/* Names of tensors, without ".weight" and ".bias". Those of the encoder stand after the prefix, those of a layer after
  * prefix + layer. `type` NULL: no token types. */
 typedef struct brim_family_names {
   const char *word, *position, *type, *embed_norm;
@@ -18,9 +24,17 @@ typedef struct brim_family_names {
   bool head_dense_in_encoder; /* the pooler belongs to the encoder */
 } brim_family_names;
 
-/* One model_type.
- *
- *   head: first token -> [dropout] -> dense -> activation -> dropout -> output */
+/* What config.json means where it does not say. `embedding` 0: as `hidden`. */
+typedef struct brim_family_defaults {
+  int32_t vocab_size, hidden, layers, heads, intermediate, embedding, positions;
+  int32_t types; /* 0: the family has none */
+  int32_t pad_id;
+  double norm_eps, hidden_dropout, attention_dropout;
+  double head_dropout; /* < 0: hidden_dropout */
+  const char *activation;
+} brim_family_defaults;
+
+/* One model_type. */
 typedef struct brim_family {
   const char *type;         /* model_type */
   const char *architecture; /* architectures[0] of a saved classifier */
@@ -28,17 +42,18 @@ typedef struct brim_family {
   const brim_family_keys *keys;
   const brim_family_names *names;
   bool pad_positions; /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
-  bool fixed_eps;     /* layer_norm_eps is not configurable: 1e-12 */
-  bool attention_output_dropout;
-  bool head_input_dropout;
-  brim_activation head_activation;
-  double head_dropout;               /* < 0: hidden_dropout where config.json gives none */
-  int32_t vocab_size, types, pad_id; /* defaults of config.json */
+  bool fixed_eps;     /* layer_norm_eps is not configurable */
+  brim_family_defaults defaults;
+  /* Reads and checks what only this family has; what all have is read. NULL: there is nothing. */
+  int (*read)(struct brim_config *config, brim_error *err);
+  /* Appends the encoder's operations and its head's. */
+  void (*append)(struct brim_program *p, const struct brim_config *config);
 } brim_family;
 
 /* NULL when there is no such model_type. */
 const brim_family *brim_family_find(const char *type, size_t length);
-/* "bert, roberta, ..." for messages. */
-const char *brim_family_list(void);
+/* "bert, roberta, ..." for messages; returns `text`. */
+enum { BRIM_FAMILY_LIST = 400 };
+const char *brim_family_list(char text[BRIM_FAMILY_LIST]);
 
 #endif

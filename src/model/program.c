@@ -5,7 +5,6 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/families/families.h"
 #include "model/kind.h"
 
 enum { ALIGNMENT = 16 };
@@ -91,7 +90,7 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
 
 int brim_program_make(brim_program *p, brim_runtime *runtime, brim_arena *arena, const brim_config *config, brim_error *err) {
   *p = (brim_program){.runtime = runtime, .arena = arena, .hidden = BRIM_NONE, .logits = BRIM_NONE};
-  brim_family_append(p, config);
+  config->family->append(p, config);
   p->flat_size = (p->flat_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   return p->status ? BRIM_NOMEM(err) : BRIM_OK;
 }

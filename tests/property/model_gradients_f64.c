@@ -103,6 +103,8 @@ int main(void) {
   check("bert-odd-regression", "relu", BERT_DROPOUT ",\"hidden_act\":\"relu\"", 0, false);
   check("roberta-regression", "roberta", BERT_DROPOUT, 0, false);
   check("distilbert-4", "distilbert", DISTILBERT_DROPOUT, 0, false);
+  check("electra-cls", "electra", BERT_DROPOUT, 0, false);
+  check("electra-cls", "electra-padded", BERT_DROPOUT, 70, true);
   brim_runtime_free(case_runtime);
   return tap_done();
 }

@@ -71,7 +71,7 @@ static double worst_tensor(const result *part, const result *all) {
 static bool name_is_frozen(const char *name, const char *freeze, int32_t layers) {
   int layer = -1;
   const char *at = strstr(name, "layer.");
-  if (strstr(name, "embeddings."))
+  if (strstr(name, "embeddings"))
     return true;
   if (!at || sscanf(at, "layer.%d.", &layer) != 1)
     return false;
@@ -265,7 +265,7 @@ static void check_narrow_prediction(const job *j, int32_t layers, int32_t output
 static int parts_above(const char *name, int32_t layers) {
   int layer;
   const char *at = strstr(name, "layer.");
-  if (strstr(name, "embeddings."))
+  if (strstr(name, "embeddings"))
     return layers + 1;
   return at && sscanf(at, "layer.%d.", &layer) == 1 ? layers - layer : 0;
 }
@@ -371,6 +371,7 @@ int main(void) {
     check_types(kernels);
     check_model("roberta-regression", bert, kernels, level);
     check_model("distilbert-4", distilbert, kernels, level);
+    check_model("electra-cls", bert, kernels, level);
   }
   brim_runtime_free(case_runtime);
   return tap_done();

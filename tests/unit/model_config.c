@@ -34,6 +34,12 @@ static void check_defaults(void) {
          c.hidden_dropout == 0 && c.attention_dropout == 0.1,
      "DistilBERT's keys and defaults; its eps is fixed");
   brim_config_free(&c);
+  if (load("{\"model_type\":\"electra\",\"hidden_size\":768,\"num_attention_heads\":12}", NULL, &c, &err))
+    case_stop("electra", &err);
+  ok(c.hidden == 768 && c.embedding == 128 && c.layers == 12 && c.heads == 12 && c.intermediate == 1024 && c.types == 2 &&
+         c.head_dropout == 0.1 && brim_config_max_length(&c) == 512,
+     "ELECTRA's defaults; its tables are narrower");
+  brim_config_free(&c);
 }
 
 static void check_activation(const char *name, int status, brim_activation want) {
@@ -100,6 +106,7 @@ static void check_refused(const char *json, int code, const char *words) {
 static void check_all_refused(void) {
   check_refused("{\"model_type\":\"gpt2\"}", BRIM_E_UNSUPPORTED, "bert, roberta, camembert, xlm-roberta, distilbert");
   check_refused("{\"hidden_size\":3}", BRIM_E_FORMAT, "model_type");
+  check_refused("{\"model_type\":\"electra\",\"embedding_size\":0}", BRIM_E_FORMAT, "embedding_size");
   check_refused("[]", BRIM_E_FORMAT, "object");
   check_refused("{\"model_type\":", BRIM_E_FORMAT, "");
   check_refused("{\"model_type\":\"bert\",\"hidden_size\":\"768\"}", BRIM_E_FORMAT, "hidden_size");

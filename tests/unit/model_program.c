@@ -208,10 +208,11 @@ static void check_weights(const char *golden) {
 }
 
 int main(void) {
-  static const char *const goldens[] = {"bert-pair-3", "bert-odd-regression", "camembert-binary", "distilbert-4",
-                                        "roberta-binary"};
+  static const char *const goldens[] = {"bert-pair-3",  "bert-odd-regression", "camembert-binary",
+                                        "distilbert-4", "electra-cls",         "roberta-binary"};
   case_start(1);
   check_is_run("bert-pair-3", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
+  check_is_run("electra-cls", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("distilbert-4", "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25");
   for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
     check_weights(goldens[i]);

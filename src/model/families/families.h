@@ -1,12 +1,18 @@
-/* families.h: the encoders' programs. */
+/* families.h: every family, once: a new one is a file here that defines brim_family_NAME, and its row. */
 #ifndef BRIM_MODEL_FAMILIES_H
 #define BRIM_MODEL_FAMILIES_H
-#include "model/program.h"
+#include "model/family.h"
 
-/* Appends the program of the family that config.json names. */
-void brim_family_append(brim_program *p, const brim_config *config);
+#define BRIM_FAMILIES(X)                                                                                                         \
+  X(bert)                                                                                                                        \
+  X(roberta)                                                                                                                     \
+  X(camembert)                                                                                                                   \
+  X(xlm_roberta)                                                                                                                 \
+  X(distilbert)                                                                                                                  \
+  X(electra)
 
-/* bert.c: BERT, RoBERTa, CamemBERT, XLM-R and DistilBERT, told apart by family.h's facts. */
-void brim_bert_append(brim_program *p, const brim_config *config);
+#define BRIM_FAMILY_DECLARE(name) extern const brim_family brim_family_##name;
+BRIM_FAMILIES(BRIM_FAMILY_DECLARE)
+#undef BRIM_FAMILY_DECLARE
 
 #endif

@@ -1,8 +1,6 @@
-/* head.c: drop, dense, scores and loss: what a head is made of, for the rows of its input: texts, or tokens. */
+/* head.c: drop and loss: what a head has besides products, for the rows of its input: texts, or tokens. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
-
-enum { WEIGHT, BIAS }; /* weights of dense and scores */
 
 /* The rows that are computed: those of the input. */
 static brim_row_kind rows_of(const brim_lowering *l, const brim_operation *o) {
@@ -45,102 +43,6 @@ int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop) {
       .kind = &drop_kind, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .terms = {.dropout = drop.rate, .site = drop.site}};
   brim_add_operation(p, &o);
   return out;
-}
-
-/* ---- products ------------------------------------------------------------------------------------------------- */
-
-static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
-  (void)length;
-  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[s->values[o->in.of[0]].rows]);
-}
-
-/* From the gradient of x W + b. */
-static void linear_gradient(brim_lowering *l, const brim_operation *o, brim_at dy) {
-  const int32_t in = brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]),
-                out = brim_weight_rows(brim_program_of(l), o->weights.of[WEIGHT]);
-  const brim_at x = brim_read(l, o->in.of[0]);
-  bool add = false;
-  const brim_at dx = brim_wants_gradient(l, o->in.of[0]) ? brim_add_gradient(l, o->in.of[0], &add) : BRIM_NOWHERE;
-  brim_linear_gradient op = {.in = in, .out = out, .x_stride = in, .dy_stride = out, .dx_stride = in, .add = add};
-  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill(l, &op.dy, dy, BRIM_READS);
-  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[WEIGHT], 0);
-  brim_fill_weight_gradient(l, &op.db, o->weights.of[BIAS], 0);
-  BRIM_CALL(l, linear_backward, op);
-}
-
-/* ---- dense: activation(x W + b), whose slope follows from its output */
-
-static void dense_forward(brim_lowering *l, const brim_operation *o) {
-  const brim_program *p = brim_program_of(l);
-  brim_linear_act op = {.in = brim_weight_columns(p, o->weights.of[WEIGHT]),
-                        .out = brim_weight_rows(p, o->weights.of[WEIGHT]),
-                        .act = o->terms.activation};
-  const brim_at x = brim_read(l, o->in.of[0]);
-  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
-  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
-  BRIM_CALL(l, linear_act_forward, op);
-}
-
-static void dense_backward(brim_lowering *l, const brim_operation *o) {
-  const brim_at dy = brim_gradient(l, o->out.of[0]);
-  brim_act_gradient op = {.act = o->terms.activation};
-  brim_fill_count(l, &op.count, rows_of(l, o), brim_stride(l, dy));
-  brim_fill(l, &op.pre, brim_read(l, o->out.of[0]), BRIM_READS);
-  brim_fill(l, &op.dy, dy, BRIM_READS);
-  brim_fill(l, &op.dpre, dy, BRIM_CHANGES);
-  BRIM_CALL(l, act_backward, op);
-  linear_gradient(l, o, dy);
-}
-
-static const brim_kind dense = {
-    .name = "dense", .reads = {.in = 1, .out = 1}, .forward = dense_forward, .backward = dense_backward, .flops = flops};
-
-static brim_operation linear_operation(brim_program *p, const brim_kind *kind, int32_t x, int32_t linear, const char *name) {
-  const int32_t out = add_like(p, name, x, p->status ? 0 : brim_weight_rows(p, linear));
-  return (brim_operation){.kind = kind, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .weights = BRIM_LIST(linear, linear + 1)};
-}
-
-int32_t brim_append_dense(brim_program *p, int32_t x, int32_t linear, brim_activation activation) {
-  brim_operation o = linear_operation(p, &dense, x, linear, "dense");
-  o.terms.activation = activation;
-  brim_add_operation(p, &o);
-  return o.out.of[0];
-}
-
-/* ---- scores: x W + b ------------------------------------------------------------------------------------------ */
-
-static void scores_forward(brim_lowering *l, const brim_operation *o) {
-  const int32_t in = brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]),
-                out = brim_weight_rows(brim_program_of(l), o->weights.of[WEIGHT]);
-  const brim_at x = brim_read(l, o->in.of[0]);
-  brim_linear op = {.in = in, .out = out, .x_stride = in, .y_stride = out};
-  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
-  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
-  BRIM_CALL(l, linear_forward, op);
-}
-
-static void scores_backward(brim_lowering *l, const brim_operation *o) {
-  linear_gradient(l, o, brim_gradient(l, o->out.of[0]));
-}
-
-static const brim_kind scores = {
-    .name = "scores", .reads = {.in = 1}, .forward = scores_forward, .backward = scores_backward, .flops = flops};
-
-int32_t brim_append_scores(brim_program *p, int32_t x, int32_t linear) {
-  const brim_operation o = linear_operation(p, &scores, x, linear, "logits");
-  brim_add_operation(p, &o);
-  p->logits = o.out.of[0];
-  return o.out.of[0];
 }
 
 /* ---- loss: its forward leaves the scores' gradient, so that there is no backward ------------------------------ */

@@ -1,0 +1,137 @@
+/* encoder.c: the steps of a layer of BERT, and how weights are declared.
+ *
+ *   embedded = dropout(norm(word + position + type))
+ *   layer:  q, k, v = x W      context = attention(q, k, v)
+ *           y  = norm(x + dropout(context W))
+ *           x' = norm(y + dropout(act(y W) W))
+ *   head:   first token, or pooled -> [dropout] -> dense -> activation -> dropout -> scores
+ *
+ * Post-layer-norm, as in "Attention is all you need" and BERT. */
+#include "model/families/encoder.h"
+
+#include <stdio.h>
+
+enum { SITE_EMBEDDING = 0, SITE_HEAD_INPUT = 1, SITE_HEAD_HIDDEN = 2 };
+
+uint32_t brim_site_of_layer(int32_t layer, uint32_t site) {
+  return ((uint32_t)layer + 1) << 16 | site;
+}
+
+brim_writing brim_writing_of(brim_program *p, const brim_config *config) {
+  return (brim_writing){.p = p, .config = config, .names = config->family->names, .layer = BRIM_NONE};
+}
+
+/* ---- weights -------------------------------------------------------------------------------------------------- */
+
+enum { NAME_SIZE = 128 };
+
+int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns,
+                           int flags) {
+  char of_layer[48] = "", name[NAME_SIZE];
+  if (w->layer >= 0) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wformat-nonliteral"
+    snprintf(of_layer, sizeof of_layer, w->names->layer, w->layer);
+#pragma GCC diagnostic pop
+  }
+  snprintf(name, sizeof name, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, part, suffix);
+  return brim_declare(w->p, name, rows, columns, flags);
+}
+
+int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width) {
+  return brim_declare_named(w, part, ".weight", rows, width, BRIM_WEIGHT_DECAY | BRIM_WEIGHT_SPARSE);
+}
+
+int32_t brim_declare_linear(const brim_writing *w, const char *part, int32_t out, int32_t in, int flags) {
+  const int32_t weight = brim_declare_named(w, part, ".weight", out, in, BRIM_WEIGHT_DECAY | flags);
+  brim_declare_named(w, part, ".bias", out, 0, flags);
+  return weight;
+}
+
+brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t width) {
+  const int32_t weight = brim_declare_named(w, part, ".weight", width, 0, BRIM_WEIGHT_ONE);
+  brim_declare_named(w, part, ".bias", width, 0, 0);
+  return (brim_normed){weight, w->config->norm_eps};
+}
+
+/* ---- steps ---------------------------------------------------------------------------------------------------- */
+
+int32_t brim_write_embeddings(const brim_writing *w) {
+  const brim_config *c = w->config;
+  brim_begin_part(w->p, "embeddings", false, BRIM_NONE);
+  const int32_t word = brim_declare_table(w, w->names->word, c->vocab_size, c->embedding),
+                position = brim_declare_table(w, w->names->position, c->positions, c->embedding);
+  const brim_tables tables = {.word = word,
+                              .position = position,
+                              .type = c->types > 0 ? brim_declare_table(w, w->names->type, c->types, c->embedding) : BRIM_NONE,
+                              .empty_word = c->pad_id >= 0 ? c->pad_id : BRIM_NONE,
+                              .empty_position = c->family->pad_positions && c->pad_id >= 0 ? c->pad_id : BRIM_NONE};
+  return brim_append_lookup(w->p, tables, brim_declare_norm(w, w->names->embed_norm, c->embedding),
+                            (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
+}
+
+void brim_begin_layer(const brim_writing *w, int32_t x) {
+  char name[32];
+  snprintf(name, sizeof name, "layer %d", w->layer);
+  brim_begin_part(w->p, name, true, x);
+}
+
+brim_projected brim_write_project(const brim_writing *w, int32_t x) {
+  const char *parts[3] = {w->names->query, w->names->key, w->names->value};
+  const int32_t hidden = w->config->hidden;
+  int32_t weight[3], bias[3];
+  for (int i = 0; i < 3; i++)
+    weight[i] = brim_declare_named(w, parts[i], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | (i ? BRIM_WEIGHT_ADJOINS : 0));
+  for (int i = 0; i < 3; i++)
+    bias[i] = brim_declare_named(w, parts[i], ".bias", hidden, 0, i ? BRIM_WEIGHT_ADJOINS : 0);
+  return brim_append_project(w->p, x, weight[0], bias[0]);
+}
+
+int32_t brim_write_attend(const brim_writing *w, brim_projected heads) {
+  return brim_append_attend(w->p, heads, w->config->heads,
+                            (brim_drop_at){w->config->attention_dropout, brim_site_of_layer(w->layer, BRIM_SITE_ATTENTION)});
+}
+
+int32_t brim_write_join(const brim_writing *w, int32_t context, int32_t x, double dropout) {
+  const int32_t hidden = w->config->hidden, projection = brim_declare_linear(w, w->names->attention_output, hidden, hidden, 0);
+  return brim_append_join(w->p, context, x, projection,
+                          (brim_drop_at){dropout, brim_site_of_layer(w->layer, BRIM_SITE_ATTENTION_OUTPUT)},
+                          brim_declare_norm(w, w->names->attention_norm, hidden));
+}
+
+int32_t brim_write_feed_forward(const brim_writing *w, int32_t attended, double dropout) {
+  const brim_config *c = w->config;
+  const int32_t up = brim_declare_linear(w, w->names->up, c->intermediate, c->hidden, 0),
+                down = brim_declare_linear(w, w->names->down, c->hidden, c->intermediate, 0);
+  return brim_append_feed_forward(w->p, attended, up, c->activation, down,
+                                  (brim_drop_at){dropout, brim_site_of_layer(w->layer, BRIM_SITE_OUTPUT)},
+                                  brim_declare_norm(w, w->names->output_norm, c->hidden));
+}
+
+int32_t brim_write_layer(const brim_writing *w, int32_t x) {
+  brim_begin_layer(w, x);
+  const int32_t context = brim_write_attend(w, brim_write_project(w, x));
+  const int32_t attended = brim_write_join(w, context, x, w->config->hidden_dropout);
+  return brim_write_feed_forward(w, attended, w->config->hidden_dropout);
+}
+
+void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
+  static const brim_loss_kind losses[] = {[BRIM_TASK_CLASSIFICATION] = BRIM_LOSS_CROSS_ENTROPY,
+                                          [BRIM_TASK_REGRESSION] = BRIM_LOSS_SQUARED_ERROR,
+                                          [BRIM_TASK_MULTI_LABEL] = BRIM_LOSS_BINARY};
+  const brim_config *c = w->config;
+  brim_writing outside = *w, dense_at = *w;
+  outside.layer = dense_at.layer = BRIM_NONE;
+  outside.outside = true;
+  dense_at.outside = !w->names->head_dense_in_encoder;
+  brim_begin_part(w->p, "head", false, x);
+  int32_t text = c->pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x)
+                                                : brim_append_pool(w->p, x, c->pooling == BRIM_POOLING_MAX);
+  if (head.drops_input)
+    text = brim_append_drop(w->p, text, (brim_drop_at){head.input_dropout, SITE_HEAD_INPUT});
+  const int32_t dense = brim_declare_linear(&dense_at, w->names->head_dense, c->hidden, c->hidden, 0);
+  text = brim_append_dense(w->p, text, dense, head.activation);
+  text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
+  const int32_t output = brim_declare_linear(&outside, w->names->head_output, c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
+  brim_append_loss(w->p, brim_append_scores(w->p, text, output), losses[c->labels.task]);
+}
