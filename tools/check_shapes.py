@@ -87,10 +87,13 @@ SHAPES = [
     ("electra", 1, 3, 33, 60, 1e-12, "gelu", 2, [9, 1, 40, 22]),
     ("electra", 3, 4, 64, 256, 1e-12, "gelu", 1, [130, 17, 5, 64]),
     ("electra", 12, 4, 96, 384, 1e-12, "gelu", 3, [31, 50, 8, 12]),
+    ("albert", 2, 3, 33, 60, 1e-12, "gelu_new", 2, [9, 1, 40, 22]),
+    ("albert", 6, 4, 64, 256, 1e-12, "gelu", 1, [130, 17, 5, 64]),
+    ("albert", 12, 12, 96, 384, 1e-12, "gelu_new", 3, [31, 50, 8, 12]),
 ]
 CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
-           "distilbert": "DistilBert", "electra": "Electra"}
-FROM_ZERO = ("bert", "distilbert", "electra")  # positions; elsewhere they are counted from padding's
+           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert"}
+FROM_ZERO = ("bert", "distilbert", "electra", "albert")  # positions; elsewhere they are counted from padding's
 
 
 def spec(shape):
@@ -103,8 +106,10 @@ def spec(shape):
         config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": between,
                   "layer_norm_eps": eps, "hidden_act": activation, "type_vocab_size": 2, "max_position_embeddings": max(lengths),
                   "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
-    if family == "electra":  # tables of an odd width
+    if family in ("electra", "albert"):  # tables of an odd width
         config["embedding_size"] = width // 2 + 1
+    if family == "albert":
+        config["classifier_dropout_prob"] = 0.0
     if family not in FROM_ZERO:
         config |= {"type_vocab_size": 1, "max_position_embeddings": max(lengths) + 2, "pad_token_id": 1, "bos_token_id": 0,
                    "eos_token_id": 2}

@@ -20,6 +20,7 @@ SEED, STEP = 12345, 678
 PURPOSE_DROPOUT = 6
 RATES = {
     "bert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
+    "albert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout_prob=0.25),
     "distilbert": dict(dropout=0.2, attention_dropout=0.3, seq_classif_dropout=0.25),
 }
 
@@ -61,7 +62,8 @@ def sites(family, layers):
         out.append((base | 0x100, "attention"))
         if family != "distilbert":
             out.append((base | 0, "hidden"))
-        out.append((base | 1, "hidden"))
+        if family != "albert":
+            out.append((base | 1, "hidden"))
     if family in ("roberta", "electra"):
         out.append((1, "head"))
     out.append((2, "head"))
@@ -88,8 +90,8 @@ class Masks:
 
 def run(folder):
     config = transformers.AutoConfig.from_pretrained(folder, attn_implementation="eager")
-    family = config.model_type if config.model_type in ("bert", "distilbert", "electra") else "roberta"
-    rates = RATES["distilbert" if family == "distilbert" else "bert"]
+    family = config.model_type if config.model_type in RATES or config.model_type == "electra" else "roberta"
+    rates = RATES.get(family, RATES["bert"])
     for name, value in rates.items():
         setattr(config, name, value)
     model = transformers.AutoModelForSequenceClassification.from_pretrained(folder, config=config, attn_implementation="eager")

@@ -67,6 +67,11 @@ MODELS = {
         [5, 37, 2, 64, 12, 23], draw=3,
         vocab_size=350, embedding_size=24, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
         max_position_embeddings=80, type_vocab_size=2, **BERT),
+    "albert-regression": spec("albert", "AlbertForSequenceClassification", "regression", 1,
+        [5, 37, 2, 64, 12], draw=4,
+        vocab_size=350, embedding_size=20, hidden_size=48, num_hidden_layers=3, num_hidden_groups=1, num_attention_heads=4,
+        intermediate_size=96, max_position_embeddings=80, type_vocab_size=2, hidden_act="gelu_new",
+        classifier_dropout_prob=0.0, **BERT),
 }
 
 def make_batch(s, config, gen):

@@ -8,6 +8,7 @@
 typedef struct brim_config {
   const brim_family *family;
   int32_t vocab_size, hidden, layers, heads, intermediate;
+  int32_t groups;           /* ALBERT: of layers with the same weights */
   int32_t embedding;        /* width of the embeddings' tables */
   int32_t positions, types; /* rows of the tables; types 0: none */
   int32_t pad_id;           /* -1: none */

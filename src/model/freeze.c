@@ -54,6 +54,10 @@ int brim_model_freeze(brim_model *model, const char *parts, brim_error *err) {
     frozen = 1 + layers;
   if (frozen > 1 + layers)
     return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be frozen: the model has %d", frozen - 1, layers);
+  if (brim_program_shares(&model->program, frozen))
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "%d layers cannot be frozen alone: layers above have the same weights; take embeddings or encoder",
+                          frozen - 1);
   if (frozen == model->frozen)
     return BRIM_OK;
   brim_model_catch_up(model);

@@ -14,10 +14,12 @@ void brim_model_release_int8(brim_model *model) {
 
 void brim_model_make_int8(brim_model *model) {
   const brim_program *p = &model->program;
+  int32_t next = 0;
   for (size_t i = 0; !model->int8_made && i < p->operation_count; i++) {
     brim_product products[BRIM_MOST_PRODUCTS];
     const brim_operation *o = &p->operations[i];
-    const int count = o->kind->products ? o->kind->products(p, o, products) : 0;
+    const int count = o->kind->products && o->first_packed == next ? o->kind->products(p, o, products) : 0;
+    next += count;
     for (int k = 0; k < count; k++)
       model->ops->int8_pack(&model->context,
                             &(brim_int8_pack){.w = model->values + products[k].weight,

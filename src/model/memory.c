@@ -253,10 +253,12 @@ static int take_state(brim_model *m, brim_error *err) {
 /* With `packed` NULL it only counts. */
 static void carve_int8(const brim_model *m, carver *c, void **packed) {
   const brim_program *p = &m->program;
+  int32_t next = 0;
   for (size_t i = 0; i < p->operation_count; i++) {
     brim_product products[BRIM_MOST_PRODUCTS];
     const brim_operation *o = &p->operations[i];
-    const int count = o->kind->products ? o->kind->products(p, o, products) : 0;
+    const int count = o->kind->products && o->first_packed == next ? o->kind->products(p, o, products) : 0;
+    next += count;
     for (int k = 0; k < count; k++) {
       void *piece = carve(c, m->ops->int8_size(products[k].in, products[k].out), 1);
       if (packed)

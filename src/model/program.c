@@ -53,22 +53,41 @@ int32_t brim_add_index(brim_program *p, const char *name, brim_row_kind rows, in
   return add_value(p, (brim_value){.name = name, .rows = rows, .width = width, .type = BRIM_AS_INDEX, .exact = true});
 }
 
+/* An operation before with the same weights, whose products are the same; NULL: there is none. */
+static const brim_operation *find_twin(const brim_program *p, const brim_operation *o) {
+  for (size_t i = 0; i < p->operation_count && o->weights.count > 0; i++)
+    if (p->operations[i].kind == o->kind && p->operations[i].weights.of[0] == o->weights.of[0])
+      return &p->operations[i];
+  return NULL;
+}
+
 void brim_add_operation(brim_program *p, const brim_operation *o) {
   if (!grow(p, (void **)&p->operations, &p->operation_room, p->operation_count + 1, sizeof *p->operations))
     return;
   brim_operation *to = &p->operations[p->operation_count];
   *to = *o;
   to->part = (int32_t)p->part_count - 1;
-  to->first_packed = p->packed_count;
+  const brim_operation *twin = find_twin(p, o);
+  to->first_packed = twin ? twin->first_packed : p->packed_count;
   for (int i = 0; i < o->weights.count; i++)
     if (p->weights[o->weights.of[i]].part == BRIM_NONE)
       p->weights[o->weights.of[i]].part = to->part;
   brim_product products[BRIM_MOST_PRODUCTS];
-  p->packed_count += o->kind->products ? o->kind->products(p, to, products) : 0;
+  p->packed_count += o->kind->products && !twin ? o->kind->products(p, to, products) : 0;
   p->operation_count++;
 }
 
+static int32_t find_weight(const brim_program *p, const char *name) {
+  for (size_t i = 0; i < p->weight_count && !p->status; i++)
+    if (strcmp(p->weights[i].is.name, name) == 0)
+      return (int32_t)i;
+  return BRIM_NONE;
+}
+
 int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t columns, int flags) {
+  const int32_t before = flags & BRIM_WEIGHT_SHARED ? find_weight(p, name) : BRIM_NONE;
+  if (before != BRIM_NONE)
+    return before;
   if (!grow(p, (void **)&p->weights, &p->weight_room, p->weight_count + 1, sizeof *p->weights))
     return 0;
   if (!(flags & BRIM_WEIGHT_ADJOINS))
@@ -86,6 +105,18 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
                      .part = BRIM_NONE};
   p->flat_size += w->is.count;
   return (int32_t)p->weight_count++;
+}
+
+bool brim_program_shares(const brim_program *p, int32_t part) {
+  for (size_t i = 0; i < p->operation_count; i++) {
+    const brim_operation *o = &p->operations[i];
+    for (int k = 0; k < o->weights.count && o->part >= part; k++) {
+      const int32_t owner = p->weights[o->weights.of[k]].part;
+      if (owner < part && p->parts[owner].layer)
+        return true;
+    }
+  }
+  return false;
 }
 
 int brim_program_make(brim_program *p, brim_runtime *runtime, brim_arena *arena, const brim_config *config, brim_error *err) {

@@ -89,7 +89,8 @@ typedef struct brim_operation {
   int32_t part;             /* embeddings, a layer, the head: what is frozen, decayed and computed again as one */
   brim_list in, out, inner; /* values; `inner` are for its own backward. In the order that the kind says, as the next */
   brim_list weights;
-  int32_t first_packed; /* its first product's place in the list of weights as bytes; see brim_kind.products */
+  int32_t first_packed; /* its first product's place in the list of weights as bytes; see brim_kind.products. Operations with the
+                           same weights have the same */
   brim_terms terms;
 } brim_operation;
 
@@ -134,9 +135,19 @@ void brim_add_operation(brim_program *p, const brim_operation *o);
 
 /* How a weight is placed and treated. Tensors begin at multiples of 16 elements, but one that adjoins begins right after the one
  * before, so that both are one matrix. */
-enum { BRIM_WEIGHT_DECAY = 1, BRIM_WEIGHT_SPARSE = 2, BRIM_WEIGHT_ONE = 4, BRIM_WEIGHT_ADJOINS = 8, BRIM_WEIGHT_LABELS = 16 };
+enum {
+  BRIM_WEIGHT_DECAY = 1,
+  BRIM_WEIGHT_SPARSE = 2,
+  BRIM_WEIGHT_ONE = 4,
+  BRIM_WEIGHT_ADJOINS = 8,
+  BRIM_WEIGHT_LABELS = 16,
+  BRIM_WEIGHT_SHARED = 32 /* it may have been declared before: its first declaration counts */
+};
 /* Declares the tensor NAME of shape [rows, columns], or [rows] when columns is 0; returns its index. */
 int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t columns, int flags);
+
+/* Whether a weight of a layer below this part is used in the part or above: they cannot be treated as two. */
+bool brim_program_shares(const brim_program *p, int32_t part);
 
 /* Of a value; 0 after a failure. */
 static inline int32_t brim_width_of(const brim_program *p, int32_t value) {

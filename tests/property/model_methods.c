@@ -361,9 +361,47 @@ static void check_model(const char *golden, const char *dropout, const char *ker
   brim_dataset_free(j.rows);
 }
 
+/* Layers with the same weights: frozen together or not at all; checkpoints and 16-bit storage as elsewhere. */
+static void check_shared(const char *golden, const char *dropout, const char *kernels, int level) {
+  char name[80];
+  brim_error err = {0};
+  snprintf(name, sizeof name, "%s-methods%d", golden, level);
+  const job j = {golden, case_variant(golden, name, dropout), kernels, case_rows(golden)};
+  const brim_model_options top = {.kernels = kernels, .reinit_layers = 1};
+  brim_model *model = case_load(j.folder, kernels), *other = NULL;
+  for (int i = 1; i < model->config.layers; i++) {
+    char parts[24];
+    snprintf(parts, sizeof parts, "layers:%d", i);
+    ok(brim_model_freeze(model, parts, &err) == BRIM_E_USAGE && strstr(err.message, "same weights"), "%s, %s: %s is refused",
+       golden, kernels, parts);
+  }
+  ok(brim_model_freeze(model, "encoder", &err) == BRIM_OK && brim_model_freeze(model, "embeddings", &err) == BRIM_OK,
+     "all layers, or none, may be frozen");
+  ok(brim_model_load(case_runtime, j.folder, &top, &other, &err) == BRIM_E_USAGE && strstr(err.message, "same weights"),
+     "a top layer cannot begin again alone");
+  brim_model_free(model);
+  for (int32_t width = 0; width <= 64; width += 64) {
+    result all = compute(&j, "", false, false, width), some = compute(&j, "embeddings", false, false, width),
+           head = compute(&j, "encoder", false, false, width);
+    ok(worst_tensor(&some, &all) <= 1e-6 && worst_tensor(&head, &all) <= 1e-6 && head.memory < some.memory &&
+           some.memory < all.memory,
+       "%s, %s, width %d: freezing leaves the other gradients as they are", golden, kernels, (int)width);
+    brim_model_free(all.model);
+    brim_model_free(some.model);
+    brim_model_free(head.model);
+    check_checkpoints(&j, false, width);
+    check_checkpoints(&j, true, width);
+    check_narrow(&j, "", false, width);
+    check_narrow(&j, "embeddings", true, width);
+  }
+  brim_dataset_free(j.rows);
+}
+
 int main(void) {
   static const char bert[] = "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25",
                     distilbert[] = "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25";
+  static const char albert[] =
+      "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout_prob\":0.25";
   case_start(2);
   for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
     const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
@@ -371,7 +409,10 @@ int main(void) {
     check_types(kernels);
     check_model("roberta-regression", bert, kernels, level);
     check_model("distilbert-4", distilbert, kernels, level);
+    if (level < (int)brim_runtime_cpu(case_runtime))
+      continue;
     check_model("electra-cls", bert, kernels, level);
+    check_shared("albert-regression", albert, kernels, level);
   }
   brim_runtime_free(case_runtime);
   return tap_done();

@@ -40,6 +40,12 @@ static void check_defaults(void) {
          c.head_dropout == 0.1 && brim_config_max_length(&c) == 512,
      "ELECTRA's defaults; its tables are narrower");
   brim_config_free(&c);
+  if (load("{\"model_type\":\"albert\",\"num_hidden_groups\":3}", NULL, &c, &err))
+    case_stop("albert", &err);
+  ok(c.hidden == 4096 && c.embedding == 128 && c.layers == 12 && c.heads == 64 && c.intermediate == 16384 && c.groups == 3 &&
+         c.hidden_dropout == 0 && c.attention_dropout == 0 && c.head_dropout == 0.1 && c.activation == BRIM_ACT_GELU_NEW,
+     "ALBERT's defaults: nothing is dropped but in the head");
+  brim_config_free(&c);
 }
 
 static void check_activation(const char *name, int status, brim_activation want) {
@@ -106,6 +112,8 @@ static void check_refused(const char *json, int code, const char *words) {
 static void check_all_refused(void) {
   check_refused("{\"model_type\":\"gpt2\"}", BRIM_E_UNSUPPORTED, "bert, roberta, camembert, xlm-roberta, distilbert");
   check_refused("{\"hidden_size\":3}", BRIM_E_FORMAT, "model_type");
+  check_refused("{\"model_type\":\"albert\",\"inner_group_num\":2}", BRIM_E_UNSUPPORTED, "inner_group_num");
+  check_refused("{\"model_type\":\"albert\",\"num_hidden_groups\":13}", BRIM_E_FORMAT, "num_hidden_groups");
   check_refused("{\"model_type\":\"electra\",\"embedding_size\":0}", BRIM_E_FORMAT, "embedding_size");
   check_refused("[]", BRIM_E_FORMAT, "object");
   check_refused("{\"model_type\":", BRIM_E_FORMAT, "");

@@ -218,6 +218,7 @@ int main(void) {
     check_weights(goldens[i]);
     check_places(goldens[i]);
   }
+  check_weights("albert-regression");
   brim_runtime_free(case_runtime);
   return tap_done();
 }

@@ -9,12 +9,14 @@
   .activation = "hidden_act", .hidden_dropout = "hidden_dropout_prob", .attention_dropout = "attention_probs_dropout_prob"
 
 /* Members of brim_family_names: all but the head's. */
-#define BRIM_BERT_ENCODER                                                                                                        \
+#define BRIM_BERT_EMBEDDINGS                                                                                                     \
   .word = "embeddings.word_embeddings", .position = "embeddings.position_embeddings",                                            \
-  .type = "embeddings.token_type_embeddings", .embed_norm = "embeddings.LayerNorm", .layer = "encoder.layer.%d.",                \
-  .query = "attention.self.query", .key = "attention.self.key", .value = "attention.self.value",                                 \
-  .attention_output = "attention.output.dense", .attention_norm = "attention.output.LayerNorm", .up = "intermediate.dense",      \
-  .down = "output.dense", .output_norm = "output.LayerNorm"
+  .type = "embeddings.token_type_embeddings", .embed_norm = "embeddings.LayerNorm"
+#define BRIM_BERT_ENCODER                                                                                                        \
+  BRIM_BERT_EMBEDDINGS, .layer = "encoder.layer.%d.", .query = "attention.self.query", .key = "attention.self.key",              \
+      .value = "attention.self.value", .attention_output = "attention.output.dense",                                             \
+      .attention_norm = "attention.output.LayerNorm", .up = "intermediate.dense", .down = "output.dense",                        \
+      .output_norm = "output.LayerNorm"
 
 /* Members of brim_family_defaults: of the base model's sizes, and what are no sizes. */
 #define BRIM_BERT_SIZES .hidden = 768, .layers = 12, .heads = 12, .intermediate = 3072, .positions = 512

@@ -18,7 +18,7 @@ uint32_t brim_site_of_layer(int32_t layer, uint32_t site) {
 }
 
 brim_writing brim_writing_of(brim_program *p, const brim_config *config) {
-  return (brim_writing){.p = p, .config = config, .names = config->family->names, .layer = BRIM_NONE};
+  return (brim_writing){.p = p, .config = config, .names = config->family->names, .layer = BRIM_NONE, .shared = BRIM_NONE};
 }
 
 /* ---- weights -------------------------------------------------------------------------------------------------- */
@@ -27,15 +27,16 @@ enum { NAME_SIZE = 128 };
 
 int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns,
                            int flags) {
-  char of_layer[48] = "", name[NAME_SIZE];
+  const bool is_shared = w->shared != BRIM_NONE;
+  char of_layer[64] = "", name[NAME_SIZE];
   if (w->layer >= 0) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(of_layer, sizeof of_layer, w->names->layer, w->layer);
+    snprintf(of_layer, sizeof of_layer, w->names->layer, is_shared ? w->shared : w->layer);
 #pragma GCC diagnostic pop
   }
   snprintf(name, sizeof name, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, part, suffix);
-  return brim_declare(w->p, name, rows, columns, flags);
+  return brim_declare(w->p, name, rows, columns, flags | (is_shared ? BRIM_WEIGHT_SHARED : 0));
 }
 
 int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width) {
@@ -121,7 +122,7 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
                                           [BRIM_TASK_MULTI_LABEL] = BRIM_LOSS_BINARY};
   const brim_config *c = w->config;
   brim_writing outside = *w, dense_at = *w;
-  outside.layer = dense_at.layer = BRIM_NONE;
+  outside.layer = dense_at.layer = outside.shared = dense_at.shared = BRIM_NONE;
   outside.outside = true;
   dense_at.outside = !w->names->head_dense_in_encoder;
   brim_begin_part(w->p, "head", false, x);

@@ -10,8 +10,9 @@ typedef struct brim_writing {
   brim_program *p;
   const brim_config *config;
   const brim_family_names *names;
-  int32_t layer; /* BRIM_NONE: names have no layer */
-  bool outside;  /* names do not have the encoder's prefix */
+  int32_t layer;  /* BRIM_NONE: names have no layer */
+  int32_t shared; /* the number in the names of weights that several layers have; BRIM_NONE: each layer has its own */
+  bool outside;   /* names do not have the encoder's prefix */
 } brim_writing;
 brim_writing brim_writing_of(brim_program *p, const brim_config *config);
 

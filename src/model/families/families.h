@@ -9,7 +9,8 @@
   X(camembert)                                                                                                                   \
   X(xlm_roberta)                                                                                                                 \
   X(distilbert)                                                                                                                  \
-  X(electra)
+  X(electra)                                                                                                                     \
+  X(albert)
 
 #define BRIM_FAMILY_DECLARE(name) extern const brim_family brim_family_##name;
 BRIM_FAMILIES(BRIM_FAMILY_DECLARE)

@@ -124,7 +124,8 @@ int32_t brim_append_dense(brim_program *p, int32_t x, int32_t linear, brim_activ
 }
 
 int32_t brim_append_scores(brim_program *p, int32_t x, int32_t linear) {
-  const int32_t out = brim_add_value(p, "logits", p->status ? BRIM_ROW_TEXTS : p->values[x].rows, p->status ? 0 : brim_weight_rows(p, linear));
+  const int32_t out = brim_add_value(p, "logits", p->status ? BRIM_ROW_TEXTS : p->values[x].rows,
+                                     p->status ? 0 : brim_weight_rows(p, linear));
   const brim_operation o = {.kind = &scores, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .weights = BRIM_LIST(linear, linear + 1)};
   brim_add_operation(p, &o);
   p->logits = out;
