@@ -23,6 +23,12 @@
   X(norm_forward, brim_norm, 0, NORM, "norm")                                                                                    \
   X(norm_backward, brim_norm_gradient, 0, NORM, "norm gradient")                                                                 \
   X(act_backward, brim_act_gradient, 0, ELEMENTWISE, "activation gradient")                                                      \
+  X(prenorm_forward, brim_prenorm, 0, NORM, "norm of a stream")                                                                  \
+  X(prenorm_backward, brim_prenorm_gradient, 0, NORM, "norm gradient of a stream")                                               \
+  X(stream_sum, brim_stream_sum, 0, ELEMENTWISE, "dropout, residual")                                                            \
+  X(gate_forward, brim_gate, 0, ELEMENTWISE, "gated activation")                                                                 \
+  X(gate_backward, brim_gate, 0, ELEMENTWISE, "gated activation gradient")                                                       \
+  X(rotate, brim_rotary, 0, ELEMENTWISE, "rotary positions")                                                                     \
   X(attention_forward, brim_attention, 0, ATTENTION, "attention")                                                                \
   X(attention_backward, brim_attention, 0, ATTENTION, "attention gradient")                                                      \
   X(gather_rows, brim_gather, 0, ELEMENTWISE, "gather rows")                                                                     \

@@ -65,7 +65,8 @@ typedef enum brim_activation {
   BRIM_ACT_GELU,
   BRIM_ACT_GELU_NEW,
   BRIM_ACT_RELU,
-  BRIM_ACT_TANH
+  BRIM_ACT_TANH,
+  BRIM_ACT_SILU
 } brim_activation;
 
 /* Which rows a gathered tensor [n, ..] came from: NULL rows means "all slots". */
@@ -76,7 +77,8 @@ typedef struct brim_rows {
 
 /* ---- embeddings
  *
- * Forward: sum[r] = word[id] + position[position] + type[type]; out = dropout(norm(sum)).
+ * Forward: sum[r] = word[id] + position[position] + type[type]; out = dropout(norm(sum)). Without gamma there is no norm, and
+ * mean and rstd are not looked at.
  * Backward, from dout: adds to dword, dposition, dtype, dgamma, dbeta (each NULL: frozen, or there is none). Rows of padding must
  * have dout = 0. The order of addition within a row of a table is that of the slots. */
 typedef struct brim_embed {
@@ -84,8 +86,8 @@ typedef struct brim_embed {
   const int32_t *ids;                 /* [R] */
   const uint8_t *type_ids;            /* [R], NULL: all 0 */
   const int32_t *positions;           /* [R] rows of the position table */
-  const real *word, *position, *type; /* tables [.., H]; type may be NULL */
-  const real *gamma, *beta;
+  const real *word, *position, *type; /* tables [.., H]; position and type may be NULL */
+  const real *gamma, *beta;           /* each may be NULL */
   real eps;
   int32_t hidden;
   brim_dropout dropout; /* after the norm */
@@ -192,13 +194,16 @@ typedef struct brim_act_gradient {
 
 /* ---- attention */
 
+/* With a window, rows of padding have a context, a log-sum-exp and dq of 0. */
 typedef struct brim_attention {
   brim_layout layout;
   int32_t heads, head_size;
+  int32_t group;  /* heads of queries that share one of keys and values: those have heads / group; 0: as 1 */
+  int32_t window; /* a query sees keys that are at most so many tokens away; 0: all */
   real scale;
   bool first_only;       /* queries only for the first token of each sequence: q, out, dq have n rows */
   brim_dropout dropout;  /* on the probabilities, after softmax */
-  const real *q, *k, *v; /* row r, head a: x + r * stride + a * head_size */
+  const real *q, *k, *v; /* row r, head a: x + r * stride + a * head_size; of k and v, a / group */
   int64_t q_stride, kv_stride;
   real *out;
   int64_t out_stride; /* context: [R or n, A*D] */
@@ -342,6 +347,7 @@ typedef struct brim_int8_feed { /* y = norm(residual + dropout(act(x up^T + b) d
 } brim_int8_feed;
 
 #include "ops/bf16.h"
+#include "ops/stream.h"
 
 /* ---- optimizer */
 

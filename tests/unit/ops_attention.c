@@ -1,4 +1,5 @@
-/* ops_attention.c: attention of every table, forward and backward: lengths, padding, odd heads, dropout, first tokens only. */
+/* ops_attention.c: attention of every table, forward and backward: lengths, padding, odd heads, dropout, first tokens only,
+ * windows, queries' heads that share keys and values. */
 #include "ops_case.h"
 
 typedef struct setting {
@@ -6,6 +7,7 @@ typedef struct setting {
   bool first_only, dropout;
   int lengths[6];
   double spread; /* of queries, keys and values; 0: 1.5 */
+  int window, group;
 } setting;
 
 static void attention(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
@@ -13,8 +15,8 @@ static void attention(const brim_ops *ops, brim_ops_context *c, const void *para
   case_memory m = {0};
   inputs in = {21};
   const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
-  const int64_t hidden = (int64_t)s->heads * s->size, rows = s->first_only ? s->n : layout.slots, kv = 3 * hidden,
-                slots = layout.slots;
+  const int64_t hidden = (int64_t)s->heads * s->size, shared = s->group ? hidden / s->group : hidden,
+                rows = s->first_only ? s->n : layout.slots, kv = hidden + 2 * shared, slots = layout.slots;
   const int64_t q_stride = s->first_only ? hidden : kv;
   const uint32_t key[2] = {77, 88};
   const double spread = s->spread > 0 ? s->spread : 1.5;
@@ -25,12 +27,14 @@ static void attention(const brim_ops *ops, brim_ops_context *c, const void *para
   brim_attention a = {.layout = layout,
                       .heads = s->heads,
                       .head_size = s->size,
+                      .group = s->group,
+                      .window = s->window,
                       .scale = (real)(1 / sqrt(s->size)),
                       .first_only = s->first_only,
                       .dropout = brim_dropout_make(s->dropout ? 0.1 : 0, key, 100),
                       .q = s->first_only ? first_q : qkv,
                       .k = qkv + hidden,
-                      .v = qkv + 2 * hidden,
+                      .v = qkv + hidden + shared,
                       .q_stride = q_stride,
                       .kv_stride = kv,
                       .out = context,
@@ -39,7 +43,7 @@ static void attention(const brim_ops *ops, brim_ops_context *c, const void *para
                       .dout = dout,
                       .dq = s->first_only ? first_dq : dqkv,
                       .dk = dqkv + hidden,
-                      .dv = dqkv + 2 * hidden};
+                      .dv = dqkv + hidden + shared};
   ops->attention_forward(c, &a);
   emit(out, "context", context, rows * hidden);
   emit(out, "lse", lse, rows * s->heads);
@@ -53,8 +57,9 @@ static void check(const setting *s) {
   int longest = 0;
   for (int i = 0; i < s->n; i++)
     longest = s->lengths[i] > longest ? s->lengths[i] : longest;
-  snprintf(name, sizeof name, "%d heads of %d, %d texts up to %d, %s%s%s", s->heads, s->size, s->n, longest,
-           s->width ? "padded" : "ragged", s->dropout ? ", dropout" : "", s->first_only ? ", first only" : "");
+  snprintf(name, sizeof name, "%d heads of %d, %d texts up to %d, %s%s%s, window %d, groups of %d", s->heads, s->size, s->n,
+           longest, s->width ? "padded" : "ragged", s->dropout ? ", dropout" : "", s->first_only ? ", first only" : "", s->window,
+           s->group);
   const brim_ops_limits limits = {.max_slots = 4096,
                                   .max_sequences = s->n,
                                   .max_length = longest,
@@ -67,16 +72,25 @@ static void check(const setting *s) {
 
 int main(void) {
   static const setting settings[] = {
-      {1, 1, 8, 0, false, false, {1}, 0},
-      {4, 3, 12, 0, false, false, {1, 2, 64, 7}, 0},
-      {3, 2, 10, 0, false, false, {31, 33, 32}, 0},
-      {2, 2, 32, 0, false, false, {65, 27}, 0},
-      {5, 2, 64, 0, false, false, {13, 14, 15, 130, 57}, 0},
-      {1, 1, 32, 0, false, false, {512}, 0},
-      {3, 2, 32, 40, false, false, {1, 40, 17}, 0},
-      {2, 1, 36, 70, false, false, {69, 2}, 0},
-      {2, 1, 32, 0, false, false, {400, 97}, 6},
-      {1, 2, 32, 0, false, false, {130}, 16}, /* later keys have far larger scores than the first, here and there */
+      {1, 1, 8, 0, false, false, {1}, 0, 0, 0},
+      {4, 3, 12, 0, false, false, {1, 2, 64, 7}, 0, 0, 0},
+      {3, 2, 10, 0, false, false, {31, 33, 32}, 0, 0, 0},
+      {2, 2, 32, 0, false, false, {65, 27}, 0, 0, 0},
+      {5, 2, 64, 0, false, false, {13, 14, 15, 130, 57}, 0, 0, 0},
+      {1, 1, 32, 0, false, false, {512}, 0, 0, 0},
+      {3, 2, 32, 40, false, false, {1, 40, 17}, 0, 0, 0},
+      {2, 1, 36, 70, false, false, {69, 2}, 0, 0, 0},
+      {2, 1, 32, 0, false, false, {400, 97}, 6, 0, 0},
+      {1, 2, 32, 0, false, false, {130}, 16, 0, 0}, /* later keys have far larger scores than the first, here and there */
+      {3, 2, 16, 0, false, false, {63, 65, 1}, 0, 1, 0},
+      {5, 1, 32, 0, false, false, {64, 66, 3, 130, 128}, 0, 2, 0},
+      {2, 2, 24, 150, false, false, {129, 5}, 0, 16, 0},
+      {3, 1, 64, 0, false, false, {700, 64, 300}, 0, 64, 0},
+      {2, 1, 32, 300, false, false, {257, 40}, 0, 40, 0},
+      {1, 1, 32, 0, false, false, {590}, 16, 50, 0}, /* the same, where a query's first keys are not its own */
+      {3, 6, 16, 0, false, false, {33, 1, 90}, 0, 0, 3},
+      {2, 4, 12, 80, false, false, {80, 31}, 0, 0, 2},
+      {2, 4, 20, 0, false, false, {300, 17}, 0, 7, 4},
   };
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
     for (int variant = 0; variant < 4; variant++) {

@@ -191,6 +191,143 @@ static void check_attention(check *k) {
   }
 }
 
+/* ---- the same with a window, and queries' heads that share keys and values: x = q, k, v [SLOTS, HIDDEN + 2 HIDDEN / HEADS] */
+
+enum { SHARED = HIDDEN / HEADS, SHARED_ROW = HIDDEN + 2 * SHARED };
+
+static brim_attention shared_attention_of(check *k) {
+  brim_attention a = attention_of(k);
+  a.group = HEADS;
+  a.window = 1;
+  a.k = k->x + HIDDEN;
+  a.v = k->x + HIDDEN + SHARED;
+  a.dk = k->dx + HIDDEN;
+  a.dv = k->dx + HIDDEN + SHARED;
+  a.q_stride = a.kv_stride = SHARED_ROW;
+  return a;
+}
+
+static double shared_attention(check *k) {
+  const brim_attention a = shared_attention_of(k);
+  k->ops->attention_forward(k->c, &a);
+  return weighted(k, k->scratch[0], SLOTS * HIDDEN);
+}
+
+static void check_shared_attention(check *k) {
+  k->first_only = false;
+  const brim_attention a = shared_attention_of(k);
+  shared_attention(k);
+  k->ops->attention_backward(k->c, &a);
+  compare(k, shared_attention, "attention, window, shared keys and values", k->x, k->dx, SLOTS * SHARED_ROW);
+}
+
+/* ---- a norm alone: x [SLOTS, HIDDEN]; first_only: RMS */
+
+static double prenorm(check *k) {
+  k->ops->prenorm_forward(k->c, &(brim_prenorm){.rows = SLOTS,
+                                                .width = HIDDEN,
+                                                .rms = k->first_only,
+                                                .eps = 1e-5,
+                                                .x = k->x,
+                                                .gamma = k->gamma,
+                                                .beta = k->first_only ? NULL : k->beta,
+                                                .mean = k->scratch[0],
+                                                .rstd = k->scratch[1],
+                                                .y = k->scratch[2]});
+  return weighted(k, k->scratch[2], SLOTS * HIDDEN);
+}
+
+static void prenorm_backward(check *k, bool add) {
+  k->ops->prenorm_backward(k->c, &(brim_prenorm_gradient){.rows = SLOTS,
+                                                          .width = HIDDEN,
+                                                          .rms = k->first_only,
+                                                          .add = add,
+                                                          .x = k->x,
+                                                          .mean = k->scratch[0],
+                                                          .rstd = k->scratch[1],
+                                                          .gamma = k->gamma,
+                                                          .dy = k->weights,
+                                                          .dx = k->dx,
+                                                          .dgamma = add ? NULL : k->dgamma,
+                                                          .dbeta = add ? NULL : k->dbeta});
+}
+
+static void check_prenorm(check *k) {
+  for (int rms = 0; rms < 2; rms++) {
+    k->first_only = rms;
+    prenorm(k);
+    zero(k, HIDDEN, k->dgamma);
+    zero(k, HIDDEN, k->dbeta);
+    prenorm_backward(k, false);
+    prenorm_backward(k, true);
+    for (int i = 0; i < SLOTS * HIDDEN; i++)
+      k->dx[i] /= 2;
+    compare(k, prenorm, rms ? "RMS norm, dx" : "norm alone, dx", k->x, k->dx, SLOTS * HIDDEN);
+    compare(k, prenorm, rms ? "RMS norm, dgamma" : "norm alone, dgamma", k->gamma, k->dgamma, HIDDEN);
+    if (!rms)
+      compare(k, prenorm, "norm alone, dbeta", k->beta, k->dbeta, HIDDEN);
+  }
+}
+
+/* ---- gate: x [SLOTS, 2 HIDDEN]; first_only: the second half is activated */
+
+static brim_gate gate_of(check *k) {
+  return (brim_gate){.layout = k->layout,
+                     .at = {.count = SLOTS},
+                     .width = HIDDEN,
+                     .act = k->act,
+                     .second = k->first_only,
+                     .dropout = k->dropout,
+                     .pre = k->x,
+                     .y = k->scratch[0],
+                     .dy = k->scratch[1],
+                     .dpre = k->dx};
+}
+
+static double gate(check *k) {
+  const brim_gate g = gate_of(k);
+  k->ops->gate_forward(k->c, &g);
+  return weighted(k, k->scratch[0], SLOTS * HIDDEN);
+}
+
+static void check_gate(check *k) {
+  for (int act = BRIM_ACT_NONE; act <= BRIM_ACT_SILU; act++) {
+    char name[64];
+    k->act = (brim_activation)act;
+    k->first_only = act % 2;
+    const brim_gate g = gate_of(k);
+    memcpy(g.dy, k->weights, SLOTS * HIDDEN * sizeof(real));
+    k->ops->gate_backward(k->c, &g);
+    snprintf(name, sizeof name, "gate, activation %d", act);
+    compare(k, gate, name, k->x, k->dx, 2 * SLOTS * HIDDEN);
+  }
+}
+
+/* ---- rotary positions: x [SLOTS, HIDDEN] */
+
+static void rotate(check *k, real *x, bool back) {
+  k->ops->rotate(k->c, &(brim_rotary){.layout = k->layout,
+                                      .at = {.count = SLOTS},
+                                      .heads = HEADS,
+                                      .head_size = HIDDEN / HEADS,
+                                      .back = back,
+                                      .theta = 10,
+                                      .x = x,
+                                      .stride = HIDDEN});
+}
+
+static double rotary(check *k) {
+  memcpy(k->scratch[0], k->x, SLOTS * HIDDEN * sizeof(real));
+  rotate(k, k->scratch[0], false);
+  return weighted(k, k->scratch[0], SLOTS * HIDDEN);
+}
+
+static void check_rotary(check *k) {
+  memcpy(k->dx, k->weights, SLOTS * HIDDEN * sizeof(real));
+  rotate(k, k->dx, true);
+  compare(k, rotary, "rotary positions", k->x, k->dx, SLOTS * HIDDEN);
+}
+
 /* ---- embedding: x = words, w = positions, b = types */
 
 static brim_embed embed_of(check *k) {
@@ -295,6 +432,10 @@ int main(void) {
     check_linear(&k);
     check_norm(&k);
     check_attention(&k);
+    check_shared_attention(&k);
+    check_prenorm(&k);
+    check_gate(&k);
+    check_rotary(&k);
     check_embedding(&k);
     check_loss(&k);
   }

@@ -3,7 +3,7 @@
 
 typedef struct setting {
   int n, hidden, width;
-  bool types, dropout, frozen;
+  bool types, dropout, frozen, bare; /* bare: words alone, or words with a norm without bias */
   int lengths[5];
 } setting;
 
@@ -42,9 +42,14 @@ static void embedding(const brim_ops *ops, brim_ops_context *c, const void *para
        *dtype = case_fill(&m, 2 * s->hidden, 1);
   real *dposition = case_fill(&m, POSITIONS * s->hidden, 1), *dgamma = case_fill(&m, s->hidden, 1),
        *dbeta = case_fill(&m, s->hidden, 1);
+  if (s->bare) {
+    e.position = NULL;
+    e.gamma = s->types ? e.gamma : NULL;
+    e.beta = NULL;
+  }
   e.sum = sum, e.mean = mean, e.rstd = rstd, e.out = y, e.dout = dout, e.dsum = dsum;
-  e.dword = s->frozen ? NULL : dword, e.dposition = dposition, e.dtype = s->types ? dtype : NULL;
-  e.dgamma = s->frozen ? NULL : dgamma, e.dbeta = s->frozen ? NULL : dbeta;
+  e.dword = s->frozen ? NULL : dword, e.dposition = s->bare ? NULL : dposition, e.dtype = s->types ? dtype : NULL;
+  e.dgamma = s->frozen || !e.gamma ? NULL : dgamma, e.dbeta = s->frozen || !e.beta ? NULL : dbeta;
   ops->embed_forward(c, &e);
   emit(out, "sum", sum, count);
   emit(out, "mean", mean, rows);
@@ -173,11 +178,13 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
 
 int main(void) {
   static const setting settings[] = {
-      {1, 8, 0, true, false, false, {1}},
-      {3, 36, 0, true, false, false, {5, 17, 2}},
-      {4, 384, 20, true, false, false, {20, 3, 11, 1}},
-      {2, 100, 0, false, false, true, {64, 60}},
-      {2, 768, 0, true, false, false, {40, 64}},
+      {1, 8, 0, true, false, false, false, {1}},
+      {3, 36, 0, true, false, false, false, {5, 17, 2}},
+      {4, 384, 20, true, false, false, false, {20, 3, 11, 1}},
+      {2, 100, 0, false, false, true, false, {64, 60}},
+      {2, 768, 0, true, false, false, false, {40, 64}},
+      {3, 60, 0, true, false, false, true, {5, 17, 2}},
+      {3, 60, 0, false, false, false, true, {5, 17, 2}},
   };
   char name[128];
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
@@ -186,7 +193,7 @@ int main(void) {
       s.dropout = dropout;
       const brim_ops_limits limits = {
           .max_slots = 400, .max_sequences = s.n, .max_length = 64, .hidden = s.hidden, .intermediate = s.hidden, .heads = 1};
-      snprintf(name, sizeof name, "embedding, width %d%s", s.hidden, dropout ? ", dropout" : "");
+      snprintf(name, sizeof name, "embedding, width %d%s%s", s.hidden, s.bare ? ", bare" : "", dropout ? ", dropout" : "");
       check_case(name, &limits, embedding, &s, 1e-5);
       snprintf(name, sizeof name, "rows, width %d%s", s.hidden, dropout ? ", dropout" : "");
       check_case(name, &limits, whole_rows, &s, 1e-6);

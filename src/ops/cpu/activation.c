@@ -1,4 +1,4 @@
-/* activation.c: GELU in both forms, ReLU, tanh. */
+/* activation.c: GELU in both forms, ReLU, tanh, SiLU. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/vecmath.h"
 
@@ -23,6 +23,8 @@ void CPU(activate)(brim_activation act, int64_t n, const real *x, real *y) {
     for (int64_t i = 0; i < n; i++)
       y[i] = tanhf(x[i]);
     break;
+  case BRIM_ACT_SILU:
+    EACH(v * vsigmoid(v));
   case BRIM_ACT_NONE:
     EACH(v);
   }
@@ -47,6 +49,8 @@ void CPU(activate_backward)(brim_activation act, int64_t n, const real *pre, con
     break;
   case BRIM_ACT_TANH:
     EACH_SLOPE(d * vnmadd(v, v, vset(1)));
+  case BRIM_ACT_SILU:
+    EACH_SLOPE(d * vsilu_slope(v));
   case BRIM_ACT_NONE:
     EACH_SLOPE(((void)v, d));
   }
@@ -66,6 +70,8 @@ void CPU(activate_turn)(brim_activation act, int64_t n, real *pre, real *dy) {
     EACH_TURN(v * vphi(v), vgelu_slope(v));
   case BRIM_ACT_GELU_NEW:
     EACH_TURN(v * vgelu_new_gate(v), vgelu_new_slope(v));
+  case BRIM_ACT_SILU:
+    EACH_TURN(v * vsigmoid(v), vsilu_slope(v));
   default:
     CPU(activate_backward)(act, n, pre, dy, dy);
     CPU(activate)(act, n, pre, pre);

@@ -30,19 +30,21 @@ attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a,
                           .scratch = (float *)((char *)c->workspace + order_size(layout->n, layout->max_length)),
                           .scratch_size = scratch_size,
                           .head_room = round_up(a->head_size, TILE_COLUMNS),
-                          .rows = a->first_only ? layout->n : layout->slots};
+                          .rows = a->first_only ? layout->n : layout->slots,
+                          .group = a->group > 0 ? a->group : 1};
 }
 
 attention_head CPU(attention_head)(const attention_work *w, int64_t task) {
   const brim_attention *a = w->a;
   const brim_layout *layout = &a->layout;
-  const int32_t s = w->order[task / a->heads];
-  attention_head h = {.head = task % a->heads, .keys = layout->lengths[s], .size = a->head_size, .first_key = layout->offsets[s]};
-  const int64_t shift = h.head * a->head_size;
+  const int64_t heads = a->heads / w->group, own = task % heads, shift = own * a->head_size;
+  const int32_t s = w->order[task / heads];
+  attention_head h = {
+      .head = own * w->group, .keys = layout->lengths[s], .size = a->head_size, .first_key = layout->offsets[s], .own = own};
   h.slots = layout->offsets[s + 1] - layout->offsets[s];
-  h.queries = a->first_only && h.slots > 1 ? 1 : h.slots;
+  h.queries = a->first_only && h.slots > 1 ? 1 : a->window > 0 ? h.keys : h.slots;
   h.first_query = a->first_only ? s : h.first_key;
-  h.q = a->q + h.first_query * a->q_stride + shift;
+  h.q = a->q + h.first_query * a->q_stride + h.head * a->head_size;
   h.k = a->k + h.first_key * a->kv_stride + shift;
   h.v = a->v + h.first_key * a->kv_stride + shift;
   h.lse = a->lse + h.head * w->rows + h.first_query;
@@ -51,14 +53,63 @@ attention_head CPU(attention_head)(const attention_work *w, int64_t task) {
   return h;
 }
 
-int64_t CPU(attention_keys)(const attention_head *h, int64_t first) {
-  const int64_t left = h->keys - first;
+void CPU(attention_next_head)(const attention_work *w, attention_head *h) {
+  h->head++;
+  h->q += h->size;
+  h->lse += w->rows;
+  h->site++;
+}
+
+/* Keys that queries first .. end - 1 see. Dropout's bits come in stretches: its blocks of keys begin where a stretch does. */
+static void find_keys(const attention_work *w, const attention_head *h, int64_t first, int64_t end, bool whole, int64_t *key,
+                      int64_t *key_end) {
+  const int64_t window = w->a->window, from = first > window ? first - window : 0;
+  *key = window == 0 ? 0 : whole ? from / KEY_BLOCK * KEY_BLOCK : from;
+  *key_end = window == 0 ? h->keys : least(h->keys, end + window);
+}
+
+attention_span CPU(attention_span)(const attention_work *w, const attention_head *h, int64_t first) {
+  attention_span s = {.first = first, .end = w->a->window > 0 ? least(h->queries, first + SPAN_QUERIES) : h->queries};
+  find_keys(w, h, s.first, s.end, true, &s.key, &s.key_end);
+  return s;
+}
+
+attention_block CPU(attention_block)(const attention_work *w, const attention_head *h, const attention_span *s, int64_t first) {
+  const int64_t queries = least(s->end - first, QUERY_BLOCK);
+  attention_block b = {.first = first, .queries = queries, .columns = round_up(queries, TILE_COLUMNS)};
+  find_keys(w, h, first, first + queries, w->a->dropout.on, &b.key, &b.key_end);
+  return b;
+}
+
+int64_t CPU(attention_keys)(int64_t first, int64_t end) {
+  const int64_t left = end - first;
   return left <= KEY_ROOM ? left : KEY_BLOCK;
 }
 
-attention_block CPU(attention_block)(const attention_head *h, int64_t first) {
-  const int64_t left = h->queries - first, queries = left < QUERY_BLOCK ? left : QUERY_BLOCK;
-  return (attention_block){.first = first, .queries = queries, .columns = round_up(queries, TILE_COLUMNS)};
+int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window) {
+  return window > 0 ? least(max_length, SPAN_QUERIES + 2 * window + KEY_BLOCK) : max_length;
+}
+
+int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window) {
+  return window > 0 ? least(max_length, QUERY_BLOCK + 2 * window + KEY_BLOCK) : max_length;
+}
+
+/* Finite, so that differences are numbers: what a query takes for its largest score until it sees a key counts for nothing when
+ * it does. */
+static const float UNSEEN = -1e30f;
+
+void CPU(attention_mask)(const attention_work *w, const attention_block *b, int64_t first, int64_t keys, float *scores) {
+  const int64_t window = w->a->window, last = b->first + b->queries - 1;
+  if (window == 0 || (first >= last - window && first + keys - 1 <= b->first + window))
+    return;
+  for (int64_t j = 0; j < keys; j++) {
+    const int64_t from = first + j - window - b->first, to = first + j + window - b->first; /* queries that see it */
+    float *row = scores + j * QUERY_BLOCK;
+    for (int64_t i = 0; i < from && i < b->queries; i++)
+      row[i] = UNSEEN;
+    for (int64_t i = to < 0 ? 0 : to + 1; i < b->queries; i++)
+      row[i] = UNSEEN;
+  }
 }
 
 void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to) {
@@ -121,16 +172,17 @@ typedef struct forward_buffers {
   float *p, *out;          /* [KEY_ROOM, QUERY_BLOCK] scores, then probabilities; [QUERY_BLOCK, head_room] */
 } forward_buffers;
 
-int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size) {
+int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window) {
   const int64_t head_room = round_up(size, TILE_COLUMNS);
-  return (2 * max_length + 3 * QUERY_BLOCK) * head_room + KEY_ROOM * QUERY_BLOCK;
+  return (2 * CPU(attention_span_keys)(max_length, window) + 3 * QUERY_BLOCK) * head_room + KEY_ROOM * QUERY_BLOCK;
 }
 
 static forward_buffers divide(const attention_work *w, const attention_head *h, int worker) {
+  const int64_t of_keys = CPU(attention_span_keys)(h->keys, w->a->window) * w->head_room;
   forward_buffers b;
   b.keys = w->scratch + worker * w->scratch_size;
-  b.values = b.keys + h->keys * w->head_room;
-  b.queries = b.values + h->keys * w->head_room;
+  b.values = b.keys + of_keys;
+  b.queries = b.values + of_keys;
   b.panels = b.queries + QUERY_BLOCK * w->head_room;
   b.out = b.panels + QUERY_BLOCK * w->head_room;
   b.p = b.out + QUERY_BLOCK * w->head_room;
@@ -219,7 +271,7 @@ static void find_dropped_powers(const attention_head *h, const attention_block *
   }
 }
 
-static void forward_block(const attention_work *w, const attention_head *h, const attention_block *b,
+static void forward_block(const attention_work *w, const attention_head *h, const attention_span *span, const attention_block *b,
                           const forward_buffers *buffers) {
   const brim_attention *a = w->a;
   const brim_dropout *d = &a->dropout;
@@ -229,17 +281,19 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
   CPU(attention_turn)(w, b, buffers->queries, buffers->panels);
   for (int64_t i = 0; i < b->columns; i += VEC)
     vstore(s.sum + i, vzero());
-  for (int64_t j = 0, keys; j < h->keys; j += keys) {
-    keys = CPU(attention_keys)(h, j);
-    CPU(attention_scores)(w, b, keys, buffers->keys + j * w->head_room, buffers->panels, buffers->p);
-    const float excess = find_most(b, keys, buffers->p, j > 0, &s);
+  for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
+    const int64_t row = (j - span->key) * w->head_room;
+    keys = CPU(attention_keys)(j, b->key_end);
+    CPU(attention_scores)(w, b, keys, buffers->keys + row, buffers->panels, buffers->p);
+    CPU(attention_mask)(w, b, j, keys, buffers->p);
+    const float excess = find_most(b, keys, buffers->p, j > b->key, &s);
     if (excess > HEADROOM)
       raise_top(w, b, &s, buffers->out);
     if (d->on)
       find_dropped_powers(h, b, j, keys, &s, d, buffers->p);
     else
       find_powers(b, keys, &s, buffers->p);
-    CPU(attention_sum)(w, b, keys, buffers->p, buffers->values + j * w->head_room, j > 0, buffers->out);
+    CPU(attention_sum)(w, b, keys, buffers->p, buffers->values + row, j > b->key, buffers->out);
   }
   for (int64_t i = 0; i < b->queries; i += VEC) {
     const vec sum = vload(s.sum + i);
@@ -250,37 +304,66 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
     CPU(attention_unpack)(w, 1, buffers->out + i * w->head_room, s.sum[i], out + i * a->out_stride, a->out_stride);
 }
 
+/* Rows of padding, which see nothing. */
+static void leave_out(const attention_work *w, const attention_head *h) {
+  for (int64_t i = h->queries; !w->a->first_only && i < h->slots; i++) {
+    memset(w->a->out + (h->first_query + i) * w->a->out_stride + h->head * h->size, 0, (size_t)h->size * sizeof(float));
+    h->lse[i] = 0;
+  }
+}
+
+static void forward_span(const attention_work *w, attention_head h, const attention_span *s, const forward_buffers *buffers) {
+  const int64_t at = s->key * w->a->kv_stride;
+  CPU(attention_pack)(w, s->key_end - s->key, h.k + at, w->a->kv_stride, 1, buffers->keys);
+  CPU(attention_pack)(w, s->key_end - s->key, h.v + at, w->a->kv_stride, 1, buffers->values);
+  for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
+    for (int64_t first = s->first; first < s->end; first += QUERY_BLOCK) {
+      const attention_block b = CPU(attention_block)(w, &h, s, first);
+      forward_block(w, &h, s, &b, buffers);
+    }
+    if (s->end == h.queries)
+      leave_out(w, &h);
+  }
+}
+
 static void forward_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   const attention_head h = CPU(attention_head)(w, task);
   const forward_buffers buffers = divide(w, &h, worker);
-  CPU(attention_pack)(w, h.keys, h.k, w->a->kv_stride, 1, buffers.keys);
-  CPU(attention_pack)(w, h.keys, h.v, w->a->kv_stride, 1, buffers.values);
-  for (int64_t first = 0; first < h.queries; first += QUERY_BLOCK) {
-    const attention_block b = CPU(attention_block)(&h, first);
-    forward_block(w, &h, &b, &buffers);
+  for (int64_t first = 0; first < h.queries;) {
+    const attention_span s = CPU(attention_span)(w, &h, first);
+    forward_span(w, h, &s, &buffers);
+    first = s.end;
   }
+}
+
+/* Keys that `queries` queries of a sequence see, from its first on. */
+static double seen(double queries, double keys, double window) {
+  const double away = window < keys - 1 ? window : keys - 1;
+  if (window == 0)
+    return queries * keys;
+  return queries == 1 ? away + 1 : keys + 2 * away * keys - away * (away + 1);
 }
 
 double CPU(attention_flops)(const brim_attention *a, double products) {
   double pairs = 0;
   for (int32_t s = 0; s < a->layout.n; s++) {
     const int32_t slots = a->layout.offsets[s + 1] - a->layout.offsets[s];
-    pairs += (double)(a->first_only && slots > 1 ? 1 : slots) * a->layout.lengths[s];
+    pairs += seen(a->first_only && slots > 1 ? 1 : slots, a->layout.lengths[s], a->window);
   }
   return 2 * products * pairs * a->head_size * a->heads;
 }
 
 void CPU(attention_forward)(brim_ops_context *c, const brim_attention *a) {
-  attention_work w = CPU(attention_work)(c, a, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size));
+  attention_work w = CPU(attention_work)(c, a, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size, a->window));
   c->stats.attention_flops += CPU(attention_flops)(a, 2);
-  CPU(run)(c, (int64_t)a->layout.n * a->heads, forward_task, &w);
+  CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), forward_task, &w);
 }
 
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t size = limits->hidden / (limits->heads > 0 ? limits->heads : 1);
-  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size);
-  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size);
+  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, 0);
+  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, 0);
   return order_size(limits->max_sequences, limits->max_length) +
          (size_t)threads * (size_t)(forward > backward ? forward : backward) * sizeof(float);
 }

@@ -1,8 +1,12 @@
 /* attention.h: what both directions of attention share.
  *
- * A task is one head of one sequence; the longest sequences come first. It runs over blocks of queries, and for each over blocks
- * of keys, so that a block of scores and all it meets stay in the first-level cache. Scores have keys for rows and queries for
- * columns: what a query's softmax needs is then a lane, and every product finds its sides as they lie. */
+ * A task is one head of keys and values of one sequence, with the heads of queries that share it; the longest sequences come
+ * first. It runs over blocks of queries, and for each over blocks of keys, so that a block of scores and all it meets stay in the
+ * first-level cache. Scores have keys for rows and queries for columns: what a query's softmax needs is then a lane, and every
+ * product finds its sides as they lie.
+ *
+ * With a window a task goes along its sequence in spans: some queries, and the keys that they see. Of a span all keys are packed,
+ * so that memory and time a token are those of the window, however long the text. Without one there is one span. */
 #ifndef BRIM_OPS_CPU_ATTENTION_H
 #define BRIM_OPS_CPU_ATTENTION_H
 #include "ops/cpu/cpu.h"
@@ -12,6 +16,7 @@ enum {
   QUERY_BLOCK = 32,                 /* whole panels */
   KEY_BLOCK = BRIM_DROPOUT_STRETCH, /* keys */
   KEY_ROOM = KEY_BLOCK + 16,        /* the last may be so long */
+  SPAN_QUERIES = 8 * QUERY_BLOCK,   /* with a window */
 };
 
 typedef struct attention_work {
@@ -21,29 +26,42 @@ typedef struct attention_work {
   int64_t scratch_size; /* values a worker */
   int64_t head_room;    /* head size, rounded up to whole panels: the row length of what is packed */
   int64_t rows;         /* of q and out */
+  int64_t group;        /* heads of queries to one of keys and values */
 } attention_work;
 
 /* One head of one sequence. */
 typedef struct attention_head {
-  int64_t head, queries, keys, slots, size;
-  int64_t first_query; /* row of q, out, dq */
-  int64_t first_key;   /* row of k, v */
+  int64_t head, own, queries, keys, slots, size; /* head of queries; that of keys and values */
+  int64_t first_query;                           /* row of q, out, dq */
+  int64_t first_key;                             /* row of k, v */
   const float *q, *k, *v;
   float *lse;
   uint32_t site, place;
 } attention_head;
 
-/* Some queries of a head: `columns` is their number, rounded up to whole panels. */
+/* Queries first .. end - 1 of a head; the keys that are packed for them. */
+typedef struct attention_span {
+  int64_t first, end, key, key_end;
+} attention_span;
+
+/* Some queries of a head, and the keys that they see: `columns` is the number of queries, rounded up to whole panels. */
 typedef struct attention_block {
   int64_t first, queries, columns;
+  int64_t key, key_end;
 } attention_block;
 
 /* Divides c->workspace and sorts the sequences. */
 attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a, int64_t scratch_size);
 attention_head CPU(attention_head)(const attention_work *w, int64_t task);
-attention_block CPU(attention_block)(const attention_head *h, int64_t first);
-/* Keys of the block that begins at `first`. */
-int64_t CPU(attention_keys)(const attention_head *h, int64_t first);
+/* The next head of queries that shares the keys and values. */
+void CPU(attention_next_head)(const attention_work *w, attention_head *h);
+/* The span that begins at the query `first`. */
+attention_span CPU(attention_span)(const attention_work *w, const attention_head *h, int64_t first);
+attention_block CPU(attention_block)(const attention_work *w, const attention_head *h, const attention_span *s, int64_t first);
+/* Keys of the block that begins at `first`, of those before `end`. */
+int64_t CPU(attention_keys)(int64_t first, int64_t end);
+/* Scores of keys that a query does not see become far less than any other. */
+void CPU(attention_mask)(const attention_work *w, const attention_block *b, int64_t first, int64_t keys, float *scores);
 /* [rows, size] times a factor, to rows of head_room values, zeros at their ends. */
 void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to);
 /* Such rows of a block's queries as panels, columns without a query being 0: [columns / TILE_COLUMNS][head_room, TILE_COLUMNS].
@@ -59,7 +77,10 @@ void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64
 void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, float *to, int64_t stride);
 /* Operations of that many products of queries and keys. */
 double CPU(attention_flops)(const brim_attention *a, double products);
-/* Values of scratch that a head needs, for the longest sequence. */
-int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size);
-int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size);
+/* Most keys of a span, and of a block of queries. */
+int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window);
+int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window);
+/* Values of scratch that a head needs, for the longest sequence; window 0: none. */
+int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window);
+int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window);
 #endif

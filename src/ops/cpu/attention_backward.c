@@ -1,5 +1,6 @@
 /* attention_backward.c: gradients of attention. The probabilities are recomputed from the log-sum-exp; a task owns all rows of
- * its head's dk and dv, so their sums run over the queries in order. */
+ * its head's dk and dv, so their sums run over the queries in order. From one span to the next, sums of keys that no later query
+ * sees are written out, and the others move to the front. */
 #include "ops/cpu/attention.h"
 #include "ops/cpu/philox_queries.h"
 #include "ops/cpu/vecmath.h"
@@ -11,13 +12,14 @@ typedef struct buffers {
   float *p, *ds;                                           /* [keys, QUERY_BLOCK] probabilities, gradient of scores */
 } buffers;
 
-int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size) {
+int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window) {
   const int64_t head_room = round_up(size, TILE_COLUMNS);
-  return (4 * max_length + 5 * QUERY_BLOCK) * head_room + 2 * max_length * QUERY_BLOCK;
+  return (4 * CPU(attention_span_keys)(max_length, window) + 5 * QUERY_BLOCK) * head_room +
+         2 * CPU(attention_block_keys)(max_length, window) * QUERY_BLOCK;
 }
 
 static buffers divide(const attention_work *w, const attention_head *h, int worker) {
-  const int64_t of_keys = h->keys * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
+  const int64_t of_keys = CPU(attention_span_keys)(h->keys, w->a->window) * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
   buffers b;
   b.keys = w->scratch + worker * w->scratch_size;
   b.values = b.keys + of_keys;
@@ -29,7 +31,7 @@ static buffers divide(const attention_work *w, const attention_head *h, int work
   b.dout_panels = b.query_panels + of_queries;
   b.dq = b.dout_panels + of_queries;
   b.p = b.dq + of_queries;
-  b.ds = b.p + h->keys * QUERY_BLOCK;
+  b.ds = b.p + CPU(attention_block_keys)(h->keys, w->a->window) * QUERY_BLOCK;
   return b;
 }
 
@@ -131,6 +133,11 @@ static void score_gradients(const attention_block *b, const marks *m, int64_t ke
   }
 }
 
+/* Whether there is something in dk and dv already: the first block of queries writes, unless they begin as zeros. */
+static bool begins_with_zeros(const attention_work *w) {
+  return w->a->window > 0 || w->group > 1;
+}
+
 /* to [keys, head_room] (+)= p rows, with p [keys, QUERY_BLOCK] and packed rows of the block's queries. */
 static void add_rows(const attention_work *w, const attention_block *b, int64_t keys, const float *p, const float *rows,
                      float *to) {
@@ -143,12 +150,13 @@ static void add_rows(const attention_work *w, const attention_block *b, int64_t 
                     .b_step = w->head_room,
                     .c = to + i,
                     .c_row = w->head_room,
-                    .add = b->first > 0};
+                    .add = begins_with_zeros(w) || b->first > 0};
     CPU(tile_rows)(keys, TILE_COLUMNS, &t);
   }
 }
 
-static void backward_block(const attention_work *w, const attention_head *h, const buffers *s, const attention_block *b) {
+static void backward_block(const attention_work *w, const attention_head *h, const buffers *s, const attention_span *span,
+                           const attention_block *b) {
   const brim_attention *a = w->a;
   const brim_dropout *d = &a->dropout;
   const int64_t shift = h->head * h->size, at = h->first_query + b->first;
@@ -158,11 +166,12 @@ static void backward_block(const attention_work *w, const attention_head *h, con
   CPU(attention_pack)(w, b->queries, a->dout + at * a->out_stride + shift, a->out_stride, d->on ? d->scale : 1, s->dout);
   CPU(attention_turn)(w, b, s->queries, s->query_panels);
   CPU(attention_turn)(w, b, s->dout, s->dout_panels);
-  for (int64_t j = 0, keys; j < h->keys; j += keys) {
-    keys = CPU(attention_keys)(h, j);
-    const int64_t row = j * w->head_room;
-    float *p = s->p + j * QUERY_BLOCK, *dp = s->ds + j * QUERY_BLOCK;
+  for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
+    keys = CPU(attention_keys)(j, b->key_end);
+    const int64_t row = (j - span->key) * w->head_room, at_key = (j - b->key) * QUERY_BLOCK;
+    float *p = s->p + at_key, *dp = s->ds + at_key;
     CPU(attention_scores)(w, b, keys, s->keys + row, s->query_panels, p);
+    CPU(attention_mask)(w, b, j, keys, p);
     CPU(attention_scores)(w, b, keys, s->values + row, s->dout_panels, dp);
     if (d->on)
       dropped_terms(h, b, &m, j, keys, d, p, dp);
@@ -170,43 +179,90 @@ static void backward_block(const attention_work *w, const attention_head *h, con
       terms(b, &m, keys, p, dp);
   }
   end_marks(b, &m);
-  for (int64_t j = 0, keys; j < h->keys; j += keys) {
-    keys = CPU(attention_keys)(h, j);
-    const int64_t row = j * w->head_room;
-    float *p = s->p + j * QUERY_BLOCK, *ds = s->ds + j * QUERY_BLOCK;
+  for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
+    keys = CPU(attention_keys)(j, b->key_end);
+    const int64_t row = (j - span->key) * w->head_room, at_key = (j - b->key) * QUERY_BLOCK;
+    float *p = s->p + at_key, *ds = s->ds + at_key;
     score_gradients(b, &m, keys, d->on, p, ds);
     add_rows(w, b, keys, p, s->dout, s->dv + row);
     add_rows(w, b, keys, ds, s->queries, s->dk + row);
-    CPU(attention_sum)(w, b, keys, ds, s->keys + row, j > 0, s->dq);
+    CPU(attention_sum)(w, b, keys, ds, s->keys + row, j > b->key, s->dq);
   }
   CPU(attention_unpack)(w, b->queries, s->dq, a->scale, a->dq + at * a->q_stride + shift, a->q_stride);
 }
 
-/* Rows of the real keys from the accumulators, 0 for padded keys. */
-static void write_rows(const attention_work *w, const attention_head *h, const float *from, float factor, float *to) {
+/* Rows of real keys first .. end - 1 from the accumulators. */
+static void write_rows(const attention_work *w, const attention_head *h, int64_t first, int64_t end, const float *from,
+                       float factor, float *to) {
   const int64_t stride = w->a->kv_stride;
-  to += h->first_key * stride + h->head * h->size;
-  CPU(attention_unpack)(w, h->keys, from, factor, to, stride);
-  for (int64_t j = h->keys; j < h->slots; j++)
-    memset(to + j * stride, 0, (size_t)h->size * sizeof *to);
+  CPU(attention_unpack)(w, end - first, from, factor, to + (h->first_key + first) * stride + h->own * h->size, stride);
+}
+
+/* 0 for keys that nobody sees, and those of padding. */
+static void clear_rows(const attention_work *w, const attention_head *h, int64_t first, float *to) {
+  for (int64_t j = first; j < h->slots; j++)
+    memset(to + (h->first_key + j) * w->a->kv_stride + h->own * h->size, 0, (size_t)h->size * sizeof *to);
+}
+
+/* And for queries of padding, which see nothing. */
+static void clear_queries(const attention_work *w, const attention_head *h) {
+  for (int64_t i = h->queries; !w->a->first_only && i < h->slots; i++)
+    memset(w->a->dq + (h->first_query + i) * w->a->q_stride + h->head * h->size, 0, (size_t)h->size * sizeof(float));
+}
+
+static void backward_span(const attention_work *w, attention_head h, const buffers *s, const attention_span *span) {
+  const int64_t at = span->key * w->a->kv_stride;
+  CPU(attention_pack)(w, span->key_end - span->key, h.k + at, w->a->kv_stride, 1, s->keys);
+  CPU(attention_pack)(w, span->key_end - span->key, h.v + at, w->a->kv_stride, 1, s->values);
+  for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
+    for (int64_t first = span->first; first < span->end; first += QUERY_BLOCK) {
+      const attention_block b = CPU(attention_block)(w, &h, span, first);
+      backward_block(w, &h, s, span, &b);
+    }
+    if (span->end == h.queries)
+      clear_queries(w, &h);
+  }
+}
+
+/* Sums of keys before `next` are complete: they are written, the others move to the front, and zeros follow them. */
+static void move_on(const attention_work *w, const attention_head *h, const buffers *s, const attention_span *span, int64_t next,
+                    int64_t end) {
+  const int64_t done = (next - span->key) * w->head_room, kept = (span->key_end - next) * w->head_room,
+                added = (end - span->key_end) * w->head_room;
+  float *const sums[] = {s->dk, s->dv}, *const to[] = {w->a->dk, w->a->dv};
+  static const float factors[] = {LOG_2, 1}; /* packed queries carry scale * LOG2_E */
+  for (int i = 0; i < 2; i++) {
+    write_rows(w, h, span->key, next, sums[i], factors[i], to[i]);
+    memmove(sums[i], sums[i] + done, (size_t)kept * sizeof *sums[i]);
+    memset(sums[i] + kept, 0, (size_t)added * sizeof *sums[i]);
+  }
 }
 
 static void backward_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   const attention_head h = CPU(attention_head)(w, task);
   const buffers s = divide(w, &h, worker);
-  CPU(attention_pack)(w, h.keys, h.k, w->a->kv_stride, 1, s.keys);
-  CPU(attention_pack)(w, h.keys, h.v, w->a->kv_stride, 1, s.values);
-  for (int64_t first = 0; first < h.queries; first += QUERY_BLOCK) {
-    const attention_block b = CPU(attention_block)(&h, first);
-    backward_block(w, &h, &s, &b);
+  attention_span span = CPU(attention_span)(w, &h, 0);
+  if (begins_with_zeros(w)) {
+    const size_t bytes = (size_t)(span.key_end * w->head_room) * sizeof(float);
+    memset(s.dk, 0, bytes);
+    memset(s.dv, 0, bytes);
   }
-  write_rows(w, &h, s.dk, LOG_2, w->a->dk); /* packed queries carry scale * LOG2_E */
-  write_rows(w, &h, s.dv, 1, w->a->dv);
+  for (;;) {
+    backward_span(w, h, &s, &span);
+    if (span.end == h.queries)
+      break;
+    const attention_span next = CPU(attention_span)(w, &h, span.end);
+    move_on(w, &h, &s, &span, next.key, next.key_end);
+    span = next;
+  }
+  move_on(w, &h, &s, &span, span.key_end, span.key_end);
+  clear_rows(w, &h, span.key_end, w->a->dk);
+  clear_rows(w, &h, span.key_end, w->a->dv);
 }
 
 void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {
-  attention_work w = CPU(attention_work)(c, a, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size));
+  attention_work w = CPU(attention_work)(c, a, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
-  CPU(run)(c, (int64_t)a->layout.n * a->heads, backward_task, &w);
+  CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), backward_task, &w);
 }

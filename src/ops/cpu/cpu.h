@@ -56,6 +56,9 @@ size_t CPU(norm_workspace)(const brim_ops_limits *limits);
 /* ---- attention.c */
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits);
 
+/* ---- stream.c */
+size_t CPU(rotary_workspace)(const brim_ops_limits *limits);
+
 /* ---- rows.c */
 /* y = dropout(x) for row r of a tensor with features. */
 void CPU(dropout_slot)(const brim_dropout *d, const brim_layout *layout, const brim_rows *at, int64_t r, int64_t width,

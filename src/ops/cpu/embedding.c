@@ -16,18 +16,21 @@ static void forward_task(void *context, int64_t task, int worker) {
   const brim_embed *e = m->e;
   const int64_t width = e->hidden, first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
   for (int64_t r = first; r < last && r < m->all.count; r++) {
-    const float *word = e->word + e->ids[r] * width, *position = e->position + e->positions[r] * width;
+    const float *word = e->word + e->ids[r] * width, *position = e->position ? e->position + e->positions[r] * width : NULL;
     const float *type = e->type ? e->type + (e->type_ids ? e->type_ids[r] : 0) * width : NULL;
     float *sum = e->sum + r * width, *y = e->out + r * width;
     for (int64_t i = 0; i < width; i += VEC) {
-      vec x = vload_n(word + i, width - i) + vload_n(position + i, width - i);
+      vec x = vload_n(word + i, width - i);
+      if (position)
+        x += vload_n(position + i, width - i);
       if (type)
         x += vload_n(type + i, width - i);
       vstore_n(sum + i, x, width - i);
     }
-    CPU(norm_row)(width, sum, e->gamma, e->beta, e->eps, &e->mean[r], &e->rstd[r], y);
-    if (e->dropout.on)
-      CPU(dropout_slot)(&e->dropout, &e->layout, &m->all, r, width, y, y);
+    if (e->gamma)
+      CPU(norm_row)(width, sum, e->gamma, e->beta, e->eps, &e->mean[r], &e->rstd[r], y);
+    if (e->dropout.on || !e->gamma)
+      CPU(dropout_slot)(&e->dropout, &e->layout, &m->all, r, width, e->gamma ? y : sum, y);
   }
 }
 
@@ -48,7 +51,9 @@ static void norm_task(void *context, int64_t task, int worker) {
   for (int64_t r = first; r < end; r++) {
     float *ds = e->dsum + r * width;
     CPU(dropout_slot)(&e->dropout, &e->layout, &m->all, r, width, e->dout + r * width, ds);
-    CPU(norm_row_backward)(width, e->sum + r * width, e->mean[r], e->rstd[r], e->gamma, ds, ds, line, line ? line + width : NULL);
+    if (e->gamma)
+      CPU(norm_row_backward)(width, e->sum + r * width, e->mean[r], e->rstd[r], e->gamma, ds, ds, line,
+                             line ? line + width : NULL);
   }
 }
 

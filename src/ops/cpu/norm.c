@@ -1,4 +1,4 @@
-/* norm.c: layer norm. */
+/* norm.c: layer norm, and RMS norm. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/philox.h"
 
@@ -6,7 +6,7 @@ static void apply_row(int64_t width, const real *x, real mean, real rstd, const 
   const vec center = vset(mean), factor = vset(rstd);
   for (int64_t i = 0; i < width; i += VEC) {
     const vec n = (vload_n(x + i, width - i) - center) * factor;
-    vstore_n(y + i, vmadd(n, vload_n(gamma + i, width - i), vload_n(beta + i, width - i)), width - i);
+    vstore_n(y + i, vmadd(n, vload_n(gamma + i, width - i), beta ? vload_n(beta + i, width - i) : vzero()), width - i);
   }
 }
 
@@ -41,9 +41,9 @@ void CPU(norm_forward)(brim_ops_context *c, const brim_norm *of) {
   CPU(run)(c, (n.rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &n);
 }
 
-/* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)). */
-void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
-                            real *dgamma, real *dbeta) {
+/* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)); of an RMS norm without mean(g). */
+BRIM_INLINE void row_backward(const bool rms, const bool add, int64_t width, const real *x, real mean, real rstd,
+                              const real *gamma, const real *dy, real *dx, real *dgamma, real *dbeta) {
   const vec center = vset(mean), factor = vset(rstd);
   vec g_total = vzero(), gn_total = vzero();
   for (int64_t i = 0; i < width; i += VEC) { /* beyond the row gamma and dy are 0 */
@@ -56,11 +56,19 @@ void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, 
       vstore_n(dbeta + i, vload_n(dbeta + i, width - i) + d, width - i);
     }
   }
-  const vec g_mean = vset(vsum(g_total) / (float)width), gn_mean = vset(vsum(gn_total) / (float)width);
+  const vec g_mean = vset(rms ? 0 : vsum(g_total) / (float)width), gn_mean = vset(vsum(gn_total) / (float)width);
   for (int64_t i = 0; i < width; i += VEC) {
     const vec n = (vload_n(x + i, width - i) - center) * factor, g = vload_n(dy + i, width - i) * vload_n(gamma + i, width - i);
-    vstore_n(dx + i, factor * (g - vmadd(n, gn_mean, g_mean)), width - i);
+    vec d = factor * (g - vmadd(n, gn_mean, g_mean));
+    if (add)
+      d += vload_n(dx + i, width - i);
+    vstore_n(dx + i, d, width - i);
   }
+}
+
+void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
+                            real *dgamma, real *dbeta) {
+  row_backward(false, false, width, x, mean, rstd, gamma, dy, dx, dgamma, dbeta);
 }
 
 /* ---- column sums */
@@ -133,6 +141,74 @@ void CPU(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
   const bool wanted = n->dgamma || n->dbeta;
   norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(n->at.count), .lines = wanted ? c->workspace : NULL};
   CPU(run)(c, g.blocks, norm_task, &g);
+  if (wanted)
+    CPU(norm_sum_blocks)(c, g.blocks, n->width, g.lines, n->dgamma, n->dbeta);
+}
+
+/* ---- a norm alone */
+
+static void rms_row(const brim_prenorm *n, int64_t r) {
+  const int64_t width = n->width;
+  const float *x = n->x + r * width;
+  vec squares = vzero();
+  for (int64_t i = 0; i < width; i += VEC) {
+    const vec v = vload_n(x + i, width - i);
+    squares = vmadd(v, v, squares);
+  }
+  n->mean[r] = 0;
+  n->rstd[r] = 1.0f / sqrtf(vsum(squares) / (float)width + n->eps);
+  apply_row(width, x, 0, n->rstd[r], n->gamma, n->beta, n->y + r * width);
+}
+
+static void prenorm_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const brim_prenorm *n = context;
+  const int64_t width = n->width, first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
+  for (int64_t r = first; r < last && r < n->rows; r++) {
+    if (n->rms)
+      rms_row(n, r);
+    else
+      CPU(norm_row)(width, n->x + r * width, n->gamma, n->beta, n->eps, &n->mean[r], &n->rstd[r], n->y + r * width);
+  }
+}
+
+void CPU(prenorm_forward)(brim_ops_context *c, const brim_prenorm *of) {
+  brim_prenorm n = *of;
+  CPU(run)(c, divided(n.rows, ROWS_PER_TASK), prenorm_task, &n);
+}
+
+typedef struct prenorm_gradient {
+  const brim_prenorm_gradient *of;
+  int64_t blocks;
+  float *lines; /* as in norm_gradient */
+} prenorm_gradient;
+
+static void prenorm_backward_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const prenorm_gradient *g = context;
+  const brim_prenorm_gradient *n = g->of;
+  const int64_t width = n->width, first = n->rows * task / g->blocks, end = n->rows * (task + 1) / g->blocks;
+  float *line = g->lines ? g->lines + 2 * task * width : NULL, *beta = line ? line + width : NULL;
+  if (line)
+    memset(line, 0, 2 * (size_t)width * sizeof *line);
+  for (int64_t r = first; r < end; r++) {
+    const float *x = n->x + r * width, *dy = n->dy + r * width;
+    float *dx = n->dx + r * width;
+    if (n->rms && n->add)
+      row_backward(true, true, width, x, n->mean[r], n->rstd[r], n->gamma, dy, dx, line, beta);
+    else if (n->rms)
+      row_backward(true, false, width, x, n->mean[r], n->rstd[r], n->gamma, dy, dx, line, beta);
+    else if (n->add)
+      row_backward(false, true, width, x, n->mean[r], n->rstd[r], n->gamma, dy, dx, line, beta);
+    else
+      row_backward(false, false, width, x, n->mean[r], n->rstd[r], n->gamma, dy, dx, line, beta);
+  }
+}
+
+void CPU(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *n) {
+  const bool wanted = n->dgamma || n->dbeta;
+  prenorm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(n->rows), .lines = wanted ? c->workspace : NULL};
+  CPU(run)(c, g.blocks, prenorm_backward_task, &g);
   if (wanted)
     CPU(norm_sum_blocks)(c, g.blocks, n->width, g.lines, n->dgamma, n->dbeta);
 }

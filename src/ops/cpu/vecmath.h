@@ -115,4 +115,13 @@ BRIM_INLINE vec vgelu_new_slope(vec x) {
   const vec du2 = vset(1.5957691216057308f) * vmadd(vset(3 * 0.044715f) * x, x, vset(1));
   return vmadd(x * gate * (vset(1) - gate), du2, gate);
 }
+
+/* SiLU(x) = x * vsigmoid(x). */
+BRIM_INLINE vec vsigmoid(vec x) {
+  return vset(1) / (vset(1) + vexp(-x));
+}
+BRIM_INLINE vec vsilu_slope(vec x) {
+  const vec s = vsigmoid(x);
+  return vmadd(x * s, vset(1) - s, s);
+}
 #endif

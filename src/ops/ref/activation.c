@@ -1,4 +1,4 @@
-/* activation.c: GELU in its erf form, GELU in its tanh form (gelu_new), ReLU, tanh. */
+/* activation.c: GELU in its erf form, GELU in its tanh form (gelu_new), ReLU, tanh, SiLU. */
 #include "ops/ref/ref.h"
 
 #include <math.h>
@@ -17,6 +17,8 @@ double REF(activate)(brim_activation act, double x) {
     return x > 0 ? x : 0;
   case BRIM_ACT_TANH:
     return tanh(x);
+  case BRIM_ACT_SILU:
+    return x / (1 + exp(-x));
   case BRIM_ACT_NONE:
     break;
   }
@@ -36,6 +38,10 @@ double REF(activate_slope)(brim_activation act, double x) {
     return x > 0 ? 1 : 0;
   case BRIM_ACT_TANH:
     return 1 - x * x;
+  case BRIM_ACT_SILU: {
+    const double s = 1 / (1 + exp(-x));
+    return s * (1 + x * (1 - s));
+  }
   case BRIM_ACT_NONE:
     break;
   }

@@ -1,11 +1,12 @@
-/* norm.c: layer norm. y = (x - mean) * rstd * gamma + beta with the biased variance, as in PyTorch. */
+/* norm.c: layer norm. y = (x - mean) * rstd * gamma + beta with the biased variance, as in PyTorch; and RMS norm, without mean.
+ */
 #include "ops/ref/ref.h"
 
 #include <math.h>
 
 static void apply_row(int32_t width, const real *x, double mean, double rstd, const real *gamma, const real *beta, real *y) {
   for (int32_t i = 0; i < width; i++)
-    y[i] = (real)(((double)x[i] - mean) * rstd * (double)gamma[i] + (double)beta[i]);
+    y[i] = (real)(((double)x[i] - mean) * rstd * (double)gamma[i] + (beta ? (double)beta[i] : 0));
 }
 
 /* Mean and deviation are rounded before they are used, so that norm_forward gives the same bits. */
@@ -47,6 +48,55 @@ void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, 
     dx[i] = (real)(r * (d * (double)gamma[i] - g_sum / width - n * gn_sum / width));
   }
 }
+
+/* ---- a norm alone */
+
+static void rms_row(const brim_prenorm *n, int64_t r) {
+  const real *x = n->x + r * n->width;
+  double squares = 0;
+  for (int32_t i = 0; i < n->width; i++)
+    squares += (double)x[i] * (double)x[i];
+  n->mean[r] = 0;
+  n->rstd[r] = (real)(1 / sqrt(squares / n->width + (double)n->eps));
+  apply_row(n->width, x, 0, (double)n->rstd[r], n->gamma, n->beta, n->y + r * n->width);
+}
+
+void REF(prenorm_forward)(brim_ops_context *c, const brim_prenorm *n) {
+  (void)c;
+  for (int64_t r = 0; r < n->rows; r++) {
+    const int64_t i = r * n->width;
+    if (n->rms)
+      rms_row(n, r);
+    else
+      REF(norm_row)(n->width, n->x + i, n->gamma, n->beta, n->eps, &n->mean[r], &n->rstd[r], n->y + i);
+  }
+}
+
+void REF(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *g) {
+  (void)c;
+  for (int64_t r = 0; r < g->rows; r++) {
+    const real *x = g->x + r * g->width, *dy = g->dy + r * g->width;
+    real *dx = g->dx + r * g->width;
+    const double mean = (double)g->mean[r], rstd = (double)g->rstd[r];
+    double all = 0, weighed = 0;
+    for (int32_t i = 0; i < g->width; i++) {
+      const double n = ((double)x[i] - mean) * rstd, d = (double)dy[i] * (double)g->gamma[i];
+      all += g->rms ? 0 : d;
+      weighed += d * n;
+    }
+    for (int32_t i = 0; i < g->width; i++) {
+      const double n = ((double)x[i] - mean) * rstd, d = (double)dy[i];
+      if (g->dgamma)
+        g->dgamma[i] += (real)(d * n);
+      if (g->dbeta)
+        g->dbeta[i] += (real)d;
+      const double slope = rstd * (d * (double)g->gamma[i] - all / g->width - n * weighed / g->width);
+      dx[i] = (real)(g->add ? (double)dx[i] + slope : slope);
+    }
+  }
+}
+
+/* ---- with what comes before */
 
 void REF(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
   (void)c;

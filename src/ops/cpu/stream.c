@@ -1,0 +1,144 @@
+/* stream.c: sums of a residual stream, gated activations, rotary positions. */
+#include "ops/cpu/cpu.h"
+#include "ops/cpu/vecmath.h"
+
+enum { ROWS_PER_TASK = 16 };
+
+static void sum_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const brim_stream_sum *s = context;
+  const int64_t width = s->width, first = task * ROWS_PER_TASK, end = least(first + ROWS_PER_TASK, s->at.count);
+  for (int64_t r = first; r < end; r++) {
+    const float *residual = s->residual + r * width;
+    float *y = s->y + r * width;
+    CPU(dropout_slot)(&s->dropout, &s->layout, &s->at, r, width, s->x + r * width, y);
+    for (int64_t i = 0; i < width; i += VEC)
+      vstore_n(y + i, vload_n(residual + i, width - i) + vload_n(y + i, width - i), width - i);
+  }
+}
+
+void CPU(stream_sum)(brim_ops_context *c, const brim_stream_sum *of) {
+  brim_stream_sum s = *of;
+  CPU(run)(c, divided(s.at.count, ROWS_PER_TASK), sum_task, &s);
+}
+
+/* ---- gated activation */
+
+enum { GATE_COLUMNS = 256 }; /* at a time: what is between stays in the cache */
+
+static void gate_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const brim_gate *g = context;
+  const int64_t width = g->width, first = task * ROWS_PER_TASK, end = least(first + ROWS_PER_TASK, g->at.count);
+  for (int64_t r = first; r < end; r++) {
+    const float *pre = g->pre + r * 2 * width, *u = g->second ? pre + width : pre, *other = g->second ? pre : pre + width;
+    float *y = g->y + r * width;
+    CPU(activate)(g->act, width, u, y);
+    for (int64_t i = 0; i < width; i += VEC)
+      vstore_n(y + i, vload_n(y + i, width - i) * vload_n(other + i, width - i), width - i);
+    CPU(dropout_slot)(&g->dropout, &g->layout, &g->at, r, width, y, y);
+  }
+}
+
+void CPU(gate_forward)(brim_ops_context *c, const brim_gate *of) {
+  brim_gate g = *of;
+  CPU(run)(c, divided(g.at.count, ROWS_PER_TASK), gate_task, &g);
+}
+
+/* Some columns of one row: dpre may be pre. */
+static void gate_columns(const brim_gate *g, int64_t n, const float *u, const float *other, const float *dy, float *du,
+                         float *dother) {
+  float value[GATE_COLUMNS], slope[GATE_COLUMNS];
+  for (int64_t i = 0; i < n; i += VEC) {
+    vstore_n(value + i, vload_n(u + i, n - i), n - i);
+    vstore_n(slope + i, vload_n(dy + i, n - i) * vload_n(other + i, n - i), n - i);
+  }
+  if (g->act == BRIM_ACT_TANH) { /* its slope follows from its value */
+    CPU(activate)(g->act, n, value, value);
+    CPU(activate_backward)(g->act, n, value, slope, slope);
+  } else {
+    CPU(activate_turn)(g->act, n, value, slope);
+  }
+  for (int64_t i = 0; i < n; i += VEC) {
+    vstore_n(du + i, vload_n(slope + i, n - i), n - i);
+    vstore_n(dother + i, vload_n(dy + i, n - i) * vload_n(value + i, n - i), n - i);
+  }
+}
+
+static void gate_backward_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const brim_gate *g = context;
+  const int64_t width = g->width, first = task * ROWS_PER_TASK, end = least(first + ROWS_PER_TASK, g->at.count);
+  for (int64_t r = first; r < end; r++) {
+    const int64_t u = r * 2 * width + (g->second ? width : 0), other = r * 2 * width + (g->second ? 0 : width);
+    float *dy = g->dy + r * width;
+    CPU(dropout_slot)(&g->dropout, &g->layout, &g->at, r, width, dy, dy);
+    for (int64_t i = 0; i < width; i += GATE_COLUMNS)
+      gate_columns(g, least(GATE_COLUMNS, width - i), g->pre + u + i, g->pre + other + i, dy + i, g->dpre + u + i,
+                   g->dpre + other + i);
+  }
+}
+
+void CPU(gate_backward)(brim_ops_context *c, const brim_gate *of) {
+  brim_gate g = *of;
+  CPU(run)(c, divided(g.at.count, ROWS_PER_TASK), gate_backward_task, &g);
+}
+
+/* ---- rotary positions: cosines and sines of all positions first, then the rows */
+
+typedef struct rotation {
+  const brim_rotary *of;
+  float *table; /* [longest text, head_size]: of a position the cosines, then the sines */
+} rotation;
+
+enum { POSITIONS_PER_TASK = 32 };
+
+static void angle_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const rotation *p = context;
+  const int32_t size = p->of->head_size, half = size / 2;
+  const int64_t first = task * POSITIONS_PER_TASK, end = least(first + POSITIONS_PER_TASK, p->of->layout.max_length);
+  for (int32_t i = 0; i < half; i++) {
+    const float frequency = brim_rotary_frequency(p->of->theta, size, i);
+    for (int64_t position = first; position < end; position++) {
+      const double angle = (double)((float)position * frequency);
+      float *to = p->table + position * size + i;
+      to[0] = (float)cos(angle);
+      to[half] = (float)sin(p->of->back ? -angle : angle);
+    }
+  }
+}
+
+static void rotate_head(int64_t half, const float *table, float *x) {
+  for (int64_t i = 0; i < half; i += VEC) {
+    const int64_t n = half - i;
+    const vec cosine = vload_n(table + i, n), sine = vload_n(table + half + i, n), a = vload_n(x + i, n),
+              b = vload_n(x + half + i, n);
+    vstore_n(x + i, vnmadd(b, sine, a * cosine), n);
+    vstore_n(x + half + i, vmadd(a, sine, b * cosine), n);
+  }
+}
+
+static void rotate_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const rotation *p = context;
+  const brim_rotary *of = p->of;
+  const brim_layout *layout = &of->layout;
+  const int64_t size = of->head_size, first = task * ROWS_PER_TASK, end = least(first + ROWS_PER_TASK, of->at.count);
+  for (int64_t r = first; r < end; r++) {
+    const int32_t slot = of->at.slot ? of->at.slot[r] : (int32_t)r, s = layout->sequence[slot], token = slot - layout->offsets[s];
+    for (int64_t head = 0; head < of->heads && token < layout->lengths[s]; head++)
+      rotate_head(size / 2, p->table + token * size, of->x + r * of->stride + head * size);
+  }
+}
+
+void CPU(rotate)(brim_ops_context *c, const brim_rotary *of) {
+  rotation p = {.of = of, .table = c->workspace};
+  CPU(run)(c, divided(of->layout.max_length, POSITIONS_PER_TASK), angle_task, &p);
+  CPU(run)(c, divided(of->at.count, ROWS_PER_TASK), rotate_task, &p);
+}
+
+size_t CPU(rotary_workspace)(const brim_ops_limits *limits) {
+  const int64_t size = limits->hidden / (limits->heads > 0 ? limits->heads : 1);
+  return (size_t)limits->max_length * (size_t)size * sizeof(float);
+}

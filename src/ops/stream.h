@@ -1,0 +1,77 @@
+/* stream.h: operations of encoders with a residual stream, rotary positions and gated feed-forwards. Included by ops.h; letters
+ * as there. */
+#ifndef BRIM_OPS_STREAM_H
+#define BRIM_OPS_STREAM_H
+#include <math.h>
+
+/* ---- a norm alone
+ *
+ * y = (x - mean) * rstd * gamma + beta, [rows, width]; beta may be NULL. With `rms` (Zhang and Sennrich, Root Mean Square Layer
+ * Normalization) nothing is subtracted: mean is 0, and rstd 1 / sqrt(mean of x^2 + eps). What forward leaves in mean and rstd
+ * serves norm_forward, which gives the same bits as its y. */
+typedef struct brim_prenorm {
+  int64_t rows;
+  int32_t width;
+  bool rms;
+  real eps;
+  const real *x, *gamma, *beta;
+  real *mean, *rstd, *y;
+} brim_prenorm;
+
+/* dx is written, or added to with `add`; dgamma, dbeta += (NULL: frozen, or there is none). */
+typedef struct brim_prenorm_gradient {
+  int64_t rows;
+  int32_t width;
+  bool rms, add;
+  const real *x, *mean, *rstd, *gamma, *dy;
+  real *dx, *dgamma, *dbeta;
+} brim_prenorm_gradient;
+
+/* y = residual + dropout(x), [at.count, width]; y may be x's memory, not the residual's. */
+typedef struct brim_stream_sum {
+  brim_layout layout;
+  brim_rows at;
+  int32_t width;
+  brim_dropout dropout;
+  const real *residual, *x;
+  real *y;
+} brim_stream_sum;
+
+/* ---- gated activation (Shazeer, GLU Variants Improve Transformer)
+ *
+ * A row of pre [at.count, 2 F] is two halves: u, which the activation takes, and g; `second` says that u is the second one.
+ * Forward: y = dropout(act(u) * g), [at.count, F]. Backward, from dy, which becomes dropout(dy): dpre, which may be pre's memory.
+ */
+typedef struct brim_gate {
+  brim_layout layout;
+  brim_rows at;
+  int32_t width; /* F */
+  brim_activation act;
+  bool second;
+  brim_dropout dropout;
+  const real *pre;
+  real *y;         /* forward */
+  real *dy, *dpre; /* backward */
+} brim_gate;
+
+/* ---- rotary positions (Su et al., RoFormer)
+ *
+ * Columns i and i + D/2 of a head are a point in the plane, which turns by the angle of its token's place in the text; with
+ * `back` the other way, which is the gradient. Rows of padding stay as they are. */
+typedef struct brim_rotary {
+  brim_layout layout;
+  brim_rows at;
+  int32_t heads, head_size; /* even */
+  bool back;
+  double theta;
+  real *x; /* changed; row r, head a: x + r * stride + a * head_size */
+  int64_t stride;
+} brim_rotary;
+
+/* theta^(-2i/D). It and its product with a position, the angle, are rounded at each step to single precision, as checkpoints were
+ * trained and transformers computes them, also for models in double precision. */
+static inline float brim_rotary_frequency(double theta, int32_t head_size, int32_t i) {
+  const float exponent = (float)(2 * i) / (float)head_size;
+  return 1.0f / (float)pow(theta, (double)exponent);
+}
+#endif

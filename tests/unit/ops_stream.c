@@ -1,0 +1,176 @@
+/* ops_stream.c: norms alone, sums of a stream, gated activations and rotary positions of every table. */
+#include "ops_case.h"
+
+typedef struct setting {
+  int n, hidden, heads, width; /* width 0: ragged */
+  bool dropout, second;
+  brim_activation act;
+  int lengths[4];
+} setting;
+
+/* Layer and RMS norms, written and added, with and without bias. */
+static void norms(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {61};
+  const int64_t rows = case_layout(&m, s->n, s->lengths, s->width).slots, count = rows * s->hidden;
+  const real *x = case_values(&m, &in, count, 2), *gamma = case_values(&m, &in, s->hidden, 1),
+             *beta = case_values(&m, &in, s->hidden, 1), *dy = case_values(&m, &in, count, 1);
+  real *mean = case_fill(&m, rows, 7), *rstd = case_fill(&m, rows, 7), *y = case_fill(&m, count, 7),
+       *same = case_fill(&m, count, 7);
+  real *dx = case_values(&m, &in, count, 1), *dgamma = case_fill(&m, s->hidden, 1), *dbeta = case_fill(&m, s->hidden, 1);
+  for (int variant = 0; variant < 4; variant++) {
+    const bool rms = variant & 1, add = variant & 2;
+    const real *bias = variant == 3 ? NULL : beta;
+    ops->prenorm_forward(c, &(brim_prenorm){.rows = rows,
+                                            .width = s->hidden,
+                                            .rms = rms,
+                                            .eps = (real)1e-5,
+                                            .x = x,
+                                            .gamma = gamma,
+                                            .beta = bias,
+                                            .mean = mean,
+                                            .rstd = rstd,
+                                            .y = y});
+    ops->norm_forward(
+        c, &(brim_norm){
+               .rows = rows, .width = s->hidden, .sum = x, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = bias, .y = same});
+    if (memcmp(y, same, (size_t)count * sizeof *y) != 0)
+      ok(false, "norm_forward gives the same bits (variant %d)", variant);
+    emit(out, "y", y, count);
+    emit(out, "rstd", rstd, rows);
+    ops->prenorm_backward(c, &(brim_prenorm_gradient){.rows = rows,
+                                                      .width = s->hidden,
+                                                      .rms = rms,
+                                                      .add = add,
+                                                      .x = x,
+                                                      .mean = mean,
+                                                      .rstd = rstd,
+                                                      .gamma = gamma,
+                                                      .dy = dy,
+                                                      .dx = dx,
+                                                      .dgamma = variant == 2 ? NULL : dgamma,
+                                                      .dbeta = bias ? dbeta : NULL});
+    emit(out, "dx", dx, count);
+    emit(out, "dgamma", dgamma, s->hidden);
+    emit(out, "dbeta", dbeta, s->hidden);
+  }
+  case_free(&m);
+}
+
+static void streams(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {62};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t count = (int64_t)layout.slots * s->hidden;
+  const uint32_t key[2] = {5, 6};
+  const brim_dropout dropout = brim_dropout_make(s->dropout ? 0.25 : 0, key, 9);
+  const brim_rows all = {.count = layout.slots}, few = {.count = s->n, .slot = layout.offsets};
+  real *x = case_values(&m, &in, count, 1), *y = case_fill(&m, count, 7);
+  const real *residual = case_values(&m, &in, count, 1);
+  brim_stream_sum sum = {
+      .layout = layout, .at = all, .width = s->hidden, .dropout = dropout, .residual = residual, .x = x, .y = y};
+  ops->stream_sum(c, &sum);
+  emit(out, "sum", y, count);
+  sum.y = x;
+  sum.at = few;
+  ops->stream_sum(c, &sum);
+  emit(out, "in place, of few rows", x, count);
+  case_free(&m);
+}
+
+static void gates(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {63};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t count = (int64_t)layout.slots * s->hidden;
+  const uint32_t key[2] = {7, 8};
+  real *pre = case_values(&m, &in, 2 * count, 3), *y = case_fill(&m, count, 7), *dy = case_values(&m, &in, count, 1),
+       *dpre = case_fill(&m, 2 * count, 7);
+  brim_gate g = {.layout = layout,
+                 .at = {.count = layout.slots},
+                 .width = s->hidden,
+                 .act = s->act,
+                 .second = s->second,
+                 .dropout = brim_dropout_make(s->dropout ? 0.25 : 0, key, 9),
+                 .pre = pre,
+                 .y = y,
+                 .dy = dy,
+                 .dpre = dpre};
+  ops->gate_forward(c, &g);
+  emit(out, "gated", y, count);
+  ops->gate_backward(c, &g);
+  emit(out, "dpre", dpre, 2 * count);
+  emit(out, "dy", dy, count);
+  g.dpre = pre;
+  ops->gate_backward(c, &g);
+  emit(out, "dpre in place", pre, 2 * count);
+  case_free(&m);
+}
+
+static void rotations(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {64};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t stride = s->hidden + 5, count = layout.slots * stride;
+  real *x = case_values(&m, &in, count, 1), *before = case_alloc(&m, (size_t)count * sizeof *before);
+  int32_t *last = case_alloc(&m, (size_t)s->n * sizeof *last);
+  brim_rotary p = {.layout = layout,
+                   .at = {.count = layout.slots},
+                   .heads = s->heads,
+                   .head_size = s->hidden / s->heads,
+                   .theta = 10000,
+                   .x = x,
+                   .stride = stride};
+  memcpy(before, x, (size_t)count * sizeof *x);
+  ops->rotate(c, &p);
+  emit(out, "rotated", x, count);
+  p.back = true;
+  ops->rotate(c, &p);
+  emit(out, "rotated back", x, count);
+  double worst = 0;
+  for (int64_t i = 0; i < count; i++)
+    worst = fmax(worst, fabs((double)(x[i] - before[i])));
+  if (worst > 1e-6)
+    ok(false, "rotated back it is not what it was: %g", worst);
+  for (int i = 0; i < s->n; i++) /* the places of rows are those of their slots */
+    last[i] = layout.offsets[i] + layout.lengths[i] - 1;
+  p.at = (brim_rows){.count = s->n, .slot = last};
+  ops->rotate(c, &p);
+  emit(out, "of few rows", x, count);
+  case_free(&m);
+}
+
+int main(void) {
+  static const setting settings[] = {
+      {1, 8, 2, 0, false, false, BRIM_ACT_GELU, {1}},
+      {3, 36, 3, 0, true, true, BRIM_ACT_SILU, {5, 17, 2}},
+      {4, 96, 4, 20, true, false, BRIM_ACT_SILU, {20, 3, 11, 1}},
+      {2, 300, 5, 0, false, true, BRIM_ACT_GELU, {64, 60}},
+      {2, 768, 12, 70, true, false, BRIM_ACT_GELU_NEW, {40, 64}},
+      {2, 20, 1, 0, false, false, BRIM_ACT_RELU, {9, 4}},
+      {2, 20, 2, 0, true, true, BRIM_ACT_TANH, {9, 4}},
+  };
+  char name[128];
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+    const setting *s = &settings[i];
+    const brim_ops_limits limits = {.max_slots = 400,
+                                    .max_sequences = s->n,
+                                    .max_length = 70,
+                                    .hidden = s->hidden,
+                                    .intermediate = s->hidden,
+                                    .heads = s->heads};
+    snprintf(name, sizeof name, "norms alone, width %d", s->hidden);
+    check_case(name, &limits, norms, s, 1e-5);
+    snprintf(name, sizeof name, "sums of a stream, width %d%s", s->hidden, s->dropout ? ", dropout" : "");
+    check_case(name, &limits, streams, s, 1e-6);
+    snprintf(name, sizeof name, "gate, width %d, activation %d%s", s->hidden, (int)s->act, s->dropout ? ", dropout" : "");
+    check_case(name, &limits, gates, s, 2e-6);
+    snprintf(name, sizeof name, "rotary positions, %d heads of %d", s->heads, s->hidden / s->heads);
+    check_case(name, &limits, rotations, s, 1e-6);
+  }
+  return tap_done();
+}
