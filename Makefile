@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test test-data test-mpi format test-python wheel sanitize bench bench-plan install uninstall deps clean help
+.PHONY: all quickstart test test-long test-data test-mpi format test-python wheel sanitize bench bench-plan install uninstall deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -18,9 +18,13 @@ quickstart: ## install what is missing, build, and fine-tune a model on real rev
 	@$(MAKE) --no-print-directory all
 	@BRIM=$(BUILD)/brim ./quickstart.sh
 
-test: all ## every test
-	$(MESON) test -C $(BUILD) --print-errorlogs
+test: all ## every test but the long ones
+	$(MESON) test -C $(BUILD) --print-errorlogs --no-suite long
 	@python3 tools/count_tests.py --slowest 8 $(BUILD)
+
+test-long: all ## the tests that `make test` leaves out, because they take long
+	$(MESON) test -C $(BUILD) --print-errorlogs --suite long --logbase long
+	@python3 tools/count_tests.py $(BUILD)/meson-logs/long.json
 
 test-data: all ## published figures, of data that may not be in the repository: make test-data DATA=DIR (docs/developers/tests.md)
 	@BUILD=$(BUILD) tools/test_data "$(DATA)"

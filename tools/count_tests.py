@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
 """Adds up the test points of Meson's logs: python3 tools/count_tests.py [--slowest N] BUILD...
 
+A BUILD is a build folder, or one of its logs: `meson test --logbase NAME` writes BUILD/meson-logs/NAME.json.
+
 --slowest N also names the N programs that took longest, and lists what was skipped and why.
 
 Every `ok` and `not ok` line of a TAP program counts once. A program that failed without a failing point (it crashed, ran out of
@@ -34,8 +36,12 @@ def count_program(test):
     return passed, failed, skipped
 
 
-def read_log(folder):
-    path = os.path.join(folder, "meson-logs", "testlog.json")
+def log_of(build):
+    return build if build.endswith(".json") else os.path.join(build, "meson-logs", "testlog.json")
+
+
+def read_log(build):
+    path = log_of(build)
     if os.path.exists(path):
         with open(path, encoding="utf-8") as log:
             yield from map(json.loads, log)
@@ -52,18 +58,15 @@ def list_slowest(folders, most):
 
 
 def count_folder(folder):
-    path = os.path.join(folder, "meson-logs", "testlog.json")
-    if not os.path.exists(path):
+    if not os.path.exists(log_of(folder)):
         print(f"{folder}: no test ran")
         return 0, 1, 0
     totals = [0, 0, 0]
-    with open(path, encoding="utf-8") as log:
-        for line in log:
-            test = json.loads(line)
-            counts = count_program(test)
-            totals = [a + b for a, b in zip(totals, counts)]
-            if counts[1]:
-                print(f"{folder}: {test['name']}: {counts[1]} failed ({test['result']})")
+    for test in read_log(folder):
+        counts = count_program(test)
+        totals = [a + b for a, b in zip(totals, counts)]
+        if counts[1]:
+            print(f"{folder}: {test['name']}: {counts[1]} failed ({test['result']})")
     print(f"{folder}: {totals[0]} passed, {totals[1]} failed, {totals[2]} skipped")
     return totals
 

@@ -2,6 +2,7 @@
 """Runs the program as several processes of an MPI launcher and prints TAP. Skips where there is no MPI.
 
   ranks.py BRIM [LAUNCHER...]   such as mpirun.openmpi, mpirun.mpich; without: the first that there is
+  ranks.py BRIM --parts PART... only these (Case.PARTS), in their order
 
 Root and more ranks than cores are allowed here, in the environment of the tests. Seconds are not asserted, but for the promise that all
 ranks are gone within 30 of a failure."""
@@ -281,8 +282,9 @@ class Case:
             self.lost(f"rank {rank} is stopped", rank, signal.SIGSTOP, True)
         self.lost("kill -9 of rank 2, with the launcher's clean-up", 2, signal.SIGKILL, False)
 
-    def killed_and_resumed(self, times):
+    def killed_and_resumed(self):
         """Killed at random moments, again and again, and resumed: the bits of a run that nobody killed."""
+        times = int(os.environ.get("BRIM_KILLS", "5"))
         words = ("--max-steps", "240", "--save-every", "7", "--log-every", "50", "--keep-checkpoints", "2")
         straight = self.mpi.run(2, self.train("straight", *words))
         ok(straight[0] == 0, "240 steps that nobody kills", straight[1])
@@ -319,12 +321,14 @@ class Case:
             ok(code == 0 and result.get("resumed") and result.get("rows") == 900 * 96 and result.get("steps") == 5400,
                f"3 processes, and then {ranks}: every row once an epoch", text)
 
-    def run(self, times):
-        for part in (self.gradients, self.bits, self.shared_out, self.refusals, self.full_disk, self.losses,
-                     lambda: self.killed_and_resumed(times), self.elastic):
+    # shared_out needs what bits trained.
+    PARTS = ("gradients", "bits", "shared_out", "refusals", "full_disk", "losses", "killed_and_resumed", "elastic")
+
+    def run(self, parts):
+        for part in parts:
             begun = time.monotonic()
-            part()
-            print(f"# {time.monotonic() - begun:.1f} s", flush=True)
+            getattr(self, part)()
+            print(f"# {part}: {time.monotonic() - begun:.1f} s", flush=True)
 
 
 def launchers(given):
@@ -337,7 +341,8 @@ def launchers(given):
 
 def main():
     brim = os.path.abspath(sys.argv[1])
-    found = list(launchers(sys.argv[2:]))
+    some = sys.argv[2:3] == ["--parts"]
+    found = list(launchers([] if some else sys.argv[2:]))
     if not found:
         print("SKIPPED: several processes: there is no MPI; `tools/deps --mpi` installs one", file=sys.stderr)
         print("1..0 # SKIP there is no MPI: tools/deps --mpi")
@@ -348,7 +353,7 @@ def main():
             fixtures.write_all(pathlib.Path("."))
             launcher = Launcher(shutil.which(name))
             begun = time.monotonic()
-            Case(brim, launcher).run(int(os.environ.get("BRIM_KILLS", "5")))
+            Case(brim, launcher).run(sys.argv[3:] if some else Case.PARTS)
             print(f"# {name}: {time.monotonic() - begun:.0f} s", flush=True)
             os.chdir("/")
     print(f"1..{count}")
