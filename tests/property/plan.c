@@ -1,5 +1,5 @@
-/* What every plan keeps: the design's promises 2, 3, 4, 7 and 8 over thousands of random choices of lengths and options. */
-#include "batch/share.h"
+/* What every plan keeps: what include/brim/batch.h promises, over thousands of random choices of lengths and options. */
+#include "batch/recipe.h"
 #include "plan_case.h"
 
 enum { CASES = 3000 };
@@ -35,7 +35,7 @@ static const char *check_part(const plan_case *c, const brim_planned *part) {
     return "cost";
   bool alone = part->count == 1 && o->oversize == BRIM_OVERSIZE_ALONE;
   if (o->max_tokens && part->slots > o->max_tokens && !alone)
-    return "promise 3: slots <= max_tokens";
+    return "slots <= max_tokens";
   if (o->max_rows && part->count > o->max_rows)
     return "max_rows";
   if (multiple > 1 && part->count > multiple && part->count % multiple)
@@ -93,7 +93,7 @@ static const char *check_parts(const plan_case *c, const brim_plan *plan, uint32
   return same ? NULL : "the ledger agrees with the parts";
 }
 
-/* Promise 2: every row is planned once or named once. */
+/* Every row is planned once or named once. */
 static const char *check_conservation(const plan_case *c, const brim_plan *plan, uint32_t *seen) {
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
@@ -107,13 +107,13 @@ static const char *check_conservation(const plan_case *c, const brim_plan *plan,
   for (uint64_t row = 0; row < c->rows; row++) {
     int32_t cut = cut_length(&c->options, c->lengths[row]);
     if (seen[row] != 1)
-      return "promise 2: each row once";
+      return "each row once";
     truncated += cut < c->lengths[row];
     lost += (uint64_t)(c->lengths[row] - cut);
     all += (uint64_t)c->lengths[row];
   }
   if (ledger.rows_read != ledger.rows_planned + ledger.dropped)
-    return "promise 2: the sum";
+    return "the sum";
   if (ledger.rows_truncated != truncated || ledger.tokens_lost != lost)
     return "truncation is counted";
   if (all != ledger.tokens + ledger.tokens_lost + dropped_tokens)
@@ -147,7 +147,7 @@ static void test_invariants(void) {
 
 /* ---- the step does not depend on how it is computed ------------------------------------------------------- */
 
-/* Promise 8: with batch_size a step and its places depend on nothing that is about execution; with max_tokens alone not on the
+/* With batch_size a step and its places depend on nothing that is about execution; with max_tokens alone not on the
  * number of ranks. */
 static void test_execution(void) {
   int bad = 0, compared = 0;
@@ -178,7 +178,7 @@ static void test_execution(void) {
   ok(bad == 0 && compared == CASES, "steps and places do not depend on ranks, cuts and padding (%d pairs)", compared);
 }
 
-/* Promise 4: the hash and every part are the same for another runtime, whatever its threads. */
+/* The hash and every part are the same for another runtime, whatever its threads. */
 static void test_determinism(void) {
   brim_runtime *other;
   brim_runtime_options four = {.threads = 4};
@@ -209,48 +209,116 @@ static void test_determinism(void) {
 
 /* ---- steps that are shared out at once -------------------------------------------------------------------- */
 
-enum { MANY_ROWS = 70 * 700 }; /* whole steps: a wrong one is told, not written over another */
+enum { MANY_ROWS = 70 * 700, MOST_BATCHES = 64, MOST_RANKS = 9 };
 
-/* A plan beside the batches that it is made of: one rank gets them as they were composed, one step behind the other. */
+/* A plan beside the same one for a single rank, which has the batches as they were composed. */
 typedef struct at_once {
+  const plan_case *c;
   const brim_plan *plan, *composed;
   const int32_t *lengths;
-  brim_recipe recipe;
   uint64_t part, batch; /* of the step at hand, the first in either plan */
 } at_once;
 
-/* The parts of a step are those that its batches become alone, in memory of their own. */
-static const char *check_step_alone(at_once *a, uint64_t step) {
-  static uint32_t rows[MANY_ROWS], ends[MANY_ROWS];
-  uint32_t count = 0, batches = 0;
-  brim_planned part;
+static int costlier_first(const void *a, const void *b) {
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x < y) - (x > y);
+}
+
+/* No way of sharing out leaves less to the costliest rank: the mean, the costliest row, and two rows on one rank when there are
+ * more rows than ranks. */
+static double least_possible(double *costs, uint64_t rows, int32_t world) {
+  qsort(costs, rows, sizeof *costs, costlier_first);
+  double all = 0, least = costs[0];
+  for (uint64_t i = 0; i < rows; i++)
+    all += costs[i];
+  if (all / world > least)
+    least = all / world;
+  if (rows > (uint64_t)world && costs[world - 1] + costs[world] > least)
+    least = costs[world - 1] + costs[world];
+  return least;
+}
+
+/* The costliest rank when the costliest batch that is left goes to the cheapest rank that has room for one more. */
+static double deal_slowly(double *costs, uint64_t count, int32_t world, uint64_t most) {
+  double sums[MOST_RANKS] = {0}, worst = 0;
+  uint64_t held[MOST_RANKS] = {0};
+  qsort(costs, count, sizeof *costs, costlier_first);
+  for (uint64_t i = 0; i < count; i++) {
+    int32_t to = -1;
+    for (int32_t rank = 0; rank < world; rank++)
+      if (held[rank] < most && (to < 0 || sums[rank] < sums[to]))
+        to = rank;
+    sums[to] += costs[i], held[to]++;
+    worst = sums[to] > worst ? sums[to] : worst;
+  }
+  return worst;
+}
+
+static double cost_alone(const at_once *a, uint64_t row) {
+  return 4608.0 * a->lengths[row] + (double)a->lengths[row] * a->lengths[row];
+}
+
+/* Each place of the step is on one rank, with the row that it has for a single rank, and no part is over the budget; writes the
+ * costs of the ranks. */
+static const char *check_places(at_once *a, uint64_t step, const uint32_t *rows, uint64_t count, double *costs, uint64_t *parts) {
+  static uint8_t taken[MANY_ROWS];
+  const int64_t limit = a->c->options.max_tokens;
+  uint64_t found = 0;
+  memset(taken, 0, count);
+  for (*parts = 0; a->part < brim_plan_parts(a->plan); a->part++, (*parts)++) {
+    for (int32_t rank = 0; rank < world_of(&a->c->options); rank++) {
+      brim_planned part;
+      brim_plan_part(a->plan, rank, a->part, &part);
+      if (part.step != step)
+        return rank ? "every rank is in the same step" : found == count ? NULL : "every row of a step is on a rank";
+      if (limit && part.slots > limit)
+        return "slots <= max_tokens";
+      for (uint32_t i = 0; i < part.count; i++, found++)
+        if (part.places[i] >= count || taken[part.places[i]]++ || part.rows[i] != rows[part.places[i]])
+          return "each place once, with its row";
+      costs[rank] += part.cost;
+    }
+  }
+  return found == count ? NULL : "every row of a step is on a rank";
+}
+
+/* Rows of a batch_size may go anywhere if nothing is padded: 4/3 of the least possible, as longest first has it. Token budgets:
+ * the costliest rank has no more than when the batches are dealt as they are. */
+static const char *check_costs(const at_once *a, const uint32_t *rows, uint64_t count, double *batches, uint64_t batch_count,
+                               const double *costs, uint64_t parts) {
+  static double alone[MANY_ROWS];
+  const brim_plan_options *o = &a->c->options;
+  const int32_t world = world_of(o);
+  double worst = 0;
+  for (int32_t rank = 0; rank < world; rank++)
+    worst = costs[rank] > worst ? costs[rank] : worst;
+  if (!o->batch_size)
+    return worst <= deal_slowly(batches, batch_count, world, parts) * 1.001 ? NULL : "no costlier than whole batches, dealt";
+  if (o->padding != BRIM_PAD_NONE || o->batching == BRIM_SEQUENTIAL)
+    return NULL;
+  for (uint64_t i = 0; i < count; i++)
+    alone[i] = cost_alone(a, rows[i]);
+  return worst <= least_possible(alone, count, world) * 4 / 3 ? NULL : "no costlier than 4/3 of the least possible";
+}
+
+static const char *check_step(at_once *a, uint64_t step) {
+  static uint32_t rows[MANY_ROWS];
+  double batches[MOST_BATCHES], costs[MOST_RANKS] = {0};
+  uint64_t count = 0, batch_count = 0, parts;
   for (; a->batch < brim_plan_parts(a->composed); a->batch++) {
+    brim_planned part;
     brim_plan_part(a->composed, 0, a->batch, &part);
     if (part.step != step)
       break;
+    if (batch_count == MOST_BATCHES)
+      return "a step of so many batches";
     for (uint32_t i = 0; i < part.count; i++)
       rows[part.places[i]] = (uint32_t)part.rows[i];
     count += part.count;
-    ends[batches++] = count;
+    batches[batch_count++] = part.cost;
   }
-  brim_share alone;
-  brim_share_init(&alone, runtime, &a->recipe);
-  const char *wrong = NULL;
-  if (brim_share_step(&alone, a->lengths, rows, count, ends, 0, batches, NULL))
-    exit(1);
-  if (a->part + alone.parts > brim_plan_parts(a->plan))
-    wrong = "a step has as many parts as alone";
-  for (uint64_t p = 0, begin = 0; p < alone.parts * (uint64_t)a->recipe.world && !wrong; begin = alone.ends[p++]) {
-    brim_plan_part(a->plan, (int32_t)(p / alone.parts), a->part + p % alone.parts, &part);
-    if (part.step != step || part.count != alone.ends[p] - begin)
-      wrong = "a rank has as many rows of a step as if it were shared out alone";
-    for (uint32_t i = 0; i < part.count && !wrong; i++)
-      if (part.places[i] != alone.places[begin + i] || part.rows[i] != rows[part.places[i]])
-        wrong = "a rank has the rows of a step that it would have if it were shared out alone";
-  }
-  a->part += alone.parts;
-  brim_share_free(&alone);
-  return wrong;
+  const char *wrong = check_places(a, step, rows, count, costs, &parts);
+  return wrong ? wrong : check_costs(a, rows, count, batches, batch_count, costs, parts);
 }
 
 static brim_plan *plan_with(brim_runtime *with, const plan_case *c, const int32_t *lengths, const brim_plan_options *options) {
@@ -263,24 +331,26 @@ static brim_plan *plan_with(brim_runtime *with, const plan_case *c, const int32_
   return plan;
 }
 
-static const char *check_at_once(brim_runtime *with, const plan_case *c, const int32_t *lengths) {
-  at_once a = {.lengths = lengths};
-  if (brim_recipe_make(&c->options, 1, &a.recipe, NULL))
+static const char *check_at_once(brim_runtime *with, const plan_case *c, const int32_t *lengths, uint64_t *hash) {
+  at_once a = {.c = c, .lengths = lengths};
+  brim_recipe recipe;
+  if (brim_recipe_make(&c->options, 1, &recipe, NULL))
     exit(1);
   brim_plan_options one_rank = c->options;
   one_rank.world_size = 1;
-  one_rank.accumulate = (int64_t)a.recipe.accumulate;
+  one_rank.accumulate = (int64_t)recipe.accumulate;
   brim_plan *plan = plan_with(with, c, lengths, &c->options), *composed = plan_with(runtime, c, lengths, &one_rank);
   a.plan = plan, a.composed = composed;
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
+  *hash = ledger.hash;
   const char *wrong = NULL;
   if (ledger.rows_planned + ledger.dropped != c->rows)
     wrong = "every row is planned or dropped";
   else if (brim_plan_steps(plan) != brim_plan_steps(composed))
     wrong = "as many steps as for one rank";
   for (uint64_t step = 0; step < brim_plan_steps(plan) && !wrong; step++)
-    wrong = check_step_alone(&a, step);
+    wrong = check_step(&a, step);
   if (!wrong && a.part != brim_plan_parts(plan))
     wrong = "no parts but those of the steps";
   brim_plan_free(plan);
@@ -310,37 +380,21 @@ static void test_shared_at_once(void) {
                                           .padding = plans % 3 ? BRIM_PAD_NONE : BRIM_PAD_LONGEST,
                                           .batch_size = by_tokens ? 0 : MANY_ROWS / 70,
                                           .max_tokens = by_tokens || batching == BRIM_PACKED ? 4000 : 0};
-          const char *wrong = check_at_once(runtime, &c, lengths);
+          uint64_t hash, by_four;
+          const char *wrong = check_at_once(runtime, &c, lengths, &hash);
           if (!wrong)
-            wrong = check_at_once(four, &c, lengths);
+            wrong = check_at_once(four, &c, lengths, &by_four);
+          if (!wrong && hash != by_four)
+            wrong = "the same plan by 1 and 4 threads";
           if (wrong)
             bad++, say(&c, wrong);
         }
   brim_runtime_free(four);
-  ok(bad == 0, "steps that are shared out at once, by 1 and 4 threads, are as they are alone (%llu plans)",
+  ok(bad == 0, "steps that are shared out at once, by 1 and 4 threads: rows, budgets and the costliest rank (%llu plans)",
      (unsigned long long)plans);
 }
 
 /* ---- ranks ------------------------------------------------------------------------------------------------ */
-
-static int costlier_first(const void *a, const void *b) {
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x < y) - (x > y);
-}
-
-/* No way of sharing out leaves less to the costliest rank: the mean, the costliest row, and two rows on one rank when there are
- * more rows than ranks. */
-static double least_possible(double *costs, uint64_t rows, int32_t world) {
-  qsort(costs, rows, sizeof *costs, costlier_first);
-  double all = 0, least = costs[0];
-  for (uint64_t i = 0; i < rows; i++)
-    all += costs[i];
-  if (all / world > least)
-    least = all / world;
-  if (rows > (uint64_t)world && costs[world - 1] + costs[world] > least)
-    least = costs[world - 1] + costs[world];
-  return least;
-}
 
 static void test_balance(void) {
   double sum = 0, worst = 0;
@@ -390,7 +444,7 @@ static void worst_costs(const brim_plan *plan, int32_t world, double *costs) {
   }
 }
 
-/* Sharing out the rows of budget batches anew never costs more than whole batches do, and somewhere it costs less. */
+/* Sharing out the rows of budget batches among the ranks never costs more than whole batches do, and somewhere it costs less. */
 static void test_resplit(void) {
   int worse = 0, better = 0;
   for (uint64_t number = 0; number < 600; number++) {
@@ -400,10 +454,10 @@ static void test_resplit(void) {
     c.options.max_tokens = 300 + (int64_t)draw(&c, 3000);
     c.options.world_size = 2 + (int32_t)draw(&c, 8);
     c.options.drop_last = false;
-    double anew[MOST_ROWS], whole[MOST_ROWS];
+    double shared[MOST_ROWS], whole[MOST_ROWS];
     c.options.tail = BRIM_TAIL_RESPLIT;
     brim_plan *plan = plan_of(&c, &c.options, 0);
-    worst_costs(plan, c.options.world_size, anew);
+    worst_costs(plan, c.options.world_size, shared);
     uint64_t steps = brim_plan_steps(plan);
     brim_plan_free(plan);
     c.options.tail = BRIM_TAIL_FILL;
@@ -411,8 +465,8 @@ static void test_resplit(void) {
     worst_costs(plan, c.options.world_size, whole);
     brim_plan_free(plan);
     for (uint64_t step = 0; step < steps; step++) {
-      worse += anew[step] > whole[step] * 1.001;
-      better += anew[step] < whole[step] * 0.9;
+      worse += shared[step] > whole[step] * 1.001;
+      better += shared[step] < whole[step] * 0.9;
     }
   }
   ok(worse == 0, "resplit never costs the costliest rank more than whole batches");

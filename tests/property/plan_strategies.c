@@ -1,9 +1,9 @@
-/* What each strategy promises beyond that: a fresh composition each epoch (promise 5), and slow obvious versions to compare with.
+/* What each strategy promises beyond that: a fresh composition each epoch, and slow obvious versions to compare with.
  */
 #include "batch/order.h"
 #include "plan_case.h"
 
-/* ---- promise 5: fresh composition ------------------------------------------------------------------------- */
+/* ---- fresh composition ------------------------------------------------------------------------- */
 
 /* How many pairs of rows that share a step in the one plan also do in the other, as a share. */
 static double kept_pairs(const plan_case *c, uint64_t epoch) {
