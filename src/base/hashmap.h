@@ -6,6 +6,11 @@
 /* The same on every machine and in every version (fingerprints are stored in states). Not for hostile collisions by itself. Chain
  * pieces by passing the last hash as seed. */
 uint64_t brim_hash64(const void *bytes, size_t length, uint64_t seed);
+/* Takes words into a hash one after another, in their order (the finaliser of MurmurHash3 between them). */
+static inline uint64_t brim_hash_mix(uint64_t hash, uint64_t word) {
+  hash = (hash ^ word) * 0xff51afd7ed558ccdull;
+  return (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ull;
+}
 
 typedef struct brim_hashmap_cell {
   uint32_t hash, length, offset;

@@ -1,12 +1,12 @@
 #include "base/ordered.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include <pthread.h>
-#include <time.h>
 
-#define CANCEL_CHECK_NANOSECONDS 50000000
+#define CANCEL_CHECK_SECONDS 0.05
 
 typedef struct slot {
   void *block;
@@ -103,11 +103,7 @@ static void *thread_main(void *context) {
 static int wait_ready(brim_ordered *o, brim_error *err) {
   while (o->taken < o->last && !o->slots[o->taken % o->queue].done) {
     BRIM_TRY(brim_check_cancel(o->runtime, err));
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    until.tv_nsec += CANCEL_CHECK_NANOSECONDS;
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
+    const struct timespec until = brim_time_after(CANCEL_CHECK_SECONDS);
     pthread_cond_timedwait(&o->ready, &o->mutex, &until);
   }
   return BRIM_OK;

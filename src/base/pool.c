@@ -2,15 +2,15 @@
  * for those that joined, so a thread that is slow to wake delays nobody. Between jobs a thread spins a little before it sleeps,
  * because a training step makes hundreds of short calls in a row. */
 #include "base/pool.h"
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include <pthread.h>
 #include <stdatomic.h>
-#include <time.h>
 
-#define SPIN_NANOSECONDS 40000
+#define SPIN_SECONDS 40e-6
 
 /* `state`: number of the job, whether it may still be joined, how many threads are inside. */
 #define JOB    (UINT64_C(1) << 32)
@@ -46,12 +46,6 @@ static void relax(void) {
 #endif
 }
 
-static int64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 typedef bool (*test_fn)(struct brim_pool *pool, uint64_t seen);
 
 /* True as soon as `ready` holds, false when that takes too long. */
@@ -60,14 +54,14 @@ static bool spin_until(test_fn ready, struct brim_pool *pool, uint64_t seen) {
     return true;
   if (!pool->spin)
     return false;
-  int64_t end = now() + SPIN_NANOSECONDS;
+  const double end = brim_seconds_now() + SPIN_SECONDS;
   do {
     for (int i = 0; i < 32; i++) {
       relax();
       if (ready(pool, seen))
         return true;
     }
-  } while (now() < end);
+  } while (brim_seconds_now() < end);
   return false;
 }
 

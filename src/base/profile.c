@@ -2,8 +2,8 @@
 #include "brim/profile.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -33,19 +33,9 @@ struct brim_profile {
   span spans[MOST_SPANS];
 };
 
-static double clock_seconds(clockid_t clock) {
-  struct timespec t;
-  clock_gettime(clock, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double now(void) {
-  return clock_seconds(CLOCK_MONOTONIC);
-}
-
 /* A call into the system, so frames only. */
 static double cpu_seconds(brim_work work) {
-  return work == BRIM_WORK_FRAME ? clock_seconds(CLOCK_PROCESS_CPUTIME_ID) : 0;
+  return work == BRIM_WORK_FRAME ? brim_clock_seconds(CLOCK_PROCESS_CPUTIME_ID) : 0;
 }
 
 const char *brim_work_name(brim_work work) {
@@ -60,7 +50,7 @@ int brim_profile_new(brim_runtime *runtime, brim_profile **out, brim_error *err)
   if (!*out)
     return BRIM_NOMEM(err);
   (*out)->runtime = runtime;
-  (*out)->origin = (*out)->end = now();
+  (*out)->origin = (*out)->end = brim_seconds_now();
   return BRIM_OK;
 }
 
@@ -75,7 +65,7 @@ void brim_profile_begin(brim_profile *p, brim_work work, const char *name) {
   if (!p)
     return;
   if (p->depth < MOST_OPEN)
-    p->open[p->depth] = (open_span){.work = work, .name = name, .cpu = cpu_seconds(work), .start = now()};
+    p->open[p->depth] = (open_span){.work = work, .name = name, .cpu = cpu_seconds(work), .start = brim_seconds_now()};
   p->depth++;
 }
 
@@ -102,7 +92,7 @@ void brim_profile_end(brim_profile *p, double flops) {
   if (!p || p->depth == 0 || --p->depth >= MOST_OPEN)
     return;
   const open_span *o = &p->open[p->depth];
-  p->end = now();
+  p->end = brim_seconds_now();
   const double seconds = p->end - o->start;
   const int row = find_row(p, o->work, o->name);
   if (counts(p)) {

@@ -5,6 +5,7 @@
  * number of batches wins. Either way the composition is new in every epoch. */
 #include "base/memory.h"
 #include "base/runtime.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "batch/compose.h"
 #include "batch/order.h"
@@ -146,32 +147,9 @@ typedef struct filled {
   uint32_t batch;
 } filled;
 
-static void sift(filled *heap, uint64_t count, uint64_t at) {
-  for (;;) {
-    uint64_t child = 2 * at + 1;
-    if (child >= count)
-      return;
-    if (child + 1 < count && heap[child].key < heap[child + 1].key)
-      child++;
-    if (heap[at].key >= heap[child].key)
-      return;
-    filled item = heap[at];
-    heap[at] = heap[child];
-    heap[child] = item;
-    at = child;
-  }
-}
-
-/* Heap sort, smallest key first. */
-static void sort_filled(filled *items, uint64_t count) {
-  for (uint64_t i = count / 2; i-- > 0;)
-    sift(items, count, i);
-  for (uint64_t i = count; i-- > 1;) {
-    filled item = items[0];
-    items[0] = items[i];
-    items[i] = item;
-    sift(items, i, 0);
-  }
+static bool is_fuller(const void *a, const void *b, const void *context) {
+  (void)context;
+  return ((const filled *)a)->key > ((const filled *)b)->key;
 }
 
 /* Puts the window's batches into steps of `accumulate`: the emptiest ones last, those that make no full step. The others in
@@ -186,13 +164,13 @@ static int arrange_steps(brim_composition *c, uint64_t first, bool mixed, uint64
     brim_load load = brim_load_of(budget, c->lengths, c->order + start, c->ends[first + i] - start);
     work[i] = (filled){.key = -(double)load.tokens, .cost = brim_budget_cost(budget, &load), .batch = (uint32_t)i};
   }
-  sort_filled(work, count); /* fullest first */
+  brim_sort(work, count, sizeof *work, is_fuller, NULL); /* fullest first */
   brim_random random = brim_recipe_random(c->recipe, BRIM_PURPOSE_BATCHES);
   uint64_t groups = mixed ? full / size : full, width = mixed ? size : 1;
   for (uint64_t i = 0; mixed && i < full; i++)
     work[i].key = work[i].cost;
   if (mixed)
-    sort_filled(work, full);
+    brim_sort(work, full, sizeof *work, is_fuller, NULL);
   BRIM_TRY(brim_order_shuffle(c->runtime, &random, first, which + count, groups, err));
   for (uint64_t g = 0; g < groups; g++) {
     for (uint64_t i = 0; i < width; i++)

@@ -1,5 +1,6 @@
 /* A plan: rows composed into steps (compose), each step shared out over ranks and parts (share), all of it written down. */
 #include "batch/plan.h"
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/runtime.h"
@@ -44,12 +45,6 @@ static uint64_t step_size(const making *m) {
   return m->recipe->options.batch_size ? 1 : m->recipe->accumulate;
 }
 
-/* Order-dependent mixing of 64-bit words (the finaliser of MurmurHash3 between them). */
-static uint64_t mix(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0xff51afd7ed558ccdull;
-  return (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ull;
-}
-
 static const uint32_t *batch_rows(const brim_composition *c, uint64_t batch, uint64_t *count) {
   uint64_t start = brim_composition_start(c, batch);
   *count = c->ends[batch] - start;
@@ -74,7 +69,7 @@ static void write_part(making *m, const uint32_t *rows, const uint32_t *places, 
   const brim_budget *budget = &m->recipe->budget;
   brim_ledger *ledger = &plan->ledger;
   brim_load load = {0};
-  uint64_t hash = mix(ledger->hash, count);
+  uint64_t hash = brim_hash_mix(ledger->hash, count);
   if (count == 0) {
     ledger->hash = hash;
     return;
@@ -86,7 +81,7 @@ static void write_part(making *m, const uint32_t *rows, const uint32_t *places, 
     plan->rows[at] = row;
     plan->places[at] = places[i];
     plan->lengths[at] = length;
-    hash = mix(hash, (uint64_t)row << 32 | places[i]);
+    hash = brim_hash_mix(hash, (uint64_t)row << 32 | places[i]);
   }
   plan->row_count += count;
   ledger->hash = hash;
@@ -130,7 +125,7 @@ static int write_step(making *m, uint64_t step, const brim_share *share, brim_er
   uint64_t added = share->parts * (uint64_t)plan->world, held = before * (uint64_t)plan->world;
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, held + added + 1, sizeof *plan->parts, err));
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, plan->step_count + 2, sizeof *plan->steps, err));
-  plan->ledger.hash = mix(plan->ledger.hash, count << 32 | share->parts);
+  plan->ledger.hash = brim_hash_mix(plan->ledger.hash, count << 32 | share->parts);
   for (uint64_t p = 0, begin = 0; p < added; p++) {
     plan->parts[held + p] = (uint32_t)plan->row_count;
     write_part(m, rows, share->places + begin, share->ends[p] - begin);

@@ -1,7 +1,7 @@
 /* load.c: a source into a dataset. */
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/cache.h"
@@ -23,14 +23,8 @@ typedef struct loader {
 
 /* ---- progress --------------------------------------------------------------------------------------------- */
 
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
 static int report(loader *l, uint64_t done, uint64_t total, brim_error *err) {
-  double seconds = now() - l->started;
+  double seconds = brim_seconds_now() - l->started;
   l->reported = seconds;
   const brim_field fields[] = {
       {.name = "phase", .kind = BRIM_VALUE_TEXT, .text = "encode"},
@@ -57,7 +51,7 @@ static int progress(loader *l, bool finished, brim_error *err) {
   if (consumed == l->consumed)
     return BRIM_OK;
   l->consumed = consumed;
-  return now() - l->started - l->reported < EVENT_SECONDS ? BRIM_OK : report(l, consumed, total, err);
+  return brim_seconds_now() - l->started - l->reported < EVENT_SECONDS ? BRIM_OK : report(l, consumed, total, err);
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
@@ -122,7 +116,7 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
 int brim_dataset_encode(brim_runtime *runtime, const char *const *paths, int path_count, const brim_tokenizer *tokenizer,
                         const brim_dataset_options *options, brim_dataset **out, brim_error *err) {
   *out = NULL;
-  loader l = {.runtime = runtime, .options = options, .started = now()};
+  loader l = {.runtime = runtime, .options = options, .started = brim_seconds_now()};
   brim_label_taker_init(&l.taker, runtime, options->task, options->labels);
   int status = load(&l, paths, path_count, tokenizer, err);
   brim_encoder_close(l.encoder);

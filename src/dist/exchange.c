@@ -7,8 +7,8 @@
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/ranks.h"
@@ -53,7 +53,7 @@ int brim_exchange_fail(brim_ranks *r, brim_error *err) {
 }
 
 int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, int count, double patience, brim_error *err) {
-  const double begun = brim_heart_now();
+  const double begun = brim_seconds_now();
   for (uint32_t turn = 0, known = (uint32_t)count;; turn++) {
     pthread_mutex_lock(&r->door);
     const int left = test_all(r, requests, pending, count);
@@ -64,7 +64,7 @@ int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, 
       return BRIM_OK;
     if (atomic_load(&r->broken))
       return brim_heart_cause(r, err);
-    if (patience > 0 && brim_heart_now() - begun > patience)
+    if (patience > 0 && brim_seconds_now() - begun > patience)
       return brim_error_set(err, BRIM_E_IO, "a rank has not answered for %.0f seconds", patience);
     if ((uint32_t)left != known)
       turn = 0, known = (uint32_t)left;

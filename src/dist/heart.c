@@ -4,8 +4,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "base/thread.h"
 #include "dist/group.h"
@@ -15,12 +15,6 @@
 #define LEAST_INTERVAL 0.02 /* while this rank waits for the others' ends */
 #define GRACE          0.5  /* seconds in which ranks that fail together come to their ends */
 #define OVERDUE        6.0  /* seconds in which a rank should notice that another one is lost */
-
-double brim_heart_now(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 static bool is_heard(const brim_ranks *r, int32_t rank) {
   return rank != r->wire.rank && (r->wire.rank == 0 || rank == 0);
@@ -33,7 +27,7 @@ void brim_heart_break(brim_ranks *r, int32_t about, int status, const char *text
     return;
   r->cause = (brim_beat){.kind = BEAT_FAIL, .about = about, .status = status};
   snprintf(r->cause.text, sizeof r->cause.text, "%s", text);
-  r->broken_at = brim_heart_now();
+  r->broken_at = brim_seconds_now();
   atomic_store(&r->broken, true);
   pthread_cond_signal(&r->wake);
 }
@@ -67,7 +61,7 @@ void brim_heart_failed(brim_ranks *r, int32_t rank, const brim_beat *end) {
     snprintf(r->failed.text, sizeof r->failed.text, "rank %d: %.600s", (int)rank, end->text);
   else
     snprintf(r->failed.text, sizeof r->failed.text, "%s", end->text[0] ? end->text : BRIM_FAILED_ELSEWHERE);
-  r->failed_at = brim_heart_now();
+  r->failed_at = brim_seconds_now();
 }
 
 bool brim_heart_all_ended(const brim_ranks *r) {
@@ -94,7 +88,7 @@ static bool hear_one(brim_ranks *r, int32_t rank) {
   bool done = false;
   if (p->receiving && !r->wire.test(r->wire.context, &p->receive, &done) && done) {
     const brim_beat b = p->in;
-    p->receiving = false, p->heard = brim_heart_now();
+    p->receiving = false, p->heard = brim_seconds_now();
     if (b.kind == BEAT_FAIL)
       brim_heart_break(r, b.about, b.status, b.text);
     else if (b.kind == BEAT_LEAVE)
@@ -207,10 +201,7 @@ static bool is_overdue(brim_ranks *r, double now) {
 }
 
 static void sleep_until(brim_ranks *r, double seconds) {
-  struct timespec until;
-  clock_gettime(CLOCK_MONOTONIC, &until);
-  const long nanoseconds = until.tv_nsec + (long)(seconds * 1e9);
-  until.tv_sec += nanoseconds / 1000000000, until.tv_nsec = nanoseconds % 1000000000;
+  const struct timespec until = brim_time_after(seconds);
   pthread_cond_timedwait(&r->wake, &r->door, &until);
 }
 
@@ -219,7 +210,7 @@ static void *beat(void *context) {
   const double most = r->options.timeout / 10, interval = most < MOST_INTERVAL ? most : MOST_INTERVAL;
   pthread_mutex_lock(&r->door);
   while (!r->stop) {
-    const double now = brim_heart_now();
+    const double now = brim_seconds_now();
     forgive(r, now);
     for (int32_t rank = 0; rank < r->wire.world; rank++)
       if (is_heard(r, rank)) {
@@ -244,7 +235,7 @@ static void *beat(void *context) {
 }
 
 int brim_heart_start(brim_ranks *r, brim_error *err) {
-  const double now = brim_heart_now();
+  const double now = brim_seconds_now();
   for (int32_t rank = 0; rank < r->wire.world; rank++)
     r->peers[rank].heard = now;
   r->turn = now;

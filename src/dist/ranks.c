@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -203,12 +204,12 @@ static bool all_released(const brim_ranks *r) {
 /* Door is held, and open in between. True: it came. `from`: when patience begins to run out, which it does only where a rank
  * failed, or `always`. */
 static bool wait_for(brim_ranks *r, bool (*what)(const brim_ranks *), double patience, bool always) {
-  double since = brim_heart_now();
+  double since = brim_seconds_now();
   while (!what(r)) {
     const bool failing = always || atomic_load(&r->broken) || r->own.status || r->failed.status;
     if (!failing)
-      since = brim_heart_now();
-    if (brim_heart_now() - since > patience)
+      since = brim_seconds_now();
+    if (brim_seconds_now() - since > patience)
       return false;
     pthread_mutex_unlock(&r->door);
     usleep(2000);

@@ -105,6 +105,5 @@ void brim_heart_failed(brim_ranks *ranks, int32_t rank, const brim_beat *end);
 bool brim_heart_all_ended(const brim_ranks *ranks);
 /* The reason, as an error of this rank. */
 int brim_heart_cause(brim_ranks *ranks, brim_error *err);
-double brim_heart_now(void);
 
 #endif

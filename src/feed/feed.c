@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
@@ -63,7 +64,7 @@ static int choose_plan(brim_feed *feed, brim_error *err) {
     return BRIM_OK;
   BRIM_TRY(brim_slices_find(feed->runtime, &feed->shards, o, &feed->slices, err));
   int64_t world = feed->slices.world;
-  feed->own.batch_size = (int64_t)feed->slices.share;
+  feed->own.batch_size = (int64_t)feed->slices.step_rows;
   feed->own.accumulate = (o->plan.accumulate + world - 1) / world;
   feed->own.world_size = 1;
   feed->own_rank = 0;
@@ -86,7 +87,7 @@ static int start(brim_feed *feed, const brim_tokenizer *tokenizer, brim_beginnin
   if (feed->shards.once) /* files do not keep a read waiting */
     BRIM_TRY(brim_stop_init(&p->stop, err));
   BRIM_TRY(brim_producer_start(p, err));
-  BRIM_TRY(brim_beginning_copy(feed->runtime, &p->next, &feed->begun, err));
+  BRIM_TRY(brim_beginning_copy(feed->runtime, &p->next, &feed->resume_at, err));
   feed->ledger = p->next.ledger;
   return BRIM_OK;
 }
@@ -179,7 +180,7 @@ void brim_feed_close(brim_feed *feed) {
     return;
   brim_runtime *runtime = feed->runtime;
   stop(feed);
-  brim_beginning_free(runtime, &feed->begun);
+  brim_beginning_free(runtime, &feed->resume_at);
   brim_slices_free(runtime, &feed->slices);
   brim_shards_free(runtime, &feed->shards);
   brim_batch_free(&feed->batch);
@@ -210,11 +211,6 @@ static uint64_t step_of(const brim_window *w, uint64_t index) {
   return w->idle ? 0 : brim_plan_step_of(w->plan, index);
 }
 
-static uint64_t mix(uint64_t hash, uint64_t word) {
-  hash = (hash ^ word) * 0xff51afd7ed558ccdull;
-  return (hash ^ (hash >> 33)) * 0xc4ceb9fe1a85ec53ull;
-}
-
 /* What is read but neither yielded nor left out. */
 static void count_waiting(brim_feed_ledger *l) {
   l->rows_waiting = l->rows_read - l->rows_excluded - l->rows_damaged - l->rows_yielded - l->rows_dropped;
@@ -240,12 +236,12 @@ static void enter_window(brim_feed *feed, brim_window *w) {
   if (w->beginning.window == 0)
     feed->ledger = (brim_feed_ledger){.epoch = w->beginning.epoch};
   w->beginning.ledger = feed->ledger;
-  feed->ledger.rows_read += w->read;
-  feed->ledger.rows_excluded += w->excluded;
-  feed->ledger.rows_damaged += w->damaged;
-  feed->ledger.rows_truncated += w->truncated;
-  feed->ledger.tokens_lost += w->lost;
-  feed->ledger.rows_dropped += w->surplus;
+  feed->ledger.rows_read += w->rows_read;
+  feed->ledger.rows_excluded += w->rows_excluded;
+  feed->ledger.rows_damaged += w->rows_damaged;
+  feed->ledger.rows_truncated += w->rows_truncated;
+  feed->ledger.tokens_lost += w->tokens_lost;
+  feed->ledger.rows_dropped += w->rows_surplus;
   if (w->last)
     feed->ledger.rows_dropped += plan.dropped;
   count_waiting(&feed->ledger);
@@ -254,7 +250,7 @@ static void enter_window(brim_feed *feed, brim_window *w) {
 static double weight_of(const brim_feed *feed, const brim_planned *part) {
   double sum = 0.0;
   for (uint32_t i = 0; i < part->count; i++)
-    sum += feed->class_weights[(int32_t)feed->window->rows->values[part->rows[i]]];
+    sum += feed->class_weights[(int32_t)feed->window->dataset->values[part->rows[i]]];
   return sum;
 }
 
@@ -284,9 +280,9 @@ static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
       BRIM_TRY(note_part(feed, &part, err));
     }
   }
-  feed->ledger.hash = mix(feed->ledger.hash, part.step_rows);
+  feed->ledger.hash = brim_hash_mix(feed->ledger.hash, part.step_rows);
   for (uint32_t i = 0; i < part.step_rows; i++)
-    feed->ledger.hash = mix(feed->ledger.hash, feed->ids[i]);
+    feed->ledger.hash = brim_hash_mix(feed->ledger.hash, feed->ids[i]);
   feed->ledger.rows_yielded += part.step_rows;
   feed->ledger.steps++;
   feed->step++;
@@ -347,7 +343,7 @@ static int next_part(brim_feed *feed, brim_planned *part, brim_error *err) {
       BRIM_TRY(next_window(feed, err));
       continue;
     }
-    uint64_t step = step_of(feed->window, feed->part), skipped = feed->window->skipped;
+    uint64_t step = step_of(feed->window, feed->part), skipped = feed->window->waiting_step;
     if (step == skipped) {
       feed->part++;
       continue;
@@ -375,7 +371,7 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   (void)over;
   brim_planned part;
   BRIM_TRY(next_part(feed, &part, err));
-  BRIM_TRY(brim_batch_fill(&feed->batch, feed->runtime, feed->window->rows, &part, err));
+  BRIM_TRY(brim_batch_fill(&feed->batch, feed->runtime, feed->window->dataset, &part, err));
   feed->batch.step = feed->ledger.steps - 1;
   if (feed->class_weights)
     feed->batch.divisor = feed->divisor > 0.0 ? feed->divisor : 1.0;
@@ -390,11 +386,11 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
 /* Parts of the present step that were handed out, 0 when all were. */
 static uint64_t parts_of_open_step(const brim_feed *feed) {
   uint64_t done = 0;
-  if (feed->left)
-    return feed->left_part;
-  if (!feed->window || feed->part == 0 || (feed->part == parts_of(feed->window) && !feed->again))
+  if (feed->cancelled)
+    return feed->parts_done;
+  if (!feed->window || feed->part == 0 || (feed->part == parts_of(feed->window) && !feed->put_back))
     return 0;
-  const uint64_t next = feed->part - feed->again, behind = step_of(feed->window, next);
+  const uint64_t next = feed->part - feed->put_back, behind = step_of(feed->window, next);
   while (done < next && step_of(feed->window, next - 1 - done) == behind)
     done++;
   return done;
@@ -406,16 +402,16 @@ bool brim_feed_step_over(const brim_feed *feed) {
 
 /* The beginning stays the feed's. */
 static void find_place(const brim_feed *feed, brim_feed_place *place) {
-  *place = (brim_feed_place){.beginning = feed->window ? feed->window->beginning : feed->begun, .world = world_of(feed)};
+  *place = (brim_feed_place){.beginning = feed->window ? feed->window->beginning : feed->resume_at, .world = world_of(feed)};
   place->part = parts_of_open_step(feed);
-  place->step = feed->left ? feed->left_step : feed->step - (feed->again || place->part > 0);
+  place->step = feed->cancelled ? feed->steps_done : feed->step - (feed->put_back || place->part > 0);
 }
 
 /* The feed stands there, and has to go there before its next batch. */
 static void leave(brim_feed *feed, const brim_feed_place *place) {
-  feed->left = true;
-  feed->left_step = place->step;
-  feed->left_part = place->part;
+  feed->cancelled = true;
+  feed->steps_done = place->step;
+  feed->parts_done = place->part;
 }
 
 /* Goes forward in the first window, without batches. */
@@ -432,7 +428,7 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
   /* The rest of the last step that is done, then the parts of the one that is not. */
   uint64_t parts = parts_of(feed->window);
   while (feed->part < parts) {
-    const uint64_t step = step_of(feed->window, feed->part), skipped = feed->window->skipped;
+    const uint64_t step = step_of(feed->window, feed->part), skipped = feed->window->waiting_step;
     if (step != skipped && step - (skipped < step) >= place->step)
       break;
     feed->part++;
@@ -447,14 +443,14 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
 
 static int go_to(brim_feed *feed, brim_feed_place *place, brim_error *err) {
   const brim_tokenizer *tokenizer = feed->producer.tokenizer;
-  BRIM_TRY(brim_beginning_copy(feed->runtime, &place->beginning, &feed->begun, err));
+  BRIM_TRY(brim_beginning_copy(feed->runtime, &place->beginning, &feed->resume_at, err));
   stop(feed);
   feed->has_finished = false;
   leave(feed, place);
-  feed->again = false;
+  feed->put_back = false;
   BRIM_TRY(start(feed, tokenizer, &place->beginning, err));
   BRIM_TRY(pass_over(feed, place, err));
-  feed->left = false;
+  feed->cancelled = false;
   return BRIM_OK;
 }
 
@@ -498,7 +494,7 @@ static int go_on(brim_feed *feed, int (*act)(brim_feed *feed, bool *over, brim_e
     return refuse_broken(err);
   int status;
   do {
-    status = feed->left ? come_back(feed, err) : BRIM_OK;
+    status = feed->cancelled ? come_back(feed, err) : BRIM_OK;
     if (status == BRIM_OK)
       status = act(feed, over, err);
   } while (settle(feed, status));
@@ -506,14 +502,14 @@ static int go_on(brim_feed *feed, int (*act)(brim_feed *feed, bool *over, brim_e
 }
 
 int brim_feed_next(brim_feed *feed, const brim_batch **batch, brim_error *err) {
-  int status = feed->again ? BRIM_OK : go_on(feed, next_batch, NULL, err);
-  feed->again = false;
+  int status = feed->put_back ? BRIM_OK : go_on(feed, next_batch, NULL, err);
+  feed->put_back = false;
   *batch = status == BRIM_OK ? &feed->batch : NULL;
   return status;
 }
 
 void brim_feed_put_back(brim_feed *feed) {
-  feed->again = feed->window && feed->part > 0 && !feed->left && !feed->broken;
+  feed->put_back = feed->window && feed->part > 0 && !feed->cancelled && !feed->broken;
 }
 
 /* ---- for those who compute steps -------------------------------------------------------------------------- */
@@ -521,7 +517,7 @@ void brim_feed_put_back(brim_feed *feed) {
 /* Parts of the window that are still to come, the step that waits passed over. */
 static bool has_parts(brim_feed *feed) {
   const brim_window *w = feed->window;
-  while (w && feed->part < parts_of(w) && step_of(w, feed->part) == w->skipped)
+  while (w && feed->part < parts_of(w) && step_of(w, feed->part) == w->waiting_step)
     feed->part++;
   return w && feed->part < parts_of(w);
 }
@@ -538,7 +534,7 @@ static int find_epoch_end(brim_feed *feed, bool *over, brim_error *err) {
 
 int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) {
   *over = false;
-  return feed->again ? BRIM_OK : go_on(feed, find_epoch_end, over, err);
+  return feed->put_back ? BRIM_OK : go_on(feed, find_epoch_end, over, err);
 }
 
 /* ---- save and restore ------------------------------------------------------------------------------------- */

@@ -28,15 +28,15 @@ typedef struct brim_waiting {
 
 /* Where a source stands. */
 typedef struct brim_mix_place {
-  brim_place place; /* in the pass's order of its files */
-  uint64_t pass;    /* with repeat; else the epoch */
-  uint64_t rows;    /* of the slice that the pass has given; 0 without slices */
+  brim_place place;    /* in the pass's order of its files */
+  uint64_t pass;       /* with repeat; else the epoch */
+  uint64_t rows_given; /* of the slice, in this pass; 0 without slices */
 } brim_mix_place;
 
 /* What a window begins with. */
 typedef struct brim_beginning {
   uint64_t epoch, window; /* the window's number in its epoch */
-  uint64_t taken;         /* rows of the epoch that earlier windows took, damaged ones too */
+  uint64_t rows_taken;    /* of the epoch, by earlier windows, damaged ones too */
   brim_mix_place places[BRIM_FEED_SOURCES];
   brim_feed_ledger ledger; /* of the epoch up to here; the consuming side fills it in */
   brim_waiting *waiting;   /* [waiting_count] rows of earlier windows, in their order */
@@ -48,18 +48,18 @@ int brim_beginning_copy(brim_runtime *runtime, const brim_beginning *from, brim_
 
 typedef struct brim_window {
   brim_beginning beginning;
-  brim_dataset *rows;
-  uint64_t *names;  /* [rows] a brim_waiting each, its row apart: batches ask for that alone */
-  brim_spot *spots; /* [rows] */
+  brim_dataset *dataset; /* its rows */
+  uint64_t *names;       /* [rows] a brim_waiting each, its row apart: batches ask for that alone */
+  brim_spot *spots;      /* [rows] */
   size_t name_room, spot_room;
   brim_plan *plan;
-  uint64_t skipped;                                  /* a step that waits for the next window; UINT64_MAX: none */
-  bool last;                                         /* of its epoch */
-  brim_exclusions damage;                            /* its damaged rows, the first of them */
-  uint64_t read, excluded, damaged, truncated, lost; /* rows and tokens that this window added */
-  uint64_t surplus;                                  /* rows of the slice that no step can take */
-  bool idle;                                         /* no rows: an empty step, while other ranks have one */
-  double from, to;                                   /* the share of the epoch that lies before it, and before the next */
+  uint64_t waiting_step;  /* its rows wait for the next window; UINT64_MAX: none */
+  bool last;              /* of its epoch */
+  brim_exclusions damage; /* its damaged rows, the first of them */
+  uint64_t rows_read, rows_excluded, rows_damaged, rows_truncated, tokens_lost; /* what this window added */
+  uint64_t rows_surplus;                                                        /* of the slice, that no step can take */
+  bool idle;                        /* no rows: an empty step, while other ranks have one */
+  double share_before, share_after; /* of the epoch: before this window, and before the next */
 } brim_window;
 
 void brim_window_free(brim_runtime *runtime, brim_window *window);
@@ -87,14 +87,14 @@ double brim_shards_before(const brim_shards *shards, const uint32_t *order, size
 
 /* How many rows each rank has, where ranks read slices. */
 typedef struct brim_slices {
-  int32_t world, rank;              /* world 0: all ranks read all rows */
-  uint64_t *kept;                   /* [files] rows that are neither excluded nor damaged */
-  uint64_t read, damaged;           /* rows of all files, and those of them that are damaged */
-  uint64_t rows[BRIM_FEED_SOURCES]; /* of each source, over all ranks */
-  uint64_t all, take;               /* rows of an epoch: over all ranks; those of this rank that its steps may have */
-  uint64_t share;                   /* rows of a step that are a rank's */
-  uint64_t steps;                   /* of an epoch, on every rank */
-  bool drop, fill;                  /* how an epoch ends: all rows of the last step are there, or it may be short */
+  int32_t world, rank;                     /* world 0: all ranks read all rows */
+  uint64_t *rows_kept;                     /* [files] neither excluded nor damaged */
+  uint64_t rows_read, rows_damaged;        /* of all files */
+  uint64_t source_rows[BRIM_FEED_SOURCES]; /* of each source, over all ranks */
+  uint64_t rows_all, rows_to_take;         /* of an epoch: over all ranks; those of this rank that its steps may have */
+  uint64_t step_rows;                      /* of a step, on each rank */
+  uint64_t steps;                          /* of an epoch, on every rank */
+  bool drop, fill;                         /* how an epoch ends: all rows of the last step are there, or it may be short */
 } brim_slices;
 
 /* This rank's run of rows in the files of a source, in the order of a pass. */
@@ -122,7 +122,7 @@ bool brim_slices_idle(const brim_slices *slices);
 typedef struct brim_tap {
   size_t first, count; /* its files, in brim_shards and in the producer's order */
   brim_slice slice;    /* without slices: all of them */
-  uint64_t rows;       /* of the slice that the pass has given */
+  uint64_t rows_given; /* of the slice, in this pass */
   double weight;
   brim_encoder *encoder;
   uint64_t pass;
@@ -140,18 +140,18 @@ typedef struct brim_producer {
   const brim_plan_options *plan; /* how a window is planned: with slices, for this rank alone */
   const brim_shards *shards;
   const brim_slices *slices;
-  brim_beginning next; /* of the window to make */
-  brim_dataset *held;  /* the rows of next.waiting, in their order */
+  brim_beginning next;        /* of the window to make */
+  brim_dataset *waiting_rows; /* those of next.waiting, in their order */
 
   brim_stop stop;
   _Atomic(brim_window *) spare; /* used up and cleared; the next one takes its memory. May be NULL */
   bool plain;                   /* all tokens of a text have type 0 */
 
   /* the epoch at hand */
-  bool begun;
-  uint64_t taken;  /* rows of the epoch */
-  uint32_t *order; /* [shards] */
-  brim_tap *taps;  /* [tap_count] */
+  bool epoch_begun;
+  uint64_t rows_taken; /* of the epoch */
+  uint32_t *order;     /* [shards] */
+  brim_tap *taps;      /* [tap_count] */
   int tap_count;
   brim_label_taker taker;
 } brim_producer;
@@ -196,15 +196,15 @@ struct brim_feed {
   int64_t least; /* tokens of the shortest row there can be */
   brim_producer producer;
   brim_ordered *windows;
-  brim_window *window;  /* present; NULL before the first and after the last */
-  uint64_t part, step;  /* the next part of the window's plan; steps of the window that are in the ledger */
-  brim_beginning begun; /* where the feed stands when there is no window */
+  brim_window *window;      /* present; NULL before the first and after the last */
+  uint64_t part, step;      /* the next part of the window's plan; steps of the window that are in the ledger */
+  brim_beginning resume_at; /* where the feed stands when there is no window */
   brim_feed_ledger ledger, finished;
   bool has_finished, broken;
-  /* Cancelled: the feed stands in the present window, or the one of `begun`, after left_step steps and left_part parts. */
-  bool left;
-  uint64_t left_step, left_part;
-  bool again;             /* put back: `batch` comes again, and the feed stands before it */
+  /* Cancelled: the feed stands in the present window, or the one that begins at resume_at, after so many steps and parts. */
+  bool cancelled;
+  uint64_t steps_done, parts_done;
+  bool put_back;          /* `batch` comes again, and the feed stands before it */
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids;          /* of a step in order of place */
   size_t id_room;

@@ -70,7 +70,7 @@ static int go_to_place(const brim_producer *p, brim_tap *tap, brim_reader *reade
   }
   tap->next_row = place.row;
   if (p->slices->world && !tap->slice.to_end)
-    brim_reader_end_after(reader, tap->slice.rows - tap->rows);
+    brim_reader_end_after(reader, tap->slice.rows - tap->rows_given);
   return BRIM_OK;
 }
 
@@ -82,7 +82,7 @@ static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim
   if (p->slices->world)
     brim_slices_cut(p->slices, (int)(tap - p->taps), p->order + tap->first, tap->count, &tap->slice);
   tap->pass = pass;
-  tap->rows = at ? at->rows : 0;
+  tap->rows_given = at ? at->rows_given : 0;
   tap->next_row = at ? at->place.row : 0;
   tap->pending = false;
   /* Of a slice that is used up there may be no file left to open. */
@@ -102,8 +102,8 @@ static int begin_pass(brim_producer *p, brim_tap *tap, uint64_t pass, const brim
 
 /* The rows up to number `end` were passed over. */
 static void pass_excluded(brim_tap *tap, brim_window *w, uint64_t end) {
-  w->excluded += end - tap->next_row;
-  w->read += end - tap->next_row;
+  w->rows_excluded += end - tap->next_row;
+  w->rows_read += end - tap->next_row;
   tap->next_row = end;
 }
 
@@ -117,7 +117,7 @@ static int look(brim_producer *p, brim_tap *tap, brim_window *w, brim_error *err
     if (status != BRIM_END)
       return status;
     pass_excluded(tap, w, brim_encoder_rows(tap->encoder));
-    if (p->slices->world && tap->rows != tap->slice.rows)
+    if (p->slices->world && tap->rows_given != tap->slice.rows)
       return changed(p, tap, err);
     tap->read_all = !p->options->repeat;
     if (tap->read_all)
@@ -141,7 +141,7 @@ int brim_mix_begin(brim_producer *p, brim_window *w, brim_error *err) {
     BRIM_TRY(begin_pass(p, tap, pass, p->next.window > 0 ? at : NULL, err));
     BRIM_TRY(look(p, tap, w, err));
   }
-  p->begun = true;
+  p->epoch_begun = true;
   return BRIM_OK;
 }
 
@@ -149,7 +149,7 @@ void brim_mix_end(brim_producer *p) {
   for (int i = 0; i < p->tap_count; i++)
     if (p->taps[i].encoder)
       brim_encoder_rest(p->taps[i].encoder);
-  p->begun = false;
+  p->epoch_begun = false;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
@@ -168,7 +168,7 @@ brim_tap *brim_mix_choose(brim_producer *p) {
   if (live < 2)
     return chosen;
   brim_random random = brim_random_make(p->options->plan.seed, p->next.epoch, BRIM_PURPOSE_MIX);
-  uint64_t number = p->slices->world ? p->taken * (uint64_t)p->slices->world + (uint64_t)p->slices->rank : p->taken;
+  uint64_t number = p->slices->world ? p->rows_taken * (uint64_t)p->slices->world + (uint64_t)p->slices->rank : p->rows_taken;
   double u = (double)(brim_random_u64(&random, number) >> 11) * 0x1p-53 * all;
   for (int i = 0; i < p->tap_count; i++) {
     brim_tap *tap = &p->taps[i];
@@ -183,12 +183,12 @@ brim_tap *brim_mix_choose(brim_producer *p) {
 
 int brim_mix_taken(brim_producer *p, brim_tap *tap, brim_window *w, uint64_t count, uint64_t last, brim_error *err) {
   pass_excluded(tap, w, last + 1);
-  w->excluded -= count;
+  w->rows_excluded -= count;
   tap->pending = false;
   tap->given = true;
   if (p->slices->world && !tap->row.damage)
-    tap->rows += count;
-  p->taken += count;
+    tap->rows_given += count;
+  p->rows_taken += count;
   return look(p, tap, w, err);
 }
 
@@ -197,7 +197,8 @@ void brim_mix_places(brim_producer *p, brim_window *w, brim_mix_place *out) {
   for (int i = 0; i < p->tap_count; i++) {
     brim_tap *tap = &p->taps[i];
     const brim_encoded *row = &tap->row;
-    out[i] = (brim_mix_place){.pass = tap->pass, .rows = tap->rows, .place = {.file = (int64_t)tap->count, .row = tap->next_row}};
+    out[i] = (brim_mix_place){
+        .pass = tap->pass, .rows_given = tap->rows_given, .place = {.file = (int64_t)tap->count, .row = tap->next_row}};
     if (!tap->pending)
       continue;
     pass_excluded(tap, w, row->row);
@@ -212,7 +213,7 @@ void brim_mix_places(brim_producer *p, brim_window *w, brim_mix_place *out) {
 uint64_t brim_mix_rows(const brim_producer *p) {
   uint64_t rows = 0;
   for (int i = 0; i < p->tap_count; i++)
-    rows += p->taps[i].rows;
+    rows += p->taps[i].rows_given;
   return rows;
 }
 
@@ -220,7 +221,7 @@ uint64_t brim_mix_rows(const brim_producer *p) {
 static double slice_share(const brim_producer *p, const brim_mix_place *places) {
   uint64_t rows = 0, all = brim_slices_rows(p->slices, p->slices->rank);
   for (int i = 0; i < p->tap_count; i++)
-    rows += places[i].rows;
+    rows += places[i].rows_given;
   return p->options->repeat ? 0 : all > 0 ? (double)rows / (double)all : 1;
 }
 

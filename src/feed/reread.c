@@ -109,7 +109,7 @@ static int reread(rereading *r, brim_error *err) {
     brim_sample sample;
     brim_dataset_sample(r->found, r->found_at[i], &sample);
     sample.row = i;
-    BRIM_TRY(brim_dataset_add(p->held, &sample, 0, p->options->source.need_label, err));
+    BRIM_TRY(brim_dataset_add(p->waiting_rows, &sample, 0, p->options->source.need_label, err));
   }
   return BRIM_OK;
 }
@@ -120,8 +120,8 @@ int brim_producer_start(brim_producer *p, brim_error *err) {
   if (!p->order)
     return BRIM_NOMEM(err);
   BRIM_TRY(brim_mix_taps(p, err));
-  p->held = brim_dataset_new(p->runtime, err);
-  if (!p->held)
+  p->waiting_rows = brim_dataset_new(p->runtime, err);
+  if (!p->waiting_rows)
     return BRIM_E_MEMORY;
   if (p->next.waiting_count == 0)
     return BRIM_OK;

@@ -16,10 +16,10 @@ static int count_rows(brim_reader *reader, brim_slices *s, brim_error *err) {
   int status;
   brim_reader_forget_excluded(reader);
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
-    s->kept[record.file_number] += !record.damage;
-    s->damaged += record.damage != NULL;
+    s->rows_kept[record.file_number] += !record.damage;
+    s->rows_damaged += record.damage != NULL;
   }
-  s->read = reader->row;
+  s->rows_read = reader->row;
   return status == BRIM_END ? BRIM_OK : status;
 }
 
@@ -34,47 +34,47 @@ static int count_files(brim_runtime *runtime, const brim_shards *shards, const b
 }
 
 static int check_rows(const brim_slices *s, const brim_shards *shards, const brim_feed_options *o, brim_error *err) {
-  if (s->all == 0 && s->read == 0)
+  if (s->rows_all == 0 && s->rows_read == 0)
     return brim_error_at(err, BRIM_E_FORMAT, shards->paths[0], 0, -1, "there are no rows");
-  if (s->all == 0)
+  if (s->rows_all == 0)
     return brim_error_at(err, BRIM_E_FORMAT, shards->paths[0], 0, -1,
                          "no rows are left: min_chars and where exclude %llu, %llu are damaged",
-                         (unsigned long long)(s->read - s->damaged), (unsigned long long)s->damaged);
+                         (unsigned long long)(s->rows_read - s->rows_damaged), (unsigned long long)s->rows_damaged);
   for (int i = 0; o->repeat && i < shards->source_count; i++)
-    if (s->rows[i] < (uint64_t)s->world)
+    if (s->source_rows[i] < (uint64_t)s->world)
       return brim_error_at(err, BRIM_E_USAGE, shards->paths[shards->first[i]], 0, -1,
                            "a source of %llu rows cannot repeat on each of %d ranks that read slices: leave out rank_slices",
-                           (unsigned long long)s->rows[i], (int)s->world);
+                           (unsigned long long)s->source_rows[i], (int)s->world);
   if (!o->repeat && s->steps == 0)
     return brim_error_set(err, BRIM_E_USAGE, "an epoch of %llu rows has no full step: drop_last drops them all",
-                          (unsigned long long)s->all);
+                          (unsigned long long)s->rows_all);
   return BRIM_OK;
 }
 
 int brim_slices_find(brim_runtime *runtime, const brim_shards *shards, const brim_feed_options *o, brim_slices *s,
                      brim_error *err) {
   *s = (brim_slices){.world = o->plan.world_size > 1 ? o->plan.world_size : 1, .rank = o->rank};
-  s->share = (uint64_t)(o->plan.batch_size / s->world);
-  s->kept = brim_alloc_array_zero(runtime, shards->count, sizeof *s->kept);
-  if (!s->kept)
+  s->step_rows = (uint64_t)(o->plan.batch_size / s->world);
+  s->rows_kept = brim_alloc_array_zero(runtime, shards->count, sizeof *s->rows_kept);
+  if (!s->rows_kept)
     return BRIM_NOMEM(err);
   BRIM_TRY(count_files(runtime, shards, &o->source, s, err));
   for (int i = 0; i < shards->source_count; i++) {
     for (size_t f = shards->first[i]; f < shards->first[i + 1]; f++)
-      s->rows[i] += s->kept[f];
-    s->all += s->rows[i];
+      s->source_rows[i] += s->rows_kept[f];
+    s->rows_all += s->source_rows[i];
   }
-  uint64_t least = s->all / (uint64_t)s->world, most = least + (s->all % (uint64_t)s->world > 0);
+  uint64_t least = s->rows_all / (uint64_t)s->world, most = least + (s->rows_all % (uint64_t)s->world > 0);
   bool drop = o->plan.drop_last || o->plan.tail == BRIM_TAIL_DROP;
   s->drop = drop && !o->repeat;
   s->fill = !drop && !o->repeat;
-  s->steps = s->drop ? least / s->share : (most + s->share - 1) / s->share;
-  s->take = s->drop ? least : brim_slices_rows(s, s->rank);
+  s->steps = s->drop ? least / s->step_rows : (most + s->step_rows - 1) / s->step_rows;
+  s->rows_to_take = s->drop ? least : brim_slices_rows(s, s->rank);
   return check_rows(s, shards, o, err);
 }
 
 void brim_slices_free(brim_runtime *runtime, brim_slices *s) {
-  brim_release(runtime, s->kept);
+  brim_release(runtime, s->rows_kept);
   *s = (brim_slices){0};
 }
 
@@ -82,16 +82,16 @@ void brim_slices_free(brim_runtime *runtime, brim_slices *s) {
 
 uint64_t brim_slices_rows(const brim_slices *s, int32_t rank) {
   uint64_t world = (uint64_t)s->world;
-  return s->all / world + ((uint64_t)rank < s->all % world);
+  return s->rows_all / world + ((uint64_t)rank < s->rows_all % world);
 }
 
 /* The rows of a source that come before a rank's. What is over when all have equally many goes to one rank after another, and the
  * next source continues with the rank where this one stopped: over all sources, ranks differ by a row at most. */
 static uint64_t rows_before(const brim_slices *s, int source, int32_t rank) {
-  uint64_t world = (uint64_t)s->world, over = s->rows[source] % world, turn = 0, before;
+  uint64_t world = (uint64_t)s->world, over = s->source_rows[source] % world, turn = 0, before;
   for (int i = 0; i < source; i++)
-    turn = (turn + s->rows[i]) % world;
-  before = (uint64_t)rank * (s->rows[source] / world);
+    turn = (turn + s->source_rows[i]) % world;
+  before = (uint64_t)rank * (s->source_rows[source] / world);
   for (uint64_t r = 0; r < (uint64_t)rank; r++)
     before += (r + world - turn) % world < over;
   return before;
@@ -101,8 +101,8 @@ static uint64_t rows_before(const brim_slices *s, int source, int32_t rank) {
  */
 static size_t file_of(const brim_slices *s, const uint32_t *order, uint64_t end, uint64_t *before) {
   size_t file = 0;
-  for (*before = 0; *before + s->kept[order[file]] < end; file++)
-    *before += s->kept[order[file]];
+  for (*before = 0; *before + s->rows_kept[order[file]] < end; file++)
+    *before += s->rows_kept[order[file]];
   return file;
 }
 
@@ -110,39 +110,39 @@ static size_t file_of(const brim_slices *s, const uint32_t *order, uint64_t end,
 void brim_slices_cut(const brim_slices *s, int source, const uint32_t *order, size_t count, brim_slice *out) {
   uint64_t from = rows_before(s, source, s->rank), to = rows_before(s, source, s->rank + 1), before;
   *out = (brim_slice){.rows = to - from};
-  if (s->rows[source] == 0 && s->rank == 0)
+  if (s->source_rows[source] == 0 && s->rank == 0)
     *out = (brim_slice){.end = count, .to_end = true};
   if (from == to)
     return;
   if (from > 0) {
     out->first = file_of(s, order, from, &before);
     out->skip = from - before;
-    if (out->skip == s->kept[order[out->first]]) {
+    if (out->skip == s->rows_kept[order[out->first]]) {
       out->first++;
       out->skip = 0;
     }
   }
   size_t last = file_of(s, order, to, &before);
-  out->to_end = before + s->kept[order[last]] == to;
-  out->end = to == s->rows[source] ? count : last + 1;
+  out->to_end = before + s->rows_kept[order[last]] == to;
+  out->end = to == s->source_rows[source] ? count : last + 1;
 }
 
 /* ---- steps ------------------------------------------------------------------------------------------------ */
 
 /* Only the last step of an epoch can be short. */
 void brim_slices_step(const brim_slices *s, uint64_t step, uint64_t *before, uint64_t *all) {
-  uint64_t first = step * s->share;
-  if (!s->fill || first + s->share <= s->all / (uint64_t)s->world) {
-    *before = (uint64_t)s->rank * s->share;
-    *all = (uint64_t)s->world * s->share;
+  uint64_t first = step * s->step_rows;
+  if (!s->fill || first + s->step_rows <= s->rows_all / (uint64_t)s->world) {
+    *before = (uint64_t)s->rank * s->step_rows;
+    *all = (uint64_t)s->world * s->step_rows;
     return;
   }
   *before = *all = 0;
   for (int32_t r = 0; r < s->world; r++) {
     uint64_t rows = brim_slices_rows(s, r);
     uint64_t left = rows > first ? rows - first : 0;
-    if (left > s->share)
-      left = s->share;
+    if (left > s->step_rows)
+      left = s->step_rows;
     *before += r < s->rank ? left : 0;
     *all += left;
   }
@@ -152,5 +152,5 @@ bool brim_slices_idle(const brim_slices *s) {
   if (!s->fill)
     return false;
   uint64_t rows = brim_slices_rows(s, s->rank);
-  return rows % s->share == 0 && rows / s->share < s->steps;
+  return rows % s->step_rows == 0 && rows / s->step_rows < s->steps;
 }

@@ -59,7 +59,7 @@ static const named PLACE[] = {
     {"file", offsetof(brim_mix_place, place.file)},         {"byte", offsetof(brim_mix_place, place.byte)},
     {"line", offsetof(brim_mix_place, place.line)},         {"row", offsetof(brim_mix_place, place.row)},
     {"file_row", offsetof(brim_mix_place, place.file_row)}, {"pass", offsetof(brim_mix_place, pass)},
-    {"rows_given", offsetof(brim_mix_place, rows)}};
+    {"rows_given", offsetof(brim_mix_place, rows_given)}};
 
 /* A row of an earlier window: its name is taken apart. */
 typedef struct waiting_place {
@@ -105,7 +105,7 @@ static void put_hex(brim_json_writer *json, const char *name, uint64_t value) {
 static void put_beginning(brim_json_writer *json, const brim_feed *feed, const brim_beginning *b) {
   brim_json_put_count(json, "epoch", b->epoch);
   brim_json_put_count(json, "window", b->window);
-  brim_json_put_count(json, "rows_taken", b->taken);
+  brim_json_put_count(json, "rows_taken", b->rows_taken);
   brim_json_open_array(json, "places");
   for (int i = 0; i < feed->shards.source_count; i++)
     put_named(json, NULL, PLACE, COUNT(PLACE), &b->places[i]);
@@ -217,8 +217,9 @@ static int read_places(const brim_feed *feed, const brim_json_value *array, brim
   int i = 0;
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v), i++) {
     brim_mix_place *place = &b->places[i];
-    const uint64_t rows = feed->slices.world ? feed->slices.rows[i] : 0; /* of the source; nothing is counted without slices */
-    if (!read_named(v, PLACE, COUNT(PLACE), place) || place->place.file_row > place->place.row || place->rows > rows)
+    const uint64_t rows = feed->slices.world ? feed->slices.source_rows[i]
+                                             : 0; /* of the source; nothing is counted without slices */
+    if (!read_named(v, PLACE, COUNT(PLACE), place) || place->place.file_row > place->place.row || place->rows_given > rows)
       return malformed(err);
   }
   return BRIM_OK;
@@ -239,7 +240,7 @@ static int compare_slice(const brim_feed *feed, const brim_json_value *root, uin
 
 static int read_beginning(const brim_feed *feed, const brim_json_value *root, brim_beginning *b, brim_error *err) {
   if (!read_count(root, "epoch", &b->epoch) || !read_count(root, "window", &b->window) ||
-      !read_count(root, "rows_taken", &b->taken) ||
+      !read_count(root, "rows_taken", &b->rows_taken) ||
       !read_named(brim_json_get(root, "ledger"), LEDGER, COUNT(LEDGER), &b->ledger) ||
       !read_hex(brim_json_get(root, "hash"), &b->ledger.hash))
     return malformed(err);

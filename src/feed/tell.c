@@ -7,8 +7,8 @@ double brim_feed_share(const brim_feed *feed) {
   const brim_window *w = feed->window;
   if (!w)
     return 0;
-  uint64_t steps = brim_plan_steps(w->plan) + w->idle - (w->skipped != UINT64_MAX);
-  return steps ? w->from + (w->to - w->from) * ((double)feed->step / (double)steps) : w->to;
+  uint64_t steps = brim_plan_steps(w->plan) + w->idle - (w->waiting_step != UINT64_MAX);
+  return steps ? w->share_before + (w->share_after - w->share_before) * ((double)feed->step / (double)steps) : w->share_after;
 }
 
 void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width) {

@@ -29,7 +29,7 @@ void brim_window_free(brim_runtime *runtime, brim_window *window) {
   if (!window)
     return;
   brim_beginning_free(runtime, &window->beginning);
-  brim_dataset_free(window->rows);
+  brim_dataset_free(window->dataset);
   brim_plan_free(window->plan);
   brim_exclusions_free(&window->damage);
   brim_release(runtime, window->names);
@@ -39,11 +39,11 @@ void brim_window_free(brim_runtime *runtime, brim_window *window) {
 
 void brim_window_clear(brim_runtime *runtime, brim_window *w) {
   brim_window empty = {
-      .rows = w->rows, .names = w->names, .name_room = w->name_room, .spots = w->spots, .spot_room = w->spot_room};
+      .dataset = w->dataset, .names = w->names, .name_room = w->name_room, .spots = w->spots, .spot_room = w->spot_room};
   brim_beginning_free(runtime, &w->beginning);
   brim_plan_free(w->plan);
   brim_exclusions_free(&w->damage);
-  brim_dataset_clear(w->rows);
+  brim_dataset_clear(w->dataset);
   *w = empty;
 }
 
@@ -65,15 +65,15 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
 
 /* Room for `count` more rows. */
 static int make_room(brim_producer *p, brim_window *w, size_t count, brim_error *err) {
-  const size_t rows = w->rows->rows + count;
+  const size_t rows = w->dataset->rows + count;
   BRIM_TRY(brim_grow(p->runtime, (void **)&w->names, &w->name_room, rows, sizeof *w->names, err));
   return brim_grow(p->runtime, (void **)&w->spots, &w->spot_room, rows, sizeof *w->spots, err);
 }
 
 static int add_place(brim_producer *p, brim_window *w, const brim_waiting *place, brim_error *err) {
   BRIM_TRY(make_room(p, w, 1, err));
-  w->names[w->rows->rows] = place->row;
-  w->spots[w->rows->rows] = place->spot;
+  w->names[w->dataset->rows] = place->row;
+  w->spots[w->dataset->rows] = place->spot;
   return BRIM_OK;
 }
 
@@ -81,16 +81,16 @@ static int add_place(brim_producer *p, brim_window *w, const brim_waiting *place
 static int add_held(brim_producer *p, brim_window *w, brim_error *err) {
   for (size_t i = 0; i < p->next.waiting_count; i++) {
     brim_sample sample;
-    brim_dataset_sample(p->held, i, &sample);
-    sample.row = w->rows->rows; /* what it is called stands in its place */
+    brim_dataset_sample(p->waiting_rows, i, &sample);
+    sample.row = w->dataset->rows; /* what it is called stands in its place */
     BRIM_TRY(add_place(p, w, &p->next.waiting[i], err));
-    BRIM_TRY(brim_dataset_add(w->rows, &sample, 0, p->options->source.need_label, err));
+    BRIM_TRY(brim_dataset_add(w->dataset, &sample, 0, p->options->source.need_label, err));
   }
   return BRIM_OK;
 }
 
 static int add_damaged(brim_window *w, const brim_encoded *row, const brim_waiting *place, brim_error *err) {
-  if (w->damaged++ >= BRIM_FEED_DAMAGE)
+  if (w->rows_damaged++ >= BRIM_FEED_DAMAGE)
     return BRIM_OK;
   return brim_exclusions_add_damaged(&w->damage, row->damage, place->row, row->line, row->file, err);
 }
@@ -135,16 +135,16 @@ static int add_row(brim_producer *p, brim_window *w, const brim_tap *tap, brim_e
   const brim_waiting place = {.row = row_name(p, tap, row->file_number, row->file_row), .spot = {row->byte, row->line}};
   if (row->damage)
     return add_damaged(w, row, &place, err);
-  if (p->slices->drop && brim_mix_rows(p) == p->slices->take) {
-    w->surplus++;
+  if (p->slices->drop && brim_mix_rows(p) == p->slices->rows_to_take) {
+    w->rows_surplus++;
     return BRIM_OK;
   }
   BRIM_TRY(check_budget(p, row, err));
-  BRIM_TRY(brim_producer_sample(p, row, w->rows->rows, &sample, err));
+  BRIM_TRY(brim_producer_sample(p, row, w->dataset->rows, &sample, err));
   BRIM_TRY(add_place(p, w, &place, err));
-  BRIM_TRY(brim_dataset_add(w->rows, &sample, row->lost, p->options->source.need_label, err));
-  w->truncated += row->lost > 0;
-  w->lost += row->lost;
+  BRIM_TRY(brim_dataset_add(w->dataset, &sample, row->lost, p->options->source.need_label, err));
+  w->rows_truncated += row->lost > 0;
+  w->tokens_lost += row->lost;
   return BRIM_OK;
 }
 
@@ -158,16 +158,16 @@ static int add_run(brim_producer *p, brim_window *w, brim_tap *tap, uint64_t mos
   if (run.count < 2 || run.rows[run.count - 1].file_row >> BRIM_FEED_RECORD_BITS)
     return BRIM_OK;
   BRIM_TRY(make_room(p, w, run.count, err));
-  for (size_t i = 0, at = w->rows->rows; i < run.count; i++, at++) {
+  for (size_t i = 0, at = w->dataset->rows; i < run.count; i++, at++) {
     const brim_coded_row *row = &run.rows[i];
     w->names[at] = row_name(p, tap, row->file_number, row->file_row);
     w->spots[at] = (brim_spot){row->byte, row->line};
     truncated += row->lost > 0;
     lost += row->lost;
   }
-  BRIM_TRY(brim_dataset_add_run(w->rows, run.ids, run.lengths, run.count, truncated, lost, err));
-  w->truncated += truncated;
-  w->lost += lost;
+  BRIM_TRY(brim_dataset_add_run(w->dataset, run.ids, run.lengths, run.count, truncated, lost, err));
+  w->rows_truncated += truncated;
+  w->tokens_lost += lost;
   brim_encoder_pass(tap->encoder, &run);
   *added = run.count;
   return brim_mix_taken(p, tap, w, run.count, run.rows[run.count - 1].row, err);
@@ -195,7 +195,7 @@ static int fill_window(brim_producer *p, brim_window *w, brim_error *err) {
 
 /* ---- plans ------------------------------------------------------------------------------------------------ */
 
-/* Packing without padding leaves no short batch behind: the least filled step waits instead. */
+/* Packing without padding makes no short last batch: the least filled step waits instead. */
 static uint64_t step_to_skip(const brim_plan_options *how, const brim_plan *plan) {
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
@@ -229,8 +229,8 @@ static int plan_window(brim_producer *p, brim_window *w, brim_error *err) {
   brim_random random = brim_random_make(how.seed, p->next.epoch, BRIM_PURPOSE_WINDOW);
   how.seed = brim_random_u64(&random, s->world ? p->next.window * (uint64_t)s->world + (uint64_t)s->rank : p->next.window);
   how.drop_last |= !w->last;
-  BRIM_TRY(brim_plan_new(p->runtime, w->rows->lengths, w->rows->rows, &how, p->next.epoch, &w->plan, err));
-  w->skipped = w->last ? UINT64_MAX : step_to_skip(&how, w->plan);
+  BRIM_TRY(brim_plan_new(p->runtime, w->dataset->lengths, w->dataset->rows, &how, p->next.epoch, &w->plan, err));
+  w->waiting_step = w->last ? UINT64_MAX : step_to_skip(&how, w->plan);
   return BRIM_OK;
 }
 
@@ -243,11 +243,11 @@ static void mark_waiting(const brim_producer *p, const brim_window *w, bool *wai
   uint64_t world = p->plan->world_size > 1 ? (uint64_t)p->plan->world_size : 1;
   for (uint64_t i = 0; i < ledger.dropped; i++)
     waits[ledger.drops[i].row] = true;
-  for (uint64_t i = 0; w->skipped != UINT64_MAX && i < brim_plan_parts(w->plan); i++) {
+  for (uint64_t i = 0; w->waiting_step != UINT64_MAX && i < brim_plan_parts(w->plan); i++) {
     for (uint64_t r = 0; r < world; r++) {
       brim_planned part;
       brim_plan_part(w->plan, (int32_t)r, i, &part);
-      for (uint32_t k = 0; part.step == w->skipped && k < part.count; k++)
+      for (uint32_t k = 0; part.step == w->waiting_step && k < part.count; k++)
         waits[part.rows[k]] = true;
     }
   }
@@ -257,11 +257,11 @@ static void mark_waiting(const brim_producer *p, const brim_window *w, bool *wai
 static int hold_rows(brim_producer *p, const brim_window *w, const bool *waits, brim_dataset *held, brim_error *err) {
   brim_beginning *next = &p->next;
   next->waiting_count = 0;
-  for (uint64_t row = 0; row < w->rows->rows; row++) {
+  for (uint64_t row = 0; row < w->dataset->rows; row++) {
     if (!waits[row])
       continue;
     brim_sample sample;
-    brim_dataset_sample(w->rows, row, &sample);
+    brim_dataset_sample(w->dataset, row, &sample);
     sample.row = held->rows;
     BRIM_TRY(
         brim_grow(p->runtime, (void **)&next->waiting, &next->waiting_room, next->waiting_count + 1, sizeof *next->waiting, err));
@@ -275,15 +275,15 @@ static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
   brim_dataset *held = brim_dataset_new(p->runtime, err);
   if (!held)
     return BRIM_E_MEMORY;
-  bool *waits = brim_alloc_array_zero(p->runtime, w->rows->rows + 1, sizeof *waits);
+  bool *waits = brim_alloc_array_zero(p->runtime, w->dataset->rows + 1, sizeof *waits);
   int status = waits ? BRIM_OK : BRIM_NOMEM(err);
   if (status == BRIM_OK && !w->last)
     mark_waiting(p, w, waits);
   if (status == BRIM_OK)
     status = hold_rows(p, w, waits, held, err);
   brim_release(p->runtime, waits);
-  brim_dataset_free(p->held);
-  p->held = held;
+  brim_dataset_free(p->waiting_rows);
+  p->waiting_rows = held;
   return status;
 }
 
@@ -292,24 +292,24 @@ static int hold(brim_producer *p, const brim_window *w, brim_error *err) {
 static int make_window(brim_producer *p, brim_window *w, brim_error *err) {
   BRIM_TRY(brim_beginning_copy(p->runtime, &p->next, &w->beginning, err));
   w->damage.runtime = p->runtime;
-  if (!w->rows && !(w->rows = brim_dataset_new(p->runtime, err)))
+  if (!w->dataset && !(w->dataset = brim_dataset_new(p->runtime, err)))
     return BRIM_E_MEMORY;
-  if (!p->begun) {
-    p->taken = p->next.taken;
+  if (!p->epoch_begun) {
+    p->rows_taken = p->next.rows_taken;
     BRIM_TRY(brim_mix_begin(p, w, err));
   }
   BRIM_TRY(fill_window(p, w, err));
   BRIM_TRY(plan_window(p, w, err));
   BRIM_TRY(hold(p, w, err));
-  w->from = p->next.window ? brim_mix_share(p, p->next.places) : 0;
+  w->share_before = p->next.window ? brim_mix_share(p, p->next.places) : 0;
   brim_mix_places(p, w, p->next.places);
-  w->to = w->last ? 1 : brim_mix_share(p, p->next.places);
+  w->share_after = w->last ? 1 : brim_mix_share(p, p->next.places);
   p->next.window++;
-  p->next.taken = p->taken;
+  p->next.rows_taken = p->rows_taken;
   if (w->last) {
     brim_mix_end(p);
     p->next.epoch++;
-    p->next.window = p->next.taken = 0;
+    p->next.window = p->next.rows_taken = 0;
     memset(p->next.places, 0, sizeof p->next.places);
   }
   return BRIM_OK;
@@ -345,7 +345,7 @@ void brim_producer_free(brim_producer *p) {
   for (int i = 0; i < p->tap_count; i++)
     brim_encoder_close(p->taps[i].encoder);
   brim_release(p->runtime, p->taps);
-  brim_dataset_free(p->held);
+  brim_dataset_free(p->waiting_rows);
   brim_label_taker_free(&p->taker);
   brim_release(p->runtime, p->order);
   brim_beginning_free(p->runtime, &p->next);

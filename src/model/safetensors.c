@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "model/store.h"
 
@@ -82,44 +83,18 @@ static int read_tensor(const header *h, const brim_json_value *key, brim_error *
 
 /* ---- one header -------------------------------------------------------------------------------------------- */
 
-static bool lies_behind(const brim_stored *a, const brim_stored *b) {
+static bool comes_later(const void *one, const void *other, const void *context) {
+  const brim_stored *a = one, *b = other;
+  (void)context;
   return a->offset != b->offset ? a->offset > b->offset : a->bytes > b->bytes;
 }
 
-static void sift(brim_stored *t, size_t at, size_t count) {
-  for (;;) {
-    size_t child = 2 * at + 1;
-    if (child >= count)
-      return;
-    if (child + 1 < count && lies_behind(&t[child + 1], &t[child]))
-      child++;
-    if (!lies_behind(&t[child], &t[at]))
-      return;
-    const brim_stored other = t[at];
-    t[at] = t[child];
-    t[child] = other;
-    at = child;
-  }
-}
-
-/* By place in the file: a heap sort, which needs no memory. */
-static void sort_tensors(brim_stored *t, size_t count) {
-  for (size_t i = count / 2; i-- > 0;)
-    sift(t, i, count);
-  for (size_t end = count; end-- > 1;) {
-    const brim_stored last = t[end];
-    t[end] = t[0];
-    t[0] = last;
-    sift(t, 0, end);
-  }
-}
-
-/* Tensors must lie end to end over all of the data. Sorts those of this file, from `first` on. */
+/* Tensors must follow one another over all of the data. Sorts those of this file, from `first` on. */
 static int check_places(const header *h, size_t first, brim_error *err) {
   brim_store *s = h->store;
   int64_t at = h->data;
   if (s->count > first)
-    sort_tensors(s->tensors + first, s->count - first);
+    brim_sort(s->tensors + first, s->count - first, sizeof *s->tensors, comes_later, NULL);
   for (size_t i = first; i < s->count; i++) {
     const brim_stored *t = &s->tensors[i];
     if (t->offset != at)

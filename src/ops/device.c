@@ -2,8 +2,8 @@
 #include "brim/device.h"
 
 #include <math.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "ops/ops.h"
@@ -25,12 +25,6 @@ brim_device_info brim_device_describe(const brim_runtime *runtime) {
                             .bf16 = bf16[runtime->bf16],
                             .bf16_fast = runtime->bf16 == BRIM_BF16_PAIRS || runtime->bf16 == BRIM_BF16_TILES,
                             .threads = brim_runtime_threads(runtime)};
-}
-
-static double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
 /* Operands of a layer: x [rows, in], w and dw [out, in], y [rows, out]; of 16-bit values where these are asked for, but dw. */
@@ -91,17 +85,17 @@ static void backward(const brim_ops *ops, brim_ops_context *c, const operands *o
 }
 
 static void run_once(const brim_ops *ops, brim_ops_context *c, const operands *o, double best[3]) {
-  const double start = seconds();
+  const double start = brim_seconds_now();
   forward(ops, c, o);
-  const double end = seconds();
+  const double end = brim_seconds_now();
   best[0] = fmin(best[0], end - start);
   if (o->kind == BRIM_PRODUCT_INT8)
     return;
   backward(ops, c, o, false);
-  const double input = seconds();
+  const double input = brim_seconds_now();
   backward(ops, c, o, true);
   best[1] = fmin(best[1], input - end);
-  best[2] = fmin(best[2], seconds() - input);
+  best[2] = fmin(best[2], brim_seconds_now() - input);
 }
 
 int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_t rows, int32_t in, int32_t out,

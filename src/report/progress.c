@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
@@ -39,12 +39,6 @@ typedef struct reading {
   int64_t done, total;
   double rate, loss;
 } reading;
-
-static double now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static bool cursor_moves(void) {
   const char *kind = getenv("TERM");
@@ -126,7 +120,7 @@ static void put_peak(brim_text *out) {
 /* "2,410 tokens/s  loss 0.412  0:00:32, 0:00:41 left, peak 412 MiB": the parts that exist. */
 static void describe(const phase *p, const reading *r, bool with_peak, brim_text *out) {
   char text[48];
-  const double elapsed = now() - p->started, share = share_of(r);
+  const double elapsed = brim_seconds_now() - p->started, share = share_of(r);
   const double begun = r->total > 0 ? (double)p->first / (double)r->total : 0.0;
   if (r->total > 0)
     brim_text_printf(out, "%3.0f %%", 100.0 * share);
@@ -233,7 +227,7 @@ int brim_progress_event(void *progress, const brim_event *event) {
   if (p->quiet || strcmp(event->kind, "progress") != 0)
     return BRIM_OK;
   const reading r = read_event(event);
-  const double time = now();
+  const double time = brim_seconds_now();
   phase *at = find_phase(p, &r, time);
   if (!p->terminal) {
     print_line(p, at, &r, time);

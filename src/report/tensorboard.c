@@ -7,8 +7,8 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -55,10 +55,8 @@ static void put_bytes(brim_text *out, int field, const char *bytes, size_t lengt
 }
 
 static void begin_message(brim_text *out, int64_t step) {
-  struct timespec now;
+  const double wall = brim_clock_seconds(CLOCK_REALTIME);
   uint64_t bits;
-  clock_gettime(CLOCK_REALTIME, &now);
-  const double wall = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
   memcpy(&bits, &wall, sizeof bits);
   brim_text_clear(out);
   put_key(out, 1, WIRE_FIXED64);

@@ -2,9 +2,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "train/clock.h"
 #include "train/evaluate.h"
 #include "train/trainer.h"
 
@@ -178,7 +178,7 @@ static int boundary_take_average(brim_trainer *t, brim_error *err) {
 int brim_trainer_finish(brim_trainer *t, brim_error *err) {
   if (t->state.averaged > 0)
     BRIM_TRY(boundary_take_average(t, err));
-  else if (!t->evaluated) /* gone on with at its end: what came after the last checkpoint may never have been kept */
+  else if (!t->evaluated) /* resumed at its end: what came after the last checkpoint may never have been kept */
     BRIM_TRY(boundary_evaluate_final(t, AGAIN, err));
   bool writes = t->folder.output && t->options.group.rank == 0;
   brim_profile_begin(t->options.profile, BRIM_WORK_CHECKPOINT, "final model");

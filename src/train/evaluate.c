@@ -5,11 +5,11 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/memory.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "train/clock.h"
 #include "train/metric.h"
 
 void brim_eval_options_init(brim_eval_options *options) {

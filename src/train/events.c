@@ -1,10 +1,10 @@
 /* events.c: what a run says. Fields of an event are the same in the log and for the callback. */
 #include <math.h>
 
+#include "base/clock.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "train/clock.h"
 #include "train/fields.h"
 #include "train/trainer.h"
 

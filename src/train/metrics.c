@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/sort.h"
 #include "base/status.h"
 #include "brim/train.h"
 #include "train/metric.h"
@@ -253,28 +254,16 @@ static double metrics_pearson(const double *x, const double *y, uint64_t count) 
   return xx > 0.0 && yy > 0.0 ? xy / (sqrt(xx) * sqrt(yy)) : (double)NAN;
 }
 
-static void order_sift(uint64_t *order, const double *values, uint64_t root, uint64_t count) {
-  for (uint64_t child; (child = 2 * root + 1) < count; root = child) {
-    if (child + 1 < count && values[order[child]] < values[order[child + 1]])
-      child++;
-    if (values[order[root]] >= values[order[child]])
-      return;
-    uint64_t swap = order[root];
-    order[root] = order[child], order[child] = swap;
-  }
+static bool is_larger(const void *a, const void *b, const void *values) {
+  const double *v = values;
+  return v[*(const uint64_t *)a] > v[*(const uint64_t *)b];
 }
 
-/* Heap sort: positions of the values in rising order. Ties may come in any order, since they share a rank. */
+/* Positions of the values in rising order. Ties may come in any order, since they share a rank. */
 static void order_by_value(uint64_t *order, const double *values, uint64_t count) {
   for (uint64_t i = 0; i < count; i++)
     order[i] = i;
-  for (uint64_t i = count / 2; i-- > 0;)
-    order_sift(order, values, i, count);
-  for (uint64_t end = count; end-- > 1;) {
-    uint64_t swap = order[0];
-    order[0] = order[end], order[end] = swap;
-    order_sift(order, values, 0, end);
-  }
+  brim_sort(order, count, sizeof *order, is_larger, values);
 }
 
 /* Replaces values by their ranks from 1; equal values share the mean of theirs. */

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/process.h"
@@ -11,7 +12,6 @@
 #include "train/agreement.h"
 #include "train/average.h"
 #include "train/class_weights.h"
-#include "train/clock.h"
 #include "train/evaluate.h"
 #include "train/folds_files.h"
 #include "train/trainer.h"
@@ -43,8 +43,8 @@ static int start_options(brim_trainer *t, brim_error *err) {
 /* Which set and which metric decide what is best: "accuracy" of the first set, or "SET/accuracy". */
 static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   const brim_train_options *o = &t->options;
-  const char *stroke = strrchr(o->best_metric, '/'), *name = stroke ? stroke + 1 : o->best_metric;
-  size_t set = stroke ? (size_t)(stroke - o->best_metric) : 0;
+  const char *slash = strrchr(o->best_metric, '/'), *name = slash ? slash + 1 : o->best_metric;
+  size_t set = slash ? (size_t)(slash - o->best_metric) : 0;
   char names[160];
   t->metric = brim_metric_find(brim_model_task(t->model), name);
   if (!t->metric) {
@@ -52,10 +52,10 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: take one of %s",
                           o->best_metric, names);
   }
-  while (stroke && t->metric_set < count &&
+  while (slash && t->metric_set < count &&
          !(strlen(evals[t->metric_set].name) == set && memcmp(evals[t->metric_set].name, o->best_metric, set) == 0))
     t->metric_set++;
-  if (stroke && t->metric_set == count)
+  if (slash && t->metric_set == count)
     return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", but no evaluation set is named \"%.*s\"", o->best_metric,
                           (int)set, o->best_metric);
   if (o->patience > 0 && count == 0)
@@ -161,14 +161,14 @@ static int start_resume(brim_trainer *t, brim_error *err) {
     return brim_log_cut(&t->folder.log, 0, err);
   BRIM_TRY(brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, t->average, &t->supply, err));
   t->earlier = t->state.seconds;
-  if (t->options.group.rank == 0) { /* what a run that was killed behind its checkpoint did not get to */
+  if (t->options.group.rank == 0) { /* what a run that was killed after its checkpoint did not get to */
     BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));
     BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
   }
   return brim_log_cut(&t->folder.log, t->state.log_bytes, err);
 }
 
-/* A run in folds is replaced by this one, but not gone on with. */
+/* This run may replace a run in folds, but not resume it. */
 static int start_over_folds(brim_trainer *t, brim_error *err) {
   bool there;
   if (!t->folder.output || !t->options.resume)
@@ -178,7 +178,7 @@ static int start_over_folds(brim_trainer *t, brim_error *err) {
     return BRIM_OK;
   return brim_error_at(
       err, BRIM_E_USAGE, t->folder.output, 0, -1,
-      "the folder holds a run in folds: go on with it in the same folds, replace it (overwrite), or name another");
+      "the folder holds a run in folds: resume it in the same folds, replace it (overwrite), or name another folder");
 }
 
 static int start_place(brim_trainer *t, brim_error *err) {
@@ -230,7 +230,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   return bytes;
 }
 
-/* A run that is gone on with keeps its parts: their size is in its checkpoint. */
+/* A resumed run keeps its parts: their size is in its checkpoint. */
 static int fit_as_begun(brim_trainer *t, bool *found, brim_error *err) {
   brim_checkpoint_info info = {0};
   *found = false;
@@ -275,7 +275,7 @@ static int survey(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Cuts steps into parts that fit into memory_limit. A run that is gone on with keeps its parts, whatever else is held now. */
+/* Cuts steps into parts that fit into memory_limit. A resumed run keeps its parts, whatever else is held now. */
 static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   const brim_memory_eval eval = longest_eval(t, evals, count);
   const brim_memory_question question = {.model = t->model,

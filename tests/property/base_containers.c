@@ -2,6 +2,7 @@
 #include "base/hashmap.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/sort.h"
 #include "base/utf8.h"
 #include "tap.h"
 
@@ -44,6 +45,45 @@ static void map_against_array(void) {
     brim_hashmap_free(&map);
   }
   ok(good, "a hash map holds what an array holds");
+}
+
+/* An item has its key first, and then bytes that come along with it. */
+static bool key_is_larger(const void *a, const void *b, const void *context) {
+  const int32_t *one = a, *other = b;
+  return *(const int *)context > 0 ? *one > *other : *one < *other;
+}
+
+static void sort_against_counts(void) {
+  enum { MOST = 200, KEYS = 50, SIZES = 4 };
+  static const size_t sizes[SIZES] = {4, 12, 64, 200};
+  static unsigned char items[MOST * 200];
+  bool sorted = true, kept = true;
+  for (int trial = 0; trial < 400; trial++) {
+    const size_t size = sizes[trial % SIZES], count = (size_t)draw(MOST);
+    const int direction = trial % 3 ? 1 : -1;
+    int counts[KEYS] = {0};
+    for (size_t i = 0; i < count; i++) {
+      const int32_t key = (int32_t)draw(KEYS);
+      memset(items + i * size, key, size); /* whatever belongs to a key */
+      memcpy(items + i * size, &key, sizeof key);
+      counts[key]++;
+    }
+    brim_sort(items, count, size, key_is_larger, &direction);
+    int32_t before = direction > 0 ? 0 : KEYS;
+    for (size_t i = 0; i < count; i++) {
+      int32_t key;
+      memcpy(&key, items + i * size, sizeof key);
+      sorted = sorted && (key - before) * direction >= 0;
+      counts[key]--;
+      for (size_t k = sizeof key; k < size; k++)
+        kept = kept && items[i * size + k] == key;
+      before = key;
+    }
+    for (int key = 0; key < KEYS; key++)
+      kept = kept && counts[key] == 0;
+  }
+  ok(sorted, "items are sorted, up and down");
+  ok(kept, "each of them is still there, whole");
 }
 
 static void reals_against_strtod(void) {
@@ -121,6 +161,7 @@ int main(void) {
     return 1;
   source = brim_random_make(20, 0, BRIM_PURPOSE_SAMPLE);
   map_against_array();
+  sort_against_counts();
   reals_against_strtod();
   numbers_read_back();
   strings_read_back();
