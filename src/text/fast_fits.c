@@ -110,21 +110,63 @@ int brim_bytes_prepare(brim_tokenizer *t, brim_error *err) {
 
 /* ---- fast_spaced.c ---------------------------------------------------------------------------------------- */
 
-static const brim_normal_step *step_at(const brim_tokenizer *t, size_t index) {
-  return index < t->normalizer.count ? &t->normalizer.steps[index] : NULL;
+/* A normalizer of a shape. A replacement's content is one character: a space, or (0) that of the metaspace. */
+typedef struct shape_step {
+  brim_normal_kind kind;
+  const char *pattern;
+  uint32_t content;
+} shape_step;
+
+/* What the files of some models have in common: splitting ends with a metaspace, and these steps come before it. */
+typedef struct shape {
+  const char *like; /* a model that has it */
+  bool white_first; /* white space separates, before the metaspace does */
+  int step_count;
+  shape_step steps[3];
+  bool guard_inner; /* runs of spaces within a text become one */
+} shape;
+
+static const shape shapes[] = {
+    {.like = "XLM-R without a charsmap", .white_first = true},
+    {.like = "XLM-R", .white_first = true, .step_count = 1, .steps = {{.kind = BRIM_NORMAL_CHARSMAP}}},
+    {.like = "CamemBERT",
+     .step_count = 2,
+     .steps = {{BRIM_NORMAL_REPLACE, "\\s{2,}|[\\n\\r\\t]", ' '}, {.kind = BRIM_NORMAL_STRIP}}},
+    {.like = "what transformers converts from SentencePiece",
+     .step_count = 3,
+     .steps = {{.kind = BRIM_NORMAL_CHARSMAP}, {.kind = BRIM_NORMAL_STRIP}, {BRIM_NORMAL_REPLACE, " {2,}", 0}},
+     .guard_inner = true},
+};
+
+static bool is_shape_step(const brim_normal_step *step, const shape_step *want, uint32_t metaspace) {
+  if (step->kind != want->kind)
+    return false;
+  if (step->kind == BRIM_NORMAL_STRIP)
+    return step->strip_right && !step->strip_left;
+  if (step->kind != BRIM_NORMAL_REPLACE)
+    return true;
+  return brim_pattern_is(step->pattern, want->pattern) && step->content.count == 1 &&
+         step->content.at[0].code == (want->content ? want->content : metaspace);
 }
 
-static bool is_kind(const brim_normal_step *step, brim_normal_kind kind) {
-  return step && step->kind == kind;
-}
-
-static bool replaces(const brim_normal_step *step, const char *pattern, uint32_t content) {
-  return is_kind(step, BRIM_NORMAL_REPLACE) && brim_pattern_is(step->pattern, pattern) && step->content.count == 1 &&
-         step->content.at[0].code == content;
-}
-
-static bool strips_right(const brim_normal_step *step) {
-  return is_kind(step, BRIM_NORMAL_STRIP) && step->strip_right && !step->strip_left;
+static const shape *find_shape(const brim_tokenizer *t) {
+  const brim_pretokenizer *p = &t->pretokenizer;
+  if (t->model.family != BRIM_UNIGRAM || t->added.normalized.count || p->count == 0 || p->count > 2)
+    return NULL;
+  const brim_split_step *last = &p->steps[p->count - 1];
+  if (last->kind != BRIM_SPLIT_METASPACE || !last->split || last->prepend != BRIM_PREPEND_ALWAYS || last->replacement < 0x80)
+    return NULL;
+  if (p->count == 2 && p->steps[0].kind != BRIM_SPLIT_WHITE)
+    return NULL;
+  for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
+    const shape *s = &shapes[i];
+    bool same = s->white_first == (p->count == 2) && (size_t)s->step_count == t->normalizer.count;
+    for (int k = 0; k < s->step_count && same; k++)
+      same = is_shape_step(&t->normalizer.steps[k], &s->steps[k], last->replacement);
+    if (same)
+      return s;
+  }
+  return NULL;
 }
 
 static bool maps_to(const brim_charsmap *map, char from, const char *to) {
@@ -137,53 +179,35 @@ static bool maps(const brim_charsmap *map, char from) {
   return brim_charsmap_find(map, &from, 1, &length) != NULL;
 }
 
-/* What a charsmap does to ASCII; false when it touches the space. */
-static bool look_at_charsmap(brim_spaced *s, const brim_charsmap *map) {
+/* What a charsmap does to ASCII. False when it touches the space, or makes of other white space what does not separate. */
+static bool apply_charsmap(brim_spaced *s, const shape *like, const brim_charsmap *map) {
   s->guard_joining = true;
   for (int c = 0x21; c < 0x7F; c++)
     s->plain[c] = s->plain[c] && !maps(map, (char)c);
+  for (const char *c = "\t\n\r"; *c; c++) {
+    if (!like->white_first)
+      s->blanks[(uint8_t)*c] = maps_to(map, *c, " ");
+    else if (maps(map, *c) && !maps_to(map, *c, " "))
+      return false;
+  }
   return !maps(map, ' ');
 }
 
-static bool find_shape(brim_tokenizer *t) {
+static bool apply_shape(brim_tokenizer *t, const shape *like) {
   brim_spaced *s = &t->spaced;
-  const brim_pretokenizer *p = &t->pretokenizer;
-  if (t->model.family != BRIM_UNIGRAM || t->added.normalized.count || p->count == 0 || p->count > 2)
-    return false;
-  const brim_split_step *last = &p->steps[p->count - 1];
-  if (last->kind != BRIM_SPLIT_METASPACE || !last->split || last->prepend != BRIM_PREPEND_ALWAYS || last->replacement < 0x80)
-    return false;
-  s->lead_length = (size_t)brim_utf8_put(last->replacement, s->lead);
+  const brim_normal_step *first = t->normalizer.steps;
+  s->lead_length = (size_t)brim_utf8_put(t->pretokenizer.steps[t->pretokenizer.count - 1].replacement, s->lead);
   for (int c = 0x21; c < 0x7F; c++)
     s->plain[c] = true;
   s->blanks[' '] = s->blanks['\t'] = s->blanks['\n'] = s->blanks['\r'] = true;
-  const brim_normal_step *first = step_at(t, 0);
-  if (p->count == 2) { /* XLM-R: perhaps a charsmap; all white space separates */
-    if (p->steps[0].kind != BRIM_SPLIT_WHITE || t->normalizer.count > 1)
-      return false;
-    if (!first)
-      return true;
-    if (first->kind != BRIM_NORMAL_CHARSMAP || !look_at_charsmap(s, &first->charsmap))
-      return false;
-    for (const char *c = "\t\n\r"; *c; c++)
-      if (maps(&first->charsmap, *c) && !maps_to(&first->charsmap, *c, " "))
-        return false;
-    return true;
-  }
-  s->guard_white = true;
-  if (replaces(first, "\\s{2,}|[\\n\\r\\t]", ' ')) /* CamemBERT */
-    return t->normalizer.count == 2 && strips_right(step_at(t, 1));
-  if (t->normalizer.count != 3 || !is_kind(first, BRIM_NORMAL_CHARSMAP) || !strips_right(step_at(t, 1)) ||
-      !replaces(step_at(t, 2), " {2,}", last->replacement) || !look_at_charsmap(s, &first->charsmap))
-    return false;
-  s->guard_inner = true;
-  for (const char *c = "\t\n\r"; *c; c++)
-    s->blanks[(uint8_t)*c] = maps_to(&first->charsmap, *c, " ");
-  return true;
+  s->guard_white = !like->white_first;
+  s->guard_inner = like->guard_inner;
+  return like->step_count == 0 || first->kind != BRIM_NORMAL_CHARSMAP || apply_charsmap(s, like, &first->charsmap);
 }
 
 bool brim_spaced_fits(brim_tokenizer *t) {
-  if (!find_shape(t))
+  const shape *like = find_shape(t);
+  if (!like || !apply_shape(t, like))
     return false;
   t->spaced.ascii_plain = true;
   for (int c = 0x21; c < 0x7F; c++)

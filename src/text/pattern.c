@@ -8,6 +8,8 @@
 #include <string.h>
 
 enum { MAX_ELEMENTS = 4096, MAX_GROUPS = 16, MAX_REPEATS = 4, UNLIMITED = 1 << 30 };
+#define ALL_CATEGORIES 0x3FFFFFFFu /* one bit a brim_category */
+#define DIGITS         (1u << BRIM_ND)
 
 /* A set of characters. */
 typedef struct set {
@@ -115,7 +117,7 @@ static int parse_property(compiler *c, set *s, bool negated) {
   uint32_t mask = 0;
   if (!accept(c, "}") || !category_mask(name, &mask))
     return unknown(c, "a property other than a general category");
-  s->categories |= negated ? ~mask & 0x3FFFFFFFu : mask;
+  s->categories |= negated ? ~mask & ALL_CATEGORIES : mask;
   return BRIM_OK;
 }
 
@@ -138,62 +140,49 @@ static int hexadecimal(compiler *c, uint32_t *code) {
   return BRIM_OK;
 }
 
+/* Letters that stand for a class of characters after a backslash. */
+static const struct class_escape {
+  char letter;
+  set of;
+} class_escapes[] = {{'s', {.white = true}},    {'S', {.not_white = true}},    {'w', {.word = true}},
+                     {'W', {.not_word = true}}, {'d', {.categories = DIGITS}}, {'D', {.categories = ALL_CATEGORIES & ~DIGITS}}};
+
+/* Letters that stand for one character. */
+static const char character_escapes[][2] = {{'n', '\n'}, {'r', '\r'}, {'t', '\t'}, {'f', '\f'}, {'v', '\v'}};
+
+static bool add_class(set *s, uint32_t letter) {
+  for (size_t i = 0; i < sizeof class_escapes / sizeof *class_escapes; i++) {
+    const set *more = &class_escapes[i].of;
+    if (letter != (uint8_t)class_escapes[i].letter)
+      continue;
+    s->white |= more->white, s->not_white |= more->not_white;
+    s->word |= more->word, s->not_word |= more->not_word;
+    s->categories |= more->categories;
+    return true;
+  }
+  return false;
+}
+
 /* After a backslash: either a set (then *single is false) or one character. */
 static int parse_escape(compiler *c, set *s, bool *single, uint32_t *code) {
   if (c->at == c->count)
     return unknown(c, "a backslash at the end");
-  uint32_t letter = c->code[c->at++];
+  const uint32_t letter = c->code[c->at++];
   *single = false;
-  switch (letter) {
-  case 's':
-    s->white = true;
+  if (letter == 'p' || letter == 'P')
+    return parse_property(c, s, letter == 'P');
+  if (add_class(s, letter))
     return BRIM_OK;
-  case 'S':
-    s->not_white = true;
-    return BRIM_OK;
-  case 'w':
-    s->word = true;
-    return BRIM_OK;
-  case 'W':
-    s->not_word = true;
-    return BRIM_OK;
-  case 'd':
-    s->categories |= 1u << BRIM_ND;
-    return BRIM_OK;
-  case 'D':
-    s->categories |= ~(1u << BRIM_ND) & 0x3FFFFFFFu;
-    return BRIM_OK;
-  case 'p':
-    return parse_property(c, s, false);
-  case 'P':
-    return parse_property(c, s, true);
-  default:
-    break;
-  }
   *single = true;
   *code = letter;
-  switch (letter) {
-  case 'n':
-    *code = '\n';
-    return BRIM_OK;
-  case 'r':
-    *code = '\r';
-    return BRIM_OK;
-  case 't':
-    *code = '\t';
-    return BRIM_OK;
-  case 'f':
-    *code = '\f';
-    return BRIM_OK;
-  case 'v':
-    *code = '\v';
-    return BRIM_OK;
-  case 'x':
+  if (letter == 'x')
     return hexadecimal(c, code);
-  default:
-    break;
-  }
-  bool word = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
+  for (size_t i = 0; i < sizeof character_escapes / sizeof *character_escapes; i++)
+    if (letter == (uint8_t)character_escapes[i][0]) {
+      *code = (uint8_t)character_escapes[i][1];
+      return BRIM_OK;
+    }
+  const bool word = (letter >= '0' && letter <= '9') || (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z');
   return word ? unknown(c, "this escape") : BRIM_OK;
 }
 
