@@ -8,10 +8,6 @@
 
 enum { MOST_STRATEGIES = 32, CURVE_POINTS = 400, ENDS = 2, MOST_PASSAGES = 2 * ENDS + CLI_LIST_LIMIT };
 
-static int no_memory(cli_call *cli) {
-  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the report");
-}
-
 static void put_figures(brim_page *page, const brim_study *study) {
   const char *names[] = {"rows", "tokens", "mean length", "median", "90 % up to", "longest", "cut"};
   char text[7][32];
@@ -52,7 +48,7 @@ static int put_order(cli_call *cli, brim_page *page, const cli_analysis *a) {
   }
   free(x);
   free(y);
-  return room ? BRIM_OK : no_memory(cli);
+  return room ? BRIM_OK : cli_no_memory(cli, "the report");
 }
 
 /* Shares of rows kept whole, and of tokens kept, at any --max-length up to the longest text. */
@@ -67,7 +63,7 @@ static int put_truncation(cli_call *cli, brim_page *page, const cli_survey *surv
   uint64_t *counts = calloc((size_t)longest + 1, sizeof *counts);
   if (!counts || tokens <= 0) {
     free(counts);
-    return tokens > 0 ? no_memory(cli) : BRIM_OK;
+    return tokens > 0 ? cli_no_memory(cli, "the report") : BRIM_OK;
   }
   for (uint64_t i = 0; i < survey->rows; i++)
     counts[survey->lengths[i]]++;
@@ -256,7 +252,7 @@ static int put_batch_histogram(cli_call *cli, brim_page *page, const cli_analysi
   }
   uint64_t *counts = calloc((size_t)most + 1, sizeof *counts);
   if (!counts)
-    return no_memory(cli);
+    return cli_no_memory(cli, "the report");
   for (uint64_t i = 0; i < parts; i++) {
     brim_plan_part(plan, 0, i, &part);
     if (part.count)
@@ -351,7 +347,7 @@ static uint64_t extreme(const cli_analysis *a, const text_list *list, bool longe
 }
 
 static int put_texts(cli_call *cli, brim_page *page, const cli_analysis *a) {
-  static text_list list;
+  text_list list = {0};
   const brim_random random = brim_random_make((uint64_t)cli->values->seed, 0, BRIM_PURPOSE_SAMPLE);
   const uint64_t rows = brim_dataset_rows(a->dataset);
   for (int i = 0; i < 2 * ENDS; i++) {

@@ -4,10 +4,6 @@
 
 #include "analyze.h"
 
-static int no_memory(cli_call *cli) {
-  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the report");
-}
-
 /* "0.5", "-1e3": a number that is no integer. */
 static bool is_decimal(const char *text, size_t length, double *value) {
   char copy[64], *end;
@@ -30,7 +26,7 @@ static int count_class(cli_call *cli, cli_survey *s, const char *text, size_t le
   if (at == s->class_count) {
     s->classes[at] = strndup(text, length);
     if (!s->classes[at])
-      return no_memory(cli);
+      return cli_no_memory(cli, "the report");
     s->class_count++;
   }
   s->counts[at]++;
@@ -45,7 +41,7 @@ static int add_row(cli_call *cli, cli_survey *s, const brim_encoded *row) {
     double *values = realloc(s->values, s->room * sizeof *values);
     s->values = values ? values : s->values;
     if (!lengths || !values)
-      return no_memory(cli);
+      return cli_no_memory(cli, "the report");
   }
   s->lengths[s->rows++] = (int32_t)(row->length + row->lost);
   if (!row->label || row->label_length == 0)

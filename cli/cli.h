@@ -28,6 +28,8 @@ typedef struct cli_call {
 
 /* A line on standard error, "brim: ...", unless --quiet. */
 void cli_note(const cli_call *cli, const char *format, ...) BRIM_PRINTF(2, 3);
+/* "no memory for WHAT" */
+int cli_no_memory(cli_call *cli, const char *what);
 /* Lines for people to standard output: what would steer a terminal is taken out of them (brim_shown). */
 int cli_show(cli_call *cli, brim_text *text);
 /* Writes text to a file (complete or absent), or to standard output when path is NULL. */

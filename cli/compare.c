@@ -188,7 +188,7 @@ static int print(cli_call *cli, const result_table *table, const brim_mode_resul
 }
 
 static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
-  static result_table table;
+  result_table table = {0};
   watch watched = {.cli = cli, .list = list};
   job->options.event = on_event, job->options.event_context = &watched;
   brim_mode_result results[MOST_MODES] = {0};

@@ -27,7 +27,7 @@ int cli_mode_curve_add(cli_call *cli, cli_mode_curve *curve, const brim_event *e
   if (curve->count == curve->room) {
     curve->room = curve->room ? 2 * curve->room : 256;
     if (!grow(&curve->samples, curve->room) || !grow(&curve->seconds, curve->room) || !grow(&curve->loss, curve->room))
-      return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the curves");
+      return cli_no_memory(cli, "the curves");
   }
   const double before = curve->count ? curve->samples[curve->count - 1] : 0;
   curve->samples[curve->count] = before + number_of(event, "rows");

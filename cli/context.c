@@ -19,6 +19,10 @@ void cli_note(const cli_call *cli, const char *format, ...) {
   fprintf(stderr, "brim: %s\n", text);
 }
 
+int cli_no_memory(cli_call *cli, const char *what) {
+  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for %s", what);
+}
+
 int cli_show(cli_call *cli, brim_text *text) {
   if (text->data)
     text->length = brim_shown(text->data, text->length, true);
@@ -53,7 +57,7 @@ static int split_where(cli_call *cli) {
     char *column = strndup(item, (size_t)(equals - item));
     if (!column || arguments->kept_count == (int)(sizeof arguments->kept / sizeof *arguments->kept)) {
       free(column);
-      return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for --where");
+      return cli_no_memory(cli, "--where");
     }
     arguments->kept[arguments->kept_count++] = column;
     cli->where[cli->where_count] = (brim_where){.column = column, .value = equals + 1};

@@ -106,7 +106,7 @@ static int write_predictions(cli_call *cli, const brim_model *model, const brim_
   size_t outputs = (size_t)brim_model_outputs(model);
   double *scores = calloc(outputs, sizeof *scores);
   if (!scores)
-    return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the predictions");
+    return cli_no_memory(cli, "the predictions");
   brim_text out;
   brim_text_init(&out, cli->runtime);
   for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++)
@@ -266,7 +266,7 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
   const char **cells = calloc(most * COLUMNS, sizeof *cells);
   brim_column columns[COLUMNS] = {{"fold", false}, {"train rows", true}, {"valid rows", true}, {"time", true}};
   brim_field numbers[BRIM_METRIC_FIELDS];
-  int status = table.cells && cells ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the table");
+  int status = table.cells && cells ? BRIM_OK : cli_no_memory(cli, "the table");
   if (!status) {
     brim_metrics_fields(task, &result->metrics, numbers);
     for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
@@ -340,7 +340,7 @@ static int train(cli_call *cli, cli_job *job, const brim_folds *folds, fold_sets
 }
 
 int cli_train_folds(cli_call *cli, cli_job *job) {
-  static fold_sets sets;
+  fold_sets sets = {0};
   brim_folds folds = {0};
   int status = load_sets(cli, job, &sets);
   if (!status)

@@ -4,6 +4,7 @@
 
 #include "cli.h"
 #include "commands.h"
+#include "plan_text.h"
 #include "shared.h"
 #include "stream.h"
 
@@ -83,16 +84,6 @@ static int read_lengths(cli_call *cli, length_list *out) {
 
 /* ---- output ----------------------------------------------------------------------------------------------- */
 
-/* What the printed parts hold together: the whole plan, or one rank's share. */
-typedef struct totals {
-  uint64_t batches, rows;
-  int64_t tokens, slots;
-} totals;
-
-static double padding_share(int64_t tokens, int64_t slots) {
-  return slots > 0 ? 1.0 - (double)tokens / (double)slots : 0.0;
-}
-
 /* What is planned: rows of a dataset, which are named by their place in the source, or lengths alone (dataset NULL). */
 static uint64_t row_name(const brim_dataset *dataset, uint64_t row) {
   return dataset ? brim_dataset_origin(dataset, row) : row;
@@ -100,19 +91,10 @@ static uint64_t row_name(const brim_dataset *dataset, uint64_t row) {
 
 static void put_part(brim_text *out, uint64_t index, const brim_planned *part, const brim_dataset *dataset) {
   brim_json_writer json = {.out = out};
-  brim_json_open_object(&json, NULL);
-  brim_json_put_count(&json, "batch", index);
-  brim_json_put_count(&json, "step", part->step);
-  brim_json_put_integer(&json, "rank", part->rank);
-  brim_json_open_array(&json, "rows");
+  cli_plan_open_batch(&json, index, part->step, part->rank);
   for (uint32_t i = 0; i < part->count; i++)
     brim_json_put_count(&json, NULL, row_name(dataset, part->rows[i]));
-  brim_json_close_array(&json);
-  brim_json_put_integer(&json, "width", part->width);
-  brim_json_put_integer(&json, "tokens", part->tokens);
-  brim_json_put_integer(&json, "slots", part->slots);
-  brim_json_close_object(&json);
-  brim_text_append(out, "\n", 1);
+  cli_plan_close_batch(&json, part->width, part->tokens, part->slots);
 }
 
 /* [{"row":3,"reason":"fewer than 2 characters"},..]: with the rows planned and dropped, every row of the source. */
@@ -129,33 +111,24 @@ static void put_excluded(brim_json_writer *json, const brim_dataset *dataset) {
   brim_json_close_array(json);
 }
 
-static void put_summary_json(brim_text *out, const totals *t, const brim_ledger *ledger, const brim_dataset *dataset) {
+static void put_summary_json(brim_text *out, const cli_plan_totals *t, const brim_ledger *ledger, const brim_dataset *dataset) {
   brim_json_writer json = {.out = out};
-  brim_json_open_object(&json, NULL);
-  brim_json_open_object(&json, "summary");
-  brim_json_put_count(&json, "batches", t->batches);
-  brim_json_put_count(&json, "rows", t->rows);
-  brim_json_put_integer(&json, "tokens", t->tokens);
-  brim_json_put_integer(&json, "slots", t->slots);
-  brim_json_put_number(&json, "padding", padding_share(t->tokens, t->slots));
+  cli_plan_open_summary(&json, t);
   brim_json_open_array(&json, "dropped");
   for (uint64_t i = 0; i < ledger->dropped; i++)
     brim_json_put_count(&json, NULL, row_name(dataset, ledger->drops[i].row));
   brim_json_close_array(&json);
   put_excluded(&json, dataset);
-  brim_json_put_printf(&json, "hash", "\"%016llx\"", (unsigned long long)ledger->hash);
-  brim_json_close_object(&json);
-  brim_json_close_object(&json);
-  brim_text_append(out, "\n", 1);
+  cli_plan_close_summary(&json, ledger->hash);
 }
 
-static void put_summary_table(brim_text *out, const totals *t, const brim_ledger *ledger) {
+static void put_summary_table(brim_text *out, const cli_plan_totals *t, const brim_ledger *ledger) {
   char cells[8][40];
   const int64_t counts[] = {(int64_t)ledger->steps,  (int64_t)t->batches, (int64_t)t->rows, t->tokens, t->slots,
                             (int64_t)ledger->dropped};
   for (int i = 0; i < 6; i++)
     brim_count_text(counts[i], cells[i], sizeof cells[i]);
-  snprintf(cells[6], sizeof cells[6], "%.2f %%", 100.0 * padding_share(t->tokens, t->slots));
+  snprintf(cells[6], sizeof cells[6], "%.2f %%", 100.0 * cli_plan_padding(t));
   snprintf(cells[7], sizeof cells[7], "%016llx", (unsigned long long)ledger->hash);
   const brim_column columns[] = {{"steps", true}, {"batches", true}, {"rows", true},    {"tokens", true},
                                  {"slots", true}, {"padding", true}, {"dropped", true}, {"hash", false}};
@@ -163,12 +136,12 @@ static void put_summary_table(brim_text *out, const totals *t, const brim_ledger
   brim_table_text(out, columns, 8, row, 1);
 }
 
-/* The wanted ranks' parts, in order, in pieces: a plan may have more parts than one text should hold. */
+/* The wanted ranks' parts, in order. */
 static int write_plan(cli_call *cli, const brim_plan *plan, const brim_dataset *dataset, brim_file *file) {
   const cli_values *v = cli->values;
   bool one_rank = cli_given(&cli->arguments, "rank");
   int32_t first = one_rank ? (int32_t)v->rank : 0, last = one_rank ? first : (int32_t)v->world_size - 1;
-  totals t = {0};
+  cli_plan_totals t = {0};
   brim_text out;
   brim_text_init(&out, cli->runtime);
   int status = BRIM_OK;
@@ -180,12 +153,7 @@ static int write_plan(cli_call *cli, const brim_plan *plan, const brim_dataset *
       if (v->jsonl)
         put_part(&out, i, &part, dataset);
     }
-    if (out.length < 1 << 20)
-      continue;
-    status = brim_text_status(&out, &cli->error);
-    if (!status)
-      status = brim_file_write(file, out.data, out.length, &cli->error);
-    brim_text_clear(&out);
+    status = cli_plan_flush(cli, &out, file, false);
   }
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
@@ -194,9 +162,7 @@ static int write_plan(cli_call *cli, const brim_plan *plan, const brim_dataset *
   else
     put_summary_table(&out, &t, &ledger);
   if (!status)
-    status = brim_text_status(&out, &cli->error);
-  if (!status)
-    status = brim_file_write(file, out.data, out.length, &cli->error);
+    status = cli_plan_flush(cli, &out, file, true);
   brim_text_free(&out);
   return status;
 }

@@ -1,48 +1,25 @@
 /* plan_stream.c: `brim plan --stream`: the batches of one epoch of a feed. */
 #include <string.h>
 
+#include "plan_text.h"
 #include "stream.h"
-
-typedef struct totals {
-  uint64_t batches, rows;
-  int64_t tokens, slots;
-} totals;
 
 /* A row is [file, record], both from 0; the summary names the files. */
 static void put_batch(brim_text *out, uint64_t index, const brim_batch *batch, int64_t rank) {
   brim_json_writer json = {.out = out};
-  brim_json_open_object(&json, NULL);
-  brim_json_put_count(&json, "batch", index);
-  brim_json_put_count(&json, "step", batch->step);
-  brim_json_put_integer(&json, "rank", rank);
-  brim_json_open_array(&json, "rows");
+  cli_plan_open_batch(&json, index, batch->step, rank);
   for (int32_t i = 0; i < batch->count; i++) {
     brim_json_open_array(&json, NULL);
     brim_json_put_integer(&json, NULL, brim_feed_file(batch->rows[i]));
     brim_json_put_count(&json, NULL, brim_feed_record(batch->rows[i]));
     brim_json_close_array(&json);
   }
-  brim_json_close_array(&json);
-  brim_json_put_integer(&json, "width", batch->width);
-  brim_json_put_integer(&json, "tokens", batch->tokens);
-  brim_json_put_integer(&json, "slots", batch->slots);
-  brim_json_close_object(&json);
-  brim_text_append(out, "\n", 1);
+  cli_plan_close_batch(&json, batch->width, batch->tokens, batch->slots);
 }
 
-static double padding_share(const totals *t) {
-  return t->slots > 0 ? 1.0 - (double)t->tokens / (double)t->slots : 0.0;
-}
-
-static void put_summary_json(brim_text *out, const totals *t, const brim_feed *feed, const brim_feed_ledger *l) {
+static void put_summary_json(brim_text *out, const cli_plan_totals *t, const brim_feed *feed, const brim_feed_ledger *l) {
   brim_json_writer json = {.out = out};
-  brim_json_open_object(&json, NULL);
-  brim_json_open_object(&json, "summary");
-  brim_json_put_count(&json, "batches", t->batches);
-  brim_json_put_count(&json, "rows", t->rows);
-  brim_json_put_integer(&json, "tokens", t->tokens);
-  brim_json_put_integer(&json, "slots", t->slots);
-  brim_json_put_number(&json, "padding", padding_share(t));
+  cli_plan_open_summary(&json, t);
   brim_json_put_count(&json, "read", l->rows_read);
   brim_json_put_count(&json, "excluded", l->rows_excluded);
   brim_json_put_count(&json, "damaged", l->rows_damaged);
@@ -53,19 +30,16 @@ static void put_summary_json(brim_text *out, const totals *t, const brim_feed *f
   for (int64_t i = 0; i < brim_feed_file_count(feed); i++)
     brim_json_put_string(&json, NULL, brim_feed_file_name(feed, i));
   brim_json_close_array(&json);
-  brim_json_put_printf(&json, "hash", "\"%016llx\"", (unsigned long long)l->hash);
-  brim_json_close_object(&json);
-  brim_json_close_object(&json);
-  brim_text_append(out, "\n", 1);
+  cli_plan_close_summary(&json, l->hash);
 }
 
-static void put_summary_table(brim_text *out, const totals *t, const brim_feed_ledger *l) {
+static void put_summary_table(brim_text *out, const cli_plan_totals *t, const brim_feed_ledger *l) {
   char cells[10][40];
   const int64_t counts[] = {(int64_t)l->steps, (int64_t)t->batches,       (int64_t)t->rows,         t->tokens,
                             t->slots,          (int64_t)l->rows_excluded, (int64_t)l->rows_dropped, (int64_t)l->rows_truncated};
   for (int i = 0; i < 8; i++)
     brim_count_text(counts[i], cells[i], sizeof cells[i]);
-  snprintf(cells[8], sizeof cells[8], "%.2f %%", 100.0 * padding_share(t));
+  snprintf(cells[8], sizeof cells[8], "%.2f %%", 100.0 * cli_plan_padding(t));
   snprintf(cells[9], sizeof cells[9], "%016llx", (unsigned long long)l->hash);
   const brim_column columns[] = {{"steps", true},   {"batches", true},  {"rows", true},    {"tokens", true},    {"slots", true},
                                  {"padding", true}, {"excluded", true}, {"dropped", true}, {"truncated", true}, {"hash", false}};
@@ -73,28 +47,21 @@ static void put_summary_table(brim_text *out, const totals *t, const brim_feed_l
   brim_table_text(out, columns, 10, row, 1);
 }
 
-/* In pieces: the epoch may have more batches than one text should hold. */
-static int write_batches(cli_call *cli, brim_feed *feed, brim_file *file, totals *t, brim_text *out) {
+static int write_batches(cli_call *cli, brim_feed *feed, brim_file *file, cli_plan_totals *t, brim_text *out) {
   const brim_batch *batch;
   int status;
   while ((status = brim_feed_next(feed, &batch, &cli->error)) == BRIM_OK) {
     if (cli->values->jsonl)
       put_batch(out, t->batches, batch, cli->values->rank);
     t->batches++, t->rows += (uint64_t)batch->count, t->tokens += batch->tokens, t->slots += batch->slots;
-    if (out->length < 1 << 20)
-      continue;
-    status = brim_text_status(out, &cli->error);
-    if (!status)
-      status = brim_file_write(file, out->data, out->length, &cli->error);
-    if (status)
+    if ((status = cli_plan_flush(cli, out, file, false)))
       return status;
-    brim_text_clear(out);
   }
   return status == BRIM_END ? BRIM_OK : status;
 }
 
 static int write_epoch(cli_call *cli, brim_feed *feed, brim_file *file) {
-  totals t = {0};
+  cli_plan_totals t = {0};
   brim_feed_ledger ledger;
   brim_text out;
   brim_text_init(&out, cli->runtime);
@@ -106,9 +73,7 @@ static int write_epoch(cli_call *cli, brim_feed *feed, brim_file *file) {
   else if (!status)
     put_summary_table(&out, &t, &ledger);
   if (!status)
-    status = brim_text_status(&out, &cli->error);
-  if (!status)
-    status = brim_file_write(file, out.data, out.length, &cli->error);
+    status = cli_plan_flush(cli, &out, file, true);
   brim_text_free(&out);
   return status;
 }

@@ -77,10 +77,9 @@ static void fill(table *t) {
 static void print_table(const cli_call *cli, const brim_profile *profile) {
   static const brim_column columns[COLUMNS] = {
       {"work", false}, {"share", true}, {"seconds", true}, {"calls", true}, {"GFLOP/s", true}};
-  static table t; /* of some size, and used once */
   const char *cells[MOST_LINES * COLUMNS];
   brim_text out;
-  t = (table){.profile = profile};
+  table t = {.profile = profile};
   fill(&t);
   for (int i = 0; i < t.lines * COLUMNS; i++)
     cells[i] = t.text[i / COLUMNS][i % COLUMNS];

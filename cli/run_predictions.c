@@ -7,17 +7,13 @@
 
 enum { MOST_LISTED = 200, MOST_CHARTS = 8, MOST_SETS_WITH_TEXTS = 4, CAPTION_SIZE = 640 };
 
-static int no_memory(cli_call *cli) {
-  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the report");
-}
-
 /* ---- classes ---------------------------------------------------------------------------------------------- */
 
 static int put_matrix(cli_call *cli, brim_page *page, const cli_judged *j) {
   const size_t outputs = (size_t)j->outputs;
   uint64_t *counts = calloc(outputs * outputs, sizeof *counts);
   if (!counts)
-    return no_memory(cli);
+    return cli_no_memory(cli, "the report");
   for (size_t i = 0; i < j->confused_count; i++)
     counts[(size_t)j->confused[i].label * outputs + (size_t)j->confused[i].predicted] += j->confused[i].rows;
   brim_page_confusion(
@@ -47,7 +43,7 @@ static int put_class_table(cli_call *cli, brim_page *page, const cli_judged *j) 
   const int32_t count = j->outputs < MOST_LISTED ? j->outputs : MOST_LISTED;
   const char **cells = calloc(4 * (size_t)count, sizeof *cells);
   char (*text)[32] = calloc(3 * (size_t)count, sizeof *text), caption[120];
-  int status = cells && text ? BRIM_OK : no_memory(cli);
+  int status = cells && text ? BRIM_OK : cli_no_memory(cli, "the report");
   for (int32_t k = 0; !status && k < count; k++) {
     const uint64_t values[] = {j->classes[k].rows, j->classes[k].predicted, j->classes[k].both};
     cells[4 * k] = j->names[k];
@@ -102,7 +98,7 @@ static int put_values(cli_call *cli, brim_page *page, const cli_judged *j) {
   }
   free(x);
   free(y);
-  return room ? BRIM_OK : no_memory(cli);
+  return room ? BRIM_OK : cli_no_memory(cli, "the report");
 }
 
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
@@ -168,7 +164,7 @@ static int predict_rows(cli_call *cli, const cli_inference *in, cli_verdict *v, 
   else
     v->logits = logits = calloc(rows * outputs, sizeof *logits);
   if (!v->outcomes && !logits)
-    return no_memory(cli);
+    return cli_no_memory(cli, "the report");
   if (v->outcomes)
     return brim_evaluate(cli->runtime, in->model, in->dataset, &options, metrics, &cli->error);
   status = brim_predict(cli->runtime, in->model, in->dataset, &options, logits, &cli->error);

@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int no_memory(cli_call *cli) {
-  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the report");
-}
-
 int cli_runs_open(cli_call *cli, const char *const *folders, int count, cli_runs *runs) {
   char path[4096];
   if (count > CLI_MOST_RUNS)
@@ -150,7 +146,7 @@ static int put_curves(cli_call *cli, brim_page *page, const cli_runs *runs) {
     free(computed[i].rate);
     free(computed[i].padding);
   }
-  return room ? BRIM_OK : no_memory(cli);
+  return room ? BRIM_OK : cli_no_memory(cli, "the report");
 }
 
 /* ---- evaluations ------------------------------------------------------------------------------------------ */
@@ -241,7 +237,7 @@ static void put_evaluation_table(brim_page *page, eval_set *sets, int count, con
 }
 
 static int put_evaluations(cli_call *cli, brim_page *page, const cli_runs *runs) {
-  static eval_set sets[MOST_SETS];
+  eval_set sets[MOST_SETS] = {0};
   const char *fields[MOST_METRICS], *field;
   const int count = find_sets(runs, sets);
   int used = 0;
@@ -266,7 +262,7 @@ static int put_evaluations(cli_call *cli, brim_page *page, const cli_runs *runs)
     free(sets[i].x);
     free(sets[i].y);
   }
-  return room ? BRIM_OK : no_memory(cli);
+  return room ? BRIM_OK : cli_no_memory(cli, "the report");
 }
 
 /* ---- options and environment ------------------------------------------------------------------------------ */
@@ -298,7 +294,7 @@ static int put_settings(cli_call *cli, brim_page *page, const cli_runs *runs, co
     columns[r + 1] = (brim_column){runs->count > 1 ? runs->names[r] : "value", false};
   char (*text)[256] = calloc(MOST_OPTIONS * 2, sizeof *text);
   if (!text)
-    return no_memory(cli);
+    return cli_no_memory(cli, "the report");
   for (size_t i = 0; (rows + 1) * width <= MOST_OPTIONS * 2 && (field = brim_event_log_field(runs->logs[0], "start", i)); i++) {
     if (!belongs(field, prefix))
       continue;

@@ -135,7 +135,7 @@ static int tokenize(cli_call *cli, const brim_tokenizer *tokenizer, line_writer 
 }
 
 static int run(cli_call *cli) {
-  static line_writer out;
+  line_writer out = {0};
   brim_tokenizer *tokenizer = NULL;
   int status = cli_load_tokenizer(cli, &tokenizer);
   if (!status)
