@@ -2,7 +2,7 @@
 # The quick start, step by step: a pretrained model and real reviews, what padding costs, and a fine-tuned classifier.
 #
 # Everything goes to ./quickstart/. A step that is done is not done again, so that a second run starts where the first one ended, or
-# was interrupted. `rm -r quickstart` begins anew; `./quickstart.sh data` ends after the second step.
+# was interrupted. `rm -r quickstart` begins again from nothing; `./quickstart.sh data` ends after the second step.
 set -eu
 cd "$(dirname "$0")"
 BRIM=${BRIM:-build/brim}

@@ -11,7 +11,7 @@
 typedef struct fault_memory {
   atomic_long left; /* allocations until the one that fails; negative: never */
   atomic_long live, failures;
-  bool stays; /* and all behind it */
+  bool stays; /* and all after it */
 } fault_memory;
 
 static bool fault_strikes(fault_memory *memory) {
@@ -71,7 +71,7 @@ static bool fault_try(const char *name, int threads, long n, bool stays, fault_w
   bool tidy = !*failed || !clean || clean(context);
   if (status == want && live == 0 && tidy && (status == BRIM_OK || *err.message))
     return true;
-  printf("# %s: allocation %ld%s: status %d (\"%s\"), %ld blocks left%s\n", name, n, stays ? " and all behind" : "", status,
+  printf("# %s: allocation %ld%s: status %d (\"%s\"), %ld blocks left%s\n", name, n, stays ? " and all after it" : "", status,
          err.message, live, tidy ? "" : ", not clean");
   return false;
 }

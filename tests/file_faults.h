@@ -1,7 +1,7 @@
 /* file_faults.h: the n-th change of a file fails, or kills the process in the middle of it.
  *
- * The system calls by which files change are defined here anew, so that whatever the program links calls these. Included by one
- * source file of a program. */
+ * The system calls by which files change are defined here once more, so that whatever the program links calls these. Included by
+ * one source file of a program. */
 #ifndef BRIM_TESTS_FILE_FAULTS_H
 #define BRIM_TESTS_FILE_FAULTS_H
 #include <errno.h>

@@ -55,7 +55,7 @@ __attribute__((unused)) static void case_remove(const char *path) {
   nftw(path, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Names in a folder, sorted, with blanks between. */
+/* Names in a folder, sorted, with spaces between. */
 __attribute__((unused)) static const char *case_names(const char *folder) {
   static char text[2048];
   struct dirent **names;

@@ -4,10 +4,10 @@
     check_shapes.py [--brim build/brim]
 
 The models are random, made by tools/make_model_golden.py, with what they compute in double precision, into build/shapes
-(anew when a shape or the script changed). For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
+(again when a shape or the script changed). For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
 kernels of plain C, AVX2 and AVX-512, and transformers on PyTorch computes the same, one text at a time. What is compared, and the
 tolerances, are those of tests/golden/model_gradients.c. For a ratio, an error counts as half a unit in the last place at least
-(6e-8 of 1, or of the tensor): what it is measured from was itself rounded to single precision. Behind the table stand the models
+(6e-8 of 1, or of the tensor): what it is measured from was itself rounded to single precision. Below the table stand the models
 that are outside a tolerance, and where the largest error is.
 
 Fails where brim is more than 10 times outside a tolerance and 10 times as far off as PyTorch, or where the geometric mean of the
@@ -138,7 +138,7 @@ def make_models(script):
 
 
 def run_brim(brim, folder, kernels):
-    """Tensors of one pass, the steps, and the weights behind them."""
+    """Tensors of one pass, the steps, and the weights after them."""
     with tempfile.TemporaryDirectory() as scratch:
         common = ["--model", folder, "--batch", folder / "batch.json", "--cpu", kernels, "-q", "-o"]
         one, end = Path(scratch) / "one.safetensors", Path(scratch) / "end.safetensors"

@@ -5,7 +5,7 @@
     /tmp/diff/bin/python tools/diff_tokenizers.py --library build/src/libbrim.so TOKENIZER.json... [--strings 1000000] [--seed 1]
         [--code-points] [--offsets] [--variants]
 
-Every tokenizer gets the same strings: built from pieces that hurt (marks, blanks, special tokens, scripts, pictographs, long runs) and
+Every tokenizer gets the same strings: built from pieces that hurt (marks, spaces, special tokens, scripts, pictographs, long runs) and
 from uniformly random code points. --code-points also tries every scalar value alone and between two letters. Ends with status 1 at
 the first tokenizer that differs anywhere, after printing up to ten differing strings. --variants also tries made-up tokenizers: the
 small ones of the tests with every other normalizer, pre-tokenizer and model option that brim knows.

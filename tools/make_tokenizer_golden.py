@@ -5,7 +5,7 @@
     /tmp/golden/bin/python tools/make_tokenizer_golden.py
 
 One JSON object a line. In variants.jsonl "base" lines hold the parts of a tokenizer.json, each as text, and "variant" lines name a base
-and the parts that differ; the cases behind are that tokenizer's. Every other line of any file is a case: text, perhaps pair, perhaps options, and ids, types, from, to (characters become bytes of UTF-8), words (-1: a
+and the parts that differ; the cases that follow are that tokenizer's. Every other line of any file is a case: text, perhaps pair, perhaps options, and ids, types, from, to (characters become bytes of UTF-8), words (-1: a
 special token). Surrogates cannot occur. `windows` holds the ids of every window where a stride is given.
 """
 

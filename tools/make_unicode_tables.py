@@ -67,7 +67,7 @@ def probe_flags():
         if is_white != (onig_white(s) == ""):
             fail(f"U+{c:04X}: the two ideas of white space differ")
         if not f & bit["DROPPED"] and (cleaned == "a b") != is_white:
-            fail(f"U+{c:04X}: clean_text does not map white space to a blank")
+            fail(f"U+{c:04X}: clean_text does not map white space to a space")
         if (onig_digit(s) == "") != (nd(s) == ""):
             fail(f"U+{c:04X}: \\d is not \\p{{Nd}}")
         if len(punctuation("a" + s + "b")) == 3:

@@ -80,7 +80,7 @@ typedef struct brim_chart {
   const brim_series *series;
   int series_count;
   bool points;   /* points instead of lines */
-  bool smooth;   /* a running mean, with the values themselves faintly behind it */
+  bool smooth;   /* a running mean, the values themselves are faint lines under it */
   bool diagonal; /* a line where x = y */
 } brim_chart;
 /* However many points there are, each series takes at most some 15 kB: lines keep the first, least, greatest and last value of

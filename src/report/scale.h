@@ -26,7 +26,7 @@ bool brim_scale_holds(const brim_scale *scale, double value);
 /* A value in few characters: 0.05, 400, 12k, 2.5M, 5e-5; so many that values that are `step` apart differ (0: three digits). */
 void brim_scale_text(double value, double step, char *buffer, size_t size);
 
-/* Axes with ticks, lines behind the data, and titles. */
+/* Axes with ticks, grid lines below the data, and titles. */
 void brim_axes_draw(brim_text *out, const brim_scale *x, const brim_scale *y, const char *x_title, const char *y_title);
 
 #endif

@@ -22,7 +22,7 @@ static void count_rows(const brim_dataset *dataset, bool many, int32_t outputs, 
   }
 }
 
-/* `counts` of each class, and behind the last one all rows. */
+/* `counts` of each class, and after the last one all rows. */
 static int balance(const brim_labels *labels, const uint64_t *counts, double *weights, brim_error *err) {
   const bool many = labels->task == BRIM_TASK_MULTI_LABEL;
   const uint64_t rows = counts[labels->count];

@@ -87,7 +87,7 @@ static int folder_judge(brim_run_folder *folder, bool resume, bool overwrite, br
     return BRIM_OK;
   if (!resume && !overwrite)
     return brim_error_at(err, BRIM_E_USAGE, folder->output, 0, -1,
-                         "the folder holds a run already: go on with it (resume), replace it (overwrite), or name another");
+                         "the folder holds a run already: resume it (resume), replace it (overwrite), or name another folder");
   BRIM_TRY(folder_clean(folder, folder->output, false, err));
   BRIM_TRY(folder_clean(folder, folder->checkpoints, true, err));
   return brim_run_folder_change(folder, resume ? BRIM_CHANGE_RESUME : BRIM_CHANGE_OVERWRITE, err);

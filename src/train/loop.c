@@ -29,7 +29,7 @@ static int train_steps(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
-/* A run without a step leaves the folder as it was; one that was to be gone on with stays as it is. The same on all ranks. */
+/* A run without a step leaves the folder as it was; one that was to be resumed stays as it is. The same on all ranks. */
 static bool train_leaves_nothing(const brim_trainer *t) {
   return t->folder.output && t->state.step == 0 && !t->options.resume;
 }

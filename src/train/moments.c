@@ -18,7 +18,7 @@ uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from
   return seed;
 }
 
-/* Index of the first parameter that is trained: only those behind it have moments. */
+/* Index of the first parameter that is trained: only those from there on have moments. */
 static int32_t first_trained(const brim_model *model) {
   int32_t i = 0;
   while (brim_model_parameter(model, i)->offset < brim_model_trained_offset(model))

@@ -40,11 +40,11 @@ static int option_check(const option_range *o, brim_error *err) {
   return brim_error_set(err, BRIM_E_USAGE, "%s is %g: %s", o->name, o->value, o->advice);
 }
 
-/* "accuracy" or "mismatched/accuracy": the name behind the last stroke. */
+/* "accuracy" or "mismatched/accuracy": the name after the last slash. */
 static int options_check_metric(const char *metric, brim_error *err) {
   char names[160];
-  const char *stroke = metric ? strrchr(metric, '/') : NULL;
-  if (!metric || brim_metric_find(BRIM_TASK_AUTO, stroke ? stroke + 1 : metric))
+  const char *slash = metric ? strrchr(metric, '/') : NULL;
+  if (!metric || brim_metric_find(BRIM_TASK_AUTO, slash ? slash + 1 : metric))
     return BRIM_OK;
   brim_metric_names(BRIM_TASK_AUTO, names, sizeof names);
   return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%.40s\": take one of %s, or SET/METRIC", metric, names);

@@ -35,7 +35,7 @@ typedef enum member_kind {
   MEMBER_SCHEDULE,
   MEMBER_PRECISION,
   MEMBER_OPEN = 0x100, /* with a kind of number: 0 stands for nothing given, and is written as null */
-  MEMBER_FREE = 0x200  /* may be another when the run is gone on with */
+  MEMBER_FREE = 0x200  /* may be another when the run is resumed */
 } member_kind;
 
 /* A member of a struct, as a named value. */

@@ -15,7 +15,7 @@ typedef struct brim_supply {
   brim_plan *first; /* of epoch 0, which the survey made; NULL: it is used up */
   uint64_t plan_epoch, part, epoch_steps;
   brim_batch *batch; /* dataset: filled for each part */
-  brim_text place;   /* feed: its state behind the last step that is over */
+  brim_text place;   /* feed: its state after the last step that is over */
   char *places;      /* feed whose ranks read slices: every rank's place, one text after another; or NULL */
 
   /* The step that is under way, or the last one. Counts are over all ranks. */
@@ -39,7 +39,7 @@ void brim_supply_close(brim_supply *supply);
 /* This rank's next part of the step, borrowed until the next call; it may be empty. *last: the step has no further part. BRIM_END
  * when a feed has no further step. */
 int brim_supply_next(brim_supply *supply, const brim_batch **part, bool *last, brim_error *err) BRIM_CHECK;
-/* The step counts: takes down where the supply stands behind it. */
+/* The step counts: notes where the supply stands after it. */
 int brim_supply_step_done(brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Is the epoch over after `epoch_step` steps of it, and (a feed that is not endless) is all of it? */
 int brim_supply_over(brim_supply *supply, uint64_t epoch, uint64_t epoch_step, bool *epoch_over, bool *all,

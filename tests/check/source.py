@@ -95,7 +95,7 @@ def check_calls(root):
 
 
 def check_devices(root):
-    """BLAS and CUDA are named behind ops.h only, NCCL in src/dist only."""
+    """BLAS and CUDA are named below ops.h only, NCCL in src/dist only."""
     problems = []
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
         parts = path.relative_to(root).parts

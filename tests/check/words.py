@@ -17,7 +17,7 @@ PHRASES = {
     r"\b(is|are|was|were) due\b": "expected",
     r"\banew\b": "again",
     r"\b(go|goes|gone|going|went) on with\b": "resume, continue",
-    r"\bstrokes?\b": "slash",
+    r"\bstrokes?\b(?![:-])": "slash",  # but not that of a picture
     r"\bparted\b": "separated",
     r"\b(lies|lie|lay) at\b": "is at",
     r"\bblanks?\b": "space",

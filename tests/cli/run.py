@@ -11,7 +11,7 @@ folder, MODEL a small BERT with a tokenizer, DATA a folder with small data files
   NAME.stderr  standard error: each line is a pattern in which * is anything; absent: nothing may come
   NAME.exit    exit code; absent: 0
 
-No case may leave a temporary file behind."""
+No case may leave a temporary file."""
 
 import os
 import pathlib

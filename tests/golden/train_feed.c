@@ -182,7 +182,7 @@ static void finish(const char *output, int threads, const float *weights, const 
   o.resume = true;
   job j = open_job(&how, threads);
   int status = train(&j, &o, &result, &err);
-  ok(status == BRIM_OK && result.steps == STEPS, "%s: gone on with %s", what, err.message);
+  ok(status == BRIM_OK && result.steps == STEPS, "%s: resumed %s", what, err.message);
   ok(same_weights(&j, weights), "%s: the same bits", what);
   char *after = case_log(output);
   case_same_text(strchr(after, '\n'), strchr(log, '\n'), what); /* the first line tells the threads */
@@ -284,7 +284,7 @@ static void free_slices(int32_t world, slice slices[MOST_RANKS]) {
     free(slices[r].weights);
 }
 
-/* Each rank goes on with its own slice; another number of ranks, or a state that is missing, is refused with the reason. */
+/* Each rank resumes its own slice; another number of ranks, or a state that is missing, is refused with the reason. */
 static void slices_resume(uint64_t stop) {
   slice straight[MOST_RANKS], begun[MOST_RANKS], rest[MOST_RANKS], other[MOST_RANKS];
   const char *output = scratch_file("slices");

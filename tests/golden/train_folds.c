@@ -143,7 +143,7 @@ static void interrupted(int64_t steps, int folds_done, const fold_run *want) {
   run_in_folds(&run, &options, 5, 2, NULL, NULL);
   size_t bytes = ROWS * (size_t)brim_model_outputs(run.job.model) * sizeof(float);
   if (!ok(run.status == BRIM_OK && memcmp(run.result.logits, want->result.logits, bytes) == 0,
-          "gone on with: the same logits for every row"))
+          "resumed: the same logits for every row"))
     printf("# %s\n", run.err.message);
   ok(run.result.metrics.loss == want->result.metrics.loss &&
          run.result.folds[1].metrics.loss == want->result.folds[1].metrics.loss,

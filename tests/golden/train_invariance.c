@@ -250,8 +250,8 @@ static void runs(void) {
   ok(memcmp(weights, threads, (size_t)size * sizeof *weights) == 0 && one.loss == other.loss,
      "three threads: the same run, bit for bit");
   options.checkpoint_activations = true;
-  float *anew = trained(&options, 2, &other);
-  ok(memcmp(weights, anew, (size_t)size * sizeof *weights) == 0, "checkpoints of activations: the same run, bit for bit");
+  float *again = trained(&options, 2, &other);
+  ok(memcmp(weights, again, (size_t)size * sizeof *weights) == 0, "checkpoints of activations: the same run, bit for bit");
   options.plan.max_tokens = 60;
   float *cut = trained(&options, 2, &other);
   ok(one.rows == other.rows && one.tokens == other.tokens && one.steps == other.steps, "cut steps: the same rows and steps");
@@ -262,7 +262,7 @@ static void runs(void) {
   float *padded = trained(&options, 2, &other);
   apart = case_distance(padded, weights, size);
   ok(apart < 1e-4 && other.slots > one.slots, "padded: the same weights up to rounding (%.1e apart), more slots", apart);
-  free(weights), free(threads), free(anew), free(cut), free(padded);
+  free(weights), free(threads), free(again), free(cut), free(padded);
 }
 
 /* ---- ranks as threads --------------------------------------------------------------------------------------- */
@@ -420,7 +420,7 @@ static void ranks_losses(void) {
   }
 }
 
-/* One rank is cancelled: all stop behind the same step, and one process goes on from there. */
+/* One rank is cancelled: all stop after the same step, and one process goes on from there. */
 static void ranks_resume(void) {
   rank_run runs[MOST_RANKS];
   const char *output = scratch_file("ranks");
@@ -428,11 +428,11 @@ static void ranks_resume(void) {
   brim_train_result one, rest;
   run_ranks(2, &options, 5, runs);
   ok(runs[0].status == BRIM_E_CANCELLED && runs[1].status == BRIM_E_CANCELLED && runs[1].result.steps == runs[0].result.steps,
-     "both ranks stop behind step %d", (int)runs[1].result.steps);
+     "both ranks stop after step %d", (int)runs[1].result.steps);
   free_ranks(2, runs);
   options.resume = true;
   float *weights = trained(&options, 2, &rest);
-  ok(rest.resumed && rest.steps == 12 && rest.rows == 88, "one process goes on with what two began");
+  ok(rest.resumed && rest.steps == 12 && rest.rows == 88, "one process resumes what two began");
   options.output = NULL;
   options.resume = false;
   float *alone = trained(&options, 1, &one);

@@ -1,5 +1,5 @@
 /* train_late.c: rows of embeddings that wait for their updates are seen by nobody: a run's evaluations, checkpoints, averages,
- * resumes and weights are those of a run that brings all rows up to date behind every step. */
+ * resumes and weights are those of a run that brings all rows up to date after every step. */
 #include "train_case.h"
 
 static const char *model_folder;
@@ -12,7 +12,7 @@ typedef struct listener {
   int stale; /* evaluations at which it did not show the weights */
 } listener;
 
-/* What lies at the address is what one gets who asks anew. */
+/* What the old address holds is what asking again gives. */
 static bool shows_weights(const listener *l) {
   const size_t bytes = (size_t)brim_model_flat_size(l->job->model) * sizeof(float);
   float *copy = malloc(bytes);
@@ -104,7 +104,7 @@ int main(void) {
   float *weights = run(late, &(listener){0}, false, &status);
   ok(status == BRIM_OK, "a run of 90 steps");
   free(run(prompt, &(listener){.prompt = true}, false, &status));
-  ok(status == BRIM_OK, "one that brings all rows up to date behind each");
+  ok(status == BRIM_OK, "one that brings all rows up to date after each");
   char *log = case_log(late), *other = case_log(prompt);
   case_same_text(log, other, "the same evaluations");
   same_checkpoints(late, prompt);

@@ -1,4 +1,4 @@
-/* memory_limit: whatever comes out of it fits, evaluation included, or is refused with what would; and a run goes on with its
+/* memory_limit: whatever comes out of it fits, evaluation included, or is refused with what would; and a run resumes with its
  * parts. What is held before a run is said here (the program is linked so that brim asks this one): a process's own resident
  * memory differs from run to run, by what the C library keeps and by pages of 2 MiB, more than these limits do. */
 #include "base/process.h"
@@ -117,7 +117,7 @@ static void long_row(void) {
      (int)options.plan.max_length, status ? ": " : "", status ? err.message : "");
 }
 
-/* A run that was cut into parts and interrupted goes on with them under any limit, to the same bits. */
+/* A run that was cut into parts and interrupted keeps them under any limit, to the same bits. */
 static void gone_on_with(uint64_t again, const char *what) {
   char whole[512];
   snprintf(whole, sizeof whole, "%s", scratch_file("whole"));

@@ -1,4 +1,4 @@
-/* Early stopping, named evaluation sets, weighted losses and averaged weights: what they do, and that they can be gone on with.
+/* Early stopping, named evaluation sets, weighted losses and averaged weights: what they do, and that they can be resumed.
  */
 #include "train_case.h"
 
@@ -56,7 +56,7 @@ static float *run(brim_train_options *options, watcher *w, int threads, brim_tra
   return weights;
 }
 
-/* Runs to the end twice: at once, and cancelled behind every step; both must agree. */
+/* Runs to the end twice: at once, and cancelled after every step; both must agree. */
 static void same_in_pieces(brim_train_options *options, const char *what) {
   brim_train_result whole, part = {0};
   watcher w = {0};
@@ -82,7 +82,7 @@ static void same_in_pieces(brim_train_options *options, const char *what) {
     if (status == BRIM_OK)
       ok(memcmp(again, weights, bytes) == 0 && part.steps == whole.steps && part.best_step == whole.best_step &&
              part.stopped_early == whole.stopped_early,
-         "%s: interrupted behind every step: the same bits, the same best (%d, %d), the same end (%d, %d)", what,
+         "%s: interrupted after every step: the same bits, the same best (%d, %d), the same end (%d, %d)", what,
          (int)part.best_step, (int)whole.best_step, (int)part.steps, (int)whole.steps);
     free(again);
     forget(&w);

@@ -1,4 +1,4 @@
-/* A run that is interrupted after any step, or killed, and gone on with in a new process gives the bits of one that was not. */
+/* A run that is interrupted after any step, or killed, and resumed in a new process gives the bits of one that was not. */
 #include <signal.h>
 #include <sys/wait.h>
 
@@ -90,15 +90,14 @@ static void interrupted(int64_t step, bool at_eval, int threads, const float *we
   options.event_context = &c;
   int status = train(&job, &options, &result, &err);
   ok(status == BRIM_E_CANCELLED && result.interrupted && result.steps == (uint64_t)step, "interrupted %s step %d",
-     at_eval ? "in the evaluation behind" : "at", (int)step);
+     at_eval ? "in the evaluation after" : "at", (int)step);
   case_close(&job);
 
   job = case_open(model_folder, 3 - threads);
   options.event = NULL;
   options.resume = true;
   status = train(&job, &options, &result, &err);
-  if (!ok(status == BRIM_OK && result.resumed && result.steps == STEPS && result.rows == 88, "gone on with from step %d",
-          (int)step))
+  if (!ok(status == BRIM_OK && result.resumed && result.steps == STEPS && result.rows == 88, "resumed from step %d", (int)step))
     printf("# %s\n", err.message);
   ok(case_same_weights(&job, weights), "the same bits with another number of threads");
   char *resumed = case_log(output);
@@ -164,7 +163,7 @@ static void finished_as(const char *output, const float *weights, const char *lo
   options.evaluated = note_evaluated;
   options.event_context = &evaluated;
   int status = train(&job, &options, &result, &err);
-  if (!ok(status == BRIM_OK, "%s: gone on with", what))
+  if (!ok(status == BRIM_OK, "%s: resumed", what))
     printf("# %s\n", err.message);
   ok(case_same_weights(&job, weights), "%s: the same bits", what);
   char *resumed = case_log(output);

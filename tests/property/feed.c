@@ -133,7 +133,7 @@ static int next_print(brim_feed *feed, uint64_t *print) {
   return status;
 }
 
-/* All batches of a run, and the state before each and behind the last if `states` is not NULL. */
+/* All batches of a run, and the state before each and after the last if `states` is not NULL. */
 static int run(const brim_feed_options *o, int threads, uint64_t *prints, brim_text *states) {
   opened f = open_feed(o, threads);
   brim_error err;
@@ -198,7 +198,7 @@ static void resumes_everywhere(const way *w, int most, int stride) {
     brim_text_free(&states[i]);
 }
 
-/* A process of its own: goes on where the last one was killed, and is killed behind `most` batches. Ends by itself behind the
+/* A process of its own: goes on where the last one was killed, and is killed after `most` batches. Ends by itself after the
  * last. */
 static void one_life(const char *folder, int which, int life, int most) {
   snprintf(scratch_path, sizeof scratch_path, "%s", folder); /* which is the parent's to remove */
@@ -401,7 +401,7 @@ static void another_world(void) {
   while (next_print(f.feed, prints) == BRIM_OK) {
   }
   brim_feed_tell(f.feed, &changed);
-  ok(whole.hash == changed.hash && whole.rows_yielded == changed.rows_yielded, "a state of one rank goes on with three");
+  ok(whole.hash == changed.hash && whole.rows_yielded == changed.rows_yielded, "a state of one rank is resumed by three");
   close_feed(&f);
   brim_text_free(&state);
 }
@@ -420,7 +420,7 @@ int main(int argc, char **argv) {
     threads_do_not_matter(&ways[i]);
     resumes_everywhere(&ways[i], i < 2 ? MOST_BATCHES : 25, i < 2 ? 1 : 5);
   }
-  killed_and_resumed(0, 1); /* behind every batch */
+  killed_and_resumed(0, 1); /* after every batch */
   killed_and_resumed(2, 1);
   killed_and_resumed(0, 0);
   all_ranks();

@@ -55,7 +55,7 @@ static void note_end(brim_feed *feed, outcome *out) {
   snprintf(out->why, sizeof out->why, "%s", count ? damage[0].reason : "");
 }
 
-/* Reads two epochs, threads as given; `again`: opens anew before every batch and goes on from the saved state. */
+/* Reads two epochs, threads as given; `again`: opens again before every batch and goes on from the saved state. */
 static outcome read_all(const char *path, bool skip, int threads, bool again) {
   outcome out = {0};
   brim_runtime *runtime;

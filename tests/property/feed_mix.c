@@ -198,7 +198,7 @@ static void resumes(brim_batching batching, bool repeat, int batches) {
       break;
     at += got;
   }
-  ok(count == at && memcmp(whole, parts, sizeof *whole * (size_t)at) == 0, "%s%s: %d rows, opened anew for every batch",
+  ok(count == at && memcmp(whole, parts, sizeof *whole * (size_t)at) == 0, "%s%s: %d rows, opened again for every batch",
      brim_batching_name(batching), repeat ? ", repeating" : "", at);
   const double other[SOURCES] = {3, 1, 1};
   o.weights = other;

@@ -231,7 +231,7 @@ static void all_ranks(const data *d, const way *w, int world) {
      "%s, %s, %d ranks: %d equal steps (%d), every row once (%d), places of a step (%d), ledgers (%d, %d)", d->name, w->name,
      world, (int)steps, t.same, once, whole, counted, t.balanced);
   if (w->plan.batching == BRIM_SEQUENTIAL && d->path_count == 1)
-    ok(in_file_order(d, &t), "%s, %d ranks: the runs stand one behind another", d->name, world);
+    ok(in_file_order(d, &t), "%s, %d ranks: the runs follow one another", d->name, world);
 }
 
 /* ---- states ----------------------------------------------------------------------------------------------- */
@@ -279,7 +279,7 @@ static void resumes(const data *d, const way *w, int world, int rank, bool repea
     must(brim_feed_save(f.feed, &state, &err), &err);
     close_feed(&f);
   }
-  ok(good == count + !repeat && state.length < 4000, "%s, %s%s, rank %d of %d: opened anew for each of %d batches", d->name,
+  ok(good == count + !repeat && state.length < 4000, "%s, %s%s, rank %d of %d: opened again for each of %d batches", d->name,
      w->name, repeat ? ", repeating" : "", rank, world, count);
   brim_text_free(&state);
 }

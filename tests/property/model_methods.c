@@ -168,7 +168,7 @@ static void check_words(const job *j) {
   brim_model_free(model);
 }
 
-/* A model that was trained may freeze more and go on: its moments begin anew. */
+/* A model that was trained may freeze more and go on: its moments begin at zero. */
 static void check_refreeze(const job *j) {
   result r = compute(j, "", false, false, 0), want = compute(j, "layers:1", false, false, 0);
   brim_batch batch = {0};
@@ -192,13 +192,13 @@ static void check_refreeze(const job *j) {
 /* ---- checkpoints ------------------------------------------------------------------------------------------ */
 
 static void check_checkpoints(const job *j, bool all_tokens, int32_t width) {
-  result kept = compute(j, "", false, all_tokens, width), anew = compute(j, "", true, all_tokens, width);
-  ok(same_gradient(&kept, &anew), "%s, %s, width %d%s: checkpoints give the same bits", j->name, j->kernels, (int)width,
+  result kept = compute(j, "", false, all_tokens, width), again = compute(j, "", true, all_tokens, width);
+  ok(same_gradient(&kept, &again), "%s, %s, width %d%s: checkpoints give the same bits", j->name, j->kernels, (int)width,
      all_tokens ? ", all tokens" : "");
-  ok(anew.memory < kept.memory && anew.flops > kept.flops, "for %.0f %% of the memory and %.0f %% of the products",
-     100.0 * (double)anew.memory / (double)kept.memory, 100 * anew.flops / kept.flops);
+  ok(again.memory < kept.memory && again.flops > kept.flops, "for %.0f %% of the memory and %.0f %% of the products",
+     100.0 * (double)again.memory / (double)kept.memory, 100 * again.flops / kept.flops);
   brim_model_free(kept.model);
-  brim_model_free(anew.model);
+  brim_model_free(again.model);
 }
 
 /* ---- precision -------------------------------------------------------------------------------------------- */

@@ -176,7 +176,7 @@ static bool same_ids(const brim_encoding *encoding, const brim_exact_tokens *exa
   return same;
 }
 
-/* `text` lies at the very end of its memory. */
+/* `text` ends where its memory ends. */
 static bool check_text(const brim_tokenizer *t, brim_scratch *old, const char *text, size_t length) {
   static const brim_encode_options bare = {.no_special_tokens = true};
   brim_encoding encoding = {0}, again = {0};

@@ -501,7 +501,7 @@ class Processes(unittest.TestCase):
             self.assertLess(max(held), held[0] + (96 << 20))  # tokens that it may keep, blocks and caches
 
     def test_ctrl_c_between_batches(self):
-        """Ctrl-C ends a loop over batches; the next loop goes on behind the last batch that came."""
+        """Ctrl-C ends a loop over batches; the next loop goes on after the last batch that came."""
         out = self.stopped(
             "rows = brim.Dataset.from_texts(['a good film', 'dull', 'a'] * 20_000, t)\n"
             "def stop(seconds):\n"  # the last batch that came, if any did and they did not end: on a busy machine not every time

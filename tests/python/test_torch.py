@@ -125,7 +125,7 @@ class Loaders(unittest.TestCase):
             self.assertEqual(got, plain)
 
     def test_streams_that_were_read(self):
-        """A stream of which some was read goes on in the loader, and a finite one begins anew, in whichever processes."""
+        """A stream of which some was read goes on in the loader, and a finite one begins again, in whichever processes."""
         make = lambda **o: brim.data.stream(TRAIN, TOKENIZER, labels=["0", "1"], batch_size=9, padding="longest", max_length=20, window=40, **o)
         take = lambda batches, count: [b["input_ids"].tolist() for _, b in zip(range(count), batches)]
         ids = lambda stream, count: [b.torch()["input_ids"].tolist() for _, b in zip(range(count), stream)]
@@ -168,7 +168,7 @@ class Loaders(unittest.TestCase):
             self.assertLess((torch.stack(brim.restore_order(values, torch.tensor(order))) - found).abs().max().item(), 1e-9)
 
     def test_finite_streams(self):
-        """Validation: every pass is the same, also behind one that was left and resumed, and one that was finished."""
+        """Validation: every pass is the same, also after one that was left and resumed, and one that was finished."""
         make = lambda workers=0: brim.torch.DataLoader(brim.data.stream(TRAIN, TOKENIZER, labels=["0", "1"], batch_size=9, epochs=1,
                                                                         padding="longest", max_length=20, window=40), num_workers=workers)
         whole = make()
@@ -190,7 +190,7 @@ class Loaders(unittest.TestCase):
                 self.assertEqual(ids_of(after), want)
 
     def test_datasets_in_others_loaders(self):
-        """Kept workers go on with the next epoch; each worker's own state is exact, as torchdata's StatefulDataLoader uses it."""
+        """Kept workers continue with the next epoch; each worker's own state is exact, as torchdata's StatefulDataLoader uses it."""
         make = lambda: brim.torch.IterableDataset(rows().batches(batch_size=7, padding="longest"))
         one = make()
         want = [ids_of(one) for _ in range(3)]

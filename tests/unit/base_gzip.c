@@ -151,7 +151,7 @@ static void test_damage(void) {
     memcpy(file + length, tails[i], 3);
     differ += !agree(file, length + 3) || fast.status != BRIM_E_FORMAT;
   }
-  ok(differ == 0, "and with something else behind the end");
+  ok(differ == 0, "and with something else after the end");
 }
 
 static void test_header_checksum(void) {

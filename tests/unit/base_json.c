@@ -60,7 +60,7 @@ static void accepts(void) {
     brim_error err = {0};
     brim_json_reader_start(&reader, cases[i].json, strlen(cases[i].json), 0, 0);
     tokens(&reader, got, sizeof got, &err);
-    if (!ok(strcmp(got, cases[i].want) == 0, "reads %s", cases[i].json[0] == '\r' ? "blanks" : cases[i].json))
+    if (!ok(strcmp(got, cases[i].want) == 0, "reads %s", cases[i].json[0] == '\r' ? "white space" : cases[i].json))
       printf("# got %s (%s)\n", got, err.message);
   }
   brim_json_reader_free(&reader);
@@ -179,10 +179,10 @@ static void skipping(void) {
   brim_json_reader_start(&reader, json, strlen(json), 0, 0);
   bool good = brim_json_next(&reader, &t, &err) == BRIM_OK && brim_json_next(&reader, &t, &err) == BRIM_OK;
   good = good && brim_json_skip(&reader, &err) == BRIM_OK && brim_json_next(&reader, &t, &err) == BRIM_OK;
-  ok(good && t.kind == BRIM_JSON_KEY && *t.text == 'b', "behind a key: its value");
+  ok(good && t.kind == BRIM_JSON_KEY && *t.text == 'b', "after a key: its value");
   good = brim_json_next(&reader, &t, &err) == BRIM_OK && t.kind == BRIM_JSON_ARRAY && brim_json_skip(&reader, &err) == BRIM_OK;
   good = good && brim_json_next(&reader, &t, &err) == BRIM_OK && t.kind == BRIM_JSON_KEY && *t.text == 'c';
-  ok(good, "behind an opening: all of it");
+  ok(good, "after an opening bracket: all of it");
   good = brim_json_skip(&reader, &err) == BRIM_OK && brim_json_next(&reader, &t, &err) == BRIM_OK;
   ok(good && t.kind == BRIM_JSON_OBJECT_END, "a scalar");
   brim_json_reader_free(&reader);

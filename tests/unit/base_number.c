@@ -70,7 +70,7 @@ static void reals(void) {
     ok(good == cases[i].good && (!good || value == cases[i].value), "real \"%s\" (%.17g)", cases[i].text, value);
   }
   double value;
-  ok(brim_number_real("1.25xyz", 4, &value) && value == 1.25, "what stands behind the length does not matter");
+  ok(brim_number_real("1.25xyz", 4, &value) && value == 1.25, "what follows the length does not matter");
   ok(brim_number_real("-0.0", 4, &value) && signbit(value), "a negative zero stays negative");
 }
 
@@ -79,7 +79,7 @@ static void long_digits(void) {
   char text[1400];
   double value;
   snprintf(text, sizeof text, "%.1000f", 0x1p-1000 * 3);
-  ok(brim_number_real(text, strlen(text), &value) && value == strtod(text, NULL), "a thousand places behind the point");
+  ok(brim_number_real(text, strlen(text), &value) && value == strtod(text, NULL), "a thousand places after the point");
   /* halfway between 1 and the next double */
   int n = snprintf(text, sizeof text, "1.00000000000000011102230246251565404236316680908203125");
   ok(brim_number_real(text, (size_t)n, &value) && value == 1.0, "half to even");

@@ -172,7 +172,7 @@ static void damage(const char *kind) {
      kind, err.message, (long long)err.byte);
   memcpy(packed + packed_length, "garbage", 7);
   path = scratch_write_bytes(name, packed, packed_length + 7);
-  ok(drain(path, &err) == BRIM_E_FORMAT && err.byte >= (int64_t)packed_length, "%s: something else behind the end", kind);
+  ok(drain(path, &err) == BRIM_E_FORMAT && err.byte >= (int64_t)packed_length, "%s: something else after the end", kind);
 }
 
 static void odd_files(void) {
@@ -198,7 +198,7 @@ static void odd_files(void) {
   size_t n = gzip_bytes("x", 1, packed, sizeof packed);
   s = open_path(scratch_write_bytes("padded.gz", packed, n + 500));
   ok(brim_stream_line(s, 0, &line, &length, &err) == BRIM_OK && brim_stream_line(s, 0, &line, &length, &err) == BRIM_END,
-     "zeros behind a gzip member, as tapes have them");
+     "zeros after a gzip member, as tapes have them");
   brim_stream_free(s);
   brim_stream_free(NULL);
 }

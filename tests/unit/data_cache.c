@@ -223,7 +223,7 @@ static void damage(void) {
   ok(accepted == 0 && silent == 0, "each changed byte is told");
   scratch_write_bytes(file, bytes, size / 2);
   try_load(path, options, folder, 2);
-  ok(!used && strstr(said, "damaged"), "the load encodes anew: %s", said);
+  ok(!used && strstr(said, "damaged"), "the load encodes again: %s", said);
   try_load(path, options, folder, 2);
   ok(used, "and leaves a good one");
   brim_runtime_release(data_runtime, bytes);

@@ -11,18 +11,18 @@ static void line_ends(void) {
   check("lone CR", "text,label\rab,1\rcd,0\r", "0 2 11 [ab] - [1]\n1 3 16 [cd] - [0]\n");
   check("no line end at the end", "text,label\nab,1\ncd,0", "0 2 11 [ab] - [1]\n1 3 16 [cd] - [0]\n");
   check("an empty last field at the end of the file", "label,text\n1,", "0 2 11 [] - [1]\n");
-  check("blank lines are passed over", "\n\r\ntext\n\nab\n\r\n\ncd\n\n", "0 5 9 [ab] - -\n1 8 15 [cd] - -\n");
+  check("empty lines are skipped", "\n\r\ntext\n\nab\n\r\n\ncd\n\n", "0 5 9 [ab] - -\n1 8 15 [cd] - -\n");
   check("line ends inside quotes are text", "text,label\n\"a\nb\r\nc\rd\",1\nef,0\n",
         "0 2 11 [a\\nb\\r\\nc\\rd] - [1]\n1 5 24 [ef] - [0]\n");
   check("only a header", "text,label\n", "");
-  check("blanks are text", "text\n  a  \n", "0 2 5 [  a  ] - -\n");
+  check("spaces are text", "text\n  a  \n", "0 2 5 [  a  ] - -\n");
 }
 
 static void quotes(void) {
   check("a quoted delimiter", "text,label\n\"a,b\",1\n", "0 2 11 [a,b] - [1]\n");
   check("doubled quotes", "text,label\n\"say \"\"hi\"\"\",1\n", "0 2 11 [say \"hi\"] - [1]\n");
   check("only doubled quotes", "text\n\"\"\"\"\n\"\"\"\"\"\"\n", "0 2 5 [\"] - -\n1 3 10 [\"\"] - -\n");
-  check("an empty quoted field is no blank line", "text\n\"\"\n", "0 2 5 [] - -\n");
+  check("an empty quoted field is no empty line", "text\n\"\"\n", "0 2 5 [] - -\n");
   check("a quote inside an unquoted field is text", "text,label\n5\" nail,1\n", "0 2 11 [5\" nail] - [1]\n");
   check("a quoted header", "\"te\"\"xt\",\"text\"\na,b\n", "0 2 16 [b] - -\n");
   check("two decoded fields", "text,text_pair\n\"a\"\"b\",\"\"\"c\"\n", "0 2 15 [a\"b] [\"c] -\n");
@@ -30,7 +30,7 @@ static void quotes(void) {
         "0 2 11 [ab] - [1]\n!5 a.csv: line 3, byte 16: the quote that opens here is never closed\n");
   check("never closed, after line ends", "text,label\n\"a\nb\",\"cd",
         "!5 a.csv: line 3, byte 17: the quote that opens here is never closed\n");
-  check("text behind a quote", "text,label\n\"a\nb\"c,0\n",
+  check("text after a quote", "text,label\n\"a\nb\"c,0\n",
         "!5 a.csv: line 3, byte 16: text behind a closing quote: a quote inside a quoted field is written twice (\"\")\n");
   check("a bad header", "text,\"label", "!5 a.csv: line 1, byte 5: the quote that opens here is never closed\n");
 }
@@ -105,7 +105,7 @@ static void bytes(void) {
   ok_string(data_read_bytes("a.csv", "text\na\0b\n", 9, NULL), "0 2 5 [a\\x00b] - -\n", "a NUL byte is text");
   check("an empty file", "", "!5 a.csv: is empty\n");
   check("a byte order mark alone", "\xEF\xBB\xBF", "!5 a.csv: is empty\n");
-  check("only blank lines", "\n\n\r\n", "!5 a.csv: holds only blank lines\n");
+  check("only empty lines", "\n\n\r\n", "!5 a.csv: holds only blank lines\n");
 }
 
 static void long_records(void) {
@@ -122,7 +122,7 @@ static void long_records(void) {
   ok_int(brim_reader_open(data_runtime, &path, 1, &options, &reader, NULL), BRIM_OK, "a long record: open");
   ok_int(brim_reader_next(reader, &record, NULL), BRIM_OK, "a long record: next");
   ok(record.text_length == length && memcmp(record.text, text + 12, length) == 0, "a long record: its text");
-  ok_int(brim_reader_next(reader, &record, NULL), BRIM_OK, "behind a long record");
+  ok_int(brim_reader_next(reader, &record, NULL), BRIM_OK, "after a long record");
   ok_int(record.line, 3 + (long long)length / 8, "lines inside it are counted");
   brim_reader_close(reader);
 

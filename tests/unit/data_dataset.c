@@ -82,7 +82,7 @@ static void expect(const char *what, const char *name, const char *text, const b
 static void refused(void) {
   brim_dataset_options plain = {0}, need = {.source.need_label = true};
   expect("only a header", "a.csv", "text,label\n", &plain, "!5 a.csv: there are no rows\n");
-  expect("only blank lines", "a.jsonl", "\n\n", &plain, "!5 a.jsonl: there are no rows\n");
+  expect("only empty lines", "a.jsonl", "\n\n", &plain, "!5 a.jsonl: there are no rows\n");
   brim_dataset_options few = {.source.min_chars = 3};
   expect("all excluded", "a.txt", "ab\n \n", &few,
          "!5 a.txt: no rows are left: 2 were excluded, the first because of: fewer than 3 characters\n");

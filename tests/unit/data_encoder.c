@@ -201,7 +201,7 @@ static bool same_row(const brim_record *record, const brim_encoded *row, const b
          (row->length == 0 || memcmp(ids->ids, row->ids, row->length * sizeof *row->ids) == 0);
 }
 
-/* A tokenizer of bytes, to which a blank and a CR are tokens as a letter is. */
+/* A tokenizer of bytes, to which a space and a CR are tokens as a letter is. */
 static brim_tokenizer *byte_tokenizer(void) {
   char json[1024] = "{\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false},\"model\":{\"type\":\"BPE\","
                     "\"merges\":[],\"vocab\":{\"\\u0120\":0,\"\\u010d\":1";
@@ -312,7 +312,7 @@ int main(void) {
   exact_rows();
   lines_as_records(UINT64_MAX, 1 << 20, 9899, 1);
   lines_as_records(5000, 1 << 20, 5000, 1);
-  lines_as_records(UINT64_MAX, 20000, 200, 2); /* behind such a line the rest of a file is left out */
+  lines_as_records(UINT64_MAX, 20000, 200, 2); /* after such a line the rest of a file is left out */
   runs_as_rows(make_lines("one.txt", 9000, 4321, "\n"), 100, INT64_MAX, 90);
   runs_as_rows(make_lines("one.txt", 9000, 4321, "\n"), UINT64_MAX, 39, 40);
   runs_as_rows(make_table("pairs.csv", 300, 123), UINT64_MAX, INT64_MAX, 0);

@@ -77,7 +77,7 @@ static void inference(void) {
   ok_string(TAKE(AUTO, NULL, "7", "7"), "classes 7: 0 0", "one class");
   ok_string(TAKE(AUTO, NULL, "pos", "neg", "neutral", "neg"), "classes neg neutral pos: 2 0 1 0", "strings, sorted");
   ok_string(TAKE(AUTO, NULL, "b", "B", " a", "\xC3\xA9", "a"), "classes  a B a b \xC3\xA9: 3 1 0 4 2",
-            "strings by byte, blanks kept");
+            "strings by byte, spaces kept");
   ok_string(TAKE(AUTO, NULL, "true", "false"), "classes false true: 1 0", "booleans are strings");
   ok_string(TAKE(AUTO, NULL, "0.5", "-1e-3", "2.0", ".25"), "regression: 0.5 -0.001 2 0.25", "decimals");
   ok_string(TAKE(AUTO, NULL, "1e3", "2.5"), "regression: 1000 2.5", "an exponent is a decimal");

@@ -6,7 +6,7 @@
 static void tsv(void) {
   ok_string(data_read_text("a.tsv", "text\tlabel\nab \"x\t1\r\n\"\"\t0", NULL), "0 2 11 [ab \"x] - [1]\n1 3 20 [\"\"] - [0]\n",
             "tsv: quotes are text");
-  ok_string(data_read_text("a.tsv", "text\tlabel\n\na\t1\n\n", NULL), "0 3 12 [a] - [1]\n", "tsv: blank lines are passed over");
+  ok_string(data_read_text("a.tsv", "text\tlabel\n\na\t1\n\n", NULL), "0 3 12 [a] - [1]\n", "tsv: empty lines are skipped");
   ok_string(data_read_text("a.tsv", "text\nmac\rline\n", NULL), "0 2 5 [mac\\rline] - -\n", "tsv: a lone CR is text");
   ok_string(data_read_text("a.tsv", "text\tlabel\na\tb\tc\n", NULL),
             "!5 a.tsv: line 2, byte 11: 3 columns where the header has 2\n", "tsv: ragged");
@@ -53,7 +53,7 @@ static void jsonl_values(void) {
       data_read_text("a.jsonl", "{\"text\": \"a\", \"label\": 1}\n{\"label\":\"x\",\"text\":\"b\",\"text_pair\":\"c\"}", NULL),
       "0 1 0 [a] - [1]\n1 2 26 [b] [c] [x]\n", "jsonl: strings and numbers");
   ok_string(data_read_text("a.jsonl", "\n  \t\r\n{\"text\":\"a\"}\r\n\n", NULL), "0 3 6 [a] - -\n",
-            "jsonl: blank lines are passed over");
+            "jsonl: empty lines are skipped");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"q\\\"\\\\\\/\\b\\f\\n\\r\\t\\u00e9\\ud83d\\ude00\\u0000z\"}\n", NULL),
             "0 1 0 [q\"\\/\\x08\\x0c\\n\\r\\t\xC3\xA9\xF0\x9F\x98\x80\\x00z] - -\n", "jsonl: escapes");
   ok_string(

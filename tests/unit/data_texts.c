@@ -99,7 +99,7 @@ static void threads(const brim_tokenizer *tokenizer) {
   ok(hashes[0] && hashes[0] == hashes[1] && hashes[0] == hashes[2], "the same rows for any number of threads");
 }
 
-/* The child of a fork goes on with one thread and comes to the same rows. */
+/* The child of a fork continues with one thread and comes to the same rows. */
 static void forked(const brim_tokenizer *tokenizer) {
   uint64_t parent = fingerprint(data_runtime, tokenizer);
   pid_t child = fork();

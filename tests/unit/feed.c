@@ -93,8 +93,8 @@ static void places(void) {
   ok_string(outcome(path, &o, NULL), "end", "or was cut");
   o = plain, o.encode.no_special_tokens = true;
   ok_string(
-      outcome(scratch_write("blank.txt", "ab\n\nc\n"), &o, NULL),
-      "!5 blank.txt: line 2, byte 3: the text gives no token: leave such rows out (min_chars 1), or add the special tokens\n",
+      outcome(scratch_write("empty.txt", "ab\n\nc\n"), &o, NULL),
+      "!5 empty.txt: line 2, byte 3: the text gives no token: leave such rows out (min_chars 1), or add the special tokens\n",
       "a row without tokens");
   if (brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 2, &labels, &err) != BRIM_OK)
     exit(99);
@@ -144,7 +144,7 @@ static void mismatches(void) {
   write_gz("set/a.txt.gz", 0, 30);
   write_gz("set/b.txt.gz", 7, 31);
   brim_text state = saved_after(path, &o, 9);
-  ok_string(outcome(path, &o, state.data), "end", "goes on with what it was saved with");
+  ok_string(outcome(path, &o, state.data), "end", "resumes with what it was saved with");
   o.epochs = 3, o.prefetch = 2;
   ok_string(outcome(path, &o, state.data), "end", "epochs and prefetch may differ");
   o = plain, o.plan.seed = 2;
@@ -273,7 +273,7 @@ static void close_waiting(int threads, const char *said) {
   brim_runtime_resume(runtime);
   usleep(20000);
   brim_feed_close(feed);
-  ok(true, "closed with %d threads behind \"%s\"", threads, said ? said : "no writer");
+  ok(true, "closed with %d threads after \"%s\"", threads, said ? said : "no writer");
   if (!said)
     unlink(path);
   close(ends[0]), close(ends[1]);

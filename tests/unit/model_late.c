@@ -143,7 +143,7 @@ static void check_written(void) {
   ok(same(&p, p.late->values, fresh->values), "what is written stays");
   while (p.step < 9)
     step_both(&p);
-  ok(same(&p, brim_model_values(p.late), p.prompt->values), "and is gone on with");
+  ok(same(&p, brim_model_values(p.late), p.prompt->values), "and is resumed");
   brim_model_free(fresh);
   close_pair(&p);
 }

@@ -164,7 +164,7 @@ static void check_initialized(void) {
   brim_model_free(c);
 }
 
-/* Top layers anew: norms are 1, biases 0, weights another seed's for another seed; nothing else changes. */
+/* New top layers: norms are 1, biases 0, weights another seed's for another seed; nothing else changes. */
 static void check_new_layers(void) {
   brim_model *want = case_load(case_golden("bert-pair-3"), NULL), *got, *other, *hole;
   brim_error err;
@@ -347,13 +347,13 @@ static void check_table(void) {
   int tables = 0, undecayed = 0;
   for (int32_t i = 0; i < brim_model_parameter_count(m); i++) {
     const brim_parameter *p = brim_model_parameter(m, i);
-    const bool behind = strstr(p->name, ".key.") || strstr(p->name, ".value.");
-    good = good && p->offset >= end && (behind ? p->offset == end : p->offset % 16 == 0);
+    const bool follows = strstr(p->name, ".key.") || strstr(p->name, ".value.");
+    good = good && p->offset >= end && (follows ? p->offset == end : p->offset % 16 == 0);
     end = p->offset + p->count;
     tables += p->sparse_rows;
     undecayed += !p->decay;
   }
-  ok(good && end <= brim_model_flat_size(m), "tensors begin at multiples of 16; keys and values right behind queries");
+  ok(good && end <= brim_model_flat_size(m), "tensors begin at multiples of 16; keys and values right after queries");
   ok(tables == 3 && undecayed == 2 + 2 * 10 + 2, "three tables; biases and norms are not decayed");
   const int32_t lengths[] = {10, 3};
   const double weights = 2 * (4 * 36 * 36 + 2 * 36 * 50), square = 109;

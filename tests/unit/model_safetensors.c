@@ -33,7 +33,7 @@ static void check_refused(const char *what, const char *header, size_t data, int
 static void check_headers(void) {
   brim_error err;
   ok(parse("{}", 0, &err) == BRIM_OK, "a file without tensors");
-  ok(parse("{\"__metadata__\":{\"format\":\"pt\"}}   ", 0, &err) == BRIM_OK, "metadata and blanks");
+  ok(parse("{\"__metadata__\":{\"format\":\"pt\"}}   ", 0, &err) == BRIM_OK, "metadata and spaces");
   ok(parse("{\"b\":{\"dtype\":\"F16\",\"shape\":[2,3],\"data_offsets\":[4,16]},\"a\":{\"dtype\":\"F32\",\"shape\":[],"
            "\"data_offsets\":[0,4]},\"e\":{\"dtype\":\"F32\",\"shape\":[0,7],\"data_offsets\":[16,16]}}",
            16, &err) == BRIM_OK,
@@ -69,7 +69,7 @@ static void check_headers(void) {
                 "\"b\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[3,6]}}",
                 7, BRIM_E_FORMAT, -1);
   check_refused("a gap", "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[1,5]}}", 5, BRIM_E_FORMAT, -1);
-  check_refused("bytes behind", "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 5, BRIM_E_FORMAT, -1);
+  check_refused("bytes after the end", "{\"a\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[0,4]}}", 5, BRIM_E_FORMAT, -1);
   check_refused("a name twice",
                 "{\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]},"
                 "\"a\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[1,2]}}",

@@ -97,7 +97,7 @@ static void activation(const brim_ops *ops, brim_ops_context *c, const void *par
         c, &(brim_linear_act_gradient){
                .rows = s->rows, .in = s->out, .out = s->in, .w = w, .dz = dz, .act = p->act, .pre = pre, .dpre = dpre});
     emit(out, "dpre of a product", dpre, count);
-    emit(out, "y made anew", pre, count);
+    emit(out, "y made again", pre, count);
   }
   case_free(&m);
 }
@@ -145,7 +145,7 @@ static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *
              .rows = s->rows, .width = s->out, .sum = sum, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = beta, .y = again});
   if (memcmp(again, y, (size_t)count * sizeof *y) != 0)
     again[0] = (real)NAN; /* the same bits are promised */
-  emit(out, "y made anew", again, count);
+  emit(out, "y made again", again, count);
   ops->norm_backward(c, &(brim_norm_gradient){.layout = layout,
                                               .at = at,
                                               .dropout = d,

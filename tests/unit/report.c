@@ -54,7 +54,7 @@ static void tables(void) {
   const brim_column left[] = {{"count", true}, {"name", false}};
   const char *words[] = {"10", "short"};
   brim_table_text(&out, left, 2, words, 1);
-  ok_string(out.data, "count  name\n   10  short\n", "no blanks at the end of a line");
+  ok_string(out.data, "count  name\n   10  short\n", "no spaces at the end of a line");
   brim_text_free(&out);
 }
 

@@ -30,7 +30,7 @@ static void columns(void) {
   ok(late && isnan(late[0]) && late[1] == 1 && isnan(late[2]), "a field that only some have");
   ok(!brim_event_log_numbers(log, "step", "accuracy"), "a field that none has");
   ok_string(brim_event_log_text(log, "eval", 0, "name"), "one, two", "a string");
-  ok(!brim_event_log_text(log, "eval", 1, "name"), "behind the last event");
+  ok(!brim_event_log_text(log, "eval", 1, "name"), "after the last event");
   ok_string(brim_event_log_text(log, "start", 0, "options.plan.name"), "a, \"b\"", "members of members by their path");
   ok_near(brim_event_log_numbers(log, "start", "options.lr")[0], 5e-5, 0, "numbers too");
   ok_string(brim_event_log_text(log, "start", 0, "list"), "[1, {\"x\":2}]", "arrays as they are");

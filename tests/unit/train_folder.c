@@ -18,7 +18,7 @@ static brim_runtime *runtime;
 
 /* ---- calls that change files -------------------------------------------------------------------------------- */
 
-static int calls_left = -1; /* the process ends in front of the call behind these; -1: all are made */
+static int calls_left = -1; /* the process ends after so many calls; -1: all are made */
 
 static void count_call(void) {
   if (calls_left == 0)

@@ -36,12 +36,12 @@ static void log_lines(void) {
   ok(brim_log_open(runtime, path, &second, &err) == BRIM_E_USAGE && strstr(err.message, "another run"), "it has one writer: %s",
      err.message);
   uint64_t first = log.bytes / 2;
-  ok_int(brim_log_cut(&log, first, &err), BRIM_OK, "cut behind the first line");
-  ok_int(say(&log, 3, &err), BRIM_OK, "and gone on with");
+  ok_int(brim_log_cut(&log, first, &err), BRIM_OK, "cut after the first line");
+  ok_int(say(&log, 3, &err), BRIM_OK, "and continued");
   holds(path, LINE(1) LINE(3), "the second line was replaced");
   ok_int(brim_log_cut(&log, first + 5, &err), BRIM_OK, "cut inside a line");
   holds(path, LINE(1), "keeps whole lines");
-  ok_int(brim_log_cut(&log, 1u << 30, &err), BRIM_OK, "cut behind the end");
+  ok_int(brim_log_cut(&log, 1u << 30, &err), BRIM_OK, "cut after the end");
   holds(path, LINE(1), "keeps everything");
   brim_log_close(&log);
   case_write(path, LINE(1) "{\"event\":\"st", strlen(LINE(1)) + 12);

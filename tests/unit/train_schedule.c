@@ -21,9 +21,9 @@ static void schedule_matches(uint64_t warmup, uint64_t total) {
 static void schedule_points(void) {
   ok_near(brim_linear_schedule(0.001, 1, 3, 12), 0.0, 0.0, "the first warm-up step moves nothing");
   ok_near(brim_linear_schedule(0.001, 2, 3, 12), 0.001 / 3, 1e-18, "the second has a third");
-  ok_near(brim_linear_schedule(0.001, 4, 3, 12), 0.001, 0.0, "the first step behind the warm-up has all of it");
+  ok_near(brim_linear_schedule(0.001, 4, 3, 12), 0.001, 0.0, "the first step after the warm-up has all of it");
   ok_near(brim_linear_schedule(0.001, 12, 3, 12), 0.001 / 9, 1e-18, "the last step is not zero yet");
-  ok_near(brim_linear_schedule(0.001, 13, 3, 12), 0.0, 0.0, "behind the last it is");
+  ok_near(brim_linear_schedule(0.001, 13, 3, 12), 0.0, 0.0, "after the last it is");
   ok_near(brim_linear_schedule(0.001, 1, 0, 10), 0.001, 0.0, "without warm-up the first step has all of it");
 }
 
@@ -76,7 +76,7 @@ static void schedules_golden(void) {
     ok(worst <= 1e-20, "%s, %d of %d steps of warm-up: transformers' numbers (%.1e apart)", brim_schedule_name(g->schedule),
        (int)g->warmup, (int)g->total, worst);
   }
-  ok_near(brim_learning_rate(BRIM_SCHEDULE_COSINE, 1, 11, 3, 10), 0.0, 0.0, "behind the last step a cosine does not rise again");
+  ok_near(brim_learning_rate(BRIM_SCHEDULE_COSINE, 1, 11, 3, 10), 0.0, 0.0, "after the last step a cosine does not rise again");
   ok_near(brim_learning_rate(BRIM_SCHEDULE_CONSTANT, 1, 11, 3, 10), 1.0, 0.0, "a constant stays");
 }
 
