@@ -109,4 +109,11 @@ int brim_json_read_string(const brim_json_document *document, const brim_json_va
 int brim_json_error(const brim_json_document *document, const brim_json_value *value, brim_error *err, int code,
                     const char *format, ...) BRIM_PRINTF(5, 6);
 
+/* ---- more of the writer (brim_json_writer) ------------------------------------------------------------------ */
+
+/* The next value begins on a line of its own. There must be one. */
+void brim_json_begin_line(brim_json_writer *json);
+/* The field's value, under its name or (named false) without; a text that is NULL is empty. */
+void brim_json_put_field(brim_json_writer *json, const brim_field *field, bool named);
+
 #endif

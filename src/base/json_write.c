@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/json.h"
 #include "base/number.h"
 #include "brim/base.h"
 
@@ -94,4 +95,31 @@ void brim_json_put_printf(brim_json_writer *json, const char *name, const char *
   va_end(args);
   begin_value(json, name);
   brim_text_string(json->out, value);
+}
+
+void brim_json_begin_line(brim_json_writer *json) {
+  brim_text_string(json->out, json->comma ? ",\n" : "\n");
+  json->comma = false;
+}
+
+void brim_json_put_field(brim_json_writer *json, const brim_field *field, bool named) {
+  const char *name = named ? field->name : NULL;
+  switch (field->kind) {
+  case BRIM_VALUE_INT:
+    brim_json_put_integer(json, name, field->integer);
+    return;
+  case BRIM_VALUE_REAL:
+    brim_json_put_number(json, name, field->real);
+    return;
+  case BRIM_VALUE_TEXT:
+    brim_json_put_string(json, name, field->text ? field->text : "");
+    return;
+  case BRIM_VALUE_BOOL:
+    brim_json_put_bool(json, name, field->integer != 0);
+    return;
+  case BRIM_VALUE_JSON:
+    begin_value(json, name);
+    brim_text_string(json->out, field->text ? field->text : "null");
+    return;
+  }
 }

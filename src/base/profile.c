@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
 
@@ -121,43 +122,58 @@ double brim_profile_seconds(const brim_profile *profile) {
   return profile->end - profile->origin;
 }
 
-static void put_name(brim_text *out, const brim_profile_row *row) {
-  brim_text_string(out, "{\"name\":");
-  brim_text_json_string(out, row->name, strlen(row->name));
-  brim_text_printf(out, ",\"cat\":\"%s\"", brim_work_name(row->work));
+static void open_row(brim_json_writer *json, const brim_profile_row *row) {
+  brim_json_begin_line(json);
+  brim_json_open_object(json, NULL);
+  brim_json_put_string(json, "name", row->name);
+  brim_json_put_string(json, "cat", brim_work_name(row->work));
 }
 
 /* A "complete" event of the trace event format; times are microseconds. */
-static void put_span(brim_text *out, const brim_profile *p, const span *s) {
-  put_name(out, &p->rows[s->row]);
-  brim_text_printf(out, ",\"ph\":\"X\",\"pid\":1,\"tid\":1,\"ts\":%.1f,\"dur\":%.1f", 1e6 * s->start, 1e6 * (double)s->seconds);
-  if (s->flops > 0 && s->seconds > 0)
-    brim_text_printf(out, ",\"args\":{\"GFLOP/s\":%.0f}", 1e-9 * s->flops / (double)s->seconds);
-  brim_text_string(out, "}");
+static void put_span(brim_json_writer *json, const brim_profile *p, const span *s) {
+  open_row(json, &p->rows[s->row]);
+  brim_json_put_string(json, "ph", "X");
+  brim_json_put_integer(json, "pid", 1);
+  brim_json_put_integer(json, "tid", 1);
+  brim_json_put_printf(json, "ts", "%.1f", 1e6 * s->start);
+  brim_json_put_printf(json, "dur", "%.1f", 1e6 * (double)s->seconds);
+  if (s->flops > 0 && s->seconds > 0) {
+    brim_json_open_object(json, "args");
+    brim_json_put_printf(json, "GFLOP/s", "%.0f", 1e-9 * s->flops / (double)s->seconds);
+    brim_json_close_object(json);
+  }
+  brim_json_close_object(json);
 }
 
-static void put_row(brim_text *out, const brim_profile_row *row) {
-  put_name(out, row);
-  brim_text_printf(out, ",\"calls\":%llu,\"seconds\":%.6f,\"flops\":%.0f", (unsigned long long)row->calls, row->seconds,
-                   row->flops);
+static void put_row(brim_json_writer *json, const brim_profile_row *row) {
+  open_row(json, row);
+  brim_json_put_count(json, "calls", row->calls);
+  brim_json_put_printf(json, "seconds", "%.6f", row->seconds);
+  brim_json_put_printf(json, "flops", "%.0f", row->flops);
   if (row->work == BRIM_WORK_FRAME)
-    brim_text_printf(out, ",\"cpu_seconds\":%.6f", row->cpu_seconds);
-  brim_text_string(out, "}");
+    brim_json_put_printf(json, "cpu_seconds", "%.6f", row->cpu_seconds);
+  brim_json_close_object(json);
 }
 
 static void put_trace(brim_text *out, const brim_profile *p) {
-  brim_text_string(out, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[");
-  for (int i = 0; i < p->span_count; i++) {
-    brim_text_string(out, i ? ",\n" : "\n");
-    put_span(out, p, &p->spans[i]);
-  }
-  brim_text_printf(out, "],\n\"otherData\":{\"seconds\":%.6f,\"left_out\":%llu,\"rows\":[", brim_profile_seconds(p),
-                   (unsigned long long)p->left_out);
-  for (int i = 0; i < p->row_count; i++) {
-    brim_text_string(out, i ? ",\n" : "\n");
-    put_row(out, &p->rows[i]);
-  }
-  brim_text_string(out, "]}}\n");
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_string(&json, "displayTimeUnit", "ms");
+  brim_json_open_array(&json, "traceEvents");
+  for (int i = 0; i < p->span_count; i++)
+    put_span(&json, p, &p->spans[i]);
+  brim_json_close_array(&json);
+  brim_json_begin_line(&json);
+  brim_json_open_object(&json, "otherData");
+  brim_json_put_printf(&json, "seconds", "%.6f", brim_profile_seconds(p));
+  brim_json_put_count(&json, "left_out", p->left_out);
+  brim_json_open_array(&json, "rows");
+  for (int i = 0; i < p->row_count; i++)
+    put_row(&json, &p->rows[i]);
+  brim_json_close_array(&json);
+  brim_json_close_object(&json);
+  brim_json_close_object(&json);
+  brim_text_append(out, "\n", 1);
 }
 
 int brim_profile_write(const brim_profile *profile, const char *path, brim_error *err) {

@@ -1,3 +1,4 @@
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
@@ -150,36 +151,13 @@ void brim_text_json_number(brim_text *text, double value) {
   brim_text_append(text, buffer, (size_t)n);
 }
 
-static void append_field(brim_text *text, const brim_field *field) {
-  switch (field->kind) {
-  case BRIM_VALUE_INT:
-    brim_text_integer(text, field->integer);
-    return;
-  case BRIM_VALUE_REAL:
-    brim_text_json_number(text, field->real);
-    return;
-  case BRIM_VALUE_TEXT:
-    brim_text_json_string(text, field->text ? field->text : "", field->text ? strlen(field->text) : 0);
-    return;
-  case BRIM_VALUE_BOOL:
-    brim_text_string(text, field->integer ? "true" : "false");
-    return;
-  case BRIM_VALUE_JSON:
-    brim_text_string(text, field->text ? field->text : "null");
-    return;
-  }
-}
-
 void brim_text_json_event(brim_text *text, const brim_event *event) {
-  brim_text_string(text, "{\"event\":");
-  brim_text_json_string(text, event->kind, strlen(event->kind));
-  for (int i = 0; i < event->field_count; i++) {
-    brim_text_append(text, ",", 1);
-    brim_text_json_string(text, event->fields[i].name, strlen(event->fields[i].name));
-    brim_text_append(text, ":", 1);
-    append_field(text, &event->fields[i]);
-  }
-  brim_text_append(text, "}", 1);
+  brim_json_writer json = {.out = text};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_string(&json, "event", event->kind);
+  for (int i = 0; i < event->field_count; i++)
+    brim_json_put_field(&json, &event->fields[i], true);
+  brim_json_close_object(&json);
 }
 
 int brim_text_status(const brim_text *text, brim_error *err) {

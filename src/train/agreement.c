@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hashmap.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
@@ -43,7 +44,7 @@ static void put_hash(items *all, const char *name, uint64_t value) {
   put(all, name, text);
 }
 
-/* An option's value, as JSON without the outer marks. */
+/* Each option's value, as JSON. */
 static int put_options(items *all, const brim_trainer *t, brim_error *err) {
   brim_field fields[BRIM_TRAIN_OPTION_FIELDS];
   brim_text text;
@@ -51,12 +52,9 @@ static int put_options(items *all, const brim_trainer *t, brim_error *err) {
   const int count = brim_train_option_fields(&t->options, fields);
   for (int i = 0; i < count; i++) {
     brim_text_clear(&text);
-    brim_fields_text(&text, &fields[i], 1);
-    const size_t name = strlen(fields[i].name) + strlen("{\"\":");
-    if (text.length > name) {
-      text.data[text.length - 1] = 0;
-      put(all, fields[i].name, text.data + name);
-    }
+    brim_json_put_field(&(brim_json_writer){.out = &text}, &fields[i], false);
+    if (text.length)
+      put(all, fields[i].name, text.data);
   }
   const int status = brim_text_status(&text, err);
   brim_text_free(&text);

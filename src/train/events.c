@@ -55,7 +55,7 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   brim_field options[BRIM_TRAIN_OPTION_FIELDS];
   brim_text text;
   brim_text_init(&text, t->runtime);
-  brim_fields_text(&text, options, brim_train_option_fields(&t->options, options));
+  brim_fields_put(&(brim_json_writer){.out = &text}, NULL, options, brim_train_option_fields(&t->options, options));
   int status = brim_text_status(&text, err);
   uint64_t windows = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   const brim_dataset *data = t->supply.dataset;

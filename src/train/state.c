@@ -172,36 +172,17 @@ int brim_train_option_fields(const brim_train_options *options, brim_field field
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-static void field_text(brim_text *out, const brim_field *field) {
-  switch (field->kind) {
-  case BRIM_VALUE_INT:
-    brim_text_integer(out, field->integer);
-    break;
-  case BRIM_VALUE_REAL:
-    brim_text_json_number(out, field->real);
-    break;
-  case BRIM_VALUE_TEXT:
-    brim_text_json_string(out, field->text, strlen(field->text));
-    break;
-  case BRIM_VALUE_BOOL:
-    brim_text_string(out, field->integer ? "true" : "false");
-    break;
-  case BRIM_VALUE_JSON:
-    brim_text_string(out, field->text);
-    break;
-  }
+void brim_fields_put(brim_json_writer *json, const char *name, const brim_field *fields, int count) {
+  brim_json_open_object(json, name);
+  for (int i = 0; i < count; i++)
+    brim_json_put_field(json, &fields[i], true);
+  brim_json_close_object(json);
 }
 
-void brim_fields_text(brim_text *out, const brim_field *fields, int count) {
-  brim_text_string(out, "{");
-  for (int i = 0; i < count; i++) {
-    if (i > 0)
-      brim_text_string(out, ",");
-    brim_text_json_string(out, fields[i].name, strlen(fields[i].name));
-    brim_text_string(out, ":");
-    field_text(out, &fields[i]);
-  }
-  brim_text_string(out, "}");
+/* A group of members, on a line of its own. */
+static void group_put(brim_json_writer *json, const char *name, const brim_field *fields, int count) {
+  brim_json_begin_line(json);
+  brim_fields_put(json, name, fields, count);
 }
 
 /* Hashes travel as text: they use all 64 bits, which few JSON readers keep. */
@@ -215,7 +196,7 @@ static hash_text hash_hex(uint64_t hash) {
   return text;
 }
 
-static void state_identity_text(brim_text *out, const brim_train_identity *identity) {
+static void identity_put(brim_json_writer *json, const brim_train_identity *identity) {
   hash_text weights = hash_hex(identity->initial_weights), data = hash_hex(identity->data_fingerprint);
   const brim_field model[] = {BRIM_FIELD_TEXT("type", identity->model_type), BRIM_FIELD_TEXT("kernels", identity->kernels),
                               BRIM_FIELD_TEXT("pooling", identity->pooling), BRIM_FIELD_BOOL("type_ids", identity->type_ids),
@@ -223,26 +204,28 @@ static void state_identity_text(brim_text *out, const brim_train_identity *ident
   const brim_field dataset[] = {BRIM_FIELD_INT("rows", identity->data_rows), BRIM_FIELD_TEXT("fingerprint", data.hex)};
   brim_field options[BRIM_TRAIN_OPTION_FIELDS];
   brim_train_option_fields(identity->options, options);
-  brim_text_string(out, ",\n\"model\":");
-  brim_fields_text(out, model, sizeof model / sizeof *model);
-  brim_text_string(out, ",\n\"data\":");
-  brim_fields_text(out, dataset, 2);
-  brim_text_string(out, ",\n\"options\":");
-  brim_fields_text(out, options, BRIM_TRAIN_OPTION_FIELDS);
+  group_put(json, "model", model, sizeof model / sizeof *model);
+  group_put(json, "data", dataset, sizeof dataset / sizeof *dataset);
+  group_put(json, "options", options, BRIM_TRAIN_OPTION_FIELDS);
 }
 
+/* The object stays open for the digest. */
 static void state_text(brim_text *out, const brim_train_state *state, const brim_train_identity *identity,
                        const brim_train_hashes *hashes) {
-  brim_text_printf(out, "{\"version\":%d,\"brim\":\"%s\",\"world_size\":%d", STATE_VERSION, brim_version(),
-                   (int)identity->options->group.world_size);
-  state_identity_text(out, identity);
+  hash_text weights = hash_hex(hashes->values), moments = hash_hex(hashes->moments), average = hash_hex(hashes->average);
+  const brim_field of_files[] = {BRIM_FIELD_TEXT("weights", weights.hex), BRIM_FIELD_TEXT("moments", moments.hex),
+                                 BRIM_FIELD_TEXT("average", average.hex)};
   brim_field fields[STATE_MEMBERS];
   for (int i = 0; i < STATE_MEMBERS; i++)
     fields[i] = member_field(&state_members[i], state);
-  brim_text_string(out, ",\n\"state\":");
-  brim_fields_text(out, fields, STATE_MEMBERS);
-  brim_text_printf(out, ",\n\"hashes\":{\"weights\":\"%s\",\"moments\":\"%s\",\"average\":\"%s\"}", hash_hex(hashes->values).hex,
-                   hash_hex(hashes->moments).hex, hash_hex(hashes->average).hex);
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_integer(&json, "version", STATE_VERSION);
+  brim_json_put_string(&json, "brim", brim_version());
+  brim_json_put_integer(&json, "world_size", identity->options->group.world_size);
+  identity_put(&json, identity);
+  group_put(&json, "state", fields, STATE_MEMBERS);
+  group_put(&json, "hashes", of_files, sizeof of_files / sizeof *of_files);
   brim_train_state_seal(out);
 }
 

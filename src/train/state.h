@@ -52,7 +52,7 @@ enum { BRIM_TRAIN_OPTION_FIELDS = 47 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */
-void brim_fields_text(brim_text *out, const brim_field *fields, int count);
+void brim_fields_put(brim_json_writer *json, const char *name, const brim_field *fields, int count);
 
 int brim_train_state_write(brim_runtime *runtime, const char *path, const brim_train_state *state,
                            const brim_train_identity *identity, const brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;
