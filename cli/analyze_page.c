@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "analyze.h"
-#include "passages.h"
 
 enum { MOST_STRATEGIES = 32, CURVE_POINTS = 400, ENDS = 2, MOST_PASSAGES = 2 * ENDS + CLI_LIST_LIMIT };
 
@@ -315,7 +314,7 @@ static void put_folds(brim_page *page, const brim_overlap *overlap) {
 /* ---- texts ------------------------------------------------------------------------------------------------ */
 
 typedef struct text_list {
-  cli_passage passages[MOST_PASSAGES];
+  brim_passage passages[MOST_PASSAGES];
   char captions[MOST_PASSAGES][96];
   int count;
 } text_list;
@@ -327,7 +326,7 @@ static void add_text(text_list *list, const cli_analysis *a, uint64_t row, const
       return;
   snprintf(list->captions[list->count], sizeof list->captions[0], "%s: row %llu, %d tokens", why, (unsigned long long)origin,
            (int)brim_dataset_lengths(a->dataset)[row]);
-  list->passages[list->count++] = (cli_passage){.row = origin};
+  list->passages[list->count++] = (brim_passage){.row = origin};
 }
 
 /* The shortest or longest row that is not in the list yet; of equal ones, the first in the file. */
@@ -357,13 +356,17 @@ static int put_texts(cli_call *cli, brim_page *page, const cli_analysis *a) {
   }
   for (int64_t i = 0; i < cli->values->samples; i++)
     add_text(&list, a, brim_random_below(&random, (uint64_t)i, rows), "drawn at random");
-  int status = cli_passages_read(cli, cli->arguments.operands, cli->arguments.operand_count, list.passages, list.count);
+  brim_source_options source;
+  int status = cli_source_options(cli, false, &source);
+  if (!status)
+    status = brim_passages_read(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &source, list.passages,
+                                list.count, &cli->error);
   if (!status)
     brim_page_section(page, "Texts");
   for (int i = 0; i < list.count && !status; i++)
     if (list.passages[i].text)
       brim_page_passage(page, list.captions[i], list.passages[i].text, list.passages[i].length);
-  cli_passages_free(list.passages, list.count);
+  brim_passages_free(cli->runtime, list.passages, list.count);
   return status;
 }
 

@@ -12,11 +12,8 @@ typedef struct cli_call {
   const cli_values *values; /* of arguments */
   brim_runtime *runtime;
   brim_progress *progress;
-  brim_tensorboard *tensorboard; /* of `brim train`, NULL elsewhere */
-  char viewed[4096];             /* the run folder that it belongs to */
-  struct cli_judged *judged;     /* the last evaluation of each set of this run (views.c) */
-  int judged_count;
-  struct cli_last_evals *last_evals; /* of `brim train`, NULL elsewhere */
+  brim_views *views;                 /* of `brim train`, NULL elsewhere */
+  struct cli_last_evals *last_evals; /* the same */
   brim_ranks *ranks;                 /* NULL: the only process (ranks.c) */
   brim_runtime *ranks_runtime;
   brim_group group; /* of ranks, or single */

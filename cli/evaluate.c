@@ -5,7 +5,6 @@
 
 #include "commands.h"
 #include "infer.h"
-#include "judged.h"
 #include "ranks.h"
 
 static const cli_option options[] = {
@@ -39,7 +38,7 @@ typedef struct verdict {
   uint64_t rows;
   brim_outcome *outcomes; /* classification */
   uint64_t *counts; /* brim_confusion_count's; NULL for very many classes, whose most frequent confusions there are instead */
-  cli_confused *confused;
+  brim_confused *confused;
   size_t confused_count;
   class_score *scores; /* [labels->count]; NULL for a regression */
 } verdict;
@@ -83,7 +82,7 @@ static void put_matrix_json(brim_text *out, const uint64_t *counts, int32_t rows
 static void put_confused_json(brim_text *out, const verdict *v) {
   brim_text_string(out, "null,\"confused\":[");
   for (size_t i = 0; i < v->confused_count; i++) {
-    const cli_confused *c = &v->confused[i];
+    const brim_confused *c = &v->confused[i];
     const char *label = v->labels->names[c->label], *predicted = v->labels->names[c->predicted];
     brim_text_string(out, i ? ",{\"label\":" : "{\"label\":");
     brim_text_json_string(out, label, strlen(label));
@@ -231,11 +230,11 @@ static int verdict_new(cli_call *cli, verdict *v) {
   return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the confusion of classes");
 }
 
-static void verdict_free(verdict *v) {
+static void verdict_free(cli_call *cli, verdict *v) {
   free(v->scores);
   free(v->outcomes);
   free(v->counts);
-  free(v->confused);
+  brim_runtime_release(cli->runtime, v->confused);
 }
 
 static int evaluate(cli_call *cli, cli_inference *in) {
@@ -247,7 +246,8 @@ static int evaluate(cli_call *cli, cli_inference *in) {
   if (!status)
     status = brim_evaluate(cli->runtime, in->model, in->dataset, &in->options, &metrics, &cli->error);
   if (!status && v.outcomes && !v.counts)
-    status = cli_confused_make(cli, v.outcomes, v.rows, CLI_MOST_CONFUSED, &v.confused, &v.confused_count);
+    status = brim_confused_make(cli->runtime, v.outcomes, v.rows, BRIM_MOST_CONFUSED, &v.confused, &v.confused_count,
+                                &cli->error);
   brim_text_init(&out, cli->runtime);
   if (!status && v.scores)
     score_classes(&v);
@@ -256,7 +256,7 @@ static int evaluate(cli_call *cli, cli_inference *in) {
     status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   }
   brim_text_free(&out);
-  verdict_free(&v);
+  verdict_free(cli, &v);
   return status;
 }
 

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "infer.h"
-#include "run_report.h"
 #include "views.h"
 
 /* ---- parting ---------------------------------------------------------------------------------------------- */
@@ -285,15 +284,15 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
 
 /* The folds side by side, as many as fit. A run is worth keeping also without its page. */
 static void write_page(cli_call *cli, int count) {
-  char folders[CLI_MOST_RUNS][4096];
-  const char *names[CLI_MOST_RUNS];
-  int shown = count < CLI_MOST_RUNS ? count : CLI_MOST_RUNS;
+  char folders[BRIM_MOST_RUNS][4096];
+  const char *names[BRIM_MOST_RUNS];
+  int shown = count < BRIM_MOST_RUNS ? count : BRIM_MOST_RUNS;
   brim_error kept = cli->error;
   for (int i = 0; i < shown; i++) {
     snprintf(folders[i], sizeof folders[i], "%s/fold-%d", cli->values->output, i);
     names[i] = folders[i];
   }
-  if (cli_write_runs_report(cli, names, shown, cli->values->output))
+  if (brim_report_write(cli->runtime, names, shown, cli->values->output, &cli->error))
     cli_note(cli, "no report: %s", cli->error.message);
   cli->error = kept;
 }

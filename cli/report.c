@@ -1,6 +1,6 @@
 /* brim report: what runs did, as a page or a table. */
 #include "commands.h"
-#include "run_report.h"
+#include "infer.h"
 
 static const cli_option options[] = {
     HEADING("What to show"),
@@ -16,12 +16,26 @@ static const cli_option options[] = {
     {0},
 };
 
-static int write_csv(cli_call *cli, const cli_runs *runs) {
+static int write_csv(cli_call *cli, const brim_runs *runs) {
   brim_text out;
   brim_text_init(&out, cli->runtime);
   brim_event_log_csv((const brim_event_log *const *)runs->logs, runs->names, runs->count, &out);
   int status = cli_write(cli, cli->values->csv, &out);
   brim_text_free(&out);
+  return status;
+}
+
+static int page_predictions(cli_call *cli, brim_page *page, const cli_inference *in) {
+  brim_judged judged;
+  brim_source_options source;
+  int status = brim_judge_dataset(cli->runtime, in->model, in->dataset, &in->options, NULL, &judged, &cli->error);
+  if (!status)
+    status = cli_source_options(cli, false, &source);
+  if (!status)
+    status = brim_judged_read_texts(&judged, in->paths, in->path_count, &source, &cli->error);
+  if (!status)
+    status = brim_page_judged(page, &judged, "", true, &cli->error);
+  brim_judged_free(&judged);
   return status;
 }
 
@@ -32,23 +46,23 @@ static int add_predictions(cli_call *cli, brim_page *page) {
   cli->arguments.values.model = cli->arguments.operands[0];
   int status = cli_inference_open(cli, &in, true);
   if (!status)
-    status = cli_page_predictions(cli, page, &in, data->items, data->count);
+    status = page_predictions(cli, page, &in);
   cli_inference_close(&in);
   return status;
 }
 
-static int write_page(cli_call *cli, const cli_runs *runs) {
+static int write_page(cli_call *cli, const brim_runs *runs) {
   brim_page *page = NULL;
   char path[4096];
   const char *given = cli->values->output;
   snprintf(path, sizeof path, "%s/report.html", runs->names[0]);
   int status = brim_page_new(cli->runtime, runs->count == 1 ? runs->names[0] : "Runs side by side", &page, &cli->error);
   if (!status)
-    status = cli_page_runs(cli, page, runs);
+    status = brim_page_runs(page, runs, &cli->error);
   if (!status)
-    status = cli->values->data.count ? add_predictions(cli, page) : cli_page_kept(cli, page, runs);
+    status = cli->values->data.count ? add_predictions(cli, page) : brim_page_kept(page, runs, &cli->error);
   if (!status)
-    status = cli_page_settings(cli, page, runs);
+    status = brim_page_settings(page, runs, &cli->error);
   if (!status)
     status = brim_page_write(page, given ? given : path, &cli->error);
   if (!status)
@@ -60,17 +74,17 @@ static int write_page(cli_call *cli, const cli_runs *runs) {
 static int run(cli_call *cli) {
   const cli_values *v = cli->values;
   const int count = cli->arguments.operand_count;
-  cli_runs runs = {0};
+  brim_runs runs = {0};
   if (count > 1 && v->data.count)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--data: for the report of one run, not of %d", count);
   if (count > 1 && !v->output && !v->csv)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "where should the report of %d runs go? --output FILE", count);
-  int status = cli_runs_open(cli, cli->arguments.operands, count, &runs);
+  int status = brim_runs_open(cli->runtime, cli->arguments.operands, count, &runs, &cli->error);
   if (!status && v->csv)
     status = write_csv(cli, &runs);
   if (!status && (v->output || !v->csv))
     status = write_page(cli, &runs);
-  cli_runs_close(&runs);
+  brim_runs_close(&runs);
   return status;
 }
 
@@ -79,7 +93,7 @@ const cli_command cli_report = {
     .summary = "a page about one or several runs: curves, evaluations, the most wrong examples",
     .operands = "RUN...",
     .least_operands = 1,
-    .most_operands = CLI_MOST_RUNS,
+    .most_operands = BRIM_MOST_RUNS,
     .description =
         "Reads RUN/log.jsonl and writes one HTML file with the curves of all runs side by side, their evaluations, options and "
         "environment, the confusion (or values over labels) of the last evaluation, and the texts that the model is most wrong "

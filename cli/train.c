@@ -174,8 +174,8 @@ static int on_event(void *context, const brim_event *event) {
     note_eval(cli, event);
   if (strcmp(event->kind, "fold") == 0)
     return next_fold(cli, event);
-  if (cli->tensorboard)
-    brim_tensorboard_event(cli->tensorboard, event);
+  if (cli->views)
+    (void)brim_views_event(cli->views, event);
   return brim_progress_event(cli->progress, event);
 }
 

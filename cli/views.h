@@ -1,10 +1,10 @@
-/* views.h: what others look at while a run goes on and behind it: TensorBoard's files, the kept evaluations, the report. */
+/* views.h: what others look at while a run goes on and after it: TensorBoard's files, the kept evaluations, the report. */
 #ifndef BRIM_CLI_VIEWS_H
 #define BRIM_CLI_VIEWS_H
 
 #include "cli.h"
 
-/* cli->tensorboard, for the events of a run into the folder. */
+/* cli->views, for the events of a run into the folder. */
 int cli_views_open(cli_call *cli, const char *folder);
 /* A brim_evaluated_fn whose context is the cli: holds on to what the evaluation came to. */
 void cli_views_evaluated(void *context, const brim_evaluation *evaluation);

@@ -13,4 +13,5 @@
 #include "brim/study.h"
 #include "brim/text.h"
 #include "brim/train.h"
+#include "brim/views.h"
 #endif

@@ -37,7 +37,8 @@ typedef struct brim_eval_options {
                             fp32. INT8: the layers' products multiply bytes, which is near fp32. FP16 is BRIM_E_UNSUPPORTED */
   uint64_t *confusion;    /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
   brim_outcome *outcomes; /* brim_evaluate fills [rows] of it, in input order; NULL: not wanted. Classification alone */
-  brim_event_fn event;    /* "progress": phase, done, total (rows), rate, unit */
+  float *logits;       /* brim_evaluate fills [rows, outputs] of it, in input order; NULL: not wanted. Not for classification */
+  brim_event_fn event; /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;
   brim_group group; /* zero: single. Of brim_predict and brim_evaluate: ranks share the rows out, each computes its own, and all
                        have the results of all. Those of brim_train have its group */

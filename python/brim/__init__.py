@@ -12,6 +12,7 @@ import importlib
 from . import _core, data, errors, hub
 from .data import Batch, Batches, Dataset, Labels, Plan, Stream, restore_order
 from .errors import STOP, Error
+from .judged import Evaluation
 from .model import Model, Prediction
 from .runtime import Runtime, set_threads
 from .tokenizer import Encoding, Ragged, Tokenizer
@@ -19,7 +20,7 @@ from .study import Analysis, Comparison, FoldsResult, analyze
 from .training import Event, Result, compare, train, train_events
 
 __version__ = _core.version()
-__all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "Encoding", "Error", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result",
+__all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "Encoding", "Error", "Evaluation", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result",
            "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "train", "train_events"]
 
 

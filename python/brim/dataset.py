@@ -11,12 +11,6 @@ from .labels import Labels, _label_texts, _labels
 from .tokenizer import Tokenizer, _tokenizer
 
 
-def _paths(files) -> list[str]:
-    if isinstance(files, (str, os.PathLike)):
-        files = [files]
-    return [os.fspath(f) for f in files]
-
-
 def _where(where) -> list[tuple[str, str]]:
     return [(str(column), str(value)) for column, value in (where or {}).items()]
 
@@ -51,7 +45,7 @@ class Dataset:
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         labels = _labels(labels, runtime)
-        paths = _paths(files)
+        paths = _rows.paths_of(files)
         if _rows.table_files(paths):
             if skip_damaged or where or cache is not None:
                 raise UsageError(f"{paths[0]}: skip_damaged, where and cache are of text files; filter the table, and give that")

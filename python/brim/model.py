@@ -10,6 +10,7 @@ from typing import Any, Callable, NamedTuple, Sequence
 from . import _core, hub as _hub, rows as _rows, runtime as _runtime
 from .dataset import Dataset
 from .errors import MismatchError
+from .judged import Evaluation, add_texts
 from .labels import Labels, _labels
 from .tokenizer import Tokenizer, _tokenizer
 
@@ -162,13 +163,17 @@ class Model:
         return out
 
     def evaluate(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
-                 label_column: str | None = None, progress: Callable[[str, dict], Any] | None = None, **options) -> dict[str, Any]:
-        """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which): rows, loss, and what fits the task: accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman."""
+                 label_column: str | None = None, progress: Callable[[str, dict], Any] | None = None, **options) -> Evaluation:
+        """Metrics of a labelled Dataset, files, a table, or rows (``Dataset.of`` says which), as a dict: rows, loss, and what fits the task:
+        accuracy, f1, matthews; f1_micro, f1_macro; rmse, pearson, spearman. Its attributes have more: ``classes``, ``confusion``, the rows that
+        are most wrong (``wrong``), the outcome of every row (``rows``)."""
         self._check_trained()
         dataset = self._dataset(data, labelled=True, max_length=max_length, text_column=text_column, pair_column=pair_column,
                                 label_column=label_column)
-        found = self._core.evaluate(dataset._core, options, progress)
-        return of_task(self.task, found)
+        metrics, judged, found = self._core.evaluate(dataset._core, options, progress)
+        add_texts(judged, data, dataset, self.tokenizer, {"text_column": text_column, "pair_column": pair_column})
+        rows = dict(zip(("label", "predicted", "loss", "score", "label_score"), found)) if isinstance(found, tuple) else {"logits": found}
+        return Evaluation(of_task(self.task, metrics), judged, rows)
 
 
 def _remake(path, files, tokenizer, untrained):

@@ -44,6 +44,10 @@ def names_a_file(data: Any) -> bool:
     return plain.endswith(DATA_SUFFIXES) or (len(data) < 4096 and "\0" not in data and os.path.isfile(data))
 
 
+def paths_of(files: Any) -> list[str]:
+    return [os.fspath(file) for file in ([files] if isinstance(files, (str, os.PathLike)) else files)]
+
+
 def is_files(data: Any) -> bool:
     """A path, or a list of them; a list in which no str is one is of texts."""
     if isinstance(data, (str, os.PathLike)):
@@ -269,6 +273,26 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     if not is_rows(data):
         raise UsageError(f"{_short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
     return of_rows(data, *how)
+
+
+def _column_at(data: Any, name: str, numbers: list[int]) -> list:
+    if _of_datasets(data, "Dataset"):
+        return [data[n][name] for n in numbers]
+    column = data[name].iloc if hasattr(data, "iloc") else _values(data, name) if isinstance(data, Mapping) else data[name]
+    values = [column[n] for n in numbers]
+    return [value.as_py() if hasattr(value, "as_py") else value for value in values]
+
+
+def texts_at(data: Any, numbers: list[int], text=None, pair=None) -> list[tuple[Any, Any]] | None:
+    """(text, pair or None) of rows by number; None where rows cannot be asked for by number (a stream, or rows that are encoded)."""
+    if is_table(data) or isinstance(data, Mapping):
+        names = _column_names(data) if not isinstance(data, Mapping) else [str(n) for n in data]
+        text, pair, _ = _pick(names, text, pair, None, False)
+        return list(zip(_column_at(data, text, numbers), _column_at(data, pair, numbers) if pair else [None] * len(numbers)))
+    if type(data).__module__.startswith("brim.") or not (hasattr(data, "__getitem__") and hasattr(data, "__len__")):
+        return None
+    rows = of_rows([data[n] for n in numbers], text, pair)
+    return list(zip(rows.texts, rows.pairs or [None] * len(numbers)))
 
 
 # ---- files of tables -------------------------------------------------------------------------------------------------

@@ -1,19 +1,24 @@
 """Fine-tuning: the options of `brim train`, its weights bit for bit."""
 from __future__ import annotations
 
+import json
 import math
 import os
+import pathlib
 import queue
+import tempfile
 import threading
+import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple
 
 from . import _core, hub as _hub, options as _options, rows as _rows, runtime as _runtime
 from .dataset import Dataset
 from .labels import Labels
-from .errors import STOP, UsageError
+from .errors import STOP, Cancelled, UsageError
+from .judged import Evaluation, evaluations, keep_texts, add_texts
 from .model import Model, of_task
-from .study import WAYS, Comparison, FoldsResult, Way, _Paged, _number, way
+from .study import WAYS, Comparison, FoldsResult, Way, _Paged, way
 from .tokenizer import Tokenizer, _tokenizer
 
 class Event(NamedTuple):
@@ -38,25 +43,33 @@ class Result(_Paged):
     interrupted: bool = False
     evaluations: list[dict[str, Any]] = field(default_factory=list)  #: fields of every "eval" event
     losses: list[tuple[int, float]] = field(default_factory=list)    #: (step, loss) of every "step" event
+    judged: dict[str, Evaluation] = field(default_factory=dict)      #: the last evaluation of each set, with its confusion and most wrong rows
+    output: str | None = None                                        #: the run's folder
+    _log: list[str] = field(default_factory=list)                    #: of a run without a folder: its log
 
     def __repr__(self) -> str:
         best = "" if math.isnan(self.best_metric) else f", best {self.best_metric:.4g} at step {self.best_step}"
         return f"Result({self.steps:,} steps, {self.rows:,} rows, loss {self.loss:.4g}{best}, {self.seconds:.1f} s, {self.model!r})"
 
-    def _page(self):
-        parts = [("figures", ["steps", "rows", "tokens", "loss", "best", "seconds"],
-                  [f"{self.steps:,}", f"{self.rows:,}", f"{self.tokens:,}", _number(self.loss), _number(self.best_metric), f"{self.seconds:.1f}"])]
-        if self.losses:
-            parts.append(("chart", "Loss", "Of each step that was logged.", "step", "loss",
-                          [("training", [float(s) for s, _ in self.losses], [loss for _, loss in self.losses])]))
-        names = [n for n in of_task(self.model.task, dict.fromkeys(self.evaluations[-1])) if n not in _FACTS] if self.evaluations else []
-        if names:
-            cells = [[e["name"], f"{e['step']:,}", *(_number(e.get(n)) for n in names)] for e in self.evaluations[-50:]]
-            parts.append(("table", "Evaluations", ["set", "step", *names], [cell for row in cells for cell in row]))
-        return "Training", parts
+    def page(self, path: str | os.PathLike) -> None:
+        """Writes the page that the program's runs have as report.html: curves, evaluations, predictions, the most wrong rows."""
+        if self.output and os.path.exists(os.path.join(self.output, "log.jsonl")):
+            self._write(path, self.output, self.output)
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            pathlib.Path(folder, "log.jsonl").write_text("".join(self._log), encoding="utf-8")
+            _core.keep(self.model._runtime, folder, [one._judged for one in self.judged.values()])
+            self._write(path, folder, "Training")
+
+    def _write(self, path, folder: str, name: str) -> None:
+        _core.page(self.model._runtime, name, [("run", folder, name)], os.fspath(path))
 
 
-_FACTS = {"step", "epoch", "name", "averaged", "rows", "tokens", "slots", "seconds"}
+def _plain(value: Any) -> Any:
+    """As log.jsonl has it: what is no finite number is null, and objects are objects."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return json.loads(value) if isinstance(value, str) and value[:1] == "{" else value
 
 
 def _named(evals, train) -> list[tuple[str, Any]]:
@@ -93,7 +106,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
     DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given. eval: the same, or {name: that}.
     labels: the classes in the order of their ids; None: those of the model or of the rows.
-    output: the run's folder (log.jsonl, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
+    output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
 
     Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps, warmup_ratio, weight_decay, beta1, beta2,
@@ -136,14 +149,18 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     if not isinstance(model, Model):
         model = Model(model, labels=dataset, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids)
-    evals = [(name, rows(data, model.labels)) for name, data in _named(eval, train)]
+    named = _named(eval, train)
+    evals = [(name, rows(data, model.labels)) for name, data in named]
     if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
         limit = None  # rows that were encoded for another model: refused, not cut
     if ways is not None:
         return _run_compare(model, dataset, evals, seed, limit, on_event, options, ways)
     if folds is not None:
-        return _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify)
-    return _run(model, dataset, evals, output, seed, limit, on_event, options)
+        sources = {"valid": (_rows_to_train(train), dataset)} | {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
+        texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
+        return _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify, texts)
+    sources = {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
+    return _run(model, dataset, evals, output, seed, limit, on_event, options, sources, tokenizer, columns)
 
 
 def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -158,8 +175,9 @@ def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict
     return plan, rest
 
 
-def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify) -> FoldsResult:
+def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
+    folder = rest["output"]
     given = None if isinstance(folds, int) else folds.tolist() if hasattr(folds, "tolist") else list(folds)
     if isinstance(given, int):  # of NumPy
         folds, given = given, None
@@ -167,6 +185,11 @@ def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, fo
         raise ValueError(f"folds has {len(given)} numbers for {len(dataset)} rows")
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, on_event,
                               folds if given is None else 0, fold_seed, stratify, given)
+    runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]
+    for run in runs:
+        texts(run)
+    if runs:
+        _core.report(model._runtime, runs[:16], folder)
     for part in (found, *found["folds"], *found["averages"]):
         part["metrics"] = part["metrics"] and of_task(model.task, part["metrics"])
     return FoldsResult(**found)
@@ -195,8 +218,9 @@ def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways) ->
     return Comparison([Way(**one) for one in found], metric)
 
 
-def _run(model, dataset, evals, output, seed, limit, on_event, options) -> Result:
-    result = Result(model)
+def _run(model, dataset, evals, output, seed, limit, on_event, options, sources, tokenizer, columns) -> Result:
+    plan, rest = _prepared(model, output, seed, limit, options)
+    result = Result(model, output=rest["output"])
 
     def listen(kind, fields):
         if kind == "step":
@@ -204,11 +228,24 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options) -> Resul
             result.losses.append((fields["step"], fields["loss"]))
         if kind == "eval":
             result.evaluations.append(fields)
+        if result.output is None and kind != "progress":
+            result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
         return on_event(kind, fields) if on_event else None
 
-    plan, rest = _prepared(model, output, seed, limit, options)
-    views = None if output is None else os.path.join(rest["output"], "tensorboard")
-    found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen, views)
+    texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals else []
+    try:
+        found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen)
+    except (Cancelled, KeyboardInterrupt):
+        if result.losses:  # what was stopped keeps them too
+            texts()
+        raise
+    kept = texts()
+    for note in found.pop("notes").splitlines():
+        warnings.warn(note, RuntimeWarning, stacklevel=3)
+    held = found.pop("judged")
+    for one in held:
+        add_texts(one, *sources[one.facts()["name"]], tokenizer, columns)
+    result.judged = evaluations(kept or held)
     for name, value in found.items():
         setattr(result, name, value)
     return result

@@ -23,6 +23,7 @@ typedef enum core_type {
   CORE_BATCH,
   CORE_FEED,
   CORE_MODEL,
+  CORE_JUDGED,
   CORE_TYPES
 } core_type;
 
@@ -104,6 +105,11 @@ typedef struct core_model {
   float *values;
   bool telling;
 } core_model;
+typedef struct core_judged {
+  CORE_HEAD;
+  core_runtime *runtime;
+  brim_judged judged;
+} core_judged;
 
 /* A zeroed object of the type, which holds references to the module and to up to three others (NULL where there is none). */
 void *core_new(core_state *state, PyObject *module, core_type type, PyObject *keep0, PyObject *keep1, PyObject *keep2);
@@ -184,7 +190,7 @@ core_array *core_array_from(core_state *state, PyObject *module, PyObject *objec
 /* ---- what the files add to the module --------------------------------------------------------------------- */
 
 extern PyType_Spec core_runtime_spec, core_array_spec, core_tokenizer_spec, core_labels_spec, core_dataset_spec, core_plan_spec,
-    core_batch_spec, core_feed_spec, core_model_spec;
+    core_batch_spec, core_feed_spec, core_model_spec, core_judged_spec;
 
 PyObject *core_runtime_make(PyObject *module, PyObject *args);
 PyObject *core_tokenizer_make(PyObject *module, PyObject *args);
@@ -206,6 +212,9 @@ PyObject *core_compare(PyObject *module, PyObject *args);
 PyObject *core_analyze(PyObject *module, PyObject *args);
 PyObject *core_train_folds(PyObject *module, PyObject *args);
 PyObject *core_page(PyObject *module, PyObject *args);
+PyObject *core_kept(PyObject *module, PyObject *args);
+PyObject *core_keep(PyObject *module, PyObject *args);
+PyObject *core_report(PyObject *module, PyObject *args);
 
 /* Shared between files. */
 bool core_plan_options(PyObject *options, brim_plan_options *out);
@@ -213,6 +222,20 @@ bool core_encode_options(PyObject *options, brim_encode_options *out);
 bool core_source_options(PyObject *options, brim_source_options *out);
 bool core_train_options(PyObject *options, brim_train_options *out);
 PyObject *core_metrics_dict(const brim_metrics *metrics);
+/* What a run keeps of itself, of work inside core_run. */
+typedef struct core_viewer {
+  brim_runtime *runtime;
+  brim_views *views;
+  bool keeps;        /* in a folder */
+  brim_judged *sets; /* after its end, of a run without a folder; in memory of its own */
+  int count;
+  char said[1600]; /* what could not be kept, a line each */
+} core_viewer;
+int core_viewer_open(core_viewer *viewer, brim_runtime *runtime, const char *folder, brim_error *error);
+void core_viewer_close(core_viewer *viewer, bool ran);
+/* Handles that take over what the judged sets hold, which are then empty. */
+PyObject *core_judged_take(core_state *state, PyObject *module, PyObject *runtime, brim_judged *judged);
+PyObject *core_judged_list(core_state *state, PyObject *module, PyObject *runtime, brim_judged *sets, int count);
 /* [(name, dataset)], in memory to be freed with PyMem_Free. */
 brim_named_dataset *core_named_sets(core_state *state, PyObject *list, int *count);
 /* The place of `name` in a list that NULL ends; false if it is not there. */

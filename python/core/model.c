@@ -2,6 +2,7 @@
 #include "core.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct job {
@@ -20,8 +21,9 @@ typedef struct job {
   brim_metrics metrics;
   core_array *logits;
   core_listener listener;
-  const char *views; /* the folder for TensorBoard's files; NULL: none */
-  brim_tensorboard *tensorboard;
+  core_viewer viewer;
+  brim_judged judged;
+  core_array *outcomes[5]; /* label, predicted, loss, score, label_score of each row */
 } job;
 
 /* ---- loading and saving ----------------------------------------------------------------------------------- */
@@ -143,9 +145,31 @@ static int predict_work(void *context, brim_error *error) {
   return status == BRIM_OK ? check_finite(j, error) : status;
 }
 
+/* A column an outcome's part: loss and probabilities as floats. */
+static void split_outcomes(const job *j, const brim_outcome *outcomes) {
+  for (Py_ssize_t i = 0; i < j->outcomes[0]->shape[0]; i++) {
+    ((int32_t *)j->outcomes[0]->data)[i] = outcomes[i].label;
+    ((int32_t *)j->outcomes[1]->data)[i] = outcomes[i].predicted;
+    ((float *)j->outcomes[2]->data)[i] = (float)outcomes[i].loss;
+    ((float *)j->outcomes[3]->data)[i] = (float)outcomes[i].score;
+    ((float *)j->outcomes[4]->data)[i] = (float)outcomes[i].label_score;
+  }
+}
+
 static int evaluate_work(void *context, brim_error *error) {
   job *j = context;
-  return brim_evaluate(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, error);
+  const bool one = brim_model_task(j->model->model) == BRIM_TASK_CLASSIFICATION;
+  if (one)
+    j->eval.outcomes = malloc(((size_t)brim_dataset_rows(j->dataset) + 1) * sizeof *j->eval.outcomes);
+  else
+    j->eval.logits = j->logits->data;
+  if (one && !j->eval.outcomes)
+    return brim_error_set(error, BRIM_E_MEMORY, "out of memory");
+  int status = brim_judge_dataset(j->runtime->runtime, j->model->model, j->dataset, &j->eval, &j->metrics, &j->judged, error);
+  if (one && status == BRIM_OK)
+    split_outcomes(j, j->eval.outcomes);
+  free(j->eval.outcomes);
+  return status;
 }
 
 PyObject *core_metrics_dict(const brim_metrics *m) {
@@ -187,14 +211,40 @@ static PyObject *predict(PyObject *object, PyObject *args) {
   return (PyObject *)j.logits;
 }
 
+/* What evaluate_work fills in. */
+static bool room_for_rows(core_model *self, job *j) {
+  static const char formats[] = {'i', 'i', 'f', 'f', 'f'};
+  const Py_ssize_t rows = (Py_ssize_t)brim_dataset_rows(j->dataset);
+  if (brim_model_task(self->model) != BRIM_TASK_CLASSIFICATION)
+    return (j->logits = CORE_NEW_ARRAY(self, 'f', rows, brim_model_outputs(self->model))) != NULL;
+  for (int i = 0; i < 5; i++)
+    if (!(j->outcomes[i] = CORE_NEW_ARRAY(self, formats[i], rows, -1)))
+      return false;
+  return true;
+}
+
+/* evaluate(dataset, options, progress) -> (metrics, Judged, (label, predicted, loss, score, label_score) or logits) */
 static PyObject *evaluate(PyObject *object, PyObject *args) {
   core_model *self = (core_model *)object;
+  PyObject *judged = NULL, *result = NULL;
   job j = {0};
   if (!begin(self, args, &j))
     return NULL;
-  int status = core_listened(&j.listener, core_run(self->state, self->runtime, evaluate_work, &j));
+  int status = room_for_rows(self, &j) ? core_listened(&j.listener, core_run(self->state, self->runtime, evaluate_work, &j)) : -1;
   core_leave(self);
-  return status == BRIM_OK ? core_metrics_dict(&j.metrics) : NULL;
+  if (status == BRIM_OK)
+    judged = core_judged_take(self->state, self->module, (PyObject *)self->runtime, &j.judged);
+  if (judged && j.logits)
+    result = Py_BuildValue("NOO", core_metrics_dict(&j.metrics), judged, j.logits);
+  else if (judged)
+    result = Py_BuildValue("NO(OOOOO)", core_metrics_dict(&j.metrics), judged, j.outcomes[0], j.outcomes[1], j.outcomes[2],
+                           j.outcomes[3], j.outcomes[4]);
+  brim_judged_free(&j.judged);
+  Py_XDECREF(judged);
+  Py_XDECREF((PyObject *)j.logits);
+  for (int i = 0; i < 5; i++)
+    Py_XDECREF((PyObject *)j.outcomes[i]);
+  return result;
 }
 
 /* ---- training --------------------------------------------------------------------------------------------- */
@@ -248,22 +298,27 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
   return core_fields(options, fields, out);
 }
 
-/* The caller's function, and TensorBoard's files. */
+/* The caller's function, and what the run keeps of itself. */
 static int on_event(void *context, const brim_event *event) {
   job *j = context;
-  if (j->tensorboard)
-    brim_tensorboard_event(j->tensorboard, event);
+  (void)brim_views_event(j->viewer.views, event);
   return core_event(&j->listener, event);
+}
+
+static void on_evaluated(void *context, const brim_evaluation *evaluation) {
+  brim_views_evaluated(((job *)context)->viewer.views, evaluation);
 }
 
 static int train_work(void *context, brim_error *error) {
   job *j = context;
-  int status = j->views ? brim_tensorboard_new(j->runtime->runtime, j->views, &j->tensorboard, error) : BRIM_OK;
-  if (status == BRIM_OK)
-    status = brim_train(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train,
-                        &j->result, error);
-  if (j->tensorboard) /* a run is worth keeping where a picture of it fails */
-    (void)brim_tensorboard_close(j->tensorboard, NULL);
+  brim_runtime *runtime = j->runtime->runtime;
+  int status = core_viewer_open(&j->viewer, runtime, j->train.output, error);
+  if (status != BRIM_OK)
+    return status;
+  status = brim_train(runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train, &j->result, error);
+  if (j->result.interrupted)
+    brim_runtime_resume(runtime); /* what the run keeps is still to be written */
+  core_viewer_close(&j->viewer, status == BRIM_OK || (j->result.interrupted && (j->result.steps > 0 || j->train.resume)));
   return status;
 }
 
@@ -286,19 +341,23 @@ brim_named_dataset *core_named_sets(core_state *state, PyObject *list, int *coun
   return sets;
 }
 
-static PyObject *result_dict(const brim_train_result *r) {
-  return Py_BuildValue("{sKsKsKsKsdsdsdsKsOsO}", "steps", (unsigned long long)r->steps, "rows", (unsigned long long)r->rows,
-                       "tokens", (unsigned long long)r->tokens, "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds",
-                       r->seconds, "best_metric", r->best_metric, "best_step", (unsigned long long)r->best_step, "resumed",
-                       r->resumed ? Py_True : Py_False, "interrupted", r->interrupted ? Py_True : Py_False);
+static PyObject *result_dict(core_state *state, PyObject *module, job *j) {
+  const brim_train_result *r = &j->result;
+  PyObject *judged = core_judged_list(state, module, (PyObject *)j->runtime, j->viewer.sets, j->viewer.count);
+  return Py_BuildValue("{sNsNsKsKsKsKsdsdsdsKsOsO}", "judged", judged, "notes",
+                       PyUnicode_DecodeUTF8(j->viewer.said, (Py_ssize_t)strlen(j->viewer.said), "replace"), "steps",
+                       (unsigned long long)r->steps, "rows", (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens,
+                       "slots", (unsigned long long)r->slots, "loss", r->loss, "seconds", r->seconds, "best_metric",
+                       r->best_metric, "best_step", (unsigned long long)r->best_step, "resumed", r->resumed ? Py_True : Py_False,
+                       "interrupted", r->interrupted ? Py_True : Py_False);
 }
 
-/* train(model, tokenizer or None, dataset, evals, plan options, options, event, folder of TensorBoard's files or None) */
+/* train(model, tokenizer or None, dataset, evals, plan options, options, event) */
 PyObject *core_train(PyObject *module, PyObject *args) {
   PyObject *model, *tokenizer, *dataset, *evals, *plan, *options, *event;
   core_state *state = core_of(module);
   job j = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOOOz", &model, &tokenizer, &dataset, &evals, &plan, &options, &event, &j.views))
+  if (!PyArg_ParseTuple(args, "OOOOOOO", &model, &tokenizer, &dataset, &evals, &plan, &options, &event))
     return NULL;
   j.model = core_cast(state, model, CORE_MODEL);
   core_dataset *rows = j.model ? core_cast(state, dataset, CORE_DATASET) : NULL;
@@ -315,6 +374,7 @@ PyObject *core_train(PyObject *module, PyObject *args) {
                                .interpreter = PyInterpreterState_Get(),
                                .telling = &j.model->telling};
   j.train.event = on_event;
+  j.train.evaluated = on_evaluated;
   j.train.event_context = &j;
   j.evals = core_named_sets(state, evals, &j.eval_count);
   if (!j.evals || !core_enter(j.model)) {
@@ -324,7 +384,11 @@ PyObject *core_train(PyObject *module, PyObject *args) {
   int status = core_listened(&j.listener, core_run(state, j.runtime, train_work, &j));
   core_leave(j.model);
   PyMem_Free(j.evals);
-  return status == BRIM_OK ? result_dict(&j.result) : NULL;
+  PyObject *result = status == BRIM_OK ? result_dict(state, module, &j) : NULL;
+  for (int i = 0; i < j.viewer.count; i++)
+    brim_judged_free(&j.viewer.sets[i]);
+  free(j.viewer.sets);
+  return result;
 }
 
 /* ---- what it is ------------------------------------------------------------------------------------------- */

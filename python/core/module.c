@@ -100,12 +100,15 @@ static PyMethodDef functions[] = {{"version", version, METH_NOARGS, NULL},
                                   {"analyze", core_analyze, METH_VARARGS, NULL},
                                   {"train_folds", core_train_folds, METH_VARARGS, NULL},
                                   {"page", core_page, METH_VARARGS, NULL},
+                                  {"kept", core_kept, METH_VARARGS, NULL},
+                                  {"keep", core_keep, METH_VARARGS, NULL},
+                                  {"report", core_report, METH_VARARGS, NULL},
                                   {NULL, NULL, 0, NULL}};
 
 static int execute(PyObject *module) {
-  static PyType_Spec *const specs[CORE_TYPES] = {&core_runtime_spec, &core_array_spec,   &core_tokenizer_spec,
-                                                 &core_labels_spec,  &core_dataset_spec, &core_plan_spec,
-                                                 &core_batch_spec,   &core_feed_spec,    &core_model_spec};
+  static PyType_Spec *const specs[CORE_TYPES] = {&core_runtime_spec, &core_array_spec, &core_tokenizer_spec, &core_labels_spec,
+                                                 &core_dataset_spec, &core_plan_spec,  &core_batch_spec,     &core_feed_spec,
+                                                 &core_model_spec,   &core_judged_spec};
   core_state *state = core_of(module);
   for (int i = 0; i < CORE_TYPES; i++) {
     state->types[i] = (PyTypeObject *)PyType_FromModuleAndSpec(module, specs[i], NULL);

@@ -123,10 +123,43 @@ static bool put_histogram(brim_page *page, PyObject *part, core_state *state, Py
   return true;
 }
 
-static bool put_part(brim_page *page, PyObject *part, core_state *state, PyObject *module) {
+/* (Judged, of what, with the most wrong) */
+static bool put_judged(brim_page *page, PyObject *part, core_state *state) {
+  PyObject *handle;
+  const char *of;
+  brim_error error;
+  int texts;
+  if (!PyArg_ParseTuple(part, "sOsp", &(const char *){0}, &handle, &of, &texts))
+    return false;
+  core_judged *judged = core_cast(state, handle, CORE_JUDGED);
+  int status = judged ? brim_page_judged(page, &judged->judged, of, texts, &error) : BRIM_OK;
+  return judged && (status == BRIM_OK || core_fail(state, status, &error));
+}
+
+/* (folder, name): what a run's own page has */
+static bool put_run(brim_page *page, PyObject *part, core_state *state, brim_runtime *runtime) {
+  const char *folder, *name;
+  brim_runs runs = {0};
+  brim_error error;
+  if (!PyArg_ParseTuple(part, "sss", &(const char *){0}, &folder, &name))
+    return false;
+  int status = brim_runs_open(runtime, &folder, 1, &runs, &error);
+  runs.names[0] = name;
+  if (status == BRIM_OK)
+    status = brim_page_runs(page, &runs, &error);
+  runs.names[0] = folder;
+  if (status == BRIM_OK)
+    status = brim_page_kept(page, &runs, &error);
+  if (status == BRIM_OK)
+    status = brim_page_settings(page, &runs, &error);
+  brim_runs_close(&runs);
+  return status == BRIM_OK || core_fail(state, status, &error);
+}
+
+static bool put_part(brim_page *page, PyObject *part, core_state *state, PyObject *module, brim_runtime *runtime) {
   const char *kind = PyTuple_Check(part) && PyTuple_Size(part) ? PyUnicode_AsUTF8AndSize(PyTuple_GetItem(part, 0), NULL) : NULL;
   const char *text;
-  static const char *const kinds[] = {"section", "text", "figures", "table", "chart", "bars", "histogram", NULL};
+  static const char *const kinds[] = {"section", "text", "figures", "table", "chart", "bars", "histogram", "judged", "run", NULL};
   int which = -1;
   if (!kind || !core_named(kinds, kind, &which)) {
     PyErr_SetString(PyExc_ValueError, "there is no such part of a page");
@@ -147,6 +180,10 @@ static bool put_part(brim_page *page, PyObject *part, core_state *state, PyObjec
     return put_chart(page, part);
   case 5:
     return put_bars(page, part);
+  case 7:
+    return put_judged(page, part, state);
+  case 8:
+    return put_run(page, part, state, runtime);
   default:
     return put_histogram(page, part, state, module);
   }
@@ -166,7 +203,7 @@ PyObject *core_page(PyObject *module, PyObject *args) {
   int status = brim_page_new(core_use(of), title, &page, &error);
   bool fine = true;
   for (Py_ssize_t i = 0; status == BRIM_OK && fine && i < PyList_Size(parts); i++)
-    fine = put_part(page, PyList_GetItem(parts, i), core_of(module), module);
+    fine = put_part(page, PyList_GetItem(parts, i), core_of(module), module, core_use(of));
   if (status == BRIM_OK && fine)
     status = brim_page_write(page, path, &error);
   brim_page_free(page);

@@ -1,6 +1,7 @@
 /* study.c: comparisons of batchings, analyses of data, training in folds. */
 #include "core.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_MODES = 64 };
@@ -24,6 +25,7 @@ typedef struct job {
   int stratify;
   brim_folds folds;
   brim_folds_result folded;
+  core_viewer viewer; /* of the present fold */
 } job;
 
 static int on_event(void *context, const brim_event *event) {
@@ -159,6 +161,32 @@ PyObject *core_analyze(PyObject *module, PyObject *args) {
 
 /* ---- folds ------------------------------------------------------------------------------------------------ */
 
+/* Each fold is a run of its own, and keeps what a run keeps. */
+static int next_fold(job *j, const brim_event *event) {
+  char folder[4200];
+  brim_error error;
+  const brim_field *fold = brim_event_field(event, "fold");
+  core_viewer_close(&j->viewer, true);
+  if (!j->train.output)
+    return BRIM_OK;
+  snprintf(folder, sizeof folder, "%s/fold-%lld", j->train.output, fold ? (long long)fold->integer : 0LL);
+  return core_viewer_open(&j->viewer, j->runtime->runtime, folder, &error);
+}
+
+static int on_fold_event(void *context, const brim_event *event) {
+  job *j = context;
+  const int status = strcmp(event->kind, "fold") == 0 ? next_fold(j, event) : BRIM_OK;
+  if (j->viewer.views)
+    (void)brim_views_event(j->viewer.views, event);
+  return status ? status : on_event(context, event);
+}
+
+static void on_evaluated(void *context, const brim_evaluation *evaluation) {
+  job *j = context;
+  if (j->viewer.views)
+    brim_views_evaluated(j->viewer.views, evaluation);
+}
+
 static int make_folds(job *j, brim_error *error) {
   brim_runtime *runtime = j->runtime->runtime;
   if (j->given)
@@ -171,9 +199,14 @@ static int make_folds(job *j, brim_error *error) {
 static int folds_work(void *context, brim_error *error) {
   job *j = context;
   int status = make_folds(j, error);
+  j->train.event = on_fold_event, j->train.evaluated = on_evaluated;
   if (status == BRIM_OK)
     status = brim_train_folds(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, &j->folds, j->evals, j->eval_count,
                               &j->train, &j->folded, error);
+  if (status == BRIM_E_CANCELLED)
+    brim_runtime_resume(j->runtime->runtime); /* what the run keeps is still to be written */
+  const bool begun = j->folded.folds && (j->folded.done == j->folded.count || j->folded.folds[j->folded.done].run.steps > 0);
+  core_viewer_close(&j->viewer, status == BRIM_OK || (status == BRIM_E_CANCELLED && (begun || j->train.resume)));
   return status;
 }
 

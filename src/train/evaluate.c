@@ -295,8 +295,10 @@ static int evaluate_classes(brim_runtime *runtime, brim_model *model, const brim
 static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                             const brim_eval_options *options, brim_metrics *counts, brim_metrics *out, brim_error *err) {
   const brim_task task = brim_model_task(model);
-  float *logits = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset),
-                                   (size_t)brim_model_outputs(model) * sizeof *logits);
+  float *own = NULL, *logits = options ? options->logits : NULL;
+  if (!logits)
+    logits = own = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset),
+                                    (size_t)brim_model_outputs(model) * sizeof *logits);
   if (!logits)
     return BRIM_NOMEM(err);
   int status = evaluate_run(runtime, model, dataset, options, logits, NULL, counts, err);
@@ -304,7 +306,7 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
     status = brim_metrics_compute(runtime, task, brim_model_outputs(model), logits, dataset, out, err);
   if (!status && options && options->confusion)
     status = brim_confusion_count(task, brim_model_outputs(model), logits, dataset, options->confusion, err);
-  brim_release(runtime, logits);
+  brim_release(runtime, own);
   return status;
 }
 
@@ -314,6 +316,8 @@ int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *
   const bool classes = brim_model_task(model) == BRIM_TASK_CLASSIFICATION;
   if (!classes && options && options->outcomes)
     return brim_error_set(err, BRIM_E_USAGE, "outcomes are of a classification with one class a row, which this is not");
+  if (classes && options && options->logits)
+    return brim_error_set(err, BRIM_E_USAGE, "a classification with one class a row has outcomes; brim_predict gives its logits");
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
   BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
   out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;

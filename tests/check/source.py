@@ -22,6 +22,7 @@ MAY_INCLUDE = {
     "train": {"base", "text", "data", "batch", "feed", "ops", "model", "dist"},
     "study": {"base", "text", "data", "batch", "feed", "ops", "model", "dist", "train"},
     "report": {"base"},
+    "views": {"base", "text", "data", "batch", "feed", "ops", "model", "dist", "train", "study", "report"},
 }
 # The public header of a folder is the folder's own; device.h is ops's, profile.h base's.
 PUBLIC = {"brim/device.h": "ops", "brim/profile.h": "base", "brim/brim.h": None}

@@ -1,22 +1,20 @@
-#include "judged.h"
-
+/* judged.c: what a model made of labelled rows, in little. */
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "passages.h"
-
-static int no_memory(cli_call *cli) {
-  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for what the model made of the rows");
-}
+#include "base/memory.h"
+#include "base/status.h"
+#include "views/views.h"
 
 /* One set while it is judged. */
 typedef struct judge {
-  const cli_verdict *v;
+  const brim_verdict *v;
   int32_t outputs;
   uint64_t rows;
-  uint64_t row_of[CLI_MOST_WRONG]; /* in the dataset */
-  cli_judged *out;
+  uint64_t row_of[BRIM_MOST_WRONG]; /* in the dataset */
+  brim_judged *out;
 } judge;
 
 static const float *logits_of(const judge *j, uint64_t row) {
@@ -33,14 +31,14 @@ static double label_of(const judge *j, uint64_t row, int32_t k) {
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
 
 static void note_loss(judge *j, uint64_t row, double loss) {
-  cli_judged *out = j->out;
+  brim_judged *out = j->out;
   int at = out->wrong_count;
-  if (!(loss > 0) || (at == CLI_MOST_WRONG && loss <= out->wrong[at - 1].loss))
+  if (!(loss > 0) || (at == BRIM_MOST_WRONG && loss <= out->wrong[at - 1].loss))
     return;
-  at = at == CLI_MOST_WRONG ? at - 1 : out->wrong_count++;
+  at = at == BRIM_MOST_WRONG ? at - 1 : out->wrong_count++;
   for (; at > 0 && out->wrong[at - 1].loss < loss; at--)
     out->wrong[at] = out->wrong[at - 1], j->row_of[at] = j->row_of[at - 1];
-  out->wrong[at] = (cli_wrong_row){.row = brim_dataset_origin(j->v->dataset, row), .loss = loss};
+  out->wrong[at] = (brim_wrong_row){.row = brim_dataset_origin(j->v->dataset, row), .loss = loss};
   j->row_of[at] = row;
 }
 
@@ -92,7 +90,7 @@ static void join(const judge *j, uint64_t row, bool predicted, char *text, size_
     snprintf(text, size, "none");
 }
 
-static void describe(judge *j, uint64_t row, cli_wrong_row *wrong) {
+static void describe(judge *j, uint64_t row, brim_wrong_row *wrong) {
   wrong->score = wrong->label_score = (double)NAN;
   if (j->v->task != BRIM_TASK_CLASSIFICATION) {
     join(j, row, false, wrong->label, sizeof wrong->label);
@@ -113,37 +111,37 @@ static int by_key(const void *a, const void *b) {
 }
 
 static int by_rows(const void *a, const void *b) {
-  const cli_confused *x = a, *y = b;
+  const brim_confused *x = a, *y = b;
   if (x->rows != y->rows)
     return x->rows < y->rows ? 1 : -1;
   return x->label != y->label ? (x->label > y->label) - (x->label < y->label) : x->predicted - y->predicted;
 }
 
 /* Equal keys stand side by side: runs of them are counts. */
-int cli_confused_make(cli_call *cli, const brim_outcome *outcomes, uint64_t rows, size_t most, cli_confused **out,
-                      size_t *count) {
+int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most, brim_confused **out,
+                       size_t *count, brim_error *err) {
   size_t runs = 0, used = 0;
-  uint64_t *keys = calloc(rows + 1, sizeof *keys);
+  uint64_t *keys = brim_alloc_array(runtime, (size_t)rows + 1, sizeof *keys);
   *out = NULL, *count = 0;
   if (!keys)
-    return no_memory(cli);
+    return BRIM_NOMEM(err);
   for (uint64_t i = 0; i < rows; i++)
     keys[i] = (uint64_t)outcomes[i].label << 32 | (uint32_t)outcomes[i].predicted;
   qsort(keys, rows, sizeof *keys, by_key);
   for (uint64_t i = 0; i < rows; i++)
     runs += i == 0 || keys[i] != keys[i - 1];
-  cli_confused *confused = *out = calloc(runs ? runs : 1, sizeof *confused);
+  brim_confused *confused = *out = brim_alloc_array(runtime, runs + 1, sizeof *confused);
   for (uint64_t i = 0, first = 0; confused && i < rows; i++) {
     if (i + 1 < rows && keys[i + 1] == keys[i])
       continue;
     const int32_t label = (int32_t)(keys[i] >> 32), predicted = (int32_t)(keys[i] & UINT32_MAX);
     if (most == 0 || label != predicted)
-      confused[used++] = (cli_confused){label, predicted, i + 1 - first};
+      confused[used++] = (brim_confused){label, predicted, i + 1 - first};
     first = i + 1;
   }
-  free(keys);
+  brim_release(runtime, keys);
   if (!confused)
-    return no_memory(cli);
+    return BRIM_NOMEM(err);
   if (most > 0)
     qsort(confused, used, sizeof *confused, by_rows);
   *count = most == 0 || used < most ? used : most;
@@ -151,14 +149,14 @@ int cli_confused_make(cli_call *cli, const brim_outcome *outcomes, uint64_t rows
 }
 
 /* Rows at equal distances, as many as are kept. */
-static int sample_values(cli_call *cli, judge *j) {
-  const uint64_t outputs = (uint64_t)j->outputs, room = CLI_MOST_POINTS / outputs ? CLI_MOST_POINTS / outputs : 1;
+static int sample_values(judge *j, brim_error *err) {
+  const uint64_t outputs = (uint64_t)j->outputs, room = BRIM_MOST_POINTS / outputs ? BRIM_MOST_POINTS / outputs : 1;
   const uint64_t points = j->rows < room ? j->rows : room;
-  cli_judged *out = j->out;
-  out->labels = calloc(points * outputs + 1, sizeof *out->labels);
-  out->values = calloc(points * outputs + 1, sizeof *out->values);
+  brim_judged *out = j->out;
+  out->labels = brim_alloc_array(out->runtime, (size_t)(points * outputs) + 1, sizeof *out->labels);
+  out->values = brim_alloc_array(out->runtime, (size_t)(points * outputs) + 1, sizeof *out->values);
   if (!out->labels || !out->values)
-    return no_memory(cli);
+    return BRIM_NOMEM(err);
   for (uint64_t i = 0; i < points; i++) {
     const uint64_t row = (uint64_t)((double)i * (double)j->rows / (double)points);
     for (int32_t k = 0; k < j->outputs; k++) {
@@ -170,20 +168,24 @@ static int sample_values(cli_call *cli, judge *j) {
   return BRIM_OK;
 }
 
-static bool copy_names(judge *j) {
+static int copy_names(judge *j, brim_error *err) {
   const size_t count = (size_t)j->outputs;
-  cli_judged *out = j->out;
-  out->names = calloc(count, sizeof *out->names);
-  out->classes = calloc(count, sizeof *out->classes);
-  for (size_t i = 0; out->names && out->classes && i < count; i++)
-    if (!(out->names[i] = strdup(j->v->labels->names[i])))
-      return false;
-  return out->names && out->classes;
+  brim_judged *out = j->out;
+  out->names = brim_alloc_array_zero(out->runtime, count, sizeof *out->names);
+  out->classes = brim_alloc_array_zero(out->runtime, count, sizeof *out->classes);
+  if (!out->names || !out->classes)
+    return BRIM_NOMEM(err);
+  for (size_t i = 0; i < count; i++) {
+    const char *name = j->v->labels->names[i];
+    if (!(out->names[i] = brim_copy_string(out->runtime, name, strlen(name))))
+      return BRIM_NOMEM(err);
+  }
+  return BRIM_OK;
 }
 
 /* ---- in order --------------------------------------------------------------------------------------------- */
 
-static int judge_rows(cli_call *cli, judge *j) {
+static int judge_rows(judge *j, brim_error *err) {
   const brim_task task = j->v->task;
   double (*const one)(judge *, uint64_t) = task == BRIM_TASK_CLASSIFICATION ? judge_class
                                            : task == BRIM_TASK_REGRESSION   ? judge_values
@@ -193,44 +195,96 @@ static int judge_rows(cli_call *cli, judge *j) {
   for (int i = 0; i < j->out->wrong_count; i++)
     describe(j, j->row_of[i], &j->out->wrong[i]);
   if (task == BRIM_TASK_CLASSIFICATION)
-    return cli_confused_make(cli, j->v->outcomes, j->rows, j->outputs <= CLI_MOST_CLASSES ? 0 : CLI_MOST_CONFUSED,
-                             &j->out->confused, &j->out->confused_count);
-  return task == BRIM_TASK_REGRESSION ? sample_values(cli, j) : BRIM_OK;
+    return brim_confused_make(j->out->runtime, j->v->outcomes, j->rows, j->outputs <= BRIM_MOST_CLASSES ? 0 : BRIM_MOST_CONFUSED,
+                              &j->out->confused, &j->out->confused_count, err);
+  return task == BRIM_TASK_REGRESSION ? sample_values(j, err) : BRIM_OK;
 }
 
-int cli_judge(cli_call *cli, const cli_verdict *v, cli_judged *out) {
+int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, brim_error *err) {
   brim_field fields[BRIM_METRIC_FIELDS];
   judge j = {.v = v, .outputs = v->labels->count, .rows = brim_dataset_rows(v->dataset), .out = out};
-  *out = (cli_judged){.step = v->step, .rows = j.rows, .task = v->task, .outputs = j.outputs};
+  *out = (brim_judged){.step = v->step, .rows = j.rows, .task = v->task, .outputs = j.outputs, .runtime = runtime};
   snprintf(out->name, sizeof out->name, "%s", v->name);
   brim_metrics_fields(v->task, v->metrics, fields);
   for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
     out->metrics[i] = fields[i].real;
-  const bool room = v->task == BRIM_TASK_REGRESSION || copy_names(&j);
-  return room ? judge_rows(cli, &j) : no_memory(cli);
+  if (v->task != BRIM_TASK_REGRESSION)
+    BRIM_TRY(copy_names(&j, err));
+  return judge_rows(&j, err);
 }
 
-void cli_judged_free(cli_judged *judged) {
+int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
+                       brim_metrics *metrics, brim_judged *out, brim_error *err) {
+  const bool one = brim_model_task(model) == BRIM_TASK_CLASSIFICATION;
+  const size_t rows = (size_t)brim_dataset_rows(dataset) + 1, outputs = (size_t)brim_model_outputs(model);
+  brim_metrics unwanted;
+  brim_eval_options options;
+  brim_eval_options_init(&options);
+  if (given)
+    options = *given;
+  options.confusion = NULL;
+  void *room = NULL;
+  *out = (brim_judged){.runtime = runtime};
+  metrics = metrics ? metrics : &unwanted;
+  if (one && !options.outcomes)
+    room = options.outcomes = brim_alloc_array(runtime, rows, sizeof *options.outcomes);
+  else if (!one && !options.logits)
+    room = options.logits = brim_alloc_array(runtime, rows, outputs * sizeof *options.logits);
+  if (one ? !options.outcomes : !options.logits)
+    return BRIM_NOMEM(err);
+  int status = brim_evaluate(runtime, model, dataset, &options, metrics, err);
+  const brim_verdict verdict = {.name = "",
+                                .task = brim_model_task(model),
+                                .labels = brim_model_labels(model),
+                                .dataset = dataset,
+                                .metrics = metrics,
+                                .logits = options.logits,
+                                .outcomes = options.outcomes};
+  if (!status)
+    status = brim_judge(runtime, &verdict, out, err);
+  brim_release(runtime, room);
+  return status;
+}
+
+void brim_judged_free(brim_judged *judged) {
+  brim_runtime *runtime = judged->runtime;
   for (int32_t i = 0; judged->names && i < judged->outputs; i++)
-    free(judged->names[i]);
-  free(judged->names);
-  free(judged->classes);
-  free(judged->confused);
-  free(judged->labels);
-  free(judged->values);
+    brim_release(runtime, judged->names[i]);
   for (int i = 0; i < judged->wrong_count; i++)
-    free(judged->wrong[i].text);
-  *judged = (cli_judged){0};
+    brim_release(runtime, judged->wrong[i].text);
+  brim_release(runtime, judged->names);
+  brim_release(runtime, judged->classes);
+  brim_release(runtime, judged->confused);
+  brim_release(runtime, judged->labels);
+  brim_release(runtime, judged->values);
+  *judged = (brim_judged){0};
 }
 
-int cli_judged_read_texts(cli_call *cli, cli_judged *judged, const char *const *paths, int path_count) {
-  cli_passage passages[CLI_MOST_WRONG] = {0};
+/* ---- texts ------------------------------------------------------------------------------------------------ */
+
+int brim_judged_read_texts(brim_judged *judged, const char *const *paths, int path_count, const brim_source_options *source,
+                           brim_error *err) {
+  brim_passage passages[BRIM_MOST_WRONG] = {0};
+  if (!judged->wrong_count)
+    return BRIM_OK;
   for (int i = 0; i < judged->wrong_count; i++)
     passages[i].row = judged->wrong[i].row;
-  int status = judged->wrong_count ? cli_passages_read(cli, paths, path_count, passages, judged->wrong_count) : BRIM_OK;
+  int status = brim_passages_read(judged->runtime, paths, path_count, source, passages, judged->wrong_count, err);
   for (int i = 0; i < judged->wrong_count; i++) { /* theirs now */
-    free(judged->wrong[i].text);
+    brim_release(judged->runtime, judged->wrong[i].text);
     judged->wrong[i].text = passages[i].text, judged->wrong[i].length = passages[i].length;
   }
   return status;
+}
+
+int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_t length, const char *pair, size_t pair_length,
+                         brim_error *err) {
+  brim_passage passage = {0};
+  if (index < 0 || index >= judged->wrong_count)
+    return brim_error_set(err, BRIM_E_USAGE, "there are %d wrong rows, not one of number %d", judged->wrong_count, index);
+  const brim_record record = {.text = text, .text_length = length, .pair = pair, .pair_length = pair_length};
+  BRIM_TRY(brim_passage_copy(judged->runtime, &record, &passage, err));
+  brim_release(judged->runtime, judged->wrong[index].text);
+  judged->wrong[index].text = passage.text, judged->wrong[index].length = passage.length;
+  return BRIM_OK;
 }

@@ -1,34 +1,37 @@
-/* run_predictions.c: what a model makes of labelled rows: confusion or scatter, and where it is most wrong. */
+/* judged_page.c: what a model makes of labelled rows, as part of a page: confusion or scatter, and where it is most wrong. */
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "run_report.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "report/page.h"
+#include "views/views.h"
 
 enum { MOST_LISTED = 200, MOST_CHARTS = 8, MOST_SETS_WITH_TEXTS = 4, CAPTION_SIZE = 640 };
 
 /* ---- classes ---------------------------------------------------------------------------------------------- */
 
-static int put_matrix(cli_call *cli, brim_page *page, const cli_judged *j) {
+static int put_matrix(brim_page *page, const brim_judged *j, brim_error *err) {
   const size_t outputs = (size_t)j->outputs;
-  uint64_t *counts = calloc(outputs * outputs, sizeof *counts);
+  uint64_t *counts = brim_alloc_array_zero(page->runtime, outputs * outputs, sizeof *counts);
   if (!counts)
-    return cli_no_memory(cli, "the report");
+    return BRIM_NOMEM(err);
   for (size_t i = 0; i < j->confused_count; i++)
     counts[(size_t)j->confused[i].label * outputs + (size_t)j->confused[i].predicted] += j->confused[i].rows;
   brim_page_confusion(
       page, (brim_caption){"Confusion", "Rows are labels, columns are predictions; the right ones are on the diagonal."},
       (const char *const *)j->names, counts, j->outputs);
-  free(counts);
+  brim_release(page->runtime, counts);
   return BRIM_OK;
 }
 
 /* Of more classes than a matrix has room for. */
-static void put_confused(brim_page *page, const cli_judged *j) {
+static void put_confused(brim_page *page, const brim_judged *j) {
   static const brim_column columns[] = {{"label", false}, {"predicted", false}, {"rows", true}};
-  char text[CLI_MOST_CONFUSED][32];
-  const char *cells[3 * CLI_MOST_CONFUSED];
-  const int count = (int)(j->confused_count < CLI_MOST_CONFUSED ? j->confused_count : CLI_MOST_CONFUSED);
+  char text[BRIM_MOST_CONFUSED][32];
+  const char *cells[3 * BRIM_MOST_CONFUSED];
+  const int count = (int)(j->confused_count < BRIM_MOST_CONFUSED ? j->confused_count : BRIM_MOST_CONFUSED);
   for (int i = 0; i < count; i++) {
     brim_count_text((int64_t)j->confused[i].rows, text[i], sizeof text[i]);
     cells[3 * i] = j->names[j->confused[i].label], cells[3 * i + 1] = j->names[j->confused[i].predicted];
@@ -38,12 +41,12 @@ static void put_confused(brim_page *page, const cli_judged *j) {
 }
 
 /* Each class or label by itself, the first of very many. */
-static int put_class_table(cli_call *cli, brim_page *page, const cli_judged *j) {
+static int put_class_table(brim_page *page, const brim_judged *j, brim_error *err) {
   static const brim_column columns[] = {{"label", false}, {"rows", true}, {"predicted", true}, {"both", true}};
   const int32_t count = j->outputs < MOST_LISTED ? j->outputs : MOST_LISTED;
-  const char **cells = calloc(4 * (size_t)count, sizeof *cells);
-  char (*text)[32] = calloc(3 * (size_t)count, sizeof *text), caption[120];
-  int status = cells && text ? BRIM_OK : cli_no_memory(cli, "the report");
+  const char **cells = brim_alloc_array(page->runtime, (size_t)count, 4 * sizeof *cells);
+  char (*text)[32] = brim_alloc_array(page->runtime, (size_t)count, 3 * sizeof *text), caption[120];
+  int status = cells && text ? BRIM_OK : BRIM_NOMEM(err);
   for (int32_t k = 0; !status && k < count; k++) {
     const uint64_t values[] = {j->classes[k].rows, j->classes[k].predicted, j->classes[k].both};
     cells[4 * k] = j->names[k];
@@ -57,24 +60,25 @@ static int put_class_table(cli_call *cli, brim_page *page, const cli_judged *j) 
     snprintf(caption + strlen(caption), sizeof caption - strlen(caption), ": the first %d of %d", (int)count, (int)j->outputs);
   if (!status)
     brim_page_table(page, caption, columns, 4, cells, count);
-  free(cells);
-  free(text);
+  brim_release(page->runtime, cells);
+  brim_release(page->runtime, text);
   return status;
 }
 
-static int put_classes(cli_call *cli, brim_page *page, const cli_judged *j) {
-  if (j->task == BRIM_TASK_CLASSIFICATION && j->outputs <= CLI_MOST_CLASSES)
-    return put_matrix(cli, page, j);
+static int put_classes(brim_page *page, const brim_judged *j, brim_error *err) {
+  if (j->task == BRIM_TASK_CLASSIFICATION && j->outputs <= BRIM_MOST_CLASSES)
+    return put_matrix(page, j, err);
   if (j->task == BRIM_TASK_CLASSIFICATION && j->confused_count)
     put_confused(page, j);
-  return put_class_table(cli, page, j);
+  return put_class_table(page, j, err);
 }
 
 /* ---- values ----------------------------------------------------------------------------------------------- */
 
-static int put_values(cli_call *cli, brim_page *page, const cli_judged *j) {
+static int put_values(brim_page *page, const brim_judged *j, brim_error *err) {
   const size_t outputs = (size_t)j->outputs;
-  double *x = calloc(j->points + 1, sizeof *x), *y = calloc(j->points + 1, sizeof *y);
+  double *x = brim_alloc_array(page->runtime, j->points + 1, sizeof *x);
+  double *y = brim_alloc_array(page->runtime, j->points + 1, sizeof *y);
   const bool room = x && y;
   char description[160] = "Each row's predicted value over its label; right ones are on the line.";
   if (j->points < j->rows)
@@ -96,14 +100,14 @@ static int put_values(cli_call *cli, brim_page *page, const cli_judged *j) {
                                   .points = true,
                                   .diagonal = true});
   }
-  free(x);
-  free(y);
-  return room ? BRIM_OK : cli_no_memory(cli, "the report");
+  brim_release(page->runtime, x);
+  brim_release(page->runtime, y);
+  return room ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
 
-static void put_wrong(brim_page *page, const cli_wrong_row *w) {
+static void put_wrong(brim_page *page, const brim_wrong_row *w) {
   static const char missing[] =
       "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it again)";
   char caption[CAPTION_SIZE];
@@ -115,7 +119,7 @@ static void put_wrong(brim_page *page, const cli_wrong_row *w) {
   brim_page_passage(page, caption, w->text ? w->text : missing, w->text ? w->length : strlen(missing));
 }
 
-static void put_most_wrong(brim_page *page, const cli_judged *j, const char *title) {
+static void put_most_wrong(brim_page *page, const brim_judged *j, const char *title) {
   brim_page_section(page, title);
   brim_page_text(page, j->wrong_count
                            ? "The rows with the largest loss, most wrong first. A label that is itself wrong shows here too."
@@ -124,7 +128,7 @@ static void put_most_wrong(brim_page *page, const cli_judged *j, const char *tit
     put_wrong(page, &j->wrong[i]);
 }
 
-static void put_metrics(brim_page *page, const cli_judged *j) {
+static void put_metrics(brim_page *page, const brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const char *names[1 + BRIM_METRIC_FIELDS] = {"rows"}, *shown[1 + BRIM_METRIC_FIELDS];
   char text[1 + BRIM_METRIC_FIELDS][32];
@@ -141,60 +145,20 @@ static void put_metrics(brim_page *page, const cli_judged *j) {
 
 /* ---- sets ------------------------------------------------------------------------------------------------- */
 
-static int put_judged(cli_call *cli, brim_page *page, const cli_judged *j, const char *of, bool texts) {
+int brim_page_judged(brim_page *page, const brim_judged *j, const char *of, bool texts, brim_error *err) {
   char title[512];
   snprintf(title, sizeof title, "Predictions%s%s", *of ? ": " : "", of);
   brim_page_section(page, title);
   put_metrics(page, j);
-  int status = (j->task == BRIM_TASK_REGRESSION ? put_values : put_classes)(cli, page, j);
+  BRIM_TRY((j->task == BRIM_TASK_REGRESSION ? put_values : put_classes)(page, j, err));
   snprintf(title, sizeof title, "Most wrong%s%s", *of ? ": " : "", of);
-  if (!status && texts)
+  if (texts)
     put_most_wrong(page, j, title);
-  return status;
-}
-
-/* Outcomes of a classification, logits of other tasks. */
-static int predict_rows(cli_call *cli, const cli_inference *in, cli_verdict *v, brim_metrics *metrics) {
-  const uint64_t rows = brim_dataset_rows(in->dataset), outputs = (uint64_t)v->labels->count;
-  brim_eval_options options = in->options;
-  float *logits = NULL;
-  int status = BRIM_OK;
-  if (v->task == BRIM_TASK_CLASSIFICATION)
-    v->outcomes = options.outcomes = calloc(rows + 1, sizeof *options.outcomes);
-  else
-    v->logits = logits = calloc(rows * outputs, sizeof *logits);
-  if (!v->outcomes && !logits)
-    return cli_no_memory(cli, "the report");
-  if (v->outcomes)
-    return brim_evaluate(cli->runtime, in->model, in->dataset, &options, metrics, &cli->error);
-  status = brim_predict(cli->runtime, in->model, in->dataset, &options, logits, &cli->error);
-  return status ? status
-                : brim_metrics_compute(cli->runtime, v->task, v->labels->count, logits, in->dataset, metrics, &cli->error);
-}
-
-int cli_page_predictions(cli_call *cli, brim_page *page, const cli_inference *in, const char *const *paths, int path_count) {
-  cli_judged judged = {0};
-  brim_metrics metrics;
-  cli_verdict verdict = {.name = "",
-                         .task = brim_model_task(in->model),
-                         .labels = brim_model_labels(in->model),
-                         .dataset = in->dataset,
-                         .metrics = &metrics};
-  int status = predict_rows(cli, in, &verdict, &metrics);
-  if (!status)
-    status = cli_judge(cli, &verdict, &judged);
-  free((void *)verdict.logits);
-  free((void *)verdict.outcomes);
-  if (!status)
-    status = cli_judged_read_texts(cli, &judged, paths, path_count);
-  if (!status)
-    status = put_judged(cli, page, &judged, "", true);
-  cli_judged_free(&judged);
-  return status;
+  return BRIM_OK;
 }
 
 /* Whether the log has the evaluation: a file of an earlier run in the same folder is not this one's. */
-static bool is_of_run(const brim_event_log *log, const cli_judged *j) {
+static bool is_of_run(const brim_event_log *log, const brim_judged *j) {
   const double *steps = brim_event_log_numbers(log, "eval", "step"), *losses = brim_event_log_numbers(log, "eval", "loss");
   for (size_t i = 0; steps && losses && i < brim_event_log_count(log, "eval"); i++) {
     const char *name = brim_event_log_text(log, "eval", i, "name");
@@ -204,9 +168,9 @@ static bool is_of_run(const brim_event_log *log, const cli_judged *j) {
   return false;
 }
 
-static int put_run(cli_call *cli, brim_page *page, const cli_runs *runs, int run, bool *any) {
-  cli_judged *sets;
-  int count, texts = 0, status = cli_kept_read(cli, runs->names[run], &sets, &count);
+static int put_run(brim_page *page, const brim_runs *runs, int run, bool *any, brim_error *err) {
+  brim_judged *sets;
+  int count, texts = 0, status = brim_judged_read(page->runtime, runs->names[run], &sets, &count, err);
   for (int i = 0; !status && i < count; i++) {
     char of[400];
     if (!is_of_run(runs->logs[run], &sets[i]))
@@ -215,18 +179,18 @@ static int put_run(cli_call *cli, brim_page *page, const cli_runs *runs, int run
       snprintf(of, sizeof of, "%.300s, %s", runs->names[run], sets[i].name);
     else
       snprintf(of, sizeof of, "%s", sets[i].name);
-    status = put_judged(cli, page, &sets[i], of, runs->count == 1 && texts++ < MOST_SETS_WITH_TEXTS);
+    status = brim_page_judged(page, &sets[i], of, runs->count == 1 && texts++ < MOST_SETS_WITH_TEXTS, err);
     *any = true;
   }
-  cli_kept_free(sets, count);
+  brim_judged_free_all(page->runtime, sets, count);
   return status;
 }
 
-int cli_page_kept(cli_call *cli, brim_page *page, const cli_runs *runs) {
+int brim_page_kept(brim_page *page, const brim_runs *runs, brim_error *err) {
   bool any = false, evaluated = false;
   int status = BRIM_OK;
   for (int i = 0; i < runs->count && !status; i++) {
-    status = put_run(cli, page, runs, i, &any);
+    status = put_run(page, runs, i, &any, err);
     evaluated = evaluated || brim_event_log_count(runs->logs[i], "eval");
   }
   if (status || any)

@@ -1,31 +1,33 @@
-#include "run_report.h"
-
+/* run_page.c: what runs did, as a page: from their logs. */
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
-int cli_runs_open(cli_call *cli, const char *const *folders, int count, cli_runs *runs) {
+#include "base/memory.h"
+#include "base/status.h"
+#include "report/page.h"
+#include "views/views.h"
+
+int brim_runs_open(brim_runtime *runtime, const char *const *folders, int count, brim_runs *runs, brim_error *err) {
   char path[4096];
-  if (count > CLI_MOST_RUNS)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "%d runs: at most %d fit a report", count, CLI_MOST_RUNS);
+  if (count > BRIM_MOST_RUNS)
+    return brim_error_set(err, BRIM_E_USAGE, "%d runs: at most %d fit a report", count, (int)BRIM_MOST_RUNS);
   for (int i = 0; i < count; i++) {
     if ((size_t)snprintf(path, sizeof path, "%s/log.jsonl", folders[i]) >= sizeof path)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "the name of a run is too long");
-    int status = brim_event_log_read(cli->runtime, path, &runs->logs[i], &cli->error);
-    if (status)
-      return status;
+      return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
+    BRIM_TRY(brim_event_log_read(runtime, path, &runs->logs[i], err));
     runs->names[i] = folders[i];
     runs->count++;
     if (brim_event_log_count(runs->logs[i], "folds"))
-      return brim_error_at(&cli->error, BRIM_E_USAGE, path, 0, -1,
+      return brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
                            "this is a run in folds, whose page is its report.html; name folds: %s/fold-0 ..", folders[i]);
     if (!brim_event_log_count(runs->logs[i], "step"))
-      return brim_error_at(&cli->error, BRIM_E_MISMATCH, path, 0, -1, "there is no step in it: the run has not begun");
+      return brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "there is no step in it: the run has not begun");
   }
   return BRIM_OK;
 }
 
-void cli_runs_close(cli_runs *runs) {
+void brim_runs_close(brim_runs *runs) {
   for (int i = 0; i < runs->count; i++)
     brim_event_log_free(runs->logs[i]);
   runs->count = 0;
@@ -83,12 +85,12 @@ typedef struct derived {
   double *rate, *padding; /* [steps] real tokens a second since the step before; share of slots without a token */
 } derived;
 
-static bool derive(const brim_event_log *log, derived *out) {
+static bool derive(brim_runtime *runtime, const brim_event_log *log, derived *out) {
   const size_t count = brim_event_log_count(log, "step");
   const double *tokens = brim_event_log_numbers(log, "step", "tokens"), *slots = brim_event_log_numbers(log, "step", "slots"),
                *seconds = brim_event_log_numbers(log, "step", "seconds");
-  out->rate = malloc(count * sizeof *out->rate);
-  out->padding = malloc(count * sizeof *out->padding);
+  out->rate = brim_alloc_array(runtime, count, sizeof *out->rate);
+  out->padding = brim_alloc_array(runtime, count, sizeof *out->padding);
   for (size_t i = 0; out->rate && out->padding && i < count; i++) {
     const double passed = seconds ? seconds[i] - (i ? seconds[i - 1] : 0) : 0;
     out->rate[i] = tokens && passed > 0 ? tokens[i] / passed : (double)NAN;
@@ -113,8 +115,8 @@ static const struct curve {
     {"Memory", "Largest resident memory of the process so far.", "step", "memory_peak", "bytes", FROM_LOG, false, true},
 };
 
-static void put_curve(brim_page *page, const cli_runs *runs, const derived *computed, const struct curve *curve) {
-  brim_series series[CLI_MOST_RUNS];
+static void put_curve(brim_page *page, const brim_runs *runs, const derived *computed, const struct curve *curve) {
+  brim_series series[BRIM_MOST_RUNS];
   int used = 0;
   for (int i = 0; i < runs->count; i++) {
     const double *x = brim_event_log_numbers(runs->logs[i], "step", curve->x);
@@ -134,19 +136,19 @@ static void put_curve(brim_page *page, const cli_runs *runs, const derived *comp
   brim_page_chart(page, (brim_caption){curve->title, curve->description}, &chart);
 }
 
-static int put_curves(cli_call *cli, brim_page *page, const cli_runs *runs) {
-  derived computed[CLI_MOST_RUNS] = {0};
+static int put_curves(brim_page *page, const brim_runs *runs, brim_error *err) {
+  derived computed[BRIM_MOST_RUNS] = {0};
   bool room = true;
   for (int i = 0; i < runs->count && room; i++)
-    room = derive(runs->logs[i], &computed[i]);
+    room = derive(page->runtime, runs->logs[i], &computed[i]);
   brim_page_section(page, "Training");
   for (size_t i = 0; room && i < sizeof curves / sizeof *curves; i++)
     put_curve(page, runs, computed, &curves[i]);
   for (int i = 0; i < runs->count; i++) {
-    free(computed[i].rate);
-    free(computed[i].padding);
+    brim_release(page->runtime, computed[i].rate);
+    brim_release(page->runtime, computed[i].padding);
   }
-  return room ? BRIM_OK : cli_no_memory(cli, "the report");
+  return room ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 /* ---- evaluations ------------------------------------------------------------------------------------------ */
@@ -174,7 +176,7 @@ typedef struct eval_set {
   double *x, *y;  /* room for all evaluations of the run */
 } eval_set;
 
-static int find_sets(const cli_runs *runs, eval_set *sets) {
+static int find_sets(const brim_runs *runs, eval_set *sets) {
   int used = 0;
   for (int r = 0; r < runs->count; r++)
     for (size_t i = 0, first = (size_t)used; i < brim_event_log_count(runs->logs[r], "eval"); i++) {
@@ -236,8 +238,7 @@ static void put_evaluation_table(brim_page *page, eval_set *sets, int count, con
   brim_page_table(page, "the last evaluation of each set", columns, width, cells, count);
 }
 
-static int put_evaluations(cli_call *cli, brim_page *page, const cli_runs *runs) {
-  eval_set sets[MOST_SETS] = {0};
+static int put_sets(brim_page *page, const brim_runs *runs, eval_set *sets, brim_error *err) {
   const char *fields[MOST_METRICS], *field;
   const int count = find_sets(runs, sets);
   int used = 0;
@@ -249,7 +250,8 @@ static int put_evaluations(cli_call *cli, brim_page *page, const cli_runs *runs)
       fields[used++] = field;
   for (int i = 0; i < count; i++) {
     const size_t all = brim_event_log_count(sets[i].log, "eval");
-    sets[i].x = malloc(all * sizeof *sets[i].x), sets[i].y = malloc(all * sizeof *sets[i].y);
+    sets[i].x = brim_alloc_array(page->runtime, all, sizeof *sets[i].x);
+    sets[i].y = brim_alloc_array(page->runtime, all, sizeof *sets[i].y);
     room = room && sets[i].x && sets[i].y;
   }
   if (room) {
@@ -259,10 +261,17 @@ static int put_evaluations(cli_call *cli, brim_page *page, const cli_runs *runs)
       put_metric(page, sets, count, fields[i]);
   }
   for (int i = 0; i < count; i++) {
-    free(sets[i].x);
-    free(sets[i].y);
+    brim_release(page->runtime, sets[i].x);
+    brim_release(page->runtime, sets[i].y);
   }
-  return room ? BRIM_OK : cli_no_memory(cli, "the report");
+  return room ? BRIM_OK : BRIM_NOMEM(err);
+}
+
+static int put_evaluations(brim_page *page, const brim_runs *runs, brim_error *err) {
+  eval_set *sets = brim_alloc_array_zero(page->runtime, MOST_SETS, sizeof *sets);
+  const int status = sets ? put_sets(page, runs, sets, err) : BRIM_NOMEM(err);
+  brim_release(page->runtime, sets);
+  return status;
 }
 
 /* ---- options and environment ------------------------------------------------------------------------------ */
@@ -285,16 +294,16 @@ static void option_text(const brim_event_log *log, const char *field, char *text
     snprintf(text, size, "-");
 }
 
-static int put_settings(cli_call *cli, brim_page *page, const cli_runs *runs, const char *caption, const char *prefix) {
-  brim_column columns[CLI_MOST_RUNS + 1] = {{"name", false}};
+static int put_settings(brim_page *page, const brim_runs *runs, const char *caption, const char *prefix, brim_error *err) {
+  brim_column columns[BRIM_MOST_RUNS + 1] = {{"name", false}};
   const int width = runs->count + 1;
   const char *field, *cells[MOST_OPTIONS * 2];
   int rows = 0;
   for (int r = 0; r < runs->count; r++)
     columns[r + 1] = (brim_column){runs->count > 1 ? runs->names[r] : "value", false};
-  char (*text)[256] = calloc(MOST_OPTIONS * 2, sizeof *text);
+  char (*text)[256] = brim_alloc_array_zero(page->runtime, MOST_OPTIONS * 2, sizeof *text);
   if (!text)
-    return cli_no_memory(cli, "the report");
+    return BRIM_NOMEM(err);
   for (size_t i = 0; (rows + 1) * width <= MOST_OPTIONS * 2 && (field = brim_event_log_field(runs->logs[0], "start", i)); i++) {
     if (!belongs(field, prefix))
       continue;
@@ -307,11 +316,13 @@ static int put_settings(cli_call *cli, brim_page *page, const cli_runs *runs, co
   }
   if (rows)
     brim_page_table(page, caption, columns, width, cells, rows);
-  free(text);
+  brim_release(page->runtime, text);
   return BRIM_OK;
 }
 
-int cli_page_runs(cli_call *cli, brim_page *page, const cli_runs *runs) {
+/* ---- in order --------------------------------------------------------------------------------------------- */
+
+int brim_page_runs(brim_page *page, const brim_runs *runs, brim_error *err) {
   for (int i = 0; i < runs->count; i++) {
     const char *failure = brim_event_log_text(runs->logs[i], "end", brim_event_log_count(runs->logs[i], "end") - 1, "failure");
     if (runs->count > 1)
@@ -320,43 +331,38 @@ int cli_page_runs(cli_call *cli, brim_page *page, const cli_runs *runs) {
     if (failure)
       brim_page_advice(page, failure);
   }
-  int status = put_curves(cli, page, runs);
-  if (!status)
-    status = put_evaluations(cli, page, runs);
-  return status;
+  BRIM_TRY(put_curves(page, runs, err));
+  return put_evaluations(page, runs, err);
 }
 
-int cli_page_settings(cli_call *cli, brim_page *page, const cli_runs *runs) {
+int brim_page_settings(brim_page *page, const brim_runs *runs, brim_error *err) {
   brim_page_section(page, "Options and environment");
-  int status = put_settings(cli, page, runs, "what was given", "given.");
+  BRIM_TRY(put_settings(page, runs, "what was given", "given.", err));
+  BRIM_TRY(put_settings(page, runs, "what training used", "options.", err));
+  return put_settings(page, runs, "model, data and machine", "", err);
+}
+
+static int write_report(brim_runtime *runtime, const brim_runs *runs, const char *folder, brim_error *err) {
+  char path[4096];
+  brim_page *page;
+  snprintf(path, sizeof path, "%s/report.html", folder);
+  BRIM_TRY(brim_page_new(runtime, folder, &page, err));
+  int status = brim_page_runs(page, runs, err);
   if (!status)
-    status = put_settings(cli, page, runs, "what training used", "options.");
+    status = brim_page_kept(page, runs, err);
   if (!status)
-    status = put_settings(cli, page, runs, "model, data and machine", "");
+    status = brim_page_settings(page, runs, err);
+  if (!status)
+    status = brim_page_write(page, path, err);
+  brim_page_free(page);
   return status;
 }
 
-int cli_write_run_report(cli_call *cli, const char *folder) {
-  return cli_write_runs_report(cli, &folder, 1, folder);
-}
-
-int cli_write_runs_report(cli_call *cli, const char *const *folders, int count, const char *folder) {
-  cli_runs runs = {0};
-  brim_page *page = NULL;
-  char path[4096];
-  snprintf(path, sizeof path, "%s/report.html", folder);
-  int status = cli_runs_open(cli, folders, count, &runs);
+int brim_report_write(brim_runtime *runtime, const char *const *folders, int count, const char *folder, brim_error *err) {
+  brim_runs runs = {0};
+  int status = brim_runs_open(runtime, folders, count, &runs, err);
   if (!status)
-    status = brim_page_new(cli->runtime, folder, &page, &cli->error);
-  if (!status)
-    status = cli_page_runs(cli, page, &runs);
-  if (!status)
-    status = cli_page_kept(cli, page, &runs);
-  if (!status)
-    status = cli_page_settings(cli, page, &runs);
-  if (!status)
-    status = brim_page_write(page, path, &cli->error);
-  brim_page_free(page);
-  cli_runs_close(&runs);
+    status = write_report(runtime, &runs, folder, err);
+  brim_runs_close(&runs);
   return status;
 }

@@ -1,7 +1,10 @@
-#include "passages.h"
-
-#include <stdlib.h>
+/* passages.c: texts of a few rows, read again from their files. */
+#include <stdio.h>
 #include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "views/views.h"
 
 /* Bytes of text that fit `room`, no character cut in two. */
 static size_t fitting(const char *text, size_t length, size_t room) {
@@ -13,17 +16,17 @@ static size_t fitting(const char *text, size_t length, size_t room) {
 }
 
 /* A page is no place for a book: long texts end early and say so. A zero byte would end them too. */
-static int copy_text(cli_call *cli, const brim_record *record, cli_passage *passage) {
+int brim_passage_copy(brim_runtime *runtime, const brim_record *record, brim_passage *passage, brim_error *err) {
   const size_t gap = record->pair ? 2 : 0, pair = record->pair ? record->pair_length : 0;
-  const size_t first = fitting(record->text, record->text_length, CLI_MOST_PASSAGE);
-  const size_t second = pair ? fitting(record->pair, pair, CLI_MOST_PASSAGE) : 0;
+  const size_t first = fitting(record->text, record->text_length, (size_t)BRIM_MOST_PASSAGE);
+  const size_t second = pair ? fitting(record->pair, pair, (size_t)BRIM_MOST_PASSAGE) : 0;
   char more[80] = "", whole[32];
   brim_count_text((int64_t)(record->text_length + pair), whole, sizeof whole);
   if (first + second < record->text_length + pair)
     snprintf(more, sizeof more, " … (cut here; it has %s bytes)", whole);
-  char *text = passage->text = malloc(first + gap + second + sizeof more);
+  char *text = passage->text = brim_alloc(runtime, first + gap + second + sizeof more);
   if (!text)
-    return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the text of row %llu", (unsigned long long)passage->row);
+    return BRIM_NOMEM(err);
   memcpy(text, record->text, first);
   memcpy(text + first, "\n\n", gap);
   if (second)
@@ -36,36 +39,35 @@ static int copy_text(cli_call *cli, const brim_record *record, cli_passage *pass
   return BRIM_OK;
 }
 
-static int read_all(cli_call *cli, brim_reader *reader, cli_passage *passages, int count) {
+static int read_all(brim_runtime *runtime, brim_reader *reader, brim_passage *passages, int count, brim_error *err) {
   brim_record record;
   int status = BRIM_OK;
   for (int left = count; left > 0 && !status;) {
-    status = brim_reader_next(reader, &record, &cli->error);
+    status = brim_reader_next(reader, &record, err);
     for (int i = 0; i < count && !status; i++)
       if (passages[i].row == record.row && !passages[i].text) {
-        status = copy_text(cli, &record, &passages[i]);
+        status = brim_passage_copy(runtime, &record, &passages[i], err);
         left--;
       }
   }
   return status == BRIM_END ? BRIM_OK : status;
 }
 
-int cli_passages_read(cli_call *cli, const char *const *paths, int path_count, cli_passage *passages, int count) {
-  brim_source_options options;
-  brim_reader *reader = NULL;
+int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *source,
+                       brim_passage *passages, int count, brim_error *err) {
+  brim_source_options options = *source;
+  brim_reader *reader;
+  options.need_label = false;
   for (int i = 0; i < path_count; i++)
     if (strcmp(paths[i], "-") == 0)
       return BRIM_OK;
-  int status = cli_source_options(cli, false, &options);
-  if (!status)
-    status = brim_reader_open(cli->runtime, paths, path_count, &options, &reader, &cli->error);
-  if (!status)
-    status = read_all(cli, reader, passages, count);
+  BRIM_TRY(brim_reader_open(runtime, paths, path_count, &options, &reader, err));
+  int status = read_all(runtime, reader, passages, count, err);
   brim_reader_close(reader);
   return status;
 }
 
-void cli_passages_free(cli_passage *passages, int count) {
+void brim_passages_free(brim_runtime *runtime, brim_passage *passages, int count) {
   for (int i = 0; i < count; i++)
-    free(passages[i].text);
+    brim_release(runtime, passages[i].text);
 }

@@ -1,15 +1,17 @@
 /* kept.c: RUN/evaluation.jsonl, what the last evaluation of each set came to. */
 #include <math.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "judged.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "views/views.h"
 
-static int path_of(cli_call *cli, const char *folder, char *path, size_t size) {
+static int path_of(const char *folder, char *path, size_t size, brim_error *err) {
   if ((size_t)snprintf(path, size, "%s/evaluation.jsonl", folder) < size)
     return BRIM_OK;
-  return brim_error_set(&cli->error, BRIM_E_USAGE, "the name of a run is too long");
+  return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
 }
 
 static const char *const task_names[] = {[BRIM_TASK_CLASSIFICATION] = "classification",
@@ -31,7 +33,7 @@ static void put_string(brim_text *out, const char *name, const char *text, size_
     brim_text_string(out, "null");
 }
 
-static void put_wrong(brim_text *out, int set, const cli_wrong_row *w) {
+static void put_wrong(brim_text *out, int set, const brim_wrong_row *w) {
   brim_text_printf(out, "{\"event\":\"wrong\",\"set\":%d,\"row\":%llu", set, (unsigned long long)w->row);
   put_number(out, "loss", w->loss);
   put_string(out, "label", w->label, strlen(w->label));
@@ -42,7 +44,7 @@ static void put_wrong(brim_text *out, int set, const cli_wrong_row *w) {
   brim_text_string(out, "}\n");
 }
 
-static void put_set(brim_text *out, int set, const cli_judged *j) {
+static void put_set(brim_text *out, int set, const brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
   brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
   brim_text_printf(out, "{\"event\":\"set\",\"set\":%d", set);
@@ -53,7 +55,7 @@ static void put_set(brim_text *out, int set, const cli_judged *j) {
     put_number(out, fields[i].name, j->metrics[i]);
   brim_text_string(out, "}\n");
   for (int32_t i = 0; j->classes && i < j->outputs; i++) {
-    const cli_class_count *c = &j->classes[i];
+    const brim_class_count *c = &j->classes[i];
     brim_text_printf(out, "{\"event\":\"class\",\"set\":%d", set);
     put_string(out, "name", j->names[i], strlen(j->names[i]));
     brim_text_printf(out, ",\"rows\":%llu,\"predicted\":%llu,\"both\":%llu}\n", (unsigned long long)c->rows,
@@ -72,15 +74,16 @@ static void put_set(brim_text *out, int set, const cli_judged *j) {
     put_wrong(out, set, &j->wrong[i]);
 }
 
-int cli_kept_write(cli_call *cli, const char *folder, const cli_judged *sets, int count) {
+int brim_judged_write(brim_runtime *runtime, const char *folder, const brim_judged *sets, int count, brim_error *err) {
   char path[4200];
   brim_text out;
-  brim_text_init(&out, cli->runtime);
+  BRIM_TRY(path_of(folder, path, sizeof path, err));
+  brim_text_init(&out, runtime);
   for (int i = 0; i < count; i++)
     put_set(&out, i, &sets[i]);
-  int status = path_of(cli, folder, path, sizeof path);
+  int status = brim_text_status(&out, err);
   if (!status)
-    status = cli_write(cli, path, &out);
+    status = brim_file_write_all(runtime, path, out.data, out.length, err);
   brim_text_free(&out);
   return status;
 }
@@ -135,7 +138,7 @@ static void text_at(const lines *l, size_t at, const char *field, char *text, si
 
 #define LARGEST 9e15
 
-static bool read_head(lines *l, size_t at, cli_judged *j) {
+static bool read_head(lines *l, size_t at, brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
   char task[32];
   text_at(l, at, "name", j->name, sizeof j->name);
@@ -153,95 +156,126 @@ static bool read_head(lines *l, size_t at, cli_judged *j) {
   return true;
 }
 
-static bool read_classes(const brim_event_log *log, int set, cli_judged *j) {
+/* The lines of a set are read one kind after the other. What ends the reading: BRIM_E_MEMORY, or that they are not brim's. */
+enum { FOREIGN = BRIM_E_FORMAT };
+
+static int read_classes(const brim_event_log *log, int set, brim_judged *j) {
   lines l = lines_of(log, "class");
   int32_t used = 0;
   if (j->task == BRIM_TASK_REGRESSION)
-    return true;
+    return BRIM_OK;
   if (count_lines(&l, set) != (size_t)j->outputs)
-    return false;
-  j->names = calloc((size_t)j->outputs, sizeof *j->names), j->classes = calloc((size_t)j->outputs, sizeof *j->classes);
-  for (size_t i = next_line(&l, 0, set); j->names && j->classes && i < l.count; i = next_line(&l, i + 1, set)) {
+    return FOREIGN;
+  j->names = brim_alloc_array_zero(j->runtime, (size_t)j->outputs, sizeof *j->names);
+  j->classes = brim_alloc_array_zero(j->runtime, (size_t)j->outputs, sizeof *j->classes);
+  if (!j->names || !j->classes)
+    return BRIM_E_MEMORY;
+  for (size_t i = next_line(&l, 0, set); i < l.count; i = next_line(&l, i + 1, set)) {
     const char *name = brim_event_log_text(log, "class", i, "name");
-    j->classes[used] = (cli_class_count){count_at(&l, i, "rows", LARGEST), count_at(&l, i, "predicted", LARGEST),
-                                         count_at(&l, i, "both", LARGEST)};
-    if (!name || !(j->names[used++] = strdup(name)))
-      return false;
+    j->classes[used] = (brim_class_count){count_at(&l, i, "rows", LARGEST), count_at(&l, i, "predicted", LARGEST),
+                                          count_at(&l, i, "both", LARGEST)};
+    if (!name)
+      return FOREIGN;
+    if (!(j->names[used++] = brim_copy_string(j->runtime, name, strlen(name))))
+      return BRIM_E_MEMORY;
   }
-  return used == j->outputs && !l.foreign;
+  return l.foreign ? FOREIGN : BRIM_OK;
 }
 
-static bool read_confused(const brim_event_log *log, int set, cli_judged *j) {
+static int read_confused(const brim_event_log *log, int set, brim_judged *j) {
   lines l = lines_of(log, "confused");
   const size_t count = count_lines(&l, set);
-  j->confused = calloc(count + 1, sizeof *j->confused);
-  for (size_t i = next_line(&l, 0, set); j->confused && i < l.count; i = next_line(&l, i + 1, set))
-    j->confused[j->confused_count++] = (cli_confused){(int32_t)count_at(&l, i, "label", j->outputs - 1),
-                                                      (int32_t)count_at(&l, i, "predicted", j->outputs - 1),
-                                                      count_at(&l, i, "rows", LARGEST)};
-  return j->confused && !l.foreign;
+  j->confused = brim_alloc_array_zero(j->runtime, count + 1, sizeof *j->confused);
+  if (!j->confused)
+    return BRIM_E_MEMORY;
+  for (size_t i = next_line(&l, 0, set); i < l.count; i = next_line(&l, i + 1, set))
+    j->confused[j->confused_count++] = (brim_confused){(int32_t)count_at(&l, i, "label", j->outputs - 1),
+                                                       (int32_t)count_at(&l, i, "predicted", j->outputs - 1),
+                                                       count_at(&l, i, "rows", LARGEST)};
+  return l.foreign ? FOREIGN : BRIM_OK;
 }
 
-static bool read_points(const brim_event_log *log, int set, cli_judged *j) {
+static int read_points(const brim_event_log *log, int set, brim_judged *j) {
   const lines l = lines_of(log, "point");
   const size_t count = count_lines(&l, set);
   size_t used = 0;
-  j->labels = calloc(count + 1, sizeof *j->labels), j->values = calloc(count + 1, sizeof *j->values);
-  for (size_t i = next_line(&l, 0, set); j->labels && j->values && i < l.count; i = next_line(&l, i + 1, set), used++)
+  j->labels = brim_alloc_array(j->runtime, count + 1, sizeof *j->labels);
+  j->values = brim_alloc_array(j->runtime, count + 1, sizeof *j->values);
+  if (!j->labels || !j->values)
+    return BRIM_E_MEMORY;
+  for (size_t i = next_line(&l, 0, set); i < l.count; i = next_line(&l, i + 1, set), used++)
     j->labels[used] = number_at(&l, i, "label"), j->values[used] = number_at(&l, i, "predicted");
   j->points = count / (size_t)j->outputs;
-  return j->labels && j->values && count % (size_t)j->outputs == 0;
+  return count % (size_t)j->outputs == 0 ? BRIM_OK : FOREIGN;
 }
 
-static bool read_wrong(const brim_event_log *log, int set, cli_judged *j) {
+static int read_wrong(const brim_event_log *log, int set, brim_judged *j) {
   lines l = lines_of(log, "wrong");
-  for (size_t i = next_line(&l, 0, set); i < l.count && j->wrong_count < CLI_MOST_WRONG; i = next_line(&l, i + 1, set)) {
-    cli_wrong_row *w = &j->wrong[j->wrong_count++];
+  for (size_t i = next_line(&l, 0, set); i < l.count && j->wrong_count < BRIM_MOST_WRONG; i = next_line(&l, i + 1, set)) {
+    brim_wrong_row *w = &j->wrong[j->wrong_count++];
     const char *text = brim_event_log_text(log, "wrong", i, "text");
     w->row = count_at(&l, i, "row", LARGEST), w->loss = number_at(&l, i, "loss");
     w->score = number_at(&l, i, "score"), w->label_score = number_at(&l, i, "label_score");
     text_at(&l, i, "label", w->label, sizeof w->label);
     text_at(&l, i, "predicted", w->predicted, sizeof w->predicted);
-    if (text && !(w->text = strdup(text)))
-      return false;
+    if (text && !(w->text = brim_copy_string(j->runtime, text, strlen(text))))
+      return BRIM_E_MEMORY;
     w->length = text ? strlen(text) : 0;
   }
-  return !l.foreign;
+  return l.foreign ? FOREIGN : BRIM_OK;
 }
 
-static bool read_sets(const brim_event_log *log, cli_judged *sets, int count) {
+static int read_set(const brim_event_log *log, int set, brim_judged *j) {
+  static int (*const parts[])(const brim_event_log *, int, brim_judged *) = {read_classes, read_confused, read_points,
+                                                                             read_wrong};
   lines l = lines_of(log, "set");
-  for (int i = 0; i < count; i++) {
-    const size_t at = next_line(&l, 0, i);
-    if (at == l.count || !read_head(&l, at, &sets[i]) || !read_classes(log, i, &sets[i]) || !read_confused(log, i, &sets[i]) ||
-        !read_points(log, i, &sets[i]) || !read_wrong(log, i, &sets[i]))
-      return false;
-  }
-  return true;
+  const size_t at = next_line(&l, 0, set);
+  if (at == l.count || !read_head(&l, at, j))
+    return FOREIGN;
+  for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+    BRIM_TRY(parts[i](log, set, j));
+  return BRIM_OK;
 }
 
-int cli_kept_read(cli_call *cli, const char *folder, cli_judged **out, int *count) {
+static int read_sets(brim_runtime *runtime, const brim_event_log *log, brim_judged **out, int *count) {
+  const size_t sets = brim_event_log_count(log, "set");
+  if (sets > BRIM_MOST_SETS)
+    return FOREIGN;
+  *out = brim_alloc_array_zero(runtime, sets + 1, sizeof **out);
+  if (!*out)
+    return BRIM_E_MEMORY;
+  for (; *count < (int)sets; ++*count) {
+    brim_judged *j = &(*out)[*count];
+    j->runtime = runtime;
+    const int status = read_set(log, *count, j);
+    if (status) {
+      brim_judged_free(j);
+      return status;
+    }
+  }
+  return BRIM_OK;
+}
+
+int brim_judged_read(brim_runtime *runtime, const char *folder, brim_judged **out, int *count, brim_error *err) {
   char path[4200];
   brim_event_log *log = NULL;
   *out = NULL, *count = 0;
-  int status = path_of(cli, folder, path, sizeof path);
-  if (status || access(path, F_OK) != 0)
-    return status;
-  status = brim_event_log_read(cli->runtime, path, &log, &cli->error);
-  if (status)
-    return status;
-  const size_t sets = brim_event_log_count(log, "set");
-  *out = sets <= CLI_LIST_LIMIT + 1 ? calloc(sets + 1, sizeof **out) : NULL;
-  *count = *out ? (int)sets : 0;
-  if (!*out || !read_sets(log, *out, *count))
-    status = brim_error_at(&cli->error, BRIM_E_FORMAT, path, 0, -1,
-                           "this is not what a run keeps of its evaluation: remove it, or name rows with --data");
+  BRIM_TRY(path_of(folder, path, sizeof path, err));
+  if (access(path, F_OK) != 0)
+    return BRIM_OK;
+  BRIM_TRY(brim_event_log_read(runtime, path, &log, err));
+  const int status = read_sets(runtime, log, out, count);
   brim_event_log_free(log);
-  return status;
+  if (status == BRIM_E_MEMORY)
+    return BRIM_NOMEM(err);
+  if (status)
+    return brim_error_at(err, BRIM_E_FORMAT, path, 0, -1,
+                         "this is not what a run keeps of its evaluation: remove it, or name rows with --data");
+  return BRIM_OK;
 }
 
-void cli_kept_free(cli_judged *sets, int count) {
+void brim_judged_free_all(brim_runtime *runtime, brim_judged *sets, int count) {
   for (int i = 0; i < count; i++)
-    cli_judged_free(&sets[i]);
-  free(sets);
+    brim_judged_free(&sets[i]);
+  brim_release(runtime, sets);
 }

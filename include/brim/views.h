@@ -1,0 +1,173 @@
+/* brim/views.h: what people look at of a run and of a model: what it made of labelled rows, and where it is most wrong; what a
+ * run keeps of its evaluations (RUN/evaluation.jsonl); its page (RUN/report.html); TensorBoard's files. */
+#ifndef BRIM_VIEWS_H
+#define BRIM_VIEWS_H
+#include "brim/report.h"
+#include "brim/study.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+  BRIM_MOST_WRONG = 20,     /* rows */
+  BRIM_MOST_CLASSES = 64,   /* of which all confusions are kept */
+  BRIM_MOST_CONFUSED = 40,  /* confusions that are kept of more classes */
+  BRIM_MOST_POINTS = 20000, /* labels with their predictions, of a regression */
+  BRIM_MOST_PASSAGE = 6000, /* bytes of a text that are kept; of a pair, of each */
+  BRIM_MOST_SETS = 65,      /* that a run keeps: evaluation sets, and the held-out part of a fold */
+  BRIM_MOST_RUNS = 16       /* on a page */
+};
+
+/* ---- texts of a few rows ---------------------------------------------------------------------------------- */
+
+/* The text of a row, read again from its file: a dataset keeps ids only. */
+typedef struct brim_passage {
+  uint64_t row; /* brim_record.row, which brim_dataset_origin gives */
+  char *text;   /* NUL-terminated; a pair's second text after an empty line; a long one ends early and says so. NULL: not found */
+  size_t length;
+} brim_passage;
+/* Fills in the texts of passages[0..count), which begin as NULL; those that it found are there after a failure too. Standard
+ * input
+ * ("-") cannot be read again: nothing is filled in. `source` as for the dataset; labels are not needed. */
+BRIM_API int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path_count,
+                                const brim_source_options *source, brim_passage *passages, int count, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_passages_free(brim_runtime *runtime, brim_passage *passages, int count); /* their texts, not the array */
+
+/* ---- what a model made of labelled rows ------------------------------------------------------------------- */
+
+typedef struct brim_wrong_row {
+  uint64_t row;                    /* in its source: brim_dataset_origin */
+  double loss;                     /* as training counts it */
+  double score, label_score;       /* probabilities of the predicted class and of the right one; NaN for other tasks */
+  char label[200], predicted[200]; /* names, or several with ", " between; values as %.4g */
+  char *text;                      /* NULL: not read, or not found */
+  size_t length;
+} brim_wrong_row;
+
+typedef struct brim_class_count {
+  uint64_t rows, predicted, both; /* with this label in the data, in the predictions, in both */
+} brim_class_count;
+
+typedef struct brim_confused {
+  int32_t label, predicted;
+  uint64_t rows;
+} brim_confused;
+
+/* In little: however many rows there are, this stays small. */
+typedef struct brim_judged {
+  char name[64]; /* of the set */
+  uint64_t step, rows;
+  brim_task task;
+  int32_t outputs;
+  double metrics[BRIM_METRIC_FIELDS]; /* as brim_metrics_fields orders them */
+  char **names;                       /* [outputs] of the classes; NULL for a regression */
+  brim_class_count *classes;          /* [outputs]; NULL for a regression */
+  brim_confused *confused; /* classification: all, or of more than BRIM_MOST_CLASSES the most frequent that are wrong */
+  size_t confused_count;
+  double *labels, *values; /* [points, outputs] of a regression: rows at equal distances */
+  size_t points;
+  brim_wrong_row wrong[BRIM_MOST_WRONG]; /* the largest losses of rows that are wrong, largest first */
+  int wrong_count;
+  brim_runtime *runtime;
+} brim_judged;
+
+/* What is judged; borrowed. */
+typedef struct brim_verdict {
+  const char *name;
+  uint64_t step;
+  brim_task task;
+  const brim_labels *labels;
+  const brim_dataset *dataset;
+  const brim_metrics *metrics;
+  const float *logits;          /* [rows, labels->count]; NULL for classification */
+  const brim_outcome *outcomes; /* [rows] of classification; NULL for other tasks */
+} brim_verdict;
+
+/* Without texts. Free *out in any case. */
+BRIM_API int brim_judge(brim_runtime *runtime, const brim_verdict *verdict, brim_judged *out, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_judged_free(brim_judged *judged); /* what it holds, not the struct */
+/* Predicts all rows of a dataset and judges them: brim_evaluate with brim_judge. The metrics too, where `metrics` is not NULL.
+ * options->outcomes or options->logits are filled where they are given; confusion is not looked at. Free *out in
+ * any case. */
+BRIM_API int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                                const brim_eval_options *options, brim_metrics *metrics, brim_judged *out,
+                                brim_error *err) BRIM_CHECK;
+/* Reads the texts of the most wrong rows from the set's files (brim_passages_read). */
+BRIM_API int brim_judged_read_texts(brim_judged *judged, const char *const *paths, int path_count,
+                                    const brim_source_options *source, brim_error *err) BRIM_CHECK;
+/* The text of wrong[index], by a caller who has it: copied, no more of it than of one that is read. `pair` may be NULL. */
+BRIM_API int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_t length, const char *pair,
+                                  size_t pair_length, brim_error *err) BRIM_CHECK;
+/* Which classes were taken for which: all pairs in the order of the classes, or (`most` > 0) the most frequent that are wrong, by
+ * rows. *out is released with brim_runtime_release. */
+BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most,
+                                brim_confused **out, size_t *count, brim_error *err) BRIM_CHECK;
+
+/* ---- what a run keeps ------------------------------------------------------------------------------------- */
+
+/* Writes the judged sets of a run to FOLDER/evaluation.jsonl, complete or not at all. */
+BRIM_API int brim_judged_write(brim_runtime *runtime, const char *folder, const brim_judged *sets, int count,
+                               brim_error *err) BRIM_CHECK;
+/* And reads them again: a run that keeps none has a count of 0; a file that is none of brim's is BRIM_E_FORMAT. *out is freed
+ * with brim_judged_free_all, after a failure too. */
+BRIM_API int brim_judged_read(brim_runtime *runtime, const char *folder, brim_judged **out, int *count,
+                              brim_error *err) BRIM_CHECK;
+BRIM_API void brim_judged_free_all(brim_runtime *runtime, brim_judged *sets, int count);
+
+/* ---- pages ------------------------------------------------------------------------------------------------ */
+
+/* The logs of some runs. */
+typedef struct brim_runs {
+  brim_event_log *logs[BRIM_MOST_RUNS];
+  const char *names[BRIM_MOST_RUNS]; /* their folders, borrowed */
+  int count;
+} brim_runs;
+/* Reads FOLDER/log.jsonl of each. Zero *runs first; close it in any case. A run in folds is BRIM_E_USAGE (its folds are runs),
+ * one without a step BRIM_E_MISMATCH. */
+BRIM_API int brim_runs_open(brim_runtime *runtime, const char *const *folders, int count, brim_runs *runs,
+                            brim_error *err) BRIM_CHECK;
+BRIM_API void brim_runs_close(brim_runs *runs);
+
+/* Parts of a page: key figures, curves and evaluations of runs; */
+BRIM_API int brim_page_runs(brim_page *page, const brim_runs *runs, brim_error *err) BRIM_CHECK;
+/* the predictions that they kept of their last evaluations, each as brim_page_judged; */
+BRIM_API int brim_page_kept(brim_page *page, const brim_runs *runs, brim_error *err) BRIM_CHECK;
+/* options and environment; */
+BRIM_API int brim_page_settings(brim_page *page, const brim_runs *runs, brim_error *err) BRIM_CHECK;
+/* metrics, confusion or scatter, and with `texts` the rows that the model is most wrong about. `of`: what they are predictions
+ * of,
+ * "" where that is plain. */
+BRIM_API int brim_page_judged(brim_page *page, const brim_judged *judged, const char *of, bool texts, brim_error *err) BRIM_CHECK;
+/* All of it, about several runs side by side, written to FOLDER/report.html: what `brim train` ends with. */
+BRIM_API int brim_report_write(brim_runtime *runtime, const char *const *folders, int count, const char *folder,
+                               brim_error *err) BRIM_CHECK;
+
+/* ---- while a run goes on, and after it -------------------------------------------------------------------- */
+
+/* What others look at of one run: TensorBoard's files while it goes on; evaluation.jsonl and report.html when it ends.
+ *
+ *   brim_views_new(runtime, "run", NULL, NULL, &views, &err);
+ *   options.event = brim_views_event, options.evaluated = brim_views_evaluated, options.event_context = views;
+ *   status = brim_train(..);
+ *   brim_views_close(views, !status);
+ *
+ * One thread at a time. A run is worth keeping also where a picture of it fails: nothing here stops one, `failed` is told. */
+typedef struct brim_views brim_views;
+typedef void (*brim_views_failed_fn)(void *context, const char *what, const brim_error *err);
+/* `folder`: of the run; it need not be there yet. NULL: nothing is written, evaluations are held for brim_views_judged alone.
+ * `failed` may be NULL. */
+BRIM_API int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_fn failed, void *context,
+                            brim_views **out, brim_error *err) BRIM_CHECK;
+BRIM_API int brim_views_event(void *views, const brim_event *event);                /* a brim_event_fn; always BRIM_OK */
+BRIM_API void brim_views_evaluated(void *views, const brim_evaluation *evaluation); /* a brim_evaluated_fn */
+/* The last evaluation of each set so far, to put texts into; borrowed until the next event. Who takes one over leaves a zeroed
+ * one. */
+BRIM_API brim_judged *brim_views_judged(brim_views *views, int *count);
+/* Ends them and frees `views`, which may be NULL. `ran`: there is a run in the folder, of which evaluation.jsonl and report.html
+ * are written. */
+BRIM_API void brim_views_close(brim_views *views, bool ran);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,138 @@
+"""What a model made of labelled rows: metrics, classes, confusion, and the rows that it is most wrong about."""
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any, NamedTuple, Sequence
+
+from . import _core, rows as _rows
+from .study import _Paged
+
+
+class WrongRow(NamedTuple):
+    row: int              #: its number in the source
+    label: str
+    predicted: str
+    loss: float           #: as training counts it
+    score: float          #: probability of the predicted class; NaN for other tasks
+    label_score: float    #: probability of the right class
+    text: str | None
+
+
+class ClassScore(NamedTuple):
+    name: str
+    rows: int             #: with this label in the data
+    predicted: int        #: in the predictions
+    right: int            #: in both
+    precision: float      #: NaN where undefined, as the others
+    recall: float
+    f1: float
+
+
+def _ratio(above: int, below: int) -> float:
+    return above / below if below else math.nan
+
+
+class Evaluation(dict, _Paged):
+    """Metrics of labelled rows as a dict, with what they come from. In a notebook it shows the pictures of a run's report; ``page(path)``
+    writes them.
+
+    rows: the outcome of every row, in order. Classification: {"label", "predicted", "loss", "score", "label_score"}, an array each (class
+    ids; probabilities of the predicted class and of the right one). Other tasks: {"logits"}, [rows, outputs]. None in what a training keeps.
+    """
+
+    def __init__(self, metrics: dict[str, Any], judged, rows: dict[str, Any] | None = None):
+        super().__init__(metrics)
+        self._judged, self.rows, self._found = judged, rows, None
+
+    def __reduce__(self):
+        return dict, (dict(self),)
+
+    def _facts(self) -> dict[str, Any]:
+        if self._found is None:
+            self._found = self._judged.facts()
+        return self._found
+
+    @property
+    def classes(self) -> list[ClassScore]:
+        """Of each class or label, in the order of their ids; empty for a regression."""
+        return [ClassScore(name, rows, predicted, both, _ratio(both, predicted), _ratio(both, rows), _ratio(2 * both, rows + predicted))
+                for name, rows, predicted, both in self._facts()["classes"]]
+
+    @property
+    def confusion(self) -> list[list[int]] | None:
+        """confusion[label][predicted] of up to 64 classes; None for more, whose most frequent mistakes are ``confused``, and other tasks."""
+        facts = self._facts()
+        count = facts["outputs"]
+        if facts["task"] != "classification" or count > 64:
+            return None
+        matrix = [[0] * count for _ in range(count)]
+        for label, predicted, rows in facts["confused"]:
+            matrix[label][predicted] = rows
+        return matrix
+
+    @property
+    def confused(self) -> list[tuple[str, str, int]]:
+        """What is most often taken for what: (label, predicted, rows), the most frequent first; 40 at most."""
+        names = [one[0] for one in self._facts()["classes"]]
+        pairs = sorted((p for p in self._facts()["confused"] if p[0] != p[1]), key=lambda p: (-p[2], p[:2]))
+        return [(names[label], names[predicted], rows) for label, predicted, rows in pairs[:40]]
+
+    @property
+    def wrong(self) -> list[WrongRow]:
+        """The 20 rows with the largest loss, largest first, with their texts. A label that is itself wrong shows here too."""
+        return [WrongRow(*one) for one in self._facts()["wrong"]]
+
+    def _page(self):
+        return "Evaluation", [("judged", self._judged, "", True)]
+
+
+# ---- their texts -----------------------------------------------------------------------------------------------------
+
+def _decoded(dataset, tokenizer, row: int) -> tuple[str, None]:
+    """What the model saw: of rows that cannot be asked for their texts again."""
+    here = row if row < len(dataset) and dataset[row]["origin"] == row else next(i for i in range(len(dataset)) if dataset[i]["origin"] == row)
+    return tokenizer.decode(dataset[here]["ids"].tolist()), None
+
+
+def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | None]) -> None:
+    """The texts of the most wrong rows: read again from their files, or taken from the rows in memory; else what the model saw."""
+    rows = [one[0] for one in judged.facts()["wrong"]]
+    if not rows:
+        return
+    text, pair = columns.get("text_column"), columns.get("pair_column")
+    try:
+        if _rows.is_files(data):
+            files = _rows.paths_of(data)
+            if not _rows.table_files(files):
+                judged.read(files, {"text_column": text, "pair_column": pair})
+                return
+            data = _rows.read_tables(files)
+        texts = _rows.texts_at(data, rows, text, pair) or [_decoded(dataset, tokenizer, row) for row in rows]
+        for index, (one, other) in enumerate(texts):
+            judged.text(index, one, other)
+    except Exception as error:  # whatever the rows' own library raises: an evaluation is worth having without them
+        warnings.warn(f"no texts of the most wrong rows: {error}", RuntimeWarning, stacklevel=3)
+
+
+def keep_texts(runtime, folder: str, sources: dict[str, tuple[Any, Any]], tokenizer, columns: dict[str, str | None]) -> list:
+    """What the run in the folder kept of its evaluations, with texts: evaluation.jsonl and report.html are written again with them.
+    sources: of each set, its rows as they were given, and as a Dataset."""
+    sets = _core.kept(runtime, folder)
+    for one in sets:
+        data, dataset = sources.get(one.facts()["name"], (None, None))
+        if dataset is not None:
+            add_texts(one, data, dataset, tokenizer, columns)
+    if any(one.facts()["wrong"] for one in sets):
+        _core.keep(runtime, folder, sets)
+        _core.report(runtime, [folder], folder)
+    return sets
+
+
+def evaluations(sets: Sequence) -> dict[str, Evaluation]:
+    """The last evaluation of each set of a training, by name."""
+    found = {}
+    for one in sets:
+        facts = one.facts()
+        found[facts["name"]] = Evaluation({"step": facts["step"], "rows": facts["rows"], **facts["metrics"]}, one)
+    return found

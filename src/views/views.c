@@ -1,0 +1,108 @@
+/* views.c: what others look at of a run while it goes on, and what it keeps when it ends. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "views/views.h"
+
+struct brim_views {
+  brim_runtime *runtime;
+  brim_tensorboard *tensorboard;
+  brim_judged *sets; /* the last evaluation of each */
+  size_t room;
+  int count;
+  brim_views_failed_fn failed;
+  void *context;
+  char folder[4096];
+};
+
+static void note_failure(const brim_views *v, const char *what, int status, const brim_error *err) {
+  if (status && v->failed)
+    v->failed(v->context, what, err);
+}
+
+int brim_views_new(brim_runtime *runtime, const char *folder, brim_views_failed_fn failed, void *context, brim_views **out,
+                   brim_error *err) {
+  char path[4200];
+  *out = NULL;
+  if (folder && strlen(folder) >= sizeof(*out)->folder)
+    return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
+  brim_views *v = brim_alloc_zero(runtime, sizeof *v);
+  if (!v)
+    return BRIM_NOMEM(err);
+  v->runtime = runtime, v->failed = failed, v->context = context;
+  snprintf(v->folder, sizeof v->folder, "%s", folder ? folder : "");
+  snprintf(path, sizeof path, "%s/tensorboard", v->folder);
+  const int status = brim_tensorboard_new(runtime, folder ? path : NULL, &v->tensorboard, err);
+  if (status)
+    brim_release(runtime, v);
+  else
+    *out = v;
+  return status;
+}
+
+int brim_views_event(void *views, const brim_event *event) {
+  brim_views *v = views;
+  return brim_tensorboard_event(v->tensorboard, event);
+}
+
+/* The place of the set of that name, a new one if need be. */
+static int place_of(brim_views *v, const char *name, int *place, brim_error *err) {
+  for (*place = 0; *place < v->count; ++*place)
+    if (strncmp(v->sets[*place].name, name, sizeof v->sets->name - 1) == 0)
+      return BRIM_OK;
+  if (v->count == BRIM_MOST_SETS)
+    return brim_error_set(err, BRIM_E_USAGE, "there are more than %d sets", (int)BRIM_MOST_SETS);
+  BRIM_TRY(brim_grow(v->runtime, (void **)&v->sets, &v->room, (size_t)v->count + 1, sizeof *v->sets, err));
+  v->sets[v->count++] = (brim_judged){0};
+  return BRIM_OK;
+}
+
+static int judge(brim_views *v, const brim_evaluation *e, const brim_labels *labels, brim_error *err) {
+  int place;
+  const brim_verdict verdict = {.name = e->name,
+                                .step = e->step,
+                                .task = labels->task,
+                                .labels = labels,
+                                .dataset = e->dataset,
+                                .metrics = e->metrics,
+                                .logits = e->logits,
+                                .outcomes = e->outcomes};
+  BRIM_TRY(place_of(v, e->name, &place, err));
+  brim_judged_free(&v->sets[place]);
+  const int status = brim_judge(v->runtime, &verdict, &v->sets[place], err);
+  if (status) {
+    brim_judged_free(&v->sets[place]);
+    v->sets[place] = v->sets[--v->count];
+  }
+  return status;
+}
+
+void brim_views_evaluated(void *views, const brim_evaluation *e) {
+  brim_views *v = views;
+  const brim_labels *labels = brim_dataset_labels(e->dataset);
+  brim_error err;
+  if (labels)
+    note_failure(v, "predictions are not kept", judge(v, e, labels, &err), &err);
+}
+
+brim_judged *brim_views_judged(brim_views *views, int *count) {
+  *count = views->count;
+  return views->sets;
+}
+
+void brim_views_close(brim_views *v, bool ran) {
+  brim_error err;
+  if (!v)
+    return;
+  const char *folder = v->folder;
+  ran = ran && *folder;
+  note_failure(v, "no more events for TensorBoard", brim_tensorboard_close(v->tensorboard, &err), &err);
+  if (ran && v->count)
+    note_failure(v, "predictions are not kept", brim_judged_write(v->runtime, folder, v->sets, v->count, &err), &err);
+  if (ran)
+    note_failure(v, "no report", brim_report_write(v->runtime, &folder, 1, folder, &err), &err);
+  brim_judged_free_all(v->runtime, v->sets, v->count);
+  brim_release(v->runtime, v);
+}

@@ -1,0 +1,224 @@
+/* views.c: rows judged by hand; what is kept of them and read again; a run with its views. */
+#include "views_case.h"
+
+static brim_runtime *runtime;
+static const char *const names[] = {"bad", "good \"film\"", "so so"};
+static const float classes[] = {0, 1, 2, 1, 1};
+/* right, wrong, very wrong, right, wrong */
+static const float class_logits[] = {2, 0, 0, 1, 0, 0, 9, 0, 0, 0, 3, 0, 0, 0, 2};
+
+static void one_class(void) {
+  brim_dataset *d = views_rows(runtime, BRIM_TASK_CLASSIFICATION, names, 3, classes, 5, 1);
+  brim_judged j;
+  brim_error err = {0};
+  ok_int(views_judge(runtime, "dev", d, class_logits, &j, &err), BRIM_OK, "rows with one class each");
+  ok(j.rows == 5 && j.step == 7 && j.outputs == 3 && j.metrics[0] == 0.5 && j.metrics[1] == 0.25, "their number and metrics");
+  ok(j.classes[1].rows == 3 && j.classes[1].predicted == 1 && j.classes[1].both == 1, "a class is counted in both");
+  ok(j.confused_count == 5 && j.confused[0].label == 0 && j.confused[0].predicted == 0 && j.confused[0].rows == 1 &&
+         j.confused[3].label == 1 && j.confused[3].predicted == 2,
+     "pairs in the order of the classes");
+  ok(j.wrong_count == 3 && j.wrong[0].row == 2 && j.wrong[1].row == 4 && j.wrong[2].row == 1, "the largest loss first");
+  ok_string(j.wrong[0].label, "so so", "its label");
+  ok_string(j.wrong[0].predicted, "bad", "and what was predicted");
+  ok(fabs(j.wrong[0].loss - log(2 + exp(9))) < 1e-9 && fabs(j.wrong[0].score - exp(9) / (2 + exp(9))) < 1e-9 &&
+         fabs(j.wrong[0].label_score - 1 / (2 + exp(9))) < 1e-12,
+     "loss and probabilities");
+  brim_judged_free(&j);
+  brim_dataset_free(d);
+}
+
+/* Row i has class i % 3 of very many, and is taken for class 99 where i % 3 is 1, for 98 where it is 2. */
+static void many_classes(void) {
+  enum { CLASSES = 100, ROWS = 90 };
+  char text[CLASSES][8];
+  const char *many[CLASSES];
+  float *labels = calloc(ROWS, sizeof *labels), *logits = calloc(ROWS * CLASSES, sizeof *logits);
+  brim_judged j;
+  brim_error err = {0};
+  for (int i = 0; i < CLASSES; i++) {
+    snprintf(text[i], sizeof text[i], "c%02d", i);
+    many[i] = text[i];
+  }
+  for (int i = 0; i < ROWS; i++) {
+    labels[i] = (float)(i % 3);
+    logits[i * CLASSES + (i % 3 == 0 ? 0 : i % 3 == 1 || i < 45 ? 99 : 98)] = 5;
+  }
+  brim_dataset *d = views_rows(runtime, BRIM_TASK_CLASSIFICATION, many, CLASSES, labels, ROWS, 1);
+  ok_int(views_judge(runtime, "dev", d, logits, &j, &err), BRIM_OK, "a hundred classes");
+  ok(j.confused_count == 3 && j.confused[0].label == 1 && j.confused[0].predicted == 99 && j.confused[0].rows == 30 &&
+         j.confused[1].label == 2 && j.confused[1].predicted == 98 && j.confused[1].rows == 15 && j.confused[2].predicted == 99,
+     "only wrong pairs, the most frequent first");
+  ok_int(j.wrong_count, BRIM_MOST_WRONG, "no more wrong rows than are kept");
+  brim_judged_free(&j);
+  brim_dataset_free(d);
+  free(labels), free(logits);
+}
+
+static void many_labels(void) {
+  static const float labels[] = {1, 1, 0, 0, 0, 0}, logits[] = {1, -1, 4, -1, -2, -3};
+  brim_dataset *d = views_rows(runtime, BRIM_TASK_MULTI_LABEL, names, 3, labels, 2, 3);
+  brim_judged j;
+  brim_error err = {0};
+  ok_int(views_judge(runtime, "dev", d, logits, &j, &err), BRIM_OK, "rows with several labels");
+  ok_int(j.wrong_count, 1, "the row without labels is right");
+  ok_string(j.wrong[0].label, "bad, good \"film\"", "labels by name");
+  ok_string(j.wrong[0].predicted, "bad, so so", "and predictions");
+  ok(isnan(j.wrong[0].score) && j.classes[0].both == 1 && j.classes[2].predicted == 1 && j.classes[2].rows == 0, "counts");
+  brim_judged_free(&j);
+  brim_dataset_free(d);
+}
+
+static void values(void) {
+  static const float labels[] = {1, 2, 3}, logits[] = {1, 4, 2.5f};
+  brim_dataset *d = views_rows(runtime, BRIM_TASK_REGRESSION, NULL, 1, labels, 3, 1);
+  brim_judged j;
+  brim_error err = {0};
+  ok_int(views_judge(runtime, "dev", d, logits, &j, &err), BRIM_OK, "values");
+  ok(j.points == 3 && j.labels[1] == 2 && j.values[1] == 4 && !j.classes, "labels beside predictions");
+  ok(j.wrong_count == 2 && j.wrong[0].row == 1 && j.wrong[0].loss == 4, "the squared distance is the loss");
+  ok_string(j.wrong[1].predicted, "2.5", "a value as text");
+  brim_judged_free(&j);
+  brim_dataset_free(d);
+}
+
+static void texts(brim_judged *j) {
+  static char book[BRIM_MOST_PASSAGE + 100];
+  brim_error err = {0};
+  memset(book, 'x', sizeof book);
+  book[7] = 0;
+  ok_int(brim_judged_set_text(j, 0, "a \"text\"\n", 9, "and another", 11, &err), BRIM_OK, "a text of the caller's");
+  ok_string(j->wrong[0].text, "a \"text\"\n\n\nand another", "its pair follows after an empty line");
+  ok_int(brim_judged_set_text(j, 1, book, sizeof book, NULL, 0, &err), BRIM_OK, "a long text");
+  ok(strlen(j->wrong[1].text) == j->wrong[1].length && strncmp(j->wrong[1].text, "xxxxxxx x", 9) == 0 &&
+         strstr(j->wrong[1].text, "x … (cut here; it has 6,100 bytes)"),
+     "ends early, and says so");
+  ok_int(brim_judged_set_text(j, 3, "a", 1, NULL, 0, &err), BRIM_E_USAGE, "a row that is not there");
+  ok_string(err.message, "there are 3 wrong rows, not one of number 3", "which it says");
+}
+
+static bool same_judged(const brim_judged *a, const brim_judged *b) {
+  bool same = strcmp(a->name, b->name) == 0 && a->step == b->step && a->rows == b->rows && a->task == b->task &&
+              a->outputs == b->outputs && a->confused_count == b->confused_count && a->points == b->points &&
+              a->wrong_count == b->wrong_count;
+  for (int32_t i = 0; same && a->classes && i < a->outputs; i++)
+    same = strcmp(a->names[i], b->names[i]) == 0 && memcmp(&a->classes[i], &b->classes[i], sizeof *a->classes) == 0;
+  for (size_t i = 0; same && i < a->confused_count; i++)
+    same = memcmp(&a->confused[i], &b->confused[i], sizeof *a->confused) == 0;
+  for (size_t i = 0; same && i < a->points * (size_t)a->outputs; i++)
+    same = a->labels[i] == b->labels[i] && a->values[i] == b->values[i];
+  for (int i = 0; same && i < a->wrong_count; i++) {
+    const brim_wrong_row *x = &a->wrong[i], *y = &b->wrong[i];
+    same = x->row == y->row && x->loss == y->loss && strcmp(x->label, y->label) == 0 && strcmp(x->predicted, y->predicted) == 0 &&
+           !x->text == !y->text && (!x->text || strcmp(x->text, y->text) == 0);
+  }
+  return same;
+}
+
+static void kept(void) {
+  static const float reals[] = {1, 2, 3, 4}, real_logits[] = {1, 4, 2.5f, 8};
+  const char *folder = scratch_file("kept");
+  brim_dataset *d = views_rows(runtime, BRIM_TASK_CLASSIFICATION, names, 3, classes, 5, 1);
+  brim_dataset *v = views_rows(runtime, BRIM_TASK_REGRESSION, NULL, 2, reals, 2, 2);
+  brim_judged sets[2], *again;
+  brim_error err = {0};
+  int count = -1;
+  mkdir(folder, 0777);
+  ok(brim_judged_read(runtime, folder, &again, &count, &err) == BRIM_OK && count == 0, "a run that keeps nothing");
+  brim_judged_free_all(runtime, again, count);
+  ok(views_judge(runtime, "dev", d, class_logits, &sets[0], &err) == BRIM_OK &&
+         views_judge(runtime, "a \"set\"", v, real_logits, &sets[1], &err) == BRIM_OK,
+     "two sets");
+  texts(&sets[0]);
+  ok_int(brim_judged_write(runtime, folder, sets, 2, &err), BRIM_OK, "are written");
+  ok_int(brim_judged_read(runtime, folder, &again, &count, &err), BRIM_OK, "and read");
+  ok(count == 2 && same_judged(&sets[0], &again[0]) && same_judged(&sets[1], &again[1]), "as they were");
+  brim_judged_free_all(runtime, again, count);
+  case_write(case_path(folder, "evaluation.jsonl"), "{\"event\":\"set\",\"set\":0,\"name\":\"dev\"}\n", 37);
+  ok_int(brim_judged_read(runtime, folder, &again, &count, &err), BRIM_E_FORMAT, "a file of somebody else's");
+  ok(strstr(err.message, "this is not what a run keeps of its evaluation"), "is called that: %s", err.message);
+  brim_judged_free_all(runtime, again, count);
+  brim_judged_free(&sets[0]), brim_judged_free(&sets[1]);
+  brim_dataset_free(d), brim_dataset_free(v);
+}
+
+/* ---- a run ------------------------------------------------------------------------------------------------ */
+
+static int failures;
+static char failed[300];
+
+static void on_failure(void *context, const char *what, const brim_error *err) {
+  (void)context;
+  snprintf(failed + strlen(failed), sizeof failed - strlen(failed), "%s (%s); ", what, *err->message ? "why" : "no reason");
+  failures++;
+}
+
+static int train(case_job *job, const char *output, brim_views *views, brim_dataset *eval, brim_error *err) {
+  const brim_named_dataset sets = {"dev", eval};
+  brim_train_options options = case_options(output);
+  brim_train_result result;
+  options.max_steps = 2;
+  options.event = brim_views_event, options.evaluated = brim_views_evaluated, options.event_context = views;
+  return brim_train(job->runtime, job->model, NULL, job->train, &sets, 1, &options, &result, err);
+}
+
+static void run(void) {
+  const char *output = scratch_file("run");
+  case_job job = case_open(case_model_folder("bert-pair-3"), 1);
+  const int32_t outputs = brim_model_outputs(job.model);
+  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, names, outputs, classes, 5, 1);
+  brim_views *views;
+  brim_judged own;
+  brim_metrics metrics;
+  brim_error err = {0};
+  int count;
+  ok_int(brim_views_new(job.runtime, output, on_failure, NULL, &views, &err), BRIM_OK, "views of a run that is not there yet");
+  ok_int(train(&job, output, views, eval, &err), BRIM_OK, "it trains");
+  brim_judged *sets = brim_views_judged(views, &count);
+  ok(count == 1 && strcmp(sets->name, "dev") == 0 && sets->step == 2 && sets->rows == 5, "its evaluation is held");
+  ok_int(brim_judge_dataset(job.runtime, job.model, eval, NULL, &metrics, &own, &err), BRIM_OK, "the model judges by itself");
+  ok(own.wrong_count == sets->wrong_count && own.metrics[0] == sets->metrics[0] && metrics.rows == 5 && metrics.tokens == 10,
+     "and finds the same");
+  for (int i = 0; i < sets->wrong_count; i++)
+    ok_int(brim_judged_set_text(sets, i, "what <nobody> saw", 17, NULL, 0, &err), BRIM_OK, "a text");
+  brim_views_close(views, true);
+  char *page = case_read(case_path(output, "report.html"), NULL);
+  ok(page && strstr(page, "Most wrong: dev") && strstr(page, "Norm of the gradient"), "the report has curves and predictions");
+  ok(page && (!own.wrong_count || strstr(page, "what &lt;nobody&gt; saw")), "and the texts");
+  ok(case_exists(case_path(output, "evaluation.jsonl")) && case_exists(case_path(output, "tensorboard")),
+     "the rest is there too");
+  ok_int(failures, 0, "nothing failed");
+  free(page);
+  brim_judged_free(&own);
+  brim_dataset_free(eval);
+  case_close(&job);
+}
+
+/* A run is worth keeping where nothing can be written of it. */
+static void pictures_fail(void) {
+  case_job job = case_open(case_model_folder("bert-pair-3"), 1);
+  brim_dataset *eval = views_rows(job.runtime, BRIM_TASK_CLASSIFICATION, names, brim_model_outputs(job.model), classes, 5, 1);
+  brim_views *views;
+  brim_error err = {0};
+  ok_int(brim_views_new(job.runtime, "/dev/null/run", on_failure, NULL, &views, &err), BRIM_OK, "views that cannot be written");
+  ok_int(train(&job, scratch_file("other"), views, eval, &err), BRIM_OK, "stop no run");
+  brim_views_close(views, true);
+  ok_string(failed, "no more events for TensorBoard (why); predictions are not kept (why); no report (why); ", "and all is told");
+  brim_views_close(NULL, true);
+  brim_dataset_free(eval);
+  case_close(&job);
+}
+
+int main(void) {
+  brim_error err;
+  if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
+    return 99;
+  one_class();
+  many_classes();
+  many_labels();
+  values();
+  kept();
+  run();
+  pictures_fail();
+  brim_runtime_free(runtime);
+  return tap_done();
+}
