@@ -5,9 +5,8 @@ import json
 import os
 from typing import Any, Iterator, Sequence
 
-from . import _core, runtime as _runtime
+from . import _core, rows as _rows, runtime as _runtime
 from .batches import Batch
-from .dataset import _paths
 from .labels import Labels, _labels
 from .tokenizer import Tokenizer
 
@@ -30,7 +29,7 @@ class Stream:
                  repeat: bool = False, skip_damaged: bool = False, runtime=None, **plan):
         self._runtime = runtime or _runtime.default()
         self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
-        self._files = _paths(files)
+        self._files = _rows.paths_of(files)
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,

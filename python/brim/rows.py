@@ -71,8 +71,10 @@ def is_splits(data: Any) -> bool:
 def _is_column(value: Any) -> bool:
     if isinstance(value, (str, bytes, os.PathLike, Mapping)) or is_table(value) or type(value).__module__.startswith("brim."):
         return False
+    if hasattr(value, "__next__"):  # a generator of rows
+        return False
     first = next(iter(value), None) if isinstance(value, (list, tuple)) or hasattr(value, "__array__") or hasattr(value, "to_list") else value
-    return not isinstance(first, (Mapping, tuple))
+    return not isinstance(first, (Mapping, tuple, os.PathLike))
 
 
 def is_table(data: Any) -> bool:

@@ -45,7 +45,7 @@ class Result(_Paged):
     losses: list[tuple[int, float]] = field(default_factory=list)    #: (step, loss) of every "step" event
     judged: dict[str, Evaluation] = field(default_factory=dict)      #: the last evaluation of each set, with its confusion and most wrong rows
     output: str | None = None                                        #: the run's folder
-    _log: list[str] = field(default_factory=list)                    #: of a run without a folder: its log
+    _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
 
     def __repr__(self) -> str:
         best = "" if math.isnan(self.best_metric) else f", best {self.best_metric:.4g} at step {self.best_step}"
@@ -228,7 +228,7 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options, sources,
             result.losses.append((fields["step"], fields["loss"]))
         if kind == "eval":
             result.evaluations.append(fields)
-        if result.output is None and kind != "progress":
+        if kind != "progress":
             result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
         return on_event(kind, fields) if on_event else None
 

@@ -92,10 +92,116 @@ class Studies(unittest.TestCase):
                 brim.train(MODEL, TRAIN, folds=wrong)
 
     def test_result(self):
+        """A result's page is that of a run of the program, also without a folder."""
         result = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5)
         self.assertEqual([step for step, _ in result.losses], [1, 2, 3, 4, 5])
         self.assertRegex(repr(result), r"^Result\(5 steps, 80 rows, loss 0\.\d+, best 0\.\d+ at step 5")
-        is_page(self, result, "<svg", "Loss", "Evaluations", "accuracy")
+        words = ("<svg", "Norm of the gradient", "Evaluation: accuracy", "Confusion", "Most wrong: test", "batch_size")
+        is_page(self, result, *words)
+        kept = brim.train(MODEL, TRAIN, eval=TEST, max_steps=5, output=HERE / "paged")
+        self.assertEqual(kept.judged["test"].wrong, result.judged["test"].wrong)
+        is_page(self, kept, *words)
+        self.assertEqual((HERE / "page.html").read_text(), (HERE / "paged" / "report.html").read_text())
+        shutil.rmtree(HERE / "paged")
+        is_page(self, kept, "<svg", "Loss")
+        brim.train(MODEL, TRAIN, max_steps=1).page(HERE / "page.html")
+
+
+class Judged(unittest.TestCase):
+    """What a model made of labelled rows."""
+
+    def test_as_the_program(self):
+        """The same evaluation.jsonl, with the texts, from files, tables, lists, dicts and streams; and from rows in folds."""
+        program("train", "-m", MODEL, "--train", TRAIN, "--eval", f"test={TEST}", "--max-steps", "4", "-o", HERE / "theirs", "--quiet")
+        want = (HERE / "theirs" / "evaluation.jsonl").read_text()
+        self.assertIn('"event":"wrong"', want)
+        lines = [line.rsplit(",", 1) for line in TEST.read_text().splitlines()[1:]]
+        pairs = [(text.strip('"'), int(label)) for text, label in lines]
+        dicts = [{"text": text, "label": label} for text, label in pairs]
+        for number, rows in enumerate((TEST, str(TEST), [TEST], pairs, dicts, {"text": [t for t, _ in pairs], "label": [n for _, n in pairs]})):
+            run = HERE / f"ours-{number}"
+            brim.train(MODEL, TRAIN, eval={"test": rows}, max_steps=4, output=run)
+            self.assertEqual((run / "evaluation.jsonl").read_text(), want)
+            self.assertIn("Most wrong: test", (run / "report.html").read_text())
+        for rows in (iter(pairs), brim.Dataset.of(pairs, MODEL)):  # what the model saw
+            wrong = brim.train(MODEL, TRAIN, eval={"test": rows}, max_steps=4).judged["test"].wrong
+            self.assertEqual([w.text for w in wrong], [pairs[w.row][0].lower() for w in wrong])
+
+    def test_folds(self):
+        """Each fold is a run, with its page; and there is one of all."""
+        for folder, run in (("fold-ours", lambda: brim.train(MODEL, TRAIN, folds=2, max_steps=3, output=HERE / "fold-ours")),
+                            ("fold-theirs", lambda: program("train", "-m", MODEL, "--train", TRAIN, "--folds", "2", "--max-steps", "3", "-o",
+                                                            HERE / "fold-theirs", "--quiet"))):
+            run()
+            self.assertIn("fold-1: valid", (HERE / folder / "report.html").read_text())
+        for fold in ("fold-0", "fold-1"):
+            ours, theirs = ((HERE / folder / fold / "evaluation.jsonl").read_text() for folder in ("fold-ours", "fold-theirs"))
+            self.assertEqual(ours, theirs)
+            self.assertTrue((HERE / "fold-ours" / fold / "report.html").exists())
+
+    def test_evaluation(self):
+        model = brim.train(MODEL, TRAIN, max_steps=6, lr=1e-3).model
+        found = model.evaluate(TEST)
+        want = json.loads(program("evaluate", "-m", HERE / "judged", "--json", TEST)) if model.save(HERE / "judged") is None else None
+        self.assertEqual(found.confusion, want["confusion"])
+        self.assertEqual([(c.name, c.rows, c.predicted) for c in found.classes], [(c["name"], c["rows"], c["predicted"]) for c in want["classes"]])
+        for mine, theirs in zip(found.classes, want["classes"]):
+            for name in ("precision", "recall", "f1"):
+                self.assertTrue(theirs[name] is None and getattr(mine, name) != getattr(mine, name) or abs(getattr(mine, name) - theirs[name]) < 1e-8)
+        self.assertEqual((found["accuracy"], found["rows"]), (want["accuracy"], 24))
+        texts = [line.rsplit(",", 1)[0].strip('"') for line in TEST.read_text().splitlines()[1:]]
+        predictions = model.predict(texts)
+        rows = {name: column.tolist() for name, column in found.rows.items()}
+        self.assertEqual([str(p) for p in rows["predicted"]], [p.label for p in predictions])
+        for row, prediction in enumerate(predictions):
+            self.assertAlmostEqual(rows["score"][row], max(prediction.scores), 6)
+            self.assertAlmostEqual(rows["label_score"][row], prediction.scores[rows["label"][row]], 6)
+        wrong = [row for row in range(24) if rows["label"][row] != rows["predicted"][row]]
+        self.assertEqual(sorted(w.row for w in found.wrong), wrong)
+        self.assertTrue(all(w.text == texts[w.row] for w in found.wrong))
+        self.assertEqual([w.loss for w in found.wrong], sorted((w.loss for w in found.wrong), reverse=True))
+        self.assertEqual(sum(n for _, _, n in found.confused), len(wrong))
+        self.assertEqual(json.loads(json.dumps(found)).keys(), found.keys())
+        is_page(self, found, "Confusion", "Most wrong", "accuracy")
+
+    def test_values(self):
+        """Of values, and of several labels a row."""
+        rows = [("a good film", 0.5), ("a bad plot", 1.5), ("the story", 2.5)] * 3
+        found = brim.train(MODEL, rows, max_steps=2).model.evaluate(rows)
+        self.assertEqual((found.confusion, found.classes, found.confused, found.rows["logits"].shape), (None, [], [], (9, 1)))
+        self.assertEqual({w.text for w in found.wrong}, {"a good film", "a bad plot", "the story"})
+        is_page(self, found, "spearman", "<svg")
+        rows = [("a good film", ["a", "b"]), ("a bad plot", ["b"])] * 3
+        found = brim.train(MODEL, rows, max_steps=2).model.evaluate(rows)
+        self.assertEqual((found.confusion, [(c.name, c.rows) for c in found.classes]), (None, [("a", 3), ("b", 6)]))
+        is_page(self, found, "rows with each label", "f1_micro")
+
+    def test_texts_that_are_gone(self):
+        """A file that is not there any more, or rows that fail, cost the texts and nothing else."""
+        gone = HERE / "gone.csv"
+        gone.write_text(TEST.read_text())
+        with self.assertWarnsRegex(RuntimeWarning, "no texts of the most wrong rows: .*gone.csv"):
+            result = brim.train(MODEL, TRAIN, eval=gone, max_steps=1, on_event=lambda kind, fields: gone.unlink() if kind == "start" else None)
+        self.assertTrue(result.judged["gone"].wrong and all(w.text is None for w in result.judged["gone"].wrong))
+
+    def test_an_older_run_is_let_alone(self):
+        """A run that is refused, or stops before it has a step, does not touch what another keeps."""
+        brim.train(MODEL, TRAIN, eval=TEST, max_steps=1, output=HERE / "older")
+        before = {name: (HERE / "older" / name).read_bytes() for name in ("evaluation.jsonl", "report.html")}
+        with self.assertRaises(brim.Error):
+            brim.train(MODEL, TRAIN, eval={"test": TRAIN}, max_steps=1, output=HERE / "older")
+        with self.assertRaises(brim.errors.Cancelled):
+            brim.train(MODEL, TRAIN, eval={"test": TRAIN}, max_steps=1, output=HERE / "older", overwrite=True, on_event=lambda k, f: brim.STOP if k == "start" else None)
+        self.assertEqual({name: (HERE / "older" / name).read_bytes() for name in before}, before)
+
+    def test_stopped(self):
+        """What is stopped keeps its evaluations, as the program does."""
+        with self.assertRaises(brim.errors.Cancelled):
+            brim.train(MODEL, TRAIN, eval=TEST, eval_every=2, max_steps=9, output=HERE / "stopped",
+                       on_event=lambda k, f: brim.STOP if k == "step" and f["step"] == 4 else None)
+        kept = [json.loads(line) for line in (HERE / "stopped" / "evaluation.jsonl").read_text().splitlines()]
+        self.assertTrue(all(line["text"] for line in kept if line["event"] == "wrong"))
+        self.assertIn("Most wrong: test", (HERE / "stopped" / "report.html").read_text())
 
 
 if __name__ == "__main__":
