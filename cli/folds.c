@@ -20,7 +20,7 @@ int cli_folds_check(cli_call *cli) {
   if (!cli_folds_wanted(v) && (v->stratify || seeded))
     return brim_error_set(&cli->error, BRIM_E_USAGE, "%s needs --folds K", v->stratify ? "--stratify" : "--fold-seed");
   if (v->fold_column && (v->stratify || seeded))
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-column says all: leave out %s",
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--fold-column gives each row its fold: leave out %s",
                           v->stratify ? "--stratify" : "--fold-seed");
   if (cli_folds_wanted(v) && v->stream)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "folds are made of rows in memory: leave out --stream");

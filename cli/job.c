@@ -107,7 +107,7 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
   const char *more = brim_model_former_class(model, 2) ? ", ..." : "";
   char *const *now = brim_model_labels(model)->names;
   if (first && second)
-    cli_note(cli, "the model's classes were %s, %s%s and are now %s, %s%s, in this order: its classifier goes on", first, second,
+    cli_note(cli, "the model's classes were %s, %s%s and are now %s, %s%s, in this order: its classifier is kept", first, second,
              more, now[0], now[1], more);
 }
 

@@ -260,7 +260,7 @@ static void say_where_to_resume(cli_call *cli, const brim_train_result *r) {
 static int put_results(cli_call *cli, const brim_train_result *result) {
   const cli_values *v = cli->values;
   if (v->swa_start > 0 && result->averaged == 0)
-    cli_note(cli, "it ended before a share of %g of all steps (--swa-start): the model has its last weights, not a mean",
+    cli_note(cli, "the run ended before averaging began (--swa-start %g): the model has its last weights, not their mean",
              v->swa_start);
   brim_text out;
   brim_text_init(&out, cli->runtime);

@@ -94,7 +94,7 @@ int brim_runtime_new(const brim_runtime_options *options, brim_runtime **out, br
     options = &defaults;
   *out = NULL;
   if (options->threads < 0 || options->threads > MOST_THREADS)
-    return brim_error_set(err, BRIM_E_USAGE, "%d threads make no sense: use 1 to %d, or 0 for all cores", options->threads,
+    return brim_error_set(err, BRIM_E_USAGE, "%d threads are not possible: use 1 to %d, or 0 for all cores", options->threads,
                           MOST_THREADS);
   brim_cpu_level cpu;
   int threads;

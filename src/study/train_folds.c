@@ -81,7 +81,7 @@ static int open_folder(fold_job *job, brim_error *err) {
   if (o->resume && brim_path_exists(job->folder.checkpoints))
     return brim_error_at(err, BRIM_E_USAGE, o->output, 0, -1,
                          "the folder holds a run that is not in folds: resume it without folds, replace it (overwrite), or "
-                         "name another");
+                         "name another folder");
   BRIM_TRY(write_assignment(job, err));
   return brim_log_cut(&job->folder.log, 0, err);
 }

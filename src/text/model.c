@@ -34,7 +34,8 @@ static int load_object(brim_token_model_loader *l, const brim_json_value *vocab)
   for (const brim_json_value *key = brim_json_first(vocab); key; key = brim_json_after(vocab, key)) {
     const brim_json_value *id = brim_json_member(key);
     if (id->kind != BRIM_JSON_INT || id->as.integer < 0 || id->as.integer >= MAX_ID || (size_t)id->as.integer >= limit)
-      return brim_json_error(l->document, id, l->err, BRIM_E_FORMAT, "the id of \"%.*s\" is not a sensible number",
+      return brim_json_error(l->document, id, l->err, BRIM_E_FORMAT,
+                             "the id of \"%.*s\" must be a whole number from 0, not far above the number of tokens",
                              (int)(key->length < 100 ? key->length : 100), key->as.text);
     if (id->as.integer > top)
       top = id->as.integer;

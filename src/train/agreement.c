@@ -207,8 +207,9 @@ int brim_evaluation_agree(brim_runtime *runtime, brim_model *model, const brim_d
   for (int i = 0; i < THINGS && !status; i++)
     for (int32_t r = 1; r < group->world_size && !status; r++)
       if (all[r][i] != all[0][i])
-        status = brim_error_set(err, BRIM_E_MISMATCH, "the ranks would not compute the same: rank %d has other %s than rank 0",
-                                (int)r, names[i]);
+        status = brim_error_set(err, BRIM_E_MISMATCH,
+                                "rank %d has other %s than rank 0: start all ranks with the same files and options", (int)r,
+                                names[i]);
   brim_release(runtime, all);
   return status;
 }

@@ -83,7 +83,7 @@ static int checkpoint_refuse_taken(brim_runtime *runtime, const char *checkpoint
     BRIM_TRY(brim_owned_checkpoint(runtime, checkpoints, brim_path_name(path), &ours, err));
   return ours ? BRIM_OK
               : brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
-                              "this is not a checkpoint of brim's, and one is to be written here: move it away");
+                              "a checkpoint would be written here, but this is something else: move it away");
 }
 
 int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const brim_tokenizer *tokenizer,

@@ -28,10 +28,10 @@ static int balance(const brim_labels *labels, const uint64_t *counts, double *we
   const uint64_t rows = counts[labels->count];
   for (int32_t c = 0; c < labels->count; c++) {
     if (counts[c] == 0)
-      return brim_error_set(err, BRIM_E_USAGE, "class_weights: no row has the class \"%s\", which cannot be balanced then",
+      return brim_error_set(err, BRIM_E_USAGE, "class_weights: no row has the class \"%s\": \"balanced\" needs one of each",
                             labels->names[c]);
     if (many && counts[c] == rows)
-      return brim_error_set(err, BRIM_E_USAGE, "class_weights: every row has the label \"%s\", which cannot be balanced then",
+      return brim_error_set(err, BRIM_E_USAGE, "class_weights: every row has the label \"%s\": \"balanced\" needs one without",
                             labels->names[c]);
     const double own = (double)counts[c];
     weights[c] = many ? ((double)rows - own) / own : (double)rows / (labels->count * own);
@@ -46,8 +46,8 @@ static int balance_data(brim_runtime *runtime, const brim_labels *labels, const 
     return balance(labels, rows->counted, weights, err);
   if (!rows->dataset)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "class_weights: \"balanced\" counts rows, and those of this stream are not counted where its "
-                          "classes are named or its sources have weights: name the weights, NAME=X,NAME=Y");
+                          "class_weights: \"balanced\" needs the rows of each class, and a stream with named classes or "
+                          "weighted sources is not counted: give each class its weight, NAME=X,NAME=Y");
   uint64_t *counts = brim_alloc_array_zero(runtime, (size_t)labels->count + 1, sizeof *counts);
   if (!counts)
     return BRIM_NOMEM(err);

@@ -315,9 +315,10 @@ int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *
   brim_metrics counts = {0};
   const bool classes = brim_model_task(model) == BRIM_TASK_CLASSIFICATION;
   if (!classes && options && options->outcomes)
-    return brim_error_set(err, BRIM_E_USAGE, "outcomes are of a classification with one class a row, which this is not");
+    return brim_error_set(err, BRIM_E_USAGE, "outcomes need a classification with one class per row");
   if (classes && options && options->logits)
-    return brim_error_set(err, BRIM_E_USAGE, "a classification with one class a row has outcomes; brim_predict gives its logits");
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "a classification with one class per row has outcomes: take its logits from brim_predict");
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
   BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
   out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;

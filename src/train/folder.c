@@ -17,9 +17,9 @@
 /* ---- what is there ---------------------------------------------------------------------------------------- */
 
 static int folder_refuse(const char *output, const char *stranger, brim_error *err) {
-  return brim_error_at(err, BRIM_E_USAGE, output, 0, -1,
-                       "the folder holds something that is not a run (\"%.60s\"): name another, or allow it with overwrite",
-                       stranger);
+  return brim_error_at(
+      err, BRIM_E_USAGE, output, 0, -1,
+      "the folder holds something that is not a run (\"%.60s\"): name another folder, or allow it with overwrite", stranger);
 }
 
 /* A name that a run needs and that another program has taken. */
@@ -30,9 +30,10 @@ static int folder_refuse_taken(brim_runtime *runtime, const char *output, brim_e
   BRIM_TRY(brim_owned_replaced(runtime, output, &ours, err));
   if (log != BRIM_LOG_FOREIGN && ours)
     return BRIM_OK;
-  return brim_error_at(err, BRIM_E_USAGE, output, 0, -1,
-                       "\"%s\" in this folder is not brim's, and a run would replace it: move it away, or name another folder",
-                       log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
+  return brim_error_at(
+      err, BRIM_E_USAGE, output, 0, -1,
+      "\"%s\" in this folder was not written by brim, and a run would replace it: move it away, or name another folder",
+      log == BRIM_LOG_FOREIGN ? BRIM_LOG_NAME : BRIM_REPLACED_RUN);
 }
 
 /* Before anything is changed. */

@@ -257,9 +257,10 @@ int brim_owned_all(brim_runtime *runtime, const char *folder, bool *ours, brim_e
     if (strcmp(names[i], BRIM_LOG_NAME) == 0   ? log == BRIM_LOG_FOREIGN
         : strcmp(names[i], "checkpoints") == 0 ? foreign
                                                : !is_name_of_run(names[i]))
-      status = brim_error_at(err, BRIM_E_USAGE, folder, 0, -1,
-                             "the folder is to be replaced, but \"%.60s\" in it is not the run's: move it away, or name another",
-                             names[i]);
+      status = brim_error_at(
+          err, BRIM_E_USAGE, folder, 0, -1,
+          "the folder would be replaced, but \"%.60s\" in it is not part of the run: move it away, or name another folder",
+          names[i]);
   brim_names_free(runtime, names, count);
   return status;
 }

@@ -36,7 +36,7 @@ static int start_options(brim_trainer *t, brim_error *err) {
   if (!o->best_metric)
     o->best_metric = brim_model_task(t->model) == BRIM_TASK_REGRESSION ? "rmse" : "accuracy";
   if (o->label_smoothing > 0.0 && brim_model_task(t->model) != BRIM_TASK_CLASSIFICATION)
-    return brim_error_set(err, BRIM_E_USAGE, "label_smoothing is for classification with one class a row, which this is not");
+    return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row");
   return BRIM_OK;
 }
 

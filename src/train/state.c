@@ -400,16 +400,17 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
                            identity->model_type);
   BRIM_TRY(brim_json_read_string(document, model, "kernels", &kernels, &length, err));
   if (length != strlen(identity->kernels) || memcmp(kernels, identity->kernels, length) != 0)
-    return brim_json_error(document, model, err, BRIM_E_MISMATCH,
-                           "the run was begun with the kernels %.*s, this model was loaded with %s: load it with the former",
-                           (int)length, kernels, identity->kernels);
+    return brim_json_error(
+        document, model, err, BRIM_E_MISMATCH,
+        "the run was begun with the kernels %.*s, but the model was loaded with %s: load it with those of the run", (int)length,
+        kernels, identity->kernels);
   bool types = false;
   BRIM_TRY(brim_json_read_bool(document, model, "type_ids", &types, err));
   if (!brim_json_is_string(brim_json_get(model, "pooling"), identity->pooling) || types != identity->type_ids)
-    return brim_json_error(document, model, err, BRIM_E_MISMATCH,
-                           "the run was begun with another pooling or other token types, not %s %s type ids: give what it began "
-                           "with",
-                           identity->pooling, identity->type_ids ? "with" : "without");
+    return brim_json_error(
+        document, model, err, BRIM_E_MISMATCH,
+        "the run was begun with another pooling or other token types than %s %s type ids: give those of the run",
+        identity->pooling, identity->type_ids ? "with" : "without");
   BRIM_TRY(hash_read(document, model, "initial_weights", &weights, err));
   if (weights == identity->initial_weights)
     return BRIM_OK;

@@ -188,10 +188,10 @@ static void state_differences(const char *path) {
   differs(path, &identity, "other weights");
   identity = identity_of(&options);
   identity.pooling = "mean";
-  differs(path, &identity, "another pooling or other token types, not mean with type ids");
+  differs(path, &identity, "another pooling or other token types than mean with type ids");
   identity = identity_of(&options);
   identity.type_ids = false;
-  differs(path, &identity, "not cls without type ids");
+  differs(path, &identity, "other token types than cls without type ids");
   identity = identity_of(&options);
   identity.model_type = "roberta";
   differs(path, &identity, "another kind of model");
