@@ -252,7 +252,8 @@ static void close_level(brim_ops_context *c) {
     return open_level(c, (brim_cpu_level)number);                                                                                \
   }                                                                                                                              \
   static const brim_ops table_##number = {.name = table_name,                                                                    \
-                                          .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16,            \
+                                          .features = BRIM_FEATURE_INT8 | BRIM_FEATURE_LATE_ROWS | BRIM_FEATURE_BF16 |           \
+                                                      BRIM_FEATURE_DISTANCES,                                                    \
                                           .workspace = workspace_##number,                                                       \
                                           .int8_size = int8_size_##number,                                                       \
                                           .open = open_##number,                                                                 \

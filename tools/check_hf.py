@@ -20,7 +20,7 @@ import transformers
 from safetensors.torch import load_file
 
 # Positions are counted from the one after the padding's.
-FROM_PADDING = ("roberta", "camembert", "xlm-roberta")
+FROM_PADDING = ("roberta", "camembert", "xlm-roberta", "mpnet")
 
 
 def make_batch(config, rng):

@@ -90,9 +90,12 @@ SHAPES = [
     ("albert", 2, 3, 33, 60, 1e-12, "gelu_new", 2, [9, 1, 40, 22]),
     ("albert", 6, 4, 64, 256, 1e-12, "gelu", 1, [130, 17, 5, 64]),
     ("albert", 12, 12, 96, 384, 1e-12, "gelu_new", 3, [31, 50, 8, 12]),
+    ("mpnet", 1, 3, 33, 60, 1e-5, "gelu", 2, [9, 1, 40, 22]),
+    ("mpnet", 3, 4, 64, 256, 1e-5, "gelu", 1, [230, 17, 5, 64]),
+    ("mpnet", 12, 12, 96, 384, 1e-12, "gelu", 3, [31, 50, 8, 12]),
 ]
 CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
-           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert"}
+           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet"}
 FROM_ZERO = ("bert", "distilbert", "electra", "albert")  # positions; elsewhere they are counted from padding's
 
 
@@ -172,7 +175,7 @@ def relative(got, want):
 
 
 def is_key_bias(name):
-    return name.endswith((".key.bias", ".k_lin.bias"))
+    return name.endswith((".key.bias", ".k_lin.bias", ".attn.k.bias"))
 
 
 def worst_tensor(got, want, prefix, key_biases=False):

@@ -64,7 +64,7 @@ def sites(family, layers):
             out.append((base | 0, "hidden"))
         if family != "albert":
             out.append((base | 1, "hidden"))
-    if family in ("roberta", "electra"):
+    if family in ("roberta", "electra", "mpnet"):
         out.append((1, "head"))
     out.append((2, "head"))
     return out
@@ -90,7 +90,7 @@ class Masks:
 
 def run(folder):
     config = transformers.AutoConfig.from_pretrained(folder, attn_implementation="eager")
-    family = config.model_type if config.model_type in RATES or config.model_type == "electra" else "roberta"
+    family = config.model_type if config.model_type in RATES or config.model_type in ("electra", "mpnet") else "roberta"
     rates = RATES.get(family, RATES["bert"])
     for name, value in rates.items():
         setattr(config, name, value)

@@ -72,6 +72,10 @@ MODELS = {
         vocab_size=350, embedding_size=20, hidden_size=48, num_hidden_layers=3, num_hidden_groups=1, num_attention_heads=4,
         intermediate_size=96, max_position_embeddings=80, type_vocab_size=2, hidden_act="gelu_new",
         classifier_dropout_prob=0.0, **BERT),
+    "mpnet-cls": spec("mpnet", "MPNetForSequenceClassification", "classification", 3,
+        [5, 37, 3, 64, 12, 90], draw=5,
+        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        max_position_embeddings=100, relative_attention_num_buckets=32, pad_token_id=1, bos_token_id=0, eos_token_id=2, **BERT),
 }
 
 def make_batch(s, config, gen):

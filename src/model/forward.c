@@ -15,7 +15,10 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
   const brim_slots *s = &stage->slots;
   const brim_rows first = {.count = m->tape.layout.n, .slot = s->first};
   brim_frame f = {.layout = m->tape.layout,
-                  .rows = {[BRIM_ROW_TEXTS] = first, [BRIM_ROW_CHOSEN] = first, [BRIM_ROW_TOKENS] = {m->tape.layout.slots, NULL}},
+                  .rows = {[BRIM_ROW_TEXTS] = first,
+                           [BRIM_ROW_CHOSEN] = first,
+                           [BRIM_ROW_TOKENS] = {m->tape.layout.slots, NULL},
+                           [BRIM_ROW_DISTANCES] = {brim_program_limits(&m->program).distances, NULL}},
                   .ids = s->ids,
                   .positions = s->positions,
                   .types = s->types,

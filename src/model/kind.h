@@ -26,7 +26,7 @@ static inline brim_product brim_product_of(const brim_program *p, int32_t weight
 
 typedef struct brim_kind {
   const char *name;
-  brim_need needs[2]; /* of each input */
+  brim_need needs[3]; /* of each input */
   /* What backward reads: a bit for each input, output and inner value. */
   struct {
     unsigned in, out, inner;

@@ -7,8 +7,10 @@
 #include "model/kind.h"
 #include "model/model.h"
 
-static const char *const row_names[BRIM_ROW_KINDS] = {
-    [BRIM_ROW_TEXTS] = "texts", [BRIM_ROW_CHOSEN] = "first tokens", [BRIM_ROW_TOKENS] = "tokens"};
+static const char *const row_names[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = "texts",
+                                                      [BRIM_ROW_CHOSEN] = "first tokens",
+                                                      [BRIM_ROW_TOKENS] = "tokens",
+                                                      [BRIM_ROW_DISTANCES] = "distances"};
 
 #define CALL_NAME(name, ...) #name,
 static const char *const call_names[BRIM_OP_COUNT] = {BRIM_OPS_LIST(CALL_NAME)};
@@ -262,7 +264,10 @@ static void list(const brim_model *m, const brim_model_limits *limits, const bri
   const double tokens = (double)limits->max_slots, texts = limits->max_sequences;
   const listing l = {.s = s,
                      .p = s->program,
-                     .rows = {[BRIM_ROW_TEXTS] = texts, [BRIM_ROW_CHOSEN] = texts, [BRIM_ROW_TOKENS] = tokens},
+                     .rows = {[BRIM_ROW_TEXTS] = texts,
+                              [BRIM_ROW_CHOSEN] = texts,
+                              [BRIM_ROW_TOKENS] = tokens,
+                              [BRIM_ROW_DISTANCES] = brim_program_limits(s->program).distances},
                      .length = limits->max_length,
                      .out = out};
   brim_text_printf(out, "%s, %s in %s%s%s; a part of %lld tokens in %d texts of %d\n", brim_model_type(m),

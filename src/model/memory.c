@@ -109,8 +109,10 @@ static int plan(const brim_model *m, const brim_model_limits *limits, bool all_r
                 uint64_t regions[BRIM_REGIONS], brim_error *err) {
   const brim_variant variant = variant_of(m, limits, all_rows);
   const int64_t texts = limits->max_sequences < limits->max_slots ? limits->max_sequences : limits->max_slots;
-  const int64_t rows[BRIM_ROW_KINDS] = {
-      [BRIM_ROW_TEXTS] = texts, [BRIM_ROW_CHOSEN] = texts, [BRIM_ROW_TOKENS] = limits->max_slots};
+  const int64_t rows[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = texts,
+                                        [BRIM_ROW_CHOSEN] = texts,
+                                        [BRIM_ROW_TOKENS] = limits->max_slots,
+                                        [BRIM_ROW_DISTANCES] = brim_program_limits(&m->program).distances};
   BRIM_TRY(brim_schedule_make(s, &m->program, &variant, err));
   brim_schedule_place(s, rows);
   for (int i = 0; i < BRIM_REGIONS; i++)
@@ -316,6 +318,9 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "int8 has sums of 32 bits: layers must be narrower than 131072");
   if (limits->precision == BRIM_PRECISION_INT8 && !(m->ops->features & BRIM_FEATURE_INT8))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply bytes: predict in fp32 or bf16", m->ops->name);
+  if (brim_program_limits(&m->program).distances > 0 && !(m->ops->features & BRIM_FEATURE_DISTANCES))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no attention by distance, which %s needs: take another device",
+                          m->ops->name, brim_model_type(m));
   if (limits->max_length > longest)
     return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
                           limits->max_length, longest);

@@ -70,8 +70,7 @@ void brim_add_operation(brim_program *p, const brim_operation *o) {
   const brim_operation *twin = find_twin(p, o);
   to->first_packed = twin ? twin->first_packed : p->packed_count;
   for (int i = 0; i < o->weights.count; i++)
-    if (p->weights[o->weights.of[i]].part == BRIM_NONE)
-      p->weights[o->weights.of[i]].part = to->part;
+    p->weights[o->weights.of[i]].used = true;
   brim_product products[BRIM_MOST_PRODUCTS];
   p->packed_count += o->kind->products && !twin ? o->kind->products(p, to, products) : 0;
   p->operation_count++;
@@ -102,7 +101,7 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
                             .sparse_rows = flags & BRIM_WEIGHT_SPARSE},
                      .one = flags & BRIM_WEIGHT_ONE,
                      .labels = flags & BRIM_WEIGHT_LABELS,
-                     .part = BRIM_NONE};
+                     .part = (int32_t)p->part_count - 1};
   p->flat_size += w->is.count;
   return (int32_t)p->weight_count++;
 }
@@ -161,6 +160,7 @@ brim_ops_limits brim_program_limits(const brim_program *p) {
     const int count = o->kind->products ? o->kind->products(p, o, products) : 0;
     for (int k = 0; k < count; k++)
       limits.intermediate = larger(limits.intermediate, products[k].in);
+    limits.distances = larger(limits.distances, o->terms.distances.rows);
     if (o->terms.heads > 0)
       head = larger(head, p->values[o->out.of[0]].width / o->terms.heads);
   }

@@ -31,6 +31,7 @@ typedef enum brim_row_kind {
   BRIM_ROW_TEXTS = 0, /* one a text */
   BRIM_ROW_CHOSEN,    /* tokens that the pass asks for: the first of each text */
   BRIM_ROW_TOKENS,    /* one a slot: tokens, and padding where a batch is padded */
+  BRIM_ROW_DISTANCES, /* rows of a table of distances: the same for all batches */
   BRIM_ROW_KINDS
 } brim_row_kind;
 
@@ -55,7 +56,8 @@ typedef struct brim_weight {
   bool one;                /* initialised with ones: a norm's */
   bool labels;             /* its rows are those of the labels */
   brim_selection selected; /* which rows of a table a batch reads */
-  int32_t part;            /* of the first use */
+  int32_t part;            /* in which it was declared: that of the first use, or one before */
+  bool used;
 } brim_weight;
 
 /* Values or weights of an operation. */
@@ -76,6 +78,7 @@ typedef struct brim_terms {
   uint32_t site;  /* of dropout: part of what makes a run reproducible */
   double eps;     /* of the norm */
   int32_t heads;
+  brim_distances distances; /* of attention with terms by distance; rows 0: there are none */
   brim_activation activation;
   brim_loss_kind loss;
   bool largest;          /* pool: the largest of each column, not the mean */

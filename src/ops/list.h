@@ -31,6 +31,8 @@
   X(rotate, brim_rotary, 0, ELEMENTWISE, "rotary positions")                                                                     \
   X(attention_forward, brim_attention, 0, ATTENTION, "attention")                                                                \
   X(attention_backward, brim_attention, 0, ATTENTION, "attention gradient")                                                      \
+  X(relative_forward, brim_relative, BRIM_FEATURE_DISTANCES, ATTENTION, "attention with distances")                              \
+  X(relative_backward, brim_relative, BRIM_FEATURE_DISTANCES, ATTENTION, "attention gradient with distances")                    \
   X(gather_rows, brim_gather, 0, ELEMENTWISE, "gather rows")                                                                     \
   X(scatter_rows, brim_scatter, 0, ELEMENTWISE, "scatter rows")                                                                  \
   X(pool_forward, brim_pool, 0, ELEMENTWISE, "pooling")                                                                          \

@@ -23,6 +23,7 @@ typedef double real;
 #define brim_ops_ref      brim_ops_ref64
 #define brim_dropout_key  brim_dropout_key64
 #define brim_dropout_make brim_dropout_make64
+#define brim_distance_row brim_distance_row64
 #define brim_ops_profile  brim_ops_profile64
 #else
 typedef float real;
@@ -212,6 +213,35 @@ typedef struct brim_attention {
   const real *dout;   /* same shape as out */
   real *dq, *dk, *dv; /* written (not added to); dk and dv of padded keys are 0; strides as q and kv */
 } brim_attention;
+
+/* ---- attention that knows how far apart tokens are
+ *
+ * The score of query i and key j, both counted in their text, has terms of row t = brim_distance_row(i - j) of tables:
+ *
+ *   scale (q_i . k_j + q_i . keys[t] + k_j . queries[t]) + bias[t]
+ *
+ * The rows of a text of L tokens are those of -(L - 1) to L - 1. */
+typedef enum brim_distance_rule {
+  BRIM_DISTANCE_HALVES = 0, /* MPNet, as T5: the first half for i >= j, the second for i < j, each exact and then logarithmic */
+  BRIM_DISTANCE_CENTERED    /* DeBERTa: row `rows / 2` for i = j; up to half of that exact, then logarithmic to `farthest` */
+} brim_distance_rule;
+typedef struct brim_distances {
+  brim_distance_rule rule;
+  int32_t rows;     /* of the tables */
+  int32_t farthest; /* from here on all distances are alike; CENTERED, 0: no logarithm, farther ones have the last row */
+} brim_distances;
+int32_t brim_distance_row(const brim_distances *d, int32_t distance);
+
+typedef struct brim_relative {
+  brim_attention attention; /* as above */
+  brim_distances distances;
+  const real *bias;           /* [rows, A]; NULL: none */
+  const real *queries, *keys; /* row t, head a: x + t * stride + a * head_size; both NULL: none */
+  int64_t stride;
+  /* backward */
+  real *dbias;            /* += ; NULL: frozen */
+  real *dqueries, *dkeys; /* written, strides as above; NULL where there are no tables */
+} brim_relative;
 
 /* ---- rows */
 
@@ -411,6 +441,7 @@ typedef struct brim_ops_limits {
   int32_t hidden;       /* widest norm, and longest smaller side of a weight */
   int32_t intermediate; /* longest row that a product of bytes takes */
   int32_t heads;        /* no head is wider than hidden / heads */
+  int32_t distances;    /* rows of tables of distances; 0: there are none */
   bool int8;            /* the operations on bytes are used too */
   bool bf16;            /* and those on 16-bit values */
 } brim_ops_limits;
@@ -428,7 +459,13 @@ typedef struct brim_ops_context {
 
 /* What a table may lack: the list says which operations need which. An operation that is not there is NULL. HOST_MEMORY: the
  * device's memory is the host's, which may use it between a sync and the next call. */
-enum { BRIM_FEATURE_INT8 = 1, BRIM_FEATURE_LATE_ROWS = 2, BRIM_FEATURE_BF16 = 4, BRIM_FEATURE_HOST_MEMORY = 8 };
+enum {
+  BRIM_FEATURE_INT8 = 1,
+  BRIM_FEATURE_LATE_ROWS = 2,
+  BRIM_FEATURE_BF16 = 4,
+  BRIM_FEATURE_HOST_MEMORY = 8,
+  BRIM_FEATURE_DISTANCES = 16
+};
 
 #define BRIM_OPS_ENTRY(name, operands, ...) void (*name)(brim_ops_context * c, const operands *op);
 

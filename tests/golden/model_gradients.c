@@ -87,7 +87,7 @@ static double relative_difference(const brim_store *got, const brim_store *want,
 
 /* A key's bias adds the same to all scores of a query: its gradient is zero but for rounding. */
 static bool is_key_bias(const char *name) {
-  return strstr(name, ".key.bias") || strstr(name, ".k_lin.bias");
+  return strstr(name, ".key.bias") || strstr(name, ".k_lin.bias") || strstr(name, ".attn.k.bias");
 }
 
 typedef struct worst {

@@ -106,6 +106,7 @@ int main(void) {
   check("distilbert-4", "distilbert", DISTILBERT_DROPOUT, 0, false);
   check("electra-cls", "electra", BERT_DROPOUT, 0, false);
   check("albert-regression", "albert", ALBERT_DROPOUT, 0, false);
+  check("mpnet-cls", "mpnet", BERT_DROPOUT, 0, false);
   brim_runtime_free(case_runtime);
   return tap_done();
 }

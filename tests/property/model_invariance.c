@@ -168,7 +168,8 @@ int main(void) {
                {"roberta-regression", BERT_DROPOUT ",\"brim_pooling\":\"max\""},
                {"distilbert-4", DISTILBERT_DROPOUT},
                {"electra-cls", BERT_DROPOUT},
-               {"albert-regression", ALBERT_DROPOUT}};
+               {"albert-regression", ALBERT_DROPOUT},
+               {"mpnet-cls", BERT_DROPOUT}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char name[64];
     case_start(2);

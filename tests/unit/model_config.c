@@ -112,6 +112,8 @@ static void check_refused(const char *json, int code, const char *words) {
 static void check_all_refused(void) {
   check_refused("{\"model_type\":\"gpt2\"}", BRIM_E_UNSUPPORTED, "bert, roberta, camembert, xlm-roberta, distilbert");
   check_refused("{\"hidden_size\":3}", BRIM_E_FORMAT, "model_type");
+  check_refused("{\"model_type\":\"mpnet\",\"relative_attention_num_buckets\":16}", BRIM_E_UNSUPPORTED, "buckets");
+  check_refused("{\"model_type\":\"mpnet\",\"pad_token_id\":0}", BRIM_E_UNSUPPORTED, "pad_token_id");
   check_refused("{\"model_type\":\"albert\",\"inner_group_num\":2}", BRIM_E_UNSUPPORTED, "inner_group_num");
   check_refused("{\"model_type\":\"albert\",\"num_hidden_groups\":13}", BRIM_E_FORMAT, "num_hidden_groups");
   check_refused("{\"model_type\":\"electra\",\"embedding_size\":0}", BRIM_E_FORMAT, "embedding_size");

@@ -10,7 +10,8 @@
   X(xlm_roberta)                                                                                                                 \
   X(distilbert)                                                                                                                  \
   X(electra)                                                                                                                     \
-  X(albert)
+  X(albert)                                                                                                                      \
+  X(mpnet)
 
 #define BRIM_FAMILY_DECLARE(name) extern const brim_family brim_family_##name;
 BRIM_FAMILIES(BRIM_FAMILY_DECLARE)

@@ -35,6 +35,14 @@ brim_projected brim_append_project(brim_program *p, int32_t x, int32_t weight, i
 /* context = dropout(softmax(queries keys^T / sqrt(width of a head))) values */
 int32_t brim_append_attend(brim_program *p, brim_projected x, int32_t heads, brim_drop_at drop);
 
+/* The same with terms of the scores by distance (ops.h): a bias, which is a weight [rows, heads]; and queries and keys of
+ * distances, a value of rows of distances as wide as both. BRIM_NONE: not there. */
+typedef struct brim_by_distance {
+  brim_distances distances;
+  int32_t bias, tables;
+} brim_by_distance;
+int32_t brim_append_relative(brim_program *p, brim_projected x, brim_by_distance by, int32_t heads, brim_drop_at drop);
+
 /* norm(residual + dropout(branch W + b)) */
 int32_t brim_append_join(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop, brim_normed norm);
 

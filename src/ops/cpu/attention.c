@@ -1,6 +1,7 @@
 /* attention.c: softmax(scale q k^T) v per sequence and head. */
 #include "ops/cpu/attention.h"
 #include "ops/cpu/philox_queries.h"
+#include "ops/cpu/relative.h"
 #include "ops/cpu/vecmath.h"
 
 /* ---- shared */
@@ -170,6 +171,7 @@ typedef struct forward_buffers {
   float *keys, *values;    /* packed rows */
   float *queries, *panels; /* of one block */
   float *p, *out;          /* [KEY_ROOM, QUERY_BLOCK] scores, then probabilities; [QUERY_BLOCK, head_room] */
+  relative_head *relative; /* NULL: there are no terms by distance */
 } forward_buffers;
 
 int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window) {
@@ -186,6 +188,7 @@ static forward_buffers divide(const attention_work *w, const attention_head *h, 
   b.panels = b.queries + QUERY_BLOCK * w->head_room;
   b.out = b.panels + QUERY_BLOCK * w->head_room;
   b.p = b.out + QUERY_BLOCK * w->head_room;
+  b.relative = NULL;
   return b;
 }
 
@@ -279,6 +282,8 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
   softmax s;
   CPU(attention_pack)(w, b->queries, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, buffers->queries);
   CPU(attention_turn)(w, b, buffers->queries, buffers->panels);
+  if (buffers->relative)
+    CPU(relative_queries)(w, b, buffers->panels, buffers->relative);
   for (int64_t i = 0; i < b->columns; i += VEC)
     vstore(s.sum + i, vzero());
   for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
@@ -286,6 +291,8 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
     keys = CPU(attention_keys)(j, b->key_end);
     CPU(attention_scores)(w, b, keys, buffers->keys + row, buffers->panels, buffers->p);
     CPU(attention_mask)(w, b, j, keys, buffers->p);
+    if (buffers->relative)
+      CPU(relative_add)(b, j, keys, buffers->relative, buffers->p);
     const float excess = find_most(b, keys, buffers->p, j > b->key, &s);
     if (excess > HEADROOM)
       raise_top(w, b, &s, buffers->out);
@@ -316,6 +323,8 @@ static void forward_span(const attention_work *w, attention_head h, const attent
   const int64_t at = s->key * w->a->kv_stride;
   CPU(attention_pack)(w, s->key_end - s->key, h.k + at, w->a->kv_stride, 1, buffers->keys);
   CPU(attention_pack)(w, s->key_end - s->key, h.v + at, w->a->kv_stride, 1, buffers->values);
+  if (buffers->relative)
+    CPU(relative_begin)(w, &h, false, buffers->keys, buffers->relative);
   for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
     for (int64_t first = s->first; first < s->end; first += QUERY_BLOCK) {
       const attention_block b = CPU(attention_block)(w, &h, s, first);
@@ -329,7 +338,12 @@ static void forward_span(const attention_work *w, attention_head h, const attent
 static void forward_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   const attention_head h = CPU(attention_head)(w, task);
-  const forward_buffers buffers = divide(w, &h, worker);
+  relative_head relative;
+  forward_buffers buffers = divide(w, &h, worker);
+  if (w->relative) {
+    CPU(relative_open)(w, false, worker, &relative);
+    buffers.relative = &relative;
+  }
   for (int64_t first = 0; first < h.queries;) {
     const attention_span s = CPU(attention_span)(w, &h, first);
     forward_span(w, h, &s, &buffers);
@@ -360,10 +374,18 @@ void CPU(attention_forward)(brim_ops_context *c, const brim_attention *a) {
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), forward_task, &w);
 }
 
+void CPU(relative_forward)(brim_ops_context *c, const brim_relative *r) {
+  const brim_attention *a = &r->attention;
+  attention_work w = CPU(relative_work)(c, r, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size, 0));
+  c->stats.attention_flops += CPU(attention_flops)(a, 2);
+  CPU(run)(c, (int64_t)a->layout.n * a->heads, forward_task, &w);
+}
+
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t size = limits->hidden / (limits->heads > 0 ? limits->heads : 1);
   const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, 0);
   const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, 0);
+  const int64_t relative = limits->distances > 0 ? CPU(relative_scratch)(limits->max_length, size, limits->distances) : 0;
   return order_size(limits->max_sequences, limits->max_length) +
-         (size_t)threads * (size_t)(forward > backward ? forward : backward) * sizeof(float);
+         (size_t)threads * (size_t)((forward > backward ? forward : backward) + relative) * sizeof(float);
 }

@@ -19,9 +19,13 @@ enum {
   SPAN_QUERIES = 8 * QUERY_BLOCK,   /* with a window */
 };
 
+typedef struct relative_head relative_head; /* relative.h */
+
 typedef struct attention_work {
   const brim_attention *a;
-  const int32_t *order; /* [n] sequences, longest first */
+  const brim_relative *relative; /* terms by distance, without groups and windows; NULL: none */
+  int64_t longest;               /* with those: most slots of a sequence */
+  const int32_t *order;          /* [n] sequences, longest first */
   float *scratch;
   int64_t scratch_size; /* values a worker */
   int64_t head_room;    /* head size, rounded up to whole panels: the row length of what is packed */

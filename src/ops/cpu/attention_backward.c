@@ -3,6 +3,7 @@
  * sees are written out, and the others move to the front. */
 #include "ops/cpu/attention.h"
 #include "ops/cpu/philox_queries.h"
+#include "ops/cpu/relative.h"
 #include "ops/cpu/vecmath.h"
 
 /* A worker's scratch. */
@@ -10,6 +11,7 @@ typedef struct buffers {
   float *keys, *values, *dk, *dv;                          /* packed rows */
   float *queries, *dout, *query_panels, *dout_panels, *dq; /* of a block of queries */
   float *p, *ds;                                           /* [keys, QUERY_BLOCK] probabilities, gradient of scores */
+  relative_head *relative;                                 /* NULL: there are no terms by distance */
 } buffers;
 
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window) {
@@ -32,6 +34,7 @@ static buffers divide(const attention_work *w, const attention_head *h, int work
   b.dq = b.dout_panels + of_queries;
   b.p = b.dq + of_queries;
   b.ds = b.p + CPU(attention_block_keys)(h->keys, w->a->window) * QUERY_BLOCK;
+  b.relative = NULL;
   return b;
 }
 
@@ -166,12 +169,16 @@ static void backward_block(const attention_work *w, const attention_head *h, con
   CPU(attention_pack)(w, b->queries, a->dout + at * a->out_stride + shift, a->out_stride, d->on ? d->scale : 1, s->dout);
   CPU(attention_turn)(w, b, s->queries, s->query_panels);
   CPU(attention_turn)(w, b, s->dout, s->dout_panels);
+  if (s->relative)
+    CPU(relative_queries)(w, b, s->query_panels, s->relative);
   for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
     keys = CPU(attention_keys)(j, b->key_end);
     const int64_t row = (j - span->key) * w->head_room, at_key = (j - b->key) * QUERY_BLOCK;
     float *p = s->p + at_key, *dp = s->ds + at_key;
     CPU(attention_scores)(w, b, keys, s->keys + row, s->query_panels, p);
     CPU(attention_mask)(w, b, j, keys, p);
+    if (s->relative)
+      CPU(relative_add)(b, j, keys, s->relative, p);
     CPU(attention_scores)(w, b, keys, s->values + row, s->dout_panels, dp);
     if (d->on)
       dropped_terms(h, b, &m, j, keys, d, p, dp);
@@ -188,6 +195,8 @@ static void backward_block(const attention_work *w, const attention_head *h, con
     add_rows(w, b, keys, ds, s->queries, s->dk + row);
     CPU(attention_sum)(w, b, keys, ds, s->keys + row, j > b->key, s->dq);
   }
+  if (s->relative)
+    CPU(relative_gradients)(w, b, s->ds, s->queries, s->dq, s->relative);
   CPU(attention_unpack)(w, b->queries, s->dq, a->scale, a->dq + at * a->q_stride + shift, a->q_stride);
 }
 
@@ -214,6 +223,8 @@ static void backward_span(const attention_work *w, attention_head h, const buffe
   const int64_t at = span->key * w->a->kv_stride;
   CPU(attention_pack)(w, span->key_end - span->key, h.k + at, w->a->kv_stride, 1, s->keys);
   CPU(attention_pack)(w, span->key_end - span->key, h.v + at, w->a->kv_stride, 1, s->values);
+  if (s->relative)
+    CPU(relative_begin)(w, &h, true, s->keys, s->relative);
   for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
     for (int64_t first = span->first; first < span->end; first += QUERY_BLOCK) {
       const attention_block b = CPU(attention_block)(w, &h, span, first);
@@ -222,6 +233,8 @@ static void backward_span(const attention_work *w, attention_head h, const buffe
     if (span->end == h.queries)
       clear_queries(w, &h);
   }
+  if (s->relative)
+    CPU(relative_end)(w, s->keys, s->dk, s->relative);
 }
 
 /* Sums of keys before `next` are complete: they are written, the others move to the front, and zeros follow them. */
@@ -238,10 +251,10 @@ static void move_on(const attention_work *w, const attention_head *h, const buff
   }
 }
 
-static void backward_task(void *context, int64_t task, int worker) {
-  const attention_work *w = context;
+static void backward_head(const attention_work *w, int64_t task, int worker, relative_head *relative) {
   const attention_head h = CPU(attention_head)(w, task);
-  const buffers s = divide(w, &h, worker);
+  buffers s = divide(w, &h, worker);
+  s.relative = relative;
   attention_span span = CPU(attention_span)(w, &h, 0);
   if (begins_with_zeros(w)) {
     const size_t bytes = (size_t)(span.key_end * w->head_room) * sizeof(float);
@@ -261,8 +274,30 @@ static void backward_task(void *context, int64_t task, int worker) {
   clear_rows(w, &h, span.key_end, w->a->dv);
 }
 
+static void backward_task(void *context, int64_t task, int worker) {
+  backward_head(context, task, worker, NULL);
+}
+
 void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {
   attention_work w = CPU(attention_work)(c, a, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), backward_task, &w);
+}
+
+/* A task is a head of all texts, one after the other: the gradients of its columns of the tables are sums over them. */
+static void relative_task(void *context, int64_t task, int worker) {
+  const attention_work *w = context;
+  relative_head relative;
+  CPU(relative_open)(w, true, worker, &relative);
+  relative.head = task;
+  for (int64_t s = 0; s < w->a->layout.n; s++)
+    backward_head(w, s * w->a->heads + task, worker, &relative);
+  CPU(relative_close)(w, &relative);
+}
+
+void CPU(relative_backward)(brim_ops_context *c, const brim_relative *r) {
+  const brim_attention *a = &r->attention;
+  attention_work w = CPU(relative_work)(c, r, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, 0));
+  c->stats.attention_flops += CPU(attention_flops)(a, 5);
+  CPU(run)(c, a->heads, relative_task, &w);
 }

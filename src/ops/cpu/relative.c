@@ -1,0 +1,192 @@
+/* relative.c: terms of attention's scores by distance. */
+#include "ops/cpu/relative.h"
+#include "ops/cpu/vecmath.h"
+
+static int64_t reach(int64_t longest, int64_t rows) {
+  return round_up(least(2 * longest, rows), TILE_COLUMNS);
+}
+
+static int64_t line_room(int64_t longest) {
+  return 2 * longest + QUERY_BLOCK;
+}
+
+int64_t CPU(relative_scratch)(int64_t longest, int64_t size, int64_t rows) {
+  const int64_t head_room = round_up(size, TILE_COLUMNS), room = reach(longest, rows);
+  return 3 * line_room(longest) + 3 * room * head_room + 2 * longest * room + 2 * room * QUERY_BLOCK + 2 * rows * head_room +
+         round_up(rows, VEC);
+}
+
+attention_work CPU(relative_work)(brim_ops_context *c, const brim_relative *r, int64_t scratch_size) {
+  const brim_layout *layout = &r->attention.layout;
+  int64_t longest = 1;
+  for (int32_t s = 0; s < layout->n; s++)
+    longest = layout->offsets[s + 1] - layout->offsets[s] > longest ? layout->offsets[s + 1] - layout->offsets[s] : longest;
+  attention_work w = CPU(attention_work)(
+      c, &r->attention, scratch_size + CPU(relative_scratch)(longest, r->attention.head_size, r->distances.rows));
+  w.relative = r;
+  w.longest = longest;
+  return w;
+}
+
+void CPU(relative_open)(const attention_work *w, bool gradients, int worker, relative_head *r) {
+  const int64_t longest = w->longest, rows = w->relative->distances.rows, room = reach(longest, rows), all = rows * w->head_room;
+  float *scratch = w->scratch + (worker + 1) * w->scratch_size - CPU(relative_scratch)(longest, w->a->head_size, rows);
+  *r = (relative_head){.of = w->relative, .row = (int32_t *)scratch};
+  r->bias = scratch + line_room(longest);
+  r->dbias = r->bias + line_room(longest);
+  r->key_rows = r->dbias + line_room(longest);
+  r->query_rows = r->key_rows + room * w->head_room;
+  r->panels = r->query_rows + room * w->head_room;
+  r->of_keys = r->panels + room * w->head_room;
+  r->dof_keys = r->of_keys + longest * room;
+  r->of_queries = r->dof_keys + longest * room;
+  r->dof_queries = r->of_queries + room * QUERY_BLOCK;
+  r->dkey_rows = r->dof_queries + room * QUERY_BLOCK;
+  r->dquery_rows = r->dkey_rows + all;
+  r->dsums = r->dquery_rows + all;
+  if (gradients)
+    memset(r->dkey_rows, 0, (size_t)(2 * all + rows) * sizeof *r->dkey_rows);
+}
+
+static void find_rows(relative_head *r, int64_t queries) {
+  const brim_distances *d = &r->of->distances;
+  int32_t low = d->rows, high = 0;
+  r->distances = r->keys + queries - 1;
+  for (int64_t i = 0; i < r->distances; i++) {
+    r->row[i] = brim_distance_row(d, (int32_t)(i + 1 - r->keys));
+    low = r->row[i] < low ? r->row[i] : low;
+    high = r->row[i] > high ? r->row[i] : high;
+  }
+  r->first = low;
+  r->rows = high - low + 1;
+  r->room = round_up(r->rows, TILE_COLUMNS);
+  for (int64_t i = 0; i < r->distances; i++)
+    r->row[i] -= low;
+}
+
+/* Keys, which are packed already, times all query rows. */
+static void multiply_keys(const attention_work *w, const float *keys, relative_head *r) {
+  for (int64_t i = 0; i < r->room; i += TILE_COLUMNS) {
+    float *panel = r->panels + i * w->head_room;
+    CPU(pack_columns)(w->head_room, TILE_COLUMNS, r->query_rows + i * w->head_room, w->head_room, panel);
+    const tile t = {.depth = w->a->head_size,
+                    .a = keys,
+                    .a_row = w->head_room,
+                    .a_step = 1,
+                    .b = panel,
+                    .b_step = TILE_COLUMNS,
+                    .c = r->of_keys + i,
+                    .c_row = r->room};
+    CPU(tile_rows)(r->keys, TILE_COLUMNS, &t);
+  }
+}
+
+void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool gradients, const float *keys, relative_head *r) {
+  const brim_relative *of = r->of;
+  r->head = h->head;
+  r->keys = h->keys;
+  find_rows(r, h->queries);
+  for (int64_t i = 0; of->bias && i < r->distances; i++)
+    r->bias[i] = of->bias[(r->first + r->row[i]) * w->a->heads + r->head] * LOG2_E;
+  if (gradients)
+    memset(r->dbias, 0, (size_t)r->distances * sizeof *r->dbias);
+  if (!of->keys)
+    return;
+  const int64_t at = r->first * of->stride + r->head * h->size, tail = (r->room - r->rows) * w->head_room;
+  CPU(attention_pack)(w, r->rows, of->keys + at, of->stride, 1, r->key_rows);
+  CPU(attention_pack)(w, r->rows, of->queries + at, of->stride, w->a->scale * LOG2_E, r->query_rows);
+  memset(r->query_rows + r->rows * w->head_room, 0, (size_t)tail * sizeof *r->query_rows);
+  multiply_keys(w, keys, r);
+  if (gradients)
+    memset(r->dof_keys, 0, (size_t)(r->keys * r->room) * sizeof *r->dof_keys);
+}
+
+void CPU(relative_queries)(const attention_work *w, const attention_block *b, const float *panels, relative_head *r) {
+  if (r->of->keys)
+    CPU(attention_scores)(w, b, r->rows, r->key_rows, panels, r->of_queries);
+}
+
+/* Distance of a block's first query to a key, as an index. */
+static int64_t distance_at(const relative_head *r, const attention_block *b, int64_t key) {
+  return b->first - key + r->keys - 1;
+}
+
+void CPU(relative_add)(const attention_block *b, int64_t first, int64_t keys, const relative_head *r, float *scores) {
+  for (int64_t j = 0; j < keys; j++) {
+    const int64_t at = distance_at(r, b, first + j);
+    float *p = scores + j * QUERY_BLOCK;
+    for (int64_t i = 0; r->of->bias && i < b->queries; i += VEC)
+      vstore_n(p + i, vload_n(p + i, b->queries - i) + vload_n(r->bias + at + i, b->queries - i), b->queries - i);
+    if (!r->of->keys)
+      continue;
+    const float *of_key = r->of_keys + (first + j) * r->room;
+    const int32_t *row = r->row + at;
+    for (int64_t i = 0; i < b->queries; i++)
+      p[i] += of_key[row[i]] + r->of_queries[(int64_t)row[i] * QUERY_BLOCK + i];
+  }
+}
+
+static void add_up(const attention_block *b, const float *ds, relative_head *r) {
+  for (int64_t j = 0; j < r->keys; j++) {
+    const int64_t at = distance_at(r, b, j);
+    const float *d = ds + j * QUERY_BLOCK;
+    for (int64_t i = 0; r->of->dbias && i < b->queries; i += VEC)
+      vstore_n(r->dbias + at + i, vload_n(r->dbias + at + i, b->queries - i) + vload_n(d + i, b->queries - i), b->queries - i);
+    if (!r->of->keys)
+      continue;
+    float *of_key = r->dof_keys + j * r->room;
+    const int32_t *row = r->row + at;
+    for (int64_t i = 0; i < b->queries; i++) {
+      of_key[row[i]] += d[i];
+      r->dof_queries[(int64_t)row[i] * QUERY_BLOCK + i] += d[i];
+    }
+  }
+}
+
+/* to [rows, head_room] += a rows of `depth`, with rows of head_room values. */
+static void add_product(const attention_work *w, int64_t rows, int64_t depth, const float *a, int64_t a_row, int64_t a_step,
+                        const float *of, float *to) {
+  for (int64_t i = 0; i < w->head_room; i += TILE_COLUMNS) {
+    const tile t = {.depth = depth,
+                    .a = a,
+                    .a_row = a_row,
+                    .a_step = a_step,
+                    .b = of + i,
+                    .b_step = w->head_room,
+                    .c = to + i,
+                    .c_row = w->head_room,
+                    .add = true};
+    CPU(tile_rows)(rows, TILE_COLUMNS, &t);
+  }
+}
+
+void CPU(relative_gradients)(const attention_work *w, const attention_block *b, const float *ds, const float *queries, float *dq,
+                             relative_head *r) {
+  if (r->of->keys)
+    memset(r->dof_queries, 0, (size_t)(r->rows * QUERY_BLOCK) * sizeof *r->dof_queries);
+  add_up(b, ds, r);
+  if (!r->of->keys)
+    return;
+  CPU(attention_sum)(w, b, r->rows, r->dof_queries, r->key_rows, true, dq);
+  add_product(w, r->rows, b->queries, r->dof_queries, QUERY_BLOCK, 1, queries, r->dkey_rows + r->first * w->head_room);
+}
+
+void CPU(relative_end)(const attention_work *w, const float *keys, float *dk, relative_head *r) {
+  for (int64_t i = 0; r->of->dbias && i < r->distances; i++)
+    r->dsums[r->first + r->row[i]] += r->dbias[i];
+  if (!r->of->keys)
+    return;
+  add_product(w, r->keys, r->rows, r->dof_keys, r->room, 1, r->query_rows, dk);
+  add_product(w, r->rows, r->keys, r->dof_keys, 1, r->room, keys, r->dquery_rows + r->first * w->head_room);
+}
+
+void CPU(relative_close)(const attention_work *w, const relative_head *r) {
+  const brim_relative *of = r->of;
+  const int64_t rows = of->distances.rows, at = r->head * w->a->head_size;
+  for (int64_t i = 0; of->dbias && i < rows; i++)
+    of->dbias[i * w->a->heads + r->head] += r->dsums[i];
+  if (!of->keys)
+    return;
+  CPU(attention_unpack)(w, rows, r->dkey_rows, LOG_2, of->dkeys + at, of->stride); /* packed queries carry scale * LOG2_E */
+  CPU(attention_unpack)(w, rows, r->dquery_rows, w->a->scale, of->dqueries + at, of->stride);
+}
