@@ -82,7 +82,7 @@ static int parse_modes(cli_call *cli, mode_list *list) {
 /* ---- output ----------------------------------------------------------------------------------------------- */
 
 static bool is_regression(const brim_model *model) {
-  return brim_model_task(model) == BRIM_TASK_REGRESSION;
+  return brim_task_has_values(brim_model_task(model));
 }
 
 /* The table in the manner of the documents, as cells. */

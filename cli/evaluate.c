@@ -96,7 +96,7 @@ static void put_confused_json(brim_text *out, const verdict *v) {
 /* "classes": of each its name, rows, predicted, precision, recall and F1; then the confusion matrix. */
 static void put_classes_json(brim_text *out, const verdict *v) {
   const brim_labels *labels = v->labels;
-  bool many = labels->task == BRIM_TASK_MULTI_LABEL;
+  bool many = brim_task_has_lists(labels->task);
   brim_text_string(out, ",\"classes\":[");
   for (int32_t c = 0; c < labels->count; c++) {
     const class_score score = v->scores[c];
@@ -163,7 +163,7 @@ static int name_width(const brim_labels *labels) {
 static void put_class_rows(brim_text *out, const verdict *v, int width) {
   const brim_labels *labels = v->labels;
   char name[64];
-  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, labels->task == BRIM_TASK_MULTI_LABEL ? "label" : "class", "rows",
+  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, brim_task_has_lists(labels->task) ? "label" : "class", "rows",
                    "predicted", "precision", "recall", "f1");
   for (int32_t c = 0; c < labels->count; c++) {
     const class_score score = v->scores[c];
@@ -211,7 +211,7 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   if (!v->scores)
     return;
   put_class_rows(out, v, name_width(labels));
-  if (labels->task == BRIM_TASK_CLASSIFICATION && labels->count <= MOST_SHOWN)
+  if (brim_task_has_classes(labels->task) && labels->count <= MOST_SHOWN)
     put_matrix(out, v, name_width(labels));
 }
 
@@ -219,8 +219,8 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
 
 static int verdict_new(cli_call *cli, verdict *v) {
   const size_t classes = (size_t)v->labels->count;
-  const bool one = v->labels->task == BRIM_TASK_CLASSIFICATION, matrix = !one || classes <= MOST_OF_MATRIX;
-  if (v->labels->task == BRIM_TASK_REGRESSION)
+  const bool one = brim_task_has_classes(v->labels->task), matrix = !one || classes <= MOST_OF_MATRIX;
+  if (brim_task_has_values(v->labels->task))
     return BRIM_OK;
   v->scores = calloc(classes, sizeof *v->scores);
   v->outcomes = one ? calloc(v->rows + 1, sizeof *v->outcomes) : NULL;

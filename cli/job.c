@@ -18,12 +18,12 @@ static int check_machine(cli_call *cli) {
   return status;
 }
 
+/* The option's values are the tasks' names. */
 static brim_task task_of(const char *name) {
-  if (!name)
-    return BRIM_TASK_AUTO;
-  if (strcmp(name, "multi-label") == 0)
-    return BRIM_TASK_MULTI_LABEL;
-  return strcmp(name, "regression") == 0 ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
+  brim_task task = BRIM_TASK_AUTO;
+  if (name)
+    brim_task_parse(name, &task);
+  return task;
 }
 
 /* The longest row that is trained on: --max-length, at most what the model has positions for. */

@@ -62,10 +62,10 @@ void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index,
   int32_t count = brim_model_outputs(model);
   brim_task task = brim_model_task(model);
   brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
-  if (task == BRIM_TASK_REGRESSION)
+  if (brim_task_has_values(task))
     put_values(out, logits, count, scores);
   else
-    (task == BRIM_TASK_MULTI_LABEL ? put_many : put_class)(out, brim_model_labels(model), logits, scores);
+    (brim_task_has_lists(task) ? put_many : put_class)(out, brim_model_labels(model), logits, scores);
   for (int32_t i = 0; i < count; i++)
     brim_text_printf(out, "%s%.9g", i ? "," : ",\"scores\":[", scores[i]); /* nine digits hold any float */
   brim_text_string(out, "]}\n");

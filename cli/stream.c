@@ -79,10 +79,10 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
   if (names->count)
-    return brim_labels_make(cli->runtime, task == BRIM_TASK_MULTI_LABEL ? task : BRIM_TASK_CLASSIFICATION, names->items,
-                            names->count, out, &cli->error);
-  if (task == BRIM_TASK_REGRESSION)
-    return brim_labels_make(cli->runtime, BRIM_TASK_REGRESSION, NULL, 1, out, &cli->error);
+    return brim_labels_make(cli->runtime, brim_task_has_lists(task) ? task : BRIM_TASK_CLASSIFICATION, names->items, names->count,
+                            out, &cli->error);
+  if (brim_task_has_values(task))
+    return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   for (int i = 0; i < path_count; i++)
     if (strcmp(paths[i], "-") == 0)
       return brim_error_set(&cli->error, BRIM_E_USAGE, "standard input can be read only once: name its classes with --labels");

@@ -11,6 +11,7 @@
 #include "brim/profile.h"
 #include "brim/report.h"
 #include "brim/study.h"
+#include "brim/task.h"
 #include "brim/text.h"
 #include "brim/train.h"
 #include "brim/views.h"

@@ -6,6 +6,7 @@
  * that does not fit is an error that names file, line and byte. */
 #ifndef BRIM_DATA_H
 #define BRIM_DATA_H
+#include "brim/task.h"
 #include "brim/text.h"
 #ifdef __cplusplus
 extern "C" {
@@ -168,13 +169,6 @@ BRIM_API void brim_encoder_progress(const brim_encoder *encoder, uint64_t *consu
 BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder, uint64_t *count);
 
 /* ---- labels ----------------------------------------------------------------------------------------------- */
-
-typedef enum brim_task {
-  BRIM_TASK_AUTO = 0,
-  BRIM_TASK_CLASSIFICATION, /* one class a row */
-  BRIM_TASK_REGRESSION,     /* a value a row, or several */
-  BRIM_TASK_MULTI_LABEL     /* any number of labels a row, none too */
-} brim_task;
 
 /* How label texts become numbers.
  *

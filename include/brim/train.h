@@ -18,13 +18,6 @@ BRIM_API const char *brim_schedule_name(brim_schedule schedule); /* "linear", "c
 /* False for any other name. */
 BRIM_API bool brim_schedule_parse(const char *name, brim_schedule *out);
 
-/* What a classifier made of one row: 32 bytes a row, however many classes there are. */
-typedef struct brim_outcome {
-  int32_t label, predicted;  /* classes; of equal logits the first is predicted */
-  double loss;               /* cross entropy, -log softmax(logits)[label]; NaN where a logit is not finite */
-  double score, label_score; /* probabilities of the predicted class and of the label */
-} brim_outcome;
-
 typedef struct brim_eval_options {
   brim_batching batching;
   brim_padding padding;
@@ -45,7 +38,6 @@ typedef struct brim_eval_options {
 } brim_eval_options;
 
 /* What an evaluation came to, with the outputs of every row. All is borrowed for the call that has it. */
-typedef struct brim_metrics brim_metrics;
 typedef struct brim_evaluation {
   const char *name; /* of the set */
   uint64_t step;
@@ -182,21 +174,6 @@ BRIM_API double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, 
 /* The same for any schedule. Linear and cosine are 0 after `total`, which no run gets to; constant does not look at `total`. */
 BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t step, uint64_t warmup, uint64_t total);
 
-struct brim_metrics {
-  uint64_t rows, tokens, slots;
-  double loss;                    /* mean over rows */
-  double accuracy, f1, matthews;  /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
-                                     Multi-label: accuracy is the share of rows with every label right */
-  double f1_micro, f1_macro;      /* multi-label, a label given where its logit is above 0. micro: of all labels counted
-                                     together; macro: mean over the labels that occur in the data or the predictions */
-  double rmse, pearson, spearman; /* regression; of several values: rmse over all, the others the mean over the outputs */
-  double seconds;
-};
-
-/* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
-enum { BRIM_METRIC_FIELDS = 4 };
-BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);
-
 /* Sorted, ragged, 32 rows at once: fast, and the order of the results is the input's anyway. */
 BRIM_API void brim_eval_options_init(brim_eval_options *options);
 
@@ -209,20 +186,10 @@ BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_
 /* Metrics from logits that the caller has. */
 BRIM_API int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
                                   const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* The outcome of one row of logits [outputs], by the one formula that all have. */
-BRIM_API brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int32_t label);
-/* The same metrics of a classification from its outcomes [rows]. */
-BRIM_API int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_outcome *outcomes, uint64_t rows,
-                                   brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Rows of label i that are predicted as j: counts [outputs, outputs]. Multi-label: counts [outputs, 2, 2], of each label rows
  * without and with it, predicted without and with it. Regression is BRIM_E_USAGE. */
 BRIM_API int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                                   uint64_t *counts, brim_error *err) BRIM_CHECK;
-/* What predictions are made of, in double: softmax of one row of logits (largest first subtracted), and of one logit
- * 1 / (1 + exp(-logit)). */
-BRIM_API void brim_softmax(const float *logits, int32_t count, double *probabilities);
-BRIM_API double brim_sigmoid(float logit);
-
 /* inspect: hidden, logits, loss, grad.*, grad_norm of one batch, dropout off, written to a safetensors file. */
 BRIM_API int brim_inspect_gradients(brim_runtime *runtime, brim_model *model, const brim_dataset *batch, brim_padding padding,
                                     const char *output, brim_error *err) BRIM_CHECK;

@@ -366,26 +366,19 @@ static int read_types(reading *r, brim_error *err) {
   return used == h->typed_tokens ? BRIM_OK : damaged(r, "its type ids are not those of its rows", err);
 }
 
-static bool label_fits(const brim_labels *labels, float v) {
-  if (labels->task == BRIM_TASK_REGRESSION)
-    return isfinite(v);
-  const float most = labels->task == BRIM_TASK_MULTI_LABEL ? 1 : (float)(labels->count - 1);
-  return v >= 0 && v <= most && v == floorf(v);
-}
-
 static int read_labels(reading *r, brim_error *err) {
   const brim_cache_header *h = &r->header;
   brim_dataset *d = r->dataset;
-  const bool named = h->task == BRIM_TASK_CLASSIFICATION || h->task == BRIM_TASK_MULTI_LABEL;
+  const brim_task_rules *task = h->task <= INT32_MAX ? brim_task_rules_of((brim_task)h->task) : NULL;
   const uint64_t width = h->rows ? h->values / h->rows : 0;
   if (h->mapped > 1 || (h->rows && h->values % h->rows) || (h->mapped != 0) != (width != 0) || width > BRIM_MAX_CLASSES)
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;
-  if ((!named && h->task != BRIM_TASK_REGRESSION) || named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
+  if (!task || task->named != (h->classes > 0) || h->classes > BRIM_MAX_CLASSES)
     return damaged(r, "its task is unknown", err);
-  int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources, (int32_t)(named ? h->classes : width),
-                                &d->labels, err);
+  int status = brim_labels_make(r->runtime, (brim_task)h->task, r->strings + h->sources,
+                                (int32_t)(task->named ? h->classes : width), &d->labels, err);
   if (status != BRIM_OK)
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names of their own", err);
   d->mapped = true;
@@ -393,7 +386,7 @@ static int read_labels(reading *r, brim_error *err) {
   if (width != (uint64_t)d->label_width)
     return damaged(r, "its labels do not belong to its rows", err);
   for (uint64_t i = 0; i < h->values; i++)
-    if (!label_fits(&d->labels, d->values[i]))
+    if (!task->fits(d->labels.count, d->values[i]))
       return damaged(r, "a label is none of its labels", err);
   return BRIM_OK;
 }

@@ -52,11 +52,11 @@ static int refuse_equal_names(brim_runtime *runtime, const char *const *names, i
 int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                      brim_error *err) {
   *out = (brim_labels){0};
-  if (task != BRIM_TASK_CLASSIFICATION && task != BRIM_TASK_REGRESSION && task != BRIM_TASK_MULTI_LABEL)
+  if (!brim_task_rules_of(task))
     return brim_error_set(err, BRIM_E_USAGE, "a mapping of labels needs a task");
   if (count < 1 || count > BRIM_MAX_CLASSES)
     return brim_error_set(err, BRIM_E_FORMAT, "%d classes: from 1 to %d are possible", (int)count, BRIM_MAX_CLASSES);
-  if (task == BRIM_TASK_REGRESSION) {
+  if (brim_task_has_values(task)) {
     *out = (brim_labels){.task = task, .count = count, .runtime = runtime};
     return BRIM_OK;
   }
@@ -83,7 +83,7 @@ int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labe
 }
 
 int32_t brim_labels_width(const brim_labels *labels) {
-  return labels->task == BRIM_TASK_CLASSIFICATION ? 1 : labels->count;
+  return brim_task_has_classes(labels->task) ? 1 : labels->count;
 }
 
 /* ---- what a label is -------------------------------------------------------------------------------------- */
@@ -281,15 +281,13 @@ static void note_first(brim_label_taker *taker, const label_text *label, const b
   taker->first_kind = label->kind;
   taker->begun = true;
   if (!taker->task_given)
-    taker->task = label->kind == BRIM_LABEL_DECIMAL ? BRIM_TASK_REGRESSION
-                  : taker->lists                    ? BRIM_TASK_MULTI_LABEL
-                                                    : BRIM_TASK_CLASSIFICATION;
+    taker->task = brim_task_of_label(label->kind == BRIM_LABEL_DECIMAL, taker->lists);
 }
 
 /* ---- one label a row -------------------------------------------------------------------------------------- */
 
 static int take_single(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
-  if (taker->known && taker->known->task == BRIM_TASK_CLASSIFICATION) {
+  if (taker->known && brim_task_has_classes(taker->known->task)) {
     int32_t id = 0;
     BRIM_TRY(known_class(taker, source->text, source->length, source, &id, err));
     return add_value(taker, (float)id, err);
@@ -299,7 +297,7 @@ static int take_single(brim_label_taker *taker, const brim_label_source *source,
     note_first(taker, &label, source);
   if (!taker->task_given && label.kind != taker->first_kind)
     return refuse_mixture(taker, &label, source, err);
-  return taker->task == BRIM_TASK_REGRESSION ? add_number(taker, &label, source, err) : take_class(taker, &label, source, err);
+  return brim_task_has_values(taker->task) ? add_number(taker, &label, source, err) : take_class(taker, &label, source, err);
 }
 
 /* ---- lists of them ---------------------------------------------------------------------------------------- */
@@ -335,7 +333,7 @@ static int take_item(brim_label_taker *taker, const label_item *item, const brim
                      brim_error *err) {
   if (item->length == 0)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1, "a label of this list is empty: a|b has two");
-  if (taker->known && taker->known->task == BRIM_TASK_MULTI_LABEL) {
+  if (taker->known && brim_task_has_lists(taker->known->task)) {
     int32_t id = 0;
     BRIM_TRY(known_class(taker, item->text, item->length, source, &id, err));
     if (taker->values[row + (size_t)id] > 0)
@@ -348,7 +346,7 @@ static int take_item(brim_label_taker *taker, const label_item *item, const brim
     note_first(taker, &label, source);
   if (!taker->task_given && label.kind != taker->first_kind)
     return refuse_mixture(taker, &label, source, err);
-  if (taker->task == BRIM_TASK_REGRESSION)
+  if (brim_task_has_values(taker->task))
     return add_number(taker, &label, source, err);
   BRIM_TRY(take_class(taker, &label, source, err));
   brim_label_class *class = &taker->classes[(size_t)taker->values[taker->count - 1]];
@@ -370,13 +368,13 @@ static int check_width(brim_label_taker *taker, size_t found, const brim_label_s
 
 static int take_list(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
   const size_t row = taker->count;
-  const bool known = taker->known && taker->known->task == BRIM_TASK_MULTI_LABEL;
+  const bool known = taker->known && brim_task_has_lists(taker->known->task);
   label_item item;
   for (int32_t i = 0; known && i < taker->known->count; i++)
     BRIM_TRY(add_value(taker, 0, err));
   for (size_t at = 0; source->length > 0 && next_item(source, &at, &item);)
     BRIM_TRY(take_item(taker, &item, source, row, err));
-  if (taker->task == BRIM_TASK_REGRESSION)
+  if (brim_task_has_values(taker->task))
     return check_width(taker, taker->count - row, source, err);
   if (known)
     return BRIM_OK;
@@ -387,13 +385,13 @@ static int take_list(brim_label_taker *taker, const brim_label_source *source, b
 
 /* Whether this row is a list: what the task says, or else the first row. */
 static int decide_list(brim_label_taker *taker, const brim_label_source *source, bool *list, brim_error *err) {
-  const bool several = taker->known && taker->known->task == BRIM_TASK_REGRESSION && taker->known->count > 1;
-  const bool bars = taker->task_given && taker->task == BRIM_TASK_REGRESSION && !source->list &&
+  const bool values = taker->known && brim_task_has_values(taker->known->task), several = values && taker->known->count > 1;
+  const bool bars = taker->task_given && brim_task_has_values(taker->task) && !source->list &&
                     memchr(source->text, '|', source->length) != NULL;
-  *list = taker->task == BRIM_TASK_MULTI_LABEL || several || bars || (source->list && taker->task != BRIM_TASK_CLASSIFICATION);
+  *list = brim_task_has_lists(taker->task) || several || bars || (source->list && !brim_task_has_classes(taker->task));
   if (taker->rows == 0)
     taker->lists = *list;
-  if (taker->known && taker->known->task == BRIM_TASK_REGRESSION)
+  if (values)
     taker->width = (size_t)taker->known->count;
   if (!taker->task_given && taker->lists != source->list)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
@@ -467,7 +465,7 @@ static int make_mapping(brim_label_taker *taker, int32_t *rank, const char **nam
     names[i] = taker->classes[i].name;
   }
   BRIM_TRY(brim_labels_make(taker->runtime, taker->task, names, (int32_t)taker->class_count, labels, err));
-  if (taker->task == BRIM_TASK_MULTI_LABEL)
+  if (brim_task_has_lists(taker->task))
     return spread_classes(taker, rank, err);
   for (size_t i = 0; i < taker->count; i++)
     taker->values[i] = (float)rank[(int32_t)taker->values[i]];
@@ -478,8 +476,8 @@ int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float 
   int status;
   if (taker->known) {
     status = brim_labels_copy(taker->runtime, taker->known, labels, err);
-  } else if (taker->task == BRIM_TASK_REGRESSION) {
-    status = brim_labels_make(taker->runtime, BRIM_TASK_REGRESSION, NULL, taker->lists ? (int32_t)taker->width : 1, labels, err);
+  } else if (brim_task_has_values(taker->task)) {
+    status = brim_labels_make(taker->runtime, taker->task, NULL, taker->lists ? (int32_t)taker->width : 1, labels, err);
   } else if (taker->class_count == 0) {
     status = brim_error_set(err, BRIM_E_FORMAT, "no row has a label: there is nothing to learn");
   } else {

@@ -3,6 +3,7 @@
 #define BRIM_DATA_LABELS_H
 #include "base/hashmap.h"
 #include "brim/data.h"
+#include "task/task.h"
 
 #define BRIM_MAX_CLASSES (1 << 24) /* class ids are kept as floats, which are exact up to here */
 

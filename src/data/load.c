@@ -100,7 +100,7 @@ static int finish(loader *l, brim_error *err) {
 static int load(loader *l, const char *const *paths, int path_count, const brim_tokenizer *tokenizer, brim_error *err) {
   brim_reader *reader;
   brim_source_options source = l->options->source;
-  source.empty_label |= l->taker.task == BRIM_TASK_MULTI_LABEL;
+  source.empty_label |= brim_task_has_lists(l->taker.task);
   BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &source, &reader, err));
   BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));
   l->dataset = brim_dataset_new(l->runtime, err);

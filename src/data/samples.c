@@ -6,24 +6,18 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "data/dataset.h"
+#include "task/task.h"
 
 #define MAX_FILE ((size_t)1 << 30)
 
 /* ---- from the caller -------------------------------------------------------------------------------------- */
 
+/* A label that is missing is for predictions. */
 static int check_label(const brim_sample *sample, const brim_labels *labels, uint64_t row, brim_error *err) {
   const float *values = sample->labels ? sample->labels : &sample->label;
-  if (!labels)
-    return BRIM_OK;
-  if ((sample->labels ? sample->label_width : 1) != brim_labels_width(labels))
-    return brim_error_set(err, BRIM_E_USAGE, "row %llu has %d labels where the mapping has %d", (unsigned long long)row,
-                          sample->labels ? (int)sample->label_width : 1, (int)brim_labels_width(labels));
-  const float most = labels->task == BRIM_TASK_MULTI_LABEL ? 1 : (float)(labels->count - 1);
-  for (int32_t i = 0; i < brim_labels_width(labels) && labels->task != BRIM_TASK_REGRESSION; i++)
-    if (!isnan(values[i]) && !(values[i] >= 0 && values[i] <= most && values[i] == floorf(values[i])))
-      return brim_error_set(err, BRIM_E_USAGE, "row %llu: label %g is not a class from 0 to %d", (unsigned long long)row,
-                            (double)values[i], (int)most);
-  return BRIM_OK;
+  const int32_t width = sample->labels ? sample->label_width : 1;
+  const brim_row_name name = {.row = row};
+  return labels && brim_label_fits(labels->task, labels->count, values, width, true, name, err) ? BRIM_E_USAGE : BRIM_OK;
 }
 
 /* All rows have as many labels. */

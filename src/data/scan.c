@@ -28,7 +28,7 @@ typedef struct tally {
 
 /* The row that was taken last, which is the `row`-th from 1; a label that it names twice counts once. */
 static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim_error *err) {
-  for (size_t i = 0; i < taker->count && taker->task != BRIM_TASK_REGRESSION; i++) {
+  for (size_t i = 0; i < taker->count && !brim_task_has_values(taker->task); i++) {
     const size_t class = (size_t)taker->values[i];
     if (class >= t->count) {
       BRIM_TRY(brim_grow(t->runtime, (void **)&t->rows, &t->rows_capacity, class + 1, sizeof *t->rows, err));
@@ -44,7 +44,7 @@ static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim
 
 /* In the order of the finished mapping, which the taker's classes have then. */
 static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t all, brim_labels *labels, brim_error *err) {
-  if (labels->task == BRIM_TASK_REGRESSION)
+  if (brim_task_has_values(labels->task))
     return BRIM_OK;
   labels->rows = brim_alloc_array(t->runtime, (size_t)labels->count + 1, sizeof *labels->rows);
   if (!labels->rows)
@@ -83,7 +83,7 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   float *values = NULL;
   uint64_t count = 0;
   how.need_label = true;
-  how.empty_label |= task == BRIM_TASK_MULTI_LABEL;
+  how.empty_label |= brim_task_has_lists(task);
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));
   brim_label_taker_init(&taker, runtime, task, NULL);
   tally t = {.runtime = runtime};

@@ -2,6 +2,7 @@
 #include "feed/feed.h"
 
 #include "base/status.h"
+#include "task/task.h"
 
 double brim_feed_share(const brim_feed *feed) {
   const brim_window *w = feed->window;
@@ -44,7 +45,7 @@ const brim_feed_options *brim_feed_how(const brim_feed *feed) {
 
 int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) {
   const brim_feed_options *o = &feed->options;
-  if (class_weights && (!o->source.need_label || !o->labels || o->labels->task != BRIM_TASK_CLASSIFICATION))
+  if (class_weights && (!o->source.need_label || !o->labels || !brim_task_has_classes(o->labels->task)))
     return brim_error_set(err, BRIM_E_USAGE, "the feed has no classes to weigh: give need_label and labels of a classification");
   if (class_weights && feed->slices.world > 1)
     return brim_error_set(err, BRIM_E_USAGE,

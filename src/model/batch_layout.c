@@ -1,10 +1,10 @@
 /* batch_layout.c: checks a batch against the model and lays it out: one slot a token when ragged, `width` slots a sequence when
  * padded. What padding holds is what Hugging Face puts there. */
-#include <math.h>
 #include <string.h>
 
 #include "base/status.h"
 #include "model/model.h"
+#include "task/task.h"
 
 static int32_t length_of(const brim_batch *batch, int32_t sequence) {
   return batch->offsets[sequence + 1] - batch->offsets[sequence];
@@ -43,29 +43,11 @@ static int check_tokens(const brim_model *m, const brim_batch *batch, int32_t se
   return BRIM_OK;
 }
 
-static int check_number(const brim_model *m, const brim_batch *batch, int32_t sequence, float label, brim_error *err) {
-  const brim_labels *labels = &m->config.labels;
-  if (isnan(label))
-    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", row_of(batch, sequence));
-  if (labels->task == BRIM_TASK_REGRESSION && !isfinite(label))
-    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has a label that is not finite", row_of(batch, sequence));
-  if (labels->task == BRIM_TASK_MULTI_LABEL && !(label >= 0 && label <= 1))
-    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has the label %g: of many labels each is 0 or 1",
-                          row_of(batch, sequence), (double)label);
-  if (labels->task == BRIM_TASK_CLASSIFICATION && (label != floorf(label) || label < 0 || label >= (float)labels->count))
-    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has label %g, but the model has classes 0 to %d",
-                          row_of(batch, sequence), (double)label, labels->count - 1);
-  return BRIM_OK;
-}
-
 static int check_label(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
-  const int32_t width = batch->label_width > 0 ? batch->label_width : 1, due = brim_labels_width(&m->config.labels);
-  if (width != due)
-    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has %d labels, but the model takes %d", row_of(batch, sequence), width,
-                          due);
-  for (int32_t i = 0; i < width; i++)
-    BRIM_TRY(check_number(m, batch, sequence, batch->labels[(int64_t)sequence * width + i], err));
-  return BRIM_OK;
+  const brim_labels *labels = &m->config.labels;
+  const int32_t width = batch->label_width > 0 ? batch->label_width : 1;
+  return brim_label_fits(labels->task, labels->count, batch->labels + (int64_t)sequence * width, width, false,
+                         (brim_row_name){.row = row_of(batch, sequence)}, err);
 }
 
 static int check_room(const brim_stage *stage, const brim_batch *batch, int64_t slots, brim_error *err) {

@@ -10,6 +10,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "task/task.h"
 
 #define CONFIG_LIMIT ((size_t)64 << 20) /* bytes; a few thousand label names fit in one */
 
@@ -226,28 +227,21 @@ static int named_labels(const reading *r, brim_task task, const brim_json_value 
   return status;
 }
 
-/* The task of problem_type; without one, one output is regression and several are classes, as in Hugging Face. */
+/* The task of problem_type; without one it follows from the number of outputs, as in Hugging Face. */
 static int read_task(const reading *r, int32_t count, brim_task *task, brim_error *err) {
-  static const struct {
-    const char *name;
-    brim_task task;
-  } known[] = {{"single_label_classification", BRIM_TASK_CLASSIFICATION},
-               {"multi_label_classification", BRIM_TASK_MULTI_LABEL},
-               {"regression", BRIM_TASK_REGRESSION}};
+  char known[200];
   const brim_json_value *problem = brim_json_get(r->root, "problem_type");
-  *task = count == 1 ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
+  *task = brim_task_of_outputs(count);
   if (!problem || problem->kind == BRIM_JSON_NULL)
     return BRIM_OK;
-  *task = BRIM_TASK_AUTO;
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (brim_json_is_string(problem, known[i].name))
-      *task = known[i].task;
-  if (*task == BRIM_TASK_AUTO)
-    return brim_json_error(r->document, problem, err, BRIM_E_UNSUPPORTED,
-                           "this problem_type is not one that brim has: single_label_classification, "
-                           "multi_label_classification, regression");
-  if (*task == BRIM_TASK_CLASSIFICATION && count == 1)
-    return brim_json_error(r->document, problem, err, BRIM_E_FORMAT, "single_label_classification needs more than one label");
+  *task = problem->kind == BRIM_JSON_STRING ? brim_task_of_problem(problem->as.text, problem->length) : BRIM_TASK_AUTO;
+  const brim_task_rules *rules = brim_task_rules_of(*task);
+  brim_task_problems(known, sizeof known);
+  if (!rules)
+    return brim_json_error(r->document, problem, err, BRIM_E_UNSUPPORTED, "this problem_type is not one that brim has: %s",
+                           known);
+  if (count < rules->least)
+    return brim_json_error(r->document, problem, err, BRIM_E_FORMAT, "%s needs more than one label", rules->problem);
   return BRIM_OK;
 }
 
@@ -262,13 +256,13 @@ static int read_labels(const reading *r, brim_error *err) {
   if (!map)
     BRIM_TRY(read_size(r, "num_labels", 1 << 20, &count, err));
   BRIM_TRY(read_task(r, count, &task, err));
-  if (task == BRIM_TASK_REGRESSION)
+  if (brim_task_has_values(task))
     return brim_labels_make(r->runtime, task, NULL, count, &r->config->labels, err);
   return map ? named_labels(r, task, map, err) : placeholder_labels(r, task, count, err);
 }
 
 static int copy_labels(const reading *r, const brim_labels *labels, brim_error *err) {
-  if (labels->task == BRIM_TASK_CLASSIFICATION && labels->count < 2)
+  if (labels->count < brim_task_rules_of(labels->task)->least)
     return brim_error_set(err, BRIM_E_MISMATCH, "there is only one class of labels: a classifier needs at least two");
   return brim_labels_copy(r->runtime, labels, &r->config->labels, err);
 }

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/config.h"
+#include "task/task.h"
 
 /* ---- any JSON value, two blanks a level as Hugging Face writes it ------------------------------------------ */
 
@@ -98,10 +99,7 @@ static void write_label2id(brim_text *out, const brim_config *config) {
 }
 
 static void write_problem(brim_text *out, const brim_config *config) {
-  const brim_task task = config->labels.task;
-  brim_text_string(out, task == BRIM_TASK_REGRESSION    ? "\"regression\""
-                        : task == BRIM_TASK_MULTI_LABEL ? "\"multi_label_classification\""
-                                                        : "\"single_label_classification\"");
+  brim_text_printf(out, "\"%s\"", brim_task_rules_of(config->labels.task)->problem);
 }
 
 static void write_label_count(brim_text *out, const brim_config *config) {

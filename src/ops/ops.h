@@ -17,6 +17,7 @@
 #define BRIM_OPS_H
 #include "brim/base.h"
 #include "ops/list.h"
+#include "task/loss.h"
 
 #ifdef BRIM_REAL_DOUBLE
 typedef double real;
@@ -318,9 +319,7 @@ typedef struct brim_from_bfloat { /* and back, exactly */
 
 /* ---- loss */
 
-/* Formulas: ref/loss.c. */
-typedef enum brim_loss_kind { BRIM_LOSS_CROSS_ENTROPY = 0, BRIM_LOSS_SQUARED_ERROR, BRIM_LOSS_BINARY } brim_loss_kind;
-
+/* Formulas: ref/loss.c; kinds: task/loss.h. */
 typedef struct brim_loss {
   int32_t n, outputs;
   brim_loss_kind kind;

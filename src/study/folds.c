@@ -7,6 +7,7 @@
 #include "base/number.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "task/task.h"
 
 void brim_folds_free(brim_folds *folds) {
   if (!folds || !folds->runtime)
@@ -150,7 +151,7 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
                         brim_error *err) {
   const brim_labels *labels = brim_dataset_labels(dataset);
   *out = (brim_folds){0};
-  if (brim_dataset_label_width(dataset) > 1 || (labels && labels->task == BRIM_TASK_MULTI_LABEL))
+  if (brim_dataset_label_width(dataset) > 1 || (labels && brim_task_has_lists(labels->task)))
     return brim_error_set(err, BRIM_E_USAGE,
                           "folds cannot be stratified by several labels a row: leave it out, or give the folds");
   if (!brim_dataset_has_labels(dataset))
@@ -159,7 +160,7 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
   brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_FOLDS);
   labelled_row *sorted = rows_by_label(runtime, &random, dataset, err);
   int status = sorted ? BRIM_OK : BRIM_E_MEMORY;
-  if (!status && labels && labels->task == BRIM_TASK_REGRESSION)
+  if (!status && labels && brim_task_has_values(labels->task))
     deal_values(sorted, seed, out);
   else if (!status)
     status = deal_classes(dataset, sorted, out, err);

@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "brim/study.h"
 #include "dist/group.h"
+#include "task/task.h"
 #include "train/fields.h"
 #include "train/folder.h"
 #include "train/folds_files.h"
@@ -163,14 +164,10 @@ static int predict_held_out(const fold_job *job, int32_t fold, const brim_datase
 }
 
 /* Adds a model's opinion of one row: the values, or the probability of each class or label. */
-static void add_opinion(const fold_job *job, const float *logits, double *probabilities, float *sum) {
-  brim_task task = brim_model_task(job->model);
-  if (task == BRIM_TASK_CLASSIFICATION)
-    brim_softmax(logits, (int32_t)job->outputs, probabilities);
-  for (size_t c = 0; c < job->outputs; c++) {
-    double own = task == BRIM_TASK_MULTI_LABEL ? brim_sigmoid(logits[c]) : (double)logits[c];
-    sum[c] += (float)(task == BRIM_TASK_CLASSIFICATION ? probabilities[c] : own);
-  }
+static void add_opinion(const fold_job *job, const float *logits, double *opinion, float *sum) {
+  brim_task_rules_of(brim_model_task(job->model))->opinion(logits, (int32_t)job->outputs, opinion);
+  for (size_t c = 0; c < job->outputs; c++)
+    sum[c] += (float)opinion[c];
 }
 
 static int predict_eval(const fold_job *job, int index, brim_error *err) {
@@ -187,19 +184,12 @@ static int predict_eval(const fold_job *job, int index, brim_error *err) {
   return status;
 }
 
-/* The logit that stands for a mean: softmax or sigmoid gives the mean probability back. */
-static float logit_of(brim_task task, float mean) {
-  if (task == BRIM_TASK_REGRESSION)
-    return mean;
-  float least = 1e-37f;
-  return task == BRIM_TASK_CLASSIFICATION ? logf(fmaxf(mean, least)) : logf(fmaxf(mean, least)) - logf(fmaxf(1.0f - mean, least));
-}
-
 static int finish_average(const fold_job *job, int index, brim_error *err) {
   brim_fold_average *average = &job->result->averages[index];
   const brim_dataset *dataset = job->evals[index].dataset;
+  const brim_task_rules *rules = brim_task_rules_of(brim_model_task(job->model));
   for (size_t i = 0, count = (size_t)brim_dataset_rows(dataset) * job->outputs; i < count; i++)
-    average->logits[i] = logit_of(brim_model_task(job->model), average->logits[i] / (float)job->folds->count);
+    average->logits[i] = rules->logit(average->logits[i] / (float)job->folds->count);
   average->evaluated = brim_dataset_has_labels(dataset);
   if (!average->evaluated)
     return BRIM_OK;

@@ -7,34 +7,31 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "task/task.h"
 
 /* ---- balanced --------------------------------------------------------------------------------------------- */
 
 /* Rows of each class, or with each label. */
-static void count_rows(const brim_dataset *dataset, bool many, int32_t outputs, uint64_t *counts) {
+static void count_rows(const brim_dataset *dataset, const brim_task_rules *task, int32_t outputs, uint64_t *counts) {
   for (uint64_t r = 0; r < brim_dataset_rows(dataset); r++) {
     brim_sample sample;
     brim_dataset_sample(dataset, r, &sample);
-    for (int32_t c = 0; many && c < outputs; c++)
-      counts[c] += sample.labels[c] > 0.5f;
-    if (!many)
-      counts[(int32_t)sample.label]++;
+    task->count(sample.labels, outputs, counts);
   }
 }
 
 /* `counts` of each class, and after the last one all rows. */
 static int balance(const brim_labels *labels, const uint64_t *counts, double *weights, brim_error *err) {
-  const bool many = labels->task == BRIM_TASK_MULTI_LABEL;
+  const brim_task_rules *task = brim_task_rules_of(labels->task);
   const uint64_t rows = counts[labels->count];
   for (int32_t c = 0; c < labels->count; c++) {
     if (counts[c] == 0)
       return brim_error_set(err, BRIM_E_USAGE, "class_weights: no row has the class \"%s\": \"balanced\" needs one of each",
                             labels->names[c]);
-    if (many && counts[c] == rows)
+    if (!task->one_class && counts[c] == rows)
       return brim_error_set(err, BRIM_E_USAGE, "class_weights: every row has the label \"%s\": \"balanced\" needs one without",
                             labels->names[c]);
-    const double own = (double)counts[c];
-    weights[c] = many ? ((double)rows - own) / own : (double)rows / (labels->count * own);
+    weights[c] = task->balance((double)counts[c], (double)rows, labels->count);
   }
   return BRIM_OK;
 }
@@ -51,7 +48,7 @@ static int balance_data(brim_runtime *runtime, const brim_labels *labels, const 
   uint64_t *counts = brim_alloc_array_zero(runtime, (size_t)labels->count + 1, sizeof *counts);
   if (!counts)
     return BRIM_NOMEM(err);
-  count_rows(rows->dataset, labels->task == BRIM_TASK_MULTI_LABEL, labels->count, counts);
+  count_rows(rows->dataset, brim_task_rules_of(labels->task), labels->count, counts);
   counts[labels->count] = brim_dataset_rows(rows->dataset);
   int status = balance(labels, counts, weights, err);
   brim_release(runtime, counts);
@@ -97,8 +94,9 @@ int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, cons
   *out = NULL;
   if (!text)
     return BRIM_OK;
-  if (labels->task == BRIM_TASK_REGRESSION)
-    return brim_error_set(err, BRIM_E_USAGE, "class_weights: this is a regression, which has no classes");
+  const brim_task_rules *task = brim_task_rules_of(labels->task);
+  if (!task->count)
+    return brim_error_set(err, BRIM_E_USAGE, "class_weights: this is a %s, which has no classes", task->name);
   double *weights = brim_alloc_array(runtime, (size_t)labels->count, sizeof *weights);
   if (!weights)
     return BRIM_NOMEM(err);

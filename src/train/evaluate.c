@@ -10,7 +10,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "train/metric.h"
+#include "task/task.h"
 
 void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
@@ -62,28 +62,10 @@ static int fits_text(const brim_model *model, const brim_sample *sample, int32_t
   return BRIM_OK;
 }
 
-static int fits_number(const brim_model *model, float label, row_place at, brim_error *err) {
-  if (isnan(label))
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has no label", at.name, at.row);
-  if (!isfinite(label))
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has an infinite label", at.name, at.row);
-  brim_task task = brim_model_task(model);
-  int32_t most = task == BRIM_TASK_MULTI_LABEL ? 1 : brim_model_outputs(model) - 1;
-  if (task == BRIM_TASK_REGRESSION || (label >= 0.0f && label <= (float)most && label == truncf(label)))
-    return BRIM_OK;
-  return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has label %g, but the model's classes are 0 to %d", at.name, at.row,
-                        (double)label, (int)most);
-}
-
 static int fits_label(const brim_model *model, const brim_sample *sample, row_place at, brim_error *err) {
-  const float *labels = sample->labels ? sample->labels : &sample->label;
-  int32_t width = sample->labels ? sample->label_width : 1, due = brim_labels_width(brim_model_labels(model));
-  if (width != due)
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has %d labels, but the model takes %d", at.name, at.row, (int)width,
-                          (int)due);
-  for (int32_t i = 0; i < width; i++)
-    BRIM_TRY(fits_number(model, labels[i], at, err));
-  return BRIM_OK;
+  const float *label = sample->labels ? sample->labels : &sample->label;
+  return brim_label_fits(brim_model_task(model), brim_model_outputs(model), label, sample->labels ? sample->label_width : 1,
+                         false, (brim_row_name){at.name, at.row}, err);
 }
 
 int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
@@ -174,12 +156,20 @@ static int share_outcomes(const brim_prediction *p, brim_error *err) {
   return BRIM_OK;
 }
 
+/* The label of a row, which has to be one of the classes. */
+static int outcome_label(const brim_prediction *p, uint64_t row, brim_error *err) {
+  brim_sample sample;
+  brim_dataset_sample(p->dataset, row, &sample);
+  BRIM_TRY(brim_label_fits(brim_model_task(p->model), brim_model_outputs(p->model), sample.labels, sample.label_width, false,
+                           (brim_row_name){.row = row}, err));
+  p->outcomes[row] = (brim_outcome){.label = (int32_t)*sample.labels};
+  return BRIM_OK;
+}
+
 static int run_for_outcomes(const brim_prediction *p, brim_error *err) {
   int status = BRIM_OK;
-  for (uint64_t row = 0; row < brim_dataset_rows(p->dataset) && !status; row++) {
-    p->outcomes[row] = (brim_outcome){0};
-    status = brim_outcomes_label(p->dataset, row, brim_model_outputs(p->model), &p->outcomes[row], err);
-  }
+  for (uint64_t row = 0; row < brim_dataset_rows(p->dataset) && !status; row++)
+    status = outcome_label(p, row, err);
   if (!status)
     status = prediction_parts(p, NULL, err);
   BRIM_TRY(brim_group_agree(p->group, status, err));
@@ -313,7 +303,7 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                   brim_metrics *out, brim_error *err) {
   brim_metrics counts = {0};
-  const bool classes = brim_model_task(model) == BRIM_TASK_CLASSIFICATION;
+  const bool classes = brim_task_has_classes(brim_model_task(model));
   if (!classes && options && options->outcomes)
     return brim_error_set(err, BRIM_E_USAGE, "outcomes need a classification with one class per row");
   if (classes && options && options->logits)

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "train/metric.h"
+#include "task/task.h"
 
 #include "model/freeze.h"
 

@@ -34,8 +34,8 @@ static int start_options(brim_trainer *t, brim_error *err) {
   if (o->max_steps > 0)
     o->epochs = 0.0;
   if (!o->best_metric)
-    o->best_metric = brim_model_task(t->model) == BRIM_TASK_REGRESSION ? "rmse" : "accuracy";
-  if (o->label_smoothing > 0.0 && brim_model_task(t->model) != BRIM_TASK_CLASSIFICATION)
+    o->best_metric = brim_task_rules_of(brim_model_task(t->model))->best;
+  if (o->label_smoothing > 0.0 && !brim_task_has_classes(brim_model_task(t->model)))
     return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row");
   return BRIM_OK;
 }
@@ -131,7 +131,7 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
-  if (brim_model_task(t->model) == BRIM_TASK_CLASSIFICATION)
+  if (brim_task_has_classes(brim_model_task(t->model)))
     t->outcomes = brim_alloc_array(t->runtime, (size_t)most, sizeof *t->outcomes);
   else
     t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
@@ -201,7 +201,7 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
     rows.counted = how->labels && !how->weights ? how->labels->rows : NULL; /* a mixture does not have its files' shares */
   }
   BRIM_TRY(brim_class_weights_make(t->runtime, t->model, &rows, t->options.class_weights, &t->class_weights, err));
-  if (!t->class_weights || brim_model_task(t->model) != BRIM_TASK_CLASSIFICATION)
+  if (!t->class_weights || !brim_task_has_classes(brim_model_task(t->model)))
     return BRIM_OK;
   t->supply.weights = t->class_weights;
   return t->supply.feed ? brim_feed_weigh(t->supply.feed, t->class_weights, err) : BRIM_OK;
@@ -221,10 +221,8 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   }
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
-  const brim_task task = brim_model_task(t->model);
-  bytes += most * (task == BRIM_TASK_CLASSIFICATION ? sizeof(brim_outcome) : outputs * sizeof(float));
-  if (task == BRIM_TASK_REGRESSION)
-    bytes += most * 32;
+  const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
+  bytes += most * ((task->one_class ? sizeof(brim_outcome) : outputs * sizeof(float)) + task->measuring);
   if (t->options.swa_start > 0.0)
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;

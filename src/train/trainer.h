@@ -1,9 +1,9 @@
 /* trainer.h: one training run, between its parts. */
 #ifndef BRIM_TRAIN_TRAINER_H
 #define BRIM_TRAIN_TRAINER_H
+#include "task/task.h"
 #include "train/checkpoint.h"
 #include "train/memory.h"
-#include "train/metric.h"
 #include "train/schedule.h"
 #include "train/supply.h"
 

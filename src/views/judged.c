@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "task/loss.h"
 #include "views/views.h"
 
 /* One set while it is judged. */
@@ -57,8 +58,8 @@ static double judge_labels(judge *j, uint64_t row) {
   bool wrong = false;
   for (int32_t k = 0; k < j->outputs; k++) {
     const bool label = label_of(j, row, k) > 0.5, predicted = logits[k] > 0;
-    const double score = brim_sigmoid(logits[k]);
-    loss -= log(fmax(label ? score : 1 - score, 1e-300)), wrong = wrong || label != predicted;
+    loss += brim_binary_loss((double)logits[k], label, 1);
+    wrong = wrong || label != predicted;
     j->out->classes[k].rows += label;
     j->out->classes[k].predicted += predicted;
     j->out->classes[k].both += label && predicted;
@@ -81,7 +82,7 @@ static void join(const judge *j, uint64_t row, bool predicted, char *text, size_
   text[0] = 0;
   for (int32_t k = 0; k < j->outputs && used < size; k++) {
     const double label = label_of(j, row, k), logit = (double)logits_of(j, row)[k];
-    if (j->v->task == BRIM_TASK_REGRESSION)
+    if (brim_task_has_values(j->v->task))
       used += (size_t)snprintf(text + used, size - used, "%s%.4g", used ? " " : "", predicted ? logit : label);
     else if (predicted ? logit > 0 : label > 0.5)
       used += (size_t)snprintf(text + used, size - used, "%s%.100s", used ? ", " : "", j->v->labels->names[k]);
@@ -92,7 +93,7 @@ static void join(const judge *j, uint64_t row, bool predicted, char *text, size_
 
 static void describe(judge *j, uint64_t row, brim_wrong_row *wrong) {
   wrong->score = wrong->label_score = (double)NAN;
-  if (j->v->task != BRIM_TASK_CLASSIFICATION) {
+  if (!brim_task_has_classes(j->v->task)) {
     join(j, row, false, wrong->label, sizeof wrong->label);
     join(j, row, true, wrong->predicted, sizeof wrong->predicted);
     return;
@@ -187,17 +188,17 @@ static int copy_names(judge *j, brim_error *err) {
 
 static int judge_rows(judge *j, brim_error *err) {
   const brim_task task = j->v->task;
-  double (*const one)(judge *, uint64_t) = task == BRIM_TASK_CLASSIFICATION ? judge_class
-                                           : task == BRIM_TASK_REGRESSION   ? judge_values
+  double (*const one)(judge *, uint64_t) = brim_task_has_classes(task)  ? judge_class
+                                           : brim_task_has_values(task) ? judge_values
                                                                             : judge_labels;
   for (uint64_t row = 0; row < j->rows; row++)
     note_loss(j, row, one(j, row));
   for (int i = 0; i < j->out->wrong_count; i++)
     describe(j, j->row_of[i], &j->out->wrong[i]);
-  if (task == BRIM_TASK_CLASSIFICATION)
+  if (brim_task_has_classes(task))
     return brim_confused_make(j->out->runtime, j->v->outcomes, j->rows, j->outputs <= BRIM_MOST_CLASSES ? 0 : BRIM_MOST_CONFUSED,
                               &j->out->confused, &j->out->confused_count, err);
-  return task == BRIM_TASK_REGRESSION ? sample_values(j, err) : BRIM_OK;
+  return brim_task_has_values(task) ? sample_values(j, err) : BRIM_OK;
 }
 
 int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, brim_error *err) {
@@ -208,14 +209,14 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
   brim_metrics_fields(v->task, v->metrics, fields);
   for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
     out->metrics[i] = fields[i].real;
-  if (v->task != BRIM_TASK_REGRESSION)
+  if (!brim_task_has_values(v->task))
     BRIM_TRY(copy_names(&j, err));
   return judge_rows(&j, err);
 }
 
 int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                        brim_metrics *metrics, brim_judged *out, brim_error *err) {
-  const bool one = brim_model_task(model) == BRIM_TASK_CLASSIFICATION;
+  const bool one = brim_task_has_classes(brim_model_task(model));
   const size_t rows = (size_t)brim_dataset_rows(dataset) + 1, outputs = (size_t)brim_model_outputs(model);
   brim_metrics unwanted;
   brim_eval_options options;

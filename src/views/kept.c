@@ -14,10 +14,6 @@ static int path_of(const char *folder, char *path, size_t size, brim_error *err)
   return brim_error_set(err, BRIM_E_USAGE, "the name of a run is too long");
 }
 
-static const char *const task_names[] = {[BRIM_TASK_CLASSIFICATION] = "classification",
-                                         [BRIM_TASK_REGRESSION] = "regression",
-                                         [BRIM_TASK_MULTI_LABEL] = "multi-label"};
-
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
 static void put_number(brim_text *out, const char *name, double value) {
@@ -50,7 +46,7 @@ static void put_set(brim_text *out, int set, const brim_judged *j) {
   brim_text_printf(out, "{\"event\":\"set\",\"set\":%d", set);
   put_string(out, "name", j->name, strlen(j->name));
   brim_text_printf(out, ",\"step\":%llu,\"task\":\"%s\",\"outputs\":%d,\"rows\":%llu", (unsigned long long)j->step,
-                   task_names[j->task], (int)j->outputs, (unsigned long long)j->rows);
+                   brim_task_name(j->task), (int)j->outputs, (unsigned long long)j->rows);
   for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
     put_number(out, fields[i].name, j->metrics[i]);
   brim_text_string(out, "}\n");
@@ -143,12 +139,10 @@ static bool read_head(lines *l, size_t at, brim_judged *j) {
   char task[32];
   text_at(l, at, "name", j->name, sizeof j->name);
   text_at(l, at, "task", task, sizeof task);
-  for (size_t i = 0; i < sizeof task_names / sizeof *task_names; i++)
-    if (task_names[i] && strcmp(task_names[i], task) == 0)
-      j->task = (brim_task)i;
+  const bool known = brim_task_parse(task, &j->task);
   j->step = count_at(l, at, "step", LARGEST), j->rows = count_at(l, at, "rows", LARGEST);
   j->outputs = (int32_t)count_at(l, at, "outputs", 1 << 24);
-  if (j->task == BRIM_TASK_AUTO || j->outputs == 0 || l->foreign)
+  if (!known || j->task == BRIM_TASK_AUTO || j->outputs == 0 || l->foreign)
     return false;
   brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
   for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
@@ -162,7 +156,7 @@ enum { FOREIGN = BRIM_E_FORMAT };
 static int read_classes(const brim_event_log *log, int set, brim_judged *j) {
   lines l = lines_of(log, "class");
   int32_t used = 0;
-  if (j->task == BRIM_TASK_REGRESSION)
+  if (brim_task_has_values(j->task))
     return BRIM_OK;
   if (count_lines(&l, set) != (size_t)j->outputs)
     return FOREIGN;

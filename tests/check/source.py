@@ -12,17 +12,18 @@ import sys
 
 MAY_INCLUDE = {
     "base": set(),
+    "task": {"base"},
     "text": {"base"},
-    "data": {"base", "text"},
-    "batch": {"base", "text", "data"},
-    "feed": {"base", "text", "data", "batch"},
-    "ops": {"base"},
-    "model": {"base", "text", "data", "batch", "ops"},
+    "data": {"base", "task", "text"},
+    "batch": {"base", "task", "text", "data"},
+    "feed": {"base", "task", "text", "data", "batch"},
+    "ops": {"base", "task"},
+    "model": {"base", "task", "text", "data", "batch", "ops"},
     "dist": {"base"},
-    "train": {"base", "text", "data", "batch", "feed", "ops", "model", "dist"},
-    "study": {"base", "text", "data", "batch", "feed", "ops", "model", "dist", "train"},
+    "train": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist"},
+    "study": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "train"},
     "report": {"base"},
-    "views": {"base", "text", "data", "batch", "feed", "ops", "model", "dist", "train", "study", "report"},
+    "views": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "train", "study", "report"},
 }
 # The public header of a folder is the folder's own; device.h is ops's, profile.h base's.
 PUBLIC = {"brim/device.h": "ops", "brim/profile.h": "base", "brim/brim.h": None}
@@ -134,6 +135,19 @@ def check_program(root):
     point(names if families else ["no families were found"], "a family is named in its own file alone")
 
 
+def check_tasks(root):
+    """A task is named in src/task alone; all else asks for the rule that it needs."""
+    named = re.findall(r"\bBRIM_TASK_(?!AUTO)[A-Z_]+", (root / "include/brim/task.h").read_text(encoding="utf-8").split("brim_task;")[0])
+    problems = []
+    for path in files(root / "src", ".c", ".h"):
+        if path.parent.name == "task":
+            continue
+        text = CODE_NOISE.sub(" ", path.read_text(encoding="utf-8"))
+        problems += [f"{path.relative_to(root)} names {name}" for name in sorted(set(named)) if re.search(rf"\b{name}\b", text)]
+    named = [name for name in named if not name.endswith("_H")]
+    point(problems if named else ["no tasks were found"], "a task is named in src/task alone")
+
+
 def check_sizes(root):
     problems = []
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
@@ -183,6 +197,7 @@ def main():
     check_calls(root)
     check_devices(root)
     check_program(root)
+    check_tasks(root)
     check_sizes(root)
     check_exports(root, library)
     check_globals(library)

@@ -117,9 +117,6 @@ int32_t brim_write_layer(const brim_writing *w, int32_t x) {
 }
 
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
-  static const brim_loss_kind losses[] = {[BRIM_TASK_CLASSIFICATION] = BRIM_LOSS_CROSS_ENTROPY,
-                                          [BRIM_TASK_REGRESSION] = BRIM_LOSS_SQUARED_ERROR,
-                                          [BRIM_TASK_MULTI_LABEL] = BRIM_LOSS_BINARY};
   const brim_config *c = w->config;
   brim_writing outside = *w, dense_at = *w;
   outside.layer = dense_at.layer = outside.shared = dense_at.shared = BRIM_NONE;
@@ -134,5 +131,5 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   text = brim_append_dense(w->p, text, dense, head.activation);
   text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
   const int32_t output = brim_declare_linear(&outside, w->names->head_output, c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
-  brim_append_loss(w->p, brim_append_scores(w->p, text, output), losses[c->labels.task]);
+  brim_append_loss(w->p, brim_append_scores(w->p, text, output), c->labels.task);
 }

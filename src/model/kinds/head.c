@@ -1,6 +1,7 @@
 /* head.c: drop and loss: what a head has besides products, for the rows of its input: texts, or tokens. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
+#include "task/task.h"
 
 /* The rows that are computed: those of the input. */
 static brim_row_kind rows_of(const brim_lowering *l, const brim_operation *o) {
@@ -64,9 +65,10 @@ static void loss_forward(brim_lowering *l, const brim_operation *o) {
   brim_only_with_loss(l);
 }
 
-static const brim_kind loss_kind = {.name = "loss", .forward = loss_forward};
+/* Whatever rows the scores have are all wanted. */
+static const brim_kind loss_kind = {.name = "loss", .needs = {BRIM_NEED_ALL}, .forward = loss_forward};
 
-void brim_append_loss(brim_program *p, int32_t x, brim_loss_kind loss) {
-  const brim_operation o = {.kind = &loss_kind, .in = BRIM_LIST(x), .terms = {.loss = loss}};
+void brim_append_loss(brim_program *p, int32_t x, brim_task task) {
+  const brim_operation o = {.kind = &loss_kind, .in = BRIM_LIST(x), .terms = {.loss = brim_task_rules_of(task)->loss}};
   brim_add_operation(p, &o);
 }

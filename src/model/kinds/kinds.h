@@ -59,7 +59,7 @@ int32_t brim_append_drop(brim_program *p, int32_t x, brim_drop_at drop);
 int32_t brim_append_dense(brim_program *p, int32_t x, int32_t linear, brim_activation activation);
 /* x W + b: the last one's value is the program's logits. */
 int32_t brim_append_scores(brim_program *p, int32_t x, int32_t linear);
-/* From the scores and the batch's labels. */
-void brim_append_loss(brim_program *p, int32_t scores, brim_loss_kind loss);
+/* The task's, from the scores and the batch's labels. */
+void brim_append_loss(brim_program *p, int32_t scores, brim_task task);
 
 #endif

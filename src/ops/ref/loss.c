@@ -56,7 +56,7 @@ static double binary_cross_entropy(const brim_loss *l, const real *logits, const
   for (int32_t c = 0; c < l->outputs; c++) {
     const double z = (double)logits[c], y = (double)labels[c], weight = 1 + (weight_of(l, c) - 1) * y;
     const double small = exp(-fabs(z)), miss = (z > 0 ? small : 1) / (1 + small); /* sigmoid(-z) */
-    loss += (1 - y) * z + weight * (log1p(small) + fmax(-z, 0));
+    loss += brim_binary_loss(z, y, weight_of(l, c));
     if (d)
       d[c] = (real)(scale * ((1 - y) - weight * miss) / l->outputs);
   }

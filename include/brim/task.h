@@ -1,0 +1,58 @@
+/* brim/task.h: what a model is trained for: what a label is, and what outputs are worth. */
+#ifndef BRIM_TASK_H
+#define BRIM_TASK_H
+#include "brim/base.h"
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum brim_task {
+  BRIM_TASK_AUTO = 0,
+  BRIM_TASK_CLASSIFICATION, /* one class a row */
+  BRIM_TASK_REGRESSION,     /* a value a row, or several */
+  BRIM_TASK_MULTI_LABEL     /* any number of labels a row, none too */
+} brim_task;
+BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label"; "auto" */
+/* False for any other name. */
+BRIM_API bool brim_task_parse(const char *name, brim_task *out);
+/* What a label is: one class; any number of classes; values. None of AUTO. */
+BRIM_API bool brim_task_has_classes(brim_task task);
+BRIM_API bool brim_task_has_lists(brim_task task);
+BRIM_API bool brim_task_has_values(brim_task task);
+
+/* What a classifier made of one row: 32 bytes a row, however many classes there are. */
+typedef struct brim_outcome {
+  int32_t label, predicted;  /* classes; of equal logits the first is predicted */
+  double loss;               /* cross entropy, -log softmax(logits)[label]; NaN where a logit is not finite */
+  double score, label_score; /* probabilities of the predicted class and of the label */
+} brim_outcome;
+/* The outcome of one row of logits [outputs], by the one formula that all have. */
+BRIM_API brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int32_t label);
+
+typedef struct brim_metrics {
+  uint64_t rows, tokens, slots;
+  double loss;                    /* mean over rows */
+  double accuracy, f1, matthews;  /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
+                                     Multi-label: accuracy is the share of rows with every label right */
+  double f1_micro, f1_macro;      /* multi-label, a label given where its logit is above 0. micro: of all labels counted
+                                     together; macro: mean over the labels that occur in the data or the predictions */
+  double rmse, pearson, spearman; /* regression; of several values: rmse over all, the others the mean over the outputs */
+  double seconds;
+} brim_metrics;
+
+/* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
+enum { BRIM_METRIC_FIELDS = 4 };
+BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);
+/* Metrics of a classification from its outcomes [rows]. */
+BRIM_API int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_outcome *outcomes, uint64_t rows,
+                                   brim_metrics *out, brim_error *err) BRIM_CHECK;
+
+/* What predictions are made of, in double: softmax of one row of logits (largest first subtracted), and of one logit
+ * 1 / (1 + exp(-logit)). */
+BRIM_API void brim_softmax(const float *logits, int32_t count, double *probabilities);
+BRIM_API double brim_sigmoid(float logit);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

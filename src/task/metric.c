@@ -1,0 +1,63 @@
+/* metric.c: the metrics by name. */
+#include <stdio.h>
+#include <string.h>
+
+#include "task/task.h"
+
+#define METRIC(name, small) {#name, offsetof(brim_metrics, name), small}
+static const brim_metric metrics[] = {
+    METRIC(loss, true),      METRIC(accuracy, false), METRIC(f1, false),      METRIC(matthews, false), METRIC(f1_micro, false),
+    METRIC(f1_macro, false), METRIC(rmse, true),      METRIC(pearson, false), METRIC(spearman, false),
+};
+enum { METRICS = sizeof metrics / sizeof *metrics };
+
+static bool has_metric(brim_task task, const brim_metric *metric) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  for (int i = 0; r && i < BRIM_METRIC_FIELDS; i++)
+    if (r->metrics[i] && strcmp(r->metrics[i], metric->name) == 0)
+      return true;
+  return !r;
+}
+
+const brim_metric *brim_metric_find(brim_task task, const char *name) {
+  for (int i = 0; i < METRICS; i++)
+    if (has_metric(task, &metrics[i]) && strcmp(metrics[i].name, name) == 0)
+      return &metrics[i];
+  return NULL;
+}
+
+double brim_metric_value(const brim_metric *metric, const brim_metrics *of) {
+  double value;
+  memcpy(&value, (const char *)of + metric->offset, sizeof value);
+  return value;
+}
+
+void brim_metric_names(brim_task task, char *text, size_t size) {
+  size_t used = 0;
+  for (int i = 0; i < METRICS && used < size; i++)
+    if (has_metric(task, &metrics[i]))
+      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", metrics[i].name);
+}
+
+int brim_metrics_fields(brim_task task, const brim_metrics *of, brim_field fields[BRIM_METRIC_FIELDS]) {
+  int count = 0;
+  for (int i = 0; i < METRICS; i++)
+    if (has_metric(task, &metrics[i]) && count < BRIM_METRIC_FIELDS)
+      fields[count++] = (brim_field){
+          .name = metrics[i].name, .kind = BRIM_VALUE_REAL, .real = brim_metric_value(&metrics[i], of)};
+  return count;
+}
+
+brim_metrics brim_metrics_none(uint64_t rows) {
+  double none = (double)NAN;
+  return (brim_metrics){.rows = rows,
+                        .loss = none,
+                        .accuracy = none,
+                        .f1 = none,
+                        .matthews = none,
+                        .f1_micro = none,
+                        .f1_macro = none,
+                        .rmse = none,
+                        .pearson = none,
+                        .spearman = none};
+}

@@ -1,0 +1,99 @@
+/* task.c: the table of tasks, and questions that it answers. */
+#include "task/task.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "task/tasks.h"
+
+static const brim_task_rules *const tasks[] = {[BRIM_TASK_CLASSIFICATION] = &brim_classification,
+                                               [BRIM_TASK_REGRESSION] = &brim_regression,
+                                               [BRIM_TASK_MULTI_LABEL] = &brim_multi_label};
+enum { TASKS = sizeof tasks / sizeof *tasks };
+
+const brim_task_rules *brim_task_rules_of(brim_task task) {
+  return (int)task > BRIM_TASK_AUTO && (int)task < TASKS ? tasks[task] : NULL;
+}
+
+const char *brim_task_name(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r ? r->name : "auto";
+}
+
+bool brim_task_parse(const char *name, brim_task *out) {
+  for (int i = 0; i < TASKS; i++)
+    if (strcmp(brim_task_name((brim_task)i), name) == 0) {
+      *out = (brim_task)i;
+      return true;
+    }
+  return false;
+}
+
+bool brim_task_has_classes(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && r->one_class;
+}
+
+bool brim_task_has_lists(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && r->named && !r->one_class;
+}
+
+bool brim_task_has_values(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && !r->named;
+}
+
+/* ---- without a task ------------------------------------------------------------------------------------------ */
+
+brim_task brim_task_of_problem(const char *problem, size_t length) {
+  for (int i = 1; i < TASKS; i++)
+    if (strlen(tasks[i]->problem) == length && memcmp(tasks[i]->problem, problem, length) == 0)
+      return (brim_task)i;
+  return BRIM_TASK_AUTO;
+}
+
+void brim_task_problems(char *text, size_t size) {
+  size_t used = 0;
+  for (int i = 1; i < TASKS && used < size; i++)
+    used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", tasks[i]->problem);
+}
+
+brim_task brim_task_of_outputs(int32_t outputs) {
+  return outputs == 1 ? BRIM_TASK_REGRESSION : BRIM_TASK_CLASSIFICATION;
+}
+
+brim_task brim_task_of_label(bool decimal, bool list) {
+  return decimal ? BRIM_TASK_REGRESSION : list ? BRIM_TASK_MULTI_LABEL : BRIM_TASK_CLASSIFICATION;
+}
+
+/* ---- whether a label fits ------------------------------------------------------------------------------------ */
+
+int brim_row_error(brim_error *err, int status, brim_row_name row, const char *format, ...) {
+  char what[400];
+  va_list arguments;
+  va_start(arguments, format);
+  vsnprintf(what, sizeof what, format, arguments);
+  va_end(arguments);
+  return brim_error_set(err, status, "%s%srow %llu %s", row.set ? row.set : "", row.set ? ": " : "", row.row, what);
+}
+
+int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t width, bool may_lack, brim_row_name row,
+                    brim_error *err) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  const int32_t expected = r->one_class ? 1 : outputs;
+  bool lacks = !label;
+  if (label && width != expected)
+    return brim_row_error(err, BRIM_E_MISMATCH, row, "has %d labels, but the model takes %d", width, expected);
+  for (int32_t i = 0; label && i < width; i++) {
+    lacks = lacks || isnan(label[i]);
+    if (isnan(label[i]) || r->fits(outputs, label[i]))
+      continue;
+    if (r->one_class)
+      return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %g, but there are classes 0 to %d", (double)label[i],
+                            outputs - 1);
+    return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %g: %s", (double)label[i], r->valid);
+  }
+  return lacks && !may_lack ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
+}

@@ -1,0 +1,99 @@
+/* task.h: what the rest of the library knows of a task: its labels, its loss, its metrics, what its outputs mean.
+ *
+ * A task is a file of this folder with one brim_task_rules, and its line in task.c's table. Nobody else names a task: code asks
+ * for the rule that it needs. */
+#ifndef BRIM_TASK_TASK_H
+#define BRIM_TASK_TASK_H
+#include "base/status.h"
+#include "brim/task.h"
+#include "task/loss.h"
+
+/* Labels and outputs of rows, to be measured. */
+typedef struct brim_scored {
+  brim_runtime *runtime;
+  uint64_t rows;
+  int32_t outputs;
+  const float *logits; /* [rows, outputs] */
+  const float *labels; /* [rows, width]; NULL: there are none */
+  int32_t width;
+} brim_scored;
+
+typedef struct brim_task_rules {
+  const char *name;    /* as options and files call it */
+  const char *problem; /* config.json's problem_type */
+  const char *class;   /* how architectures go on after the family: "ForSequenceClassification" */
+  /* labels */
+  bool named;        /* outputs are classes, which have names; else values */
+  bool one_class;    /* a label is one number, a class; else a number for each output */
+  int32_t least;     /* outputs that a model must have */
+  const char *valid; /* what a number must be, in words */
+  bool (*fits)(int32_t outputs, float number);
+  /* the loss. Of one class: with weights of classes it is divided by the sum of the labels' weights */
+  brim_loss_kind loss;
+  /* weights of classes, "balanced". NULL: there are none */
+  void (*count)(const float *label, int32_t outputs, uint64_t *counts); /* adds the row's classes */
+  double (*balance)(double own, double rows, int32_t outputs);
+  /* metrics */
+  const char *metrics[BRIM_METRIC_FIELDS]; /* loss first */
+  const char *best;                        /* of them, by which checkpoints are compared */
+  size_t measuring;                        /* bytes a row that `measure` takes */
+  int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
+  int (*confuse)(const brim_scored *s, uint64_t *counts, brim_error *err); /* NULL: there is nothing to confuse */
+  /* predictions of several models are averaged as opinions: probabilities or values; `logit` stands for a mean of them */
+  void (*opinion)(const float *logits, int32_t outputs, double *out);
+  float (*logit)(float mean);
+} brim_task_rules;
+
+/* ---- task.c */
+/* NULL: AUTO, or no task. */
+const brim_task_rules *brim_task_rules_of(brim_task task);
+/* By problem_type; AUTO: there is none of that name. */
+brim_task brim_task_of_problem(const char *problem, size_t length);
+/* "single_label_classification, multi_label_classification, regression" */
+void brim_task_problems(char *text, size_t size);
+/* Without a task: of a model with so many outputs; and of a first label that is a decimal number or not, a list or not. */
+brim_task brim_task_of_outputs(int32_t outputs);
+brim_task brim_task_of_label(bool decimal, bool list);
+
+/* A row as messages name it: "row 17", or "eval.csv: row 17" where a set is named. */
+typedef struct brim_row_name {
+  const char *set; /* NULL: none */
+  unsigned long long row;
+} brim_row_name;
+int brim_row_error(brim_error *err, int status, brim_row_name row, const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Whether a row's label of `width` numbers fits a model with so many outputs: the one check, and its words. NULL and NaN: there
+ * is none, which may be so or not. BRIM_E_MISMATCH. */
+int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t width, bool may_lack, brim_row_name row,
+                    brim_error *err) BRIM_CHECK;
+
+/* ---- metric.c: metrics by name */
+typedef struct brim_metric {
+  const char *name;
+  size_t offset; /* of the double in brim_metrics */
+  bool small;    /* less is better */
+} brim_metric;
+/* By name among those of a task (AUTO: of any task), or NULL. */
+const brim_metric *brim_metric_find(brim_task task, const char *name);
+double brim_metric_value(const brim_metric *metric, const brim_metrics *metrics);
+/* "loss, accuracy, f1, matthews" */
+void brim_metric_names(brim_task task, char *text, size_t size);
+/* Of so many rows, none measured. */
+brim_metrics brim_metrics_none(uint64_t rows);
+
+/* ---- score.c: what several tasks have in common */
+/* BRIM_E_DIVERGED, which names the row, where an output is no finite number. */
+int brim_outputs_finite(const float *logits, int32_t outputs, uint64_t row, brim_error *err) BRIM_CHECK;
+/* A row's label, which has to fit. */
+int brim_scored_label(const brim_scored *s, brim_task task, uint64_t row, const float **label, brim_error *err) BRIM_CHECK;
+
+/* Rows of each class: in the labels, in the predictions, and in both at once. */
+typedef struct brim_class_counts {
+  uint64_t *truth, *predicted, *hit; /* [classes] each; the block is truth's */
+} brim_class_counts;
+int brim_class_counts_make(brim_runtime *runtime, int32_t classes, brim_class_counts *out, brim_error *err) BRIM_CHECK;
+/* F1 of one class; the mean over the classes that occur among labels or predictions; and of all counted together. */
+double brim_f1_of(const brim_class_counts *counts, int32_t c);
+double brim_f1_macro(const brim_class_counts *counts, int32_t classes);
+double brim_f1_micro(const brim_class_counts *counts, int32_t classes);
+
+#endif

@@ -1,0 +1,8 @@
+/* tasks.h: the tasks, one a file. */
+#ifndef BRIM_TASK_TASKS_H
+#define BRIM_TASK_TASKS_H
+#include "task/task.h"
+
+extern const brim_task_rules brim_classification, brim_regression, brim_multi_label;
+
+#endif
