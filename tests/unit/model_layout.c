@@ -36,7 +36,7 @@ static void check_bad_batches(void) {
   check_refused(model, &t, BRIM_E_MISMATCH, "row 17 has label 0.5");
   make_tiny(&t);
   t.labels[0] = NAN;
-  check_refused(model, &t, BRIM_E_FORMAT, "row 17 has no label");
+  check_refused(model, &t, BRIM_E_MISMATCH, "row 17 has no label");
   make_tiny(&t);
   t.offsets[1] = 0;
   check_refused(model, &t, BRIM_E_FORMAT, "row 17 has no tokens");
