@@ -190,7 +190,7 @@ static int judge_rows(judge *j, brim_error *err) {
   const brim_task task = j->v->task;
   double (*const one)(judge *, uint64_t) = brim_task_has_classes(task)  ? judge_class
                                            : brim_task_has_values(task) ? judge_values
-                                                                            : judge_labels;
+                                                                        : judge_labels;
   for (uint64_t row = 0; row < j->rows; row++)
     note_loss(j, row, one(j, row));
   for (int i = 0; i < j->out->wrong_count; i++)
