@@ -348,7 +348,7 @@ int main(void) {
   tokenizer = data_tokenizer();
   for (int i = 0; i < SETS; i++)
     write_data(&sets[i]);
-  for (int world = 1; world <= MOST_WORLD; world++)
+  for (int world = 1; world <= MOST_WORLD; world += TAP_ONE_IN)
     for (int i = 0; i < SETS; i++)
       for (int w = 0; w < WAYS; w++)
         all_ranks(&sets[i], &ways[w], world);
