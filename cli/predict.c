@@ -71,24 +71,49 @@ void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index,
   brim_text_string(out, "]}\n");
 }
 
+/* Lines on their way out: memory does not grow with the rows, nor with the rows times the classes. */
+typedef struct lines {
+  cli_call *cli;
+  const cli_inference *in;
+  brim_file *file; /* made with the first lines */
+  brim_text text;
+  double *scores;
+} lines;
+
+enum { MOST_WAITING = 1 << 16 }; /* bytes of lines */
+
+static int write_lines(lines *l, brim_error *err) {
+  cli_call *cli = l->cli;
+  int status = brim_text_status(&l->text, err);
+  if (!status && cli->group.rank == 0 && !l->file)
+    status = brim_file_create(cli->runtime, cli->values->output ? cli->values->output : "-", &l->file, err);
+  if (!status && cli->progress)
+    brim_progress_clear(cli->progress);
+  if (!status && l->file) /* the first of several ranks writes for all */
+    status = brim_file_write(l->file, l->text.data, l->text.length, err);
+  brim_text_clear(&l->text);
+  return status;
+}
+
+static int put_row(void *context, uint64_t row, const float *logits, brim_error *err) {
+  lines *l = context;
+  cli_put_prediction(&l->text, l->in->model, brim_dataset_origin(l->in->dataset, row), logits, l->scores);
+  return l->text.length < MOST_WAITING ? BRIM_OK : write_lines(l, err);
+}
+
 static int predict(cli_call *cli, cli_inference *in) {
-  uint64_t rows = brim_dataset_rows(in->dataset);
-  size_t outputs = (size_t)brim_model_outputs(in->model);
-  float *logits = calloc(rows * outputs, sizeof *logits);
-  double *scores = calloc(outputs, sizeof *scores);
-  int status = logits && scores ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the predictions");
+  lines l = {.cli = cli, .in = in, .scores = calloc((size_t)brim_model_outputs(in->model), sizeof *l.scores)};
+  if (!l.scores)
+    return cli_no_memory(cli, "the predictions");
+  brim_text_init(&l.text, cli->runtime);
+  int status = brim_predict_each(cli->runtime, in->model, in->dataset, &in->options, 0, put_row, &l, &cli->error);
   if (!status)
-    status = brim_predict(cli->runtime, in->model, in->dataset, &in->options, logits, &cli->error);
-  if (!status) {
-    brim_text out;
-    brim_text_init(&out, cli->runtime);
-    for (uint64_t i = 0; i < rows; i++)
-      cli_put_prediction(&out, in->model, brim_dataset_origin(in->dataset, i), logits + i * outputs, scores);
-    status = cli_write(cli, cli->values->output, &out);
-    brim_text_free(&out);
-  }
-  free(logits);
-  free(scores);
+    status = write_lines(&l, &cli->error);
+  if (!status && l.file)
+    status = brim_file_commit(l.file, &cli->error);
+  brim_file_free(l.file);
+  brim_text_free(&l.text);
+  free(l.scores);
   return status;
 }
 

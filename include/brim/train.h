@@ -181,6 +181,13 @@ BRIM_API void brim_eval_options_init(brim_eval_options *options);
  * ids). An output that is not a finite number is BRIM_E_DIVERGED: no class comes of damaged weights. */
 BRIM_API int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                           float *logits, brim_error *err) BRIM_CHECK;
+/* The same a row at a time, in input order: `logits` [outputs] are borrowed for the call of the function, whose status, if it is
+ * not BRIM_OK, ends it. Memory is that of rows_at_once rows (0: what 64 MB of logits hold), which are computed together; results
+ * depend on their number by rounding alone. Rows in error messages are numbers in the source (brim_dataset_origin). */
+typedef int (*brim_predicted_fn)(void *context, uint64_t row, const float *logits, brim_error *err);
+BRIM_API int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                               const brim_eval_options *options, uint64_t rows_at_once, brim_predicted_fn predicted,
+                               void *context, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                            const brim_eval_options *options, brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Metrics from logits that the caller has. */

@@ -255,7 +255,7 @@ int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *d
   BRIM_TRY(evaluate_run(runtime, model, dataset, options, logits, NULL, &ignored, err));
   const int32_t outputs = brim_model_outputs(model);
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
-    BRIM_TRY(brim_outputs_finite(logits + row * (uint64_t)outputs, outputs, row, err));
+    BRIM_TRY(brim_outputs_finite(logits + row * (uint64_t)outputs, outputs, brim_dataset_origin(dataset, row), err));
   return BRIM_OK;
 }
 

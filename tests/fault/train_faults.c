@@ -52,6 +52,17 @@ static int folds_job(case_job *job, const char *output, brim_error *err) {
   return status;
 }
 
+static int pass_over(void *context, uint64_t row, const float *logits, brim_error *err) {
+  (void)context, (void)row, (void)logits, (void)err;
+  return BRIM_OK;
+}
+
+/* In windows of three rows. */
+static int predict_job(case_job *job, const char *output, brim_error *err) {
+  (void)output;
+  return brim_predict_each(job->runtime, job->model, job->eval, NULL, 3, pass_over, NULL, err);
+}
+
 /* The job, with its n-th allocation failing; then everything is freed. */
 static int small_run(job_fn run, fault_memory *memory, const char *output, long fail_at, brim_error *err) {
   const brim_allocator allocator = {fault_allocate, fault_resize, fault_release, memory};
@@ -246,6 +257,7 @@ int main(void) {
   }
   allocations("a run", train_job, false);
   allocations("a resumed run", train_job, true);
+  allocations("predictions", predict_job, false);
   allocations("a comparison", compare_job, false);
   allocations("training in folds", folds_job, false);
   steady_state();
