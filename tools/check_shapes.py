@@ -93,10 +93,14 @@ SHAPES = [
     ("mpnet", 1, 3, 33, 60, 1e-5, "gelu", 2, [9, 1, 40, 22]),
     ("mpnet", 3, 4, 64, 256, 1e-5, "gelu", 1, [230, 17, 5, 64]),
     ("mpnet", 12, 12, 96, 384, 1e-12, "gelu", 3, [31, 50, 8, 12]),
+    ("modernbert", 1, 3, 30, 50, 1e-5, "gelu", 2, [9, 1, 40, 22]),
+    ("modernbert", 3, 4, 64, 96, 1e-5, "gelu", 1, [130, 17, 5, 64]),
+    ("modernbert", 7, 2, 128, 200, 1e-5, "silu", 3, [300, 65, 8, 129]),
+    ("modernbert", 22, 4, 96, 144, 1e-5, "gelu", 2, [31, 150, 66]),
 ]
 CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
-           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet"}
-FROM_ZERO = ("bert", "distilbert", "electra", "albert")  # positions; elsewhere they are counted from padding's
+           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet", "modernbert": "ModernBert"}
+FROM_ZERO = ("bert", "distilbert", "electra", "albert", "modernbert")  # positions; elsewhere they are counted from padding's
 
 
 def spec(shape):
@@ -105,6 +109,10 @@ def spec(shape):
     if family == "distilbert":
         config = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": between, "activation": activation,
                   "dropout": 0.0, "attention_dropout": 0.0, "seq_classif_dropout": 0.0, "max_position_embeddings": max(lengths)}
+    elif family == "modernbert":  # a stream of many layers would grow too much with weights as large as elsewhere
+        config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": between,
+                  "norm_eps": eps, "hidden_activation": activation, "max_position_embeddings": max(lengths), "local_attention": 32,
+                  "pad_token_id": 0, "classifier_pooling": "mean" if layers % 2 else "cls"}
     else:
         config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": between,
                   "layer_norm_eps": eps, "hidden_act": activation, "type_vocab_size": 2, "max_position_embeddings": max(lengths),
@@ -117,6 +125,7 @@ def spec(shape):
         config |= {"type_vocab_size": 1, "max_position_embeddings": max(lengths) + 2, "pad_token_id": 1, "bos_token_id": 0,
                    "eos_token_id": 2}
     return {"kind": family, "cls": CLASSES[family] + "ForSequenceClassification", "n_labels": classes, "lengths": lengths,
+            "scale": 2.0 if family == "modernbert" else 5.0,
             "problem": "regression" if classes == 1 else "classification", "cfg": {"vocab_size": 300, **config}}
 
 

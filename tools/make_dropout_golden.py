@@ -22,6 +22,7 @@ RATES = {
     "bert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
     "albert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout_prob=0.25),
     "distilbert": dict(dropout=0.2, attention_dropout=0.3, seq_classif_dropout=0.25),
+    "modernbert": dict(embedding_dropout=0.2, attention_dropout=0.3, mlp_dropout=0.15, classifier_dropout=0.25),
 }
 
 
@@ -60,6 +61,9 @@ def sites(family, layers):
     for layer in range(layers):
         base = (layer + 1) << 16
         out.append((base | 0x100, "attention"))
+        if family == "modernbert":
+            out += [(base | 0, "hidden"), (base | 2, "hidden")]
+            continue
         if family != "distilbert":
             out.append((base | 0, "hidden"))
         if family != "albert":

@@ -30,9 +30,9 @@ from safetensors.numpy import save_file
 
 torch.set_num_threads(1)
 
-def spec(kind, cls, problem, n_labels, lengths, draw=None, **cfg):
-    """`draw`: which random numbers it has; without it, those of its place in the list."""
-    return dict(kind=kind, cls=cls, problem=problem, n_labels=n_labels, lengths=lengths, draw=draw, cfg=cfg)
+def spec(kind, cls, problem, n_labels, lengths, draw=None, scale=5.0, **cfg):
+    """`draw`: which random numbers it has; without it, those of its place in the list. `scale`: of the weights."""
+    return dict(kind=kind, cls=cls, problem=problem, n_labels=n_labels, lengths=lengths, draw=draw, scale=scale, cfg=cfg)
 
 BERT = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 MODELS = {
@@ -76,6 +76,11 @@ MODELS = {
         [5, 37, 3, 64, 12, 90], draw=5,
         vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
         max_position_embeddings=100, relative_attention_num_buckets=32, pad_token_id=1, bos_token_id=0, eos_token_id=2, **BERT),
+    "modernbert-cls": spec("modernbert", "ModernBertForSequenceClassification", "classification", 3,
+        [4, 50, 21, 2, 33, 90], draw=0, scale=2.0,
+        vocab_size=400, hidden_size=48, num_hidden_layers=4, num_attention_heads=4, intermediate_size=72,
+        max_position_embeddings=128, local_attention=16, global_attn_every_n_layers=3, pad_token_id=0, cls_token_id=1,
+        sep_token_id=2, bos_token_id=1, eos_token_id=2, embedding_dropout=0.0, classifier_pooling="cls"),
 }
 
 def make_batch(s, config, gen):

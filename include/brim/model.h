@@ -2,10 +2,10 @@
  *
  * load -> prepare -> (forward -> backward)* -> update -> ... -> save
  *
- * Models: bert (MiniLM too), roberta, camembert, xlm-roberta, distilbert, electra, albert, mpnet, with a classifier or a
- * regression on the first token. What they compute is what Hugging Face transformers computes without padding; formulas are in
- * src/ops/ref and src/model/kinds. A model is used by one thread at a time; it runs its operations on the runtime's pool. Results
- * do not depend on the number of threads. */
+ * Models: bert (MiniLM too), roberta, camembert, xlm-roberta, distilbert, electra, albert, mpnet, modernbert, with a
+ * classifier or a regression on the first token. What they compute is what Hugging Face transformers computes without padding;
+ * formulas are in src/ops/ref and src/model/kinds. A model is used by one thread at a time; it runs its operations on the
+ * runtime's pool. Results do not depend on the number of threads. */
 #ifndef BRIM_MODEL_H
 #define BRIM_MODEL_H
 #include "brim/batch.h"
@@ -21,7 +21,7 @@ typedef enum brim_device { BRIM_DEVICE_CPU = 0, BRIM_DEVICE_CUDA = 1, BRIM_DEVIC
 
 /* What the head sees of the last layer: each family's own is the first token; or the mean, or the largest value of each column,
  * over a text's tokens, special tokens included. Saved in config.json as "brim_pooling": other programs do not know it and would
- * look at the first token. */
+ * look at the first token. The first token and the mean of a ModernBERT are "classifier_pooling" there, which others know. */
 typedef enum brim_pooling {
   BRIM_POOLING_CONFIG = 0, /* as config.json says; cls where it says nothing */
   BRIM_POOLING_CLS,

@@ -59,7 +59,8 @@ static int read_family(const reading *r, brim_error *err) {
   return BRIM_OK;
 }
 
-static int read_activation(const reading *r, brim_error *err) {
+int brim_config_read_activation(const brim_config *config, const char *key, const char *absent, brim_activation *out,
+                                brim_error *err) {
   static const struct {
     const char *name;
     brim_activation activation;
@@ -70,17 +71,20 @@ static int read_activation(const reading *r, brim_error *err) {
       {"gelu_pytorch_tanh", BRIM_ACT_GELU_NEW},
       {"gelu_python_tanh", BRIM_ACT_GELU_NEW},
       {"relu", BRIM_ACT_RELU},
+      {"silu", BRIM_ACT_SILU},
+      {"swish", BRIM_ACT_SILU},
   };
-  const char *key = r->config->family->keys->activation, *name = r->config->family->defaults.activation;
+  const brim_json_value *root = brim_json_root(config->document);
+  const char *name = absent;
   size_t length = strlen(name);
-  BRIM_TRY(brim_json_read_string(r->document, r->root, key, &name, &length, err));
+  BRIM_TRY(brim_json_read_string(config->document, root, key, &name, &length, err));
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strlen(known[i].name) == length && memcmp(known[i].name, name, length) == 0) {
-      r->config->activation = known[i].activation;
+      *out = known[i].activation;
       return BRIM_OK;
     }
-  return brim_json_error(r->document, brim_json_get(r->root, key), err, BRIM_E_UNSUPPORTED,
-                         "activation \"%.*s\" is not one that brim has: gelu, gelu_new, gelu_pytorch_tanh, relu",
+  return brim_json_error(config->document, brim_json_get(root, key), err, BRIM_E_UNSUPPORTED,
+                         "activation \"%.*s\" is not one that brim has: gelu, gelu_new, gelu_pytorch_tanh, relu, silu",
                          (int)(length < 100 ? length : 100), name);
 }
 
@@ -114,7 +118,7 @@ static int read_sizes(const reading *r, brim_error *err) {
   c->positions = defaults->positions;
   BRIM_TRY(read_size(r, "vocab_size", 1 << 28, &c->vocab_size, err));
   BRIM_TRY(read_size(r, keys->hidden, 1 << 16, &c->hidden, err));
-  BRIM_TRY(read_size(r, keys->layers, 1 << 10, &c->layers, err));
+  BRIM_TRY(read_size(r, keys->layers, BRIM_MOST_LAYERS, &c->layers, err));
   BRIM_TRY(read_size(r, keys->heads, 1 << 10, &c->heads, err));
   BRIM_TRY(read_size(r, keys->intermediate, 1 << 20, &c->intermediate, err));
   BRIM_TRY(read_size(r, "max_position_embeddings", 1 << 24, &c->positions, err));
@@ -153,8 +157,9 @@ static int read_reals(const reading *r, brim_error *err) {
   c->attention_dropout = defaults->attention_dropout;
   c->initializer_range = 0.02;
   if (!c->family->fixed_eps)
-    BRIM_TRY(read_range(r, "layer_norm_eps", 1e-38, 1, &c->norm_eps, err));
-  BRIM_TRY(read_range(r, keys->hidden_dropout, 0, 1, &c->hidden_dropout, err));
+    BRIM_TRY(read_range(r, keys->eps ? keys->eps : "layer_norm_eps", 1e-38, 1, &c->norm_eps, err));
+  if (keys->hidden_dropout)
+    BRIM_TRY(read_range(r, keys->hidden_dropout, 0, 1, &c->hidden_dropout, err));
   BRIM_TRY(read_range(r, keys->attention_dropout, 0, 1, &c->attention_dropout, err));
   BRIM_TRY(read_range(r, "initializer_range", 0, 1e6, &c->initializer_range, err));
   c->head_dropout = defaults->head_dropout < 0 ? c->hidden_dropout : defaults->head_dropout;
@@ -284,7 +289,9 @@ static int read_encoder(const reading *r, brim_error *err) {
   BRIM_TRY(refuse_unsupported(r, err));
   BRIM_TRY(read_sizes(r, err));
   BRIM_TRY(read_padding(r, err));
-  BRIM_TRY(read_activation(r, err));
+  const brim_family *family = r->config->family;
+  BRIM_TRY(
+      brim_config_read_activation(r->config, family->keys->activation, family->defaults.activation, &r->config->activation, err));
   BRIM_TRY(read_own(r, err));
   BRIM_TRY(read_reals(r, err));
   return r->config->family->read ? r->config->family->read(r->config, err) : BRIM_OK;

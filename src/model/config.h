@@ -5,6 +5,8 @@
 #include "brim/model.h"
 #include "model/family.h"
 
+enum { BRIM_MOST_LAYERS = 1 << 10 };
+
 typedef struct brim_config {
   const brim_family *family;
   int32_t vocab_size, hidden, layers, heads, intermediate;
@@ -15,6 +17,16 @@ typedef struct brim_config {
   brim_activation activation;
   brim_pooling pooling; /* cls, mean or max */
   bool ignores_types;   /* every token has type 0 */
+  /* of encoders with rotary positions, gates and a residual stream */
+  double theta[2];                          /* of layers that see all tokens; of those with a window */
+  int32_t window;                           /* tokens to each side that a layer with a window sees */
+  uint64_t windowed[BRIM_MOST_LAYERS / 64]; /* a bit a layer */
+  int32_t group;                            /* heads of queries that share one of keys and values */
+  bool bare_norms, rms;                     /* norms without bias; without mean */
+  bool attention_bias, inner_bias, head_bias;
+  double inner_dropout; /* of what a gate gives */
+  brim_activation head_activation;
+  bool late; /* tokens are pooled after the head's dense layer */
   double norm_eps, hidden_dropout, attention_dropout, head_dropout, initializer_range;
   brim_labels labels; /* task, classes and their names */
   brim_json_document *document;
@@ -28,6 +40,12 @@ int brim_config_load(brim_runtime *runtime, const char *folder, const brim_label
 int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_config *out, brim_error *err) BRIM_CHECK;
 void brim_config_free(brim_config *config);
 
+/* The activation that a member names; without the member that of the default. */
+int brim_config_read_activation(const brim_config *config, const char *key, const char *absent, brim_activation *out,
+                                brim_error *err) BRIM_CHECK;
+static inline bool brim_config_has_window(const brim_config *config, int32_t layer) {
+  return config->windowed[layer / 64] >> layer % 64 & 1;
+}
 int32_t brim_config_max_length(const brim_config *config);
 /* The file's members in their order, with architectures, labels, task and dtype as they are now. */
 int brim_config_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) BRIM_CHECK;

@@ -115,6 +115,11 @@ static void write_pooling(brim_text *out, const brim_config *config) {
   brim_text_printf(out, "\"%s\"", brim_pooling_name(config->pooling));
 }
 
+/* Where the file format has a name for the pooling, other programs know it too. */
+static void write_own_pooling(brim_text *out, const brim_config *config) {
+  brim_text_printf(out, "\"%s\"", config->pooling == BRIM_POOLING_CLS ? config->family->first : config->late ? "late" : "mean");
+}
+
 static void write_type_ids(brim_text *out, const brim_config *config) {
   brim_text_string(out, config->ignores_types ? "false" : "true");
 }
@@ -124,8 +129,12 @@ static bool always(const brim_config *config) {
   return true;
 }
 
+static bool has_own_pooling(const brim_config *config) {
+  return config->family->first;
+}
+
 static bool pools(const brim_config *config) {
-  return config->pooling != BRIM_POOLING_CLS;
+  return config->pooling == BRIM_POOLING_MAX || (config->pooling == BRIM_POOLING_MEAN && !has_own_pooling(config));
 }
 
 static bool ignores_types(const brim_config *config) {
@@ -146,6 +155,7 @@ static const struct decided {
     {"num_labels", NULL, write_label_count},
     {"_num_labels", NULL, write_label_count},
     {"brim_pooling", pools, write_pooling},
+    {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
 };
 enum { DECIDED = sizeof decided / sizeof *decided };

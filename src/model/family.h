@@ -12,10 +12,11 @@ struct brim_program;
 typedef struct brim_family_keys {
   const char *hidden, *layers, *heads, *intermediate, *activation, *hidden_dropout, *attention_dropout, *head_dropout;
   const char *embedding; /* width of the tables; without this member as wide as the layers */
+  const char *eps;       /* NULL: "layer_norm_eps" */
 } brim_family_keys;
 
 /* Names of tensors, without ".weight" and ".bias". Those of the encoder stand after the prefix, those of a layer after
- * prefix + layer. `type` NULL: no token types. */
+ * prefix + layer. `position`, `type`, `embed_norm` NULL: there is none. */
 typedef struct brim_family_names {
   const char *word, *position, *type, *embed_norm;
   const char *layer; /* with %d */
@@ -43,6 +44,7 @@ typedef struct brim_family {
   const brim_family_names *names;
   bool pad_positions; /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
   bool fixed_eps;     /* layer_norm_eps is not configurable */
+  const char *first;  /* what `classifier_pooling` of config.json calls the first token; NULL: there is no such member */
   brim_family_defaults defaults;
   /* Reads and checks what only this family has; what all have is read. NULL: there is nothing. */
   int (*read)(struct brim_config *config, brim_error *err);

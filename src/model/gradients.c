@@ -66,6 +66,29 @@ void brim_pass_gradient_on(brim_lowering *l, int32_t from, int32_t chosen_of) {
   *(all ? &to->has_chosen_gradient : &to->has_gradient) = true;
 }
 
+static void add(brim_lowering *l, brim_at from, brim_at to, brim_row_kind rows) {
+  brim_add op = {0};
+  brim_fill_count(l, &op.count, rows, brim_stride(l, from));
+  brim_fill(l, &op.x, from, BRIM_READS);
+  brim_fill(l, &op.y, to, BRIM_CHANGES);
+  BRIM_CALL(l, add, op);
+}
+
+void brim_share_gradient(brim_lowering *l, int32_t from, int32_t to) {
+  brim_held *h = &l->held[to];
+  const brim_row_kind rows = l->schedule->values[from].rows;
+  const bool chosen = rows != l->schedule->values[to].rows;
+  if (!brim_wants_gradient(l, to))
+    return;
+  const brim_at at = brim_gradient(l, from);
+  if (chosen ? h->has_chosen_gradient : h->has_gradient) {
+    add(l, at, (brim_at){chosen ? h->chosen_gradient : h->gradient, 0}, rows);
+    return;
+  }
+  *(chosen ? &h->chosen_gradient : &h->gradient) = at.version;
+  *(chosen ? &h->has_chosen_gradient : &h->has_gradient) = true;
+}
+
 static void zero(brim_lowering *l, brim_at at, int32_t width) {
   brim_zero op = {0};
   brim_fill_count(l, &op.count, BRIM_ROW_TOKENS, width);

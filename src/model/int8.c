@@ -23,7 +23,7 @@ void brim_model_make_int8(brim_model *model) {
     for (int k = 0; k < count; k++)
       model->ops->int8_pack(&model->context,
                             &(brim_int8_pack){.w = model->values + products[k].weight,
-                                              .b = model->values + products[k].bias,
+                                              .b = products[k].bias < 0 ? NULL : model->values + products[k].bias,
                                               .to = {products[k].in, products[k].out, model->packed[o->first_packed + k]}});
   }
   model->int8_made = true;

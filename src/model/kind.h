@@ -15,13 +15,14 @@ typedef enum brim_need { BRIM_NEED_SAME = 0, BRIM_NEED_ALL, BRIM_NEED_CHOSEN } b
 enum { BRIM_MOST_PRODUCTS = 2 };
 typedef struct brim_product {
   int32_t in, out;
-  int64_t weight, bias; /* elements of the flat buffers */
+  int64_t weight, bias; /* elements of the flat buffers; bias < 0: there is none */
 } brim_product;
 
-/* Of a weight of shape [out, in] and the bias declared after it. */
+/* Of a weight of shape [out, in] and the bias declared after it, if it has one. */
 static inline brim_product brim_product_of(const brim_program *p, int32_t weight) {
+  const int32_t bias = brim_bias_of(p, weight);
   return (brim_product){brim_weight_columns(p, weight), brim_weight_rows(p, weight), brim_weight_at(p, weight),
-                        brim_weight_at(p, weight + 1)};
+                        bias == BRIM_NONE ? -1 : brim_weight_at(p, bias)};
 }
 
 typedef struct brim_kind {
@@ -82,6 +83,9 @@ bool brim_wants_gradient(const brim_lowering *l, int32_t value);
 brim_at brim_gradient(brim_lowering *l, int32_t value);
 brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add);
 brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add);
+/* All of the gradient of `from` goes on to `to`, of which `from` is a sum with something else. To be called last: the gradient of
+ * `to` may from then on be in the same memory. The rows of `from` are those of `to`, or the chosen ones. */
+void brim_share_gradient(brim_lowering *l, int32_t from, int32_t to);
 /* The value has no gradient of its own: it is the chosen rows of another one. */
 void brim_pass_gradient_on(brim_lowering *l, int32_t from, int32_t chosen_of);
 /* Where a call writes that cannot add: the first contribution, or scratch where no gradient is wanted. */
@@ -104,7 +108,9 @@ void brim_keep_wide(brim_lowering *l, int32_t value);
 
 typedef enum brim_access { BRIM_READS = 1, BRIM_WRITES = 2, BRIM_CHANGES = 3 } brim_access;
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access);
+/* A field of a weight that is BRIM_NONE stays NULL. */
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
+void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* From `element` on; NULL where it is frozen. */
 void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, int64_t element);
 void brim_fill_packed(brim_lowering *l, brim_int8 *field, const brim_operation *o, int product);

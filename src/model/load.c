@@ -69,8 +69,10 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
     return opened;
   }
   BRIM_TRY(brim_config_load(m->runtime, folder, options->labels, &m->config, err));
-  if (options->pooling != BRIM_POOLING_CONFIG)
+  if (options->pooling != BRIM_POOLING_CONFIG) {
     m->config.pooling = options->pooling;
+    m->config.late = false;
+  }
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))

@@ -257,13 +257,18 @@ void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access) {
        (brim_fill_in){.source = BRIM_FROM_VERSION, .access = (uint8_t)access, .index = at.version, .offset = at.column});
 }
 
+void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element) {
+  if (!l->status && weight != BRIM_NONE)
+    fill(l, field,
+         (brim_fill_in){.source = BRIM_FROM_WEIGHT, .index = weight, .offset = brim_weight_at(l->program, weight) + element});
+}
+
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight) {
-  if (!l->status)
-    fill(l, field, (brim_fill_in){.source = BRIM_FROM_WEIGHT, .index = weight, .offset = brim_weight_at(l->program, weight)});
+  brim_fill_weight_from(l, field, weight, 0);
 }
 
 void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, int64_t element) {
-  if (!l->status && l->program->weights[weight].part >= l->schedule->variant.frozen)
+  if (!l->status && weight != BRIM_NONE && l->program->weights[weight].part >= l->schedule->variant.frozen)
     fill(l, field,
          (brim_fill_in){
              .source = BRIM_FROM_WEIGHT_GRADIENT, .index = weight, .offset = brim_weight_at(l->program, weight) + element});

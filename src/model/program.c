@@ -70,7 +70,8 @@ void brim_add_operation(brim_program *p, const brim_operation *o) {
   const brim_operation *twin = find_twin(p, o);
   to->first_packed = twin ? twin->first_packed : p->packed_count;
   for (int i = 0; i < o->weights.count; i++)
-    p->weights[o->weights.of[i]].used = true;
+    if (o->weights.of[i] != BRIM_NONE)
+      p->weights[o->weights.of[i]].used = true;
   brim_product products[BRIM_MOST_PRODUCTS];
   p->packed_count += o->kind->products && !twin ? o->kind->products(p, to, products) : 0;
   p->operation_count++;
@@ -101,6 +102,7 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
                             .sparse_rows = flags & BRIM_WEIGHT_SPARSE},
                      .one = flags & BRIM_WEIGHT_ONE,
                      .labels = flags & BRIM_WEIGHT_LABELS,
+                     .bare = flags & BRIM_WEIGHT_BARE,
                      .part = (int32_t)p->part_count - 1};
   p->flat_size += w->is.count;
   return (int32_t)p->weight_count++;
@@ -110,7 +112,7 @@ bool brim_program_shares(const brim_program *p, int32_t part) {
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];
     for (int k = 0; k < o->weights.count && o->part >= part; k++) {
-      const int32_t owner = p->weights[o->weights.of[k]].part;
+      const int32_t weight = o->weights.of[k], owner = weight == BRIM_NONE ? part : p->weights[weight].part;
       if (owner < part && p->parts[owner].layer)
         return true;
     }

@@ -55,12 +55,13 @@ typedef struct brim_weight {
   brim_parameter is;       /* name, shape, place in the flat buffers, decay, sparse rows */
   bool one;                /* initialised with ones: a norm's */
   bool labels;             /* its rows are those of the labels */
+  bool bare;               /* no bias was declared after it */
   brim_selection selected; /* which rows of a table a batch reads */
   int32_t part;            /* in which it was declared: that of the first use, or one before */
   bool used;
 } brim_weight;
 
-/* Values or weights of an operation. */
+/* Values or weights of an operation. Of weights some may be BRIM_NONE: absent. */
 enum { BRIM_MOST_LISTED = 6 };
 typedef struct brim_list {
   int32_t count, of[BRIM_MOST_LISTED];
@@ -79,6 +80,11 @@ typedef struct brim_terms {
   double eps;     /* of the norm */
   int32_t heads;
   brim_distances distances; /* of attention with terms by distance; rows 0: there are none */
+  int32_t group;            /* heads of queries that share one of keys and values; 0: as 1 */
+  int32_t window;           /* attend: a query sees keys that are at most so many tokens away; 0: all */
+  double theta;             /* project: of rotary positions; 0: none */
+  bool rms;                 /* norm: without mean */
+  bool second;              /* gate: the activation takes the second half */
   brim_activation activation;
   brim_loss_kind loss;
   bool largest;          /* pool: the largest of each column, not the mean */
@@ -144,7 +150,8 @@ enum {
   BRIM_WEIGHT_ONE = 4,
   BRIM_WEIGHT_ADJOINS = 8,
   BRIM_WEIGHT_LABELS = 16,
-  BRIM_WEIGHT_SHARED = 32 /* it may have been declared before: its first declaration counts */
+  BRIM_WEIGHT_SHARED = 32, /* it may have been declared before: its first declaration counts */
+  BRIM_WEIGHT_BARE = 64    /* a linear layer's or a norm's that has no bias */
 };
 /* Declares the tensor NAME of shape [rows, columns], or [rows] when columns is 0; returns its index. */
 int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t columns, int flags);
@@ -155,6 +162,10 @@ bool brim_program_shares(const brim_program *p, int32_t part);
 /* Of a value; 0 after a failure. */
 static inline int32_t brim_width_of(const brim_program *p, int32_t value) {
   return p->status ? 0 : p->values[value].width;
+}
+/* The bias that was declared after a weight; BRIM_NONE: it has none. */
+static inline int32_t brim_bias_of(const brim_program *p, int32_t weight) {
+  return p->status || weight == BRIM_NONE || p->weights[weight].bare ? BRIM_NONE : weight + 1;
 }
 /* Where the weights of a part begin in the flat buffers. */
 static inline int64_t brim_part_at(const brim_program *p, int32_t part) {

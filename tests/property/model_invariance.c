@@ -5,6 +5,7 @@
 
 #define BERT_DROPOUT       "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25"
 #define ALBERT_DROPOUT     "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout_prob\":0.25"
+#define MODERN_DROPOUT     "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25"
 #define DISTILBERT_DROPOUT "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25"
 
 static const brim_pass pass = {.training = true, .dropout = true, .seed = 11, .optimizer_step = 3};
@@ -169,7 +170,8 @@ int main(void) {
                {"distilbert-4", DISTILBERT_DROPOUT},
                {"electra-cls", BERT_DROPOUT},
                {"albert-regression", ALBERT_DROPOUT},
-               {"mpnet-cls", BERT_DROPOUT}};
+               {"mpnet-cls", BERT_DROPOUT},
+               {"modernbert-cls", MODERN_DROPOUT}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char name[64];
     case_start(2);

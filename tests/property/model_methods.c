@@ -67,14 +67,22 @@ static double worst_tensor(const result *part, const result *all) {
   return worst;
 }
 
-/* Whether NAME belongs to what is frozen, told from the names alone. */
-static bool name_is_frozen(const char *name, const char *freeze, int32_t layers) {
+/* The layer of NAME, told from it alone: -1 for embeddings, `layers` for the head. A norm after all layers is the last one's. */
+static int layer_of(const char *name, int32_t layers) {
   int layer = -1;
-  const char *at = strstr(name, "layer.");
-  if (strstr(name, "embeddings"))
-    return true;
-  if (!at || sscanf(at, "layer.%d.", &layer) != 1)
-    return false;
+  const char *at = strstr(name, "layer");
+  if (strstr(name, "embed"))
+    return -1;
+  if (strstr(name, "final_norm") || strstr(name, "model.norm"))
+    return layers - 1;
+  return at && (sscanf(at, "layer.%d.", &layer) == 1 || sscanf(at, "layers.%d.", &layer) == 1) ? layer : layers;
+}
+
+/* Whether NAME belongs to what is frozen. */
+static bool name_is_frozen(const char *name, const char *freeze, int32_t layers) {
+  const int layer = layer_of(name, layers);
+  if (layer < 0 || layer == layers)
+    return layer < 0;
   if (strcmp(freeze, "encoder") == 0)
     return true;
   return layer < (strncmp(freeze, "layers:", 7) == 0 && atoi(freeze + 7) <= layers ? atoi(freeze + 7) : 0);
@@ -263,11 +271,7 @@ static void check_narrow_prediction(const job *j, int32_t layers, int32_t output
 
 /* Parts above a tensor, told from its name: 0 for the head. */
 static int parts_above(const char *name, int32_t layers) {
-  int layer;
-  const char *at = strstr(name, "layer.");
-  if (strstr(name, "embeddings"))
-    return layers + 1;
-  return at && sscanf(at, "layer.%d.", &layer) == 1 ? layers - layer : 0;
+  return layers - layer_of(name, layers);
 }
 
 /* With a decay every tensor moves as it would with its own learning rate and none. */
@@ -334,10 +338,10 @@ static void check_model(const char *golden, const char *dropout, const char *ker
   snprintf(name, sizeof name, "%s-methods%d", golden, level);
   const job j = {golden, case_variant(golden, name, dropout), kernels, case_rows(golden)};
   brim_model *model = case_load(j.folder, kernels);
-  const int32_t layers = model->config.layers;
+  const int32_t layers = model->config.layers, longest = brim_dataset_longest(j.rows);
   check_narrow_prediction(&j, layers, brim_model_outputs(model));
   brim_model_free(model);
-  for (int32_t width = 0; width <= 64; width += 64) {
+  for (int32_t width = 0; width <= longest; width += longest) {
     result all = compute(&j, "", false, false, width);
     for (int i = 0; i < 4; i++)
       if (i != 2 || layers > 2)
@@ -402,6 +406,8 @@ int main(void) {
                     distilbert[] = "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25";
   static const char albert[] =
       "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout_prob\":0.25";
+  static const char modern[] =
+      "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25";
   case_start(2);
   for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
     const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
@@ -413,6 +419,7 @@ int main(void) {
       continue;
     check_model("electra-cls", bert, kernels, level);
     check_shared("albert-regression", albert, kernels, level);
+    check_model("modernbert-cls", modern, kernels, level);
   }
   brim_runtime_free(case_runtime);
   return tap_done();

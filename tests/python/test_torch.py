@@ -309,7 +309,9 @@ class Parity(unittest.TestCase):
                     "distilbert": {"vocab_size": 90, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 40},
                     "electra": size | {"max_position_embeddings": 40, "embedding_size": 20},
                     "albert": size | {"max_position_embeddings": 40, "embedding_size": 20, "num_hidden_layers": 4, "num_hidden_groups": 2},
-                    "mpnet": size | {"max_position_embeddings": 40, "pad_token_id": 1}}
+                    "mpnet": size | {"max_position_embeddings": 40, "pad_token_id": 1},
+                    "modernbert": size | {"max_position_embeddings": 60, "num_hidden_layers": 4, "local_attention": 6, "pad_token_id": 0,
+                                          "classifier_pooling": "mean"}}
         torch.manual_seed(5)
         for name, sizes in families.items():
             config = transformers.AutoConfig.for_model(name, num_labels=3, initializer_range=0.2, **sizes)

@@ -48,6 +48,43 @@ static void check_defaults(void) {
   brim_config_free(&c);
 }
 
+/* Layers with a window, as a text of 0 and 1. */
+static const char *windows_of(const brim_config *c) {
+  static char text[64];
+  for (int32_t i = 0; i < c->layers; i++)
+    text[i] = brim_config_has_window(c, i) ? '1' : '0';
+  text[c->layers] = 0;
+  return text;
+}
+
+static void check_modernbert(void) {
+  brim_config c;
+  brim_error err;
+  if (load("{\"model_type\":\"modernbert\"}", NULL, &c, &err))
+    case_stop("modernbert", &err);
+  ok(c.hidden == 768 && c.layers == 22 && c.intermediate == 1152 && c.pad_id == 50283 && c.norm_eps == 1e-5 && c.bare_norms &&
+         !c.attention_bias && c.window == 64 && c.theta[0] == 160000 && c.theta[1] == 10000 && c.pooling == BRIM_POOLING_CLS &&
+         c.activation == BRIM_ACT_GELU && brim_config_max_length(&c) == 8192,
+     "ModernBERT's defaults");
+  ok(strcmp(windows_of(&c), "0110110110110110110110") == 0, "every third layer sees all tokens");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"modernbert\",\"num_hidden_layers\":4,\"global_attn_every_n_layers\":2,\"local_attention\":33,"
+           "\"global_rope_theta\":5000,\"local_rope_theta\":70.5,\"classifier_pooling\":\"mean\",\"norm_bias\":true}",
+           NULL, &c, &err))
+    case_stop("older members", &err);
+  ok(c.theta[0] == 5000 && c.theta[1] == 70.5 && c.window == 16 && !c.bare_norms && c.pooling == BRIM_POOLING_MEAN &&
+         strcmp(windows_of(&c), "0101") == 0,
+     "older members for thetas, and every second layer");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"modernbert\",\"num_hidden_layers\":3,\"layer_types\":[\"sliding_attention\",\"full_attention\","
+           "\"full_attention\"],\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"default\",\"rope_theta\":7},"
+           "\"sliding_attention\":{\"rope_theta\":8}}}",
+           NULL, &c, &err))
+    case_stop("newer members", &err);
+  ok(c.theta[0] == 7 && c.theta[1] == 8 && strcmp(windows_of(&c), "100") == 0, "newer members, and a list of layers");
+  brim_config_free(&c);
+}
+
 static void check_activation(const char *name, int status, brim_activation want) {
   char json[256];
   brim_config c;
@@ -117,6 +154,23 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"albert\",\"inner_group_num\":2}", BRIM_E_UNSUPPORTED, "inner_group_num");
   check_refused("{\"model_type\":\"albert\",\"num_hidden_groups\":13}", BRIM_E_FORMAT, "num_hidden_groups");
   check_refused("{\"model_type\":\"electra\",\"embedding_size\":0}", BRIM_E_FORMAT, "embedding_size");
+#define MODERN(members) "{\"model_type\":\"modernbert\"," members "}"
+  check_refused(MODERN("\"local_attention\":0"), BRIM_E_FORMAT, "local_attention");
+  check_refused(MODERN("\"local_attention\":1"), BRIM_E_FORMAT, "local_attention");
+  check_refused(MODERN("\"global_attn_every_n_layers\":0"), BRIM_E_FORMAT, "global_attn_every_n_layers");
+  check_refused(MODERN("\"num_attention_heads\":7"), BRIM_E_FORMAT, "among 7 heads");
+  check_refused(MODERN("\"hidden_size\":36"), BRIM_E_FORMAT, "an even width");
+  check_refused(MODERN("\"layer_types\":[\"full_attention\"]"), BRIM_E_FORMAT, "all 22 layers");
+  check_refused(MODERN("\"num_hidden_layers\":1,\"layer_types\":[\"chunked_attention\"]"), BRIM_E_UNSUPPORTED,
+                "sliding_attention");
+  check_refused(MODERN("\"rope_parameters\":{\"full_attention\":{\"rope_type\":\"yarn\"}}"), BRIM_E_UNSUPPORTED,
+                "rope_type yarn");
+  check_refused(MODERN("\"rope_parameters\":{\"sliding_attention\":{\"rope_theta\":0}}"), BRIM_E_FORMAT, "rope_theta is 0");
+  check_refused(MODERN("\"rope_parameters\":3"), BRIM_E_FORMAT, "object");
+  check_refused(MODERN("\"rope_scaling\":{\"type\":\"ntk\"}"), BRIM_E_UNSUPPORTED, "rope_scaling");
+  check_refused(MODERN("\"global_rope_theta\":-1"), BRIM_E_FORMAT, "global_rope_theta");
+  check_refused(MODERN("\"classifier_pooling\":\"last\""), BRIM_E_UNSUPPORTED, "cls, mean");
+  check_refused(MODERN("\"mlp_dropout\":2"), BRIM_E_FORMAT, "mlp_dropout");
   check_refused("[]", BRIM_E_FORMAT, "object");
   check_refused("{\"model_type\":", BRIM_E_FORMAT, "");
   check_refused("{\"model_type\":\"bert\",\"hidden_size\":\"768\"}", BRIM_E_FORMAT, "hidden_size");
@@ -242,8 +296,10 @@ int main(void) {
   check_activation("gelu_new", BRIM_OK, BRIM_ACT_GELU_NEW);
   check_activation("gelu_pytorch_tanh", BRIM_OK, BRIM_ACT_GELU_NEW);
   check_activation("relu", BRIM_OK, BRIM_ACT_RELU);
-  check_activation("silu", BRIM_E_UNSUPPORTED, BRIM_ACT_NONE);
+  check_activation("silu", BRIM_OK, BRIM_ACT_SILU);
+  check_activation("mish", BRIM_E_UNSUPPORTED, BRIM_ACT_NONE);
   check_labels();
+  check_modernbert();
   check_all_refused();
   check_saved();
   check_own();

@@ -45,14 +45,17 @@ int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows
 
 int32_t brim_declare_linear(const brim_writing *w, const char *part, int32_t out, int32_t in, int flags) {
   const int32_t weight = brim_declare_named(w, part, ".weight", out, in, BRIM_WEIGHT_DECAY | flags);
-  brim_declare_named(w, part, ".bias", out, 0, flags);
+  if (!(flags & BRIM_WEIGHT_BARE))
+    brim_declare_named(w, part, ".bias", out, 0, flags);
   return weight;
 }
 
 brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t width) {
-  const int32_t weight = brim_declare_named(w, part, ".weight", width, 0, BRIM_WEIGHT_ONE);
-  brim_declare_named(w, part, ".bias", width, 0, 0);
-  return (brim_normed){weight, w->config->norm_eps};
+  const bool bare = w->config->bare_norms;
+  const int32_t weight = brim_declare_named(w, part, ".weight", width, 0, BRIM_WEIGHT_ONE | (bare ? BRIM_WEIGHT_BARE : 0));
+  if (!bare)
+    brim_declare_named(w, part, ".bias", width, 0, 0);
+  return (brim_normed){.norm = weight, .eps = w->config->norm_eps, .rms = w->config->rms};
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------------------- */
@@ -60,15 +63,17 @@ brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t w
 int32_t brim_write_embeddings(const brim_writing *w) {
   const brim_config *c = w->config;
   brim_begin_part(w->p, "embeddings", false, BRIM_NONE);
-  const int32_t word = brim_declare_table(w, w->names->word, c->vocab_size, c->embedding),
-                position = brim_declare_table(w, w->names->position, c->positions, c->embedding);
+  const brim_family_names *names = w->names;
+  const int32_t word = brim_declare_table(w, names->word, c->vocab_size, c->embedding),
+                position = names->position ? brim_declare_table(w, names->position, c->positions, c->embedding) : BRIM_NONE;
   const brim_tables tables = {.word = word,
                               .position = position,
-                              .type = c->types > 0 ? brim_declare_table(w, w->names->type, c->types, c->embedding) : BRIM_NONE,
+                              .type = c->types > 0 ? brim_declare_table(w, names->type, c->types, c->embedding) : BRIM_NONE,
                               .empty_word = c->pad_id >= 0 ? c->pad_id : BRIM_NONE,
                               .empty_position = c->family->pad_positions && c->pad_id >= 0 ? c->pad_id : BRIM_NONE};
-  return brim_append_lookup(w->p, tables, brim_declare_norm(w, w->names->embed_norm, c->embedding),
-                            (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
+  const brim_normed norm = names->embed_norm ? brim_declare_norm(w, names->embed_norm, c->embedding)
+                                             : (brim_normed){BRIM_NONE, 0, 0};
+  return brim_append_lookup(w->p, tables, norm, (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
 }
 
 void brim_begin_layer(const brim_writing *w, int32_t x) {
@@ -116,6 +121,11 @@ int32_t brim_write_layer(const brim_writing *w, int32_t x) {
   return brim_write_feed_forward(w, attended, w->config->hidden_dropout);
 }
 
+static int32_t pool(const brim_writing *w, int32_t x) {
+  const brim_pooling pooling = w->config->pooling;
+  return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
+}
+
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   const brim_config *c = w->config;
   brim_writing outside = *w, dense_at = *w;
@@ -123,12 +133,16 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   outside.outside = true;
   dense_at.outside = !w->names->head_dense_in_encoder;
   brim_begin_part(w->p, "head", false, x);
-  int32_t text = c->pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x)
-                                                : brim_append_pool(w->p, x, c->pooling == BRIM_POOLING_MAX);
+  int32_t text = c->late ? x : pool(w, x);
   if (head.drops_input)
     text = brim_append_drop(w->p, text, (brim_drop_at){head.input_dropout, SITE_HEAD_INPUT});
-  const int32_t dense = brim_declare_linear(&dense_at, w->names->head_dense, c->hidden, c->hidden, 0);
+  const int32_t dense = brim_declare_linear(&dense_at, w->names->head_dense, c->hidden, c->hidden,
+                                            head.bare ? BRIM_WEIGHT_BARE : 0);
   text = brim_append_dense(w->p, text, dense, head.activation);
+  if (head.norm)
+    text = brim_append_norm(w->p, text, brim_declare_norm(&dense_at, head.norm, c->hidden));
+  if (c->late) /* scores are linear: those of the mean are the mean of the tokens' */
+    text = pool(w, text);
   text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
   const int32_t output = brim_declare_linear(&outside, w->names->head_output, c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, text, output), c->labels.task);

@@ -16,7 +16,8 @@ typedef struct brim_writing {
 } brim_writing;
 brim_writing brim_writing_of(brim_program *p, const brim_config *config);
 
-/* ---- weights: the index of the first; a linear layer's or norm's bias is the next one. `flags`: BRIM_WEIGHT_... */
+/* ---- weights: the index of the first; a linear layer's or norm's bias is the next one, if it has one. `flags`: BRIM_WEIGHT_...
+ */
 int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns, int flags);
 int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width);
 int32_t brim_declare_linear(const brim_writing *w, const char *part, int32_t out, int32_t in, int flags);
@@ -24,7 +25,7 @@ brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t w
 
 /* ---- a step each, with the names and rates of the configuration. Sites of dropout are stable: they are part of what makes a run
  * reproducible */
-enum { BRIM_SITE_ATTENTION_OUTPUT = 0, BRIM_SITE_OUTPUT = 1, BRIM_SITE_ATTENTION = 0x100 /* + head */ };
+enum { BRIM_SITE_ATTENTION_OUTPUT = 0, BRIM_SITE_OUTPUT = 1, BRIM_SITE_INNER = 2, BRIM_SITE_ATTENTION = 0x100 /* + head */ };
 uint32_t brim_site_of_layer(int32_t layer, uint32_t site);
 
 /* embedded = dropout(norm(word + position + type)), as wide as the tables. Begins the part. */
@@ -44,6 +45,8 @@ typedef struct brim_head {
   bool drops_input;
   double input_dropout, dropout;
   brim_activation activation;
+  bool bare;        /* the dense layer has no bias */
+  const char *norm; /* of one after the activation; NULL: there is none */
 } brim_head;
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head);
 

@@ -11,7 +11,8 @@
   X(distilbert)                                                                                                                  \
   X(electra)                                                                                                                     \
   X(albert)                                                                                                                      \
-  X(mpnet)
+  X(mpnet)                                                                                                                       \
+  X(modernbert)
 
 #define BRIM_FAMILY_DECLARE(name) extern const brim_family brim_family_##name;
 BRIM_FAMILIES(BRIM_FAMILY_DECLARE)

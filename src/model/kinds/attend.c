@@ -17,6 +17,8 @@ static brim_attention operands(brim_lowering *l, const brim_operation *o, brim_a
   const int32_t width = brim_program_of(l)->values[o->out.of[0]].width, head_size = width / o->terms.heads;
   return (brim_attention){.heads = o->terms.heads,
                           .head_size = head_size,
+                          .group = o->terms.group,
+                          .window = o->terms.window,
                           .scale = (real)(1 / sqrt(head_size)),
                           .first_only = brim_rows_of(l, o->out.of[0]) == BRIM_ROW_CHOSEN,
                           .q_stride = brim_stride(l, queries),
@@ -56,7 +58,8 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 }
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
-  return 4 * rows[s->values[o->out.of[0]].rows] * length * s->program->values[o->out.of[0]].width;
+  const double seen = o->terms.window > 0 ? fmin(length, 2.0 * o->terms.window + 1) : length;
+  return 4 * rows[s->values[o->out.of[0]].rows] * seen * s->program->values[o->out.of[0]].width;
 }
 
 static const brim_kind kind = {.name = "attend",
@@ -66,14 +69,19 @@ static const brim_kind kind = {.name = "attend",
                                .backward = backward,
                                .flops = flops};
 
-int32_t brim_append_attend(brim_program *p, brim_projected x, int32_t heads, brim_drop_at drop) {
+int32_t brim_append_attend_heads(brim_program *p, brim_projected x, brim_heads heads, brim_drop_at drop) {
   const int32_t context = brim_add_value(p, "context", BRIM_ROW_TOKENS, brim_width_of(p, x.queries));
-  const int32_t lse = brim_add_exact(p, "log-sum-exp", BRIM_ROW_TOKENS, heads);
-  const brim_operation o = {.kind = &kind,
-                            .in = BRIM_LIST(x.queries, x.keys_values),
-                            .out = BRIM_LIST(context),
-                            .inner = BRIM_LIST(lse),
-                            .terms = {.heads = heads, .dropout = drop.rate, .site = drop.site}};
+  const int32_t lse = brim_add_exact(p, "log-sum-exp", BRIM_ROW_TOKENS, heads.count);
+  const brim_operation o = {
+      .kind = &kind,
+      .in = BRIM_LIST(x.queries, x.keys_values),
+      .out = BRIM_LIST(context),
+      .inner = BRIM_LIST(lse),
+      .terms = {.heads = heads.count, .group = heads.group, .window = heads.window, .dropout = drop.rate, .site = drop.site}};
   brim_add_operation(p, &o);
   return context;
+}
+
+int32_t brim_append_attend(brim_program *p, brim_projected x, int32_t heads, brim_drop_at drop) {
+  return brim_append_attend_heads(p, x, (brim_heads){.count = heads}, drop);
 }

@@ -114,7 +114,7 @@ int32_t brim_append_dense(brim_program *p, int32_t x, int32_t linear, brim_activ
   const int32_t width = p->status ? 0 : brim_weight_rows(p, linear);
   brim_operation o = {.kind = kind_of(activation),
                       .in = BRIM_LIST(x),
-                      .weights = BRIM_LIST(linear, linear + 1),
+                      .weights = BRIM_LIST(linear, brim_bias_of(p, linear)),
                       .terms = {.activation = activation}};
   if (o.kind == &kind_by_input)
     o.inner = (brim_list)BRIM_LIST(brim_add_value(p, "before activation", rows, width));
@@ -126,7 +126,8 @@ int32_t brim_append_dense(brim_program *p, int32_t x, int32_t linear, brim_activ
 int32_t brim_append_scores(brim_program *p, int32_t x, int32_t linear) {
   const int32_t out = brim_add_value(p, "logits", p->status ? BRIM_ROW_TEXTS : p->values[x].rows,
                                      p->status ? 0 : brim_weight_rows(p, linear));
-  const brim_operation o = {.kind = &scores, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .weights = BRIM_LIST(linear, linear + 1)};
+  const brim_operation o = {
+      .kind = &scores, .in = BRIM_LIST(x), .out = BRIM_LIST(out), .weights = BRIM_LIST(linear, brim_bias_of(p, linear))};
   brim_add_operation(p, &o);
   p->logits = out;
   return out;

@@ -86,7 +86,7 @@ int32_t brim_append_join(brim_program *p, int32_t branch, int32_t residual, int3
                             .in = BRIM_LIST(branch, residual),
                             .out = BRIM_LIST(out),
                             .inner = BRIM_LIST(sum, mean, rstd),
-                            .weights = BRIM_LIST(linear, linear + 1, norm.norm, norm.norm + 1),
+                            .weights = BRIM_LIST(linear, brim_bias_of(p, linear), norm.norm, brim_bias_of(p, norm.norm)),
                             .terms = {.dropout = drop.rate, .site = drop.site, .eps = norm.eps}};
   brim_add_operation(p, &o);
   return out;

@@ -1,7 +1,7 @@
 /* kinds.h: what a family can say. Each function appends one operation and returns the value that it makes.
  *
  * A norm, and a linear layer, is two weights, one declared right after the other: `norm` and `linear` are the index of the first,
- * the bias is the next one. */
+ * the bias is the next one; where the first is declared as bare, there is no bias. */
 #ifndef BRIM_MODEL_KINDS_H
 #define BRIM_MODEL_KINDS_H
 #include "model/program.h"
@@ -15,10 +15,11 @@ typedef struct brim_drop_at {
 typedef struct brim_normed {
   int32_t norm;
   double eps;
+  bool rms; /* without mean: for brim_append_norm */
 } brim_normed;
 
-/* embedded = dropout(norm(word + position + type)). Tables: BRIM_NONE for no types. Rows of the tables of words and positions
- * that have no gradient, as with PyTorch's padding_idx: BRIM_NONE for none. */
+/* embedded = dropout(norm(word + position + type)). Tables: BRIM_NONE for no positions, no types; norm BRIM_NONE: none. Rows of
+ * the tables of words and positions that have no gradient, as with PyTorch's padding_idx: BRIM_NONE for none. */
 typedef struct brim_tables {
   int32_t word, position, type;
   int32_t empty_word, empty_position;
@@ -32,6 +33,17 @@ typedef struct brim_projected {
 } brim_projected;
 brim_projected brim_append_project(brim_program *p, int32_t x, int32_t weight, int32_t bias);
 
+/* The same by one matrix, or three that adjoin, from `weight` on; as many biases from `bias` on, or none (BRIM_NONE). With a
+ * theta queries and keys are turned by their places (rotary positions). */
+typedef struct brim_heads {
+  int32_t count;  /* of queries */
+  int32_t group;  /* of them that share one head of keys and values; 0: as 1 */
+  int32_t window; /* a query sees keys that are at most so many tokens away; 0: all */
+  double theta;   /* 0: no rotary positions */
+} brim_heads;
+brim_projected brim_append_project_heads(brim_program *p, int32_t x, int32_t weight, int32_t matrices, int32_t bias,
+                                         brim_heads heads);
+
 /* context = dropout(softmax(queries keys^T / sqrt(width of a head))) values */
 int32_t brim_append_attend(brim_program *p, brim_projected x, int32_t heads, brim_drop_at drop);
 
@@ -42,6 +54,20 @@ typedef struct brim_by_distance {
   int32_t bias, tables;
 } brim_by_distance;
 int32_t brim_append_relative(brim_program *p, brim_projected x, brim_by_distance by, int32_t heads, brim_drop_at drop);
+int32_t brim_append_attend_heads(brim_program *p, brim_projected x, brim_heads heads, brim_drop_at drop);
+
+/* A residual stream: norm(x); and residual + dropout(branch W + b). */
+int32_t brim_append_norm(brim_program *p, int32_t x, brim_normed norm);
+int32_t brim_append_add(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop);
+/* dropout(activation(u) * g), where u and g are the halves of x W + b: u the first, or the second with `second`. W is one matrix,
+ * or two that adjoin (`parts`), whose biases follow both. */
+typedef struct brim_gating {
+  int32_t linear, parts;
+  bool second;
+  brim_activation activation;
+  brim_drop_at drop;
+} brim_gating;
+int32_t brim_append_gate(brim_program *p, int32_t x, brim_gating gating);
 
 /* norm(residual + dropout(branch W + b)) */
 int32_t brim_append_join(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop, brim_normed norm);

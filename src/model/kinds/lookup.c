@@ -5,10 +5,10 @@
 #include "model/kinds/kinds.h"
 
 enum { SUM, MEAN, RSTD };                   /* inner */
-enum { WORD, POSITION, GAMMA, BETA, TYPE }; /* weights; the last may be absent */
+enum { WORD, POSITION, GAMMA, BETA, TYPE }; /* weights; all but the first may be absent */
 
-static bool has_types(const brim_operation *o) {
-  return o->weights.count > TYPE;
+static bool has(const brim_operation *o, int weight) {
+  return o->weights.of[weight] != BRIM_NONE;
 }
 
 static brim_embed operands(brim_lowering *l, const brim_operation *o) {
@@ -20,13 +20,14 @@ static void fill_tables(brim_lowering *l, const brim_operation *o, brim_embed *o
   const int32_t *w = o->weights.of;
   brim_fill_layout(l, &op->layout);
   brim_fill_from_frame(l, &op->ids, offsetof(brim_frame, ids), sizeof op->ids);
-  brim_fill_from_frame(l, &op->positions, offsetof(brim_frame, positions), sizeof op->positions);
+  if (has(o, POSITION))
+    brim_fill_from_frame(l, &op->positions, offsetof(brim_frame, positions), sizeof op->positions);
   brim_fill_weight(l, &op->word, w[WORD]);
   brim_fill_weight(l, &op->position, w[POSITION]);
   brim_fill_weight(l, &op->gamma, w[GAMMA]);
   brim_fill_weight(l, &op->beta, w[BETA]);
   brim_fill_dropout(l, &op->dropout, o->terms.dropout, o->terms.site);
-  if (!has_types(o))
+  if (!has(o, TYPE))
     return;
   brim_fill_from_frame(l, &op->type_ids, offsetof(brim_frame, types), sizeof op->type_ids);
   brim_fill_weight(l, &op->type, w[TYPE]);
@@ -36,38 +37,41 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   brim_embed op = operands(l, o);
   fill_tables(l, o, &op);
   brim_fill(l, &op.sum, brim_write(l, o->inner.of[SUM]), BRIM_WRITES);
-  brim_fill(l, &op.mean, brim_write(l, o->inner.of[MEAN]), BRIM_WRITES);
-  brim_fill(l, &op.rstd, brim_write(l, o->inner.of[RSTD]), BRIM_WRITES);
+  if (has(o, GAMMA)) {
+    brim_fill(l, &op.mean, brim_write(l, o->inner.of[MEAN]), BRIM_WRITES);
+    brim_fill(l, &op.rstd, brim_write(l, o->inner.of[RSTD]), BRIM_WRITES);
+  }
   brim_fill(l, &op.out, brim_write(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, embed_forward, op);
 }
 
 /* Row `row` of a table has no gradient. */
 static void clear_row(brim_lowering *l, int32_t table, int32_t row) {
-  const int32_t width = brim_weight_columns(brim_program_of(l), table);
-  brim_zero op = {.count = width};
   if (row == BRIM_NONE)
     return;
+  const int32_t width = brim_weight_columns(brim_program_of(l), table);
+  brim_zero op = {.count = width};
   brim_fill_weight_gradient(l, &op.x, table, (int64_t)row * width);
   BRIM_CALL(l, zero, op);
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
   const int32_t *w = o->weights.of;
-  const brim_at sum = brim_read(l, o->inner.of[SUM]);
+  const brim_at sum = has(o, GAMMA) ? brim_read(l, o->inner.of[SUM]) : BRIM_NOWHERE;
   brim_embed op = operands(l, o);
   fill_tables(l, o, &op);
-  brim_fill(l, &op.sum, sum, BRIM_READS);
-  brim_fill(l, &op.mean, brim_read(l, o->inner.of[MEAN]), BRIM_READS);
-  brim_fill(l, &op.rstd, brim_read(l, o->inner.of[RSTD]), BRIM_READS);
+  if (has(o, GAMMA)) {
+    brim_fill(l, &op.sum, sum, BRIM_READS);
+    brim_fill(l, &op.mean, brim_read(l, o->inner.of[MEAN]), BRIM_READS);
+    brim_fill(l, &op.rstd, brim_read(l, o->inner.of[RSTD]), BRIM_READS);
+  }
   brim_fill(l, &op.dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
   brim_fill(l, &op.dsum, brim_spare(l, BRIM_ROW_TOKENS, op.hidden), BRIM_CHANGES);
   brim_fill_weight_gradient(l, &op.dword, w[WORD], 0);
   brim_fill_weight_gradient(l, &op.dposition, w[POSITION], 0);
   brim_fill_weight_gradient(l, &op.dgamma, w[GAMMA], 0);
   brim_fill_weight_gradient(l, &op.dbeta, w[BETA], 0);
-  if (has_types(o))
-    brim_fill_weight_gradient(l, &op.dtype, w[TYPE], 0);
+  brim_fill_weight_gradient(l, &op.dtype, w[TYPE], 0);
   BRIM_CALL(l, embed_backward, op);
   clear_row(l, w[WORD], o->terms.empty_rows[0]);
   clear_row(l, w[POSITION], o->terms.empty_rows[1]);
@@ -75,6 +79,8 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 
 static const brim_kind kind = {
     .name = "lookup", .reads = {.inner = 1 << SUM | 1 << MEAN | 1 << RSTD}, .forward = forward, .backward = backward};
+/* Without a norm backward needs nothing. */
+static const brim_kind plain_kind = {.name = "lookup", .forward = forward, .backward = backward};
 
 static void select_rows(brim_program *p, int32_t table, brim_selection by) {
   if (!p->status && table != BRIM_NONE)
@@ -88,14 +94,13 @@ int32_t brim_append_lookup(brim_program *p, brim_tables tables, brim_normed norm
   select_rows(p, tables.type, BRIM_BY_TYPES);
   const int32_t sum = brim_add_value(p, "sum", BRIM_ROW_TOKENS, width), mean = brim_add_exact(p, "mean", BRIM_ROW_TOKENS, 1),
                 rstd = brim_add_exact(p, "rstd", BRIM_ROW_TOKENS, 1), out = brim_add_value(p, "embedded", BRIM_ROW_TOKENS, width);
-  brim_operation o = {
-      .kind = &kind,
+  const brim_operation o = {
+      .kind = norm.norm == BRIM_NONE ? &plain_kind : &kind,
       .out = BRIM_LIST(out),
       .inner = BRIM_LIST(sum, mean, rstd),
-      .weights = BRIM_LIST(tables.word, tables.position, norm.norm, norm.norm + 1, tables.type),
+      .weights = BRIM_LIST(tables.word, tables.position, norm.norm, brim_bias_of(p, norm.norm), tables.type),
       .terms = {
           .dropout = drop.rate, .site = drop.site, .eps = norm.eps, .empty_rows = {tables.empty_word, tables.empty_position}}};
-  o.weights.count = tables.type == BRIM_NONE ? TYPE : TYPE + 1;
   brim_add_operation(p, &o);
   return out;
 }

@@ -1,27 +1,43 @@
 /* project.c: queries, keys and values of all tokens, in one product; where few queries are wanted, keys and values of all tokens,
- * and queries of those few. */
+ * and queries of those few. With rotary positions queries and keys are turned where they are; their gradients are turned back. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
 
-enum { QUERIES, KEYS_VALUES };                                /* out */
-enum { QUERY, KEY, VALUE, QUERY_BIAS, KEY_BIAS, VALUE_BIAS }; /* weights */
+enum { QUERIES, KEYS_VALUES }; /* out */
+enum { MATRIX };               /* weights: one matrix or three that adjoin, and as many biases or none */
 
-static int32_t width_of(brim_lowering *l, const brim_operation *o) {
-  return brim_weight_columns(brim_program_of(l), o->weights.of[QUERY]);
+static int32_t width_in(const brim_program *p, const brim_operation *o) {
+  return brim_weight_columns(p, o->weights.of[MATRIX]);
+}
+
+static int32_t width_of(const brim_program *p, const brim_operation *o, int value) {
+  return p->values[o->out.of[value]].width;
+}
+
+/* The first bias. */
+static int32_t bias_of(const brim_operation *o) {
+  const int32_t count = o->weights.count;
+  return count % 2 ? BRIM_NONE : o->weights.of[count / 2];
+}
+
+/* Where the rows of a weight, and elements of a bias, begin that make a value. */
+static int32_t row_of(const brim_program *p, const brim_operation *o, int value) {
+  return value == QUERIES ? 0 : width_of(p, o, QUERIES);
 }
 
 static bool few_queries(const brim_lowering *l, const brim_operation *o) {
   return brim_rows_of(l, o->out.of[QUERIES]) != brim_rows_of(l, o->out.of[KEYS_VALUES]);
 }
 
-/* y = x w: of `out` columns, whose weight is `weight` and those that adjoin. */
-static void product(brim_lowering *l, const brim_operation *o, int weight, int32_t out, brim_at x, brim_at y,
-                    brim_row_kind rows) {
-  brim_linear op = {.in = width_of(l, o), .out = out, .x_stride = brim_stride(l, x), .y_stride = brim_stride(l, y)};
+/* What stands side by side from `value` on, `out` columns. */
+static void product(brim_lowering *l, const brim_operation *o, int value, int32_t out, brim_at x, brim_at y, brim_row_kind rows) {
+  const brim_program *p = brim_program_of(l);
+  const int64_t row = row_of(p, o, value);
+  brim_linear op = {.in = width_in(p, o), .out = out, .x_stride = brim_stride(l, x), .y_stride = brim_stride(l, y)};
   brim_fill_count(l, &op.rows, rows, 1);
   brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[weight]);
-  brim_fill_weight(l, &op.b, o->weights.of[weight + QUERY_BIAS]);
+  brim_fill_weight_from(l, &op.w, o->weights.of[MATRIX], row * width_in(p, o));
+  brim_fill_weight_from(l, &op.b, bias_of(o), row);
   brim_fill(l, &op.y, y, BRIM_WRITES);
   BRIM_CALL(l, linear_forward, op);
 }
@@ -35,8 +51,31 @@ static void product_of_bytes(brim_lowering *l, const brim_operation *o, int whic
   BRIM_CALL(l, int8_forward, op);
 }
 
+/* ---- rotary positions: queries' heads, and as many after them as there are of keys */
+
+static int32_t query_heads(const brim_operation *o) {
+  return o->terms.heads;
+}
+
+static int32_t key_heads(const brim_operation *o) {
+  return o->terms.heads / (o->terms.group > 0 ? o->terms.group : 1);
+}
+
+static void rotate(brim_lowering *l, const brim_operation *o, int32_t heads, brim_at x, brim_row_kind rows, bool back) {
+  brim_rotary op = {.heads = heads, .back = back, .theta = o->terms.theta, .stride = brim_stride(l, x)};
+  if (o->terms.theta == 0)
+    return;
+  op.head_size = width_of(brim_program_of(l), o, QUERIES) / o->terms.heads;
+  brim_fill_layout(l, &op.layout);
+  brim_fill_rows(l, &op.at, rows);
+  brim_fill(l, &op.x, x, BRIM_CHANGES);
+  BRIM_CALL(l, rotate, op);
+}
+
+/* ---- forward */
+
 static void forward_all(brim_lowering *l, const brim_operation *o) {
-  const int32_t width = width_of(l, o);
+  const brim_program *p = brim_program_of(l);
   const brim_at x = brim_read(l, o->in.of[0]);
   brim_at keys_values;
   const brim_at queries = brim_write_beside(l, o->out.of[QUERIES], o->out.of[KEYS_VALUES], &keys_values);
@@ -44,22 +83,26 @@ static void forward_all(brim_lowering *l, const brim_operation *o) {
     product_of_bytes(l, o, QUERIES, x, queries, BRIM_ROW_TOKENS);
     product_of_bytes(l, o, KEYS_VALUES, x, keys_values, BRIM_ROW_TOKENS);
   } else {
-    product(l, o, QUERY, 3 * width, x, queries, BRIM_ROW_TOKENS);
+    product(l, o, QUERIES, width_of(p, o, QUERIES) + width_of(p, o, KEYS_VALUES), x, queries, BRIM_ROW_TOKENS);
   }
+  rotate(l, o, query_heads(o) + key_heads(o), queries, BRIM_ROW_TOKENS, false);
 }
 
 static void forward_few(brim_lowering *l, const brim_operation *o) {
-  const int32_t width = width_of(l, o), queries = o->out.of[QUERIES];
+  const brim_program *p = brim_program_of(l);
   const brim_at x = brim_read(l, o->in.of[0]), keys_values = brim_write(l, o->out.of[KEYS_VALUES]);
-  brim_keep_wide(l, queries);
-  if (brim_in_bytes(l)) {
+  brim_keep_wide(l, o->out.of[QUERIES]);
+  if (brim_in_bytes(l))
     product_of_bytes(l, o, KEYS_VALUES, x, keys_values, BRIM_ROW_TOKENS);
-    product_of_bytes(l, o, QUERIES, brim_read_chosen(l, o->in.of[0]), brim_write(l, queries), BRIM_ROW_CHOSEN);
-  } else {
-    product(l, o, KEY, 2 * width, x, keys_values, BRIM_ROW_TOKENS);
-    const brim_at few = brim_read_chosen(l, o->in.of[0]);
-    product(l, o, QUERY, width, few, brim_write(l, queries), BRIM_ROW_CHOSEN);
-  }
+  else
+    product(l, o, KEYS_VALUES, width_of(p, o, KEYS_VALUES), x, keys_values, BRIM_ROW_TOKENS);
+  rotate(l, o, key_heads(o), keys_values, BRIM_ROW_TOKENS, false);
+  const brim_at few = brim_read_chosen(l, o->in.of[0]), queries = brim_write(l, o->out.of[QUERIES]);
+  if (brim_in_bytes(l))
+    product_of_bytes(l, o, QUERIES, few, queries, BRIM_ROW_CHOSEN);
+  else
+    product(l, o, QUERIES, width_of(p, o, QUERIES), few, queries, BRIM_ROW_CHOSEN);
+  rotate(l, o, query_heads(o), queries, BRIM_ROW_CHOSEN, false);
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
@@ -69,43 +112,53 @@ static void forward(brim_lowering *l, const brim_operation *o) {
     forward_all(l, o);
 }
 
-static void gradient(brim_lowering *l, const brim_operation *o, int weight, int32_t out, brim_at x, brim_at dy, brim_at dx,
+/* ---- backward */
+
+static void gradient(brim_lowering *l, const brim_operation *o, int value, int32_t out, brim_at x, brim_at dy, brim_at dx,
                      bool add, brim_row_kind rows) {
-  brim_linear_gradient op = {.in = width_of(l, o),
+  const brim_program *p = brim_program_of(l);
+  const int64_t row = row_of(p, o, value);
+  brim_linear_gradient op = {.in = width_in(p, o),
                              .out = out,
                              .x_stride = brim_stride(l, x),
                              .dy_stride = brim_stride(l, dy),
-                             .dx_stride = width_of(l, o),
+                             .dx_stride = width_in(p, o),
                              .add = add};
   brim_fill_count(l, &op.rows, rows, 1);
   brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[weight]);
+  brim_fill_weight_from(l, &op.w, o->weights.of[MATRIX], row * width_in(p, o));
   brim_fill(l, &op.dy, dy, BRIM_READS);
   brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[weight], 0);
-  brim_fill_weight_gradient(l, &op.db, o->weights.of[weight + QUERY_BIAS], 0);
+  brim_fill_weight_gradient(l, &op.dw, o->weights.of[MATRIX], row * width_in(p, o));
+  brim_fill_weight_gradient(l, &op.db, bias_of(o), row);
   BRIM_CALL(l, linear_backward, op);
 }
 
 /* One chain of sums over queries', keys' and values' columns. */
 static void backward_all(brim_lowering *l, const brim_operation *o) {
+  const brim_program *p = brim_program_of(l);
   const int32_t x = o->in.of[0];
   const brim_at input = brim_read(l, x), dy = brim_gradient(l, o->out.of[QUERIES]);
   bool add = true;
   const brim_at dx = brim_wants_gradient(l, x) ? brim_add_gradient(l, x, &add) : BRIM_NOWHERE;
-  gradient(l, o, QUERY, 3 * width_of(l, o), input, dy, dx, add, BRIM_ROW_TOKENS);
+  rotate(l, o, query_heads(o) + key_heads(o), dy, BRIM_ROW_TOKENS, true);
+  gradient(l, o, QUERIES, width_of(p, o, QUERIES) + width_of(p, o, KEYS_VALUES), input, dy, dx, add, BRIM_ROW_TOKENS);
 }
 
 /* The chosen rows' gradient is complete after their queries'; it joins that of all rows, which keys and values begin. */
 static void backward_few(brim_lowering *l, const brim_operation *o) {
-  const int32_t x = o->in.of[0], width = width_of(l, o);
-  const brim_at input = brim_read(l, x), few = brim_read_chosen(l, x);
+  const brim_program *p = brim_program_of(l);
+  const int32_t x = o->in.of[0];
+  const brim_at input = brim_read(l, x), few = brim_read_chosen(l, x), dqueries = brim_gradient(l, o->out.of[QUERIES]),
+                dkeys_values = brim_gradient(l, o->out.of[KEYS_VALUES]);
   bool add = true;
   brim_at dx = brim_wants_gradient(l, x) ? brim_add_gradient_chosen(l, x, &add) : BRIM_NOWHERE;
-  gradient(l, o, QUERY, width, few, brim_gradient(l, o->out.of[QUERIES]), dx, add, BRIM_ROW_CHOSEN);
+  rotate(l, o, query_heads(o), dqueries, BRIM_ROW_CHOSEN, true);
+  gradient(l, o, QUERIES, width_of(p, o, QUERIES), few, dqueries, dx, add, BRIM_ROW_CHOSEN);
   if (brim_wants_gradient(l, x))
     dx = brim_add_gradient(l, x, &add);
-  gradient(l, o, KEY, 2 * width, input, brim_gradient(l, o->out.of[KEYS_VALUES]), dx, add, BRIM_ROW_TOKENS);
+  rotate(l, o, key_heads(o), dkeys_values, BRIM_ROW_TOKENS, true);
+  gradient(l, o, KEYS_VALUES, width_of(p, o, KEYS_VALUES), input, dkeys_values, dx, add, BRIM_ROW_TOKENS);
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
@@ -116,16 +169,22 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 }
 
 static int products(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]) {
-  const int32_t *w = o->weights.of, width = brim_weight_columns(p, w[QUERY]);
-  out[QUERIES] = (brim_product){width, width, brim_weight_at(p, w[QUERY]), brim_weight_at(p, w[QUERY_BIAS])};
-  out[KEYS_VALUES] = (brim_product){width, 2 * width, brim_weight_at(p, w[KEY]), brim_weight_at(p, w[KEY_BIAS])};
+  const int64_t weight = brim_weight_at(p, o->weights.of[MATRIX]),
+                bias = bias_of(o) == BRIM_NONE ? -1 : brim_weight_at(p, bias_of(o));
+  for (int i = 0; i < 2; i++) {
+    const int64_t row = row_of(p, o, i);
+    out[i] = (brim_product){width_in(p, o), width_of(p, o, i), weight + row * width_in(p, o), bias < 0 ? -1 : bias + row};
+  }
   return 2;
 }
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
+  const brim_program *p = s->program;
+  double sum = 0;
   (void)length;
-  return brim_product_flops(s->program, o->weights.of[QUERY], rows[s->values[o->out.of[QUERIES]].rows]) +
-         2 * brim_product_flops(s->program, o->weights.of[KEY], rows[s->values[o->out.of[KEYS_VALUES]].rows]);
+  for (int i = 0; i < 2; i++)
+    sum += 2 * rows[s->values[o->out.of[i]].rows] * width_of(p, o, i) * width_in(p, o);
+  return sum;
 }
 
 static const brim_kind kind = {.name = "project",
@@ -136,14 +195,27 @@ static const brim_kind kind = {.name = "project",
                                .flops = flops,
                                .products = products};
 
-brim_projected brim_append_project(brim_program *p, int32_t x, int32_t weight, int32_t bias) {
-  const int32_t width = brim_width_of(p, x);
+/* `count` weights from `first` on. */
+static void list_weights(brim_operation *o, int32_t first, int32_t count) {
+  for (int32_t i = 0; i < count && first != BRIM_NONE; i++)
+    o->weights.of[o->weights.count++] = first + i;
+}
+
+brim_projected brim_append_project_heads(brim_program *p, int32_t x, int32_t weight, int32_t matrices, int32_t bias,
+                                         brim_heads heads) {
+  const int32_t width = brim_width_of(p, x), shared = width / (heads.group > 0 ? heads.group : 1);
   const brim_projected made = {brim_add_value(p, "queries", BRIM_ROW_TOKENS, width),
-                               brim_add_value(p, "keys, values", BRIM_ROW_TOKENS, 2 * width)};
-  const brim_operation o = {.kind = &kind,
-                            .in = BRIM_LIST(x),
-                            .out = BRIM_LIST(made.queries, made.keys_values),
-                            .weights = BRIM_LIST(weight, weight + 1, weight + 2, bias, bias + 1, bias + 2)};
+                               brim_add_value(p, "keys, values", BRIM_ROW_TOKENS, 2 * shared)};
+  brim_operation o = {.kind = &kind,
+                      .in = BRIM_LIST(x),
+                      .out = BRIM_LIST(made.queries, made.keys_values),
+                      .terms = {.heads = heads.count, .group = heads.group, .theta = heads.theta}};
+  list_weights(&o, weight, matrices);
+  list_weights(&o, bias, matrices);
   brim_add_operation(p, &o);
   return made;
+}
+
+brim_projected brim_append_project(brim_program *p, int32_t x, int32_t weight, int32_t bias) {
+  return brim_append_project_heads(p, x, weight, 3, bias, (brim_heads){0});
 }

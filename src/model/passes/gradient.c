@@ -7,7 +7,7 @@ void brim_pass_gradient(brim_call_schedule *s) {
     const brim_operation *o = &p->operations[i];
     bool takes_part = false;
     for (int k = 0; k < o->weights.count; k++)
-      takes_part = takes_part || p->weights[o->weights.of[k]].part >= s->variant.frozen;
+      takes_part = takes_part || (o->weights.of[k] != BRIM_NONE && p->weights[o->weights.of[k]].part >= s->variant.frozen);
     for (int k = 0; k < o->in.count; k++)
       takes_part = takes_part || s->trained[p->values[o->in.of[k]].maker];
     s->trained[i] = takes_part && s->variant.training;

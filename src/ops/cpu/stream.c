@@ -88,7 +88,8 @@ void CPU(gate_backward)(brim_ops_context *c, const brim_gate *of) {
 
 typedef struct rotation {
   const brim_rotary *of;
-  float *table; /* [longest text, head_size]: of a position the cosines, then the sines */
+  int64_t positions;
+  float *table; /* [positions, head_size]: of a position the cosines, then the sines */
 } rotation;
 
 enum { POSITIONS_PER_TASK = 32 };
@@ -97,7 +98,7 @@ static void angle_task(void *context, int64_t task, int worker) {
   (void)worker;
   const rotation *p = context;
   const int32_t size = p->of->head_size, half = size / 2;
-  const int64_t first = task * POSITIONS_PER_TASK, end = least(first + POSITIONS_PER_TASK, p->of->layout.max_length);
+  const int64_t first = task * POSITIONS_PER_TASK, end = least(first + POSITIONS_PER_TASK, p->positions);
   for (int32_t i = 0; i < half; i++) {
     const float frequency = brim_rotary_frequency(p->of->theta, size, i);
     for (int64_t position = first; position < end; position++) {
@@ -132,9 +133,20 @@ static void rotate_task(void *context, int64_t task, int worker) {
   }
 }
 
+/* Of a few rows, first tokens for instance, only the positions that they have. */
+static int64_t count_positions(const brim_rotary *of) {
+  const brim_layout *layout = &of->layout;
+  int64_t count = 0;
+  for (int32_t r = 0; of->at.slot && r < of->at.count; r++) {
+    const int32_t slot = of->at.slot[r], token = slot - layout->offsets[layout->sequence[slot]];
+    count = token < count ? count : token + 1;
+  }
+  return of->at.slot ? least(count, layout->max_length) : layout->max_length;
+}
+
 void CPU(rotate)(brim_ops_context *c, const brim_rotary *of) {
-  rotation p = {.of = of, .table = c->workspace};
-  CPU(run)(c, divided(of->layout.max_length, POSITIONS_PER_TASK), angle_task, &p);
+  rotation p = {.of = of, .positions = count_positions(of), .table = c->workspace};
+  CPU(run)(c, divided(p.positions, POSITIONS_PER_TASK), angle_task, &p);
   CPU(run)(c, divided(of->at.count, ROWS_PER_TASK), rotate_task, &p);
 }
 

@@ -1,0 +1,16 @@
+/* rotary.h: what config.json says of rotary positions, and of how the head sees a text, in the families that have both. */
+#ifndef BRIM_MODEL_ROTARY_H
+#define BRIM_MODEL_ROTARY_H
+#include "model/config.h"
+
+/* The theta of one kind of layers: `parameters` is {"rope_type": "default", "rope_theta": ..}, or absent, and then the theta is
+ * that of the older member `key`, or else as it was. */
+int brim_read_theta(const brim_config *config, const brim_json_value *parameters, const char *key, double *theta,
+                    brim_error *err) BRIM_CHECK;
+/* What all families with rotary positions ask of the sizes. */
+int brim_check_rotary(const brim_config *config, brim_error *err) BRIM_CHECK;
+/* `classifier_pooling`: the family's name of the first token, "mean", or "late"; without the member that of the default. What
+ * brim's own member says counts more. */
+int brim_read_pooling(brim_config *config, const char *absent, brim_error *err) BRIM_CHECK;
+
+#endif

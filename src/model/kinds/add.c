@@ -1,0 +1,116 @@
+/* add.c: a branch joins a residual stream: residual + dropout(branch W + b). */
+#include "model/kind.h"
+#include "model/kinds/kinds.h"
+
+enum { BRANCH, RESIDUAL }; /* in */
+enum { WEIGHT, BIAS };     /* weights; the second may be absent */
+
+static int32_t width_in(brim_lowering *l, const brim_operation *o) {
+  return brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]);
+}
+
+static int32_t width_out(brim_lowering *l, const brim_operation *o) {
+  return brim_weight_rows(brim_program_of(l), o->weights.of[WEIGHT]);
+}
+
+static brim_at read_residual(brim_lowering *l, const brim_operation *o) {
+  const int32_t residual = o->in.of[RESIDUAL];
+  return brim_rows_of(l, o->out.of[0]) == BRIM_ROW_CHOSEN ? brim_read_chosen(l, residual) : brim_read(l, residual);
+}
+
+static void product(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
+  brim_linear op = {.in = width_in(l, o), .out = width_out(l, o), .x_stride = width_in(l, o), .y_stride = width_out(l, o)};
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
+  brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
+  brim_fill(l, &op.y, y, BRIM_WRITES);
+  BRIM_CALL(l, linear_forward, op);
+}
+
+static void product_of_bytes(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
+  brim_int8_linear op = {.x_stride = width_in(l, o), .y_stride = width_out(l, o)};
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
+  brim_fill_packed(l, &op.w, o, 0);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill(l, &op.y, y, BRIM_WRITES);
+  BRIM_CALL(l, int8_forward, op);
+}
+
+static void forward(brim_lowering *l, const brim_operation *o) {
+  const brim_at x = brim_read(l, o->in.of[BRANCH]), residual = read_residual(l, o), y = brim_write(l, o->out.of[0]);
+  brim_stream_sum op = {.width = width_out(l, o)};
+  if (brim_in_bytes(l))
+    product_of_bytes(l, o, x, y);
+  else
+    product(l, o, x, y);
+  brim_fill_layout(l, &op.layout);
+  brim_fill_rows(l, &op.at, brim_rows_of(l, o->out.of[0]));
+  brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
+  brim_fill(l, &op.residual, residual, BRIM_READS);
+  brim_fill(l, &op.x, y, BRIM_READS);
+  brim_fill(l, &op.y, y, BRIM_CHANGES);
+  BRIM_CALL(l, stream_sum, op);
+}
+
+/* The gradient of x W + b, from that of the sum: the same where nothing is dropped. */
+static brim_at drop_backward(brim_lowering *l, const brim_operation *o, brim_at dy) {
+  const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
+  brim_dropout_rows op = {.width = width_out(l, o), .dropout = brim_dropout_make(o->terms.dropout, (const uint32_t[2]){0}, 0)};
+  if (!op.dropout.on)
+    return dy;
+  const brim_at dbranch = brim_spare(l, rows, width_out(l, o));
+  brim_fill_layout(l, &op.layout);
+  brim_fill_rows(l, &op.at, rows);
+  brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
+  brim_fill(l, &op.x, dy, BRIM_READS);
+  brim_fill(l, &op.y, dbranch, BRIM_WRITES);
+  BRIM_CALL(l, dropout, op);
+  return dbranch;
+}
+
+static void backward(brim_lowering *l, const brim_operation *o) {
+  const int32_t branch = o->in.of[BRANCH];
+  const brim_at dy = drop_backward(l, o, brim_gradient(l, o->out.of[0])), x = brim_read(l, branch);
+  bool add = false;
+  const brim_at dx = brim_wants_gradient(l, branch) ? brim_add_gradient(l, branch, &add) : BRIM_NOWHERE;
+  brim_linear_gradient op = {.in = width_in(l, o),
+                             .out = width_out(l, o),
+                             .x_stride = width_in(l, o),
+                             .dy_stride = width_out(l, o),
+                             .dx_stride = width_in(l, o),
+                             .add = add};
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
+  brim_fill(l, &op.dy, dy, BRIM_READS);
+  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
+  brim_fill_weight_gradient(l, &op.dw, o->weights.of[WEIGHT], 0);
+  brim_fill_weight_gradient(l, &op.db, o->weights.of[BIAS], 0);
+  BRIM_CALL(l, linear_backward, op);
+  brim_share_gradient(l, o->out.of[0], o->in.of[RESIDUAL]);
+}
+
+static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
+  (void)length;
+  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[s->values[o->out.of[0]].rows]);
+}
+
+static int products(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]) {
+  out[0] = brim_product_of(p, o->weights.of[WEIGHT]);
+  return 1;
+}
+
+static const brim_kind kind = {
+    .name = "add", .reads = {.in = 1 << BRANCH}, .forward = forward, .backward = backward, .flops = flops, .products = products};
+
+int32_t brim_append_add(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop) {
+  const int32_t out = brim_add_value(p, "stream", BRIM_ROW_TOKENS, brim_width_of(p, residual));
+  const brim_operation o = {.kind = &kind,
+                            .in = BRIM_LIST(branch, residual),
+                            .out = BRIM_LIST(out),
+                            .weights = BRIM_LIST(linear, brim_bias_of(p, linear)),
+                            .terms = {.dropout = drop.rate, .site = drop.site}};
+  brim_add_operation(p, &o);
+  return out;
+}
