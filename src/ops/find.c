@@ -23,6 +23,8 @@ const brim_ops *brim_ops_cpu(brim_cpu_level level) {
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name) {
   if (strcmp(name, brim_ops_ref()->name) == 0)
     return brim_ops_ref();
+  if (strcmp(name, brim_ops_cuda()->name) == 0)
+    return brim_ops_cuda();
   for (int level = BRIM_CPU_PLAIN; level <= (int)brim_runtime_cpu(runtime); level++) {
     const brim_ops *ops = brim_ops_cpu((brim_cpu_level)level);
     if (strcmp(name, ops->name) == 0)

@@ -500,6 +500,8 @@ const brim_ops *brim_ops_ref(void);
 #ifndef BRIM_REAL_DOUBLE
 /* The CPU's table for a level. BRIM_CPU_PLAIN has plain C kernels and BLAS-free matrix products. */
 const brim_ops *brim_ops_cpu(brim_cpu_level level);
+/* An NVIDIA GPU's. Its `open` finds driver, card and compiler, or says what is missing (ops/cuda). */
+const brim_ops *brim_ops_cuda(void);
 /* By the name recorded in a checkpoint; NULL if this build or machine lacks it. */
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name);
 #endif

@@ -9,6 +9,14 @@
 #include "ops/ops.h"
 #include "tap.h"
 
+#ifdef BRIM_CASE_CUDA /* the same cases on another device, whose memory is not malloc's */
+#include "cuda_memory.h"
+#else
+#define case_take malloc
+#define case_give free
+enum { CASE_ON_HOST = 1 };
+#endif
+
 /* ---- inputs */
 
 typedef struct inputs {
@@ -28,14 +36,14 @@ typedef struct case_memory {
 } case_memory;
 
 static inline void *case_alloc(case_memory *m, size_t bytes) {
-  void *p = malloc(bytes ? bytes : 1);
+  void *p = case_take(bytes ? bytes : 1);
   if (!p || m->count == CASE_BLOCKS)
     abort();
   return m->block[m->count++] = p;
 }
 static inline void case_free(case_memory *m) {
   while (m->count)
-    free(m->block[--m->count]);
+    case_give(m->block[--m->count]);
 }
 static inline real *case_values(case_memory *m, inputs *in, int64_t n, double scale) {
   real *x = case_alloc(m, (size_t)n * sizeof *x);
@@ -125,7 +133,9 @@ static inline double record_difference(const record *got, const record *want, co
 
 typedef void (*case_fn)(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out);
 
-#ifndef BRIM_REAL_DOUBLE
+#ifdef BRIM_CASE_CUDA
+#include "cuda_case.h"
+#elif !defined(BRIM_REAL_DOUBLE)
 static inline record run_case(const brim_ops *ops, int threads, const brim_ops_limits *limits, case_fn fn,
                               const void *parameters) {
   brim_ops_context c = {0};

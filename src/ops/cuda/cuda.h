@@ -1,0 +1,82 @@
+/* cuda.h: a card, from open to close of a context, and how kernels get to it. The table itself is brim_ops_cuda of ops.h. */
+#ifndef BRIM_CUDA_CUDA_H
+#define BRIM_CUDA_CUDA_H
+#include "ops/cuda/driver.h"
+#include "ops/cuda/kernels/args.h"
+#include "ops/cuda/kernels/list.h"
+#include "ops/ops.h"
+
+#define BRIM_CUDA_NUMBER(name, ...) CU_##name,
+typedef enum brim_cuda_kernel { BRIM_CUDA_KERNELS(BRIM_CUDA_NUMBER) CU_KERNELS } brim_cuda_kernel;
+#undef BRIM_CUDA_NUMBER
+
+typedef struct brim_cuda {
+  brim_cuda_driver driver;
+  int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
+  void *context, *stream, *module;
+  void *kernels[CU_KERNELS];
+  int status; /* the first failure since the last sync: nothing is queued after it */
+  brim_error error;
+} brim_cuda;
+
+/* ---- device.c */
+int brim_cuda_open(brim_ops_context *c, brim_error *err) BRIM_CHECK;
+void brim_cuda_close(brim_ops_context *c);
+/* The failure that the next sync tells. BRIM_E_UNSUPPORTED and so on, with its message. */
+void brim_cuda_fail(brim_ops_context *c, int code, const char *format, ...) BRIM_PRINTF(3, 4);
+/* False after a failure, or where `code`, a CUresult, is one. */
+bool brim_cuda_check(brim_ops_context *c, int code, const char *doing);
+/* Queues x * y blocks; `args` is copied. No blocks: nothing to do. */
+void brim_cuda_launch(brim_ops_context *c, brim_cuda_kernel kernel, int64_t x, int64_t y, size_t shared, const void *args);
+
+/* One function a kernel, so that each takes its own struct: launch_add(c, x, y, shared, &args). */
+#define BRIM_CUDA_LAUNCH(name, args, ...)                                                                                        \
+  static inline void launch_##name(brim_ops_context *c, int64_t x, int64_t y, size_t shared, const args *a) {                    \
+    brim_cuda_launch(c, CU_##name, x, y, shared, a);                                                                             \
+  }
+BRIM_CUDA_KERNELS(BRIM_CUDA_LAUNCH)
+#undef BRIM_CUDA_LAUNCH
+
+/* ---- operands as kernels take them */
+cu_layout brim_cuda_layout_of(const brim_layout *layout);
+cu_rows brim_cuda_rows_of(const brim_rows *rows);
+cu_dropout brim_cuda_dropout_of(const brim_dropout *dropout);
+
+static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
+  return (count + each - 1) / each;
+}
+
+/* Rows of a block whose warps have a row each. */
+enum { BRIM_CUDA_ROWS = 4 };
+
+/* ---- the operations that have kernels (layers.c, rest.c) */
+#define BRIM_CUDA_HAS_embed_forward       ~,
+#define BRIM_CUDA_HAS_embed_backward      ~,
+#define BRIM_CUDA_HAS_linear_forward      ~,
+#define BRIM_CUDA_HAS_linear_act_forward  ~,
+#define BRIM_CUDA_HAS_linear_norm_forward ~,
+#define BRIM_CUDA_HAS_linear_backward     ~,
+#define BRIM_CUDA_HAS_linear_act_backward ~,
+#define BRIM_CUDA_HAS_norm_forward        ~,
+#define BRIM_CUDA_HAS_norm_backward       ~,
+#define BRIM_CUDA_HAS_act_backward        ~,
+#define BRIM_CUDA_HAS_attention_forward   ~,
+#define BRIM_CUDA_HAS_attention_backward  ~,
+#define BRIM_CUDA_HAS_gather_rows         ~,
+#define BRIM_CUDA_HAS_scatter_rows        ~,
+#define BRIM_CUDA_HAS_pool_forward        ~,
+#define BRIM_CUDA_HAS_pool_backward       ~,
+#define BRIM_CUDA_HAS_dropout             ~,
+#define BRIM_CUDA_HAS_add                 ~,
+#define BRIM_CUDA_HAS_zero                ~,
+#define BRIM_CUDA_HAS_narrow              ~,
+#define BRIM_CUDA_HAS_widen               ~,
+#define BRIM_CUDA_HAS_loss                ~,
+#define BRIM_CUDA_HAS_gradient_square     ~,
+#define BRIM_CUDA_HAS_adamw               ~,
+#define BRIM_CUDA_HAS_mark_alive          ~,
+
+#define BRIM_CUDA_DECLARE(name, operands, ...) void brim_cuda_##name(brim_ops_context *c, const operands *op);
+BRIM_OPS_LIST(BRIM_CUDA_DECLARE)
+#undef BRIM_CUDA_DECLARE
+#endif

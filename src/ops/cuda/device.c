@@ -1,0 +1,179 @@
+/* device.c: opens a card, and queues kernels. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "ops/cuda/compile.h"
+#include "ops/cuda/cuda.h"
+
+enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, ATTRIBUTE_SHARED = 97, KERNEL_SHARED = 8, LEAST_CAPABILITY = 75 };
+
+/* ---- failures */
+
+void brim_cuda_fail(brim_ops_context *c, int code, const char *format, ...) {
+  brim_cuda *d = c->device;
+  char text[600];
+  va_list args;
+  if (d->status)
+    return;
+  va_start(args, format);
+  vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  d->status = brim_error_set(&d->error, code, "%s", text);
+}
+
+static const char *name_of(const brim_cuda *d, int code) {
+  const char *name = NULL;
+  return d->driver.cuGetErrorName(code, &name) || !name ? "unknown" : name;
+}
+
+bool brim_cuda_check(brim_ops_context *c, int code, const char *doing) {
+  const brim_cuda *d = c->device;
+  if (code)
+    brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "the GPU failed in %s: %s (%d)", doing, name_of(d, code), code);
+  return d->status == BRIM_OK;
+}
+
+/* ---- opening */
+
+static int check_open(const brim_cuda *d, int code, const char *doing, brim_error *err) {
+  return code ? brim_error_set(err, BRIM_E_UNSUPPORTED, "the GPU cannot be used: %s gave %s (%d)", doing, name_of(d, code), code)
+              : BRIM_OK;
+}
+
+static int find_card(brim_cuda *d, brim_error *err) {
+  const brim_cuda_driver *driver = &d->driver;
+  int count = 0, major = 0, minor = 0;
+  const int started = driver->cuInit(0);
+  if (started || driver->cuDeviceGetCount(&count) || count == 0)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "the NVIDIA driver finds no GPU: %s (%d)",
+                          started ? name_of(d, started) : "none is there, or CUDA_VISIBLE_DEVICES hides it", started);
+  BRIM_TRY(check_open(d, driver->cuDeviceGet(&d->device, 0), "cuDeviceGet", err));
+  BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, d->device), "cuDeviceGetAttribute", err));
+  BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&minor, ATTRIBUTE_MINOR, d->device), "cuDeviceGetAttribute", err));
+  BRIM_TRY(
+      check_open(d, driver->cuDeviceGetAttribute(&d->most_shared, ATTRIBUTE_SHARED, d->device), "cuDeviceGetAttribute", err));
+  d->capability = 10 * major + minor;
+  if (d->capability < LEAST_CAPABILITY)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "the GPU has compute capability %d.%d: 7.5 (Turing, T4) or later is needed",
+                          major, minor);
+  return BRIM_OK;
+}
+
+static int load_module(brim_ops_context *c, brim_error *err) {
+  brim_cuda *d = c->device;
+  brim_cuda_image image;
+  BRIM_TRY(brim_cuda_compile(c->runtime, d->capability, &image, err));
+  int code = d->driver.cuModuleLoadData(&d->module, image.bytes);
+  const bool again = code && image.cached; /* a file of the cache that somebody broke */
+  brim_cuda_image_free(c->runtime, &image);
+  if (again) {
+    BRIM_TRY(brim_cuda_compile_fresh(c->runtime, d->capability, NULL, &image, err));
+    code = d->driver.cuModuleLoadData(&d->module, image.bytes);
+    brim_cuda_image_free(c->runtime, &image);
+  }
+  if (code)
+    return brim_error_set(
+        err, BRIM_E_UNSUPPORTED,
+        "the driver does not take the kernels that NVRTC made: %s (%d); a driver older than NVRTC needs an older "
+        "NVRTC (pip install nvidia-cuda-nvrtc-cu12)",
+        name_of(d, code), code);
+  return BRIM_OK;
+}
+
+#define KERNEL_NAME(name, ...) "brim_" #name,
+
+static int find_kernels(brim_cuda *d, brim_error *err) {
+  static const char *const names[] = {BRIM_CUDA_KERNELS(KERNEL_NAME)};
+  for (int i = 0; i < CU_KERNELS; i++)
+    BRIM_TRY(check_open(d, d->driver.cuModuleGetFunction(&d->kernels[i], d->module, names[i]), names[i], err));
+  return BRIM_OK;
+}
+
+/* Attention may take more shared memory than a kernel gets unasked. */
+static int ask_for_memory(const brim_cuda *d, brim_error *err) {
+  static const brim_cuda_kernel wide[] = {CU_attention_forward, CU_attention_queries, CU_attention_keys};
+  for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
+    BRIM_TRY(check_open(d, d->driver.cuFuncSetAttribute(d->kernels[wide[i]], KERNEL_SHARED, d->most_shared), "cuFuncSetAttribute",
+                        err));
+  return BRIM_OK;
+}
+
+static int open_device(brim_ops_context *c, brim_error *err) {
+  brim_cuda *d = c->device;
+  BRIM_TRY(brim_cuda_driver_open(&d->driver, err));
+  BRIM_TRY(find_card(d, err));
+  BRIM_TRY(check_open(d, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err));
+  BRIM_TRY(check_open(d, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err));
+  BRIM_TRY(check_open(d, d->driver.cuStreamCreate(&d->stream, 1), "cuStreamCreate", err));
+  BRIM_TRY(load_module(c, err));
+  BRIM_TRY(find_kernels(d, err));
+  return ask_for_memory(d, err);
+}
+
+int brim_cuda_open(brim_ops_context *c, brim_error *err) {
+  c->device = brim_alloc_zero(c->runtime, sizeof(brim_cuda));
+  if (!c->device)
+    return BRIM_NOMEM(err);
+  const int status = open_device(c, err);
+  if (status)
+    brim_cuda_close(c);
+  return status;
+}
+
+void brim_cuda_close(brim_ops_context *c) {
+  brim_cuda *d = c->device;
+  if (!d)
+    return;
+  if (d->context)
+    d->driver.cuCtxSetCurrent(d->context);
+  if (d->stream)
+    d->driver.cuStreamDestroy_v2(d->stream);
+  if (d->module)
+    d->driver.cuModuleUnload(d->module);
+  if (d->context)
+    d->driver.cuDevicePrimaryCtxRelease_v2(d->device);
+  brim_cuda_driver_close(&d->driver);
+  brim_release(c->runtime, d);
+  c->device = NULL;
+}
+
+/* ---- kernels */
+
+#define KERNEL_THREADS(name, args, threads) threads,
+
+void brim_cuda_launch(brim_ops_context *c, brim_cuda_kernel kernel, int64_t x, int64_t y, size_t shared, const void *args) {
+  static const unsigned threads[] = {BRIM_CUDA_KERNELS(KERNEL_THREADS)};
+  static const char *const names[] = {BRIM_CUDA_KERNELS(KERNEL_NAME)};
+  brim_cuda *d = c->device;
+  if (d->status || x == 0 || y == 0)
+    return;
+  if (x > INT32_MAX || y > UINT16_MAX || shared > (size_t)d->most_shared) {
+    brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "%s: %lld x %lld blocks with %zu bytes of shared memory do not fit this GPU",
+                   names[kernel], (long long)x, (long long)y, shared);
+    return;
+  }
+  void *list[] = {(void *)(uintptr_t)args};
+  if (brim_cuda_check(c, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent"))
+    brim_cuda_check(c,
+                    d->driver.cuLaunchKernel(d->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads[kernel], 1, 1,
+                                             (unsigned)shared, d->stream, list, NULL),
+                    names[kernel]);
+}
+
+/* ---- operands */
+
+cu_layout brim_cuda_layout_of(const brim_layout *layout) {
+  return (cu_layout){
+      .offsets = layout->offsets, .lengths = layout->lengths, .sequence = layout->sequence, .places = layout->places};
+}
+
+cu_rows brim_cuda_rows_of(const brim_rows *rows) {
+  return (cu_rows){rows->count, rows->slot};
+}
+
+cu_dropout brim_cuda_dropout_of(const brim_dropout *dropout) {
+  return (cu_dropout){dropout->on, dropout->threshold, (float)dropout->scale, dropout->key[0], dropout->key[1], dropout->site};
+}

@@ -1,0 +1,67 @@
+/* driver.h: what brim calls of libcuda and NVRTC, found when the program runs. The types are those of their interfaces, which are
+ * stable: CUresult is int, CUdeviceptr unsigned long long, a handle a pointer. */
+#ifndef BRIM_CUDA_DRIVER_H
+#define BRIM_CUDA_DRIVER_H
+#include "brim/base.h"
+
+typedef unsigned long long brim_cuda_address;
+
+#define BRIM_CUDA_DRIVER(X)                                                                                                      \
+  X(cuInit, (unsigned flags))                                                                                                    \
+  X(cuDriverGetVersion, (int *version))                                                                                          \
+  X(cuDeviceGetCount, (int *count))                                                                                              \
+  X(cuDeviceGet, (int *device, int ordinal))                                                                                     \
+  X(cuDeviceGetName, (char *name, int size, int device))                                                                         \
+  X(cuDeviceTotalMem_v2, (size_t *bytes, int device))                                                                            \
+  X(cuDeviceGetAttribute, (int *value, int attribute, int device))                                                               \
+  X(cuDevicePrimaryCtxRetain, (void **context, int device))                                                                      \
+  X(cuDevicePrimaryCtxRelease_v2, (int device))                                                                                  \
+  X(cuCtxSetCurrent, (void *context))                                                                                            \
+  X(cuGetErrorName, (int code, const char **name))                                                                               \
+  X(cuStreamCreate, (void **stream, unsigned flags))                                                                             \
+  X(cuStreamSynchronize, (void *stream))                                                                                         \
+  X(cuStreamDestroy_v2, (void *stream))                                                                                          \
+  X(cuMemAlloc_v2, (brim_cuda_address * memory, size_t size))                                                                    \
+  X(cuMemFree_v2, (brim_cuda_address memory))                                                                                    \
+  X(cuMemcpyHtoDAsync_v2, (brim_cuda_address to, const void *from, size_t size, void *stream))                                   \
+  X(cuMemcpyDtoHAsync_v2, (void *to, brim_cuda_address from, size_t size, void *stream))                                         \
+  X(cuMemcpyDtoDAsync_v2, (brim_cuda_address to, brim_cuda_address from, size_t size, void *stream))                             \
+  X(cuMemsetD8Async, (brim_cuda_address to, unsigned char value, size_t size, void *stream))                                     \
+  X(cuModuleLoadData, (void **module, const void *image))                                                                        \
+  X(cuModuleUnload, (void *module))                                                                                              \
+  X(cuModuleGetFunction, (void **function, void *module, const char *name))                                                      \
+  X(cuFuncSetAttribute, (void *function, int attribute, int value))                                                              \
+  X(cuLaunchKernel, (void *function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,                 \
+                     unsigned threads_z, unsigned shared, void *stream, void **args, void **extra))
+
+#define BRIM_NVRTC(X)                                                                                                            \
+  X(nvrtcVersion, (int *major, int *minor))                                                                                      \
+  X(nvrtcCreateProgram, (void **program, const char *text, const char *name, int header_count, const char *const *headers,       \
+                         const char *const *header_names))                                                                       \
+  X(nvrtcCompileProgram, (void *program, int option_count, const char *const *options))                                          \
+  X(nvrtcGetProgramLogSize, (void *program, size_t *size))                                                                       \
+  X(nvrtcGetProgramLog, (void *program, char *log))                                                                              \
+  X(nvrtcGetCUBINSize, (void *program, size_t *size))                                                                            \
+  X(nvrtcGetCUBIN, (void *program, char *image))                                                                                 \
+  X(nvrtcDestroyProgram, (void **program))
+
+#define BRIM_CUDA_POINTER(name, parameters) int(*name) parameters;
+
+typedef struct brim_cuda_driver {
+  void *library;
+  char path[256]; /* where it was found */
+  BRIM_CUDA_DRIVER(BRIM_CUDA_POINTER)
+} brim_cuda_driver;
+
+typedef struct brim_nvrtc {
+  void *library;
+  char path[256];
+  BRIM_NVRTC(BRIM_CUDA_POINTER)
+} brim_nvrtc;
+
+/* BRIM_E_UNSUPPORTED with a line that says what to install. Freed with their close, which may be called for what is all zero. */
+int brim_cuda_driver_open(brim_cuda_driver *driver, brim_error *err) BRIM_CHECK;
+void brim_cuda_driver_close(brim_cuda_driver *driver);
+int brim_nvrtc_open(brim_nvrtc *nvrtc, brim_error *err) BRIM_CHECK;
+void brim_nvrtc_close(brim_nvrtc *nvrtc);
+#endif

@@ -1,0 +1,259 @@
+/* args.h: what kernels take: a struct by value each. C, NVRTC and the emulation of tests/cuda read this file, so it has plain
+ * types only. Letters and contracts are those of ops.h. GLOBAL(type) is an address in the device's memory; it may be NULL where
+ * ops.h says so. */
+#ifndef BRIM_CUDA_ARGS_H
+#define BRIM_CUDA_ARGS_H
+#ifndef GLOBAL
+#define GLOBAL(type) type *
+#endif
+
+typedef struct cu_dropout {
+  int on;
+  unsigned threshold;
+  float scale;
+  unsigned key0, key1, site;
+} cu_dropout;
+
+typedef struct cu_layout {
+  GLOBAL(const int) offsets;
+  GLOBAL(const int) lengths;
+  GLOBAL(const int) sequence;
+  GLOBAL(const unsigned) places;
+} cu_layout;
+
+/* Rows and their slots; `slot` NULL: row i is slot i. */
+typedef struct cu_rows {
+  int count;
+  GLOBAL(const int) slot;
+} cu_rows;
+
+/* ---- rows */
+
+typedef struct cu_gather { /* y[i] = x[slot[i]] */
+  cu_rows at;
+  int width;
+  long long x_stride;
+  GLOBAL(const float) x;
+  GLOBAL(float) y;
+} cu_gather;
+
+typedef struct cu_scatter { /* dx[slot[i]] += dy[i]; no slot twice */
+  cu_rows at;
+  int width;
+  long long dx_stride;
+  GLOBAL(const float) dy;
+  GLOBAL(float) dx;
+} cu_scatter;
+
+typedef struct cu_drop { /* y = dropout(x); y may be x */
+  cu_layout layout;
+  cu_rows at;
+  cu_dropout dropout;
+  int width;
+  GLOBAL(const float) x;
+  GLOBAL(float) y;
+} cu_drop;
+
+typedef struct cu_add { /* y += x; y may be x */
+  long long count;
+  GLOBAL(const float) x;
+  GLOBAL(float) y;
+} cu_add;
+
+typedef struct cu_narrow {
+  long long count;
+  GLOBAL(const float) x;
+  GLOBAL(unsigned short) y;
+} cu_narrow;
+
+typedef struct cu_widen {
+  long long count;
+  GLOBAL(const unsigned short) x;
+  GLOBAL(float) y;
+} cu_widen;
+
+typedef struct cu_pool { /* forward: y from x; backward: dx from dy */
+  cu_layout layout;
+  int n, slots, width;
+  GLOBAL(const float) x;
+  GLOBAL(int) chosen;
+  GLOBAL(float) y;
+  GLOBAL(const float) dy;
+  GLOBAL(float) dx;
+} cu_pool;
+
+/* ---- norms */
+
+typedef struct cu_norm { /* y = (sum - mean) * rstd * gamma + beta */
+  int rows, width;
+  GLOBAL(const float) sum;
+  GLOBAL(const float) mean;
+  GLOBAL(const float) rstd;
+  GLOBAL(const float) gamma;
+  GLOBAL(const float) beta;
+  GLOBAL(float) y;
+} cu_norm;
+
+typedef struct cu_join { /* sum = residual + dropout(branch), and its norm; sum may be the residual, y the branch */
+  cu_layout layout;
+  cu_rows at;
+  cu_dropout dropout;
+  int width;
+  float eps;
+  GLOBAL(const float) residual;
+  GLOBAL(const float) branch;
+  GLOBAL(const float) gamma;
+  GLOBAL(const float) beta;
+  GLOBAL(float) sum;
+  GLOBAL(float) mean;
+  GLOBAL(float) rstd;
+  GLOBAL(float) y;
+} cu_join;
+
+typedef struct cu_norm_gradient { /* dsum may be dy */
+  cu_layout layout;
+  cu_rows at;
+  cu_dropout dropout;
+  int width;
+  GLOBAL(const float) sum;
+  GLOBAL(const float) mean;
+  GLOBAL(const float) rstd;
+  GLOBAL(const float) gamma;
+  GLOBAL(const float) dy;
+  GLOBAL(float) dsum;
+  GLOBAL(float) dbranch;
+  GLOBAL(float) dgamma; /* of columns */
+  GLOBAL(float) dbeta;
+} cu_norm_gradient;
+
+/* ---- embeddings */
+
+typedef struct cu_embed {
+  cu_layout layout;
+  cu_dropout dropout;
+  int slots, width;
+  float eps;
+  GLOBAL(const int) ids;
+  GLOBAL(const int) positions;
+  GLOBAL(const unsigned char) types;
+  GLOBAL(const float) word;
+  GLOBAL(const float) position;
+  GLOBAL(const float) type;
+  GLOBAL(const float) gamma;
+  GLOBAL(const float) beta;
+  GLOBAL(float) sum;
+  GLOBAL(float) mean;
+  GLOBAL(float) rstd;
+  GLOBAL(float) y;
+} cu_embed;
+
+/* table[row of slot] += dsum[slot], in the order of slots; the row is index's, or bytes', or 0. */
+typedef struct cu_table_gradient {
+  int slots, width;
+  GLOBAL(const int) index;
+  GLOBAL(const unsigned char) bytes;
+  GLOBAL(const float) dsum;
+  GLOBAL(float) table;
+} cu_table_gradient;
+
+/* ---- activations (of the number in brim_activation) and products */
+
+typedef struct cu_activate { /* forward: y = act(pre). turn: dy becomes that of pre, and pre becomes act(pre) */
+  long long count;
+  int act;
+  GLOBAL(float) pre;
+  GLOBAL(const float) dy;
+  GLOBAL(float) y;
+} cu_activate;
+
+/* y[m, n] = sum over k of a[m, k] b[k, n], + bias[n], + what y was; element a[m, k] is at a + m * a_m + k * a_k. */
+typedef struct cu_product {
+  long long m, a_m, a_k, b_k, b_n, y_m, k;
+  int n, add;
+  GLOBAL(const float) a;
+  GLOBAL(const float) b;
+  GLOBAL(const float) bias;
+  GLOBAL(float) y;
+} cu_product;
+
+typedef struct cu_columns { /* y[c] += sum of x[r, c] over the rows */
+  long long rows, stride;
+  int width;
+  GLOBAL(const float) x;
+  GLOBAL(float) y;
+} cu_columns;
+
+/* ---- attention */
+
+typedef struct cu_attention {
+  cu_layout layout;
+  cu_dropout dropout;
+  int tiles; /* blocks of queries, or of keys, that each text has */
+  int head_size, first_only;
+  float scale;
+  long long rows; /* of q */
+  long long q_stride, kv_stride, out_stride;
+  GLOBAL(const float) q;
+  GLOBAL(const float) k;
+  GLOBAL(const float) v;
+  GLOBAL(float) out;
+  GLOBAL(float) lse;
+  GLOBAL(const float) dout;
+  GLOBAL(float) dq;
+  GLOBAL(float) dk;
+  GLOBAL(float) dv;
+  GLOBAL(float) delta; /* [A, rows]: the kernel of queries writes it, that of keys reads it */
+} cu_attention;
+
+/* ---- loss */
+
+typedef struct cu_loss {
+  int n, outputs, kind;
+  double smoothing, divisor;
+  GLOBAL(const float) logits;
+  GLOBAL(const float) labels;
+  GLOBAL(const double) weights;
+  GLOBAL(double) loss;
+  GLOBAL(float) dlogits;
+} cu_loss;
+
+/* ---- optimizer: some ranges at a time, cut into pieces of CU_PIECE values */
+
+enum { CU_RANGES = 32, CU_PIECE = 4096, CU_SUMS = 512 };
+
+typedef struct cu_range {
+  long long offset, count;
+  long long row_size; /* 0: no table */
+  int first_piece, decay;
+  float keep, step; /* AdamW: factor of the values, and of the change */
+  GLOBAL(const unsigned char) touched;
+  GLOBAL(unsigned char) alive;
+  GLOBAL(unsigned short) copy;
+} cu_range;
+
+typedef struct cu_update {
+  GLOBAL(float) values;
+  GLOBAL(float) gradients;
+  GLOBAL(float) moment1;
+  GLOBAL(float) moment2;
+  GLOBAL(double) square;
+  GLOBAL(double) sums; /* [CU_SUMS]: of blocks */
+  double clip;
+  float new1, beta2, new2, root, eps;
+  int range_count, pieces;
+  cu_range ranges[CU_RANGES];
+} cu_update;
+
+typedef struct cu_finish { /* *square = the sum of `count` sums */
+  int count;
+  GLOBAL(const double) sums;
+  GLOBAL(double) square;
+} cu_finish;
+
+typedef struct cu_alive { /* alive[row] = whether a moment of the row is not 0 */
+  long long row_size;
+  GLOBAL(const float) moment1;
+  GLOBAL(const float) moment2;
+  GLOBAL(unsigned char) alive;
+} cu_alive;
+#endif

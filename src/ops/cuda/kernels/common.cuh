@@ -1,0 +1,91 @@
+/* common.cuh: what all kernels have in common. NVRTC compiles these words as they stand; the emulation (tests/cuda/emulate.hpp)
+ * defines them for g++ before it includes the same text.
+ *
+ * Sums have a fixed order: no kernel adds with atomics. Where a product and a sum are to be one rounding, fmaf says so; else
+ * they are two, on every device (--fmad=false). */
+#ifndef BRIM_EMULATED
+#define DEVICE               static __device__ __forceinline__
+#define KERNEL(name, args)   extern "C" __global__ void __launch_bounds__(BRIM_THREADS_##name, 1) brim_##name(const args a)
+#define SHARED(type, name, count) __shared__ type name[count]
+#define DYNAMIC_SHARED(name) extern __shared__ float name[]
+#define SHARED_AT(type)      type *
+#define UNROLL               _Pragma("unroll")
+#define INFINITY             __uint_as_float(0x7f800000u)
+#endif
+
+enum { WARP = 32 };
+#define ALL_LANES 0xffffffffu
+#define ROWS_OF(threads) ((threads) / WARP) /* rows of a block whose warps have a row each */
+
+DEVICE float warp_sum(float x) {
+  for (int apart = WARP / 2; apart > 0; apart /= 2)
+    x += __shfl_xor_sync(ALL_LANES, x, apart);
+  return x;
+}
+
+DEVICE double warp_sum(double x) {
+  for (int apart = WARP / 2; apart > 0; apart /= 2)
+    x += __shfl_xor_sync(ALL_LANES, x, apart);
+  return x;
+}
+
+/* ---- dropout: Philox4x32 with 7 rounds; which bits a column has is said in ops.h */
+
+struct words {
+  unsigned of[4];
+};
+
+DEVICE words philox(unsigned place, unsigned site, unsigned token, unsigned block, unsigned key0, unsigned key1) {
+  unsigned c0 = place, c1 = site, c2 = token, c3 = block;
+  for (int round = 0; round < 7; round++) {
+    const unsigned long long a = c0 * 0xD2511F53ull, b = c2 * 0xCD9E8D57ull;
+    const unsigned n0 = (unsigned)(b >> 32) ^ c1 ^ key0, n2 = (unsigned)(a >> 32) ^ c3 ^ key1;
+    c0 = n0;
+    c1 = (unsigned)b;
+    c2 = n2;
+    c3 = (unsigned)a;
+    key0 += 0x9E3779B9u;
+    key1 += 0xBB67AE85u;
+  }
+  const words w = {{c0, c1, c2, c3}};
+  return w;
+}
+
+/* Where the masks of a row come from. */
+struct mask_row {
+  unsigned place, token;
+};
+
+DEVICE mask_row mask_of(const cu_dropout &d, const cu_layout &layout, int slot) {
+  mask_row m = {0, 0};
+  if (d.on) {
+    const int s = layout.sequence[slot];
+    m.place = layout.places[s];
+    m.token = (unsigned)(slot - layout.offsets[s]);
+  }
+  return m;
+}
+
+/* Bits of columns `lane` (below) and `lane + 32` (above) of a stretch of 64. */
+DEVICE unsigned mask_bits(const cu_dropout &d, mask_row m, int stretch, int lane) {
+  if (!d.on)
+    return 0;
+  const words w = philox(m.place, d.site, m.token, (unsigned)(stretch * 8 + lane % 16 / 2), d.key0, d.key1);
+  const unsigned even = lane < 16 ? w.of[1] : w.of[3], odd = lane < 16 ? w.of[0] : w.of[2];
+  return lane % 2 ? odd : even;
+}
+
+DEVICE float dropped(const cu_dropout &d, unsigned bits, int half, float x) {
+  if (!d.on)
+    return x;
+  return (bits >> (16 * half) & 0xffff) < d.threshold ? 0 : x * d.scale;
+}
+
+DEVICE int slot_of(const cu_rows &at, int row) {
+  return at.slot ? (int)at.slot[row] : row;
+}
+
+/* For each column of this lane in a row of `width`: STRETCH counts stretches of 64, HALF their halves. */
+#define FOR_COLUMNS(column, half, first, width, lane)                                                                            \
+  for (int half = 0, column = (first) + (lane); half < 2; half++, column += WARP)                                                \
+    if (column < (width))

@@ -1,0 +1,268 @@
+/* layers.c: the operations of a layer as kernels: embeddings, products, norms, activations, attention. */
+#include "ops/cuda/cuda.h"
+
+enum { COLUMNS = 32, THREADS = 256, PRODUCT_TILE = 64, PAIR_TILE = 32, MOST_HEAD_SIZE = 128 };
+
+/* ---- embeddings */
+
+void brim_cuda_embed_forward(brim_ops_context *c, const brim_embed *op) {
+  const int32_t slots = op->layout.slots;
+  launch_embed_forward(c, brim_cuda_blocks(slots, BRIM_CUDA_ROWS), 1, 0,
+                       &(cu_embed){.layout = brim_cuda_layout_of(&op->layout),
+                                   .dropout = brim_cuda_dropout_of(&op->dropout),
+                                   .slots = slots,
+                                   .width = op->hidden,
+                                   .eps = op->eps,
+                                   .ids = op->ids,
+                                   .positions = op->positions,
+                                   .types = op->type_ids,
+                                   .word = op->word,
+                                   .position = op->position,
+                                   .type = op->type,
+                                   .gamma = op->gamma,
+                                   .beta = op->beta,
+                                   .sum = op->sum,
+                                   .mean = op->mean,
+                                   .rstd = op->rstd,
+                                   .y = op->out});
+}
+
+static void table_gradient(brim_ops_context *c, const brim_embed *op, const int32_t *index, const uint8_t *bytes, real *table) {
+  if (table)
+    launch_table_gradient(
+        c, op->layout.slots, brim_cuda_blocks(op->hidden, THREADS), 0,
+        &(cu_table_gradient){
+            .slots = op->layout.slots, .width = op->hidden, .index = index, .bytes = bytes, .dsum = op->dsum, .table = table});
+}
+
+static void norm_gradient(brim_ops_context *c, const cu_norm_gradient *g) {
+  if (g->dgamma || g->dbeta)
+    launch_norm_columns(c, brim_cuda_blocks(g->width, COLUMNS), 1, 0, g);
+  launch_norm_rows(c, brim_cuda_blocks(g->at.count, BRIM_CUDA_ROWS), 1, 0, g);
+}
+
+void brim_cuda_embed_backward(brim_ops_context *c, const brim_embed *op) {
+  const cu_layout layout = brim_cuda_layout_of(&op->layout);
+  const cu_rows all = {.count = op->layout.slots};
+  launch_drop(c, brim_cuda_blocks(all.count, BRIM_CUDA_ROWS), 1, 0,
+              &(cu_drop){.layout = layout,
+                         .at = all,
+                         .dropout = brim_cuda_dropout_of(&op->dropout),
+                         .width = op->hidden,
+                         .x = op->dout,
+                         .y = op->dsum});
+  norm_gradient(c, &(cu_norm_gradient){.layout = layout,
+                                       .at = all,
+                                       .width = op->hidden,
+                                       .sum = op->sum,
+                                       .mean = op->mean,
+                                       .rstd = op->rstd,
+                                       .gamma = op->gamma,
+                                       .dy = op->dsum,
+                                       .dsum = op->dsum,
+                                       .dgamma = op->dgamma,
+                                       .dbeta = op->dbeta});
+  table_gradient(c, op, op->ids, NULL, op->dword);
+  table_gradient(c, op, op->positions, NULL, op->dposition);
+  table_gradient(c, op, NULL, op->type_ids, op->type ? op->dtype : NULL);
+}
+
+/* ---- products */
+
+static void count_product(brim_ops_context *c, int64_t rows, int32_t in, int32_t out) {
+  c->stats.gemm_max_rows = rows > c->stats.gemm_max_rows ? rows : c->stats.gemm_max_rows;
+  c->stats.gemm_flops += 2.0 * (double)rows * in * out;
+}
+
+static void product(brim_ops_context *c, const cu_product *p) {
+  launch_product(c, brim_cuda_blocks(p->m, PRODUCT_TILE), brim_cuda_blocks(p->n, PRODUCT_TILE), 0, p);
+}
+
+void brim_cuda_linear_forward(brim_ops_context *c, const brim_linear *op) {
+  count_product(c, op->rows, op->in, op->out);
+  product(c, &(cu_product){.m = op->rows,
+                           .n = op->out,
+                           .k = op->in,
+                           .a = op->x,
+                           .a_m = op->x_stride,
+                           .a_k = 1,
+                           .b = op->w,
+                           .b_k = 1,
+                           .b_n = op->in,
+                           .bias = op->b,
+                           .add = op->add,
+                           .y = op->y,
+                           .y_m = op->y_stride});
+}
+
+/* y = x w^T + b, contiguous. */
+static void linear(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, const real *x, const real *w, const real *b,
+                   real *y) {
+  brim_cuda_linear_forward(
+      c, &(brim_linear){.rows = rows, .in = in, .out = out, .x = x, .x_stride = in, .w = w, .b = b, .y = y, .y_stride = out});
+}
+
+void brim_cuda_linear_act_forward(brim_ops_context *c, const brim_linear_act *op) {
+  real *pre = op->pre ? op->pre : op->y;
+  const int64_t count = op->rows * op->out;
+  linear(c, op->rows, op->in, op->out, op->x, op->w, op->b, pre);
+  launch_activate(c, brim_cuda_blocks(count, THREADS), 1, 0,
+                  &(cu_activate){.count = count, .act = (int)op->act, .pre = pre, .y = op->y});
+}
+
+void brim_cuda_linear_norm_forward(brim_ops_context *c, const brim_linear_norm *op) {
+  const brim_residual *to = &op->residual;
+  linear(c, to->at.count, op->in, op->out, op->x, op->w, op->b, op->y);
+  launch_join_forward(c, brim_cuda_blocks(to->at.count, BRIM_CUDA_ROWS), 1, 0,
+                      &(cu_join){.layout = brim_cuda_layout_of(&to->layout),
+                                 .at = brim_cuda_rows_of(&to->at),
+                                 .dropout = brim_cuda_dropout_of(&to->dropout),
+                                 .width = op->out,
+                                 .eps = to->eps,
+                                 .residual = to->residual,
+                                 .branch = op->y,
+                                 .gamma = to->gamma,
+                                 .beta = to->beta,
+                                 .sum = op->sum,
+                                 .mean = op->mean,
+                                 .rstd = op->rstd,
+                                 .y = op->y});
+}
+
+void brim_cuda_linear_backward(brim_ops_context *c, const brim_linear_gradient *op) {
+  if (op->dx) {
+    count_product(c, op->rows, op->in, op->out);
+    product(c, &(cu_product){.m = op->rows,
+                             .n = op->in,
+                             .k = op->out,
+                             .a = op->dy,
+                             .a_m = op->dy_stride,
+                             .a_k = 1,
+                             .b = op->w,
+                             .b_k = op->in,
+                             .b_n = 1,
+                             .add = op->add,
+                             .y = op->dx,
+                             .y_m = op->dx_stride});
+  }
+  if (op->dw) {
+    count_product(c, op->rows, op->in, op->out);
+    product(c, &(cu_product){.m = op->out,
+                             .n = op->in,
+                             .k = op->rows,
+                             .a = op->dy,
+                             .a_m = 1,
+                             .a_k = op->dy_stride,
+                             .b = op->x,
+                             .b_k = op->x_stride,
+                             .b_n = 1,
+                             .add = true,
+                             .y = op->dw,
+                             .y_m = op->in});
+  }
+  if (op->db)
+    launch_column_sums(c, brim_cuda_blocks(op->out, COLUMNS), 1, 0,
+                       &(cu_columns){.rows = op->rows, .stride = op->dy_stride, .width = op->out, .x = op->dy, .y = op->db});
+}
+
+void brim_cuda_linear_act_backward(brim_ops_context *c, const brim_linear_act_gradient *op) {
+  const int64_t count = op->rows * op->in;
+  brim_cuda_linear_backward(c, &(brim_linear_gradient){.rows = op->rows,
+                                                       .in = op->in,
+                                                       .out = op->out,
+                                                       .w = op->w,
+                                                       .dy = op->dz,
+                                                       .dy_stride = op->out,
+                                                       .dx = op->dpre,
+                                                       .dx_stride = op->in});
+  launch_activate_turn(c, brim_cuda_blocks(count, THREADS), 1, 0,
+                       &(cu_activate){.count = count, .act = (int)op->act, .pre = op->pre, .y = op->dpre});
+}
+
+/* ---- norms and activations */
+
+void brim_cuda_norm_forward(brim_ops_context *c, const brim_norm *op) {
+  launch_norm_forward(c, brim_cuda_blocks(op->rows, BRIM_CUDA_ROWS), 1, 0,
+                      &(cu_norm){.rows = (int)op->rows,
+                                 .width = op->width,
+                                 .sum = op->sum,
+                                 .mean = op->mean,
+                                 .rstd = op->rstd,
+                                 .gamma = op->gamma,
+                                 .beta = op->beta,
+                                 .y = op->y});
+}
+
+void brim_cuda_norm_backward(brim_ops_context *c, const brim_norm_gradient *op) {
+  norm_gradient(c, &(cu_norm_gradient){.layout = brim_cuda_layout_of(&op->layout),
+                                       .at = brim_cuda_rows_of(&op->at),
+                                       .dropout = brim_cuda_dropout_of(&op->dropout),
+                                       .width = op->width,
+                                       .sum = op->sum,
+                                       .mean = op->mean,
+                                       .rstd = op->rstd,
+                                       .gamma = op->gamma,
+                                       .dy = op->dy,
+                                       .dsum = op->dsum,
+                                       .dbranch = op->dbranch,
+                                       .dgamma = op->dgamma,
+                                       .dbeta = op->dbeta});
+}
+
+void brim_cuda_act_backward(brim_ops_context *c, const brim_act_gradient *op) {
+  launch_activate_backward(
+      c, brim_cuda_blocks(op->count, THREADS), 1, 0,
+      &(cu_activate){.count = op->count, .act = (int)op->act, .pre = (real *)(uintptr_t)op->pre, .dy = op->dy, .y = op->dpre});
+}
+
+/* ---- attention */
+
+/* Tiles of rows, and of pairs, in a block's shared memory. */
+static size_t pair_memory(const brim_attention *op, int tiles, int pairs) {
+  return (size_t)(tiles * PAIR_TILE * (op->head_size + 1) + pairs * PAIR_TILE * (PAIR_TILE + 1)) * sizeof(float);
+}
+
+static cu_attention attention_of(brim_ops_context *c, const brim_attention *op) {
+  if (op->head_size > MOST_HEAD_SIZE)
+    brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "attention with %d columns a head is not made for the GPU: at most %d", op->head_size,
+                   MOST_HEAD_SIZE);
+  return (cu_attention){.layout = brim_cuda_layout_of(&op->layout),
+                        .dropout = brim_cuda_dropout_of(&op->dropout),
+                        .head_size = op->head_size,
+                        .first_only = op->first_only,
+                        .scale = op->scale,
+                        .rows = op->first_only ? op->layout.n : op->layout.slots,
+                        .q_stride = op->q_stride,
+                        .kv_stride = op->kv_stride,
+                        .out_stride = op->out_stride,
+                        .q = op->q,
+                        .k = op->k,
+                        .v = op->v,
+                        .out = op->out,
+                        .lse = op->lse,
+                        .dout = op->dout,
+                        .dq = op->dq,
+                        .dk = op->dk,
+                        .dv = op->dv,
+                        .delta = c->workspace};
+}
+
+/* Tiles of the longest text: of its tokens, or of its slots where texts are padded, which have the same number then. */
+static int slot_tiles(const brim_layout *layout) {
+  const int64_t width = layout->n ? brim_cuda_blocks(layout->slots, layout->n) : 0;
+  return (int)brim_cuda_blocks(layout->max_length > width ? layout->max_length : width, PAIR_TILE);
+}
+
+void brim_cuda_attention_forward(brim_ops_context *c, const brim_attention *op) {
+  cu_attention a = attention_of(c, op);
+  a.tiles = op->first_only ? 1 : slot_tiles(&op->layout);
+  launch_attention_forward(c, (int64_t)op->layout.n * a.tiles, op->heads, pair_memory(op, 3, 1), &a);
+}
+
+void brim_cuda_attention_backward(brim_ops_context *c, const brim_attention *op) {
+  cu_attention a = attention_of(c, op);
+  a.tiles = op->first_only ? 1 : slot_tiles(&op->layout);
+  launch_attention_queries(c, (int64_t)op->layout.n * a.tiles, op->heads, pair_memory(op, 4, 1), &a);
+  a.tiles = slot_tiles(&op->layout);
+  launch_attention_keys(c, (int64_t)op->layout.n * a.tiles, op->heads, pair_memory(op, 4, 2), &a);
+}

@@ -1,0 +1,112 @@
+/* table.c: the card's memory, the order of what it does, and the table. */
+#include "base/memory.h"
+#include "base/status.h"
+#include "ops/cuda/cuda.h"
+
+static brim_cuda_address address_of(const void *memory) {
+  return (brim_cuda_address)(uintptr_t)memory;
+}
+
+/* The card, ready for a call; NULL after a failure. */
+static brim_cuda *ready(brim_ops_context *c) {
+  brim_cuda *d = c->device;
+  return d->status == BRIM_OK && brim_cuda_check(c, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent") ? d : NULL;
+}
+
+static void clear(brim_ops_context *c, void *memory, size_t size) {
+  const brim_cuda *d = ready(c);
+  if (d && size)
+    brim_cuda_check(c, d->driver.cuMemsetD8Async(address_of(memory), 0, size, d->stream), "cuMemsetD8Async");
+}
+
+/* That there is no more memory is no failure of the card. */
+static void *take(brim_ops_context *c, size_t size, bool zeroed) {
+  const brim_cuda *d = c->device;
+  brim_cuda_address memory = 0;
+  if (d->driver.cuCtxSetCurrent(d->context) || d->driver.cuMemAlloc_v2(&memory, size ? size : 1))
+    return NULL;
+  void *at = (void *)(uintptr_t)memory;
+  if (zeroed)
+    clear(c, at, size);
+  return at;
+}
+
+static int sync(brim_ops_context *c, brim_error *err) {
+  brim_cuda *d = c->device;
+  const int current = d->driver.cuCtxSetCurrent(d->context);
+  const int code = current ? current : d->driver.cuStreamSynchronize(d->stream);
+  brim_cuda_check(c, code, "cuStreamSynchronize");
+  const int status = d->status;
+  if (status && err)
+    *err = d->error;
+  d->status = BRIM_OK;
+  return status;
+}
+
+/* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is told by the next sync. */
+static void release(brim_ops_context *c, void *memory) {
+  brim_cuda *d = c->device;
+  if (!memory)
+    return;
+  if (!d->driver.cuCtxSetCurrent(d->context)) {
+    brim_cuda_check(c, d->driver.cuStreamSynchronize(d->stream), "cuStreamSynchronize");
+    d->driver.cuMemFree_v2(address_of(memory));
+  }
+}
+
+static void write_to(brim_ops_context *c, void *to, const void *from, size_t size) {
+  const brim_cuda *d = ready(c);
+  if (d && size)
+    brim_cuda_check(c, d->driver.cuMemcpyHtoDAsync_v2(address_of(to), from, size, d->stream), "cuMemcpyHtoDAsync");
+}
+
+static void read_from(brim_ops_context *c, void *to, const void *from, size_t size) {
+  const brim_cuda *d = ready(c);
+  if (d && size)
+    brim_cuda_check(c, d->driver.cuMemcpyDtoHAsync_v2(to, address_of(from), size, d->stream), "cuMemcpyDtoHAsync");
+}
+
+static void copy(brim_ops_context *c, void *to, const void *from, size_t size) {
+  const brim_cuda *d = ready(c);
+  if (d && size)
+    brim_cuda_check(c, d->driver.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), size, d->stream), "cuMemcpyDtoDAsync");
+}
+
+/* Attention's deltas, or sums of blocks. */
+static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
+  const size_t deltas = (size_t)limits->max_slots * (size_t)limits->heads * sizeof(float), sums = CU_SUMS * sizeof(double);
+  (void)c;
+  return deltas > sums ? deltas : sums;
+}
+
+/* ---- the table. What is a feature of devices is not there; any other operation without kernels says so when it is called */
+
+#define MISSING(name, operands, ...)                                                                                             \
+  __attribute__((unused)) static void missing_##name(brim_ops_context *c, const operands *op) {                                  \
+    (void)op;                                                                                                                    \
+    brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "the GPU has no kernels for the operation \"" #name "\": use the device cpu");         \
+  }
+BRIM_OPS_LIST(MISSING)
+
+/* BRIM_CUDA_HAS_name, where it is defined, moves its operation to the second place. */
+#define SECOND(first, second, ...) second
+#define CHOOSE(...)                SECOND(__VA_ARGS__)
+#define ENTRY(name, operands, feature, ...)                                                                                      \
+  .name = CHOOSE(BRIM_CUDA_HAS_##name brim_cuda_##name, (feature) ? NULL : missing_##name, 0),
+
+static const brim_ops table = {.name = "cuda",
+                               .workspace = workspace,
+                               .open = brim_cuda_open,
+                               .close = brim_cuda_close,
+                               .alloc = take,
+                               .release = release,
+                               .write = write_to,
+                               .read = read_from,
+                               .copy = copy,
+                               .clear = clear,
+                               .sync = sync,
+                               BRIM_OPS_LIST(ENTRY)};
+
+const brim_ops *brim_ops_cuda(void) {
+  return &table;
+}

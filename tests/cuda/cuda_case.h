@@ -1,0 +1,121 @@
+/* cuda_case.h: check_case of ops_case.h for the emulated card: a case's operations are done when they return, its memory is the
+ * card's. Near the reference, the same bits whatever the order of threads and blocks, and nothing left behind. */
+#ifndef BRIM_TESTS_CUDA_CASE_H
+#define BRIM_TESTS_CUDA_CASE_H
+#include "fake_cuda.h"
+
+static int case_failures;
+
+static void case_sync(brim_ops_context *c, const char *doing) {
+  brim_error err;
+  if (brim_ops_cuda()->sync(c, &err) == BRIM_OK)
+    return;
+  printf("# %s: %s\n", doing, err.message);
+  case_failures++;
+}
+
+#define SYNCED(name, operands, ...)                                                                                              \
+  __attribute__((unused)) static void synced_##name(brim_ops_context *c, const operands *op) {                                   \
+    brim_ops_cuda()->name(c, op);                                                                                                \
+    case_sync(c, #name);                                                                                                         \
+  }
+BRIM_OPS_LIST(SYNCED)
+
+/* What a case has on its own stack goes to the card and back. */
+static const void *case_sent(const void *from, size_t size) {
+  void *to = from ? case_take(size) : NULL;
+  return from ? memcpy(to, from, size) : NULL;
+}
+
+static void case_returned(const void *to, const void *from, size_t size) {
+  if (from) {
+    memcpy((void *)(uintptr_t)to, from, size);
+    case_give((void *)(uintptr_t)from);
+  }
+}
+
+static void bridged_loss(brim_ops_context *c, const brim_loss *op) {
+  brim_loss l = *op;
+  const size_t values = (size_t)op->n * (size_t)op->outputs,
+               labels = op->kind == BRIM_LOSS_CROSS_ENTROPY ? (size_t)op->n : values;
+  l.logits = case_sent(op->logits, values * sizeof *l.logits);
+  l.labels = case_sent(op->labels, labels * sizeof *l.labels);
+  l.weights = case_sent(op->weights, (size_t)op->outputs * sizeof *l.weights);
+  l.loss = case_take(sizeof *l.loss);
+  l.dlogits = (real *)(uintptr_t)case_sent(op->dlogits, values * sizeof *l.logits);
+  synced_loss(c, &l);
+  case_returned(op->logits, l.logits, values * sizeof *l.logits);
+  case_returned(op->labels, l.labels, labels * sizeof *l.labels);
+  case_returned(op->weights, l.weights, (size_t)op->outputs * sizeof *l.weights);
+  case_returned(op->loss, l.loss, sizeof *l.loss);
+  case_returned(op->dlogits, l.dlogits, values * sizeof *l.logits);
+}
+
+static void bridged_gradient_square(brim_ops_context *c, const brim_update *op) {
+  brim_update u = *op;
+  u.square = case_take(sizeof *u.square);
+  synced_gradient_square(c, &u);
+  case_returned(op->square, u.square, sizeof *u.square);
+}
+
+static void bridged_adamw(brim_ops_context *c, const brim_update *op) {
+  brim_update u = *op;
+  u.square = (double *)(uintptr_t)case_sent(op->square, sizeof *u.square);
+  synced_adamw(c, &u);
+  case_give(u.square);
+}
+
+static inline record run_case(const brim_ops *ops, const brim_ops_limits *limits, case_fn fn, const void *parameters) {
+  brim_ops_context c = {0};
+  const brim_runtime_options options = {.threads = 1};
+  const bool card = ops != brim_ops_ref();
+  record out = {0};
+  brim_error err = {0};
+  if (brim_runtime_new(&options, &c.runtime, NULL))
+    abort();
+  if (card && brim_ops_cuda()->open(&c, &err)) {
+    printf("Bail out! %s\n", err.message);
+    exit(99);
+  }
+  case_context = card ? &c : NULL;
+  c.workspace_size = card ? brim_ops_cuda()->workspace(&c, limits) : ops->workspace(&c, limits);
+  c.workspace = case_take(c.workspace_size ? c.workspace_size : 1);
+  memset(c.workspace, 0xff, c.workspace_size); /* NaN: nothing may be read before it is written */
+  fn(ops, &c, parameters, &out);
+  case_give(c.workspace);
+  if (card)
+    brim_ops_cuda()->close(&c);
+  case_context = NULL;
+  brim_runtime_free(c.runtime);
+  return out;
+}
+
+#define SYNCED_ENTRY(name, ...) .name = synced_##name,
+
+static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
+                              double tolerance) {
+  enum { ORDERS = 2 };
+  brim_ops synced = {.name = "cuda", BRIM_OPS_LIST(SYNCED_ENTRY)};
+  synced.loss = bridged_loss;
+  synced.gradient_square = bridged_gradient_square;
+  synced.adamw = bridged_adamw;
+  record want = run_case(brim_ops_ref(), limits, fn, parameters), got[ORDERS];
+  const long before = fake_cuda_launches();
+  case_failures = 0;
+  for (int i = 0; i < ORDERS; i++) {
+    fake_cuda_seed((uint64_t)i * 7919 + 1);
+    got[i] = run_case(&synced, limits, fn, parameters);
+  }
+  const char *where = "";
+  const double difference = record_difference(&got[0], &want, &where);
+  bool same = true;
+  for (int i = 1; i < ORDERS; i++)
+    same = same && got[i].count == got[0].count && memcmp(got[i].value, got[0].value, got[0].count * sizeof(double)) == 0;
+  ok(difference <= tolerance && same && case_failures == 0 && fake_cuda_left() == 0 && fake_cuda_launches() > before,
+     "%s: within %.1e of the reference (%.1e in %s), %s bits in other orders, %d problems, %ld left", name, tolerance, difference,
+     where, same ? "the same" : "NOT the same", case_failures, fake_cuda_left());
+  for (int i = 0; i < ORDERS; i++)
+    record_free(&got[i]);
+  record_free(&want);
+}
+#endif

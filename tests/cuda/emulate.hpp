@@ -1,0 +1,181 @@
+// emulate.hpp: CUDA's words for g++, so that the text of the kernels runs on the processor.
+//
+// The threads of a block are fibers. They run one after the other, in another order each time, up to a barrier, an exchange
+// within their warp, or their end. What shared and global memory see is noted for each element: who wrote it, who read it, and
+// when. Two threads of a block that meet at an element with no barrier between them, one of them writing, are a race, whatever the
+// order was; two blocks of a launch that do so are one at any time. Memory that is not there, or not written yet (shared), is not
+// read or written. Each of these is a problem: it is noted, the launch ends, and the driver's next sync fails.
+//
+// What this cannot see: speed, conflicts of banks, registers, rounding of the card's own expf, erfcf and so on, weak memory order.
+#ifndef BRIM_EMULATE_HPP
+#define BRIM_EMULATE_HPP
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+
+namespace emulate {
+
+struct index3 {
+  unsigned x, y, z;
+};
+
+// Of the thread that runs.
+struct state {
+  index3 thread, block, threads, blocks;
+  uint32_t launch, number; // number: of the block
+  uint16_t epoch;          // barriers that the block has passed, + 1
+};
+extern state now;
+
+void problem(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool may_read(const void *at, size_t size);
+bool may_write(const void *at, size_t size);
+
+// Waits for all threads of the block; whether one of them said so.
+bool barrier(int line, bool said);
+// Waits for the 32 threads of the warp. What each gave is in the result.
+const uint64_t *exchange(int line, uint64_t given);
+
+// ---- global memory
+
+template <class T> struct reference {
+  typedef std::remove_const_t<T> value;
+  T *at;
+  operator value() const {
+    return may_read(at, sizeof(T)) ? *at : value();
+  }
+  const reference &operator=(value x) const {
+    if (may_write(at, sizeof(T)))
+      *at = x;
+    return *this;
+  }
+  const reference &operator=(const reference &x) const {
+    return *this = static_cast<value>(x);
+  }
+  reference(const reference &) = default;
+  explicit reference(T *address) : at(address) {}
+  const reference &operator+=(value x) const {
+    return *this = static_cast<value>(*this) + x;
+  }
+  const reference &operator*=(value x) const {
+    return *this = static_cast<value>(*this) * x;
+  }
+};
+
+template <class T> struct global {
+  T *at;
+  reference<T> operator[](long long i) const {
+    return reference<T>(at + i);
+  }
+  global operator+(long long i) const {
+    return {at + i};
+  }
+  explicit operator bool() const {
+    return at != nullptr;
+  }
+  template <class U, class = std::enable_if_t<std::is_same<U, const T>::value && !std::is_const<T>::value>>
+  operator global<U>() const {
+    return {at};
+  }
+};
+
+// ---- shared memory
+
+struct cell {
+  uint16_t write_epoch, read_epoch;
+  int16_t writer, reader; // reader -1: several
+};
+
+struct array {
+  void *data;
+  cell *cells;
+  long long count;
+  size_t size;
+};
+array *static_array(size_t count, size_t size);
+array *dynamic_array();
+bool may_read(const array *a, long long i);
+bool may_write(const array *a, long long i);
+
+template <class T> struct shared_reference {
+  array *a;
+  long long i;
+  shared_reference(array *of, long long index) : a(of), i(index) {}
+  shared_reference(const shared_reference &) = default;
+  operator T() const {
+    return may_read(a, i) ? static_cast<const T *>(a->data)[i] : T();
+  }
+  const shared_reference &operator=(T x) const {
+    if (may_write(a, i))
+      static_cast<T *>(a->data)[i] = x;
+    return *this;
+  }
+  const shared_reference &operator=(const shared_reference &x) const {
+    return *this = static_cast<T>(x);
+  }
+};
+
+template <class T> struct shared {
+  array *a;
+  long long first;
+  shared_reference<T> operator[](long long i) const {
+    return shared_reference<T>(a, first + i);
+  }
+  shared operator+(long long i) const {
+    return {a, first + i};
+  }
+};
+
+// ---- within a warp
+
+template <class T> T shuffle_xor(int line, T x, int apart) {
+  uint64_t given = 0;
+  std::memcpy(&given, &x, sizeof x);
+  const uint64_t *all = exchange(line, given);
+  std::memcpy(&x, &all[now.thread.x % 32 ^ static_cast<unsigned>(apart)], sizeof x);
+  return x;
+}
+
+inline unsigned ballot(int line, bool said) {
+  const uint64_t *all = exchange(line, said);
+  unsigned bits = 0;
+  for (int i = 0; i < 32; i++)
+    bits |= static_cast<unsigned>(all[i]) << i;
+  return bits;
+}
+
+inline unsigned bits_of(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, sizeof bits);
+  return bits;
+}
+
+inline float float_of(unsigned bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+} // namespace emulate
+
+#define BRIM_EMULATED
+#define DEVICE                           static inline
+#define KERNEL(name, args)               static void brim_##name(const args a)
+#define UNROLL
+#define GLOBAL(type)                     emulate::global<type>
+#define SHARED_AT(type)                  emulate::shared<type>
+#define SHARED(type, name, count)        const emulate::shared<type> name = {emulate::static_array(count, sizeof(type)), 0}
+#define DYNAMIC_SHARED(name)             const emulate::shared<float> name = {emulate::dynamic_array(), 0}
+#define threadIdx                        (emulate::now.thread)
+#define blockIdx                         (emulate::now.block)
+#define blockDim                         (emulate::now.threads)
+#define gridDim                          (emulate::now.blocks)
+#define __syncthreads()                  (void)emulate::barrier(__LINE__, false)
+#define __syncthreads_or(said)           emulate::barrier(__LINE__, (said) != 0)
+#define __shfl_xor_sync(mask, x, apart)  emulate::shuffle_xor(__LINE__, x, apart)
+#define __ballot_sync(mask, said)        emulate::ballot(__LINE__, said)
+#define __ffs(bits)                      __builtin_ffs(bits)
+#define __float_as_uint(x)               emulate::bits_of(x)
+#define __uint_as_float(x)               emulate::float_of(x)
+#endif
