@@ -51,17 +51,18 @@ void brim_cuda_embed_backward(brim_ops_context *c, const brim_embed *op) {
                          .width = op->hidden,
                          .x = op->dout,
                          .y = op->dsum});
-  norm_gradient(c, &(cu_norm_gradient){.layout = layout,
-                                       .at = all,
-                                       .width = op->hidden,
-                                       .sum = op->sum,
-                                       .mean = op->mean,
-                                       .rstd = op->rstd,
-                                       .gamma = op->gamma,
-                                       .dy = op->dsum,
-                                       .dsum = op->dsum,
-                                       .dgamma = op->dgamma,
-                                       .dbeta = op->dbeta});
+  if (op->gamma)
+    norm_gradient(c, &(cu_norm_gradient){.layout = layout,
+                                         .at = all,
+                                         .width = op->hidden,
+                                         .sum = op->sum,
+                                         .mean = op->mean,
+                                         .rstd = op->rstd,
+                                         .gamma = op->gamma,
+                                         .dy = op->dsum,
+                                         .dsum = op->dsum,
+                                         .dgamma = op->dgamma,
+                                         .dbeta = op->dbeta});
   table_gradient(c, op, op->ids, NULL, op->dword);
   table_gradient(c, op, op->positions, NULL, op->dposition);
   table_gradient(c, op, NULL, op->type_ids, op->type ? op->dtype : NULL);
@@ -230,6 +231,8 @@ static cu_attention attention_of(brim_ops_context *c, const brim_attention *op) 
                         .dropout = brim_cuda_dropout_of(&op->dropout),
                         .head_size = op->head_size,
                         .first_only = op->first_only,
+                        .group = op->group > 0 ? op->group : 1,
+                        .window = op->window,
                         .scale = op->scale,
                         .rows = op->first_only ? op->layout.n : op->layout.slots,
                         .q_stride = op->q_stride,
@@ -264,5 +267,5 @@ void brim_cuda_attention_backward(brim_ops_context *c, const brim_attention *op)
   a.tiles = op->first_only ? 1 : slot_tiles(&op->layout);
   launch_attention_queries(c, (int64_t)op->layout.n * a.tiles, op->heads, pair_memory(op, 4, 1), &a);
   a.tiles = slot_tiles(&op->layout);
-  launch_attention_keys(c, (int64_t)op->layout.n * a.tiles, op->heads, pair_memory(op, 4, 2), &a);
+  launch_attention_keys(c, (int64_t)op->layout.n * a.tiles, op->heads / a.group, pair_memory(op, 4, 2), &a);
 }

@@ -1,4 +1,4 @@
-/* activation.cuh: GELU in its erf form (1), in its tanh form (2), ReLU (3), tanh (4): the numbers of brim_activation. */
+/* activation.cuh: GELU in its erf form (1), in its tanh form (2), ReLU (3), tanh (4), SiLU (5): the numbers of brim_activation. */
 
 DEVICE float activated(int act, float x) {
   switch (act) {
@@ -10,6 +10,8 @@ DEVICE float activated(int act, float x) {
     return x > 0 ? x : 0;
   case 4:
     return tanhf(x);
+  case 5:
+    return x / (1 + expf(-x));
   default:
     return x;
   }
@@ -28,6 +30,10 @@ DEVICE float activation_slope(int act, float x) {
     return x > 0 ? 1 : 0;
   case 4:
     return 1 - x * x;
+  case 5: {
+    const float s = 1 / (1 + expf(-x));
+    return s * (1 + x * (1 - s));
+  }
   default:
     return 1;
   }

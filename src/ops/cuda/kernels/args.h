@@ -84,7 +84,7 @@ typedef struct cu_pool { /* forward: y from x; backward: dx from dy */
 
 /* ---- norms */
 
-typedef struct cu_norm { /* y = (sum - mean) * rstd * gamma + beta */
+typedef struct cu_norm { /* y = (sum - mean) * rstd * gamma + beta; beta may be NULL, also below */
   int rows, width;
   GLOBAL(const float) sum;
   GLOBAL(const float) mean;
@@ -189,7 +189,7 @@ typedef struct cu_attention {
   cu_layout layout;
   cu_dropout dropout;
   int tiles; /* blocks of queries, or of keys, that each text has */
-  int head_size, first_only;
+  int head_size, first_only, group, window;
   float scale;
   long long rows; /* of q */
   long long q_stride, kv_stride, out_stride;

@@ -1,4 +1,4 @@
-/* embed.cuh: three tables summed, normalised, dropped out: a warp a slot. The gradient of a table: a block a slot and 256 columns;
+/* embed.cuh: three tables summed, normalised (where there is a gamma), dropped out: a warp a slot. The gradient of a table: a block a slot and 256 columns;
  * the first slot of a row of the table adds up all of them, in their order. */
 
 KERNEL(embed_forward, cu_embed) {
@@ -6,11 +6,12 @@ KERNEL(embed_forward, cu_embed) {
   if (row >= a.slots)
     return;
   const long long at = (long long)row * a.width;
-  const long long word = (long long)a.ids[row] * a.width, position = (long long)a.positions[row] * a.width;
+  const long long word = (long long)a.ids[row] * a.width, position = a.position ? (long long)a.positions[row] * a.width : 0;
   const long long type = a.types ? (long long)a.types[row] * a.width : 0;
   float total = 0;
   for (int i = lane; i < a.width; i += WARP) {
-    const float sum = a.word[word + i] + a.position[position + i] + (a.type ? (float)a.type[type + i] : 0.0f);
+    const float sum = a.word[word + i] + (a.position ? (float)a.position[position + i] : 0.0f) +
+                      (a.type ? (float)a.type[type + i] : 0.0f);
     a.sum[at + i] = sum;
     total += sum;
   }
@@ -19,10 +20,12 @@ KERNEL(embed_forward, cu_embed) {
   const mask_row mask = mask_of(a.dropout, a.layout, row);
   for (int first = 0; first < a.width; first += 2 * WARP) {
     const unsigned bits = mask_bits(a.dropout, mask, first / (2 * WARP), lane);
-    FOR_COLUMNS(column, half, first, a.width, lane)
-      a.y[at + column] = dropped(a.dropout, bits, half, normed(a.sum[at + column], mean, rstd, a.gamma[column], a.beta[column]));
+    FOR_COLUMNS(column, half, first, a.width, lane) {
+      const float x = a.gamma ? normed(a.sum[at + column], mean, rstd, a.gamma, a.beta, column) : (float)a.sum[at + column];
+      a.y[at + column] = dropped(a.dropout, bits, half, x);
+    }
   }
-  if (lane == 0) {
+  if (lane == 0 && a.gamma) {
     a.mean[row] = mean;
     a.rstd[row] = rstd;
   }

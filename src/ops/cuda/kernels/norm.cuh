@@ -1,7 +1,7 @@
 /* norm.cuh: layer norm, a warp a row; gradients of its weights, 32 columns a block. */
 
-DEVICE float normed(float x, float mean, float rstd, float gamma, float beta) {
-  return fmaf((x - mean) * rstd, gamma, beta);
+DEVICE float normed(float x, float mean, float rstd, GLOBAL(const float) gamma, GLOBAL(const float) beta, int column) {
+  return fmaf((x - mean) * rstd, (float)gamma[column], beta ? (float)beta[column] : 0.0f);
 }
 
 DEVICE float reciprocal_deviation(float squares, int width, float eps) {
@@ -15,7 +15,7 @@ KERNEL(norm_forward, cu_norm) {
   const float mean = a.mean[row], rstd = a.rstd[row];
   const long long at = (long long)row * a.width;
   for (int i = lane; i < a.width; i += WARP)
-    a.y[at + i] = normed(a.sum[at + i], mean, rstd, a.gamma[i], a.beta[i]);
+    a.y[at + i] = normed(a.sum[at + i], mean, rstd, a.gamma, a.beta, i);
 }
 
 /* Sum of squares of what a row's values are apart from their mean; each lane reads what it wrote. */
@@ -46,7 +46,7 @@ KERNEL(join_forward, cu_join) {
   const float mean = warp_sum(total) / (float)a.width;
   const float rstd = reciprocal_deviation(row_squares(a.sum + at, a.width, mean, lane), a.width, a.eps);
   for (int i = lane; i < a.width; i += WARP)
-    a.y[at + i] = normed(a.sum[at + i], mean, rstd, a.gamma[i], a.beta[i]);
+    a.y[at + i] = normed(a.sum[at + i], mean, rstd, a.gamma, a.beta, i);
   if (lane == 0) {
     a.mean[row] = mean;
     a.rstd[row] = rstd;
