@@ -16,11 +16,10 @@ extern "C" {
 
 /* csv    RFC 4180. A record ends at LF, CRLF or a lone CR outside quotes; line ends inside quotes are text and stay as they are.
  *        A quote inside an unquoted field is text. Empty lines are skipped.
- * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Blank
+ * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Empty
  *        lines are skipped.
- * jsonl  One object a line. Text is a string; a label a string, a number, a boolean or a list
- *        of them; null is a missing value. Empty lines are
- *        skipped.
+ * jsonl  One object a line. Text is a string; a label a string, a number, a boolean or a list of them; null is a missing value.
+ *        Empty lines are skipped.
  * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {

@@ -1,4 +1,4 @@
-/* cache.c: when rows come from a cache, and when they are encoded anew.
+/* cache.c: when rows come from a cache, and when they are encoded again.
  *
  * A cache never stands in the way: one that is stale, damaged or cannot be written costs the time to encode and a line that says
  * why. */

@@ -15,7 +15,7 @@ enum { BRIM_CACHE_VERSION = 2 };
 typedef struct brim_cache_header {
   char magic[8];
   uint32_t version, byte_order;
-  uint64_t check; /* of all behind it but the sections that the fingerprint covers */
+  uint64_t check; /* of all after it but the sections that the fingerprint covers */
   uint64_t key;   /* hash of tokenizer, options and labels */
   uint64_t sources, rows, tokens, typed_tokens, values, origins, exclusions; /* counts */
   uint64_t classes, files, reasons, words, string_bytes;                     /* of strings, and bytes of all of them */

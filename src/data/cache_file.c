@@ -19,7 +19,7 @@ static const char magic[8] = "brimrows";
 
 enum section { SOURCES, LENGTHS, IDS, TYPED, TYPES, VALUES, ORIGINS, EXCLUSIONS, STRINGS, SECTIONS };
 
-/* An excluded row; file and reason are numbers of strings. A damaged row's reason is its own and counts on behind the shared
+/* An excluded row; file and reason are numbers of strings. A damaged row's reason is its own and counts on after the shared
  * ones. */
 typedef struct stored_exclusion {
   uint64_t row;
@@ -27,7 +27,7 @@ typedef struct stored_exclusion {
   uint32_t file, reason;
 } stored_exclusion;
 
-/* Where each section begins, and behind the last one the end of the file. */
+/* Where each section begins, and after the last one the end of the file. */
 typedef struct sections {
   uint64_t at[SECTIONS + 1], size[SECTIONS];
 } sections;
@@ -61,7 +61,7 @@ static bool counts_fit(const brim_cache_header *h, uint64_t size) {
   return size < (uint64_t)1 << 56 && lay_out(h).at[SECTIONS] == size;
 }
 
-/* Header behind `check`, and the sections that the fingerprint does not cover, one after another. */
+/* The header after `check`, and the sections that the fingerprint does not cover, one after another. */
 static uint64_t hash_header(const brim_cache_header *h) {
   const size_t covered = offsetof(brim_cache_header, key);
   return brim_hash64((const char *)h + covered, sizeof *h - covered, 0);

@@ -54,7 +54,7 @@ void brim_dataset_free(brim_dataset *dataset) {
   brim_release(runtime, dataset);
 }
 
-/* Behind the newest chunk: a spare one, if the row fits, or a new one. */
+/* After the newest chunk: a spare one, if the row fits, or a new one. */
 static brim_chunk *add_chunk(brim_dataset *d, brim_chunk *newest, size_t length) {
   brim_chunk *chunk = d->spare;
   if (chunk && chunk->size >= length) {
@@ -139,7 +139,7 @@ static int make_room(brim_dataset *d, size_t count, bool types, bool origin, boo
   return BRIM_OK;
 }
 
-/* Behind the rows so far. One NaN for all, for the fingerprint. */
+/* After the rows so far. One NaN for all, for the fingerprint. */
 static void add_label(brim_dataset *d, const brim_sample *sample) {
   const float *from = sample->labels ? sample->labels : &sample->label;
   float *to = d->values + (size_t)d->rows * (size_t)d->label_width;

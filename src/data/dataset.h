@@ -41,7 +41,7 @@ void brim_dataset_clear(brim_dataset *dataset);
 /* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none). The caller has
  * checked that length > 0 and ids >= 0. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;
-/* Adds rows of ids alone, which lie one behind another: copies. Their origins are their numbers. */
+/* Adds rows of ids alone, one after another in memory: copies. Their origins are their numbers. */
 int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
                          uint64_t lost, brim_error *err) BRIM_CHECK;
 /* Gives back spare room and finishes: the last step. */

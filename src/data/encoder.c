@@ -3,7 +3,7 @@
  *
  *   fill_block (one at a time) -> encode_block (in parallel) -> brim_encoder_next
  *
- * A block holds whole records and the failure that comes behind them, if any, so what the caller sees does not depend on threads.
+ * A block holds whole records and the failure that comes after them, if any, so what the caller sees does not depend on threads.
  */
 #include "data/encoder.h"
 
@@ -30,11 +30,11 @@ typedef struct block {
   brim_coded_row *rows;
   int32_t *lengths; /* [rows] in tokens */
   size_t row_count, row_capacity, length_capacity;
-  brim_encoding tokens; /* of all rows, one behind the other */
+  brim_encoding tokens; /* of all rows, one after the other */
   bool alone;           /* no row has a pair, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
-  int failed;     /* behind those rows */
+  int failed;     /* after those rows */
   brim_error failure;
 } block;
 
@@ -172,7 +172,7 @@ static int add_next(brim_encoder *encoder, block *b, brim_error *err) {
   return add_record(encoder, b, &record, err);
 }
 
-/* Records until the block is full. A failure behind some records stays in the block, so that they come first. */
+/* Records until the block is full. A failure after some records stays in the block, so that they come first. */
 static int fill_block(void *context, void **out, brim_error *err) {
   brim_encoder *encoder = context;
   if (encoder->read_all)
@@ -217,7 +217,7 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   return BRIM_OK;
 }
 
-/* A failure stays in the block, behind the rows before it. */
+/* A failure stays in the block, after the rows that came first. */
 static int encode_block(void *context, void *data, int number, brim_error *err) {
   brim_encoder *encoder = context;
   block *b = data;

@@ -29,10 +29,10 @@ void brim_encoder_pass(brim_encoder *encoder, const brim_coded_run *run);
 /* Moves the list of excluded rows out of the encoder, which must have returned BRIM_END. */
 void brim_encoder_take_excluded(brim_encoder *encoder, brim_exclusions *out);
 
-/* The number that the row behind the last one would have: excluded rows count. For an encoder that has returned BRIM_END. */
+/* The number that the row after the last one would have: excluded rows count. For an encoder that has returned BRIM_END. */
 uint64_t brim_encoder_rows(const brim_encoder *encoder);
 
-/* Goes on with another reader, which it takes, also when it fails; the words that it has seen stay known. */
+/* Continues with another reader, which it takes, also when it fails; the words that it has seen stay known. */
 int brim_encoder_restart(brim_encoder *encoder, brim_reader *reader, brim_error *err) BRIM_CHECK;
 /* Ends its threads and closes its reader: only restart and close may follow. */
 void brim_encoder_rest(brim_encoder *encoder);

@@ -88,7 +88,7 @@ int32_t brim_labels_width(const brim_labels *labels) {
 
 /* ---- what a label is -------------------------------------------------------------------------------------- */
 
-/* A label's text, read: for numbers without the blanks around them. */
+/* A label's text, read: for numbers without the spaces around them. */
 typedef struct label_text {
   brim_label_kind kind;
   const char *text;
@@ -307,7 +307,7 @@ typedef struct label_item {
   size_t length;
 } label_item;
 
-/* The item at *at, which moves behind it; false behind the last. */
+/* The item at *at, which moves after it; false after the last. */
 static bool next_item(const brim_label_source *source, size_t *at, label_item *item) {
   if (*at > source->length || (source->list && *at == source->length))
     return false;

@@ -23,7 +23,7 @@ typedef struct brim_label_class {
 typedef struct brim_label_source {
   const char *text;
   size_t length;
-  bool list; /* items with a NUL behind each */
+  bool list; /* items with a NUL after each */
   const char *file;
   int64_t line;
 } brim_label_source;

@@ -102,7 +102,7 @@ static bool is_scalar(const brim_json_token *token) {
          token->kind == BRIM_JSON_BOOL;
 }
 
-/* The items of an array of labels, a NUL behind each. */
+/* The items of an array of labels, a NUL after each. */
 static int take_list(brim_reader *reader, brim_slot *slot, brim_error *err) {
   brim_json_token item;
   brim_text_clear(&reader->list);
@@ -112,7 +112,7 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_error *err) {
       break;
     if (!is_scalar(&item))
       return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT,
-                                    "\"%s\" holds %s where a string, a number or a boolean is due", slot->name,
+                                    "\"%s\" holds %s where a string, a number or a boolean is expected", slot->name,
                                     brim_json_kind_name(item.kind));
     if (item.kind == BRIM_JSON_BOOL)
       brim_text_string(&reader->list, item.integer ? "true" : "false");
@@ -138,7 +138,7 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
   if (token->kind == BRIM_JSON_ARRAY && slot == &reader->slots[BRIM_SLOT_LABEL])
     return take_list(reader, slot, err);
   if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
-    return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is due", slot->name,
+    return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected", slot->name,
                                   brim_json_kind_name(token->kind),
                                   is_text                                   ? "a string"
                                   : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
@@ -153,7 +153,7 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
   return BRIM_OK;
 }
 
-/* Behind a key: takes its value into the slots that want it. A key that comes twice counts the second time, as in Python. */
+/* After a key: takes its value into the slots that want it. A key that comes twice counts the second time, as in Python. */
 static int take_member(brim_reader *reader, const brim_json_token *key, brim_error *err) {
   brim_json_token value = {.kind = BRIM_JSON_END};
   for (int i = 0; i < reader->slot_count; i++) {
@@ -172,14 +172,14 @@ static int read_object(brim_reader *reader, brim_error *err) {
   BRIM_TRY(brim_json_next(&reader->json, &token, err));
   if (token.kind != BRIM_JSON_OBJECT)
     return brim_json_reader_error(&reader->json, token.byte, err, BRIM_E_FORMAT,
-                                  "%s where an object is due: each line is {\"text\": ..}", brim_json_kind_name(token.kind));
+                                  "%s where an object is expected: each line is {\"text\": ..}", brim_json_kind_name(token.kind));
   for (;;) {
     BRIM_TRY(brim_json_next(&reader->json, &token, err));
     if (token.kind == BRIM_JSON_OBJECT_END)
       break;
     BRIM_TRY(take_member(reader, &token, err));
   }
-  return brim_json_next(&reader->json, &token, err); /* END, or what stands behind the object */
+  return brim_json_next(&reader->json, &token, err); /* END, or what follows the object */
 }
 
 /* The keys of the present line, for a message. */

@@ -9,18 +9,18 @@
 /* ---- characters ------------------------------------------------------------------------------------------- */
 
 /* What Python's str.isspace accepts. */
-static bool is_blank(uint32_t c) {
+static bool is_space(uint32_t c) {
   return (c >= 9 && c <= 13) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
 }
 
 /* Stops at `enough` characters that surely stay; INT64_MAX counts them all. */
 static int64_t count_chars(const char *text, size_t length, int64_t enough) {
-  int64_t seen = 0, kept = 0; /* characters from the first that is not blank; up to the last that is not */
+  int64_t seen = 0, kept = 0; /* characters from the first that is no white space; up to the last that is none */
   for (size_t at = 0; at < length && kept < enough;) {
     uint32_t c;
     int size = brim_utf8_decode(text + at, length - at, &c);
-    bool blank = is_blank(c);
+    bool blank = is_space(c);
     at += size ? (size_t)size : 1;
     if (seen || !blank)
       seen++;

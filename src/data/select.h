@@ -40,7 +40,7 @@ int brim_exclusions_add_damaged(brim_exclusions *list, const char *why, uint64_t
 /* Forgets the exclusions so far. */
 void brim_selection_restart(brim_selection *selection);
 
-/* Characters left after blanks (those of Python's str.strip) are taken off both ends. The text is UTF-8. */
+/* Characters that are left when white space (as in Python's str.strip) is taken off both ends. The text is UTF-8. */
 int64_t brim_count_chars(const char *text, size_t length);
 
 #endif

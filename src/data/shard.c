@@ -39,7 +39,7 @@ typedef struct sharder {
 
 /* ---- filling ---------------------------------------------------------------------------------------------- */
 
-/* A line end behind bytes that lack one. */
+/* A line end after bytes that lack one. */
 static void end_line(brim_text *text, bool lone_cr) {
   char last = text->length ? text->data[text->length - 1] : '\n';
   if (last != '\n' && !(lone_cr && last == '\r'))

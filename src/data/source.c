@@ -160,7 +160,7 @@ static char *join(brim_runtime *runtime, const char *folder, const char *part, s
 static int glob_from(brim_source *source, const char *folder, const char *rest, const brim_source_options *options,
                      brim_error *err);
 
-/* Goes on behind one component that is now known to be `part`. */
+/* Goes on after one component that is now known to be `part`. */
 static int glob_into(brim_source *source, const char *folder, const char *part, size_t length, const char *rest,
                      const brim_source_options *options, brim_error *err) {
   char *path = join(source->runtime, folder, part, length);

@@ -52,7 +52,7 @@ static inline uint64_t zero_bytes(uint64_t word) {
   return (word - 0x0101010101010101u) & ~word & 0x8080808080808080u;
 }
 
-/* The first delimiter, CR or LF at or behind `at`, or `length`. Eight bytes at a time. */
+/* The first delimiter, CR or LF at or after `at`, or `length`. Eight bytes at a time. */
 static size_t find_end(const char *bytes, size_t at, size_t length, char delimiter) {
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   const uint64_t ones = 0x0101010101010101u;
@@ -70,7 +70,7 @@ static size_t find_end(const char *bytes, size_t at, size_t length, char delimit
   return at;
 }
 
-/* Passes over a quoted field whose opening quote is at *at; *at gets the byte behind its closing quote. At the end of the bytes
+/* Passes over a quoted field whose opening quote is at *at; *at gets the byte after its closing quote. At the end of the bytes
  * that is a guess, which the caller does not believe unless they are final: a second quote may follow. */
 static brim_split_status quoted_field(brim_split *split, const char *bytes, size_t length, bool final, size_t *at,
                                       brim_span *span) {

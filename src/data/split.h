@@ -7,7 +7,7 @@ typedef enum brim_split_status {
   BRIM_SPLIT_DONE,
   BRIM_SPLIT_MORE,  /* the record does not end in these bytes: come again with more, or with final */
   BRIM_SPLIT_OPEN,  /* the input ends in a quoted field; `fault` is its opening quote */
-  BRIM_SPLIT_STRAY, /* `fault` is a byte behind a closing quote that is neither delimiter nor line end */
+  BRIM_SPLIT_STRAY, /* `fault` is a byte after a closing quote that is neither delimiter nor line end */
   BRIM_SPLIT_MEMORY
 } brim_split_status;
 
@@ -34,7 +34,7 @@ brim_split_status brim_split_quoted(brim_split *split, const char *bytes, size_t
 brim_split_status brim_split_plain(brim_split *split, const char *bytes, size_t length, bool final, char delimiter);
 /* Writes a span's text, doubled quotes made single; `out` has room for span->length bytes. Returns what it wrote. */
 size_t brim_span_decode(const brim_span *span, const char *bytes, char *out);
-/* A blank line: one empty field without quotes. */
+/* An empty line: one empty field without quotes. */
 bool brim_split_blank(const brim_split *split);
 /* Line feeds in some bytes. */
 int64_t brim_count_lines(const char *bytes, size_t length);

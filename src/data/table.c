@@ -14,7 +14,7 @@ static int split_failed(const brim_reader *reader, brim_split_status status, con
   if (status == BRIM_SPLIT_OPEN)
     return brim_reader_fault(reader, err, record, reader->split.fault, "the quote that opens here is never closed");
   return brim_reader_fault(reader, err, record, reader->split.fault,
-                           "text behind a closing quote: a quote inside a quoted field is written twice (\"\")");
+                           "text after a closing quote: a quote inside a quoted field is written twice (\"\")");
 }
 
 /* Splits the record at the front of the stream, without passing over it. BRIM_END at the end of the file. */
@@ -44,7 +44,7 @@ static void pass_record(brim_reader *reader) {
   reader->next_line += reader->split.lines;
 }
 
-/* The same for the first record that is not a blank line; blank lines are passed over. */
+/* The same for the first record that is not an empty line; empty lines are skipped. */
 static int find_record(brim_reader *reader, const char **record, brim_error *err) {
   for (;;) {
     reader->record_byte = brim_stream_offset(reader->stream);
@@ -182,7 +182,7 @@ static int begin_table(brim_reader *reader, brim_error *err) {
   const char *record;
   int status = find_record(reader, &record, err);
   if (status == BRIM_END)
-    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1, "holds only blank lines");
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1, "holds only empty lines");
   BRIM_TRY(status);
   reader->columns = (int64_t)reader->split.count;
   if (!reader->no_header) {

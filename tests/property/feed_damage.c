@@ -201,7 +201,7 @@ static void records(const char *lines, size_t length) {
   } cases[] = {
       {"set/b.txt", "", "x\xFFy\n", "a line that is not UTF-8", false},
       {"set/b.csv", "text\n", "a,b\n", "csv: a ragged row", false},
-      {"set/b.csv", "text\n", "\"a\"b\n", "csv: text behind a closing quote", true},
+      {"set/b.csv", "text\n", "\"a\"b\n", "csv: text after a closing quote", true},
       {"set/b.csv", "text\n", "\"never closed\n", "csv: a quote that is never closed", true},
       {"set/b.tsv", "text\n", "a\tb\n", "tsv: a ragged row", false},
       {"set/b.jsonl", "", "{\"text\":\n", "jsonl: a line that breaks off", false},

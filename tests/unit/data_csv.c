@@ -31,7 +31,7 @@ static void quotes(void) {
   check("never closed, after line ends", "text,label\n\"a\nb\",\"cd",
         "!5 a.csv: line 3, byte 17: the quote that opens here is never closed\n");
   check("text after a quote", "text,label\n\"a\nb\"c,0\n",
-        "!5 a.csv: line 3, byte 16: text behind a closing quote: a quote inside a quoted field is written twice (\"\")\n");
+        "!5 a.csv: line 3, byte 16: text after a closing quote: a quote inside a quoted field is written twice (\"\")\n");
   check("a bad header", "text,\"label", "!5 a.csv: line 1, byte 5: the quote that opens here is never closed\n");
 }
 
@@ -105,7 +105,7 @@ static void bytes(void) {
   ok_string(data_read_bytes("a.csv", "text\na\0b\n", 9, NULL), "0 2 5 [a\\x00b] - -\n", "a NUL byte is text");
   check("an empty file", "", "!5 a.csv: is empty\n");
   check("a byte order mark alone", "\xEF\xBB\xBF", "!5 a.csv: is empty\n");
-  check("only empty lines", "\n\n\r\n", "!5 a.csv: holds only blank lines\n");
+  check("only empty lines", "\n\n\r\n", "!5 a.csv: holds only empty lines\n");
 }
 
 static void long_records(void) {

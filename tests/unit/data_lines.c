@@ -86,20 +86,21 @@ static void jsonl_errors(void) {
   ok_string(data_read_text("a.jsonl", "{\"text\":null}\n", NULL), "!5 a.jsonl: line 1, byte 0: \"text\" is null or empty\n",
             "jsonl: a null text");
   ok_string(data_read_text("a.jsonl", "{\"text\":5}\n", NULL),
-            "!5 a.jsonl: line 1, byte 8: \"text\" is an integer where a string is due\n", "jsonl: a number as text");
+            "!5 a.jsonl: line 1, byte 8: \"text\" is an integer where a string is expected\n", "jsonl: a number as text");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[1]}\n", NULL), "0 1 0 [a] - [1\\x00]\n",
             "jsonl: a list as label");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\",2,true,0.5]}\n{\"text\":\"b\",\"label\":[]}\n", NULL),
             "0 1 0 [a] - [x\\x002\\x00true\\x000.5\\x00]\n1 2 38 [b] - []\n", "jsonl: lists of all kinds, and an empty one");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[[1]]}\n", NULL),
-            "!5 a.jsonl: line 1, byte 21: \"label\" holds an array where a string, a number or a boolean is due\n",
+            "!5 a.jsonl: line 1, byte 21: \"label\" holds an array where a string, a number or a boolean is expected\n",
             "jsonl: a list in a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\\u0000y\"]}\n", NULL),
             "!5 a.jsonl: line 1, byte 21: the label holds a NUL byte\n", "jsonl: a NUL in a label of a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":[\"a\"]}\n", NULL),
-            "!5 a.jsonl: line 1, byte 8: \"text\" is an array where a string is due\n", "jsonl: a list as text");
+            "!5 a.jsonl: line 1, byte 8: \"text\" is an array where a string is expected\n", "jsonl: a list as text");
   ok_string(data_read_text("a.jsonl", "[\"text\"]\n", NULL),
-            "!5 a.jsonl: line 1, byte 0: an array where an object is due: each line is {\"text\": ..}\n", "jsonl: no object");
+            "!5 a.jsonl: line 1, byte 0: an array where an object is expected: each line is {\"text\": ..}\n",
+            "jsonl: no object");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"caf\xE9\"}\n", NULL),
             "0 1 0 [a] - -\n!5 a.jsonl: line 2, byte 25: byte 0xE9 " NOT_UTF8, "jsonl: not UTF-8");
   const char *broken[] = {"{\"text\":\"a\"",
