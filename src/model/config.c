@@ -144,7 +144,7 @@ static int read_padding(const reading *r, brim_error *err) {
                            c->family->type);
   if (brim_config_max_length(c) < 1)
     return brim_json_error(r->document, brim_json_get(r->root, "max_position_embeddings"), err, BRIM_E_FORMAT,
-                           "%d positions leave none for a text behind pad_token_id %d", c->positions, c->pad_id);
+                           "%d positions leave none for a text after pad_token_id %d", c->positions, c->pad_id);
   return BRIM_OK;
 }
 

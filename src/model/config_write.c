@@ -7,7 +7,7 @@
 #include "model/config.h"
 #include "task/task.h"
 
-/* ---- any JSON value, two blanks a level as Hugging Face writes it ------------------------------------------ */
+/* ---- any JSON value, two spaces a level as Hugging Face writes it ------------------------------------------ */
 
 static void new_line(brim_text *out, int depth) {
   brim_text_string(out, "\n");

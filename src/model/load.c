@@ -76,7 +76,7 @@ static int load(brim_model *m, const char *folder, const brim_model_options *opt
   m->config.ignores_types = m->config.ignores_types || options->no_type_ids;
   BRIM_TRY(brim_program_make(&m->program, m->runtime, &m->arena, &m->config, err));
   if (options->reinit_layers < 0 || options->reinit_layers > brim_layer_count(&m->program))
-    return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be initialised anew: the model has %d", options->reinit_layers,
+    return brim_error_set(err, BRIM_E_USAGE, "%d layers cannot be reinitialised: the model has %d", options->reinit_layers,
                           brim_layer_count(&m->program));
   if (options->reinit_layers > 0 && brim_program_shares(&m->program, (int32_t)m->program.part_count - 1 - options->reinit_layers))
     return brim_error_set(err, BRIM_E_USAGE, "the top %d layers cannot be initialised alone: layers below have the same weights",

@@ -22,7 +22,7 @@ typedef struct carver {
   size_t used;
 } carver;
 
-/* With AddressSanitizer there is a guard behind every piece, which nobody may touch. */
+/* With AddressSanitizer there is a guard after every piece, which nobody may touch. */
 static void *carve(carver *c, size_t count, size_t size) {
   const size_t bytes = count * size, room = (bytes + LINE - 1) / LINE * LINE + BRIM_RED_ZONE;
   char *piece = c->base ? c->base + c->used : NULL;

@@ -95,7 +95,7 @@ int brim_model_reserve_schedules(brim_model *model, brim_error *err) BRIM_CHECK;
 /* Operations from now on work in this stage's memory. */
 void brim_model_enter(brim_model *model, const brim_stage *stage);
 void brim_model_release_memory(brim_model *model);
-/* Gradients and moments; the model must be prepared anew before it is trained. */
+/* Gradients and moments; the model must be prepared again before it is trained. */
 void brim_model_release_state(brim_model *model);
 
 /* Where the gradient of the parameter at `offset` is added up; NULL: it is frozen. */

@@ -289,7 +289,7 @@ static int op_short_tuple(machine *m, brim_error *err) {
   return make_tuple(m, m->depth - count, m->depth - count, err);
 }
 
-/* The container below stack[first] gets the rest; the stack then ends at `depth`, behind the container. */
+/* The container below stack[first] gets the rest; the stack then ends at `depth`, after the container. */
 static int fill(machine *m, size_t first, size_t depth, value_kind kind, brim_error *err) {
   if (depth == 0 || m->stack[depth - 1]->kind != kind || (kind == DICTIONARY && (m->depth - first) % 2 != 0))
     return FAIL(m, BRIM_E_FORMAT, "the pickle adds to what is not %s", kind_names[kind]);

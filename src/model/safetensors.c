@@ -105,7 +105,7 @@ static int check_places(const header *h, size_t first, brim_error *err) {
     BRIM_TRY(brim_hashmap_put(&s->index, t->name, strlen(t->name), (int32_t)i, NULL, NULL, err));
   }
   if (at != h->file_size)
-    return brim_error_at(err, BRIM_E_FORMAT, h->path, 0, at, "there are %lld bytes behind the last tensor",
+    return brim_error_at(err, BRIM_E_FORMAT, h->path, 0, at, "there are %lld bytes after the last tensor",
                          (long long)(h->file_size - at));
   return BRIM_OK;
 }
@@ -144,7 +144,7 @@ static int header_length(const char *path, const uint8_t prefix[PREFIX], int64_t
   return BRIM_OK;
 }
 
-/* `text` is the file's beginning with its header, the prefix made blank so that JSON positions are the file's. */
+/* `text` is the file's beginning with its header, the prefix overwritten with spaces so that JSON positions are the file's. */
 static int read_text(brim_store *s, int32_t file, char *text, size_t header_size, brim_error *err) {
   header h = {.store = s,
               .path = s->files[file].path,

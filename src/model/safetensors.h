@@ -2,8 +2,8 @@
  * (https://github.com/huggingface/safetensors, "Format"):
  *
  *   8 bytes   length N of the header, little-endian
- *   N bytes   JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, .., "__metadata__": {..}}, blanks at
- * the end the rest  data; offsets count from here, tensors lie end to end without a gap
+ *   N bytes   JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, .., "__metadata__": {..}}, and
+ * spaces the rest  data; offsets count from here, tensors follow one another without a gap
  */
 #ifndef BRIM_MODEL_SAFETENSORS_H
 #define BRIM_MODEL_SAFETENSORS_H
@@ -22,7 +22,7 @@ typedef struct brim_stored {
   int64_t offset; /* in the file */
   int64_t bytes;
   int32_t file; /* index of its file */
-  bool strided; /* a view: element (i, j, ..) lies i * stride[0] + j * stride[1] + .. elements behind the first */
+  bool strided; /* a view: element (i, j, ..) is i * stride[0] + j * stride[1] + .. elements after the first */
   int64_t stride[BRIM_STORED_RANK];
 } brim_stored;
 

@@ -225,7 +225,7 @@ const char *brim_store_path(const brim_store *store, const brim_stored *tensor) 
   return store->files[tensor->file].path;
 }
 
-/* `count` values that lie one behind the other. */
+/* `count` values that follow one another in memory. */
 static int read_run(const brim_store_file *file, const brim_widen *widen, int64_t offset, int64_t count, real *to,
                     brim_error *err) {
   uint8_t chunk[16384];

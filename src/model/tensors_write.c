@@ -12,7 +12,7 @@ static int64_t tensor_bytes(const brim_tensor *t) {
   return count * (int64_t)sizeof(float);
 }
 
-/* The header with its length before it, filled up with blanks so that the data begins at a multiple of 8. "pt" tells PyTorch
+/* The header with its length before it, filled up with spaces so that the data begins at a multiple of 8. "pt" tells PyTorch
  * programs that the tensors are theirs. */
 static void write_header(brim_text *out, const brim_tensor *tensors, int count) {
   int64_t at = 0;

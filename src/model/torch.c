@@ -41,7 +41,7 @@ static const brim_zip_entry *find_storage(const reading *r, const brim_pickled_t
   return find(r, what, length + t->storage_length);
 }
 
-/* Elements of the tensor, and the index behind the last one that it reaches; false when they do not fit 64 bits. */
+/* Elements of the tensor, and the index after the last one that it reaches; false when they do not fit 64 bits. */
 static bool measure(const brim_pickled_tensor *t, int64_t *count, int64_t *end) {
   *count = 1;
   for (int32_t d = 0; d < t->rank; d++)
@@ -56,7 +56,7 @@ static bool measure(const brim_pickled_tensor *t, int64_t *count, int64_t *end) 
   return *count == 0 || !__builtin_add_overflow(*end, 1, end);
 }
 
-/* Whether the elements, of which there are some, lie one behind the other. */
+/* Whether the elements, of which there are some, follow one another in memory. */
 static bool is_whole(const brim_pickled_tensor *t) {
   int64_t expected = 1;
   for (int32_t d = t->rank; d-- > 0; expected *= t->shape[d])

@@ -156,7 +156,7 @@ static int keep_former(loading *l, const brim_labels *stored, brim_error *err) {
   return names ? BRIM_OK : BRIM_NOMEM(err);
 }
 
-/* A classifier goes on with its classes, also where the data name them in another order. What the folder says of its labels may
+/* A classifier keeps its classes, also where the data name them in another order. What the folder says of its labels may
  * be wrong where they are not asked for: then nothing is known of their order. */
 static int find_order(loading *l, brim_error *err) {
   const brim_labels *labels = &l->model->config.labels;

@@ -42,7 +42,7 @@ static int read_end64(reading *r, int64_t end, brim_error *err) {
   if (memcmp(locator, "PK\6\7", 4) != 0)
     return damaged(r, end - LOCATOR, "the archive has no locator of its directory", err);
   const int64_t at = (int64_t)(number(locator + 8, 8) & INT64_MAX);
-  BRIM_TRY(read_piece(r, record, END64, at, "the archive's end record lies behind its end", err));
+  BRIM_TRY(read_piece(r, record, END64, at, "the archive's end record is after its end", err));
   if (memcmp(record, "PK\6\6", 4) != 0)
     return damaged(r, at, "the archive has no end record", err);
   r->directory_size = (int64_t)(number(record + 40, 8) & INT64_MAX);
@@ -100,20 +100,20 @@ static bool read_extra(const uint8_t *extra, size_t length, sizes *s) {
   return true;
 }
 
-/* The bytes begin behind the entry's own header, whose names and extras may be of other lengths than the directory's. */
+/* The bytes begin after the entry's own header, whose names and extras may be of other lengths than the directory's. */
 static int place_entry(const reading *r, const sizes *s, brim_zip_entry *entry, brim_error *err) {
   uint8_t local[LOCAL];
-  BRIM_TRY(read_piece(r, local, LOCAL, s->local, "an entry of the archive lies behind its end", err));
+  BRIM_TRY(read_piece(r, local, LOCAL, s->local, "an entry of the archive is after its end", err));
   if (memcmp(local, "PK\3\4", 4) != 0)
     return damaged(r, s->local, "an entry of the archive is not where its directory says", err);
   entry->offset = s->local + LOCAL + (int64_t)number(local + 26, 2) + (int64_t)number(local + 28, 2);
   entry->size = s->size;
   if (entry->offset > r->file->size || entry->size > r->file->size - entry->offset)
-    return damaged(r, r->file->size, "an entry of the archive lies behind its end", err);
+    return damaged(r, r->file->size, "an entry of the archive is after its end", err);
   return BRIM_OK;
 }
 
-/* The directory's entry at `at`; moves behind it. */
+/* The directory's entry at `at`; moves after it. */
 static int read_entry(const reading *r, size_t *at, brim_error *err) {
   const uint8_t *bytes = r->zip->directory + *at;
   const int64_t byte = r->directory + (int64_t)*at;
@@ -145,7 +145,7 @@ int brim_zip_read(brim_runtime *runtime, const brim_store_file *file, brim_zip *
   reading r = {.file = file, .zip = out};
   BRIM_TRY(find_end(&r, err));
   if (r.directory_size > DIRECTORY_LIMIT || r.directory > file->size || r.directory_size > file->size - r.directory)
-    return damaged(&r, file->size, "the archive's directory lies behind its end", err);
+    return damaged(&r, file->size, "the archive's directory is after its end", err);
   out->directory = brim_alloc(runtime, (size_t)r.directory_size + 1);
   if (!out->directory)
     return BRIM_NOMEM(err);

@@ -69,7 +69,7 @@ void CPU(attention_mask)(const attention_work *w, const attention_block *b, int6
 /* [rows, size] times a factor, to rows of head_room values, zeros at their ends. */
 void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to);
 /* Such rows of a block's queries as panels, columns without a query being 0: [columns / TILE_COLUMNS][head_room, TILE_COLUMNS].
- * The rows behind the last query are overwritten. */
+ * The rows after the last query are overwritten. */
 void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, float *panels);
 /* Packed rows of keys times the panels: out [keys, QUERY_BLOCK]. */
 void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *rows,

@@ -69,7 +69,7 @@ static float scale_of(float top, float *inverse) {
   return top / 127;
 }
 
-/* Writes whole vectors of bytes, zeros behind the n; returns their sum. */
+/* Writes whole vectors of bytes, zeros after the n; returns their sum. */
 static int32_t round_row(int64_t n, const float *x, float inverse, int8_t *q) {
   const vec factor = vset(inverse), shift = vset(12582912.0f); /* 1.5 * 2^23: adding it rounds to an integer, in the low bits */
   uvec total = {0};

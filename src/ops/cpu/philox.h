@@ -47,7 +47,7 @@ typedef struct philox_state {
 } philox_state;
 
 /* What the counters of a row have in common. Only the block, the last counter word, varies: the first round multiplies constants
- * alone, the two rounds behind it one constant each. `block`, `first` and `second` are what these rounds make of the constants
+ * alone, the two rounds after it one constant each. `block`, `first` and `second` are what these rounds make of the constants
  * and their keys. */
 enum { FIXED_ROUNDS = 3, LAST_ROUND = BRIM_DROPOUT_ROUNDS - 1 };
 typedef struct dropout_line {
