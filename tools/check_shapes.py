@@ -97,10 +97,19 @@ SHAPES = [
     ("modernbert", 3, 4, 64, 96, 1e-5, "gelu", 1, [130, 17, 5, 64]),
     ("modernbert", 7, 2, 128, 200, 1e-5, "silu", 3, [300, 65, 8, 129]),
     ("modernbert", 22, 4, 96, 144, 1e-5, "gelu", 2, [31, 150, 66]),
+    ("nomic_bert", 2, 3, 30, 60, 1e-12, "silu", 2, [9, 1, 40, 22]),
+    ("nomic_bert", 12, 4, 96, 192, 1e-12, "silu", 3, [31, 150, 8]),
+    ("gte", 2, 5, 50, 70, 1e-12, "gelu", 1, [9, 1, 40, 22]),
+    ("gte", 12, 4, 96, 192, 1e-12, "gelu", 3, [31, 150, 8]),
+    ("eurobert", 2, 6, 60, 90, 1e-5, "silu", 2, [9, 1, 40, 22]),
+    ("eurobert", 12, 4, 96, 192, 1e-5, "silu", 3, [31, 150, 8]),
 ]
 CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
-           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet", "modernbert": "ModernBert"}
-FROM_ZERO = ("bert", "distilbert", "electra", "albert", "modernbert")  # positions; elsewhere they are counted from padding's
+           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet", "modernbert": "ModernBert",
+           "nomic_bert": "NomicBert", "gte": "Gte", "eurobert": "EuroBert"}
+# Positions begin with 0; elsewhere they are counted from padding's.
+FROM_ZERO = ("bert", "distilbert", "electra", "albert", "modernbert", "nomic_bert", "gte", "eurobert")
+STREAMS = ("modernbert", "eurobert")  # would grow too much with weights as large as elsewhere
 
 
 def spec(shape):
@@ -109,7 +118,11 @@ def spec(shape):
     if family == "distilbert":
         config = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": between, "activation": activation,
                   "dropout": 0.0, "attention_dropout": 0.0, "seq_classif_dropout": 0.0, "max_position_embeddings": max(lengths)}
-    elif family == "modernbert":  # a stream of many layers would grow too much with weights as large as elsewhere
+    elif family == "eurobert":
+        config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads // 2,
+                  "intermediate_size": between, "rms_norm_eps": eps, "hidden_act": activation, "pad_token_id": 0,
+                  "max_position_embeddings": max(lengths), "classifier_pooling": ("late", "mean", "bos")[classes % 3]}
+    elif family == "modernbert":
         config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "intermediate_size": between,
                   "norm_eps": eps, "hidden_activation": activation, "max_position_embeddings": max(lengths), "local_attention": 32,
                   "pad_token_id": 0, "classifier_pooling": "mean" if layers % 2 else "cls"}
@@ -125,7 +138,7 @@ def spec(shape):
         config |= {"type_vocab_size": 1, "max_position_embeddings": max(lengths) + 2, "pad_token_id": 1, "bos_token_id": 0,
                    "eos_token_id": 2}
     return {"kind": family, "cls": CLASSES[family] + "ForSequenceClassification", "n_labels": classes, "lengths": lengths,
-            "scale": 2.0 if family == "modernbert" else 5.0,
+            "scale": 2.0 if family in STREAMS else 5.0,
             "problem": "regression" if classes == 1 else "classification", "cfg": {"vocab_size": 300, **config}}
 
 
@@ -190,6 +203,8 @@ def is_key_bias(name):
 def worst_tensor(got, want, prefix, key_biases=False):
     """The largest relative error of a tensor, with its name, and its part of the norm of all of them."""
     names = [n for n in want if n.startswith(prefix) and is_key_bias(n) == key_biases]
+    if not names:
+        return 0.0, "there are none"
     worst = max(names, key=lambda n: relative(got[n], want[n]))
     whole = math.sqrt(sum(float(want[n].double().norm()) ** 2 for n in names))
     part = float(want[worst].double().norm()) / whole
@@ -211,7 +226,7 @@ def errors(result, want):
         "loss": (relative(one["loss"], want_one["loss"]), ""),
         "norm": (relative(one["grad_norm"], want_one["grad_norm"]), ""),
         "gradients": worst_tensor(one, want_one, "grad."),
-        "key_biases": max(largest(n, one, want_one) for n in biases),
+        "key_biases": max((largest(n, one, want_one) for n in biases), default=(0.0, "")),
         "step_loss": worst_step(steps, want_steps, "loss"),
         "step_norm": worst_step(steps, want_steps, "grad_norm"),
         "weights": worst_tensor(end, want_end, ""),
@@ -235,7 +250,8 @@ def measure(brim, oracle, models):
 def ratio(results, kernels, quantity):
     # The gradients of key biases are rounding alone: nothing is too small for them.
     least = 0 if quantity == "key_biases" else LEAST
-    return max(results[kernels][quantity][0], least) / max(results["torch"][quantity][0], least)
+    ours, theirs = (max(results[who][quantity][0], least) for who in (kernels, "torch"))
+    return 1 if ours == theirs else ours / theirs
 
 
 def outside(results, who):

@@ -15,6 +15,7 @@ import sys
 import numpy as np
 import torch
 import transformers
+from transformers.core_model_loading import revert_weight_conversion
 
 SEED, STEP = 12345, 678
 PURPOSE_DROPOUT = 6
@@ -22,6 +23,9 @@ RATES = {
     "bert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
     "albert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout_prob=0.25),
     "distilbert": dict(dropout=0.2, attention_dropout=0.3, seq_classif_dropout=0.25),
+    "nomic_bert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
+    "gte": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
+    "eurobert": dict(attention_dropout=0.3),
     "modernbert": dict(embedding_dropout=0.2, attention_dropout=0.3, mlp_dropout=0.15, classifier_dropout=0.25),
 }
 
@@ -58,6 +62,8 @@ def keep_mask(key, place, site, tokens, columns, p):
 def sites(family, layers):
     """(site, kind) of every call of dropout in one forward, in order."""
     out = [(0, "hidden")]
+    if family == "eurobert":
+        return [((layer + 1) << 16 | 0x100, "attention") for layer in range(layers)]
     for layer in range(layers):
         base = (layer + 1) << 16
         out.append((base | 0x100, "attention"))
@@ -66,6 +72,8 @@ def sites(family, layers):
             continue
         if family != "distilbert":
             out.append((base | 0, "hidden"))
+        if family == "gte":
+            out.append((base | 2, "hidden"))
         if family != "albert":
             out.append((base | 1, "hidden"))
     if family in ("roberta", "electra", "mpnet"):
@@ -121,8 +129,8 @@ def run(folder):
     loss = torch.stack(losses).mean()
     loss.backward()
     gradients = {}
-    for name, p in model.named_parameters():
-        g = p.grad.numpy().ravel()
+    for name, grad in revert_weight_conversion(model, {n: p.grad for n, p in model.named_parameters()}).items():
+        g = grad.numpy().ravel()
         gradients[name] = [float(np.sqrt((g * g).sum())), float((g * np.cos(np.arange(g.size))).sum())]
     result = dict(config=rates, seed=SEED, step=STEP, loss=loss.item(), logits=torch.stack(logits).tolist(), gradients=gradients)
     with open(os.path.join(folder, "dropout.json"), "w") as f:

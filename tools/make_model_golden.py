@@ -27,6 +27,7 @@ anchor with all positives); logits are the [B, B] scores, hidden those of the an
 import argparse, json, os
 import numpy as np, torch, transformers
 from safetensors.numpy import save_file
+from transformers.core_model_loading import revert_weight_conversion
 
 torch.set_num_threads(1)
 
@@ -81,6 +82,18 @@ MODELS = {
         vocab_size=400, hidden_size=48, num_hidden_layers=4, num_attention_heads=4, intermediate_size=72,
         max_position_embeddings=128, local_attention=16, global_attn_every_n_layers=3, pad_token_id=0, cls_token_id=1,
         sep_token_id=2, bos_token_id=1, eos_token_id=2, embedding_dropout=0.0, classifier_pooling="cls"),
+    "nomic-cls": spec("nomic_bert", "NomicBertForSequenceClassification", "classification", 2,
+        [5, 37, 2, 64, 12, 23], draw=6,
+        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        max_position_embeddings=128, type_vocab_size=2, **BERT),
+    "gte-cls": spec("gte", "GteForSequenceClassification", "classification", 2,
+        [5, 37, 2, 64, 12, 23], draw=7,
+        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        max_position_embeddings=128, type_vocab_size=1, pad_token_id=1, **BERT),
+    "eurobert-cls": spec("eurobert", "EuroBertForSequenceClassification", "classification", 3,
+        [5, 37, 2, 64, 12, 23], draw=8,
+        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=96,
+        max_position_embeddings=128, pad_token_id=3, bos_token_id=1, eos_token_id=2, mask_token_id=4),
 }
 
 def make_batch(s, config, gen):
@@ -170,6 +183,10 @@ def trajectory(model, s, batch, hp):
 def f32(t):
     return np.ascontiguousarray(t.detach().to(torch.float32).numpy())
 
+def in_files(model, tensors):
+    """Tensors by the names and in the shapes that files have: some families have others in memory."""
+    return revert_weight_conversion(model, {n: t.detach() for n, t in tensors.items()})
+
 def main():
     ap = argparse.ArgumentParser()
     ap.add_argument("out"); ap.add_argument("--only"); ap.add_argument("--seed", type=int, default=7)
@@ -207,7 +224,9 @@ def main():
         sq = 0.0
         for n, p in model.named_parameters():
             if p.grad is not None:
-                exp["grad." + n] = f32(p.grad); sq += float((p.grad ** 2).sum())
+                sq += float((p.grad ** 2).sum())
+        grads = in_files(model, {n: p.grad for n, p in model.named_parameters() if p.grad is not None})
+        exp |= {"grad." + n: f32(t) for n, t in grads.items()}
         exp["grad_norm"] = np.array([sq ** 0.5], np.float32)
         save_file(exp, os.path.join(d, "expected.safetensors"))
         if s["problem"] in ("tokens", "mlm", "embedding"):
@@ -222,7 +241,8 @@ def main():
                   no_decay="biases and layer-norm parameters")
         rows = trajectory(model, s, batch, hp)
         json.dump({"hyperparameters": hp, "steps": rows}, open(os.path.join(d, "trajectory.json"), "w"))
-        save_file({n: f32(p) for n, p in model.named_parameters()}, os.path.join(d, "trajectory.safetensors"))
+        end = in_files(model, dict(model.named_parameters()))
+        save_file({n: f32(t) for n, t in end.items()}, os.path.join(d, "trajectory.safetensors"))
         for extra in ("generation_config.json",):
             p = os.path.join(d, extra)
             if os.path.exists(p): os.remove(p)

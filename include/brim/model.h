@@ -2,10 +2,10 @@
  *
  * load -> prepare -> (forward -> backward)* -> update -> ... -> save
  *
- * Models: bert (MiniLM too), roberta, camembert, xlm-roberta, distilbert, electra, albert, mpnet, modernbert, with a
- * classifier or a regression on the first token. What they compute is what Hugging Face transformers computes without padding;
- * formulas are in src/ops/ref and src/model/kinds. A model is used by one thread at a time; it runs its operations on the
- * runtime's pool. Results do not depend on the number of threads. */
+ * Models: bert (MiniLM too), roberta, camembert, xlm-roberta, distilbert, electra, albert, mpnet, modernbert,
+ * nomic_bert, gte, eurobert, with a classifier or a regression on the first token. What they compute is what Hugging Face
+ * transformers computes without padding; formulas are in src/ops/ref and src/model/kinds. A model is used by one thread at a
+ * time; it runs its operations on the runtime's pool. Results do not depend on the number of threads. */
 #ifndef BRIM_MODEL_H
 #define BRIM_MODEL_H
 #include "brim/batch.h"

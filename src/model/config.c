@@ -122,8 +122,11 @@ static int read_sizes(const reading *r, brim_error *err) {
   BRIM_TRY(read_size(r, keys->heads, 1 << 10, &c->heads, err));
   BRIM_TRY(read_size(r, keys->intermediate, 1 << 20, &c->intermediate, err));
   BRIM_TRY(read_size(r, "max_position_embeddings", 1 << 24, &c->positions, err));
-  if (c->types > 0)
-    BRIM_TRY(read_size(r, "type_vocab_size", 256, &c->types, err));
+  if (c->types > 0) {
+    int64_t types = c->types;
+    BRIM_TRY(brim_json_read_int(r->document, r->root, "type_vocab_size", c->family->may_lack_types ? 0 : 1, 256, &types, err));
+    c->types = (int32_t)types;
+  }
   c->embedding = defaults->embedding > 0 ? defaults->embedding : c->hidden;
   if (keys->embedding)
     BRIM_TRY(read_size(r, keys->embedding, 1 << 16, &c->embedding, err));

@@ -21,6 +21,7 @@ typedef struct brim_family_names {
   const char *word, *position, *type, *embed_norm;
   const char *layer; /* with %d */
   const char *query, *key, *value, *attention_output, *attention_norm, *up, *down, *output_norm;
+  const char *gate; /* of a gated feed-forward, where `up` has not both halves */
   const char *head_dense, *head_output;
   bool head_dense_in_encoder; /* the pooler belongs to the encoder */
 } brim_family_names;
@@ -42,9 +43,10 @@ typedef struct brim_family {
   const char *prefix;       /* of the encoder's tensors; files of a bare encoder lack it */
   const brim_family_keys *keys;
   const brim_family_names *names;
-  bool pad_positions; /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
-  bool fixed_eps;     /* layer_norm_eps is not configurable */
-  const char *first;  /* what `classifier_pooling` of config.json calls the first token; NULL: there is no such member */
+  bool pad_positions;  /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
+  bool fixed_eps;      /* layer_norm_eps is not configurable */
+  bool may_lack_types; /* type_vocab_size may be 0 */
+  const char *first;   /* what `classifier_pooling` of config.json calls the first token; NULL: there is no such member */
   brim_family_defaults defaults;
   /* Reads and checks what only this family has; what all have is read. NULL: there is nothing. */
   int (*read)(struct brim_config *config, brim_error *err);

@@ -88,6 +88,7 @@ static void check(const char *golden, const char *name, const char *extra, int32
 
 #define BERT_DROPOUT       "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25"
 #define ALBERT_DROPOUT     "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout_prob\":0.25"
+#define EURO_DROPOUT       "\"attention_dropout\":0.3"
 #define MODERN_DROPOUT     "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25"
 #define DISTILBERT_DROPOUT "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25"
 
@@ -111,6 +112,10 @@ int main(void) {
   check("modernbert-cls", "modernbert", MODERN_DROPOUT, 0, false);
   check("modernbert-cls", "modernbert-padded", MODERN_DROPOUT ",\"classifier_pooling\":\"mean\",\"local_attention\":4", 60,
         false);
+  check("nomic-cls", "nomic", BERT_DROPOUT, 0, false);
+  check("gte-cls", "gte", BERT_DROPOUT ",\"hidden_act\":\"relu\"", 0, false);
+  check("eurobert-cls", "eurobert", EURO_DROPOUT, 0, false);
+  check("eurobert-cls", "eurobert-first", EURO_DROPOUT ",\"classifier_pooling\":\"bos\"", 40, true);
   brim_runtime_free(case_runtime);
   return tap_done();
 }

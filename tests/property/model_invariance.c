@@ -5,6 +5,7 @@
 
 #define BERT_DROPOUT       "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25"
 #define ALBERT_DROPOUT     "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout_prob\":0.25"
+#define EURO_DROPOUT       "\"attention_dropout\":0.3"
 #define MODERN_DROPOUT     "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25"
 #define DISTILBERT_DROPOUT "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25"
 
@@ -171,7 +172,10 @@ int main(void) {
                {"electra-cls", BERT_DROPOUT},
                {"albert-regression", ALBERT_DROPOUT},
                {"mpnet-cls", BERT_DROPOUT},
-               {"modernbert-cls", MODERN_DROPOUT}};
+               {"modernbert-cls", MODERN_DROPOUT},
+               {"nomic-cls", BERT_DROPOUT},
+               {"gte-cls", BERT_DROPOUT},
+               {"eurobert-cls", EURO_DROPOUT}};
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     char name[64];
     case_start(2);

@@ -311,7 +311,10 @@ class Parity(unittest.TestCase):
                     "albert": size | {"max_position_embeddings": 40, "embedding_size": 20, "num_hidden_layers": 4, "num_hidden_groups": 2},
                     "mpnet": size | {"max_position_embeddings": 40, "pad_token_id": 1},
                     "modernbert": size | {"max_position_embeddings": 60, "num_hidden_layers": 4, "local_attention": 6, "pad_token_id": 0,
-                                          "classifier_pooling": "mean"}}
+                                          "classifier_pooling": "mean"},
+                    "nomic_bert": size | {"max_position_embeddings": 40},
+                    "gte": size | {"max_position_embeddings": 40, "type_vocab_size": 0},
+                    "eurobert": size | {"max_position_embeddings": 40, "num_key_value_heads": 2, "pad_token_id": 0}}
         torch.manual_seed(5)
         for name, sizes in families.items():
             config = transformers.AutoConfig.for_model(name, num_labels=3, initializer_range=0.2, **sizes)

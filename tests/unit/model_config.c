@@ -85,6 +85,33 @@ static void check_modernbert(void) {
   brim_config_free(&c);
 }
 
+static void check_gated(void) {
+  brim_config c;
+  brim_error err;
+  if (load("{\"model_type\":\"nomic_bert\",\"rotary_emb_base\":500}", NULL, &c, &err))
+    case_stop("nomic_bert", &err);
+  ok(c.vocab_size == 30528 && c.theta[0] == 500 && c.activation == BRIM_ACT_SILU && c.hidden_dropout == 0 && c.types == 2 &&
+         !c.attention_bias && brim_config_max_length(&c) == 2048,
+     "NomicBERT's defaults, and the older member for theta");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"gte\",\"type_vocab_size\":0}", NULL, &c, &err))
+    case_stop("gte", &err);
+  ok(c.vocab_size == 250048 && c.theta[0] == 160000 && c.activation == BRIM_ACT_GELU && c.inner_dropout == 0.1 && c.types == 0 &&
+         c.attention_bias && c.pad_id == 1 && brim_config_max_length(&c) == 8192,
+     "GTE's defaults; it may have no token types");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"eurobert\",\"num_key_value_heads\":4,\"rope_parameters\":{\"rope_theta\":250000}}", NULL, &c, &err))
+    case_stop("eurobert", &err);
+  ok(c.vocab_size == 128256 && c.theta[0] == 250000 && c.activation == BRIM_ACT_SILU && c.group == 3 && c.rms && c.bare_norms &&
+         c.late && c.pooling == BRIM_POOLING_MEAN && c.head_dropout == 0,
+     "EuroBERT's defaults: tokens are pooled late; three heads share keys and values");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"eurobert\",\"classifier_pooling\":\"bos\"}", NULL, &c, &err))
+    case_stop("eurobert", &err);
+  ok(!c.late && c.pooling == BRIM_POOLING_CLS && c.group == 1, "or the first token is looked at");
+  brim_config_free(&c);
+}
+
 static void check_activation(const char *name, int status, brim_activation want) {
   char json[256];
   brim_config c;
@@ -171,6 +198,11 @@ static void check_all_refused(void) {
   check_refused(MODERN("\"global_rope_theta\":-1"), BRIM_E_FORMAT, "global_rope_theta");
   check_refused(MODERN("\"classifier_pooling\":\"last\""), BRIM_E_UNSUPPORTED, "cls, mean");
   check_refused(MODERN("\"mlp_dropout\":2"), BRIM_E_FORMAT, "mlp_dropout");
+  check_refused("{\"model_type\":\"eurobert\",\"num_key_value_heads\":5}", BRIM_E_FORMAT, "among 5 of keys and values");
+  check_refused("{\"model_type\":\"eurobert\",\"head_dim\":32}", BRIM_E_UNSUPPORTED, "head_dim is 32");
+  check_refused("{\"model_type\":\"eurobert\",\"classifier_pooling\":\"cls\"}", BRIM_E_UNSUPPORTED, "bos, mean, late");
+  check_refused("{\"model_type\":\"gte\",\"rope_parameters\":{\"type\":\"ntk\"}}", BRIM_E_UNSUPPORTED, "rope_type ntk");
+  check_refused("{\"model_type\":\"bert\",\"type_vocab_size\":0}", BRIM_E_FORMAT, "type_vocab_size");
   check_refused("[]", BRIM_E_FORMAT, "object");
   check_refused("{\"model_type\":", BRIM_E_FORMAT, "");
   check_refused("{\"model_type\":\"bert\",\"hidden_size\":\"768\"}", BRIM_E_FORMAT, "hidden_size");
@@ -300,6 +332,7 @@ int main(void) {
   check_activation("mish", BRIM_E_UNSUPPORTED, BRIM_ACT_NONE);
   check_labels();
   check_modernbert();
+  check_gated();
   check_all_refused();
   check_saved();
   check_own();

@@ -132,10 +132,10 @@ static void check_is_run(const char *golden, const char *dropout) {
   brim_dataset *rows = case_rows(golden);
   brim_batch batch = {0};
   case_fill(&batch, rows, 0, 6, 0);
-  ((int32_t *)(uintptr_t)batch.ids)[1] = 0; /* padding within a text: its row's gradient is cleared */
   brim_model_limits limits = case_limits(&batch, true);
   limits.all_tokens = false;
   brim_model *model = prepared(case_variant(golden, golden, dropout), &limits, "");
+  ((int32_t *)(uintptr_t)batch.ids)[1] = model->config.pad_id; /* padding within a text: its row's gradient is cleared */
   change c = {.model = model,
               .batch = &batch,
               .wanted = malloc(MOST_RESULTS * sizeof(float)),
@@ -222,12 +222,15 @@ static void check_weights(const char *golden) {
 
 int main(void) {
   static const char *const goldens[] = {"bert-pair-3",  "mpnet-cls",   "bert-odd-regression", "camembert-binary",
-                                        "distilbert-4", "electra-cls", "roberta-binary",      "modernbert-cls"};
+                                        "distilbert-4", "electra-cls", "roberta-binary",      "modernbert-cls",
+                                        "nomic-cls",    "gte-cls",     "eurobert-cls"};
   case_start(1);
   check_is_run("bert-pair-3", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("electra-cls", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("modernbert-cls",
                "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25");
+  check_is_run("gte-cls", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
+  check_is_run("eurobert-cls", "\"attention_dropout\":0.3");
   check_is_run("distilbert-4", "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25");
   for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
     check_weights(goldens[i]);

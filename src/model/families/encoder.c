@@ -143,7 +143,8 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
     text = brim_append_norm(w->p, text, brim_declare_norm(&dense_at, head.norm, c->hidden));
   if (c->late) /* scores are linear: those of the mean are the mean of the tokens' */
     text = pool(w, text);
-  text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
+  if (head.dropout >= 0)
+    text = brim_append_drop(w->p, text, (brim_drop_at){head.dropout, SITE_HEAD_HIDDEN});
   const int32_t output = brim_declare_linear(&outside, w->names->head_output, c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, text, output), c->labels.task);
 }

@@ -12,7 +12,10 @@
   X(electra)                                                                                                                     \
   X(albert)                                                                                                                      \
   X(mpnet)                                                                                                                       \
-  X(modernbert)
+  X(modernbert)                                                                                                                  \
+  X(nomic_bert)                                                                                                                  \
+  X(gte)                                                                                                                         \
+  X(eurobert)
 
 #define BRIM_FAMILY_DECLARE(name) extern const brim_family brim_family_##name;
 BRIM_FAMILIES(BRIM_FAMILY_DECLARE)

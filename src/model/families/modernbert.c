@@ -10,7 +10,7 @@
  * A pre-norm stream. Every n-th layer sees all tokens; the others only those at most so many away, and turn queries and keys by
  * another theta. Source: modeling_modernbert.py and configuration_modernbert.py of Hugging Face transformers 5.23. */
 #include "base/status.h"
-#include "model/families/encoder.h"
+#include "model/families/gated.h"
 #include "model/families/rotary.h"
 
 static const brim_family_keys keys = {
@@ -29,6 +29,7 @@ static const brim_family_names names = {
     .word = "embeddings.tok_embeddings",
     .embed_norm = "embeddings.norm",
     .layer = "layers.%d.",
+    .up = "mlp.Wi",
     .head_dense = "head.dense",
     .head_output = "classifier",
 };
@@ -96,21 +97,13 @@ static int read(brim_config *c, brim_error *err) {
 
 /* ---- the program ---------------------------------------------------------------------------------------------- */
 
-static int32_t linear(const brim_writing *w, const char *part, int32_t out, int32_t in, bool bias) {
-  return brim_declare_linear(w, part, out, in, bias ? 0 : BRIM_WEIGHT_BARE);
-}
-
-static brim_drop_at drop(const brim_writing *w, double rate, uint32_t site) {
-  return (brim_drop_at){rate, brim_site_of_layer(w->layer, site)};
-}
-
 static int32_t attend(const brim_writing *w, int32_t x) {
   const brim_config *c = w->config;
   const bool windowed = brim_config_has_window(c, w->layer);
   const brim_heads heads = {.count = c->heads, .window = windowed ? c->window : 0, .theta = c->theta[windowed]};
-  const int32_t qkv = linear(w, "attn.Wqkv", 3 * c->hidden, c->hidden, c->attention_bias);
+  const int32_t qkv = brim_declare_biased(w, "attn.Wqkv", 3 * c->hidden, c->hidden, c->attention_bias);
   const brim_projected projected = brim_append_project_heads(w->p, x, qkv, 1, brim_bias_of(w->p, qkv), heads);
-  return brim_append_attend_heads(w->p, projected, heads, drop(w, c->attention_dropout, BRIM_SITE_ATTENTION));
+  return brim_append_attend_heads(w->p, projected, heads, brim_drop_in_layer(w, c->attention_dropout, BRIM_SITE_ATTENTION));
 }
 
 static int32_t layer(const brim_writing *w, int32_t x) {
@@ -118,16 +111,12 @@ static int32_t layer(const brim_writing *w, int32_t x) {
   brim_begin_layer(w, x);
   const int32_t normed = w->layer > 0 ? brim_append_norm(w->p, x, brim_declare_norm(w, "attn_norm", c->hidden)) : x;
   const int32_t context = attend(w, normed);
-  const int32_t y = brim_append_add(w->p, context, x, linear(w, "attn.Wo", c->hidden, c->hidden, c->attention_bias),
-                                    drop(w, c->attention_dropout, BRIM_SITE_ATTENTION_OUTPUT));
+  const int32_t y = brim_append_add(w->p, context, x, brim_declare_biased(w, "attn.Wo", c->hidden, c->hidden, c->attention_bias),
+                                    brim_drop_in_layer(w, c->attention_dropout, BRIM_SITE_ATTENTION_OUTPUT));
   const int32_t again = brim_append_norm(w->p, y, brim_declare_norm(w, "mlp_norm", c->hidden));
-  const brim_gating gating = {.linear = linear(w, "mlp.Wi", 2 * c->intermediate, c->hidden, c->inner_bias),
-                              .parts = 1,
-                              .activation = c->activation,
-                              .drop = drop(w, c->inner_dropout, BRIM_SITE_INNER)};
-  const int32_t gated = brim_append_gate(w->p, again, gating);
-  return brim_append_add(w->p, gated, y, linear(w, "mlp.Wo", c->hidden, c->intermediate, c->inner_bias),
-                         drop(w, 0, BRIM_SITE_OUTPUT));
+  const int32_t gated = brim_write_gate(w, again, c->inner_bias, false);
+  return brim_append_add(w->p, gated, y, brim_declare_biased(w, "mlp.Wo", c->hidden, c->intermediate, c->inner_bias),
+                         brim_drop_in_layer(w, 0, BRIM_SITE_OUTPUT));
 }
 
 static void append(brim_program *p, const brim_config *c) {
