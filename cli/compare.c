@@ -15,6 +15,7 @@ static const cli_option options[] = {
                  "(uniform+longest), brim (random+none), or any BATCHING+PADDING"),
     ROWS(cli_job_task_options),
     ROWS(cli_label_option),
+    ROWS(cli_missing_label_option),
     HEADING("How long"),
     ROWS(cli_job_length_options),
     HEADING("Batches"),

@@ -109,11 +109,19 @@ static int precisions(findings *f) {
 }
 
 static int files(findings *f) {
-  static const char *const compressions[] = {"gz", "zst"};
+  static const char *const known[] = {"gz", "zst", "xz", "bz2"};
+  const char *words[4];
+  char list[40] = "";
+  int count = 0;
+  for (int i = 0; i < 4; i++)
+    if (brim_reads_packed(known[i]))
+      words[count++] = known[i];
+  for (int i = 0; i < count; i++)
+    snprintf(list + strlen(list), sizeof list - strlen(list), ", %s", words[i]);
   if (f->as_json)
-    put_words(f, "compression", compressions, 2);
+    put_words(f, "compression", words, count);
   else
-    say(f, "files", "csv, tsv, jsonl, txt; plain, gz, zst");
+    say(f, "files", "csv, tsv, jsonl, json, txt; plain%s%s", list, count < 4 ? " (xz and bz2 need liblzma and libbz2)" : "");
   return BRIM_OK;
 }
 

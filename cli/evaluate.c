@@ -11,6 +11,7 @@ static const cli_option options[] = {
     HEADING("What to evaluate"),
     ROWS(cli_inference_options),
     ROWS(cli_label_option),
+    ROWS(cli_missing_label_option),
     FLAG("json", json, .help = "one JSON object instead of a table"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),

@@ -118,7 +118,8 @@ void cli_help_overview(brim_text *out) {
         brim_text_printf(out, "  %-20s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
   }
   brim_text_string(out, "\n`brim COMMAND --help` explains a command; `man brim-COMMAND` is the same as a page.\n"
-                        "\nData is .csv, .tsv, .jsonl or .txt, plain or .gz; several files, globs, or - for standard input.\n"
+                        "\nData is .csv, .tsv, .jsonl, .json or .txt, plain or packed (.gz, .zst, .xz, .bz2); several files, "
+                        "globs, or - for standard input.\n"
                         "Results go to standard output, progress to standard error.\n"
                         "Exit codes: 0 done, 1 failed, 2 wrong usage, 130 interrupted (a checkpoint is written first).\n"
                         "\nExample\n  brim analyze -t MiniLM --max-length 400 reviews.csv --html reviews.html\n"

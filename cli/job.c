@@ -55,6 +55,39 @@ static const brim_labels *labels_of(const cli_job *job) {
   return job->feed ? &job->labels : brim_dataset_labels(job->train);
 }
 
+enum { MOST_NAMED = 4 }; /* classes in a note */
+
+/* What is learned, always: a column of 1.0 and 0.0 is a regression, which may not be what is meant. */
+static int note_task(cli_call *cli, const brim_labels *labels) {
+  char names[200] = "";
+  size_t used = 0;
+  int32_t one, other;
+  const bool given = cli->values->task != NULL;
+  for (int32_t i = 0; labels->names && i < labels->count && i < MOST_NAMED; i++)
+    used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", labels->names[i]);
+  if (labels->count > MOST_NAMED)
+    snprintf(names + used, sizeof names - used, ", ...");
+  if (labels->task == BRIM_TASK_REGRESSION && labels->count == 1)
+    cli_note(cli, "task: regression%s",
+             given ? "" : ", because the labels are decimals; if they stand for classes: --task classification");
+  else if (labels->task == BRIM_TASK_REGRESSION)
+    cli_note(cli, "task: regression of %d values a row%s", (int)labels->count,
+             given ? "" : ", because the labels are lists of decimals");
+  else if (labels->task == BRIM_TASK_MULTI_LABEL)
+    cli_note(cli, "task: multi-label, %d labels (%s)%s", (int)labels->count, names,
+             given ? "" : ", because the labels are lists; --task changes it");
+  else
+    cli_note(cli, "task: classification of %d class%s (%s)%s", (int)labels->count, labels->count == 1 ? "" : "es", names,
+             given ? "" : ", by the labels; --task changes it");
+  int status = brim_labels_alike(cli->runtime, labels, &one, &other, &cli->error);
+  if (!status && one >= 0)
+    cli_note(
+        cli,
+        "the classes \"%.80s\" and \"%.80s\" differ only in spaces or capitals and are two: correct the data if they are one",
+        labels->names[one], labels->names[other]);
+  return status;
+}
+
 static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
   const cli_values *v = cli->values;
   const cli_feed_request request = {.paths = v->train.items,
@@ -77,6 +110,8 @@ static int load_data(cli_call *cli, cli_job *job, int32_t max_length) {
                                  .need_label = true,
                                  .task = task_of(v->task)};
   int status = v->stream ? open_stream(cli, job, max_length) : cli_load_dataset(cli, &request, &job->train);
+  if (!status)
+    status = note_task(cli, labels_of(job));
   for (int i = 0; !status && i < v->eval.count; i++) {
     brim_dataset *dataset = NULL;
     const char *path = cli_split_name("eval", v->eval.items[i], i, v->eval.count, job->eval_names[i], sizeof job->eval_names[i]);
@@ -112,10 +147,10 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
 }
 
 /* A resumed run keeps the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
- * later. */
+ * later, unless it goes on anyway. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
   const bool chosen = cli_given(&cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
-  return chosen ? NULL : checkpoint->kernels;
+  return chosen || cli->values->resume_anyway ? NULL : checkpoint->kernels;
 }
 
 static int load_model(cli_call *cli, cli_job *job) {

@@ -88,7 +88,7 @@ typedef struct cli_values {
   const char *config, *output, *cpu;
   int64_t threads;
   /* data */
-  const char *text_column, *pair_column, *label_column, *format, *quote, *cache;
+  const char *text_column, *pair_column, *label_column, *missing_label, *format, *delimiter, *quote, *cache;
   bool no_header;
   int64_t min_chars, max_record, records;
   bool skip_damaged;
@@ -113,7 +113,7 @@ typedef struct cli_values {
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every;
   const char *memory_limit;
-  bool resume, checkpoint_activations, no_type_ids;
+  bool resume, resume_anyway, checkpoint_activations, no_type_ids;
   const char *profile;
   /* folds */
   int64_t folds, fold_seed;

@@ -11,6 +11,7 @@ static const cli_option options[] = {
                  "given several times"),
     TEXT("csv", csv, "FILE", .help = "the steps, evaluations and epochs of all runs as one table; - is standard output"),
     ROWS(cli_label_option),
+    ROWS(cli_missing_label_option),
     ROWS(cli_column_options),
     ROWS(cli_general_options),
     {0},

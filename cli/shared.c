@@ -39,8 +39,19 @@ bool cli_parse_format(const char *text, void *field) {
   return false;
 }
 
+bool cli_parse_delimiter(const char *text, void *field) {
+  const bool tab = strcmp(text, "tab") == 0 || strcmp(text, "\\t") == 0;
+  *(int *)field = tab ? '\t' : text[0];
+  return tab || (text[0] && !text[1]);
+}
+
 bool cli_parse_quote(const char *text, void *field) {
   *(brim_quote *)field = strcmp(text, "csv") == 0 ? BRIM_QUOTE_CSV : BRIM_QUOTE_NONE;
+  return true;
+}
+
+static bool parse_missing(const char *text, void *field) {
+  *(bool *)field = strcmp(text, "skip") == 0;
   return true;
 }
 
@@ -113,6 +124,9 @@ const cli_option cli_column_options[] = {
     FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: columns have numbers, from 0"),
     CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt", .to = {SOURCE(format)},
            .parse = cli_parse_format, .help = "format of the data"),
+    TEXT("delimiter", delimiter, "C", .shown = "a comma in csv, a tab in tsv",
+         .to = {PARSED(CLI_SOURCE, brim_source_options, delimiter)}, .parse = cli_parse_delimiter,
+         .expected = "one character such as ';', or tab", .help = "csv, tsv: the character between columns; tab is one too"),
     CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
            .help = "whether \"...\" encloses fields"),
     ROWS(cli_selection_options),
@@ -121,6 +135,13 @@ const cli_option cli_column_options[] = {
 
 const cli_option cli_label_option[] = {
     TEXT("label-column", label_column, "NAME", .shown = "label", .to = {SOURCE(label_column)}, .help = "column of the label"),
+    {0},
+};
+
+const cli_option cli_missing_label_option[] = {
+    CHOICE("missing-label", missing_label, "error|skip", .fallback = "error",
+           .to = {PARSED(CLI_SOURCE, brim_source_options, skip_unlabelled)}, .parse = parse_missing,
+           .help = "a row without a label: stop, or leave it out and say how many there are"),
     {0},
 };
 

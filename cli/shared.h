@@ -46,12 +46,14 @@
 bool cli_parse_batching(const char *text, void *field);
 bool cli_parse_padding(const char *text, void *field);
 bool cli_parse_format(const char *text, void *field);
+bool cli_parse_delimiter(const char *text, void *field);
 bool cli_parse_quote(const char *text, void *field);
 
 /* Every command */
 extern const cli_option cli_general_options[];
 /* Data files: their columns, which rows are read, labels, the cache of encoded rows */
-extern const cli_option cli_selection_options[], cli_column_options[], cli_label_option[], cli_cache_option[];
+extern const cli_option cli_selection_options[], cli_column_options[], cli_label_option[], cli_missing_label_option[],
+    cli_cache_option[];
 /* Text */
 extern const cli_option cli_tokenizer_option[], cli_needed_tokenizer_option[], cli_truncation_options[];
 /* Batches */

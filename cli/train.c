@@ -20,9 +20,16 @@ static const cli_option options[] = {
     LIST("labels", labels, "NAME", .needs = "stream", .shown = "found by a pass over --train",
          .help = "with --stream: the classes in the order of their ids, each given by itself"),
     ROWS(cli_label_option),
+    ROWS(cli_missing_label_option),
     HEADING("How long"),
     ROWS(cli_job_length_options),
-    FLAG("resume", resume, .to = {TRAIN(resume)}, .help = "go on from the newest checkpoint in --output, if there is one"),
+    FLAG("resume", resume, .to = {TRAIN(resume)},
+         .help =
+             "go on from the newest checkpoint in --output, if there is one; with more --epochs or --max-steps than before the "
+             "run, finished or not, becomes longer"),
+    FLAG("resume-anyway", resume_anyway, .needs = "resume", .to = {TRAIN(resume_anyway)},
+         .help =
+             "go on also with other instructions (--cpu, another processor) than the run was begun with, which round otherwise"),
     FLAG("overwrite", overwrite, .excludes = "resume", .to = {TRAIN(overwrite)}, .help = "replace what is in --output"),
     ROWS(cli_fold_options),
     LIST("test", test, "[NAME=]DATA", .help = "rows that all folds predict together; no labels needed"),
@@ -150,6 +157,26 @@ static void note_start(const cli_call *cli, const brim_event *event) {
            (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once);
 }
 
+/* What a run that goes on has otherwise than before. */
+static void note_resume(const cli_call *cli, const brim_event *event) {
+  const brim_field *step = brim_event_field(event, "step"), *total = brim_event_field(event, "total_steps");
+  const brim_field *former = brim_event_field(event, "former_steps"), *kernels = brim_event_field(event, "kernels");
+  const brim_field *rate = brim_event_field(event, "lr"), *former_rate = brim_event_field(event, "former_lr");
+  const brim_field *before = brim_event_field(event, "former_kernels");
+  if (!step || !total || !former || !kernels || !rate || !former_rate || !before)
+    return;
+  if (former->kind == BRIM_VALUE_INT)
+    cli_note(cli,
+             "the run becomes longer: %lld steps in place of %lld; the learning rate of step %lld is %.4g by the longer run's "
+             "schedule, in place of %.4g",
+             (long long)total->integer, (long long)former->integer, (long long)step->integer + 1, rate->real, former_rate->real);
+  if (before->kind == BRIM_VALUE_TEXT)
+    cli_note(cli,
+             "the run was begun with %s and goes on with %s from step %lld: both compute the same, but round otherwise, so its "
+             "weights are not the bits that the former would give",
+             before->text, kernels->text, (long long)step->integer + 1);
+}
+
 static void note_fold(const cli_call *cli, const brim_event *event) {
   const brim_field *fold = brim_event_field(event, "fold"), *count = brim_event_field(event, "count");
   if (fold && count)
@@ -170,6 +197,8 @@ static int on_event(void *context, const brim_event *event) {
   cli_call *cli = context;
   if (strcmp(event->kind, "start") == 0)
     note_start(cli, event);
+  if (strcmp(event->kind, "resume") == 0)
+    note_resume(cli, event);
   if (strcmp(event->kind, "eval") == 0)
     note_eval(cli, event);
   if (strcmp(event->kind, "fold") == 0)

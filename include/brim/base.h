@@ -33,6 +33,8 @@ extern "C" {
 
 /* "MAJOR.MINOR.PATCH"; static storage. */
 BRIM_API const char *brim_version(void);
+/* Whether this build reads files of that suffix ("gz", "zst", "xz", "bz2"); what a file is, its first bytes say. */
+BRIM_API bool brim_reads_packed(const char *suffix);
 
 /* ---- status and error ------------------------------------------------------------------------------------- */
 

@@ -18,8 +18,8 @@ extern "C" {
  *        A quote inside an unquoted field is text. Empty lines are skipped.
  * tsv    Columns between tabs, lines end at LF or CRLF, quotes are text; with BRIM_QUOTE_CSV the rules of csv with tabs. Empty
  *        lines are skipped.
- * jsonl  One object a line. Text is a string; a label a string, a number, a boolean or a list of them; null is a missing value.
- *        Empty lines are skipped.
+ * jsonl  One object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a string, a
+ *        number, a boolean or a list of them; null is a missing value. Empty lines are skipped.
  * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
  * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {
@@ -38,13 +38,15 @@ typedef struct brim_where {
 
 /* All zero is a good default. Strings are copied by brim_reader_open. */
 typedef struct brim_source_options {
-  brim_format format;       /* AUTO: from the name (.csv .tsv .jsonl .txt, then .gz or .zst); TXT for standard input */
-  brim_quote quote;         /* AUTO: csv is quoted, tsv is not */
-  bool no_header;           /* csv, tsv: columns are named by number, from 0 */
+  brim_format format; /* AUTO: from the name (.csv .tsv .jsonl .json .txt, then .gz, .zst, .xz or .bz2); TXT for standard input */
+  brim_quote quote;   /* AUTO: csv is quoted, tsv is not */
+  int delimiter;      /* csv, tsv: the ASCII character between columns; 0: a comma in csv, a tab in tsv */
+  bool no_header;     /* csv, tsv: columns are named by number, from 0 */
   const char *text_column;  /* NULL: "text" ("0" without a header) */
   const char *pair_column;  /* NULL: "text_pair" if there is such a column */
   const char *label_column; /* NULL: "label" if there is such a column */
   bool need_label;          /* a missing label column or value is an error */
+  bool skip_unlabelled;     /* with need_label: a row without a label is excluded, not an error; the column must be there */
   bool empty_label;         /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
   int64_t min_chars;        /* rows whose text has fewer characters after stripping spaces at both ends are excluded; 0: none */
   const brim_where *where;  /* [where_count]: rows for which one of them does not hold are excluded */
@@ -78,7 +80,7 @@ typedef struct brim_record {
   const char *damage; /* what a feed gets in place of a damaged row: why, and no text; NULL elsewhere */
 } brim_record;
 
-/* A row that min_chars, where or skip_damaged left out, and why: one line such as "fewer than 3 characters". */
+/* A row that min_chars, where, skip_unlabelled or skip_damaged left out, and why: one line such as "fewer than 3 characters". */
 typedef struct brim_exclusion {
   uint64_t row;
   int64_t line;
@@ -178,8 +180,10 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
  * numbers.
  *
  * Lists: a JSON array of integers or strings makes multi-label data, one of decimals regression with as many outputs as it has
- * items (in every row). In csv and tsv a list is written a|b, and is one only with a task: multi-label (spaces around items do
- * not count, an empty field is a row without labels) or regression (1.5|2.5).
+ * items (in every row); but where the first row's has nothing but 0.0 and 1.0, and the task is not regression, it says of each
+ * label whether the row has it (multi-hot), and the labels are named 0, 1, ... In csv and tsv a list is written a|b, and is one
+ * only with a task: multi-label (spaces around items do not count, an empty field is a row without labels) or regression
+ * (1.5|2.5).
  *
  * Classes are numbered in order of their names: numbers by value, strings by byte. Integers 0..count-1 thus stay as they are;
  * other integers (-1 and 1, 1..5, gaps) keep their text as name, so that predictions print what the file said. */
@@ -196,6 +200,10 @@ typedef struct brim_labels {
 BRIM_API int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *names, int32_t count, brim_labels *out,
                               brim_error *err) BRIM_CHECK;
 BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labels *out, brim_error *err) BRIM_CHECK;
+/* The first two classes whose names differ only in the spaces around them or in (ASCII) capitals, such as "pos" and " Pos": as a
+ * rule somebody's slip. -1 and -1: there are none. */
+BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other,
+                               brim_error *err) BRIM_CHECK;
 /* The class of a label's text, or -1: the class of that name; else, for an integer, the class whose name is that integer or,
  * where all names are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1. Searches
  * all names. */
@@ -286,8 +294,8 @@ typedef struct brim_text_row {
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);
 /* A dataset from `count` texts in memory, encoded where they lie, in parallel; labels follow the rules of files. Of
- * options.source, need_label and min_chars are looked at; options.progress is not called. Rows and errors are the same for any
- * number of threads; an error names the row. No rows is BRIM_E_USAGE. */
+ * options.source, need_label, skip_unlabelled and min_chars are looked at; options.progress is not called. Rows and errors are
+ * the same for any number of threads; an error names the row. No rows is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *context, uint64_t count,
                                      const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
                                      brim_error *err) BRIM_CHECK;

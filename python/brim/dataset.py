@@ -15,6 +15,12 @@ def _where(where) -> list[tuple[str, str]]:
     return [(str(column), str(value)) for column, value in (where or {}).items()]
 
 
+def _skips(missing_label: str) -> bool:
+    if missing_label not in ("error", "skip"):
+        raise UsageError(f"missing_label={missing_label!r}: error or skip")
+    return missing_label == "skip"
+
+
 class Dataset:
     """Rows in memory, encoded once. Immutable; may be shared between threads, and by processes that are forked."""
 
@@ -32,31 +38,32 @@ class Dataset:
     def from_files(cls, files, tokenizer: Tokenizer, *, max_length: int | None = None, labels: Labels | Sequence[str] | None = None,
                    task: str = "auto", need_label: bool | None = None, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0,
-                   where: dict[str, str] | None = None, skip_damaged: bool = False, cache: str | os.PathLike | None = None,
+                   where: dict[str, str] | None = None, skip_damaged: bool = False, missing_label: str = "error", delimiter: str | None = None,
+                   cache: str | os.PathLike | None = None,
                    truncation: str = "longest_first", special_tokens: bool = True,
                    progress: Callable[[str, dict], Any] | None = None, runtime=None) -> "Dataset":
-        """csv, tsv, jsonl or txt, plain or .gz or .zst; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
+        """csv, tsv, jsonl, json or txt, plain or .gz, .zst, .xz or .bz2; files, globs, folders, or "-". Parquet and Arrow files, through pyarrow.
 
         Text columns default to "text" and "text_pair", the label column to "label". labels: the mapping of a model (evaluation);
         without it, one is made. task: "auto", "classification", "regression" or "multi_label" (csv: labels joined by "|"; JSON:
         lists). cache: a folder; rows that it holds are not encoded again. skip_damaged: leave out what cannot be read (``excluded``
-        names it) instead of failing. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
+        names it) instead of failing; missing_label="skip": rows without a label too. delimiter: the character between columns. need_label: None reads labels unless the format is txt. progress: called with a kind and fields.
         """
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         labels = _labels(labels, runtime)
         paths = _rows.paths_of(files)
         if _rows.table_files(paths):
-            if skip_damaged or where or cache is not None:
-                raise UsageError(f"{paths[0]}: skip_damaged, where and cache are of text files; filter the table, and give that")
+            if skip_damaged or where or delimiter or cache is not None:
+                raise UsageError(f"{paths[0]}: skip_damaged, where, delimiter and cache are of text files; filter the table, and give that")
             return cls.of(_rows.read_tables(paths), tokenizer, labelled=need_label, labels=labels, task=task, max_length=max_length,
                           text_column=text_column, pair_column=pair_column, label_column=label_column, min_chars=min_chars,
-                          truncation=truncation, special_tokens=special_tokens, runtime=runtime)
+                          truncation=truncation, special_tokens=special_tokens, missing_label=missing_label, runtime=runtime)
         if need_label is None:
-            need_label = format != "txt" and not all(p.removesuffix(".gz").removesuffix(".zst").endswith(".txt") or p == "-" for p in paths)
+            need_label = format != "txt" and not all(_rows.plain_name(p).endswith(".txt") or p == "-" for p in paths)
         options = {"max_length": max_length, "task": task, "need_label": need_label, "text_column": text_column,
                    "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                   "min_chars": min_chars, "skip_damaged": skip_damaged, "cache": None if cache is None else os.fspath(cache),
+                   "min_chars": min_chars, "skip_damaged": skip_damaged, "skip_unlabelled": _skips(missing_label), "delimiter": delimiter, "cache": None if cache is None else os.fspath(cache),
                    "truncation": truncation, "no_special_tokens": not special_tokens}
         core = _core.dataset_load(runtime, tokenizer._core, paths, _where(where), labels._core if labels else None, options, progress)
         return cls(core, tokenizer, runtime)
@@ -75,18 +82,19 @@ class Dataset:
     def from_texts(cls, texts: Sequence[str | bytes], tokenizer: Tokenizer, *, pairs: Sequence[str | bytes] | None = None,
                    labels: Sequence[Any] | None = None, mapping: Labels | Sequence[str] | None = None, task: str = "auto",
                    max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first", special_tokens: bool = True,
-                   runtime=None) -> "Dataset":
+                   missing_label: str = "error", runtime=None) -> "Dataset":
         """Texts that are in memory: read where they are, encoded on all threads. labels: classes (any str or int), values (float), or
-        lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label."""
+        lists: of the names of a row's labels, or of 0.0 and 1.0, one for each label. missing_label="skip" leaves out rows whose label is
+        None."""
         if isinstance(texts, (str, bytes)):
             raise UsageError("texts is one text: give a list of them")
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         if labels is not None:
-            labels, mapping = _label_texts(labels, task, mapping)
+            labels, mapping, task = _label_texts(labels, task, mapping)
         known = _labels(mapping, runtime)
         options = {"max_length": max_length, "task": task, "need_label": labels is not None, "min_chars": min_chars,
-                   "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
         core = _core.dataset_texts(runtime, tokenizer._core, list(texts), None if pairs is None else list(pairs),
                                    labels,
                                    known._core if known else None, options)
@@ -105,7 +113,7 @@ class Dataset:
     def from_arrow(cls, table, tokenizer: Tokenizer, *, text_column: str | None = None, pair_column: str | None = None,
                    label_column: str | None = None, labels: bool | None = None, mapping: Labels | Sequence[str] | None = None,
                    task: str = "auto", max_length: int | None = None, min_chars: int = 0, truncation: str = "longest_first",
-                   special_tokens: bool = True, runtime=None) -> "Dataset":
+                   special_tokens: bool = True, missing_label: str = "error", runtime=None) -> "Dataset":
         """Tables of datasets, pyarrow, polars and pandas, and anything else with ``__arrow_c_stream__`` and columns. The texts are read where
         Arrow has them. The classes of a ClassLabel keep their names and order.
 
@@ -114,12 +122,13 @@ class Dataset:
         runtime = runtime or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         found = _rows.of_table(table, text_column, pair_column, label_column, labels)
-        rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens}
+        rest = {"task": task, "max_length": max_length, "min_chars": min_chars, "truncation": truncation, "special_tokens": special_tokens,
+                "missing_label": missing_label}
         if isinstance(found, _rows.Columns):
             return cls._of_columns(found, tokenizer, mapping=mapping, runtime=runtime, **rest)
         known = _labels(mapping or found.names, runtime)
         options = {"max_length": max_length, "task": task, "need_label": found.label is not None, "min_chars": min_chars,
-                   "truncation": truncation, "no_special_tokens": not special_tokens}
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
         core = _core.dataset_arrow(runtime, tokenizer._core, found.table.__arrow_c_stream__(), found.text, found.pair, found.label,
                                    known._core if known else None, options)
         return cls(core, tokenizer, runtime)

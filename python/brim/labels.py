@@ -38,8 +38,8 @@ def _multi_hot(labels: list, names: list[str] | None) -> tuple[list, list[str]] 
     return [[name for name, one in zip(names, row) if one] for row in rows], names
 
 
-def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any]:
-    """Labels as a file would have them, and the mapping; lists of 0.0 and 1.0 for each label there is name those that are 1."""
+def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any, str]:
+    """Labels as a file would have them, the mapping, and the task; lists of 0.0 and 1.0 for each label there is name those that are 1."""
     labels = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     lists = any(_is_list(label) for label in labels)
     names = mapping.names if isinstance(mapping, Labels) else mapping
@@ -48,7 +48,9 @@ def _label_texts(labels: Sequence, task: str, mapping) -> tuple[list, Any]:
         labels, names = hot
     if lists and names is not None and not isinstance(mapping, Labels):
         mapping = Labels(names, task="multi_label")
-    return [_label_text(label) for label in labels], mapping
+    if lists and not hot and task == "auto" and mapping is None and any(isinstance(one, float) for label in labels if _is_list(label) for one in label):
+        task = "regression"  # not all rows are of 0.0 and 1.0, whatever the first one is
+    return [_label_text(label) for label in labels], mapping, task
 
 
 class Labels:

@@ -13,8 +13,8 @@ PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumula
 TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "weight_decay", "beta1", "beta2", "eps", "clip",
          "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
-         "best_metric", "memory_limit", "swa_start", "swa_every", "resume", "overwrite"}
-CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "pooling", "reinit_layers",
+         "best_metric", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
+CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "pooling", "reinit_layers",
         "no_type_ids", "revision", "on_event"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",

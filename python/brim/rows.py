@@ -38,10 +38,15 @@ def names_a_file(data: Any) -> bool:
     """A pathlib.Path, or a str that names an existing file or ends as data files do. Every other str is a text."""
     if not isinstance(data, str):
         return isinstance(data, os.PathLike)
-    plain = data.lower()
+    return plain_name(data).endswith(DATA_SUFFIXES) or (len(data) < 4096 and "\0" not in data and os.path.isfile(data))
+
+
+def plain_name(name: str) -> str:
+    """In small letters, without the suffix of what it is packed with."""
+    plain = name.lower()
     for packed in _PACKED:
         plain = plain.removesuffix(packed)
-    return plain.endswith(DATA_SUFFIXES) or (len(data) < 4096 and "\0" not in data and os.path.isfile(data))
+    return plain
 
 
 def paths_of(files: Any) -> list[str]:

@@ -96,7 +96,7 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
           labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, pooling: str | None = None, reinit_layers: int = 0,
+          pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result | FoldsResult:
@@ -105,19 +105,21 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     model: a ``Model`` (trained in place), a folder, or a name of the hub ("bert-base-uncased"). train: labelled rows: files; a table of
     datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
     DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given. eval: the same, or {name: that}.
-    labels: the classes in the order of their ids; None: those of the model or of the rows.
+    labels: the classes in the order of their ids; None: those of the model or of the rows. missing_label="skip" leaves out rows without a
+    label; delimiter is the character between the columns of csv and tsv files.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
 
     Options: epochs or max_steps, lr, schedule ("linear", "cosine", "constant"), warmup_steps, warmup_ratio, weight_decay, beta1, beta2,
     eps, clip, layer_lr_decay, freeze ("embeddings", "2", "encoder"), checkpoint_activations, precision ("bf16"), class_weights
     ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
-    save_every, keep_checkpoints, best_metric, memory_limit ("2GB"), swa_start, swa_every, resume, overwrite, and of batches batch_size
+    save_every, keep_checkpoints, best_metric, memory_limit ("2GB"), swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
     (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on. The names of transformers' TrainingArguments
     (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too.
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
     the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold.
-    Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit.
+    Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit. With more epochs or max_steps than before, a run, finished or
+    not, becomes longer: the "resume" event says both learning rates. resume_anyway=True goes on with other kernels too (another processor).
     """
     ways = options.pop("_compare", None)
     if "train_dataset" in options:
@@ -137,7 +139,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
     fits = model.max_length if isinstance(model, Model) else _core.describe(runtime, model)["max_length"]
     limit = max_length or fits
-    columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+    columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
+               **({"delimiter": delimiter} if delimiter else {})}
 
     def rows(data, known) -> Dataset:
         return Dataset.of(data, tokenizer, labelled=True, labels=known, task=task if known is None or isinstance(known, list) else "auto",

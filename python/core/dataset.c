@@ -9,6 +9,11 @@ static bool parse_format(const char *name, int *out) {
   return core_named(names, name, out);
 }
 
+static bool parse_delimiter(const char *name, int *out) {
+  *out = name[0];
+  return name[0] && !name[1];
+}
+
 bool core_source_options(PyObject *options, brim_source_options *out) {
   static const core_field fields[] = {CORE_FIELD(brim_source_options, no_header, CORE_BOOL),
                                       CORE_FIELD(brim_source_options, text_column, CORE_TEXT),
@@ -18,6 +23,8 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
                                       CORE_FIELD(brim_source_options, min_chars, CORE_I64),
                                       CORE_FIELD(brim_source_options, max_record, CORE_I64),
                                       CORE_FIELD(brim_source_options, skip_damaged, CORE_BOOL),
+                                      CORE_FIELD(brim_source_options, skip_unlabelled, CORE_BOOL),
+                                      {"delimiter", CORE_ENUM, offsetof(brim_source_options, delimiter), parse_delimiter},
                                       {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
                                       {0}};
   return core_fields(options, fields, out);

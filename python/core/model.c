@@ -290,6 +290,7 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, keep_checkpoints, CORE_I32),
       CORE_FIELD(brim_train_options, best_metric, CORE_TEXT),
       CORE_FIELD(brim_train_options, resume, CORE_BOOL),
+      CORE_FIELD(brim_train_options, resume_anyway, CORE_BOOL),
       CORE_FIELD(brim_train_options, overwrite, CORE_BOOL),
       CORE_FIELD(brim_train_options, seed, CORE_U64),
       CORE_FIELD(brim_train_options, output, CORE_TEXT),

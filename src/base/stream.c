@@ -16,6 +16,7 @@
 #include "base/gzip.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/unpack.h"
 
 enum {
   INPUT = 1 << 16,
@@ -25,7 +26,7 @@ enum {
   MOST_TEXT = 32 << 20,  /* and members of up to this much text, are inflated at once: the memory that a source may take */
   DEFLATE_MOST = 1032    /* bytes of text that a byte of deflate makes at most */
 };
-typedef enum kind { PLAIN, GZIP, ZSTD } kind;
+typedef enum kind { PLAIN, GZIP, ZSTD, OTHER } kind;
 
 struct brim_stream {
   brim_runtime *runtime;
@@ -48,7 +49,10 @@ struct brim_stream {
   bool z_ready;
   brim_gzip *gzip; /* for members at once; NULL: all go through z */
   ZSTD_DCtx *zstd;
-  int wake[2]; /* a byte in this pipe ends a waiting read */
+  brim_packing packing; /* OTHER */
+  brim_unpack *unpack;
+  brim_unpack_result unpacked; /* of the last call, which may have given bytes before it failed */
+  int wake[2];                 /* a byte in this pipe ends a waiting read */
   atomic_bool interrupted;
   const brim_stop *stop; /* may be NULL */
 };
@@ -190,11 +194,55 @@ static int fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_er
   return BRIM_OK;
 }
 
+static int fail_other(const brim_stream *s, brim_error *err) {
+  const char *name = brim_packing_name(s->packing);
+  if (s->unpacked == BRIM_UNPACK_NO_MEMORY)
+    return BRIM_NOMEM(err);
+  if (s->unpacked == BRIM_UNPACK_TOO_LARGE)
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, s->name, 0, s->consumed,
+                         "its dictionary needs more than 192 MiB: compress it with xz -9 or less");
+  return brim_error_at(err, BRIM_E_FORMAT, s->name, 0, s->consumed, "the %s data is damaged here", name);
+}
+
+/* Of several streams in a row each begins afresh; zeroes may come between them. */
+static int fill_other(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
+  *got = 0;
+  while (*got == 0) {
+    if (s->unpacked > BRIM_UNPACK_END)
+      return fail_other(s, err);
+    BRIM_TRY(fill_input(s, err));
+    size_t have = s->input_used - s->input_at, made = size;
+    if (have == 0 && s->between)
+      return BRIM_OK;
+    if (have > 0 && s->between && s->input[s->input_at] == 0 && s->consumed > 0) {
+      s->input_at++;
+      s->consumed++;
+      continue;
+    }
+    if (s->unpacked == BRIM_UNPACK_END && (s->unpacked = brim_unpack_begin(s->unpack)) != BRIM_UNPACK_MORE)
+      return fail_other(s, err);
+    const bool at_end = have == 0;
+    s->unpacked = brim_unpack_run(s->unpack, s->input + s->input_at, &have, to, &made);
+    s->input_at += have;
+    s->consumed += (int64_t)have;
+    s->between = s->unpacked == BRIM_UNPACK_END;
+    *got = made;
+    if (!at_end && have == 0 && made == 0 && s->unpacked == BRIM_UNPACK_MORE)
+      s->unpacked = BRIM_UNPACK_DAMAGED; /* neither takes nor gives */
+    if (at_end && made == 0 && s->unpacked == BRIM_UNPACK_MORE)
+      return brim_error_at(err, BRIM_E_FORMAT, s->name, 0, s->consumed, "the %s data ends too soon: the file was cut",
+                           brim_packing_name(s->packing));
+  }
+  return BRIM_OK;
+}
+
 static int fill(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
   if (s->kind == GZIP)
     return fill_gzip(s, to, size, got, err);
   if (s->kind == ZSTD)
     return fill_zstd(s, to, size, got, err);
+  if (s->kind == OTHER)
+    return fill_other(s, to, size, got, err);
   if (s->input_at < s->input_used) { /* what was read to tell the kind */
     *got = s->input_used - s->input_at < size ? s->input_used - s->input_at : size;
     memcpy(to, s->input + s->input_at, *got);
@@ -364,14 +412,34 @@ int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *le
   }
 }
 
+static const unsigned char gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
+
+/* Could further bytes still say that it is compressed? Nothing else is waited for: a pipe may have little to say at first. */
+static bool undecided(const brim_stream *s) {
+  bool more;
+  brim_packing_of(s->input, s->input_used, &more);
+  return more || (s->input_used < sizeof gzip && memcmp(s->input, gzip, s->input_used) == 0) ||
+         (s->input_used < sizeof zstd && memcmp(s->input, zstd, s->input_used) == 0);
+}
+
+static int begin_unpacking(brim_stream *s, brim_error *err) {
+  s->kind = OTHER;
+  int status = brim_unpack_new(s->runtime, s->packing, &s->unpack, err);
+  return status == BRIM_E_UNSUPPORTED ? brim_error_at(err, status, s->name, 0, -1, "%s", brim_packing_advice(s->packing))
+                                      : status;
+}
+
 /* Sets up decompression by the first bytes. */
 static int detect(brim_stream *s, brim_error *err) {
-  static const unsigned char gzip[] = {0x1f, 0x8b}, zstd[] = {0x28, 0xb5, 0x2f, 0xfd};
-  while (s->input_used < 4 && !s->input_ended) {
+  bool more;
+  while (!s->input_ended && undecided(s)) {
     size_t got = 0;
     BRIM_TRY(read_file(s, s->input + s->input_used, INPUT - s->input_used, &got, err));
     s->input_used += got;
   }
+  s->packing = brim_packing_of(s->input, s->input_used, &more);
+  if (s->packing)
+    return begin_unpacking(s, err);
   if (s->input_used >= 2 && memcmp(s->input, gzip, 2) == 0) {
     s->kind = GZIP;
     s->z.zalloc = z_allocate;
@@ -471,6 +539,7 @@ void brim_stream_free(brim_stream *s) {
     inflateEnd(&s->z);
   brim_gzip_free(s->gzip);
   ZSTD_freeDCtx(s->zstd);
+  brim_unpack_free(s->unpack);
   if (s->fd > STDIN_FILENO)
     close(s->fd);
   if (s->wake[0] >= 0) {
@@ -493,6 +562,8 @@ static int rewind_stream(brim_stream *s, brim_error *err) {
     inflateReset(&s->z);
   if (s->zstd)
     ZSTD_DCtx_reset(s->zstd, ZSTD_reset_session_only);
+  if (s->unpack)
+    s->unpacked = BRIM_UNPACK_END; /* begins again */
   s->at = s->used = s->input_at = s->hint = 0;
   s->offset = s->consumed = 0;
   s->ended = false;

@@ -1,5 +1,5 @@
-/* stream.h: bytes of a file, decompressed when they are gzip (also several members in a row) or zstd, which is told by the first
- * bytes and not by the name. Offsets are those of the uncompressed bytes. */
+/* stream.h: bytes of a file, decompressed when they are gzip (also several members in a row), zstd, xz or bzip2, which is told by
+ * the first bytes and not by the name. Offsets are those of the uncompressed bytes. */
 #ifndef BRIM_BASE_STREAM_H
 #define BRIM_BASE_STREAM_H
 #include "base/stop.h"
@@ -38,7 +38,7 @@ bool brim_stream_salvage(brim_stream *stream);
 /* All is read, and the last byte is not a line end. */
 bool brim_stream_ends_open(const brim_stream *stream);
 
-bool brim_stream_is_packed(const brim_stream *stream); /* gzip or zstd */
+bool brim_stream_is_packed(const brim_stream *stream); /* compressed */
 const char *brim_stream_name(const brim_stream *stream);
 int64_t brim_stream_offset(const brim_stream *stream);      /* of the first unread byte */
 int64_t brim_stream_line_number(const brim_stream *stream); /* lines that brim_stream_line gave so far */

@@ -82,6 +82,39 @@ int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, brim_labe
   return brim_labels_make(runtime, labels->task, (const char *const *)labels->names, labels->count, out, err);
 }
 
+/* The name without spaces around it, in small letters. */
+static void plain_name(brim_text *out, const char *name) {
+  size_t length = strlen(name);
+  brim_text_clear(out);
+  while (length > 0 && strchr(" \t\r\n", name[length - 1]))
+    length--;
+  for (size_t at = length > 0 ? strspn(name, " \t\r\n") : 0; at < length; at++) {
+    const char c = name[at] >= 'A' && name[at] <= 'Z' ? (char)(name[at] - 'A' + 'a') : name[at];
+    brim_text_append(out, &c, 1);
+  }
+}
+
+int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other, brim_error *err) {
+  brim_hashmap seen;
+  brim_text name;
+  int status = BRIM_OK;
+  *one = *other = -1;
+  brim_hashmap_init(&seen, runtime);
+  brim_text_init(&name, runtime);
+  for (int32_t i = 0; labels->names && i < labels->count && *one < 0 && !status; i++) {
+    plain_name(&name, labels->names[i]);
+    const char *bytes = name.data ? name.data : "";
+    status = brim_text_status(&name, err);
+    if (!status && brim_hashmap_has(&seen, bytes, name.length))
+      *one = brim_hashmap_get(&seen, bytes, name.length, -1), *other = i;
+    else if (!status)
+      status = brim_hashmap_put(&seen, bytes, name.length, i, NULL, NULL, err);
+  }
+  brim_text_free(&name);
+  brim_hashmap_free(&seen);
+  return status;
+}
+
 int32_t brim_labels_width(const brim_labels *labels) {
   return brim_task_has_classes(labels->task) ? 1 : labels->count;
 }
@@ -152,13 +185,16 @@ static const char *kind_name(brim_label_kind kind) {
   return kind == BRIM_LABEL_INTEGER ? "an integer" : kind == BRIM_LABEL_DECIMAL ? "a decimal number" : "not a number";
 }
 
+/* Of numbers alone both tasks make sense, and only the user knows which. */
 static int refuse_mixture(const brim_label_taker *taker, const label_text *label, const brim_label_source *at, brim_error *err) {
+  const bool numbers = label->kind != BRIM_LABEL_STRING && taker->first_kind != BRIM_LABEL_STRING;
   return brim_error_at(
       err, BRIM_E_FORMAT, at->file, at->line, -1,
-      "label \"%.*s\" is %s, but the first label, \"%s\" (%s line %lld), is %s: choose the task, classification or "
-      "regression, or correct the labels",
+      "label \"%.*s\" is %s, but the first label, \"%s\" (%s line %lld), is %s: choose the task%s, or correct the "
+      "labels",
       shown(label->text, label->length, 60), label->text, kind_name(label->kind), taker->first_text, taker->first_file,
-      (long long)taker->first_line, kind_name(taker->first_kind));
+      (long long)taker->first_line, kind_name(taker->first_kind),
+      numbers ? " (regression: they are values; classification: each number is a class)" : ", classification or regression");
 }
 
 static int refuse_unknown(const brim_labels *known, const char *text, size_t length, const brim_label_source *at,
@@ -356,6 +392,61 @@ static int take_item(brim_label_taker *taker, const label_item *item, const brim
   return BRIM_OK;
 }
 
+/* ---- lists of 0.0 and 1.0, one for every label there is (multi-hot) ---- */
+
+/* Does the first row's list hold nothing else? A mapping that has such names has lists of names. */
+static bool is_hot(const brim_label_taker *taker, const brim_label_source *source) {
+  label_item item;
+  size_t at = 0, count = 0;
+  for (; source->list && next_item(source, &at, &item); count++) {
+    const label_text label = read_label(item.text, item.length);
+    if (label.kind != BRIM_LABEL_DECIMAL || (label.real != 0 && label.real != 1) ||
+        (taker->known && brim_labels_find(taker->known, item.text, item.length) >= 0))
+      return false;
+  }
+  return count > 0;
+}
+
+/* The label of that number: the first row makes the mapping, of the names 0, 1, .. */
+static int take_hot_item(brim_label_taker *taker, size_t index, bool on, const brim_label_source *source, size_t row,
+                         brim_error *err) {
+  if (taker->known) {
+    taker->values[row + index] = on;
+    return BRIM_OK;
+  }
+  if (taker->rows > 0)
+    return on ? add_value(taker, (float)index, err) : BRIM_OK;
+  const label_text label = {.kind = BRIM_LABEL_INTEGER, .integer = (int64_t)index, .real = (double)index};
+  BRIM_TRY(take_class(taker, &label, source, err));
+  taker->count -= !on;
+  return BRIM_OK;
+}
+
+static int take_hot(brim_label_taker *taker, const brim_label_source *source, size_t row, brim_error *err) {
+  label_item item;
+  size_t at = 0, count = 0;
+  if (taker->known)
+    taker->width = (size_t)taker->known->count;
+  for (; source->length > 0 && next_item(source, &at, &item); count++) {
+    const label_text label = read_label(item.text, item.length);
+    if (label.kind == BRIM_LABEL_STRING || (label.real != 0 && label.real != 1))
+      return brim_error_at(
+          err, BRIM_E_FORMAT, source->file, source->line, -1,
+          "\"%.*s\" is neither 1.0 nor 0.0, but the first row's list says one of them for every label: if these are "
+          "values, choose the task regression",
+          shown(item.text, item.length, 60), item.text);
+    if (taker->width == 0 || count < taker->width)
+      BRIM_TRY(take_hot_item(taker, count, label.real == 1, source, row, err));
+  }
+  if (taker->width == 0)
+    taker->width = count;
+  if (count == taker->width)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
+                       "the list has %zu values of 0.0 and 1.0, and there are %zu labels: every row has one for each", count,
+                       taker->width);
+}
+
 /* Every row of a regression has as many values as the first, or as the known mapping has. */
 static int check_width(brim_label_taker *taker, size_t found, const brim_label_source *source, brim_error *err) {
   if (taker->width == 0)
@@ -372,7 +463,14 @@ static int take_list(brim_label_taker *taker, const brim_label_source *source, b
   label_item item;
   for (int32_t i = 0; known && i < taker->known->count; i++)
     BRIM_TRY(add_value(taker, 0, err));
-  for (size_t at = 0; source->length > 0 && next_item(source, &at, &item);)
+  if (taker->rows == 0 && (taker->task == BRIM_TASK_AUTO || taker->task == BRIM_TASK_MULTI_LABEL)) {
+    taker->hot = is_hot(taker, source);
+    if (taker->hot)
+      taker->task = BRIM_TASK_MULTI_LABEL;
+  }
+  if (taker->hot)
+    BRIM_TRY(take_hot(taker, source, row, err));
+  for (size_t at = 0; !taker->hot && source->length > 0 && next_item(source, &at, &item);)
     BRIM_TRY(take_item(taker, &item, source, row, err));
   if (brim_task_has_values(taker->task))
     return check_width(taker, taker->count - row, source, err);

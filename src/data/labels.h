@@ -45,6 +45,7 @@ typedef struct brim_label_taker {
   size_t rows;  /* taken */
   size_t width; /* values of a row of several; 0: not known yet */
   bool lists;   /* the first label was a list */
+  bool hot;     /* of 0.0 and 1.0: one for every label there is */
   bool begun;   /* first_... are set */
   brim_label_kind first_kind;
   char first_text[64], first_file[256];

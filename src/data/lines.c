@@ -84,6 +84,10 @@ const brim_format_ops brim_txt_format = {.begin = begin_txt, .next = next_txt, .
 
 static int begin_jsonl(brim_reader *reader, brim_error *err) {
   reader->json.name = brim_reader_file_name(reader);
+  if (!reader->no_header && brim_reader_is_array(reader)) {
+    reader->format = &brim_array_format;
+    return reader->format->begin(reader, err);
+  }
   if (!reader->no_header)
     return BRIM_OK;
   return brim_error_at(err, BRIM_E_USAGE, reader->json.name, 0, -1,
@@ -208,16 +212,13 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   brim_text_init(&keys, reader->runtime);
   int status = list_keys(reader, &keys, err);
   if (status == BRIM_OK)
-    status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this line; it has %s", slot->name,
-                               keys.length ? keys.data : "nothing");
+    status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s", slot->name,
+                               reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing");
   brim_text_free(&keys);
   return status;
 }
 
-static int next_jsonl(brim_reader *reader, brim_error *err) {
-  do
-    BRIM_TRY(next_line(reader, &reader->line, &reader->line_length, err));
-  while (is_blank(reader->line, reader->line_length));
+int brim_reader_take_object(brim_reader *reader, brim_error *err) {
   for (int i = 0; i < reader->slot_count; i++) {
     reader->slots[i].present = reader->slots[i].is_list = false;
     reader->slots[i].bytes = NULL;
@@ -230,6 +231,13 @@ static int next_jsonl(brim_reader *reader, brim_error *err) {
     if (!reader->slots[i].bytes)
       status = no_such_value(reader, &reader->slots[i], err);
   return status;
+}
+
+static int next_jsonl(brim_reader *reader, brim_error *err) {
+  do
+    BRIM_TRY(next_line(reader, &reader->line, &reader->line_length, err));
+  while (is_blank(reader->line, reader->line_length));
+  return brim_reader_take_object(reader, err);
 }
 
 const brim_format_ops brim_jsonl_format = {.begin = begin_jsonl, .next = next_jsonl, .missing = no_such_value};

@@ -73,6 +73,7 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->max_record = (size_t)(options->max_record ? options->max_record : DEFAULT_MAX_RECORD);
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
+  reader->skip_unlabelled = options->need_label && options->skip_unlabelled;
   reader->empty_label = options->empty_label;
   reader->skip_damaged = options->skip_damaged;
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
@@ -141,6 +142,12 @@ void brim_reader_close(brim_reader *reader) {
 
 /* ---- records ---------------------------------------------------------------------------------------------- */
 
+/* An empty label is none, unless it is one of many labels. */
+static bool is_labelled(const brim_reader *reader) {
+  const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
+  return label->present && (label->length > 0 || label->is_list || reader->empty_label);
+}
+
 /* The reason to leave the record out, or -1. */
 static int reason_to_exclude(const brim_reader *reader) {
   const brim_selection *selection = &reader->selection;
@@ -150,15 +157,16 @@ static int reason_to_exclude(const brim_reader *reader) {
       return 1 + i;
   }
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT];
-  return text->present && !brim_selection_long_enough(selection, text->bytes, text->length) ? 0 : -1;
+  if (text->present && !brim_selection_long_enough(selection, text->bytes, text->length))
+    return 0;
+  return reader->skip_unlabelled && !is_labelled(reader) ? 1 + selection->where_count : -1;
 }
 
-/* What a record holds, from the slots. An empty label is none, unless it is one of many labels; an empty
- * text is a text. */
+/* What a record holds, from the slots. An empty text is a text. */
 static int make_record(brim_reader *reader, brim_record *record, brim_error *err) {
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *pair = &reader->slots[BRIM_SLOT_PAIR];
   const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
-  bool labelled = label->present && (label->length > 0 || label->is_list || reader->empty_label);
+  const bool labelled = is_labelled(reader);
   if (!text->present)
     return reader->format->missing(reader, text, err);
   if (!pair->present && pair->required)

@@ -42,7 +42,8 @@ typedef struct brim_format_ops {
 } brim_format_ops;
 
 extern const brim_format_ops brim_table_format; /* csv and tsv */
-extern const brim_format_ops brim_jsonl_format;
+extern const brim_format_ops brim_jsonl_format; /* a file that begins with [ is read by the next */
+extern const brim_format_ops brim_array_format;
 extern const brim_format_ops brim_txt_format;
 
 /* Where a reader is. A call to brim_reader_next goes from one state to another until there is a record:
@@ -74,7 +75,7 @@ struct brim_reader {
   brim_source source;
   brim_slot *slots;
   int slot_count;
-  bool no_header, need_label, empty_label;
+  bool no_header, need_label, skip_unlabelled, empty_label;
   brim_text list; /* the items of a label that is a list */
   bool raw;       /* brim_reader_open_raw */
   size_t max_record;
@@ -107,7 +108,8 @@ struct brim_reader {
   char damage[1200]; /* of the present record; "": none */
 
   /* What formats keep. */
-  const char *line; /* jsonl: of the present record */
+  const char *line;   /* jsonl: of the present record */
+  int64_t array_byte; /* JSON arrays: after the [ */
   size_t line_length;
   brim_split split;
   char *decoded;
@@ -143,6 +145,10 @@ void brim_reader_take_damage(brim_reader *reader, const brim_error *failure);
 /* An error at byte `at` of the record's bytes. */
 int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *record, size_t at, const char *format, ...)
     BRIM_PRINTF(5, 6);
+/* Does a file of JSON begin with an array? Nothing is passed over. */
+bool brim_reader_is_array(brim_reader *reader);
+/* Fills the slots from the JSON object in reader->line. */
+int brim_reader_take_object(brim_reader *reader, brim_error *err) BRIM_CHECK;
 /* Refuses text that is not UTF-8: bytes[0, length) is inside the record. */
 int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length,
                            brim_error *err) BRIM_CHECK;
@@ -154,7 +160,7 @@ int brim_reader_open_stoppable(brim_runtime *runtime, const char *const *paths, 
 int brim_reader_open_raw(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                          brim_reader **out, brim_error *err) BRIM_CHECK;
 /* The next record as it stands in its file, checked to be UTF-8; lines come without their LF, table rows with their line end if
- * they have one. Borrowed until the next call. BRIM_END after the last. */
+ * they have one, objects of an array as one line. Borrowed until the next call. BRIM_END after the last. */
 int brim_reader_next_raw(brim_reader *reader, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
 /* Lines of a text file that are whole and without damage in the stream's window, so that nothing has to be asked of each: every
  * one of them is a record. Borrowed until the next call. */

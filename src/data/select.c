@@ -110,7 +110,7 @@ static int add_reason(brim_exclusions *list, brim_text *words, brim_error *err) 
 
 static int init_reasons(brim_selection *selection, const brim_source_options *options, brim_text *words, brim_error *err) {
   brim_exclusions *list = &selection->excluded;
-  list->reasons = brim_alloc_array_zero(list->runtime, (size_t)options->where_count + 1, sizeof *list->reasons);
+  list->reasons = brim_alloc_array_zero(list->runtime, (size_t)options->where_count + 2, sizeof *list->reasons);
   selection->values = brim_alloc_array_zero(list->runtime, (size_t)options->where_count + 1, sizeof *selection->values);
   if (!list->reasons || !selection->values)
     return BRIM_NOMEM(err);
@@ -128,7 +128,9 @@ static int init_reasons(brim_selection *selection, const brim_source_options *op
     brim_text_printf(words, "%s is not %s", where->column, where->value);
     BRIM_TRY(add_reason(list, words, err));
   }
-  return BRIM_OK;
+  brim_text_clear(words);
+  brim_text_string(words, "there is no label");
+  return add_reason(list, words, err);
 }
 
 int brim_selection_init(brim_selection *selection, brim_runtime *runtime, const brim_source_options *options, brim_error *err) {

@@ -23,7 +23,7 @@ typedef struct brim_selection {
   char **values; /* [where_count] what each condition asks for */
   int where_count;
   bool forget;              /* keep no list */
-  brim_exclusions excluded; /* its reasons: 0 too few characters, 1 + i condition i does not hold */
+  brim_exclusions excluded; /* its reasons: 0 too few characters, 1 + i condition i does not hold, then no label */
 } brim_selection;
 
 int brim_selection_init(brim_selection *selection, brim_runtime *runtime, const brim_source_options *options,

@@ -14,21 +14,13 @@
 static const struct {
   const char *extension;
   brim_format format;
-} known_names[] = {{".csv", BRIM_FORMAT_CSV},
-                   {".tsv", BRIM_FORMAT_TSV},
-                   {".jsonl", BRIM_FORMAT_JSONL},
-                   {".ndjson", BRIM_FORMAT_JSONL},
-                   {".txt", BRIM_FORMAT_TXT}};
+} known_names[] = {{".csv", BRIM_FORMAT_CSV},      {".tsv", BRIM_FORMAT_TSV},    {".jsonl", BRIM_FORMAT_JSONL},
+                   {".ndjson", BRIM_FORMAT_JSONL}, {".json", BRIM_FORMAT_JSONL}, {".txt", BRIM_FORMAT_TXT}};
 
 /* What people have on their disks that brim cannot read, and what they can do about it. */
 static const struct {
   const char *extension, *advice;
-} foreign_names[] = {
-    {".xz", "xz is not read: unpack it with xz -d, or recompress it as .gz or .zst"},
-    {".bz2", "bzip2 is not read: unpack it with bunzip2, or recompress it as .gz or .zst"},
-    {".zip", "zip is not read: unpack it first"},
-    {".json", "a JSON document is not read: make it JSON lines (one object a line), or give the format jsonl if it is"},
-    {".xlsx", "spreadsheets are not read: save it as csv"}};
+} foreign_names[] = {{".zip", "zip is not read: unpack it first"}, {".xlsx", "spreadsheets are not read: save it as csv"}};
 
 const char *brim_source_name(const brim_source_file *file) {
   return strcmp(file->path, "-") == 0 ? "standard input" : file->path;
@@ -43,11 +35,11 @@ static bool ends_with(const char *name, size_t length, const char *extension) {
 
 /* The format that a name tells, or AUTO. */
 static brim_format format_of_name(const char *name) {
-  size_t length = strlen(name);
-  if (ends_with(name, length, ".gz"))
-    length -= 3;
-  else if (ends_with(name, length, ".zst"))
-    length -= 4;
+  static const char *const packed[] = {".gz", ".zst", ".xz", ".bz2"};
+  size_t length = strlen(name), whole = length;
+  for (size_t i = 0; i < sizeof packed / sizeof *packed && length == whole; i++)
+    if (ends_with(name, length, packed[i]))
+      length -= strlen(packed[i]);
   for (size_t i = 0; i < sizeof known_names / sizeof *known_names; i++)
     if (ends_with(name, length, known_names[i].extension))
       return known_names[i].format;
@@ -72,7 +64,7 @@ static int format_unknown(const char *path, brim_error *err) {
       return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "%s", foreign_names[i].advice);
   return brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
                        "the name does not tell the format: give it as csv, tsv, jsonl or txt, or let the name end in .csv, .tsv, "
-                       ".jsonl or .txt (then .gz or .zst)");
+                       ".jsonl or .txt (then .gz, .zst, .xz or .bz2)");
 }
 
 static int choose_format(brim_source_file *file, const brim_source_options *options, brim_error *err) {
@@ -81,7 +73,11 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
     file->format = strcmp(file->path, "-") ? format_of_name(file->path) : BRIM_FORMAT_TXT;
   if (file->format == BRIM_FORMAT_AUTO)
     return format_unknown(file->path, err);
-  file->delimiter = file->format == BRIM_FORMAT_CSV ? ',' : '\t';
+  file->delimiter = options->delimiter ? (char)options->delimiter : file->format == BRIM_FORMAT_CSV ? ',' : '\t';
+  if (options->delimiter && file->format != BRIM_FORMAT_CSV && file->format != BRIM_FORMAT_TSV)
+    return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
+                         "a delimiter is for csv and tsv, and this is read as %s: give the format csv, or leave it out",
+                         file->format == BRIM_FORMAT_JSONL ? "JSON" : "txt");
   file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote == BRIM_QUOTE_CSV;
   return BRIM_OK;
 }
@@ -113,8 +109,8 @@ static int add_folder(brim_source *source, const char *path, const brim_source_o
   size_t count = 0, before = source->count;
   int status = brim_list_folder(source->runtime, path, &names, &count, err);
   for (size_t i = 0; i < count && status == BRIM_OK; i++) {
-    if (names[i][0] == '.' || format_of_name(names[i]) == BRIM_FORMAT_AUTO)
-      continue;
+    if (names[i][0] == '.' || format_of_name(names[i]) == BRIM_FORMAT_AUTO || ends_with(names[i], strlen(names[i]), ".json"))
+      continue; /* a .json in a folder is as a rule about the data: it is read by its name */
     char *file = brim_path_join(source->runtime, path, names[i]);
     if (!file)
       status = BRIM_NOMEM(err);
@@ -125,7 +121,7 @@ static int add_folder(brim_source *source, const char *path, const brim_source_o
   brim_names_free(source->runtime, names, count);
   if (status == BRIM_OK && source->count == before)
     status = brim_error_at(err, BRIM_E_IO, path, 0, -1,
-                           "the folder holds no data files (.csv, .tsv, .jsonl, .txt, plain, .gz or .zst)");
+                           "the folder holds no data files (.csv, .tsv, .jsonl, .txt, plain, .gz, .zst, .xz or .bz2)");
   return status;
 }
 
@@ -242,10 +238,17 @@ static int refuse_doubles(const brim_source *source, brim_error *err) {
   return status;
 }
 
+static int check_delimiter(int delimiter, brim_error *err) {
+  if (delimiter >= 0 && delimiter < 128 && !memchr("\"\r\n", delimiter, 3))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_USAGE, "a delimiter is one ASCII character, and no quote or line end");
+}
+
 int brim_source_find(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
                      brim_source *source, brim_error *err) {
   *source = (brim_source){.runtime = runtime};
-  int status = path_count > 0 ? BRIM_OK : brim_error_set(err, BRIM_E_USAGE, "no data files are given");
+  int status = path_count > 0 ? check_delimiter(options->delimiter, err)
+                              : brim_error_set(err, BRIM_E_USAGE, "no data files are given");
   for (int i = 0; i < path_count && status == BRIM_OK; i++) {
     bool literal = strcmp(paths[i], "-") == 0 || brim_path_exists(paths[i]) || !has_magic(paths[i], strlen(paths[i]));
     status = literal ? add_path(source, paths[i], options, err) : add_glob(source, paths[i], options, err);

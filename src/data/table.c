@@ -92,8 +92,8 @@ static const char *separator_hint(const brim_reader *reader) {
   static const struct {
     char mark;
     const char *hint;
-  } marks[] = {{';', "; it looks separated by ; and commas or tabs are read: write it with one of these"},
-               {'|', "; it looks separated by | and commas or tabs are read: write it with one of these"},
+  } marks[] = {{';', "; it looks separated by ;: give the delimiter (--delimiter ';')"},
+               {'|', "; it looks separated by |: give the delimiter (--delimiter '|')"},
                {'\t', "; it looks separated by tabs: --format tsv"},
                {',', "; it looks separated by commas: --format csv"}};
   const brim_span *only = reader->split.spans;

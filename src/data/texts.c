@@ -13,8 +13,10 @@
 #define BLOCK_BYTES ((size_t)256 << 10)
 #define BLOCK_ROWS  4096
 
+enum { TOO_SHORT = -1, UNLABELLED = -2 }; /* excluded */
+
 typedef struct row_range {
-  int32_t length; /* -1: excluded */
+  int32_t length; /* or why it is excluded */
   size_t from, lost;
 } row_range;
 
@@ -96,8 +98,12 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
   brim_text_row row;
   BRIM_TRY(get_row(t, b->first + (uint64_t)index, &row, err));
   row_range *range = &b->rows[index];
+  if (!row.label && t->options->source.need_label && t->options->source.skip_unlabelled) {
+    range->length = UNLABELLED;
+    return BRIM_OK;
+  }
   if (!brim_selection_long_enough(&t->selection, row.text, row.text_length)) {
-    range->length = -1;
+    range->length = TOO_SHORT;
     return BRIM_OK;
   }
   BRIM_TRY(brim_tokenizer_encode(t->tokenizer, w->scratch, row.text, row.text_length, row.pair, row.pair_length,
@@ -145,7 +151,7 @@ static int add_block(texts *t, const block *b, brim_error *err) {
     const row_range *range = &b->rows[i];
     const uint64_t number = b->first + (uint64_t)i;
     if (range->length < 0) {
-      BRIM_TRY(brim_selection_exclude(&t->selection, 0, number, 0, "texts", err));
+      BRIM_TRY(brim_selection_exclude(&t->selection, range->length == UNLABELLED ? 1 : 0, number, 0, "texts", err));
       continue;
     }
     const brim_sample sample = {

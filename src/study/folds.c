@@ -217,15 +217,18 @@ static int column_number(const brim_record *record, const char *column, int32_t 
 }
 
 /* One number for every row of the data set, which has been read from the same records. */
-static int column_read(brim_reader *reader, const char *column, const brim_dataset *dataset, int32_t *fold, brim_error *err) {
+static int column_read(brim_reader *reader, const char *column, const brim_dataset *dataset, bool unlabelled, int32_t *fold,
+                       brim_error *err) {
   uint64_t row = 0, rows = brim_dataset_rows(dataset);
   brim_record record;
-  for (int status; (status = brim_reader_next(reader, &record, err)) != BRIM_END; row++) {
+  for (int status; (status = brim_reader_next(reader, &record, err)) != BRIM_END;) {
     BRIM_TRY(status);
+    if (unlabelled && (row == rows || record.row < brim_dataset_origin(dataset, row)))
+      continue; /* it has no label: the data set left it out */
     if (row == rows || record.row != brim_dataset_origin(dataset, row))
       return brim_error_at(err, BRIM_E_MISMATCH, record.file, record.line, record.byte,
                            "the rows are not those that were read before: the file has changed");
-    BRIM_TRY(column_number(&record, column, &fold[row], err));
+    BRIM_TRY(column_number(&record, column, &fold[row++], err));
   }
   return row == rows ? BRIM_OK : brim_error_set(err, BRIM_E_MISMATCH, "the data has fewer rows than before: a file has changed");
 }
@@ -242,7 +245,7 @@ int brim_folds_read(brim_runtime *runtime, const char *const *paths, int path_co
       return brim_error_set(err, BRIM_E_USAGE, "a column of folds cannot be read from standard input: name a file");
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &options, &reader, err));
   int32_t *fold = brim_alloc_array(runtime, (size_t)brim_dataset_rows(dataset), sizeof *fold);
-  int status = fold ? column_read(reader, column, dataset, fold, err) : BRIM_NOMEM(err);
+  int status = fold ? column_read(reader, column, dataset, source->skip_unlabelled, fold, err) : BRIM_NOMEM(err);
   brim_reader_close(reader);
   if (!status)
     status = brim_folds_given(runtime, fold, brim_dataset_rows(dataset), count, out, err);

@@ -100,6 +100,7 @@ static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   put_number(all, "rows of the training data", t->identity.data_rows);
   put_hash(all, "texts or labels of the training data", t->identity.data_fingerprint);
   put(all, "resume", t->options.resume ? "true" : "false");
+  put(all, "resume_anyway", t->options.resume_anyway ? "true" : "false");
   put(all, "overwrite", t->options.overwrite ? "true" : "false");
   put(all, "folder of the run", t->options.output ? "given" : "not given");
   put_number(all, "number of steps", t->survey.total_steps);

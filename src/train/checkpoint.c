@@ -134,10 +134,11 @@ static int checkpoint_read_moments(brim_runtime *runtime, const char *path, cons
 }
 
 static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *model, const brim_train_identity *identity,
-                           brim_train_state *state, float *average, brim_supply *supply, brim_error *err) {
+                           brim_train_state *state, brim_train_former *former, float *average, brim_supply *supply,
+                           brim_error *err) {
   brim_train_hashes hashes;
   char *file = brim_path_join(runtime, path, "state.json");
-  int status = file ? brim_train_state_read(runtime, file, identity, state, &hashes, err) : BRIM_NOMEM(err);
+  int status = file ? brim_train_state_read(runtime, file, identity, state, &hashes, former, err) : BRIM_NOMEM(err);
   brim_release(runtime, file);
   BRIM_TRY(status);
   BRIM_TRY(brim_supply_restore(supply, path, err)); /* tells what has become of the data before much is read */
@@ -158,11 +159,12 @@ static int checkpoint_read(brim_runtime *runtime, const char *path, brim_model *
 }
 
 int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,
-                         brim_train_state *state, float *average, brim_supply *supply, brim_error *err) {
+                         brim_train_state *state, brim_train_former *former, float *average, brim_supply *supply,
+                         brim_error *err) {
   char *path = brim_checkpoint_path(folder->runtime, folder->checkpoints, step);
   if (!path)
     return BRIM_NOMEM(err);
-  int status = checkpoint_read(folder->runtime, path, model, identity, state, average, supply, err);
+  int status = checkpoint_read(folder->runtime, path, model, identity, state, former, average, supply, err);
   if (!status && state->step != step)
     status = brim_error_at(err, BRIM_E_MISMATCH, path, 0, -1, "this checkpoint is of step %llu: its folder was renamed",
                            (unsigned long long)state->step);

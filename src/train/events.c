@@ -85,13 +85,20 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   return status;
 }
 
+/* In the log only where the run is not what it would have been. */
 int brim_trainer_emit_resume(brim_trainer *t, brim_error *err) {
+  const brim_resumed *r = &t->resumed;
   const brim_field fields[] = {
       BRIM_FIELD_INT("step", t->state.step),
       BRIM_FIELD_INT("total_steps", t->survey.total_steps),
       BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
+      r->longer ? BRIM_FIELD_INT("former_steps", r->former_steps) : BRIM_FIELD_JSON("former_steps", "null"),
+      r->longer ? BRIM_FIELD_REAL("lr", r->rate) : BRIM_FIELD_JSON("lr", "null"),
+      r->longer ? BRIM_FIELD_REAL("former_lr", r->former_rate) : BRIM_FIELD_JSON("former_lr", "null"),
+      BRIM_FIELD_TEXT("kernels", t->identity.kernels),
+      r->other_kernels ? BRIM_FIELD_TEXT("former_kernels", r->former_kernels) : BRIM_FIELD_JSON("former_kernels", "null"),
   };
-  return emit(t, false, "resume", fields, BRIM_FIELD_COUNT(fields), err);
+  return emit(t, r->longer || r->other_kernels, "resume", fields, BRIM_FIELD_COUNT(fields), err);
 }
 
 static int emit_progress(brim_trainer *t, double loss, brim_error *err) {

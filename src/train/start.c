@@ -149,25 +149,6 @@ static void start_fresh(brim_trainer *t) {
   t->state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN, .reference = (double)NAN};
 }
 
-/* Every rank reads the checkpoint; rank 0 brings the log back to it. */
-static int start_resume(brim_trainer *t, brim_error *err) {
-  uint64_t *steps;
-  size_t count;
-  BRIM_TRY(brim_checkpoint_steps(t->runtime, t->folder.checkpoints, &steps, &count, err));
-  if (count > 0)
-    t->saved_step = steps[count - 1];
-  brim_release(t->runtime, steps);
-  if (count == 0)
-    return brim_log_cut(&t->folder.log, 0, err);
-  BRIM_TRY(brim_checkpoint_load(&t->folder, t->saved_step, t->model, &t->identity, &t->state, t->average, &t->supply, err));
-  t->earlier = t->state.seconds;
-  if (t->options.group.rank == 0) { /* what a run that was killed after its checkpoint did not get to */
-    BRIM_TRY(brim_checkpoint_link_best(&t->folder, t->state.best_step, err));
-    BRIM_TRY(brim_checkpoint_prune(&t->folder, t->options.keep_checkpoints, t->state.best_step, err));
-  }
-  return brim_log_cut(&t->folder.log, t->state.log_bytes, err);
-}
-
 /* This run may replace a run in folds, but not resume it. */
 static int start_over_folds(brim_trainer *t, brim_error *err) {
   bool there;
@@ -190,7 +171,7 @@ static int start_place(brim_trainer *t, brim_error *err) {
     BRIM_TRY(brim_run_folder_watch(t->runtime, o->output, &t->folder, err));
   }
   start_fresh(t);
-  return o->output && o->resume ? start_resume(t, err) : BRIM_OK;
+  return o->output && o->resume ? brim_trainer_resume(t, err) : BRIM_OK;
 }
 
 /* The divisor of a step of classification is the sum of its rows' weights; that of many labels is their number. */

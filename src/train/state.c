@@ -34,8 +34,9 @@ typedef enum member_kind {
   MEMBER_TAIL,
   MEMBER_SCHEDULE,
   MEMBER_PRECISION,
-  MEMBER_OPEN = 0x100, /* with a kind of number: 0 stands for nothing given, and is written as null */
-  MEMBER_FREE = 0x200  /* may be another when the run is resumed */
+  MEMBER_OPEN = 0x100,  /* with a kind of number: 0 stands for nothing given, and is written as null */
+  MEMBER_FREE = 0x200,  /* may be another when the run is resumed */
+  MEMBER_LENGTH = 0x400 /* how long the run is: whoever resumes it compares it */
 } member_kind;
 
 /* A member of a struct, as a named value. */
@@ -112,8 +113,8 @@ static const member option_members[] = {
     PLAN(cost_linear, OPEN_REAL),
     PLAN(cost_square, OPEN_REAL),
     {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
-    OPTION(epochs, OPEN_REAL),
-    OPTION(max_steps, OPEN_I64),
+    OPTION(epochs, OPEN_REAL | MEMBER_LENGTH),
+    OPTION(max_steps, OPEN_I64 | MEMBER_LENGTH),
     OPTION(lr, MEMBER_REAL),
     OPTION(beta1, MEMBER_REAL),
     OPTION(beta2, MEMBER_REAL),
@@ -381,7 +382,7 @@ static int state_compare_options(const brim_json_document *document, const brim_
     const brim_json_value *value = brim_json_get(stored, fields[i].name);
     if (!value)
       return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing", fields[i].name);
-    if (option_members[i].kind & MEMBER_FREE || field_equals(value, &fields[i]))
+    if (option_members[i].kind & (MEMBER_FREE | MEMBER_LENGTH) || field_equals(value, &fields[i]))
       continue;
     return brim_json_error(document, value, err, BRIM_E_MISMATCH,
                            "the run was begun with %s %s, now it is %s: give the same value to go on, or another output folder",
@@ -399,11 +400,13 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
     return brim_json_error(document, model, err, BRIM_E_MISMATCH, "the checkpoint is of another kind of model, not \"%s\"",
                            identity->model_type);
   BRIM_TRY(brim_json_read_string(document, model, "kernels", &kernels, &length, err));
-  if (length != strlen(identity->kernels) || memcmp(kernels, identity->kernels, length) != 0)
+  const bool same = length == strlen(identity->kernels) && memcmp(kernels, identity->kernels, length) == 0;
+  if (!same && !identity->options->resume_anyway)
     return brim_json_error(
         document, model, err, BRIM_E_MISMATCH,
-        "the run was begun with the kernels %.*s, but the model was loaded with %s: load it with those of the run", (int)length,
-        kernels, identity->kernels);
+        "the run was begun with the kernels %.*s, but the model was loaded with %s: load it with those of the "
+        "run, or continue with other bits (resume_anyway)",
+        (int)length, kernels, identity->kernels);
   bool types = false;
   BRIM_TRY(brim_json_read_bool(document, model, "type_ids", &types, err));
   if (!brim_json_is_string(brim_json_get(model, "pooling"), identity->pooling) || types != identity->type_ids)
@@ -457,11 +460,30 @@ static int state_load(brim_runtime *runtime, const char *path, brim_json_documen
   return status;
 }
 
+static bool is_number(const brim_json_value *value) {
+  return value->kind == BRIM_JSON_INT || value->kind == BRIM_JSON_REAL;
+}
+
+/* After the comparisons, which have seen that the members are there. */
+static int former_read(const brim_json_document *document, brim_train_former *former, brim_error *err) {
+  const brim_json_value *root = brim_json_root(document), *options = brim_json_get(root, "options");
+  const brim_json_value *epochs = brim_json_get(options, "epochs"), *steps = brim_json_get(options, "max_steps");
+  const char *kernels = "";
+  size_t length = 0;
+  BRIM_TRY(brim_json_read_string(document, brim_json_get(root, "model"), "kernels", &kernels, &length, err));
+  *former = (brim_train_former){.epochs = is_number(epochs) ? brim_json_number(epochs) : 0.0,
+                                .max_steps = steps->kind == BRIM_JSON_INT ? (uint64_t)steps->as.integer : 0};
+  snprintf(former->kernels, sizeof former->kernels, "%.*s", (int)length, kernels);
+  return BRIM_OK;
+}
+
 static int state_parse(const brim_json_document *document, const brim_train_identity *identity, brim_train_state *state,
-                       brim_train_hashes *hashes, brim_error *err) {
+                       brim_train_hashes *hashes, brim_train_former *former, brim_error *err) {
   BRIM_TRY(state_compare_data(document, identity, err));
   BRIM_TRY(state_compare_options(document, identity->options, err));
   BRIM_TRY(state_compare_model(document, identity, err));
+  if (former)
+    BRIM_TRY(former_read(document, former, err));
   const brim_json_value *root = brim_json_root(document);
   const brim_json_value *sums = brim_json_get(root, "state"), *stored = brim_json_get(root, "hashes");
   *state = (brim_train_state){.best = (double)NAN, .last_loss = (double)NAN, .reference = (double)NAN};
@@ -473,10 +495,10 @@ static int state_parse(const brim_json_document *document, const brim_train_iden
 }
 
 int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,
-                          brim_train_hashes *hashes, brim_error *err) {
+                          brim_train_hashes *hashes, brim_train_former *former, brim_error *err) {
   brim_json_document *document;
   BRIM_TRY(state_load(runtime, path, &document, err));
-  int status = state_parse(document, identity, state, hashes, err);
+  int status = state_parse(document, identity, state, hashes, former, err);
   brim_json_free(document);
   return status;
 }

@@ -32,7 +32,14 @@ typedef struct brim_train_state {
   uint64_t averaged;  /* weights in the average */
 } brim_train_state;
 
-/* What a checkpoint must share with the run that goes on from it. */
+/* What may be otherwise in the run that goes on, as it was when the checkpoint was written. */
+typedef struct brim_train_former {
+  double epochs; /* 0: max_steps were given */
+  uint64_t max_steps;
+  char kernels[64];
+} brim_train_former;
+
+/* What a checkpoint must share with the run that goes on from it; kernels only without resume_anyway. */
 typedef struct brim_train_identity {
   const brim_train_options *options;
   const char *model_type, *kernels, *pooling;
@@ -62,9 +69,10 @@ void brim_train_state_seal(brim_text *text);
 int brim_train_state_is_ours(brim_runtime *runtime, const char *path, bool *ours, brim_error *err) BRIM_CHECK;
 /* May the file be a state.json, whole or damaged? Another program's is not. */
 bool brim_train_state_begins_well(const char *path);
-/* BRIM_E_MISMATCH when the state is another run's, with the first thing that differs. */
+/* BRIM_E_MISMATCH when the state is another run's, with the first thing that differs. How long the run was to be is not compared:
+ * it goes to *former, which may be NULL. */
 int brim_train_state_read(brim_runtime *runtime, const char *path, const brim_train_identity *identity, brim_train_state *state,
-                          brim_train_hashes *hashes, brim_error *err) BRIM_CHECK;
+                          brim_train_hashes *hashes, brim_train_former *former, brim_error *err) BRIM_CHECK;
 /* Only the kernels' name, in fresh memory, and the option max_tokens. */
 int brim_train_state_kernels(brim_runtime *runtime, const char *path, char **kernels, int64_t *max_tokens,
                              brim_error *err) BRIM_CHECK;

@@ -13,6 +13,14 @@ typedef struct brim_eval_set {
   brim_plan *plan; /* made once: the same parts at every evaluation */
 } brim_eval_set;
 
+/* What a run that is gone on with has otherwise than before. */
+typedef struct brim_resumed {
+  bool longer, other_kernels;
+  uint64_t former_steps;    /* of the whole run, as it was planned */
+  double rate, former_rate; /* of the next step */
+  char former_kernels[64];
+} brim_resumed;
+
 typedef struct brim_trainer {
   brim_runtime *runtime;
   brim_model *model;
@@ -33,6 +41,7 @@ typedef struct brim_trainer {
   brim_train_state state;
   brim_train_state safe; /* the last moment that a checkpoint may be made of */
   uint64_t saved_step;   /* of the newest checkpoint; NO_STEP: none */
+  brim_resumed resumed;
 
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
@@ -54,6 +63,9 @@ int brim_trainer_open(brim_trainer *trainer, const brim_named_dataset *evals, in
 void brim_trainer_close(brim_trainer *trainer);
 /* Makes the supply ready for the next step. */
 int brim_trainer_open_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+
+/* resume.c: goes to the newest checkpoint, if there is one, and sees whether the run has become longer. */
+int brim_trainer_resume(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 
 /* step.c: one optimizer step. Leaves the state pending; weights are as before when it fails. BRIM_E_CANCELLED when the runtime
  * was cancelled, with the step done (pending) or not begun. */

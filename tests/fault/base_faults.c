@@ -265,6 +265,12 @@ int main(void) {
   fault_check("zstd stream", 1, stream, NULL, path);
   snprintf(path, sizeof path, "%s", write_gzip("text.gz"));
   fault_check("gzip stream", 1, stream, NULL, path);
+  static const char *const packed[][2] = {{"xz", "xz_streams"}, {"bz2", "bzip2_streams"}};
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/tests/fuzz/corpus/base_stream/%s", tap_source(), packed[i][1]);
+    if (brim_reads_packed(packed[i][0]))
+      fault_check(packed[i][0], 1, stream, NULL, path);
+  }
   snprintf(files_folder, sizeof files_folder, "%s", scratch_make_folder("files"));
   snprintf(file_path, sizeof file_path, "%s/file", files_folder);
   fault_check("atomic file", 1, file, clean_files, file_path);

@@ -18,6 +18,8 @@ static void make_files(void) {
   gzclose(gz);
   scratch_write("rows.jsonl",
                 "{\"text\":\"a\\u0062\",\"label\":1}\n{\"x\":[1,{}],\"text\":\"c\",\"label\":0,\"text_pair\":\"d\"}\n");
+  scratch_write("array.json",
+                "[\n{\"text\":\"a\",\n\"label\":1},{\"text\":\"b\"},{\"x\":[1,{}],\"text\":\"c\",\"label\":[\"0\"]}\n]");
   scratch_write("batch.json", "[{\"ids\":[1,2,3],\"type_ids\":[0,1,1],\"label\":1},{\"ids\":[4],\"label\":0.5}]");
 }
 
@@ -72,7 +74,7 @@ static bool one_cache_or_none(void *context) {
 
 static int read_lines(brim_runtime *runtime, void *context, brim_error *err) {
   const char *path = context;
-  brim_source_options options = {.need_label = true};
+  brim_source_options options = {.need_label = true, .skip_unlabelled = true};
   brim_reader *reader;
   brim_record record;
   int status = brim_reader_open(runtime, &path, 1, &options, &reader, err);
@@ -192,6 +194,7 @@ int main(void) {
   fault_check("from a cache", 1, load_cached, NULL, (void *)scratch_file("cache"));
   fault_check("a glob", 1, load_table, NULL, (void *)scratch_file("sh*/b.*"));
   fault_check("JSON lines", 1, read_lines, NULL, (void *)scratch_file("rows.jsonl"));
+  fault_check("a JSON array, rows without a label", 1, read_lines, NULL, (void *)scratch_file("array.json"));
   fault_check("a column that is not there", 1, wrong_column, NULL, (void *)scratch_file("shards/a.csv"));
   fault_check("a key that is not there", 1, wrong_column, NULL, (void *)scratch_file("rows.jsonl"));
   fault_check("a JSON batch", 1, read_batch, NULL, (void *)scratch_file("batch.json"));

@@ -1,5 +1,5 @@
-/* Streams on any bytes (plain, gzip and zstd by their first bytes): the same text or the same error whatever the steps, lines
- * that add up to it, and seeking back gives it again. Bombs are cut off. */
+/* Streams on any bytes (plain, gzip, zstd, xz and bzip2 by their first bytes): the same text or the same error whatever the
+ * steps, lines that add up to it, and seeking back gives it again. Bombs are cut off. */
 #include "base/hashmap.h"
 #include "base/stream.h"
 #include "fuzz.h"
@@ -62,7 +62,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   for (size_t i = 0; i <= sizeof steps / sizeof steps[0]; i++) {
     brim_stream *s;
     brim_error err;
-    MUST(brim_stream_open_memory(runtime, "fuzz", data, size, &s, &err) == BRIM_OK);
+    const int opened = brim_stream_open_memory(runtime, "fuzz", data, size, &s, &err);
+    if (opened == BRIM_E_UNSUPPORTED) /* xz or bzip2, in a build without */
+      return 0;
+    MUST(opened == BRIM_OK);
     other = i < sizeof steps / sizeof steps[0] ? read_on(s, steps[i]) : read_lines(s);
     if (i == 0)
       first = other;

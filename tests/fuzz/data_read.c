@@ -1,6 +1,6 @@
-/* Readers on any bytes. The first byte says how: c csv, t tsv, q tsv with quotes, j JSON lines, x text; in capitals without a
- * header; the rest is the file. Records must be valid text in order, and from the place before any of them a second reader must
- * go on the same way. */
+/* Readers on any bytes. The first byte says how: c csv, s csv with semicolons, t tsv, q tsv with quotes, j JSON lines or an
+ * array, x text; in capitals without a header; the rest is the file. Records must be valid text in order, and from the place
+ * before any of them a second reader must go on the same way. */
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -15,7 +15,7 @@ static bool good_text(const char *text, size_t length) {
 static void check_record(const brim_record *record, const brim_record *before, uint64_t row) {
   MUST(record->row >= row);
   MUST(record->text && record->line >= 1 && record->byte >= 0);
-  MUST(record->line > before->line && (record->byte > before->byte || before->line == 0));
+  MUST(record->line >= before->line && (record->byte > before->byte || before->line == 0));
   MUST(good_text(record->text, record->text_length) && good_text(record->pair, record->pair_length));
   MUST(good_text(record->label, record->label_length));
 }
@@ -57,10 +57,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   char path[64];
   snprintf(path, sizeof path, "/dev/fd/%d", file);
   char kind = (char)(data[0] | 0x20);
-  brim_source_options options = {.format = kind == 'j'   ? BRIM_FORMAT_JSONL
-                                           : kind == 'x' ? BRIM_FORMAT_TXT
-                                           : kind == 'c' ? BRIM_FORMAT_CSV
-                                                         : BRIM_FORMAT_TSV,
+  brim_source_options options = {.format = kind == 'j'                  ? BRIM_FORMAT_JSONL
+                                           : kind == 'x'                ? BRIM_FORMAT_TXT
+                                           : kind == 'c' || kind == 's' ? BRIM_FORMAT_CSV
+                                                                        : BRIM_FORMAT_TSV,
+                                 .delimiter = kind == 's' ? ';' : 0,
                                  .quote = kind == 'q' ? BRIM_QUOTE_CSV : BRIM_QUOTE_AUTO,
                                  .no_header = data[0] >= 'A' && data[0] <= 'Z',
                                  .max_record = 1 << 16};

@@ -44,6 +44,32 @@ class Training(unittest.TestCase):
         self.assertTrue(math.isfinite(result.loss))
         self.assertEqual(result.best_metric, max(e["accuracy"] for e in result.evaluations))
 
+    def test_longer(self):
+        """A finished run becomes longer, here or by the program: the weights of one that was begun so long."""
+        how = {"batch_size": 16, "schedule": "constant"}
+        brim.train(MODEL, TRAIN, output=HERE / "whole3", epochs=3, **how)
+        brim.train(MODEL, TRAIN, output=HERE / "longer", epochs=1, **how)
+        seen = []
+        result = brim.train(MODEL, TRAIN, output=HERE / "longer", epochs=2, resume=True, on_event=lambda k, f: seen.append((k, f)) and None, **how)
+        resumed = next(f for k, f in seen if k == "resume")
+        self.assertEqual((result.steps, resumed["former_steps"], resumed["lr"], resumed["former_lr"]), (12, 6, 5e-5, 5e-5))
+        program("train", "--model", MODEL, "--train", TRAIN, "--output", HERE / "longer", "--epochs", "3", "--schedule", "constant", "--resume", "-q")
+        self.assertTrue(filecmp.cmp(HERE / "whole3" / "model.safetensors", HERE / "longer" / "model.safetensors", shallow=False))
+        with self.assertRaisesRegex(brim.errors.MismatchError, "longer, not shorter"):
+            brim.train(MODEL, TRAIN, output=HERE / "longer", epochs=1, resume=True, **how)
+        brim.train(MODEL, TRAIN, output=HERE / "longer", epochs=3, resume=True, resume_anyway=True, **how)
+
+    def test_rows_without_labels(self):
+        rows = [("a film", "good"), ("a plot", None), ("a story", "bad")]
+        with self.assertRaisesRegex(brim.errors.FormatError, "row 1 has no label"):
+            brim.train(MODEL, rows, max_steps=1)
+        self.assertEqual(brim.train(MODEL, rows, max_steps=1, batch_size=8, missing_label="skip").rows, 2)
+        file = HERE / "gaps.csv"
+        file.write_text("text;label\na film;good\na plot;\na story;bad\n")
+        self.assertEqual(brim.train(MODEL, file, max_steps=1, batch_size=8, missing_label="skip", delimiter=";").rows, 2)
+        with self.assertRaisesRegex(brim.errors.UsageError, "error or skip"):
+            brim.train(MODEL, rows, max_steps=1, missing_label="drop")
+
     def test_events(self):
         seen = []
         brim.train(MODEL, TRAIN, max_steps=3, on_event=lambda kind, fields: seen.append((kind, fields)) and None)

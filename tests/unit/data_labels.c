@@ -92,15 +92,16 @@ static void tasks(void) {
 }
 
 static void refused(void) {
-#define CHOOSE ": choose the task, classification or regression, or correct the labels"
+#define CHOOSE  ": choose the task, classification or regression, or correct the labels"
+#define NUMBERS ": choose the task (regression: they are values; classification: each number is a class), or correct the labels"
   ok_string(TAKE(AUTO, NULL, "1", "0", "pos"),
             "!5 f: line 3: label \"pos\" is not a number, but the first label, \"1\" (f line 1), is an integer" CHOOSE,
             "integers and text");
   ok_string(TAKE(AUTO, NULL, "1", "0.5"),
-            "!5 f: line 2: label \"0.5\" is a decimal number, but the first label, \"1\" (f line 1), is an integer" CHOOSE,
+            "!5 f: line 2: label \"0.5\" is a decimal number, but the first label, \"1\" (f line 1), is an integer" NUMBERS,
             "integers and decimals");
   ok_string(TAKE(AUTO, NULL, "0.5", "2"),
-            "!5 f: line 2: label \"2\" is an integer, but the first label, \"0.5\" (f line 1), is a decimal number" CHOOSE,
+            "!5 f: line 2: label \"2\" is an integer, but the first label, \"0.5\" (f line 1), is a decimal number" NUMBERS,
             "decimals and integers");
   ok_string(TAKE(AUTO, NULL, "0.5", "nan"),
             "!5 f: line 2: label \"nan\" is not a number, but the first label, \"0.5\" (f line 1), is a decimal number" CHOOSE,
@@ -242,8 +243,61 @@ static void scanned(void) {
   ok_string(scan("mixed.csv", "text,label\nx,1\ny,b\n", AUTO), "!5, empty", "nothing is left of what cannot be a mapping");
 }
 
+/* Lists of 0.0 and 1.0, one for every label. */
+static void multi_hot(void) {
+  ok_string(LISTS(AUTO, NULL, "1.0,0.0,1.0", "0.0,0.0,0.0", "0.0,1.0,0"), "many integers 0 1 2: 1|0|1 0|0|0 0|1|0",
+            "one for each");
+  ok_string(LISTS(BRIM_TASK_MULTI_LABEL, NULL, "0.0,1.0", "1.0,1.0"), "many integers 0 1: 0|1 1|1", "the task given");
+  ok_string(LISTS(REGRESS, NULL, "1.0,0.0", "0.0,1.0"), "regression: 1|0 0|1", "values, where that is the task");
+  ok_string(LISTS(AUTO, NULL, "1.0,0.5", "0.0,1.0"), "regression: 1|0.5 0|1", "values, where the first row has others");
+  ok_string(
+      LISTS(AUTO, NULL, "1.0,0.0", "0.5,0.0"),
+      "!5 f: line 2: \"0.5\" is neither 1.0 nor 0.0, but the first row's list says one of them for every label: if these are "
+      "values, choose the task regression",
+      "another value");
+  ok_string(LISTS(AUTO, NULL, "1.0,0.0", "1.0"),
+            "!5 f: line 2: the list has 1 values of 0.0 and 1.0, and there are 2 labels: every row has one for each",
+            "one too few");
+  ok_string(LISTS(AUTO, NULL, "1.0,0.0", "1.0,0.0,0.0"),
+            "!5 f: line 2: the list has 3 values of 0.0 and 1.0, and there are 2 labels: every row has one for each",
+            "one too many");
+  const char *const names[] = {"a", "b", "c"};
+  brim_labels known;
+  ok_int(brim_labels_make(data_runtime, BRIM_TASK_MULTI_LABEL, names, 3, &known, NULL), BRIM_OK, "labels of a model");
+  ok_string(LISTS(AUTO, &known, "0.0,0.0,1.0", "1.0,0.0,0.0"), "many a b c: 0|0|1 1|0|0", "in the model's order");
+  ok_string(LISTS(AUTO, &known, "0.0,1.0"),
+            "!5 f: line 1: the list has 2 values of 0.0 and 1.0, and there are 3 labels: every row has one for each",
+            "of another model");
+  brim_labels_free(&known);
+}
+
+static void alike_are(const char *one, const char *other, const char *third, bool alike) {
+  const char *const names[] = {one, other, third};
+  brim_labels labels;
+  int32_t a = 5, b = 5;
+  if (brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 3, &labels, NULL))
+    exit(1);
+  ok(brim_labels_alike(data_runtime, &labels, &a, &b, NULL) == BRIM_OK && (alike ? a == 0 && b == 2 : a == -1 && b == -1),
+     "[%s] and [%s] %s alike", one, third, alike ? "are" : "are not");
+  brim_labels_free(&labels);
+}
+
+static void alike(void) {
+  alike_are(" pos", "neg", "pos", true);
+  alike_are("True", "false", "true", true);
+  alike_are("pos\t", "neg", " POS ", true);
+  alike_are("a b", "b", "ab", false);
+  alike_are("1", "0", "-1", false);
+  alike_are("", "x", "  ", true);
+  brim_labels values = {.task = BRIM_TASK_REGRESSION, .count = 2};
+  int32_t a, b;
+  ok(brim_labels_alike(data_runtime, &values, &a, &b, NULL) == BRIM_OK && a == -1, "values have no names");
+}
+
 int main(void) {
   data_start(1);
+  multi_hot();
+  alike();
   scanned();
   lists();
   inference();

@@ -98,8 +98,8 @@ static void jsonl_errors(void) {
             "!5 a.jsonl: line 1, byte 21: the label holds a NUL byte\n", "jsonl: a NUL in a label of a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":[\"a\"]}\n", NULL),
             "!5 a.jsonl: line 1, byte 8: \"text\" is an array where a string is expected\n", "jsonl: a list as text");
-  ok_string(data_read_text("a.jsonl", "[\"text\"]\n", NULL),
-            "!5 a.jsonl: line 1, byte 0: an array where an object is expected: each line is {\"text\": ..}\n",
+  ok_string(data_read_text("a.jsonl", "{\"text\":\"a\"}\n[\"text\"]\n", NULL),
+            "0 1 0 [a] - -\n!5 a.jsonl: line 2, byte 13: an array where an object is expected: each line is {\"text\": ..}\n",
             "jsonl: no object");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"caf\xE9\"}\n", NULL),
             "0 1 0 [a] - -\n!5 a.jsonl: line 2, byte 25: byte 0xE9 " NOT_UTF8, "jsonl: not UTF-8");
@@ -125,12 +125,95 @@ static void jsonl_errors(void) {
             "!2 a.jsonl: JSON lines name their columns: no_header is for csv and tsv\n", "jsonl: no_header");
 }
 
+/* One array of objects, in any layout. */
+static void json_array(void) {
+  ok_string(data_read_text("a.json", "[{\"text\":\"a\",\"label\":1},{\"text\":\"b\",\"label\":0}]", NULL),
+            "0 1 1 [a] - [1]\n1 1 24 [b] - [0]\n", "array: one line");
+  ok_string(
+      data_read_text("a.jsonl",
+                     "\n [\n  {\n    \"text\": \"a}]\\\"{\",\n    \"x\": [[], {\"text\": 1}]\n  }\r\n , {\"text\": \"b\"} ]\n\n",
+                     NULL),
+      "0 3 6 [a}]\"{] - -\n1 7 65 [b] - -\n", "array: many lines, and what looks like ends in strings");
+  ok_string(data_read_text("a.json",
+                           "\xEF\xBB\xBF"
+                           "[{\"text\":\"a\"}]",
+                           NULL),
+            "0 1 4 [a] - -\n", "array: a byte order mark");
+  ok_string(data_read_text("a.json", "[]", NULL), "", "array: none");
+  ok_string(data_read_text("a.json", "[ ] x", NULL), "!5 a.json: line 1, byte 4: the array ended before this: a file has one\n",
+            "array: something after it");
+  static const struct {
+    const char *file, *want;
+  } bad[] = {
+      {"[{\"text\":\"a\"},\n3]",
+       "0 1 1 [a] - -\n!5 a.json: line 2, byte 15: an object was expected here: the array holds {\"text\": ..}, ..\n"},
+      {"[{\"text\":\"a\"},]",
+       "0 1 1 [a] - -\n!5 a.json: line 1, byte 14: an object was expected here: the array holds {\"text\": ..}, ..\n"},
+      {"[,{\"text\":\"a\"}]", "!5 a.json: line 1, byte 1: an object was expected here: the array holds {\"text\": ..}, ..\n"},
+      {"[{\"text\":\"a\"} {\"text\":\"b\"}]",
+       "0 1 1 [a] - -\n!5 a.json: line 1, byte 14: a comma or ] was expected after an object\n"},
+      {"[{\"text\":\"a\"}", "0 1 1 [a] - -\n!5 a.json: line 1, byte 13: the array is never closed: the file was cut\n"},
+      {"[{\"text\":\"a\"},", "0 1 1 [a] - -\n!5 a.json: line 1, byte 14: the array is never closed: the file was cut\n"},
+      {"[", "!5 a.json: line 1, byte 1: the array is never closed: the file was cut\n"},
+      {"[\n{\"text\":\"a\",\n\"x\":[1,2}", "!5 a.json: line 2, byte 2: the object that begins here is never closed\n"},
+      {"[{\"text\":\n\"caf\xE9\"}]", "!5 a.json: line 2, byte 14: byte 0xE9 " NOT_UTF8},
+      {"[{\"txt\":\"a\"}]", "!5 a.json: line 1, byte 1: there is no \"text\" in this object; it has \"txt\"\n"},
+  };
+  for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+    ok_string(data_read_text("a.json", bad[i].file, NULL), bad[i].want, bad[i].file);
+  const char *got = data_read_text("a.json", "[{\"text\":\"a\"},\n{\"text\"\n:,}]", NULL);
+  ok(strncmp(got, "0 1 1 [a] - -\n!5 a.json: line 3, byte ", 38) == 0, "array: an error within an object has its line: %s", got);
+  brim_source_options skip = {.skip_damaged = true};
+  ok_string(data_read_text("a.json", "[{\"text\":\"a\"},{\"text\":nul},{\"text\":\"c\"}]", &skip),
+            "0 1 1 [a] - -\n2 1 27 [c] - -\n", "array: a damaged object alone is left out");
+  ok_string(data_read_text("a.json", "[{\"text\":\"a\"},{\"text\":\"b\"} {\"text\":\"c\"}]", &skip),
+            "0 1 1 [a] - -\n1 1 14 [b] - -\n", "array: and the rest where nothing says where the next begins");
+  brim_source_options limit = {.max_record = 20};
+  ok_string(
+      data_read_text("a.json", "[{\"text\":\"a\"},{\"text\":\"0123456789abcdef\"}]", &limit),
+      "0 1 1 [a] - -\n!5 a.json: line 1, byte 14: an object of more than 20 bytes begins here: is it never closed? If not, raise "
+      "max_record\n",
+      "array: max_record");
+}
+
+static void delimiters(void) {
+  brim_source_options semicolon = {.delimiter = ';', .need_label = true}, bar = {.delimiter = '|'}, quote = {.delimiter = '"'};
+  ok_string(data_read_text("a.csv", "text;label\n\"a;b\";1\nc,d;0\n", &semicolon), "0 2 11 [a;b] - [1]\n1 3 19 [c,d] - [0]\n",
+            "csv with semicolons");
+  ok_string(data_read_text("a.tsv", "label|text\n1|a\tb\n", &bar), "0 2 11 [a\\tb] - [1]\n", "tsv with bars");
+  ok_string(data_read_text("a.csv", "text;label\na;1\n", NULL),
+            "!2 a.csv: there is no column \"text\"; the columns are \"text;label\"; it looks separated by ;: give the delimiter "
+            "(--delimiter ';')\n",
+            "a header that looks separated by something else");
+  ok_string(data_read_text("a.jsonl", "{}\n", &bar),
+            "!2 a.jsonl: a delimiter is for csv and tsv, and this is read as JSON: give the format csv, or leave it out\n",
+            "JSON has no delimiter");
+  ok_string(data_read_text("a.csv", "x", &quote), "!2 a delimiter is one ASCII character, and no quote or line end\n",
+            "a quote is none");
+}
+
+static void unlabelled(void) {
+  brim_source_options skip = {.need_label = true, .skip_unlabelled = true};
+  ok_string(data_read_text("a.csv", "text,label\na,1\nb,\nc,0\n,\n", &skip), "0 2 11 [a] - [1]\n2 4 18 [c] - [0]\n",
+            "rows without a label are left out");
+  ok_string(
+      data_read_text("a.jsonl", "{\"text\":\"a\"}\n{\"text\":\"b\",\"label\":null}\n{\"text\":\"c\",\"label\":[]}\n", &skip),
+      "2 3 39 [c] - []\n", "of JSON too; an empty list is a label");
+  ok_string(data_read_text("a.csv", "text\na\n", &skip), "!2 a.csv: there is no column \"label\"; the columns are \"text\"\n",
+            "the column must be there");
+  skip.empty_label = true;
+  ok_string(data_read_text("a.csv", "text,label\na,\n", &skip), "0 2 11 [a] - []\n", "none of many labels is a label");
+}
+
 int main(void) {
   data_start(1);
   tsv();
   txt();
   jsonl_values();
   jsonl_errors();
+  json_array();
+  delimiters();
+  unlabelled();
   brim_runtime_free(data_runtime);
   return tap_done();
 }

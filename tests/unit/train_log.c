@@ -113,7 +113,7 @@ static void state_round_trip(const char *path) {
   brim_error err = {0};
   int status = brim_train_state_write(runtime, path, &sample, &identity, &hashes, &err);
   if (!status)
-    status = brim_train_state_read(runtime, path, &identity, &s, &read, &err);
+    status = brim_train_state_read(runtime, path, &identity, &s, &read, NULL, &err);
   if (!ok(status == BRIM_OK, "a state is written and read"))
     printf("# %s\n", err.message);
   ok(s.step == 427 && s.epoch == 1 && s.epoch_step == 12 && s.pending && !s.scheduled && s.best_step == 400 &&
@@ -127,7 +127,7 @@ static void state_round_trip(const char *path) {
   brim_train_state fresh = {.scheduled = true, .best = (double)NAN, .last_loss = (double)NAN};
   status = brim_train_state_write(runtime, path, &fresh, &identity, &hashes, &err);
   if (!status)
-    status = brim_train_state_read(runtime, path, &identity, &s, &read, &err);
+    status = brim_train_state_read(runtime, path, &identity, &s, &read, NULL, &err);
   ok(status == BRIM_OK && s.scheduled && isnan(s.best) && isnan(s.last_loss), "numbers that are not there yet stay so");
   char *kernels;
   int64_t slots;
@@ -140,7 +140,7 @@ static void differs(const char *path, const brim_train_identity *identity, const
   brim_train_state s;
   brim_train_hashes hashes;
   brim_error err = {0};
-  int status = brim_train_state_read(runtime, path, identity, &s, &hashes, &err);
+  int status = brim_train_state_read(runtime, path, identity, &s, &hashes, NULL, &err);
   ok(status == BRIM_E_MISMATCH && strstr(err.message, word), "refused: %s", err.message);
 }
 
@@ -165,8 +165,6 @@ static void state_differences(const char *path) {
   DIFFERS(class_weights, "balanced", "class_weights not given");
   DIFFERS(label_smoothing, 0.1, "label_smoothing 0");
   DIFFERS(patience, 3, "patience not given");
-  DIFFERS(epochs, 2.0, "begun with epochs 1");
-  DIFFERS(max_steps, 9, "max_steps not given");
   DIFFERS(best_metric, "loss", "begun with best_metric accuracy");
   brim_train_options options = state_options();
   brim_train_identity identity = identity_of(&options);
@@ -174,7 +172,15 @@ static void state_differences(const char *path) {
   options.output = "elsewhere";
   brim_train_state s;
   brim_train_hashes hashes;
-  ok_int(brim_train_state_read(runtime, path, &identity, &s, &hashes, NULL), BRIM_OK, "the rhythm may change");
+  ok_int(brim_train_state_read(runtime, path, &identity, &s, &hashes, NULL, NULL), BRIM_OK, "the rhythm may change");
+  brim_train_former former = {0};
+  options.epochs = 0, options.max_steps = 9, options.resume_anyway = true;
+  identity.kernels = "ref";
+  ok_int(brim_train_state_read(runtime, path, &identity, &s, &hashes, &former, NULL), BRIM_OK,
+         "and how long the run is, and kernels");
+  ok(former.epochs == 1.0 && former.max_steps == 0 && strcmp(former.kernels, "cpu-avx2") == 0, "which are told as they were");
+  options.resume_anyway = false;
+  identity = identity_of(&options);
   identity.data_rows = 3;
   differs(path, &identity, "other training data (25000 rows, now 3)");
   identity = identity_of(&options);
@@ -209,10 +215,10 @@ static void state_damaged(const char *path) {
     brim_train_state s;
     brim_train_hashes hashes;
     case_write(damaged, bytes, i);
-    refused += brim_train_state_read(runtime, damaged, &identity, &s, &hashes, NULL) != BRIM_OK;
+    refused += brim_train_state_read(runtime, damaged, &identity, &s, &hashes, NULL, NULL) != BRIM_OK;
     bytes[i] ^= 1;
     case_write(damaged, bytes, length);
-    if (brim_train_state_read(runtime, damaged, &identity, &s, &hashes, NULL) == BRIM_E_INTERNAL)
+    if (brim_train_state_read(runtime, damaged, &identity, &s, &hashes, NULL, NULL) == BRIM_E_INTERNAL)
       refused = -1000000;
     bytes[i] ^= 1;
   }
@@ -222,7 +228,7 @@ static void state_damaged(const char *path) {
   brim_train_state s;
   brim_train_hashes hashes;
   case_write(damaged, later, strlen(later));
-  ok(brim_train_state_read(runtime, damaged, &identity, &s, &hashes, &err) == BRIM_E_UNSUPPORTED, "a later version: %s",
+  ok(brim_train_state_read(runtime, damaged, &identity, &s, &hashes, NULL, &err) == BRIM_E_UNSUPPORTED, "a later version: %s",
      err.message);
   free(bytes);
 }

@@ -1,0 +1,247 @@
+/* A run that is resumed may become longer: from the step reached on it has the longer run's learning rates, and where rates
+ * do not depend on the length, its bits. It may go on with other kernels when that is asked for. */
+#include "train_case.h"
+
+enum { EPOCH = 6 }; /* steps */
+
+static const char *model_folder;
+
+/* What a run said when it went on, and where it is to stop. */
+typedef struct listener {
+  int64_t stop_at;
+  int64_t former_steps, total_steps;
+  double rate, former_rate;
+  bool longer, other_kernels;
+  double rates[64]; /* by step */
+} listener;
+
+static int listen_to(void *context, const brim_event *event) {
+  listener *l = context;
+  const brim_field *step = brim_event_field(event, "step"), *rate = brim_event_field(event, "lr");
+  if (strcmp(event->kind, "resume") == 0) {
+    const brim_field *former = brim_event_field(event, "former_steps");
+    l->longer = former->kind == BRIM_VALUE_INT;
+    l->former_steps = former->integer;
+    l->total_steps = brim_event_field(event, "total_steps")->integer;
+    l->rate = rate->real;
+    l->former_rate = brim_event_field(event, "former_lr")->real;
+    l->other_kernels = brim_event_field(event, "former_kernels")->kind == BRIM_VALUE_TEXT;
+  }
+  if (strcmp(event->kind, "step") != 0)
+    return 0;
+  l->rates[step->integer] = rate->real;
+  return step->integer == l->stop_at ? BRIM_E_CANCELLED : 0;
+}
+
+static brim_train_options longer_options(const char *output, double epochs, brim_schedule schedule) {
+  brim_train_options options = case_options(output);
+  options.epochs = epochs;
+  options.schedule = schedule;
+  return options;
+}
+
+/* One process: the status, and the weights if they are wanted. */
+static int train(const brim_train_options *options, listener *l, brim_train_result *result, float **weights, brim_error *err) {
+  case_job job = case_open(model_folder, 2);
+  brim_train_options o = *options;
+  listener ignored = {0};
+  o.event = listen_to;
+  o.event_context = l ? l : &ignored;
+  int status = case_train(&job, &o, result, err);
+  if (weights)
+    *weights = case_weights(&job);
+  case_close(&job);
+  return status;
+}
+
+static void same(const char *what, brim_train_options *whole, const char *folder, double first, uint64_t stop) {
+  brim_train_result result;
+  brim_error err = {0};
+  listener l = {.stop_at = (int64_t)stop};
+  float *want, *got;
+  case_job job = case_open(model_folder, 1);
+  const size_t bytes = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+  case_close(&job);
+  whole->output = NULL;
+  if (train(whole, NULL, &result, &want, &err))
+    printf("# %s\n", err.message);
+  const double best = result.best_metric;
+  brim_train_options part = *whole;
+  part.output = scratch_file(folder);
+  part.epochs = first;
+  int status = train(&part, &l, &result, NULL, &err);
+  ok(status == (stop ? BRIM_E_CANCELLED : BRIM_OK), "%s: the first part", what);
+  part.resume = true;
+  part.epochs = whole->epochs;
+  l = (listener){.stop_at = 2 * EPOCH - 1};
+  status = train(&part, &l, &result, NULL, &err); /* and is interrupted once more */
+  ok(status == BRIM_E_CANCELLED && l.longer && l.total_steps == 2 * EPOCH && l.former_steps == (int64_t)(first * EPOCH),
+     "%s: it becomes longer", what);
+  l = (listener){0};
+  status = train(&part, &l, &result, &got, &err);
+  if (!ok(status == BRIM_OK && result.steps == 2 * EPOCH && result.resumed && !l.longer, "%s: and then is as long", what))
+    printf("# %s\n", err.message);
+  ok(memcmp(want, got, bytes) == 0, "%s: the weights of a run that was begun so long", what);
+  ok(result.best_metric >= best, "%s: the best evaluation goes on", what);
+  char *log = case_log(part.output);
+  const char *resumed = strstr(log, "{\"event\":\"resume\"");
+  ok(resumed && !strstr(resumed + 1, "{\"event\":\"resume\"") && strstr(resumed, "\"event\":\"end\""), "%s: once in the log",
+     what);
+  free(log);
+  free(want);
+  free(got);
+}
+
+static void with_constant_rates(void) {
+  brim_train_options options = longer_options(NULL, 2, BRIM_SCHEDULE_CONSTANT);
+  same("finished", &options, "finished", 1, 0);
+  same("interrupted", &options, "interrupted", 1, 3);
+  same("in an epoch", &options, "half", 0.5, 0);
+  options.swa_start = 0.75, options.swa_every = 1;
+  same("averages", &options, "averages", 1, 0);
+  options.swa_start = 0.5; /* the last step of the first part is the first that counts */
+  same("averages from here on", &options, "here", 1, 0);
+  options.swa_start = 0;
+  options.plan.max_tokens = 70; /* steps in parts */
+  same("in parts", &options, "parts", 1, 2);
+}
+
+/* Rates from the step reached on are those of the longer run, and both are told. */
+static void with_falling_rates(void) {
+  static const brim_schedule schedules[] = {BRIM_SCHEDULE_LINEAR, BRIM_SCHEDULE_COSINE};
+  for (int i = 0; i < 2; i++) {
+    brim_train_options options = longer_options(scratch_file(i ? "cosine" : "linear"), 1, schedules[i]);
+    brim_train_result result;
+    listener l = {.stop_at = 4};
+    ok_int(train(&options, &l, &result, NULL, NULL), BRIM_E_CANCELLED, "a run of 6 steps ends after 4");
+    options.resume = true;
+    options.epochs = 3;
+    l = (listener){0};
+    ok_int(train(&options, &l, &result, NULL, NULL), BRIM_OK, "it goes on to 18");
+    ok(l.rate == brim_learning_rate(schedules[i], 3e-3, 5, 2, 18) &&
+           l.former_rate == brim_learning_rate(schedules[i], 3e-3, 5, 2, 6),
+       "both rates are told: %g and %g", l.rate, l.former_rate);
+    bool right = true;
+    for (uint64_t step = 5; step <= 18; step++)
+      right = right && l.rates[step] == brim_learning_rate(schedules[i], 3e-3, step, 2, 18);
+    ok(right && l.rates[4] == 0, "and the rates of all steps after them");
+  }
+}
+
+static void refused(const brim_train_options *options, const char *word, const char *what) {
+  brim_train_result result;
+  brim_error err = {0};
+  char *before = case_log(options->output);
+  ok(train(options, NULL, &result, NULL, &err) == BRIM_E_MISMATCH && strstr(err.message, word), "%s: %s", what, err.message);
+  char *after = case_log(options->output);
+  case_same_text(after, before, "what was refused changed nothing");
+  free(before);
+  free(after);
+}
+
+static void refusals(void) {
+  brim_train_options options = longer_options(scratch_file("refused"), 2, BRIM_SCHEDULE_LINEAR);
+  brim_train_result result;
+  brim_error err = {0};
+  ok_int(train(&options, NULL, &result, NULL, NULL), BRIM_OK, "a run of two epochs");
+  options.resume = true;
+  options.epochs = 1;
+  refused(&options, "epochs 2, which is 12 steps, now it is 6", "a shorter run");
+  options.max_steps = 11;
+  refused(&options, "now it is 11", "fewer steps");
+  options.max_steps = 12;
+  ok_int(train(&options, NULL, &result, NULL, NULL), BRIM_OK, "as many steps by another name are as many");
+  options.max_steps = 13;
+  ok(train(&options, NULL, &result, NULL, &err) == BRIM_OK && result.steps == 13, "one more step");
+  options.max_steps = 0, options.epochs = 3;
+  refused(&options, "max_steps 13, now it is not given", "steps that are no longer given");
+
+  options = longer_options(scratch_file("patient"), 2, BRIM_SCHEDULE_LINEAR);
+  options.eval_every = 2, options.patience = 1, options.min_delta = 1e9;
+  ok(train(&options, NULL, &result, NULL, NULL) == BRIM_OK && result.stopped_early && result.steps == 4,
+     "a run that stops early");
+  options.resume = true;
+  ok_int(train(&options, NULL, &result, NULL, NULL), BRIM_OK, "it is finished as it is");
+  options.epochs = 3;
+  refused(&options, "patience was at its end", "a run that patience ended");
+}
+
+/* With max_steps only some epochs are planned ahead, and a memory limit caps the parts of the others. */
+static void capped(void) {
+  brim_train_options options = longer_options(NULL, 1, BRIM_SCHEDULE_LINEAR);
+  brim_train_result result;
+  brim_checkpoint_info info;
+  float *want, *got;
+  case_job job = case_open(model_folder, 1);
+  const size_t bytes = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+  options.memory_limit = (uint64_t)1 << 40;
+  options.max_steps = 5 * EPOCH;
+  ok_int(train(&options, NULL, &result, &want, NULL), BRIM_OK, "an uninterrupted run with a memory limit");
+  options.output = scratch_file("capped");
+  listener l = {.stop_at = 3};
+  ok_int(train(&options, &l, &result, NULL, NULL), BRIM_E_CANCELLED, "one that is interrupted");
+  ok(brim_checkpoint_find(job.runtime, options.output, &info, NULL) == BRIM_OK && info.max_tokens > 0, "its cap is %d",
+     (int)info.max_tokens);
+  brim_checkpoint_info_free(&info);
+  options.resume = true;
+  ok(train(&options, NULL, &result, &got, NULL) == BRIM_OK && memcmp(want, got, bytes) == 0,
+     "goes on with its cap, to the same bits");
+  free(got);
+  options.max_steps = 6 * EPOCH;
+  ok(train(&options, NULL, &result, &got, NULL) == BRIM_OK && result.steps == 6 * EPOCH, "and becomes longer");
+  free(got);
+  free(want);
+  case_close(&job);
+}
+
+static int train_on(const char *cpu, const brim_train_options *options, listener *l, brim_error *err) {
+  case_job job, data = case_open(model_folder, 1);
+  brim_train_result result;
+  brim_train_options o = *options;
+  o.event = listen_to, o.event_context = l;
+  int status = case_open_with(&job, model_folder, 1, NULL, cpu, err);
+  if (!status)
+    status = brim_train(job.runtime, job.model, NULL, data.train, NULL, 0, &o, &result, err);
+  case_close(&job);
+  case_close(&data);
+  return status;
+}
+
+static void other_kernels(void) {
+  case_job job = case_open(model_folder, 1);
+  const bool others = strcmp(brim_model_kernels(job.model), "cpu-plain") != 0;
+  brim_train_options options = longer_options(scratch_file("kernels"), 1, BRIM_SCHEDULE_LINEAR);
+  brim_error err = {0};
+  listener l = {.stop_at = 3};
+  case_close(&job);
+  if (!others) {
+    tap_skip("other kernels", "this processor has the plain ones only");
+    return;
+  }
+  ok_int(train_on("plain", &options, &l, &err), BRIM_E_CANCELLED, "a run that is begun with plain instructions");
+  options.resume = true;
+  l = (listener){0};
+  ok(train_on(NULL, &options, &l, &err) == BRIM_E_MISMATCH && strstr(err.message, "resume_anyway"), "refused: %s", err.message);
+  options.resume_anyway = true;
+  ok(train_on(NULL, &options, &l, &err) == BRIM_OK && l.other_kernels && !l.longer, "it goes on when that is asked for");
+  char *log = case_log(options.output);
+  ok(strstr(log, "\"former_kernels\":\"cpu-plain\"") != NULL, "its log says so");
+  free(log);
+  options.resume_anyway = false;
+  l = (listener){0};
+  ok(train_on(NULL, &options, &l, &err) == BRIM_OK && !l.other_kernels, "the kernels are its own from there on");
+}
+
+int main(void) {
+  model_folder = case_model_folder("bert-pair-3");
+  if (!model_folder) {
+    tap_skip("longer", "there are no golden models");
+    return tap_done();
+  }
+  with_constant_rates();
+  with_falling_rates();
+  refusals();
+  capped();
+  other_kernels();
+  return tap_done();
+}
