@@ -15,7 +15,7 @@ const char *brim_packing_advice(brim_packing packing);
 
 typedef struct brim_unpack brim_unpack;
 typedef enum brim_unpack_result {
-  BRIM_UNPACK_MORE, /* goes on with more bytes, or more room */
+  BRIM_UNPACK_MORE, /* continues with more bytes, or more room */
   BRIM_UNPACK_END,  /* a stream of the file is over; another may begin */
   BRIM_UNPACK_DAMAGED,
   BRIM_UNPACK_TOO_LARGE, /* its dictionary takes more memory than is given */

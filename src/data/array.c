@@ -7,17 +7,17 @@
 
 /* ---- between objects -------------------------------------------------------------------------------------- */
 
-static bool is_blank(char c) {
+static bool is_space(char c) {
   return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Passes over blanks. *next: the byte after them, or 0 at the end of the stream. */
-static int skip_blanks(brim_reader *reader, char *next, brim_error *err) {
+/* Passes over spaces and line ends. *next: the byte after them, or 0 at the end of the stream. */
+static int skip_spaces(brim_reader *reader, char *next, brim_error *err) {
   for (;;) {
     const char *bytes;
     size_t length, at = 0;
     BRIM_TRY(brim_stream_peek(reader->stream, 1, &bytes, &length, err));
-    for (; at < length && is_blank(bytes[at]); at++)
+    for (; at < length && is_space(bytes[at]); at++)
       reader->next_line += bytes[at] == '\n';
     *next = at < length ? bytes[at] : 0;
     const bool over = at < length || length == 0;
@@ -40,7 +40,7 @@ bool brim_reader_is_array(brim_reader *reader) {
   for (size_t at = 0, least = 1; least <= reader->max_record; least = at + 1) {
     if (brim_stream_peek(reader->stream, least, &bytes, &length, NULL) != BRIM_OK)
       return false; /* what fails fails again where records are read, and is told there */
-    while (at < length && is_blank(bytes[at]))
+    while (at < length && is_space(bytes[at]))
       at++;
     if (at < length || length < least)
       return at < length && bytes[at] == '[';
@@ -50,7 +50,7 @@ bool brim_reader_is_array(brim_reader *reader) {
 
 static int begin_array(brim_reader *reader, brim_error *err) {
   char next;
-  BRIM_TRY(skip_blanks(reader, &next, err));
+  BRIM_TRY(skip_spaces(reader, &next, err));
   if (next != '[')
     return fault_here(reader, "a JSON array was expected here", err);
   brim_stream_consume(reader->stream, 1);
@@ -63,7 +63,7 @@ static int begin_array(brim_reader *reader, brim_error *err) {
 static int end_array(brim_reader *reader, brim_error *err) {
   char next;
   brim_stream_consume(reader->stream, 1);
-  BRIM_TRY(skip_blanks(reader, &next, err));
+  BRIM_TRY(skip_spaces(reader, &next, err));
   return next ? fault_here(reader, "the array ended before this: a file has one", err) : BRIM_END;
 }
 
@@ -71,12 +71,12 @@ static int end_array(brim_reader *reader, brim_error *err) {
 static int find_object(brim_reader *reader, brim_error *err) {
   const bool first = brim_stream_offset(reader->stream) == reader->array_byte;
   char next;
-  BRIM_TRY(skip_blanks(reader, &next, err));
+  BRIM_TRY(skip_spaces(reader, &next, err));
   if (next == ']')
     return end_array(reader, err);
   if (!first && next == ',') {
     brim_stream_consume(reader->stream, 1);
-    BRIM_TRY(skip_blanks(reader, &next, err));
+    BRIM_TRY(skip_spaces(reader, &next, err));
   } else if (!first) {
     return fault_here(reader, next ? "a comma or ] was expected after an object" : "the array is never closed: the file was cut",
                       err);
@@ -135,7 +135,7 @@ static int take_extent(brim_reader *reader, const char **object, size_t *size, b
   }
 }
 
-/* Whoever copies records writes them as lines: line ends, which are blanks between tokens, become spaces. */
+/* Whoever copies records writes them as lines: line ends, which are spaces between tokens, become spaces. */
 static int keep_as_line(brim_reader *reader, brim_error *err) {
   BRIM_TRY(brim_grow(reader->runtime, (void **)&reader->decoded, &reader->decoded_capacity, reader->byte_count, 1, err));
   for (size_t i = 0; i < reader->byte_count; i++)

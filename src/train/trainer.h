@@ -13,7 +13,7 @@ typedef struct brim_eval_set {
   brim_plan *plan; /* made once: the same parts at every evaluation */
 } brim_eval_set;
 
-/* What a run that is gone on with has otherwise than before. */
+/* What a run that is resumed has otherwise than before. */
 typedef struct brim_resumed {
   bool longer, other_kernels;
   uint64_t former_steps;    /* of the whole run, as it was planned */

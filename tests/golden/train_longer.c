@@ -1,5 +1,5 @@
 /* A run that is resumed may become longer: from the step reached on it has the longer run's learning rates, and where rates
- * do not depend on the length, its bits. It may go on with other kernels when that is asked for. */
+ * do not depend on the length, its bits. It may continue with other kernels when that is asked for. */
 #include "train_case.h"
 
 enum { EPOCH = 6 }; /* steps */
@@ -185,7 +185,7 @@ static void capped(void) {
   brim_checkpoint_info_free(&info);
   options.resume = true;
   ok(train(&options, NULL, &result, &got, NULL) == BRIM_OK && memcmp(want, got, bytes) == 0,
-     "goes on with its cap, to the same bits");
+     "continues with its cap, to the same bits");
   free(got);
   options.max_steps = 6 * EPOCH;
   ok(train(&options, NULL, &result, &got, NULL) == BRIM_OK && result.steps == 6 * EPOCH, "and becomes longer");

@@ -27,7 +27,7 @@ folds -e 1 -o folds && folds -e 2 -o folds --resume && folds -e 2 -o twice && cm
 train --cpu plain --max-steps 3 -o plain -q >/dev/null
 if $BRIM doctor --json | grep -q 'cpu-avx'; then
   train --cpu avx2 --max-steps 5 -o plain --resume -q 2>&1 | grep -c "begun with the kernels cpu-plain"
-  train --cpu avx2 --max-steps 5 -o plain --resume --resume-anyway 2>&1 >/dev/null | grep -c "begun with cpu-plain and goes on with cpu-avx2 from step 4"
+  train --cpu avx2 --max-steps 5 -o plain --resume --resume-anyway 2>&1 >/dev/null | grep -c "begun with cpu-plain and continues with cpu-avx2 from step 4"
 else
   printf '1\n1\n'
 fi
