@@ -402,11 +402,10 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
   BRIM_TRY(brim_json_read_string(document, model, "kernels", &kernels, &length, err));
   const bool same = length == strlen(identity->kernels) && memcmp(kernels, identity->kernels, length) == 0;
   if (!same && !identity->options->resume_anyway)
-    return brim_json_error(
-        document, model, err, BRIM_E_MISMATCH,
-        "the run was begun with the kernels %.*s, but the model was loaded with %s: load it with those of the "
-        "run, or continue with other bits (resume_anyway)",
-        (int)length, kernels, identity->kernels);
+    return brim_json_error(document, model, err, BRIM_E_MISMATCH,
+                           "the run was begun with the kernels %.*s, but the model was loaded with %s: load it with those of the "
+                           "run, or continue with other bits (resume_anyway)",
+                           (int)length, kernels, identity->kernels);
   bool types = false;
   BRIM_TRY(brim_json_read_bool(document, model, "type_ids", &types, err));
   if (!brim_json_is_string(brim_json_get(model, "pooling"), identity->pooling) || types != identity->type_ids)
