@@ -67,13 +67,13 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", labels->names[i]);
   if (labels->count > MOST_NAMED)
     snprintf(names + used, sizeof names - used, ", ...");
-  if (labels->task == BRIM_TASK_REGRESSION && labels->count == 1)
+  if (brim_task_has_values(labels->task) && labels->count == 1)
     cli_note(cli, "task: regression%s",
              given ? "" : ", because the labels are decimals; if they stand for classes: --task classification");
-  else if (labels->task == BRIM_TASK_REGRESSION)
+  else if (brim_task_has_values(labels->task))
     cli_note(cli, "task: regression of %d values a row%s", (int)labels->count,
              given ? "" : ", because the labels are lists of decimals");
-  else if (labels->task == BRIM_TASK_MULTI_LABEL)
+  else if (brim_task_has_lists(labels->task))
     cli_note(cli, "task: multi-label, %d labels (%s)%s", (int)labels->count, names,
              given ? "" : ", because the labels are lists; --task changes it");
   else

@@ -463,10 +463,10 @@ static int take_list(brim_label_taker *taker, const brim_label_source *source, b
   label_item item;
   for (int32_t i = 0; known && i < taker->known->count; i++)
     BRIM_TRY(add_value(taker, 0, err));
-  if (taker->rows == 0 && (taker->task == BRIM_TASK_AUTO || taker->task == BRIM_TASK_MULTI_LABEL)) {
+  if (taker->rows == 0 && !brim_task_has_values(taker->task)) {
     taker->hot = is_hot(taker, source);
     if (taker->hot)
-      taker->task = BRIM_TASK_MULTI_LABEL;
+      taker->task = brim_task_of_label(false, true);
   }
   if (taker->hot)
     BRIM_TRY(take_hot(taker, source, row, err));
