@@ -17,6 +17,16 @@ static void new_line(brim_text *out, int depth) {
 
 static void write_value(brim_text *out, const brim_json_value *value, int depth);
 
+/* A real number stays one: transformers refuses 2 where a member is to be 2.0. */
+static void write_real(brim_text *out, double value) {
+  const size_t before = out->length;
+  brim_text_json_number(out, value);
+  for (size_t i = before; i < out->length; i++)
+    if (!strchr("-0123456789", out->data[i]))
+      return;
+  brim_text_string(out, ".0");
+}
+
 static void write_items(brim_text *out, const brim_json_value *container, int depth) {
   const char *separator = "";
   for (const brim_json_value *item = brim_json_first(container); item; item = brim_json_after(container, item)) {
@@ -45,7 +55,7 @@ static void write_value(brim_text *out, const brim_json_value *value, int depth)
     brim_text_integer(out, value->as.integer);
     break;
   case BRIM_JSON_REAL:
-    brim_text_json_number(out, value->as.real);
+    write_real(out, value->as.real);
     break;
   case BRIM_JSON_STRING:
     brim_text_json_string(out, value->as.text, value->length);

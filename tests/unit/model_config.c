@@ -281,6 +281,39 @@ static void check_saved(void) {
   brim_config_free(&c);
 }
 
+/* Families with a member for the first token and the mean keep these there, where other programs find them; reals stay reals. */
+static void check_own_pooling(void) {
+  static const struct {
+    brim_pooling pooling;
+    bool late;
+    const char *words, *others;
+  } cases[] = {{BRIM_POOLING_CLS, false, "\"classifier_pooling\": \"bos\"", "brim_pooling"},
+               {BRIM_POOLING_MEAN, false, "\"classifier_pooling\": \"mean\"", "brim_pooling"},
+               {BRIM_POOLING_MEAN, true, "\"classifier_pooling\": \"late\"", "brim_pooling"},
+               {BRIM_POOLING_MAX, false, "\"brim_pooling\": \"max\"", "bos"}};
+  const char *folder = scratch_make_folder("own-pooling");
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    brim_config c, again;
+    brim_error err;
+    if (load("{\"model_type\":\"eurobert\",\"factor\":2.0,\"large\":1e30,\"count\":2}", NULL, &c, &err))
+      case_stop("eurobert", &err);
+    c.pooling = cases[i].pooling;
+    c.late = cases[i].late;
+    if (brim_config_save(case_runtime, &c, folder, &err) || brim_config_load(case_runtime, folder, NULL, &again, &err))
+      case_stop("saved", &err);
+    char path[600];
+    size_t length;
+    snprintf(path, sizeof path, "%s/config.json", folder);
+    char *text = case_read_file(path, &length);
+    ok(strstr(text, cases[i].words) && !strstr(text, cases[i].others) && again.pooling == c.pooling && again.late == c.late,
+       "pooling is saved: %s", cases[i].words);
+    ok(strstr(text, "\"factor\": 2.0,") && strstr(text, "\"count\": 2,") && strstr(text, "\"large\": 1e"), "reals stay reals");
+    brim_runtime_release(case_runtime, text);
+    brim_config_free(&again);
+    brim_config_free(&c);
+  }
+}
+
 /* What is brim's own is read, written where it was, added only when it is needed. */
 static void check_own(void) {
   brim_config c, again;
@@ -336,6 +369,7 @@ int main(void) {
   check_all_refused();
   check_saved();
   check_own();
+  check_own_pooling();
   check_described();
   brim_runtime_free(case_runtime);
   return tap_done();
