@@ -180,11 +180,12 @@ def run_torch(oracle, folder, s):
     model = getattr(transformers, s["cls"]).from_pretrained(folder, dtype=torch.float32).eval()
     hidden, logits, loss = oracle.batch_loss(model, s, batch)
     loss.backward()
-    grads = {"grad." + n: p.grad.clone() for n, p in model.named_parameters() if p.grad is not None}
+    grads = oracle.in_files(model, {n: p.grad for n, p in model.named_parameters() if p.grad is not None})
+    grads = {"grad." + n: g.clone() for n, g in grads.items()}
     norm = torch.linalg.vector_norm(torch.stack([torch.linalg.vector_norm(g) for g in grads.values()]))
     one = {"hidden": hidden.detach(), "logits": logits.detach(), "loss": loss.detach()[None], "grad_norm": norm[None], **grads}
     steps = oracle.trajectory(model, s, batch, recipe)
-    return one, steps, {n: p.detach() for n, p in model.named_parameters()}
+    return one, steps, oracle.in_files(model, dict(model.named_parameters()))
 
 
 def largest(name, got, want):
