@@ -1,4 +1,5 @@
 /* Datasets: from files, from samples, from JSON batches. */
+#include "data/dataset.h"
 #include "data_tokenizer.h"
 
 static brim_tokenizer *tokenizer;
@@ -261,6 +262,26 @@ static void json(void) {
   }
 }
 
+/* Rows of ids alone, many at a time, after one that came by itself. */
+static void runs(void) {
+  static const int32_t ids[] = {5, 6, 7, 8, 9, 10}, lengths[] = {1, 4, 1};
+  brim_dataset *d = brim_dataset_new(data_runtime, NULL);
+  brim_sample s = {.ids = (const int32_t[]){3, 4}, .length = 2};
+  if (!ok(d && brim_dataset_add(d, &s, 0, false, NULL) == BRIM_OK, "a row"))
+    return;
+  ok_int(brim_dataset_add_run(d, ids, lengths, 3, 2, 7, NULL), BRIM_OK, "and a run of rows");
+  ok(brim_dataset_rows(d) == 4 && brim_dataset_tokens(d) == 8 && brim_dataset_longest(d) == 4,
+     "its rows, tokens and longest row");
+  ok(brim_dataset_truncated(d) == 2 && brim_dataset_lost(d) == 7, "what was cut off them");
+  bool same = true;
+  for (uint64_t row = 1, at = 0; row < 4; at += (uint64_t)lengths[row++ - 1]) {
+    brim_dataset_sample(d, row, &s);
+    same = same && s.length == lengths[row - 1] && memcmp(s.ids, ids + at, (size_t)s.length * sizeof *ids) == 0;
+  }
+  ok(same, "each row has its ids");
+  brim_dataset_free(d);
+}
+
 int main(void) {
   data_start(2);
   tokenizer = data_tokenizer();
@@ -272,6 +293,7 @@ int main(void) {
   large();
   samples_refused();
   json();
+  runs();
   brim_tokenizer_free(tokenizer);
   brim_runtime_free(data_runtime);
   return tap_done();

@@ -135,6 +135,14 @@ static void small_pictures(void) {
   ok(strstr(body(page), "<tr><th scope=\"row\"><bdi>none</bdi></th><td class=\"n\"><bdi>10</bdi></td>"
                         "<td class=\"n\"><bdi>0</bdi></td><td class=\"n\"><bdi>10</bdi></td></tr>") != NULL,
      "and its numbers");
+  const brim_column columns[] = {{"name", false}, {"rows", true}};
+  const char *cells[] = {"a", "3"};
+  brim_text_clear(&page->out);
+  brim_page_table(page, NULL, columns, 2, cells, 1);
+  ok(strstr(body(page),
+            "<thead><tr><th scope=\"col\">name</th><th scope=\"col\" class=\"n\">rows</th></tr></thead>\n<tbody>\n"
+            "<tr><th scope=\"row\"><bdi>a</bdi></th><td class=\"n\"><bdi>3</bdi></td></tr>\n</tbody></table></div>") != NULL,
+     "a table: headings, and a row");
   const int32_t lengths[] = {2, 4};
   brim_text_clear(&page->out);
   brim_page_blocks(page, (brim_caption){"batch", NULL}, &(brim_block){lengths, 2, 4}, 1, 4);
