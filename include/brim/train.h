@@ -111,7 +111,7 @@ typedef struct brim_train_options {
   brim_profile *profile;       /* counts where the time goes; NULL: nobody looks */
 } brim_train_options;
 
-/* Defaults of training (design, section 6): batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42.
+/* Defaults of training: batch 16 at random, ragged, 1 epoch, lr 5e-5, clip 1, no decay, no warm-up, seed 42.
  */
 BRIM_API void brim_train_options_init(brim_train_options *options);
 /* BRIM_E_USAGE with the option's name and what to give instead. */

@@ -169,6 +169,45 @@ static void replaced(void) {
   case_close(&job);
 }
 
+/* ---- options ---------------------------------------------------------------------------------------------- */
+
+/* What docs/command-line.md shows as the program's defaults are the library's. */
+static void defaults(void) {
+  brim_train_options o;
+  brim_train_options_init(&o);
+  ok(o.epochs == 1 && o.max_steps == 0 && o.plan.batch_size == 16 && o.plan.batching == BRIM_RANDOM && o.seed == 42 &&
+         o.plan.seed == 42,
+     "one epoch of random batches of 16");
+  ok(o.lr == 5e-5 && o.beta1 == 0.9 && o.beta2 == 0.999 && o.eps == 1e-8 && o.clip == 1 && o.layer_lr_decay == 1,
+     "the optimizer's defaults");
+  ok(o.log_every == 1 && o.keep_checkpoints == 1 && o.eval.batching == BRIM_SORTED, "log, checkpoints, evaluation");
+}
+
+/* What is frozen has the weights that it had; the rest is trained. */
+static void frozen(void) {
+  case_job job = case_open(model_folder, 1);
+  float *before = case_weights(&job);
+  brim_train_options options = case_options(scratch_file("frozen"));
+  brim_train_result result;
+  int64_t held = 0, changed = 0;
+  options.freeze = "embeddings";
+  ok_int(case_train(&job, &options, &result, NULL), BRIM_OK, "a run with frozen embeddings");
+  float *after = case_weights(&job);
+  for (int32_t i = 0; i < brim_model_parameter_count(job.model); i++) {
+    const brim_parameter *p = brim_model_parameter(job.model, i);
+    const bool same = memcmp(before + p->offset, after + p->offset, (size_t)p->count * sizeof *before) == 0;
+    if (strstr(p->name, "embeddings"))
+      held += same ? 1 : -1000;
+    else
+      changed += !same;
+  }
+  ok(held >= 3 && changed > 10, "the embeddings keep their weights (%d tensors), the rest is trained (%d)", (int)held,
+     (int)changed);
+  free(before);
+  free(after);
+  case_close(&job);
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -178,5 +217,7 @@ int main(void) {
   memory();
   fields();
   replaced();
+  defaults();
+  frozen();
   return tap_done();
 }
