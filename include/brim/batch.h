@@ -124,19 +124,21 @@ typedef struct brim_batch {
   int32_t count; /* n */
   int32_t width; /* 0: ragged; else every sequence takes `width` slots when computed */
   int64_t tokens, slots;
-  int32_t *ids;        /* [tokens] */
-  uint8_t *type_ids;   /* [tokens] */
-  int32_t *offsets;    /* [n+1] into ids (cu_seqlens) */
-  int32_t label_width; /* labels of a row: 1, or one an output (several values, or 0 and 1 for each of many labels) */
-  float *labels;       /* [n, label_width] class id or value */
-  uint64_t *rows;      /* [n] */
-  uint32_t *places;    /* [n] */
-  uint32_t step_rows;  /* rows of the whole optimizer step */
-  double divisor;      /* of the loss; 0, what a fill sets: step_rows */
+  int32_t *ids;          /* [tokens] */
+  uint8_t *type_ids;     /* [tokens] */
+  int32_t *offsets;      /* [n+1] into ids (cu_seqlens) */
+  int32_t label_width;   /* labels of a row: 1, or one an output (several values, or 0 and 1 for each of many labels) */
+  float *labels;         /* [n, label_width] class id or value */
+  int32_t *token_labels; /* [tokens] classes of tokens, BRIM_NO_LABEL for none; NULL: labels are of rows */
+  uint64_t *rows;        /* [n] */
+  uint32_t *places;      /* [n] */
+  uint32_t step_rows;    /* rows of the whole optimizer step */
+  double divisor;        /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
   /* private */
   brim_runtime *runtime;
-  size_t token_capacity, row_capacity, label_capacity;
+  size_t token_capacity, row_capacity, label_capacity, token_label_capacity;
+  int32_t *token_label_room; /* token_labels, if there are any */
 } brim_batch;
 /* Copies a part's rows out of the dataset. `batch` is zeroed before its first fill. Rows longer than part->cut are cut to it and
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */

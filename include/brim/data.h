@@ -271,8 +271,9 @@ typedef struct brim_sample {
   int32_t length;
   float label; /* class id or value; NaN if there is none, or several */
   const float *labels;
-  int32_t label_width; /* [label_width] all of them; NULL and 0: `label` alone */
-  uint64_t row;        /* index in the dataset */
+  int32_t label_width;         /* [label_width] all of them; NULL and 0: `label` alone */
+  const int32_t *token_labels; /* [length] classes of tokens, BRIM_NO_LABEL for none; not NULL: there is no other label */
+  uint64_t row;                /* index in the dataset */
 } brim_sample;
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
 
@@ -303,8 +304,8 @@ BRIM_API int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn row
  * when it was read is not counted again. A row number outside is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, const uint64_t *rows, uint64_t count,
                                  brim_dataset **out, brim_error *err) BRIM_CHECK;
-/* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Errors have the byte. There is no
- * mapping: labels are class ids or values as the model takes them. */
+/* Reads [{"ids":[..],"type_ids":[..],"label":..},...]; type_ids and label may be absent. Labels of tokens are "labels", as many
+ * as ids, -100 for none. Errors have the byte. There is no mapping: labels are class ids or values as the model takes them. */
 BRIM_API int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus

@@ -80,6 +80,8 @@ BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model); /* positions that fit a text */
 BRIM_API int32_t brim_model_outputs(const brim_model *model);    /* logits per row */
+/* Rows of a batch's logits: its texts, or its tokens where the task's labels are of tokens. */
+BRIM_API int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch);
 BRIM_API brim_task brim_model_task(const brim_model *model);
 BRIM_API const brim_labels *brim_model_labels(const brim_model *model);
 BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
@@ -192,9 +194,10 @@ typedef struct brim_pass {
  *   classification   cross entropy, with class weights w and label smoothing e as PyTorch's CrossEntropyLoss, whose mean over
  * rows divides by the sum of w[label]: give that sum over the whole optimizer step as the divisor multi-label      mean over the
  * outputs of PyTorch's BCEWithLogitsLoss, with class_weights as its pos_weight regression       mean over the outputs of the
- * squared error logits: [n, outputs], may be NULL. Labels are needed for the loss only: pass loss NULL to predict. An empty batch
- * adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH or BRIM_E_FORMAT and is named by
- * batch->rows; a batch beyond the limits is BRIM_E_USAGE. */
+ * squared error; of labels of tokens cross entropy too, and the divisor is the step's tokens that have one (0: the batch's).
+ * logits: [n, outputs], or [tokens, outputs] (brim_model_logit_rows), may be NULL. Labels are needed for the loss only: pass loss
+ * NULL to predict. An empty batch adds nothing. A row that does not fit the model (length, ids, types, label) is BRIM_E_MISMATCH
+ * or BRIM_E_FORMAT and is named by batch->rows; a batch beyond the limits is BRIM_E_USAGE. */
 BRIM_API int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
                                 brim_error *err) BRIM_CHECK;
 /* After a training forward of the same batch: adds this batch's gradient to the gradient buffer. */

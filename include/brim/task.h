@@ -10,15 +10,18 @@ typedef enum brim_task {
   BRIM_TASK_AUTO = 0,
   BRIM_TASK_CLASSIFICATION, /* one class a row */
   BRIM_TASK_REGRESSION,     /* a value a row, or several */
-  BRIM_TASK_MULTI_LABEL     /* any number of labels a row, none too */
+  BRIM_TASK_MULTI_LABEL,    /* any number of labels a row, none too */
+  BRIM_TASK_TOKENS          /* one class a token, or none */
 } brim_task;
-BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label"; "auto" */
+enum { BRIM_NO_LABEL = -100 };                       /* of a token */
+BRIM_API const char *brim_task_name(brim_task task); /* "classification", "regression", "multi-label", "tokens"; "auto" */
 /* False for any other name. */
 BRIM_API bool brim_task_parse(const char *name, brim_task *out);
-/* What a label is: one class; any number of classes; values. None of AUTO. */
+/* What the label of a row is: one class; any number of classes; values. None of AUTO, nor of labels of tokens. */
 BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);
 BRIM_API bool brim_task_has_values(brim_task task);
+BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
 
 /* What a classifier made of one row: 32 bytes a row, however many classes there are. */
 typedef struct brim_outcome {

@@ -53,6 +53,14 @@ static int reserve_labels(brim_batch *batch, size_t rows, int32_t width, brim_er
   return BRIM_OK;
 }
 
+static int reserve_token_labels(brim_batch *batch, size_t tokens, brim_error *err) {
+  if (tokens <= batch->token_label_capacity)
+    return BRIM_OK;
+  BRIM_TRY(grow(batch->runtime, &batch->token_label_room, tokens, sizeof *batch->token_label_room, err));
+  batch->token_label_capacity = tokens;
+  return BRIM_OK;
+}
+
 static int reserve(brim_batch *batch, size_t tokens, size_t rows, brim_error *err) {
   brim_runtime *runtime = batch->runtime;
   if (tokens > batch->token_capacity) {
@@ -78,12 +86,11 @@ int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens,
   return reserve_labels(batch, (size_t)rows, label_width, err);
 }
 
-/* Copies the ids of one row to `at`; a cut row keeps its last token. */
-static void copy_ids(brim_batch *batch, const brim_dataset *dataset, uint64_t row, int32_t at, int32_t length) {
-  const int32_t *ids = dataset->ids[row], whole = dataset->lengths[row];
-  memcpy(batch->ids + at, ids, (size_t)length * sizeof *ids);
+/* Copies the ids of one row, or the labels of its tokens; a cut row keeps its last token. */
+static void copy_tokens(int32_t *to, const int32_t *from, int32_t length, int32_t whole) {
+  memcpy(to, from, (size_t)length * sizeof *to);
   if (length < whole && length > 0)
-    batch->ids[at + length - 1] = ids[whole - 1];
+    to[length - 1] = from[whole - 1];
 }
 
 /* The same for types; rows of zeros only keep none. */
@@ -112,7 +119,9 @@ static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim
   for (uint32_t i = 0; i < part->count; i++) {
     const uint64_t row = part->rows[i];
     const int32_t at = batch->offsets[i], length = planned_length(part, dataset->lengths[row]);
-    copy_ids(batch, dataset, row, at, length);
+    copy_tokens(batch->ids + at, dataset->ids[row], length, dataset->lengths[row]);
+    if (dataset->token_labels)
+      copy_tokens(batch->token_labels + at, dataset->token_labels[row], length, dataset->lengths[row]);
     if (dataset->type_ids)
       copy_types(batch, dataset, row, at, length);
     batch->offsets[i + 1] = at + length;
@@ -130,6 +139,9 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   BRIM_TRY(check_part(dataset, part, err));
   BRIM_TRY(reserve(batch, (size_t)part->tokens, part->count, err));
   BRIM_TRY(reserve_labels(batch, part->count, dataset->label_width, err));
+  if (dataset->token_labels)
+    BRIM_TRY(reserve_token_labels(batch, (size_t)part->tokens, err));
+  batch->token_labels = dataset->token_labels ? batch->token_label_room : NULL;
   batch->count = (int32_t)part->count;
   batch->width = part->width;
   batch->tokens = part->tokens;
@@ -148,6 +160,7 @@ void brim_batch_free(brim_batch *batch) {
   brim_release(batch->runtime, batch->type_ids);
   brim_release(batch->runtime, batch->offsets);
   brim_release(batch->runtime, batch->labels);
+  brim_release(batch->runtime, batch->token_label_room);
   brim_release(batch->runtime, batch->rows);
   brim_release(batch->runtime, batch->places);
   memset(batch, 0, sizeof *batch);

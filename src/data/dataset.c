@@ -42,6 +42,7 @@ void brim_dataset_free(brim_dataset *dataset) {
   free_chunks(runtime, dataset->spare);
   brim_release(runtime, dataset->ids);
   brim_release(runtime, dataset->type_ids);
+  brim_release(runtime, dataset->token_labels);
   if (!dataset->map) {
     brim_release(runtime, dataset->lengths);
     brim_release(runtime, dataset->values);
@@ -76,6 +77,7 @@ void brim_dataset_clear(brim_dataset *d) {
   free_chunks(d->runtime, d->types);
   free_chunks(d->runtime, d->spare);
   brim_release(d->runtime, d->type_ids);
+  brim_release(d->runtime, d->token_labels);
   brim_release(d->runtime, d->values);
   brim_release(d->runtime, d->origins);
   *d = (brim_dataset){.runtime = d->runtime,
@@ -147,11 +149,25 @@ static void add_label(brim_dataset *d, const brim_sample *sample) {
     to[i] = isnan(from[i]) ? NAN : from[i];
 }
 
+/* Labels of the row's tokens are kept among the ids. All rows have them, or none. */
+static int add_token_labels(brim_dataset *d, const brim_sample *sample, brim_error *err) {
+  const size_t rows = (size_t)d->rows, size = (size_t)sample->length * sizeof *sample->token_labels;
+  if (rows > 0 && !sample->token_labels != !d->token_labels)
+    return brim_error_set(err, BRIM_E_USAGE, "row %zu: labels of tokens are in all rows or in none", rows);
+  if (!sample->token_labels)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->token_labels, &d->token_labels_room, rows + 1, sizeof *d->token_labels, err));
+  d->token_labels[rows] = keep(d, &d->tokens, sample->token_labels, size);
+  return d->token_labels[rows] ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) {
   uint8_t type = highest_type(sample);
   size_t length = (size_t)sample->length;
   if (d->rows == 0 && sample->labels)
     d->label_width = sample->label_width;
+  BRIM_TRY(add_token_labels(d, sample, err));
+  labelled = labelled && !sample->token_labels;
   BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, labelled, err));
   const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
   const uint8_t *types = type > 0 ? keep(d, &d->types, sample->type_ids, length) : NULL;
@@ -219,6 +235,8 @@ static uint64_t fingerprint(const brim_dataset *d) {
     hash = brim_hash64(d->ids[i], length * sizeof *d->ids[i], hash);
     if (types)
       hash = brim_hash64(types, length, hash);
+    if (d->token_labels)
+      hash = brim_hash64(d->token_labels[i], length * sizeof *d->token_labels[i], hash);
   }
   return d->values ? brim_hash64(d->values, (size_t)d->rows * (size_t)d->label_width * sizeof *d->values, hash) : hash;
 }
@@ -233,8 +251,8 @@ static int trim(brim_dataset *d, void **items, size_t size, brim_error *err) {
 }
 
 void brim_dataset_finish(brim_dataset *d) {
-  d->labelled = d->values != NULL;
-  for (uint64_t i = 0; i < d->rows * (uint64_t)d->label_width && d->labelled; i++)
+  d->labelled = d->values || d->token_labels;
+  for (uint64_t i = 0; d->values && i < d->rows * (uint64_t)d->label_width && d->labelled; i++)
     d->labelled = !isnan(d->values[i]);
   d->fingerprint = fingerprint(d);
 }
@@ -243,6 +261,7 @@ int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   BRIM_TRY(trim(d, (void **)&d->ids, sizeof *d->ids, err));
   BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
   BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
+  BRIM_TRY(trim(d, (void **)&d->token_labels, sizeof *d->token_labels, err));
   BRIM_TRY(trim(d, (void **)&d->values, (size_t)d->label_width * sizeof *d->values, err));
   BRIM_TRY(trim(d, (void **)&d->origins, sizeof *d->origins, err));
   d->highest_id = highest_id(d);
@@ -319,6 +338,8 @@ void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample 
                        .length = dataset->lengths[row],
                        .label = dataset->values && dataset->label_width == 1 ? dataset->values[row] : NAN,
                        .row = row};
+  if (dataset->token_labels)
+    out->token_labels = dataset->token_labels[row];
   if (dataset->values) {
     out->labels = dataset->values + (size_t)row * (size_t)dataset->label_width;
     out->label_width = dataset->label_width;

@@ -20,10 +20,11 @@ struct brim_dataset {
   /* [rows] each; they grow together. */
   const int32_t **ids;
   int32_t *lengths;
-  const uint8_t **type_ids; /* NULL as long as all are 0; rows of which all are 0 have NULL */
-  float *values;            /* [rows, label_width]; NULL if there are none */
-  uint64_t *origins;        /* NULL as long as row i comes from record i */
-  size_t ids_room, lengths_room, types_room, values_room, origins_room;
+  const uint8_t **type_ids;     /* NULL as long as all are 0; rows of which all are 0 have NULL */
+  const int32_t **token_labels; /* of each row as many as ids; NULL if there are none */
+  float *values;                /* [rows, label_width]; NULL if there are none */
+  uint64_t *origins;            /* NULL as long as row i comes from record i */
+  size_t ids_room, lengths_room, types_room, values_room, origins_room, token_labels_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
   int32_t longest, highest_id, label_width;

@@ -483,6 +483,9 @@ static int take_list(brim_label_taker *taker, const brim_label_source *source, b
 
 /* Whether this row is a list: what the task says, or else the first row. */
 static int decide_list(brim_label_taker *taker, const brim_label_source *source, bool *list, brim_error *err) {
+  if (brim_task_has_tokens(taker->task))
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, source->file, source->line, -1,
+                         "labels of tokens are not read from texts: give rows of ids with a label for each");
   const bool values = taker->known && brim_task_has_values(taker->known->task), several = values && taker->known->count > 1;
   const bool bars = taker->task_given && brim_task_has_values(taker->task) && !source->list &&
                     memchr(source->text, '|', source->length) != NULL;

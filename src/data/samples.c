@@ -17,6 +17,11 @@ static int check_label(const brim_sample *sample, const brim_labels *labels, uin
   const float *values = sample->labels ? sample->labels : &sample->label;
   const int32_t width = sample->labels ? sample->label_width : 1;
   const brim_row_name name = {.row = row};
+  if (sample->token_labels)
+    return brim_token_labels_fit(labels ? labels->task : brim_task_of_tokens(), labels ? labels->count : INT32_MAX,
+                                 sample->token_labels, sample->length, name, err)
+               ? BRIM_E_USAGE
+               : BRIM_OK;
   return labels && brim_label_fits(labels->task, labels->count, values, width, true, name, err) ? BRIM_E_USAGE : BRIM_OK;
 }
 
@@ -118,10 +123,10 @@ int brim_dataset_subset(brim_runtime *runtime, const brim_dataset *dataset, cons
 
 /* One row's arrays, reused from row to row. */
 typedef struct json_row {
-  int32_t *ids;
+  int32_t *ids, *token_labels;
   uint8_t *types;
   float *labels;
-  size_t id_room, type_room, label_room;
+  size_t id_room, token_label_room, type_room, label_room;
 } json_row;
 
 typedef struct json_batch {
@@ -193,6 +198,23 @@ static int read_label(json_batch *batch, const brim_json_value *value, brim_samp
   return !value || value->kind == BRIM_JSON_NULL ? BRIM_OK : read_number(batch, value, &sample->label, err);
 }
 
+static int read_token_labels(json_batch *batch, const brim_json_value *list, uint32_t length, brim_error *err) {
+  json_row *row = &batch->row;
+  if (list->kind != BRIM_JSON_ARRAY || list->length != length)
+    return brim_json_error(batch->document, list, err, BRIM_E_FORMAT, "\"labels\" is an array of classes, one for each of %u ids",
+                           (unsigned)length);
+  BRIM_TRY(brim_grow(batch->dataset->runtime, (void **)&row->token_labels, &row->token_label_room, length, sizeof(int32_t), err));
+  size_t at = 0;
+  for (const brim_json_value *v = brim_json_first(list); v; v = brim_json_after(list, v)) {
+    const bool whole = v->kind == BRIM_JSON_INT;
+    if (!whole || v->as.integer >= INT32_MAX || (v->as.integer < 0 && v->as.integer != BRIM_NO_LABEL))
+      return brim_json_error(batch->document, v, err, BRIM_E_FORMAT, "the label of a token is a class from 0 up, or %d for none",
+                             BRIM_NO_LABEL);
+    row->token_labels[at++] = (int32_t)v->as.integer;
+  }
+  return BRIM_OK;
+}
+
 static int read_row(json_batch *batch, const brim_json_value *value, brim_error *err) {
   if (value->kind != BRIM_JSON_OBJECT)
     return bad(batch, value, err, "a row is an object {\"ids\": [..]}");
@@ -206,6 +228,11 @@ static int read_row(json_batch *batch, const brim_json_value *value, brim_error 
     sample.type_ids = batch->row.types;
   }
   BRIM_TRY(read_label(batch, brim_json_get(value, "label"), &sample, err));
+  const brim_json_value *labels = brim_json_get(value, "labels");
+  if (labels && labels->kind != BRIM_JSON_NULL) {
+    BRIM_TRY(read_token_labels(batch, labels, ids->length, err));
+    sample.token_labels = batch->row.token_labels;
+  }
   sample.ids = batch->row.ids;
   return brim_dataset_add(batch->dataset, &sample, 0, true, err);
 }
@@ -230,6 +257,7 @@ int brim_dataset_read_json(brim_runtime *runtime, const char *path, brim_dataset
   int status = batch.dataset ? read_batch(&batch, err) : BRIM_E_MEMORY;
   brim_release(runtime, batch.row.ids);
   brim_release(runtime, batch.row.types);
+  brim_release(runtime, batch.row.token_labels);
   brim_release(runtime, batch.row.labels);
   brim_json_free(document);
   if (status != BRIM_OK) {

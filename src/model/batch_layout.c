@@ -45,6 +45,9 @@ static int check_tokens(const brim_model *m, const brim_batch *batch, int32_t se
 
 static int check_label(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
   const brim_labels *labels = &m->config.labels;
+  if (batch->token_labels)
+    return brim_token_labels_fit(labels->task, labels->count, batch->token_labels + batch->offsets[sequence],
+                                 length_of(batch, sequence), (brim_row_name){.row = row_of(batch, sequence)}, err);
   const int32_t width = batch->label_width > 0 ? batch->label_width : 1;
   return brim_label_fits(labels->task, labels->count, batch->labels + (int64_t)sequence * width, width, false,
                          (brim_row_name){.row = row_of(batch, sequence)}, err);
@@ -103,6 +106,14 @@ static int32_t place_sequence(const brim_config *config, const brim_batch *batch
   return slot + room;
 }
 
+/* Labels of tokens; padding has none. */
+static void place_classes(const brim_batch *batch, int32_t sequence, brim_slots *s) {
+  const int32_t from = batch->offsets[sequence], length = length_of(batch, sequence), slot = s->offsets[sequence];
+  memcpy(s->classes + slot, batch->token_labels + from, (size_t)length * sizeof *s->classes);
+  for (int32_t i = length; i < batch->width; i++)
+    s->classes[slot + i] = BRIM_NO_LABEL;
+}
+
 /* To the device. What was laid out stays as it is until the forward has its answer. */
 static void send(brim_model *m, const brim_stage *stage, const brim_batch *batch, int32_t slots) {
   const brim_slots *from = &stage->laid, *to = &stage->slots;
@@ -118,9 +129,11 @@ static void send(brim_model *m, const brim_stage *stage, const brim_batch *batch
                 {to->first, from->first, n * sizeof *to->first},
                 {to->offsets, from->offsets, (n + 1) * sizeof *to->offsets},
                 {to->lengths, from->lengths, n * sizeof *to->lengths},
-                {to->places, from->places, n * sizeof *to->places}};
+                {to->places, from->places, n * sizeof *to->places},
+                {to->classes, from->classes, to->classes ? r * sizeof *to->classes : 0}};
   for (size_t i = 0; i < sizeof pieces / sizeof *pieces; i++)
-    m->ops->write(&m->context, pieces[i].to, pieces[i].from, pieces[i].size);
+    if (pieces[i].size > 0)
+      m->ops->write(&m->context, pieces[i].to, pieces[i].from, pieces[i].size);
 }
 
 static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bool labels, brim_error *err) {
@@ -134,6 +147,8 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
       BRIM_TRY(check_label(m, batch, i, err));
     longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
     slot = place_sequence(&m->config, batch, i, slot, s);
+    if (labels && s->classes)
+      place_classes(batch, i, s);
   }
   s->offsets[batch->count] = slot;
   BRIM_TRY(check_longest(stage, batch->width ? batch->width : longest, err));

@@ -77,8 +77,11 @@ static void write_value(brim_text *out, const brim_json_value *value, int depth)
 
 /* ---- members that training decides -------------------------------------------------------------------------- */
 
+/* "Bert" of the family's class for texts, and the task's end. */
 static void write_architectures(brim_text *out, const brim_config *config) {
-  brim_text_printf(out, "[\n    \"%s\"\n  ]", config->family->architecture);
+  const char *class = config->family->architecture, *end = strstr(class, "For");
+  brim_text_printf(out, "[\n    \"%.*s%s\"\n  ]", (int)(end ? end - class : (ptrdiff_t)strlen(class)), class,
+                   brim_task_rules_of(config->labels.task)->class);
 }
 
 /* The values of a regression have no names: Hugging Face calls them LABEL_0, LABEL_1, .. */
@@ -109,7 +112,8 @@ static void write_label2id(brim_text *out, const brim_config *config) {
 }
 
 static void write_problem(brim_text *out, const brim_config *config) {
-  brim_text_printf(out, "\"%s\"", brim_task_rules_of(config->labels.task)->problem);
+  const char *problem = brim_task_rules_of(config->labels.task)->problem;
+  brim_text_printf(out, problem ? "\"%s\"" : "null", problem);
 }
 
 static void write_label_count(brim_text *out, const brim_config *config) {
@@ -143,6 +147,10 @@ static bool has_own_pooling(const brim_config *config) {
   return config->family->first;
 }
 
+static bool has_problem(const brim_config *config) {
+  return brim_task_rules_of(config->labels.task)->problem != NULL;
+}
+
 static bool pools(const brim_config *config) {
   return config->pooling == BRIM_POOLING_MAX || (config->pooling == BRIM_POOLING_MEAN && !has_own_pooling(config));
 }
@@ -159,7 +167,7 @@ static const struct decided {
     {"architectures", always, write_architectures},
     {"id2label", always, write_id2label},
     {"label2id", always, write_label2id},
-    {"problem_type", always, write_problem},
+    {"problem_type", has_problem, write_problem},
     {"dtype", NULL, write_dtype},
     {"torch_dtype", NULL, write_dtype},
     {"num_labels", NULL, write_label_count},

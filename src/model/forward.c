@@ -3,10 +3,16 @@
 
 #include "base/status.h"
 #include "model/model.h"
+#include "task/task.h"
 
 static double loss_divisor(const brim_batch *batch) {
   if (batch->divisor > 0)
     return batch->divisor;
+  if (batch->token_labels) {
+    const int32_t tokens = batch->offsets[batch->count];
+    const int64_t labels = brim_token_labels_count(batch->token_labels, tokens, tokens);
+    return labels > 0 ? (double)labels : 1;
+  }
   return batch->step_rows > 0 ? batch->step_rows : (double)batch->count;
 }
 
@@ -28,6 +34,7 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .trained = m->trained,
                   .packed = m->packed,
                   .labels = batch->labels,
+                  .classes = loss ? s->classes : NULL,
                   .class_weights = pass->class_weights,
                   .smoothing = pass->label_smoothing,
                   .divisor = loss_divisor(batch),
@@ -41,8 +48,10 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
 static void send_labels(brim_model *m, const brim_batch *batch, brim_frame *f) {
   const brim_slots *s = &m->tape.stage->slots;
   const size_t count = (size_t)batch->count * (size_t)brim_labels_width(&m->config.labels);
-  m->ops->write(&m->context, s->labels, f->labels, count * sizeof *s->labels);
-  f->labels = s->labels;
+  if (!s->classes) {
+    m->ops->write(&m->context, s->labels, f->labels, count * sizeof *s->labels);
+    f->labels = s->labels;
+  }
   if (!f->class_weights)
     return;
   m->ops->write(&m->context, s->class_weights, f->class_weights, (size_t)m->config.labels.count * sizeof *s->class_weights);
@@ -60,10 +69,20 @@ static void read_numbers(brim_model *m, const real *from, int64_t count, float *
 #endif
 }
 
+/* Rows of the real tokens of the laid out batch, one after another. */
+static void read_tokens(brim_model *m, const real *from, int32_t width, float *to) {
+  const brim_slots *laid = &m->tape.stage->laid;
+  for (int32_t i = 0; i < m->tape.layout.n; to += (int64_t)laid->lengths[i++] * width)
+    read_numbers(m, from + (int64_t)laid->offsets[i] * width, (int64_t)laid->lengths[i] * width, to);
+}
+
 /* Those of the laid out batch. */
 static void read_logits(brim_model *m, float *logits) {
   const real *from = brim_version_address(m->tape.schedule, m->tape.schedule->logits, &m->tape.frame);
-  read_numbers(m, from, (int64_t)m->tape.layout.n * m->config.labels.count, logits);
+  if (brim_task_has_tokens(m->config.labels.task))
+    read_tokens(m, from, m->config.labels.count, logits);
+  else
+    read_numbers(m, from, (int64_t)m->tape.layout.n * m->config.labels.count, logits);
 }
 
 int brim_model_settle(brim_model *model, brim_error *err) {
@@ -123,10 +142,6 @@ int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden,
   if (!tape->stage || !tape->all_tokens || tape->layout.n != batch->count || tape->backward_done)
     return brim_error_set(err, BRIM_E_USAGE, "hidden states are there after a forward of this batch with all_tokens");
   const real *all = batch->count ? brim_version_address(tape->schedule, tape->schedule->hidden, &tape->frame) : NULL;
-  for (int32_t i = 0; i < batch->count; i++) {
-    const brim_slots *laid = &tape->stage->laid;
-    read_numbers(model, all + (int64_t)laid->offsets[i] * width, (int64_t)laid->lengths[i] * width,
-                 hidden + (int64_t)batch->offsets[i] * width);
-  }
+  read_tokens(model, all, width, hidden);
   return brim_model_settle(model, err);
 }

@@ -142,6 +142,9 @@ int32_t brim_model_max_length(const brim_model *model) {
 int32_t brim_model_outputs(const brim_model *model) {
   return model->config.labels.count;
 }
+int64_t brim_model_logit_rows(const brim_model *model, const brim_batch *batch) {
+  return brim_task_has_tokens(model->config.labels.task) ? batch->offsets[batch->count] : batch->count;
+}
 brim_task brim_model_task(const brim_model *model) {
   return model->config.labels.task;
 }

@@ -59,8 +59,10 @@ static void carve_layout(carver *c, const brim_model *m, const brim_model_limits
   s->offsets = carve(c, n + 1, sizeof *s->offsets);
   s->lengths = carve(c, n, sizeof *s->lengths);
   s->places = carve(c, n, sizeof *s->places);
+  const bool tokens = brim_task_has_tokens(m->config.labels.task);
   s->labels = NULL;
   s->class_weights = NULL;
+  s->classes = tokens ? carve(c, slots, sizeof *s->classes) : NULL;
   if (brim_model_is_host(m))
     return;
   s->labels = carve(c, n * (size_t)brim_labels_width(&m->config.labels), sizeof *s->labels);

@@ -16,6 +16,7 @@ typedef struct brim_slots {
   uint32_t *places;                            /* [n] */
   float *labels;                               /* [n, width of labels]; NULL: the memory is the host's, which has them */
   double *class_weights;                       /* [outputs]; likewise */
+  int32_t *classes;                            /* [R] of labels of tokens, on the host too; else NULL */
   void *workspace;
   size_t workspace_size;
   char *memory[BRIM_REGIONS]; /* of a schedule's values */

@@ -146,6 +146,7 @@ typedef struct brim_frame {
   char *memory[BRIM_REGIONS];
   /* of the loss */
   const float *labels;
+  const int32_t *classes; /* of slots, where labels are of tokens; else NULL */
   const double *class_weights;
   double smoothing, divisor;
   double *loss; /* NULL: not wanted */

@@ -323,13 +323,14 @@ typedef struct brim_from_bfloat { /* and back, exactly */
 typedef struct brim_loss {
   int32_t n, outputs;
   brim_loss_kind kind;
-  const real *logits;    /* [n, C] */
-  const float *labels;   /* cross entropy: [n] classes; else [n, C] values, or 0 and 1 */
-  const double *weights; /* [C] of the classes; binary: of the positive terms. NULL: all 1. Not for squared errors */
-  double smoothing;      /* of cross entropy */
-  double divisor;        /* of the whole optimizer step: its rows, or the sum of their weights */
-  double *loss;          /* out: sum over rows / divisor */
-  real *dlogits;         /* out, [n, C], may be NULL */
+  const real *logits;     /* [n, C] */
+  const float *labels;    /* cross entropy: [n] classes; else [n, C] values, or 0 and 1 */
+  const int32_t *classes; /* of cross entropy, in their place where it is not NULL: [n], negative for a row without a label */
+  const double *weights;  /* [C] of the classes; binary: of the positive terms. NULL: all 1. Not for squared errors */
+  double smoothing;       /* of cross entropy */
+  double divisor;         /* of the whole optimizer step: its rows, or the sum of their weights */
+  double *loss;           /* out: sum over rows / divisor */
+  real *dlogits;          /* out, [n, C], may be NULL */
 } brim_loss;
 
 /* ---- products of bytes, for predictions

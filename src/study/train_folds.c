@@ -9,6 +9,7 @@
 #include "brim/study.h"
 #include "dist/group.h"
 #include "task/task.h"
+#include "train/evaluate.h"
 #include "train/fields.h"
 #include "train/folder.h"
 #include "train/folds_files.h"
@@ -320,6 +321,7 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
                   .folder = {.log = {.file = -1}},
                   .outputs = (size_t)brim_model_outputs(model)};
   *result = (brim_folds_result){.runtime = runtime};
+  BRIM_TRY(brim_refuse_tokens(model, err));
   BRIM_TRY(check_job(&job, err));
   job.weights = brim_alloc(runtime, model_bytes(model));
   if (!job.weights)

@@ -9,7 +9,8 @@
 
 static const brim_task_rules *const tasks[] = {[BRIM_TASK_CLASSIFICATION] = &brim_classification,
                                                [BRIM_TASK_REGRESSION] = &brim_regression,
-                                               [BRIM_TASK_MULTI_LABEL] = &brim_multi_label};
+                                               [BRIM_TASK_MULTI_LABEL] = &brim_multi_label,
+                                               [BRIM_TASK_TOKENS] = &brim_tokens};
 enum { TASKS = sizeof tasks / sizeof *tasks };
 
 const brim_task_rules *brim_task_rules_of(brim_task task) {
@@ -32,32 +33,47 @@ bool brim_task_parse(const char *name, brim_task *out) {
 
 bool brim_task_has_classes(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->one_class;
+  return r && r->one_class && !r->tokens;
 }
 
 bool brim_task_has_lists(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && r->named && !r->one_class;
+  return r && r->named && !r->one_class && !r->tokens;
 }
 
 bool brim_task_has_values(brim_task task) {
   const brim_task_rules *r = brim_task_rules_of(task);
-  return r && !r->named;
+  return r && !r->named && !r->tokens;
+}
+
+bool brim_task_has_tokens(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && r->tokens;
 }
 
 /* ---- without a task ------------------------------------------------------------------------------------------ */
 
 brim_task brim_task_of_problem(const char *problem, size_t length) {
   for (int i = 1; i < TASKS; i++)
-    if (strlen(tasks[i]->problem) == length && memcmp(tasks[i]->problem, problem, length) == 0)
+    if (tasks[i]->problem && strlen(tasks[i]->problem) == length && memcmp(tasks[i]->problem, problem, length) == 0)
       return (brim_task)i;
+  return BRIM_TASK_AUTO;
+}
+
+brim_task brim_task_of_class(const char *name, size_t length) {
+  for (int i = 1; i < TASKS; i++) {
+    const size_t end = strlen(tasks[i]->class);
+    if (!tasks[i]->problem && length >= end && memcmp(name + length - end, tasks[i]->class, end) == 0)
+      return (brim_task)i;
+  }
   return BRIM_TASK_AUTO;
 }
 
 void brim_task_problems(char *text, size_t size) {
   size_t used = 0;
   for (int i = 1; i < TASKS && used < size; i++)
-    used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", tasks[i]->problem);
+    if (tasks[i]->problem)
+      used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", tasks[i]->problem);
 }
 
 brim_task brim_task_of_outputs(int32_t outputs) {
@@ -66,6 +82,10 @@ brim_task brim_task_of_outputs(int32_t outputs) {
 
 brim_task brim_task_of_label(bool decimal, bool list) {
   return decimal ? BRIM_TASK_REGRESSION : list ? BRIM_TASK_MULTI_LABEL : BRIM_TASK_CLASSIFICATION;
+}
+
+brim_task brim_task_of_tokens(void) {
+  return BRIM_TASK_TOKENS;
 }
 
 /* ---- whether a label fits ------------------------------------------------------------------------------------ */
@@ -84,6 +104,8 @@ int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t
   const brim_task_rules *r = brim_task_rules_of(task);
   const int32_t expected = r->one_class ? 1 : outputs;
   bool lacks = !label;
+  if (r->tokens)
+    return brim_row_error(err, BRIM_E_MISMATCH, row, "has no labels of tokens, which the model takes");
   if (label && width != expected)
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has %d labels, but the model takes %d", width, expected);
   for (int32_t i = 0; label && i < width; i++) {
@@ -96,4 +118,24 @@ int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t
     return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %g: %s", (double)label[i], r->valid);
   }
   return lacks && !may_lack ? brim_row_error(err, BRIM_E_MISMATCH, row, "has no label") : BRIM_OK;
+}
+
+int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels, int32_t length, brim_row_name row,
+                          brim_error *err) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  if (!r->tokens)
+    return brim_row_error(err, BRIM_E_MISMATCH, row, "has labels of tokens, but the model takes one of the row");
+  for (int32_t i = 0; i < length; i++)
+    if (labels[i] != BRIM_NO_LABEL && (labels[i] < 0 || labels[i] >= outputs))
+      return brim_row_error(err, BRIM_E_MISMATCH, row, "has label %d at token %d: expected a class from 0%s%.0d, or %d for none",
+                            labels[i], i, outputs == INT32_MAX ? " up" : " to ", outputs == INT32_MAX ? 0 : outputs - 1,
+                            BRIM_NO_LABEL);
+  return BRIM_OK;
+}
+
+int64_t brim_token_labels_count(const int32_t *labels, int32_t length, int32_t whole) {
+  int64_t count = 0;
+  for (int32_t i = 0; i < length; i++)
+    count += labels[i == length - 1 ? whole - 1 : i] != BRIM_NO_LABEL;
+  return count;
 }

@@ -20,11 +20,12 @@ typedef struct brim_scored {
 
 typedef struct brim_task_rules {
   const char *name;    /* as options and files call it */
-  const char *problem; /* config.json's problem_type */
+  const char *problem; /* config.json's problem_type; NULL: the class of the model says it */
   const char *class;   /* how architectures go on after the family: "ForSequenceClassification" */
   /* labels */
   bool named;        /* outputs are classes, which have names; else values */
   bool one_class;    /* a label is one number, a class; else a number for each output */
+  bool tokens;       /* labels are of tokens: int32, BRIM_NO_LABEL where there is none; else floats, of rows */
   int32_t least;     /* outputs that a model must have */
   const char *valid; /* what a number must be, in words */
   bool (*fits)(int32_t outputs, float number);
@@ -49,11 +50,14 @@ typedef struct brim_task_rules {
 const brim_task_rules *brim_task_rules_of(brim_task task);
 /* By problem_type; AUTO: there is none of that name. */
 brim_task brim_task_of_problem(const char *problem, size_t length);
+/* By the end of a class's name, where its task has one of its own; AUTO otherwise. */
+brim_task brim_task_of_class(const char *name, size_t length);
 /* "single_label_classification, multi_label_classification, regression" */
 void brim_task_problems(char *text, size_t size);
 /* Without a task: of a model with so many outputs; and of a first label that is a decimal number or not, a list or not. */
 brim_task brim_task_of_outputs(int32_t outputs);
 brim_task brim_task_of_label(bool decimal, bool list);
+brim_task brim_task_of_tokens(void); /* whose labels are of tokens */
 
 /* A row as messages name it: "row 17", or "eval.csv: row 17" where a set is named. */
 typedef struct brim_row_name {
@@ -65,6 +69,11 @@ int brim_row_error(brim_error *err, int status, brim_row_name row, const char *f
  * is none, which may be so or not. BRIM_E_MISMATCH. */
 int brim_label_fits(brim_task task, int32_t outputs, const float *label, int32_t width, bool may_lack, brim_row_name row,
                     brim_error *err) BRIM_CHECK;
+/* The same for a row's labels of tokens. */
+int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels, int32_t length, brim_row_name row,
+                          brim_error *err) BRIM_CHECK;
+/* Tokens that have a label, of the first `length` tokens of `whole`, of which a cut keeps the last. */
+int64_t brim_token_labels_count(const int32_t *labels, int32_t length, int32_t whole);
 
 /* ---- metric.c: metrics by name */
 typedef struct brim_metric {

@@ -3,6 +3,6 @@
 #define BRIM_TASK_TASKS_H
 #include "task/task.h"
 
-extern const brim_task_rules brim_classification, brim_regression, brim_multi_label;
+extern const brim_task_rules brim_classification, brim_regression, brim_multi_label, brim_tokens;
 
 #endif

@@ -64,6 +64,9 @@ static int fits_text(const brim_model *model, const brim_sample *sample, int32_t
 
 static int fits_label(const brim_model *model, const brim_sample *sample, row_place at, brim_error *err) {
   const float *label = sample->labels ? sample->labels : &sample->label;
+  if (sample->token_labels)
+    return brim_token_labels_fit(brim_model_task(model), brim_model_outputs(model), sample->token_labels, sample->length,
+                                 (brim_row_name){at.name, at.row}, err);
   return brim_label_fits(brim_model_task(model), brim_model_outputs(model), label, sample->labels ? sample->label_width : 1,
                          false, (brim_row_name){at.name, at.row}, err);
 }
@@ -82,6 +85,13 @@ int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int3
       BRIM_TRY(fits_label(model, &sample, at, err));
   }
   return BRIM_OK;
+}
+
+int brim_refuse_tokens(const brim_model *model, brim_error *err) {
+  if (!brim_task_has_tokens(brim_model_task(model)))
+    return BRIM_OK;
+  return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                        "the model labels tokens, and data sets are predicted and evaluated by rows: take brim_model_forward");
 }
 
 /* ---- one pass --------------------------------------------------------------------------------------------- */
@@ -251,6 +261,7 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
 int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                  float *logits, brim_error *err) {
   brim_metrics ignored;
+  BRIM_TRY(brim_refuse_tokens(model, err));
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, false, "data", err));
   BRIM_TRY(evaluate_run(runtime, model, dataset, options, logits, NULL, &ignored, err));
   const int32_t outputs = brim_model_outputs(model);
@@ -304,6 +315,7 @@ int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *
                   brim_metrics *out, brim_error *err) {
   brim_metrics counts = {0};
   const bool classes = brim_task_has_classes(brim_model_task(model));
+  BRIM_TRY(brim_refuse_tokens(model, err));
   if (!classes && options && options->outcomes)
     return brim_error_set(err, BRIM_E_USAGE, "outcomes need a classification with one class per row");
   if (classes && options && options->logits)

@@ -10,6 +10,9 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
                       brim_error *err) BRIM_CHECK;
 
+/* Results are kept by rows so far: BRIM_E_UNSUPPORTED where the model's labels are of tokens. */
+int brim_refuse_tokens(const brim_model *model, brim_error *err) BRIM_CHECK;
+
 /* One pass over a plan of a data set. Borrowed throughout; nothing is allocated once `batch` has grown. */
 typedef struct brim_prediction {
   brim_runtime *runtime;

@@ -115,6 +115,7 @@ static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err)
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   if (count == 0)
     return BRIM_OK;
+  BRIM_TRY(brim_refuse_tokens(t->model, err));
   t->evals = brim_alloc_array_zero(t->runtime, (size_t)count, sizeof *t->evals);
   if (!t->evals)
     return BRIM_NOMEM(err);

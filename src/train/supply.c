@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "task/task.h"
 #include "train/evaluate.h"
 
 #define FEED_FILE "feed.json"
@@ -120,18 +121,25 @@ static void begin_step(brim_supply *s, uint32_t rows) {
   s->tokens = s->slots = 0;
 }
 
+static int32_t cut_length(const brim_planned *part, int32_t length) {
+  return part->cut > 0 && length > part->cut ? part->cut : length;
+}
+
 static double part_weight(const brim_supply *s, const brim_planned *part) {
   double sum = 0.0;
   for (uint32_t r = 0; r < part->count; r++) {
     brim_sample sample;
     brim_dataset_sample(s->dataset, part->rows[r], &sample);
-    sum += s->weights[(int32_t)sample.label];
+    if (sample.token_labels)
+      sum += (double)brim_token_labels_count(sample.token_labels, cut_length(part, sample.length), sample.length);
+    else
+      sum += s->weights[(int32_t)sample.label];
   }
   return sum;
 }
 
-/* The sum of the weights of the rows of a whole step, over all its parts and ranks, before any of them is computed. 1 where that
- * is 0: there is no loss then. */
+/* The sum of the weights of the rows, or the number of labelled tokens, of a whole step, over all its parts and ranks, before any
+ * of them is computed. 1 where that is 0: there is no loss then. */
 static double step_weight(const brim_supply *s, uint64_t step) {
   double sum = 0.0;
   brim_planned part;
@@ -152,7 +160,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->weights)
+    if (s->weights || brim_task_has_tokens(brim_model_task(s->model)))
       s->divisor = step_weight(s, mine.step);
   }
   for (int32_t rank = 0; rank < group->world_size; rank++) {

@@ -19,7 +19,7 @@ _Noreturn static void stop(const char *what, const brim_error *err) {
 }
 
 static const char *join(const char *folder, const char *name) {
-  static char paths[8][600];
+  static char paths[8][700];
   static int next;
   char *path = paths[next++ % 8];
   snprintf(path, sizeof paths[0], "%s/%s", folder, name);
@@ -220,7 +220,8 @@ static void check_model(const char *folder, const char *name) {
     for (int padding = 0; padding < 3; padding++) {
       g.padding = (brim_padding)padding;
       check_gradients(&g);
-      if (level >= 0 || g.padding == BRIM_PAD_NONE) /* the reference is slow */
+      const bool trained = brim_path_exists(join(folder, "trajectory.json")); /* models of texts */
+      if (trained && (level >= 0 || g.padding == BRIM_PAD_NONE))              /* the reference is slow */
         check_trajectory(&g);
     }
   }

@@ -126,8 +126,24 @@ static int32_t pool(const brim_writing *w, int32_t x) {
   return pooling == BRIM_POOLING_CLS ? brim_append_choose(w->p, x) : brim_append_pool(w->p, x, pooling == BRIM_POOLING_MAX);
 }
 
+/* Token -> dropout -> classifier, by this name in all families. */
+static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
+  const brim_config *c = w->config;
+  brim_writing outside = *w;
+  outside.layer = outside.shared = BRIM_NONE;
+  outside.outside = true;
+  brim_begin_part(w->p, "head", false, x);
+  const int32_t token = brim_append_drop(w->p, x, (brim_drop_at){dropout, SITE_HEAD_HIDDEN});
+  const int32_t output = brim_declare_linear(&outside, "classifier", c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
+  brim_append_loss(w->p, brim_append_scores(w->p, token, output), c->labels.task);
+}
+
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   const brim_config *c = w->config;
+  if (brim_task_has_tokens(c->labels.task) && !head.norm) { /* heads with a norm have another one */
+    write_token_head(w, x, head.dropout);
+    return;
+  }
   brim_writing outside = *w, dense_at = *w;
   outside.layer = dense_at.layer = outside.shared = dense_at.shared = BRIM_NONE;
   outside.outside = true;

@@ -55,6 +55,7 @@ static void loss_forward(brim_lowering *l, const brim_operation *o) {
                        sizeof op.n);
   brim_fill(l, &op.logits, x, BRIM_READS);
   brim_fill_from_frame(l, &op.labels, offsetof(brim_frame, labels), sizeof op.labels);
+  brim_fill_from_frame(l, &op.classes, offsetof(brim_frame, classes), sizeof op.classes);
   brim_fill_from_frame(l, &op.weights, offsetof(brim_frame, class_weights), sizeof op.weights);
   brim_fill_from_frame(l, &op.smoothing, offsetof(brim_frame, smoothing), sizeof op.smoothing);
   brim_fill_from_frame(l, &op.divisor, offsetof(brim_frame, divisor), sizeof op.divisor);
@@ -68,7 +69,10 @@ static void loss_forward(brim_lowering *l, const brim_operation *o) {
 /* Whatever rows the scores have are all wanted. */
 static const brim_kind loss_kind = {.name = "loss", .needs = {BRIM_NEED_ALL}, .forward = loss_forward};
 
+/* Labels of tokens are for scores of tokens. */
 void brim_append_loss(brim_program *p, int32_t x, brim_task task) {
+  if (!p->status && (p->values[x].rows == BRIM_ROW_TOKENS) != brim_task_has_tokens(task))
+    p->status = BRIM_E_UNSUPPORTED;
   const brim_operation o = {.kind = &loss_kind, .in = BRIM_LIST(x), .terms = {.loss = brim_task_rules_of(task)->loss}};
   brim_add_operation(p, &o);
 }

@@ -63,10 +63,18 @@ static double binary_cross_entropy(const brim_loss *l, const real *logits, const
   return loss / l->outputs;
 }
 
+static double no_label(const brim_loss *l, real *d) {
+  for (int32_t c = 0; d && c < l->outputs; c++)
+    d[c] = 0;
+  return 0;
+}
+
 static double row_loss(const brim_loss *l, int32_t row, double mean, real *d) {
   const real *logits = l->logits + (int64_t)row * l->outputs;
-  const float *labels = l->labels + (l->kind == BRIM_LOSS_CROSS_ENTROPY ? row : (int64_t)row * l->outputs);
   const double scale = 1 / l->divisor;
+  if (l->classes)
+    return l->classes[row] < 0 ? no_label(l, d) : cross_entropy(l, logits, l->classes[row], mean, scale, d);
+  const float *labels = l->labels + (l->kind == BRIM_LOSS_CROSS_ENTROPY ? row : (int64_t)row * l->outputs);
   if (l->kind == BRIM_LOSS_CROSS_ENTROPY)
     return cross_entropy(l, logits, (int32_t)*labels, mean, scale, d);
   return (l->kind == BRIM_LOSS_BINARY ? binary_cross_entropy : squared_error)(l, logits, labels, scale, d);
