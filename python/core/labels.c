@@ -26,11 +26,13 @@ bool core_known_labels(core_state *state, PyObject *object, const brim_labels **
 }
 
 bool core_parse_task(const char *name, int *out) {
-  static const char *const names[] = {"auto", "classification", "regression", "multi_label", NULL};
+  static const char *const names[] = {"auto", "classification", "regression", "multi_label", "tokens", NULL};
   return core_named(names, name, out);
 }
 
 const char *core_task_name(brim_task task) {
+  if (brim_task_has_tokens(task))
+    return "tokens";
   return task == BRIM_TASK_REGRESSION ? "regression" : task == BRIM_TASK_MULTI_LABEL ? "multi_label" : "classification";
 }
 

@@ -22,14 +22,17 @@ int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs,
   out->tokens = brim_dataset_tokens(dataset);
   if (s.rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
-  return brim_task_rules_of(task)->measure(&s, out, err);
+  const brim_task_rules *rules = brim_task_rules_of(task);
+  if (!rules || !rules->measure)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"", brim_task_name(task));
+  return rules->measure(&s, out, err);
 }
 
 int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset, uint64_t *counts,
                          brim_error *err) {
   const brim_task_rules *rules = brim_task_rules_of(task);
   const brim_scored s = scored_of(NULL, outputs, logits, dataset);
-  if (!rules->confuse)
-    return brim_error_set(err, BRIM_E_USAGE, "a %s has no confusion matrix", rules->name);
+  if (!rules || !rules->confuse)
+    return brim_error_set(err, BRIM_E_USAGE, "the task \"%s\" has no confusion matrix", brim_task_name(task));
   return rules->confuse(&s, counts, err);
 }

@@ -96,6 +96,8 @@ static void check_refusals(brim_model *model, const brim_dataset *rows) {
   float logits[16];
   ok(brim_predict(case_runtime, model, rows, NULL, logits, &err) == BRIM_E_UNSUPPORTED, "refused: %s", err.message);
   ok(brim_evaluate(case_runtime, model, rows, NULL, &metrics, &err) == BRIM_E_UNSUPPORTED, "refused: %s", err.message);
+  ok(brim_metrics_compute(case_runtime, BRIM_TASK_TOKENS, 5, logits, rows, &metrics, &err) == BRIM_E_UNSUPPORTED, "refused: %s",
+     err.message);
   brim_dataset *texts = case_rows("distilbert-4");
   brim_batch batch = {0};
   double loss;
