@@ -225,8 +225,7 @@ static void show_precisions(findings *f, const speeds *s) {
   brim_text_string(out, "\n");
   brim_table_text(out, columns, SHAPES + 1, table, LINES);
   brim_text_printf(out,
-                   "\n--precision bf16  keeps activations in 16 bits: less memory. Products in 16 bits (%s)\n"
-                   "                  are not used by models yet: no time is saved.\n"
+                   "\n--precision bf16  layers multiply 16-bit values (%s); activations take half of the memory.\n"
                    "--precision int8  predictions only: layers' weights and inputs are bytes.\n",
                    info.bf16_fast ? "fast here" : "no faster than fp32 here");
 }

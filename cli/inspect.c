@@ -30,7 +30,7 @@ static const cli_option program_options[] = {
     TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
     CHOICE("pass", pass, "training|prediction", .fallback = "training", .help = "which of the model's passes"),
     CHOICE("precision", precision, "fp32|bf16|int8", .fallback = "fp32",
-           .help = "fp32; bf16: activations are kept in 16 bits; int8: the layers' products multiply bytes, in predictions"),
+           .help = "fp32; bf16: the layers' products multiply 16-bit values; int8: bytes, in predictions"),
     TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "embeddings, layers:N or encoder are not trained"),
     FLAG("checkpoint-activations", checkpoint_activations,
          .help = "keep the input of each layer only, and compute the layer again in backward"),

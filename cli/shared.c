@@ -343,8 +343,10 @@ const cli_option cli_machine_options[] = {
          .parse = parse_size, .expected = "a size such as 2GB, 1500MB or 2GiB",
          .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),
     CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),
-    CHOICE("precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
-           .help = "bf16 keeps activations in 16 bits, in little more than half of their memory; arithmetic is fp32 on a CPU"),
+    CHOICE(
+        "precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
+        .help = "bf16 multiplies 16-bit values in the layers: up to twice as fast where the processor can (`brim doctor`), and "
+                "activations take little more than half of the memory; master weights and sums are fp32"),
     {0},
 };
 
@@ -362,7 +364,6 @@ const cli_option cli_inference_options[] = {
     ROWS(cli_padding_option),
     CHOICE("precision", precision, "fp32|bf16|fp16|int8", .fallback = "fp32",
            .help = "int8 multiplies bytes in the layers: faster where the processor has VNNI, and near fp32, not the same. bf16 "
-                   "rounds what goes from layer to layer to 16 bits, as training with --precision bf16 does; on a CPU it saves "
-                   "no memory"),
+                   "multiplies 16-bit values, as training with --precision bf16 does: nearer"),
     {0},
 };

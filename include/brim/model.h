@@ -136,12 +136,12 @@ BRIM_API const char *brim_model_frozen(const brim_model *model); /* "", "embeddi
 /* Elements of the flat buffers before the first that is trained. */
 BRIM_API int64_t brim_model_trained_offset(const brim_model *model);
 
-/* What a training pass keeps for its backward. Weights, sums, softmax, norms, loss, gradients and moments are fp32 in any case,
- * and so is all arithmetic of training on a CPU. */
+/* What layers multiply, and keep for backward. Weights that are trained, saved and read, sums, softmax, statistics of norms,
+ * head, loss, gradients of weights and moments are fp32 in any case. */
 typedef enum brim_precision {
   BRIM_PRECISION_FP32 = 0,
-  BRIM_PRECISION_BF16, /* activations are kept in 16 bits, and rounded between layers: 22 hidden bytes a layer and token, not 40
-                        */
+  BRIM_PRECISION_BF16, /* products of 16-bit values with sums in fp32, from a copy of the weights that the update keeps; 20 hidden
+                          bytes are kept a layer and token, not 40 */
   BRIM_PRECISION_FP16, /* 16-bit arithmetic with a scaled loss: needs a device that has it; the CPU refuses it */
   BRIM_PRECISION_INT8  /* predictions only: the layers' matrix products multiply bytes (src/ops/ops.h); all else is fp32 */
 } brim_precision;
@@ -157,14 +157,14 @@ typedef struct brim_model_limits {
   bool training;
   bool all_tokens;             /* training passes may ask for all tokens (predictions always may) */
   bool checkpoint_activations; /* keep the input of each layer only; backward runs its forward again. The same bits */
-  brim_precision precision;    /* of what is kept; predictions round the inputs of layers. FP16: BRIM_E_UNSUPPORTED from prepare.
-                                  INT8: not with training (BRIM_E_USAGE); quantized weights are made at the first forward, again
+  brim_precision precision;    /* FP16: BRIM_E_UNSUPPORTED from prepare, and BF16 where the device has no such products. INT8: not
+                                  with training (BRIM_E_USAGE). Weights in 16 bits or bytes are made at the first forward, again
                                   after values changed, and given back by a prepare for another precision */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
- * gradients and moments; in int8 the quantized weights. Values are held already. A token costs 40 hidden bytes a trained layer in
- * training where intermediate = 4 hidden, with checkpoints 4 hidden bytes a layer and 40 for one of them. UINT64_MAX where
- * there is no memory to find out. */
+ * gradients and moments; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token costs 40
+ * hidden bytes a trained layer in training where intermediate = 4 hidden, with checkpoints 4 hidden bytes a layer and 40 for one
+ * of them. UINT64_MAX where there is no memory to find out. */
 BRIM_API uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits);
 /* The part of it that does not depend on the limits: gradients and moments. */
 BRIM_API uint64_t brim_model_state_memory(const brim_model *model);

@@ -21,15 +21,14 @@ BRIM_API bool brim_schedule_parse(const char *name, brim_schedule *out);
 typedef struct brim_eval_options {
   brim_batching batching;
   brim_padding padding;
-  int64_t batch_size; /* rows computed at once; 0: 32 */
-  int64_t max_tokens; /* slots computed at once; 0: no limit */
-  int32_t max_length; /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
-  brim_precision
-      precision;          /* BF16: inputs of layers are rounded to 16 bits, as a training of all layers in bf16 rounds them; what
-                            is held and computed stays fp32. Of brim_predict and brim_evaluate: evaluations of brim_train are
-                            fp32. INT8: the layers' products multiply bytes, which is near fp32. FP16 is BRIM_E_UNSUPPORTED */
-  uint64_t *confusion;    /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
-  brim_outcome *outcomes; /* brim_evaluate fills [rows] of it, in input order; NULL: not wanted. Classification alone */
+  int64_t batch_size;       /* rows computed at once; 0: 32 */
+  int64_t max_tokens;       /* slots computed at once; 0: no limit */
+  int32_t max_length;       /* width of BRIM_PAD_MAX_LENGTH; 0: the dataset's longest row */
+  brim_precision precision; /* BF16: the layers' products multiply 16-bit values, as training in bf16 does: the same outputs.
+                              INT8: they multiply bytes, which is near fp32. Of brim_predict and brim_evaluate: evaluations of
+                              brim_train are fp32. FP16 is BRIM_E_UNSUPPORTED */
+  uint64_t *confusion;      /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
+  brim_outcome *outcomes;   /* brim_evaluate fills [rows] of it, in input order; NULL: not wanted. Classification alone */
   float *logits;       /* brim_evaluate fills [rows, outputs] of it, in input order; NULL: not wanted. Not for classification */
   brim_event_fn event; /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;
@@ -57,7 +56,7 @@ typedef struct brim_train_options {
   /* model */
   const char *freeze;          /* what is not trained: brim_model_freeze; NULL: everything is */
   bool checkpoint_activations; /* less memory for a third more computing: brim_model_limits */
-  brim_precision precision;    /* what is kept for backward */
+  brim_precision precision;    /* of the layers' products, and of what is kept for backward */
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
   double layer_lr_decay; /* brim_adamw.layer_decay; 1: every layer has lr */

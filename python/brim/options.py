@@ -33,7 +33,7 @@ _FIXED = {
     "save_strategy": (("epoch", "steps", "no"), "brim saves after each epoch where output is given, and every save_every steps"),
     "logging_strategy": (("epoch", "steps", "no"), "on_event is called with each step's numbers; log_every says how often"),
     "optim": (("adamw_torch", "adamw_torch_fused", "adamw_hf"), "brim trains with AdamW"),
-    "fp16": ((False,), 'precision="bf16" keeps activations in 16 bits; fp16 needs a device that has it'),
+    "fp16": ((False,), 'precision="bf16" multiplies 16-bit values; fp16 needs a device that has it'),
     "fp16_full_eval": ((False,), "evaluations are fp32"),
     "bf16_full_eval": ((False,), "evaluations are fp32"),
     "push_to_hub": ((False,), "brim writes a folder; huggingface_hub's upload_folder sends it"),

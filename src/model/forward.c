@@ -30,6 +30,8 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .types = s->types,
                   .dropout = pass->dropout,
                   .values = m->values,
+                  .narrow = m->narrow,
+                  .narrowed = m->narrow_from,
                   .gradients = m->gradients,
                   .trained = m->trained,
                   .packed = m->packed,
@@ -104,6 +106,8 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
     return BRIM_OK;
   if (tape->stage->limits.precision == BRIM_PRECISION_INT8)
     brim_model_make_int8(model);
+  if (tape->stage->limits.precision == BRIM_PRECISION_BF16)
+    brim_model_make_narrow(model);
   brim_model_catch_up_batch(model);
   tape->schedule = pass->all_tokens ? &tape->stage->all : &tape->stage->asked;
   tape->frame = frame_of(model, batch, pass, loss != NULL);

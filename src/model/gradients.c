@@ -11,8 +11,13 @@ bool brim_wants_gradient(const brim_lowering *l, int32_t value) {
   return l->schedule->trained[l->program->values[value].maker];
 }
 
+/* Of the value's type. */
 static int32_t add_version(brim_lowering *l, int32_t value, brim_row_kind rows, int32_t width) {
-  return brim_new_version(l, (brim_value_version){.value = value, .role = BRIM_GRADIENT, .rows = rows, .width = width}).version;
+  return brim_new_version(
+             l,
+             (brim_value_version){
+                 .value = value, .role = BRIM_GRADIENT, .rows = rows, .type = l->schedule->values[value].type, .width = width})
+      .version;
 }
 
 /* Values side by side have one version for their gradients too. */
@@ -26,6 +31,15 @@ static brim_at place_of(brim_lowering *l, int32_t value) {
 
 brim_at brim_gradient(brim_lowering *l, int32_t value) {
   return place_of(l, value);
+}
+
+brim_at brim_gradient_narrow(brim_lowering *l, int32_t value) {
+  const brim_at at = brim_gradient(l, value);
+  if (l->status || brim_is_narrow(l, value))
+    return at;
+  const brim_at all = {at.version, 0}, copy = brim_spare_narrow(l, l->schedule->values[value].rows, brim_stride(l, at));
+  brim_call_narrow(l, all, copy);
+  return (brim_at){copy.version, at.column};
 }
 
 brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add) {
@@ -49,7 +63,8 @@ brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add) {
 brim_at brim_write_gradient(brim_lowering *l, int32_t value, brim_row_kind rows) {
   bool add = false;
   if (!brim_wants_gradient(l, value))
-    return brim_spare(l, rows, l->program->values[value].width);
+    return brim_is_narrow(l, value) ? brim_spare_narrow(l, rows, l->program->values[value].width)
+                                    : brim_spare(l, rows, l->program->values[value].width);
   const brim_at at = rows == BRIM_ROW_CHOSEN ? brim_add_gradient_chosen(l, value, &add) : brim_add_gradient(l, value, &add);
   if (add && !l->status)
     l->status = BRIM_E_UNSUPPORTED;

@@ -32,6 +32,17 @@ typedef struct brim_kind {
   struct {
     unsigned in, out, inner;
   } reads;
+  /* 16 bits: which inputs it reads with brim_read_narrow, forward and backward, and which outputs and inner values it can write
+   * as they are stored, a bit for each; and which weights its products read in 16 bits. A value whose writer and readers all have
+   * their bit is stored in 16 bits with --precision bf16, and so is its gradient; any other is fp32, and those who read it narrow
+   * have a copy. `alike`: these inputs and outputs all have 16 bits, or none has; the inputs are
+   * read with brim_read, as they are stored. A kind that says nothing computes in fp32. */
+  struct {
+    unsigned in, out, inner, weights;
+  } narrow;
+  struct {
+    unsigned in, out;
+  } alike;
   void (*forward)(brim_lowering *l, const brim_operation *o);
   /* NULL: there is nothing to do (what `forward` has done is enough). */
   void (*backward)(brim_lowering *l, const brim_operation *o);
@@ -64,12 +75,19 @@ typedef struct brim_at {
 brim_at brim_read(brim_lowering *l, int32_t value);
 /* Where its chosen rows can be read: its own, or gathered from all. */
 brim_at brim_read_chosen(brim_lowering *l, int32_t value);
-/* A new version of a value, to be written. */
+/* The same in 16 bits: as they are stored, or a copy. */
+brim_at brim_read_narrow(brim_lowering *l, int32_t value);
+brim_at brim_read_chosen_narrow(brim_lowering *l, int32_t value);
+/* A new version of a value, to be written as it is stored. */
 brim_at brim_write(brim_lowering *l, int32_t value);
+/* And its copy in 16 bits, which the same call may write; or the copy alone, where the value is made again. Nowhere if nobody
+ * reads it, or the value itself is of 16 bits. */
+brim_at brim_write_narrow(brim_lowering *l, int32_t value);
 /* The same for two values whose columns lie side by side, `*second` after `first`. */
 brim_at brim_write_beside(brim_lowering *l, int32_t first, int32_t second, brim_at *after);
 /* Memory for one call. */
 brim_at brim_spare(brim_lowering *l, brim_row_kind rows, int32_t width);
+brim_at brim_spare_narrow(brim_lowering *l, brim_row_kind rows, int32_t width);
 /* From now on `value` is what lies in a version of another one. */
 void brim_becomes(brim_lowering *l, int32_t value, brim_at at);
 /* `to` may have the memory of `from`, if this call is the last that reads it. */
@@ -81,6 +99,7 @@ bool brim_is_kept(const brim_lowering *l, int32_t value);
  * this is its first contribution. Gradients of values that lie side by side do so too. */
 bool brim_wants_gradient(const brim_lowering *l, int32_t value);
 brim_at brim_gradient(brim_lowering *l, int32_t value);
+brim_at brim_gradient_narrow(brim_lowering *l, int32_t value); /* in 16 bits: as it is stored, or a copy */
 brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add);
 brim_at brim_add_gradient_chosen(brim_lowering *l, int32_t value, bool *add);
 /* All of the gradient of `from` goes on to `to`, of which `from` is a sum with something else. To be called last: the gradient of
@@ -103,14 +122,19 @@ brim_row_kind brim_rows_of(const brim_lowering *l, int32_t value);
 const brim_program *brim_program_of(const brim_lowering *l);
 /* Products are of bytes: a prediction in int8. */
 bool brim_in_bytes(const brim_lowering *l);
-/* A few rows of a value are kept as they are, though others are kept in 16 bits. */
-void brim_keep_wide(brim_lowering *l, int32_t value);
+/* Products are of 16-bit values: a kind with products writes other calls. */
+bool brim_narrows(const brim_lowering *l);
+/* Stored in 16 bits. */
+bool brim_is_narrow(const brim_lowering *l, int32_t value);
 
 typedef enum brim_access { BRIM_READS = 1, BRIM_WRITES = 2, BRIM_CHANGES = 3 } brim_access;
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access);
+void brim_fill_typed(brim_lowering *l, brim_typed *field, brim_at at, brim_access access); /* its type too */
 /* A field of a weight that is BRIM_NONE stays NULL. */
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);
+/* Its copy in 16 bits, of a weight that has its bit in `narrow`. */
+void brim_fill_weight_narrow(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* From `element` on; NULL where it is frozen. */
 void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, int64_t element);
 void brim_fill_packed(brim_lowering *l, brim_int8 *field, const brim_operation *o, int product);

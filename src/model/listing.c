@@ -57,7 +57,7 @@ static bool same_calls(const brim_call_schedule *s, size_t a, size_t b, bool bac
 static bool same_values(const listing *l, size_t a, size_t b) {
   const brim_call_schedule *s = l->s;
   const int32_t from = l->p->parts[a].first, to = l->p->parts[b].first, count = part_end(l->p, a) - from;
-  if (part_end(l->p, b) - to != count || s->parts[a].again != s->parts[b].again || s->parts[a].rounded != s->parts[b].rounded ||
+  if (part_end(l->p, b) - to != count || s->parts[a].again != s->parts[b].again ||
       s->values[l->p->parts[a].input].keep != s->values[l->p->parts[b].input].keep)
     return false;
   for (size_t i = 0; i < l->p->value_count; i++) {
@@ -66,7 +66,8 @@ static bool same_values(const listing *l, size_t a, size_t b) {
       continue;
     for (size_t k = 0; k < l->p->value_count; k++)
       if (l->p->values[k].maker == v->maker + (to - from) && strcmp(l->p->values[k].name, v->name) == 0 &&
-          (s->values[k].rows != s->values[i].rows || s->values[k].keep != s->values[i].keep))
+          (s->values[k].rows != s->values[i].rows || s->values[k].keep != s->values[i].keep ||
+           s->values[k].type != s->values[i].type))
         return false;
   }
   return true;
@@ -109,23 +110,23 @@ static void add_name(names *n, const char *name, const char *suffix) {
   }
 }
 
+static const char SIXTEEN[] = " (16 bits)";
+
 static void sort_names(const listing *l, const brim_list *list, names *kept, names *again) {
   for (int i = 0; i < list->count; i++) {
     const char *name = l->p->values[list->of[i]].name;
-    switch (l->s->values[list->of[i]].keep) {
+    const brim_value_plan *plan = &l->s->values[list->of[i]];
+    switch (plan->keep) {
     case BRIM_KEEP_NOT:
       break;
     case BRIM_KEEP_AGAIN:
       add_name(again, name, "");
       break;
-    case BRIM_KEEP_WIDE:
-      add_name(kept, name, "");
+    case BRIM_KEEP_AS_IS:
+      add_name(kept, name, plan->type == BRIM_AS_BF16 ? SIXTEEN : "");
       break;
     case BRIM_KEEP_NARROW:
-      add_name(kept, name, " (16 bits)");
-      break;
-    case BRIM_KEEP_ROUNDED:
-      add_name(kept, name, " (rounded)");
+      add_name(kept, name, SIXTEEN);
       break;
     }
   }
@@ -175,11 +176,10 @@ static void list_operations(const listing *l) {
   brim_text_string(l->out, "\noperation       rows                   GFLOP  MB kept  kept for backward; made again\n");
   for (size_t part = 0; part < l->p->part_count; part++) {
     const brim_part_plan *plan = &l->s->parts[part];
-    brim_text_printf(l->out, "%s%s%s\n", l->p->parts[part].name,
+    brim_text_printf(l->out, "%s%s\n", l->p->parts[part].name,
                      l->s->variant.training && !plan->trained ? ", frozen"
                      : plan->again                            ? ", computed again in backward"
-                                                              : "",
-                     plan->rounded ? ", input rounded to 16 bits" : "");
+                                                              : "");
     for (int32_t i = l->p->parts[part].first; i < part_end(l->p, part); i++)
       list_operation(l, i);
     part = skip_alike(l, part);
@@ -188,17 +188,15 @@ static void list_operations(const listing *l) {
 
 /* ---- calls -------------------------------------------------------------------------------------------------- */
 
-/* "sum again k12.50": which version, in which region, and where, in MB. Values side by side are one version. */
+/* "sum again (16 bits) k12.50": which version, in which region, and where, in MB. Values side by side are one version. */
 static void list_version(const listing *l, const char *separator, int32_t version) {
-  static const char *const before[] = {[BRIM_GRADIENT] = "gradient of "}, *const after[] = {[BRIM_AGAIN] = " again",
-                                                                                            [BRIM_STORED] = " in 16 bits"};
   const brim_value_version *v = &l->s->versions[version];
-  const char *first = (size_t)v->role < sizeof before / sizeof *before ? before[v->role] : NULL;
-  const char *last = (size_t)v->role < sizeof after / sizeof *after ? after[v->role] : NULL;
+  const char *first = v->role == BRIM_GRADIENT ? "gradient of " : "";
+  const char *last = v->role == BRIM_AGAIN ? " again" : "", *type = v->type == BRIM_AS_BF16 ? SIXTEEN : "";
   const bool beside = v->value != BRIM_NONE && v->width > l->p->values[v->value].width;
-  brim_text_printf(l->out, "%s%s%s%s%s%s %s%.2f", separator, first ? first : "",
+  brim_text_printf(l->out, "%s%s%s%s%s%s%s %s%.2f", separator, first,
                    v->value == BRIM_NONE ? "scratch" : l->p->values[v->value].name, beside ? ", " : "",
-                   beside ? l->p->values[v->value + 1].name : "", last ? last : "", v->region == BRIM_KEPT ? "k" : "t",
+                   beside ? l->p->values[v->value + 1].name : "", last, type, v->region == BRIM_KEPT ? "k" : "t",
                    megabytes(v->offset));
 }
 
@@ -224,7 +222,7 @@ static void list_access(const listing *l, const brim_call *call, brim_access acc
 
 static void list_call(const listing *l, size_t i) {
   const brim_call *call = &l->s->calls[i];
-  brim_text_printf(l->out, "%5d %s %-20s", (int)i, call->phase == BRIM_FORWARD_AGAIN ? "again" : "     ", call_names[call->op]);
+  brim_text_printf(l->out, "%5d %s %-19s ", (int)i, call->phase == BRIM_FORWARD_AGAIN ? "again" : "     ", call_names[call->op]);
   list_access(l, call, BRIM_READS, "");
   list_access(l, call, BRIM_CHANGES, " -> changes ");
   list_access(l, call, BRIM_WRITES, " -> ");

@@ -35,14 +35,14 @@ static brim_region region_of(const brim_lowering *l, int32_t value) {
   const brim_keep keep = l->schedule->values[value].keep;
   const bool next = l->phase == BRIM_FORWARD_AGAIN &&
                     l->program->parts[l->program->operations[l->operation].part + 1].input == value;
-  return (keep == BRIM_KEEP_WIDE || keep == BRIM_KEEP_ROUNDED) && !next ? BRIM_KEPT : BRIM_TEMPORARY;
+  return keep == BRIM_KEEP_AS_IS && !next ? BRIM_KEPT : BRIM_TEMPORARY;
 }
 
 static int32_t add_version_of(brim_lowering *l, int32_t value, int32_t width) {
   const brim_value_version version = {.value = value,
                                       .role = l->phase == BRIM_FORWARD ? BRIM_FIRST : BRIM_AGAIN,
                                       .rows = l->schedule->values[value].rows,
-                                      .type = l->program->values[value].type,
+                                      .type = l->schedule->values[value].type,
                                       .region = region_of(l, value),
                                       .width = width};
   return brim_new_version(l, version).version;
@@ -52,8 +52,7 @@ static void hold(brim_lowering *l, int32_t value, int32_t leader, int32_t column
   brim_held *h = &l->held[value];
   h->leader = leader;
   h->column = column;
-  h->rounded = false;
-  h->chosen = BRIM_NONE;
+  h->narrow = h->chosen = BRIM_NONE; /* chosen rows in 16 bits would be the same ones */
 }
 
 brim_at brim_write(brim_lowering *l, int32_t value) {
@@ -74,8 +73,17 @@ brim_at brim_write_beside(brim_lowering *l, int32_t first, int32_t second, brim_
   return (brim_at){h->now, 0};
 }
 
+static brim_at add_spare(brim_lowering *l, brim_row_kind rows, int32_t width, brim_value_type type) {
+  return brim_new_version(
+      l, (brim_value_version){.value = BRIM_NONE, .role = BRIM_SCRATCH, .rows = rows, .type = type, .width = width});
+}
+
 brim_at brim_spare(brim_lowering *l, brim_row_kind rows, int32_t width) {
-  return brim_new_version(l, (brim_value_version){.value = BRIM_NONE, .role = BRIM_SCRATCH, .rows = rows, .width = width});
+  return add_spare(l, rows, width, BRIM_AS_REAL);
+}
+
+brim_at brim_spare_narrow(brim_lowering *l, brim_row_kind rows, int32_t width) {
+  return add_spare(l, rows, width, BRIM_AS_BF16);
 }
 
 void brim_becomes(brim_lowering *l, int32_t value, brim_at at) {
@@ -93,17 +101,20 @@ bool brim_is_kept(const brim_lowering *l, int32_t value) {
   return l->schedule->values[value].keep != BRIM_KEEP_NOT;
 }
 
-void brim_keep_wide(brim_lowering *l, int32_t value) {
-  brim_keep *keep = &l->schedule->values[value].keep;
-  *keep = *keep == BRIM_KEEP_NOT ? BRIM_KEEP_NOT : BRIM_KEEP_WIDE;
-}
-
 const brim_program *brim_program_of(const brim_lowering *l) {
   return l->program;
 }
 
 bool brim_in_bytes(const brim_lowering *l) {
   return l->schedule->variant.precision == BRIM_PRECISION_INT8;
+}
+
+bool brim_narrows(const brim_lowering *l) {
+  return l->schedule->variant.precision == BRIM_PRECISION_BF16;
+}
+
+bool brim_is_narrow(const brim_lowering *l, int32_t value) {
+  return l->schedule->values[value].type == BRIM_AS_BF16;
 }
 
 brim_row_kind brim_rows_of(const brim_lowering *l, int32_t value) {
@@ -129,7 +140,7 @@ void brim_call_narrow(brim_lowering *l, brim_at from, brim_at to) {
   BRIM_CALL(l, narrow, op);
 }
 
-void brim_call_widen(brim_lowering *l, brim_at from, brim_at to) {
+static void call_widen(brim_lowering *l, brim_at from, brim_at to) {
   brim_from_bfloat op = {0};
   fill_elements(l, &op.count, from);
   brim_fill(l, &op.x, from, BRIM_READS);
@@ -137,63 +148,56 @@ void brim_call_widen(brim_lowering *l, brim_at from, brim_at to) {
   BRIM_CALL(l, widen, op);
 }
 
-static brim_at add_copy(brim_lowering *l, int32_t leader, brim_region region) {
+/* Of all rows of a value and those beside it, or of its chosen ones. */
+static brim_at add_copy(brim_lowering *l, int32_t leader, brim_row_kind rows, int32_t width, bool kept) {
   return brim_new_version(l, (brim_value_version){.value = leader,
                                                   .role = BRIM_STORED,
-                                                  .rows = l->schedule->values[leader].rows,
+                                                  .rows = rows,
                                                   .type = BRIM_AS_BF16,
-                                                  .region = region,
-                                                  .width = l->held[leader].width});
+                                                  .region = kept ? BRIM_KEPT : BRIM_TEMPORARY,
+                                                  .width = width});
 }
 
-/* By way of a copy, which is kept or not. */
-static brim_at round_in_place(brim_lowering *l, int32_t leader, brim_region region) {
-  const brim_at now = {l->held[leader].now, 0}, copy = add_copy(l, leader, region);
-  brim_call_narrow(l, now, copy);
-  brim_call_widen(l, copy, now);
-  l->held[leader].rounded = true;
+static brim_at add_copy_of_all(brim_lowering *l, int32_t leader) {
+  const bool kept = l->schedule->values[leader].keep == BRIM_KEEP_NARROW && l->phase != BRIM_BACKWARD;
+  const brim_at copy = add_copy(l, leader, l->schedule->values[leader].rows, l->held[leader].width, kept);
+  l->held[leader].narrow = copy.version;
   return copy;
 }
 
-void brim_round_input(brim_lowering *l, int32_t value) {
-  const bool kept = l->schedule->values[value].keep == BRIM_KEEP_NARROW;
-  const brim_at copy = round_in_place(l, value, kept ? BRIM_KEPT : BRIM_TEMPORARY);
-  if (kept)
-    l->held[value].stored = copy.version;
-}
-
-static void store_list(brim_lowering *l, const brim_list *list, unsigned which) {
-  for (int i = 0; i < list->count; i++) {
-    const int32_t leader = l->held[list->of[i]].leader;
-    brim_held *h = &l->held[leader];
-    if (!(which >> i & 1) || l->schedule->values[leader].keep != BRIM_KEEP_NARROW || h->stored != BRIM_NONE)
-      continue;
-    const brim_at copy = add_copy(l, leader, BRIM_KEPT);
-    h->stored = copy.version;
-    brim_call_narrow(l, (brim_at){h->now, 0}, copy);
+static bool is_read_narrow(const brim_program *p, int32_t value) {
+  for (size_t i = 0; i < p->operation_count; i++) {
+    const brim_operation *o = &p->operations[i];
+    for (int k = 0; k < o->in.count; k++)
+      if (o->in.of[k] == value && (o->kind->narrow.in & ~o->kind->alike.in) >> k & 1)
+        return true;
   }
+  return false;
 }
 
-void brim_store_narrow(brim_lowering *l, const brim_operation *o) {
-  if (!l->schedule->trained[l->operation])
-    return;
-  store_list(l, &o->in, o->kind->reads.in);
-  store_list(l, &o->out, o->kind->reads.out);
-  store_list(l, &o->inner, o->kind->reads.inner);
+/* A value that is made again may have no other form. */
+brim_at brim_write_narrow(brim_lowering *l, int32_t value) {
+  if (brim_is_narrow(l, value) || (l->phase != BRIM_BACKWARD && !is_read_narrow(l->program, value)))
+    return BRIM_NOWHERE;
+  return add_copy_of_all(l, value);
 }
 
 /* ---- reading ------------------------------------------------------------------------------------------------ */
 
-/* What is there no longer is widened from its copy, or made again by its operation. */
+static void make_again(brim_lowering *l, int32_t leader) {
+  const brim_operation *maker = &l->program->operations[l->program->values[leader].maker];
+  maker->kind->again(l, maker);
+}
+
+/* What is there no longer is made again by its operation, or widened from its copy. */
 static void restore(brim_lowering *l, int32_t leader) {
   brim_held *h = &l->held[leader];
-  const brim_operation *maker = &l->program->operations[l->program->values[leader].maker];
-  if (h->stored != BRIM_NONE) {
-    h->now = add_version_of(l, leader, h->width);
-    brim_call_widen(l, (brim_at){h->stored, 0}, (brim_at){h->now, 0});
-  } else {
-    maker->kind->again(l, maker);
-  }
+  if (h->narrow == BRIM_NONE)
+    make_again(l, leader);
+  if (h->now != BRIM_NONE || l->status)
+    return;
+  h->now = add_version_of(l, leader, h->width);
+  call_widen(l, (brim_at){h->narrow, 0}, (brim_at){h->now, 0});
 }
 
 brim_at brim_read(brim_lowering *l, int32_t value) {
@@ -203,9 +207,23 @@ brim_at brim_read(brim_lowering *l, int32_t value) {
     return BRIM_NOWHERE;
   if (h->now == BRIM_NONE)
     restore(l, leader);
-  else if (l->phase == BRIM_BACKWARD && l->schedule->values[leader].keep == BRIM_KEEP_ROUNDED && !h->rounded)
-    round_in_place(l, leader, BRIM_TEMPORARY);
   return (brim_at){h->now, l->held[value].column};
+}
+
+brim_at brim_read_narrow(brim_lowering *l, int32_t value) {
+  const int32_t leader = l->held[value].leader;
+  brim_held *h = &l->held[leader];
+  if (l->status)
+    return BRIM_NOWHERE;
+  if (brim_is_narrow(l, leader))
+    return brim_read(l, value);
+  if (h->narrow == BRIM_NONE && h->now == BRIM_NONE)
+    make_again(l, leader);
+  if (h->narrow == BRIM_NONE && !l->status) {
+    const brim_at now = {h->now, 0};
+    brim_call_narrow(l, now, add_copy_of_all(l, leader));
+  }
+  return (brim_at){h->narrow, l->held[value].column};
 }
 
 brim_at brim_read_chosen(brim_lowering *l, int32_t value) {
@@ -231,13 +249,30 @@ brim_at brim_read_chosen(brim_lowering *l, int32_t value) {
   return few;
 }
 
-/* Values that are kept as they are stay; so do those that will be rounded where they are. */
+/* Chosen rows in 16 bits are kept: few, and all that products of them read in backward. */
+brim_at brim_read_chosen_narrow(brim_lowering *l, int32_t value) {
+  brim_held *h = &l->held[value];
+  if (l->schedule->values[value].rows != BRIM_ROW_TOKENS)
+    return brim_read_narrow(l, value);
+  if (h->chosen_narrow == BRIM_NONE) {
+    const brim_at few = brim_read_chosen(l, value);
+    const bool kept = l->schedule->trained[l->operation];
+    const brim_at copy = add_copy(l, value, BRIM_ROW_CHOSEN, l->program->values[value].width, kept);
+    brim_call_narrow(l, few, copy);
+    h->chosen_narrow = copy.version;
+  }
+  return (brim_at){h->chosen_narrow, 0};
+}
+
+/* Values that are kept as they are stay, and copies that are. */
 void brim_forget(brim_lowering *l) {
   for (size_t i = 0; i < l->program->value_count; i++) {
     const brim_keep keep = l->schedule->values[i].keep;
     l->held[i].chosen = BRIM_NONE;
-    if (keep != BRIM_KEEP_WIDE && keep != BRIM_KEEP_ROUNDED)
+    if (keep != BRIM_KEEP_AS_IS)
       l->held[i].now = BRIM_NONE;
+    if (keep != BRIM_KEEP_NARROW)
+      l->held[i].narrow = BRIM_NONE;
   }
 }
 
@@ -261,6 +296,20 @@ void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_
   if (!l->status && weight != BRIM_NONE)
     fill(l, field,
          (brim_fill_in){.source = BRIM_FROM_WEIGHT, .index = weight, .offset = brim_weight_at(l->program, weight) + element});
+}
+
+void brim_fill_typed(brim_lowering *l, brim_typed *field, brim_at at, brim_access access) {
+  if (l->status || at.version == BRIM_NONE)
+    return;
+  field->type = l->schedule->versions[at.version].type == BRIM_AS_BF16 ? BRIM_TYPE_BF16 : BRIM_TYPE_REAL;
+  brim_fill(l, &field->at, at, access);
+}
+
+void brim_fill_weight_narrow(brim_lowering *l, void *field, int32_t weight, int64_t element) {
+  if (!l->status)
+    fill(l, field,
+         (brim_fill_in){
+             .source = BRIM_FROM_WEIGHT_NARROW, .index = weight, .offset = brim_weight_at(l->program, weight) + element});
 }
 
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight) {

@@ -2,6 +2,7 @@
  *
  *   state block   gradients | moment 1 | moment 2 | bytes of rows: touched | alive | done | wanted
  *   int8 block    quantized weights, one by one
+ *   narrow block  weights of products in 16 bits: narrow_weights.c
  *   work block    a batch as it is laid out | the device's workspace | values that come and go | values that are kept
  *
  * The work block is as large as a training pass or a prediction needs, whichever is larger. All are in the device's memory. Where
@@ -76,6 +77,7 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, co
   ops.max_sequences = limits->max_sequences;
   ops.max_length = limits->max_length;
   ops.int8 = limits->precision == BRIM_PRECISION_INT8;
+  ops.bf16 = limits->precision == BRIM_PRECISION_BF16;
   carve_layout(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
   s->workspace = carve(c, s->workspace_size, 1);
@@ -305,7 +307,8 @@ uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *lim
   size_t work;
   if (work_size(model, limits, &work, &ignored))
     return UINT64_MAX;
-  return work + layout_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0);
+  return work + layout_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0) +
+         (limits->precision == BRIM_PRECISION_BF16 ? brim_model_narrow_size(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
@@ -323,6 +326,8 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
   if (brim_program_limits(&m->program).distances > 0 && !(m->ops->features & BRIM_FEATURE_DISTANCES))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no attention by distance, which %s needs: take another device",
                           m->ops->name, brim_model_type(m));
+  if (limits->precision == BRIM_PRECISION_BF16 && !(m->ops->features & BRIM_FEATURE_BF16))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply 16-bit values: take fp32", m->ops->name);
   if (limits->max_length > longest)
     return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
                           limits->max_length, longest);
@@ -391,6 +396,7 @@ void brim_model_release_memory(brim_model *model) {
   brim_release(model->runtime, model->layout_block);
   model->layout_block = NULL;
   brim_model_release_int8(model);
+  brim_model_release_narrow(model);
   brim_model_release_state(model);
 }
 
@@ -428,6 +434,9 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
     BRIM_TRY(take_state(model, err));
   if (predict.precision == BRIM_PRECISION_INT8 && !model->int8_block)
     BRIM_TRY(take_int8(model, err));
+  const bool narrow = predict.precision == BRIM_PRECISION_BF16 || (train.max_slots > 0 && train.precision == BRIM_PRECISION_BF16);
+  if (narrow && !model->narrow_block)
+    BRIM_TRY(brim_model_take_narrow(model, err));
   if (size > model->work_size)
     BRIM_TRY(take_work(model, size, err));
   const size_t laid[] = {layout_size(model, &predict), train.max_slots > 0 ? layout_size(model, &train) : 0};
@@ -437,5 +446,7 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
   BRIM_TRY(make_stage(model, &predict, &model->predict, err));
   if (predict.precision != BRIM_PRECISION_INT8)
     brim_model_release_int8(model);
+  if (!narrow)
+    brim_model_release_narrow(model);
   return BRIM_OK;
 }

@@ -69,9 +69,13 @@ void brim_add_operation(brim_program *p, const brim_operation *o) {
   to->part = (int32_t)p->part_count - 1;
   const brim_operation *twin = find_twin(p, o);
   to->first_packed = twin ? twin->first_packed : p->packed_count;
-  for (int i = 0; i < o->weights.count; i++)
-    if (o->weights.of[i] != BRIM_NONE)
-      p->weights[o->weights.of[i]].used = true;
+  for (int i = 0; i < o->weights.count; i++) {
+    brim_weight *w = &p->weights[o->weights.of[i]];
+    if (o->weights.of[i] == BRIM_NONE)
+      continue;
+    w->used = true;
+    w->narrow = w->narrow || o->kind->narrow.weights >> i & 1;
+  }
   brim_product products[BRIM_MOST_PRODUCTS];
   p->packed_count += o->kind->products && !twin ? o->kind->products(p, to, products) : 0;
   p->operation_count++;

@@ -9,6 +9,7 @@
  *
  *   passes/rows.c      which rows of each value somebody reads: of a classifier's last layer only those of first tokens
  *   passes/gradient.c  which operations take part in backward: freezing
+ *   passes/types.c     what each value is stored as: fp32, or 16 bits where all who write and read it say that they can
  *   passes/keep.c      what backward reads: kept, made again from what is kept, kept in 16 bits, or computed again in a segment
  *   kinds/             the device's calls for an operation, forward and backward: a kind's `forward` and `backward`
  *   schedule.c         all calls in order, with what each reads and writes
@@ -41,7 +42,7 @@ typedef struct brim_value {
   const char *name;
   brim_row_kind rows; /* BRIM_ROW_TEXTS or BRIM_ROW_TOKENS; passes may find that only some rows are needed */
   int32_t width;
-  brim_value_type type; /* real, or index */
+  brim_value_type type; /* real, or index; a schedule may store a real one in 16 bits */
   bool exact;           /* sums of a norm or a softmax, which no precision rounds */
   int32_t maker;        /* the operation that writes it */
 } brim_value;
@@ -54,6 +55,7 @@ typedef enum brim_selection { BRIM_BY_NOTHING = 0, BRIM_BY_IDS, BRIM_BY_POSITION
 typedef struct brim_weight {
   brim_parameter is;       /* name, shape, place in the flat buffers, decay, sparse rows */
   bool one;                /* initialised with ones: a norm's */
+  bool narrow;             /* products in bf16 read it: there is a copy in 16 bits */
   bool labels;             /* its rows are those of the labels */
   bool bare;               /* no bias was declared after it */
   brim_selection selected; /* which rows of a table a batch reads */
@@ -105,7 +107,7 @@ typedef struct brim_operation {
 
 typedef struct brim_part {
   const char *name; /* "embeddings", "layer 3", "head" */
-  bool layer;       /* one of many alike: may be computed again in backward, and its input may be rounded */
+  bool layer;       /* one of many alike: may be computed again in backward */
   int32_t first;    /* operation */
   int32_t first_weight;
   int32_t input; /* value that the part before made; BRIM_NONE for the first */

@@ -7,7 +7,7 @@
 
 float *brim_model_values(brim_model *model) {
   brim_model_catch_up(model);
-  model->int8_made = false; /* they may be written to */
+  model->int8_made = model->narrow_made = false; /* they may be written to */
   return brim_model_is_host(model) ? model->values : NULL;
 }
 float *brim_model_gradients(brim_model *model) {

@@ -14,13 +14,9 @@ static int32_t part_end(const brim_program *p, int32_t part) {
 static void lower_forward(brim_lowering *l, int32_t part) {
   const brim_program *p = l->program;
   l->operation = p->parts[part].first;
-  if (l->phase == BRIM_FORWARD && l->schedule->parts[part].rounded)
-    brim_round_input(l, p->parts[part].input);
   for (int32_t i = p->parts[part].first; i < part_end(p, part) && !l->status; i++) {
     l->operation = i;
     p->operations[i].kind->forward(l, &p->operations[i]);
-    if (l->phase == BRIM_FORWARD)
-      brim_store_narrow(l, &p->operations[i]);
   }
 }
 
@@ -89,9 +85,10 @@ static void hold_nothing(brim_call_schedule *s) {
   for (size_t i = 0; i < s->program->value_count; i++)
     s->held[i] = (brim_held){.leader = (int32_t)i,
                              .now = BRIM_NONE,
-                             .stored = BRIM_NONE,
+                             .narrow = BRIM_NONE,
                              .gradient = BRIM_NONE,
                              .chosen = BRIM_NONE,
+                             .chosen_narrow = BRIM_NONE,
                              .chosen_gradient = BRIM_NONE,
                              .chosen_by = BRIM_NONE};
 }
@@ -111,6 +108,7 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
   BRIM_TRY(take_tables(s, err));
   brim_pass_rows(s);
   brim_pass_gradient(s);
+  brim_pass_types(s);
   brim_pass_keep(s);
   hold_nothing(s);
   brim_lowering l = {.program = program, .schedule = s, .held = s->held};

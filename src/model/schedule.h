@@ -47,6 +47,7 @@ typedef struct brim_value_version {
 typedef enum brim_source {
   BRIM_FROM_VERSION,         /* address of version `index`, `offset` elements on */
   BRIM_FROM_WEIGHT,          /* address of the value at `offset` */
+  BRIM_FROM_WEIGHT_NARROW,   /* of the value's copy in 16 bits */
   BRIM_FROM_WEIGHT_GRADIENT, /* and of its gradient */
   BRIM_FROM_PACKED,          /* address of packed weight `index` */
   BRIM_FROM_COUNT,           /* rows of kind `index`, `offset` times */
@@ -77,21 +78,20 @@ typedef struct brim_call {
 /* What passes find out about each value, operation and part. */
 typedef enum brim_keep {
   BRIM_KEEP_NOT = 0,
-  BRIM_KEEP_AGAIN,  /* backward makes it again from what is kept */
-  BRIM_KEEP_WIDE,   /* kept as it is */
-  BRIM_KEEP_NARROW, /* kept as a copy in 16 bits */
-  BRIM_KEEP_ROUNDED /* of a part that is computed again: rounded to 16 bits where it is, before backward reads it */
+  BRIM_KEEP_AGAIN, /* backward makes it again from what is kept */
+  BRIM_KEEP_AS_IS, /* kept as it is stored */
+  BRIM_KEEP_NARROW /* kept as the copy in 16 bits that products read */
 } brim_keep;
 
 typedef struct brim_value_plan {
   brim_row_kind rows; /* that are computed */
+  brim_value_type type;
   brim_keep keep;
 } brim_value_plan;
 
 typedef struct brim_part_plan {
   bool trained; /* takes part in backward */
   bool again;   /* backward begins with its forward */
-  bool rounded; /* its input is rounded to 16 bits */
 } brim_part_plan;
 
 typedef struct brim_call_schedule {
@@ -127,6 +127,7 @@ void brim_schedule_free(brim_call_schedule *s);
 /* ---- passes over the program, in this order */
 void brim_pass_rows(brim_call_schedule *s);
 void brim_pass_gradient(brim_call_schedule *s);
+void brim_pass_types(brim_call_schedule *s);
 void brim_pass_keep(brim_call_schedule *s);
 
 /* ---- a run */
@@ -140,6 +141,8 @@ typedef struct brim_frame {
   bool dropout;
   uint32_t key[2];
   const real *values;
+  const brim_bfloat *narrow; /* copies of the values from `narrowed` on */
+  int64_t narrowed;
   real *gradients; /* of the value at `trained` and those after it */
   int64_t trained;
   void *const *packed;

@@ -115,7 +115,7 @@ void brim_model_gradients_written(brim_model *model) {
 
 void brim_model_state_written(brim_model *model) {
   brim_model_catch_up(model);
-  model->int8_made = false;
+  model->int8_made = model->narrow_made = false;
   if (!model->state_block)
     return;
   const brim_update u = update_of(model);
@@ -128,6 +128,12 @@ void brim_model_state_written(brim_model *model) {
 static void set_rates(brim_model *m, double decay) {
   for (int32_t i = 0; i < m->range_count; i++)
     m->ranges[i].rate = decay > 0 ? pow(decay, (double)m->program.part_count - 1 - weight_of(m, i)->part) : 1;
+}
+
+/* A copy that is not there yet is made when it is needed, from values that AdamW has changed by then. */
+static void set_copies(brim_model *m) {
+  for (int32_t i = 0; i < m->range_count; i++)
+    m->ranges[i].copy = brim_model_narrow_copy(m, weight_of(m, i));
 }
 
 int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
@@ -143,6 +149,7 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
                               .correction1 = 1 - pow(options->beta1, (double)options->step),
                               .correction2 = 1 - pow(options->beta2, (double)options->step)};
   brim_model_enter(model, &model->train);
+  set_copies(model);
   set_rates(model, options->layer_decay);
   send_rows(model, model->touched, model->host_touched);
   model->ops->gradient_square(&model->context, &u);

@@ -5,8 +5,8 @@
  * way comes with its type.
  *
  * Bits: the products of all CPU tables are the same, whether the processor has an instruction for them or not, with one
- * exception: AMX has another order of sums (brim_runtime's bf16). No model uses these products yet; a run that does has to record
- * which of the two it used. Denormal numbers count as 0. */
+ * exception: AMX has another order of sums (brim_runtime's bf16). A run records which of the two it used. Denormal numbers count
+ * as 0. */
 #ifndef BRIM_OPS_BF16_H
 #define BRIM_OPS_BF16_H
 
@@ -67,7 +67,8 @@ typedef struct brim_bf16_linear_act_gradient {
 } brim_bf16_linear_act_gradient;
 
 /* sum = residual + dropout(x w^T + b); y = norm(sum as it is stored). The branch x w^T + b is stored as y is before it is added.
- * sum may be the residual's memory, of the same type then; y is neither that nor x's. */
+ * sum may be the residual's memory, of the same type then; y is neither that nor x's. `rounded_y` is y once more, in 16 bits;
+ * NULL: nobody wants it. */
 typedef struct brim_bf16_linear_norm {
   int32_t in, out;
   const brim_bfloat *x, *w;
@@ -81,5 +82,38 @@ typedef struct brim_bf16_linear_norm {
   brim_typed sum;
   real *mean, *rstd; /* [rows] */
   brim_typed y;
+  brim_bfloat *rounded_y;
 } brim_bf16_linear_norm;
+
+/* y = norm(sum) from what a forward kept of it. */
+typedef struct brim_bf16_norm {
+  int64_t rows;
+  int32_t width;
+  const brim_bfloat *sum;
+  const real *mean, *rstd, *gamma, *beta;
+  brim_bfloat *y;
+} brim_bf16_norm;
+
+/* Backward of y = norm(sum), sum = residual + dropout(branch), as brim_norm_gradient: the branch's gradient goes into a product,
+ * that of the residual is added to by others. */
+typedef struct brim_bf16_norm_gradient {
+  brim_layout layout;
+  brim_rows at;
+  brim_dropout dropout;
+  int32_t width;
+  const brim_bfloat *sum;
+  const real *mean, *rstd, *gamma, *dy;
+  real *dsum;
+  brim_bfloat *dbranch;
+  real *dgamma, *dbeta; /* NULL: frozen */
+} brim_bf16_norm_gradient;
+
+/* Attention whose inputs, output and their gradients are of 16 bits; scores, probabilities and sums are not. */
+typedef struct brim_bf16_attention {
+  brim_attention of; /* all but the tensors below, which are NULL in it */
+  const brim_bfloat *q, *k, *v;
+  brim_bfloat *out;
+  const brim_bfloat *dout;
+  brim_bfloat *dq, *dk, *dv;
+} brim_bf16_attention;
 #endif

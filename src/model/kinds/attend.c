@@ -12,6 +12,11 @@ static brim_at second_half(brim_lowering *l, const brim_operation *o, brim_at ke
   return (brim_at){keys_values.version, keys_values.column + brim_program_of(l)->values[o->in.of[KEYS_VALUES]].width / 2};
 }
 
+/* Its tensors have 16 bits. */
+static bool is_narrow(const brim_lowering *l, const brim_operation *o) {
+  return brim_is_narrow(l, o->out.of[0]);
+}
+
 /* What forward and backward both take. */
 static brim_attention operands(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values) {
   const int32_t width = brim_program_of(l)->values[o->out.of[0]].width, head_size = width / o->terms.heads;
@@ -26,35 +31,82 @@ static brim_attention operands(brim_lowering *l, const brim_operation *o, brim_a
                           .out_stride = width};
 }
 
-static void fill_inputs(brim_lowering *l, const brim_operation *o, brim_attention *op, brim_at queries, brim_at keys_values) {
+static void fill_batch(brim_lowering *l, const brim_operation *o, brim_attention *op) {
   brim_fill_layout(l, &op->layout);
   brim_fill_dropout(l, &op->dropout, o->terms.dropout, o->terms.site);
-  brim_fill(l, &op->q, queries, BRIM_READS);
-  brim_fill(l, &op->k, keys_values, BRIM_READS);
-  brim_fill(l, &op->v, second_half(l, o, keys_values), BRIM_READS);
 }
 
-static void forward(brim_lowering *l, const brim_operation *o) {
-  const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
+static void forward_wide(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values) {
   brim_attention op = operands(l, o, queries, keys_values);
-  fill_inputs(l, o, &op, queries, keys_values);
+  fill_batch(l, o, &op);
+  brim_fill(l, &op.q, queries, BRIM_READS);
+  brim_fill(l, &op.k, keys_values, BRIM_READS);
+  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
   brim_fill(l, &op.out, brim_write(l, o->out.of[0]), BRIM_WRITES);
   brim_fill(l, &op.lse, brim_write(l, o->inner.of[LSE]), BRIM_WRITES);
   BRIM_CALL(l, attention_forward, op);
 }
 
-static void backward(brim_lowering *l, const brim_operation *o) {
+static void forward_narrow(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values) {
+  brim_bf16_attention op = {.of = operands(l, o, queries, keys_values)};
+  fill_batch(l, o, &op.of);
+  brim_fill(l, &op.q, queries, BRIM_READS);
+  brim_fill(l, &op.k, keys_values, BRIM_READS);
+  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
+  brim_fill(l, &op.out, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill(l, &op.of.lse, brim_write(l, o->inner.of[LSE]), BRIM_WRITES);
+  BRIM_CALL(l, bf16_attention_forward, op);
+}
+
+static void forward(brim_lowering *l, const brim_operation *o) {
   const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
-  const brim_at dqueries = brim_write_gradient(l, o->in.of[QUERIES], brim_rows_of(l, o->in.of[QUERIES])),
-                dkeys_values = brim_write_gradient(l, o->in.of[KEYS_VALUES], BRIM_ROW_TOKENS);
+  if (is_narrow(l, o))
+    forward_narrow(l, o, queries, keys_values);
+  else
+    forward_wide(l, o, queries, keys_values);
+}
+
+/* The gradients that backward writes. */
+typedef struct gradients {
+  brim_at queries, keys_values;
+} gradients;
+
+static void backward_wide(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values, gradients d) {
   brim_attention op = operands(l, o, queries, keys_values);
-  fill_inputs(l, o, &op, queries, keys_values);
+  fill_batch(l, o, &op);
+  brim_fill(l, &op.q, queries, BRIM_READS);
+  brim_fill(l, &op.k, keys_values, BRIM_READS);
+  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
   brim_fill(l, &op.lse, brim_read(l, o->inner.of[LSE]), BRIM_READS);
   brim_fill(l, &op.dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
-  brim_fill(l, &op.dq, dqueries, BRIM_WRITES);
-  brim_fill(l, &op.dk, dkeys_values, BRIM_WRITES);
-  brim_fill(l, &op.dv, second_half(l, o, dkeys_values), BRIM_WRITES);
+  brim_fill(l, &op.dq, d.queries, BRIM_WRITES);
+  brim_fill(l, &op.dk, d.keys_values, BRIM_WRITES);
+  brim_fill(l, &op.dv, second_half(l, o, d.keys_values), BRIM_WRITES);
   BRIM_CALL(l, attention_backward, op);
+}
+
+static void backward_narrow(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values, gradients d) {
+  brim_bf16_attention op = {.of = operands(l, o, queries, keys_values)};
+  fill_batch(l, o, &op.of);
+  brim_fill(l, &op.q, queries, BRIM_READS);
+  brim_fill(l, &op.k, keys_values, BRIM_READS);
+  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
+  brim_fill(l, &op.of.lse, brim_read(l, o->inner.of[LSE]), BRIM_READS);
+  brim_fill(l, &op.dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill(l, &op.dq, d.queries, BRIM_WRITES);
+  brim_fill(l, &op.dk, d.keys_values, BRIM_WRITES);
+  brim_fill(l, &op.dv, second_half(l, o, d.keys_values), BRIM_WRITES);
+  BRIM_CALL(l, bf16_attention_backward, op);
+}
+
+static void backward(brim_lowering *l, const brim_operation *o) {
+  const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
+  const gradients d = {brim_write_gradient(l, o->in.of[QUERIES], brim_rows_of(l, o->in.of[QUERIES])),
+                       brim_write_gradient(l, o->in.of[KEYS_VALUES], BRIM_ROW_TOKENS)};
+  if (is_narrow(l, o))
+    backward_narrow(l, o, queries, keys_values, d);
+  else
+    backward_wide(l, o, queries, keys_values, d);
 }
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
@@ -65,6 +117,8 @@ static double flops(const brim_call_schedule *s, const brim_operation *o, const 
 static const brim_kind kind = {.name = "attend",
                                .needs = {BRIM_NEED_SAME, BRIM_NEED_ALL},
                                .reads = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .inner = 1 << LSE},
+                               .narrow = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .out = 1},
+                               .alike = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .out = 1},
                                .forward = forward,
                                .backward = backward,
                                .flops = flops};

@@ -2,6 +2,7 @@
  * from what went into it, in the same memory. */
 #include "model/kinds/kinds.h"
 #include "model/kinds/normed.h"
+#include "model/kinds/product.h"
 
 enum { PRE, SUM, MEAN, RSTD };                      /* inner; PRE: x Wup + b */
 enum { UP, UP_BIAS, DOWN, DOWN_BIAS, GAMMA, BETA }; /* weights */
@@ -30,23 +31,41 @@ static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const br
   BRIM_CALL(l, int8_feed_forward, op);
 }
 
-static void forward(brim_lowering *l, const brim_operation *o) {
-  const brim_normed_parts n = parts(o);
-  const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
-  if (brim_in_bytes(l)) {
-    forward_in_bytes(l, o, &n);
-    return;
-  }
-  const brim_at x = brim_read(l, o->in.of[0]), wide = brim_spare(l, rows, wide_of(l, o));
+static void activate(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
   brim_linear_act op = {.in = width_of(l, o), .out = wide_of(l, o), .act = o->terms.activation};
-  brim_fill_count(l, &op.rows, rows, 1);
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
   brim_fill(l, &op.x, x, BRIM_READS);
   brim_fill_weight(l, &op.w, o->weights.of[UP]);
   brim_fill_weight(l, &op.b, o->weights.of[UP_BIAS]);
   if (brim_is_kept(l, o->inner.of[PRE]))
     brim_fill(l, &op.pre, brim_write(l, o->inner.of[PRE]), BRIM_WRITES);
-  brim_fill(l, &op.y, wide, BRIM_WRITES);
+  brim_fill(l, &op.y, y, BRIM_WRITES);
   BRIM_CALL(l, linear_act_forward, op);
+}
+
+static void activate_narrow(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
+  brim_bf16_linear_act op = {.in = width_of(l, o), .out = wide_of(l, o), .act = o->terms.activation};
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill_weight_narrow(l, &op.w, o->weights.of[UP], 0);
+  brim_fill_weight(l, &op.b, o->weights.of[UP_BIAS]);
+  if (brim_is_kept(l, o->inner.of[PRE]))
+    brim_fill(l, &op.pre, brim_write(l, o->inner.of[PRE]), BRIM_WRITES);
+  brim_fill(l, &op.y, y, BRIM_WRITES);
+  BRIM_CALL(l, bf16_act_forward, op);
+}
+
+static void forward(brim_lowering *l, const brim_operation *o) {
+  const brim_normed_parts n = parts(o);
+  if (brim_in_bytes(l)) {
+    forward_in_bytes(l, o, &n);
+    return;
+  }
+  const brim_at x = brim_read_factor(l, o->in.of[0]), wide = brim_spare_factor(l, brim_rows_of(l, o->out.of[0]), wide_of(l, o));
+  if (brim_narrows(l))
+    activate_narrow(l, o, x, wide);
+  else
+    activate(l, o, x, wide);
   brim_normed_forward(l, o, &n, wide, wide_of(l, o));
 }
 
@@ -56,54 +75,59 @@ static void again(brim_lowering *l, const brim_operation *o) {
 }
 
 /* The gradient of PRE, from that of the branch; PRE becomes the activation. */
-static brim_at activation_backward(brim_lowering *l, const brim_operation *o, brim_at dbranch, brim_at pre) {
-  const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
-  const brim_at dpre = brim_spare(l, rows, wide_of(l, o));
+static void turn(brim_lowering *l, const brim_operation *o, brim_at dbranch, brim_at pre, brim_at dpre) {
   brim_linear_act_gradient op = {.in = wide_of(l, o), .out = width_of(l, o), .act = o->terms.activation};
-  brim_fill_count(l, &op.rows, rows, 1);
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
   brim_fill_weight(l, &op.w, o->weights.of[DOWN]);
   brim_fill(l, &op.dz, dbranch, BRIM_READS);
   brim_fill(l, &op.pre, pre, BRIM_CHANGES);
   brim_fill(l, &op.dpre, dpre, BRIM_WRITES);
   BRIM_CALL(l, linear_act_backward, op);
-  return dpre;
+}
+
+static void turn_narrow(brim_lowering *l, const brim_operation *o, brim_at dbranch, brim_at pre, brim_at dpre) {
+  brim_bf16_linear_act_gradient op = {.in = wide_of(l, o), .out = width_of(l, o), .act = o->terms.activation};
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
+  brim_fill_weight_narrow(l, &op.w, o->weights.of[DOWN], 0);
+  brim_fill(l, &op.dz, dbranch, BRIM_READS);
+  brim_fill(l, &op.pre, pre, BRIM_CHANGES);
+  brim_fill(l, &op.dpre, dpre, BRIM_WRITES);
+  BRIM_CALL(l, bf16_act_backward, op);
 }
 
 static void down_backward(brim_lowering *l, const brim_operation *o, brim_at activation, brim_at dbranch) {
-  brim_linear_gradient op = {.in = wide_of(l, o), .out = width_of(l, o), .x_stride = wide_of(l, o), .dy_stride = width_of(l, o)};
-  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill(l, &op.x, activation, BRIM_READS);
-  brim_fill(l, &op.dy, dbranch, BRIM_READS);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[DOWN], 0);
-  brim_fill_weight_gradient(l, &op.db, o->weights.of[DOWN_BIAS], 0);
-  BRIM_CALL(l, linear_backward, op);
+  brim_product_backward(l, &(brim_product_gradient){.weight = o->weights.of[DOWN],
+                                                    .bias = o->weights.of[DOWN_BIAS],
+                                                    .in = wide_of(l, o),
+                                                    .out = width_of(l, o),
+                                                    .rows = brim_rows_of(l, o->out.of[0]),
+                                                    .x = activation,
+                                                    .dy = dbranch,
+                                                    .dx = BRIM_NOWHERE});
 }
 
 static void up_backward(brim_lowering *l, const brim_operation *o, brim_at dpre) {
   const int32_t x = o->in.of[0];
-  const brim_at input = brim_read(l, x);
-  bool add = true;
-  const brim_at dx = brim_wants_gradient(l, x) ? brim_add_gradient(l, x, &add) : BRIM_NOWHERE;
-  brim_linear_gradient op = {.in = width_of(l, o),
+  brim_product_gradient g = {.weight = o->weights.of[UP],
+                             .bias = o->weights.of[UP_BIAS],
+                             .in = width_of(l, o),
                              .out = wide_of(l, o),
-                             .x_stride = brim_stride(l, input),
-                             .dy_stride = brim_stride(l, dpre),
-                             .dx_stride = width_of(l, o),
-                             .add = add};
-  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill(l, &op.x, input, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[UP]);
-  brim_fill(l, &op.dy, dpre, BRIM_READS);
-  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[UP], 0);
-  brim_fill_weight_gradient(l, &op.db, o->weights.of[UP_BIAS], 0);
-  BRIM_CALL(l, linear_backward, op);
+                             .rows = brim_rows_of(l, o->out.of[0]),
+                             .dy = dpre,
+                             .add = true};
+  g.x = brim_read_factor(l, x);
+  g.dx = brim_wants_gradient(l, x) ? brim_add_gradient(l, x, &g.add) : BRIM_NOWHERE;
+  brim_product_backward(l, &g);
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_normed_parts n = parts(o);
   const brim_at dbranch = brim_normed_backward(l, o, &n), pre = brim_read(l, o->inner.of[PRE]);
-  const brim_at dpre = activation_backward(l, o, dbranch, pre);
+  const brim_at dpre = brim_spare_factor(l, brim_rows_of(l, o->out.of[0]), wide_of(l, o));
+  if (brim_narrows(l))
+    turn_narrow(l, o, dbranch, pre, dpre);
+  else
+    turn(l, o, dbranch, pre, dpre);
   down_backward(l, o, pre, dbranch);
   up_backward(l, o, dpre);
 }
@@ -122,6 +146,7 @@ static int products(const brim_program *p, const brim_operation *o, brim_product
 
 static const brim_kind kind = {.name = "feed_forward",
                                .reads = {.in = 1, .inner = 1 << PRE | 1 << SUM | 1 << MEAN | 1 << RSTD},
+                               .narrow = {.in = 1, .inner = 1 << PRE | 1 << SUM, .weights = 1 << UP | 1 << DOWN},
                                .forward = forward,
                                .backward = backward,
                                .again = again,

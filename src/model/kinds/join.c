@@ -1,6 +1,7 @@
 /* join.c: a branch joins what it branched off from: norm(residual + dropout(branch W + b)). */
 #include "model/kinds/kinds.h"
 #include "model/kinds/normed.h"
+#include "model/kinds/product.h"
 
 enum { BRANCH, RESIDUAL };          /* in */
 enum { SUM, MEAN, RSTD };           /* inner */
@@ -30,7 +31,7 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   if (brim_in_bytes(l))
     forward_in_bytes(l, o, &n);
   else
-    brim_normed_forward(l, o, &n, brim_read(l, o->in.of[BRANCH]), width_in(l, o));
+    brim_normed_forward(l, o, &n, brim_read_factor(l, o->in.of[BRANCH]), width_in(l, o));
 }
 
 static void again(brim_lowering *l, const brim_operation *o) {
@@ -41,23 +42,15 @@ static void again(brim_lowering *l, const brim_operation *o) {
 static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_normed_parts n = parts(o);
   const int32_t branch = o->in.of[BRANCH];
-  const brim_at dy = brim_normed_backward(l, o, &n), x = brim_read(l, branch);
-  bool add = false;
-  const brim_at dx = brim_wants_gradient(l, branch) ? brim_add_gradient(l, branch, &add) : BRIM_NOWHERE;
-  brim_linear_gradient op = {.in = width_in(l, o),
+  brim_product_gradient g = {.weight = n.weight,
+                             .bias = n.bias,
+                             .in = width_in(l, o),
                              .out = brim_weight_rows(brim_program_of(l), n.weight),
-                             .x_stride = brim_stride(l, x),
-                             .dy_stride = brim_stride(l, dy),
-                             .dx_stride = width_in(l, o),
-                             .add = add};
-  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, n.weight);
-  brim_fill(l, &op.dy, dy, BRIM_READS);
-  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, n.weight, 0);
-  brim_fill_weight_gradient(l, &op.db, n.bias, 0);
-  BRIM_CALL(l, linear_backward, op);
+                             .rows = brim_rows_of(l, o->out.of[0])};
+  g.dy = brim_normed_backward(l, o, &n);
+  g.x = brim_read_factor(l, branch);
+  g.dx = brim_wants_gradient(l, branch) ? brim_add_gradient(l, branch, &g.add) : BRIM_NOWHERE;
+  brim_product_backward(l, &g);
 }
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
@@ -72,6 +65,7 @@ static int products(const brim_program *p, const brim_operation *o, brim_product
 
 static const brim_kind kind = {.name = "join",
                                .reads = {.in = 1 << BRANCH, .inner = 1 << SUM | 1 << MEAN | 1 << RSTD},
+                               .narrow = {.in = 1 << BRANCH, .inner = 1 << SUM, .weights = 1 << WEIGHT},
                                .forward = forward,
                                .backward = backward,
                                .again = again,

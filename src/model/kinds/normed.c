@@ -20,7 +20,31 @@ void brim_fill_residual(brim_lowering *l, brim_residual *r, const brim_operation
   brim_fill_weight(l, &r->beta, n->beta);
 }
 
+static void forward_narrow(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n, brim_at x, int32_t in) {
+  const brim_at residual = brim_read_residual(l, o, n);
+  brim_bf16_linear_norm op = {.in = in, .out = width_of(l, o), .eps = (real)o->terms.eps};
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill_weight_narrow(l, &op.w, n->weight, 0);
+  brim_fill_weight(l, &op.b, n->bias);
+  brim_fill_layout(l, &op.layout);
+  brim_fill_rows(l, &op.at, brim_rows_of(l, o->out.of[0]));
+  brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
+  brim_fill_typed(l, &op.residual, residual, BRIM_READS);
+  brim_fill_weight(l, &op.gamma, n->gamma);
+  brim_fill_weight(l, &op.beta, n->beta);
+  brim_fill_typed(l, &op.sum, brim_write(l, n->sum), BRIM_WRITES);
+  brim_fill(l, &op.mean, brim_write(l, n->mean), BRIM_WRITES);
+  brim_fill(l, &op.rstd, brim_write(l, n->rstd), BRIM_WRITES);
+  brim_fill_typed(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill(l, &op.rounded_y, brim_write_narrow(l, o->out.of[0]), BRIM_WRITES);
+  BRIM_CALL(l, bf16_norm_forward, op);
+}
+
 void brim_normed_forward(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n, brim_at x, int32_t in) {
+  if (brim_narrows(l)) {
+    forward_narrow(l, o, n, x, in);
+    return;
+  }
   const brim_at residual = brim_read_residual(l, o, n), sum = brim_write(l, n->sum);
   brim_linear_norm op = {.in = in, .out = width_of(l, o)};
   brim_fill(l, &op.x, x, BRIM_READS);
@@ -35,7 +59,25 @@ void brim_normed_forward(brim_lowering *l, const brim_operation *o, const brim_n
   BRIM_CALL(l, linear_norm_forward, op);
 }
 
+/* The products that read it want 16 bits. */
+static void again_narrow(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+  const brim_at sum = brim_read(l, n->sum);
+  brim_bf16_norm op = {.width = width_of(l, o)};
+  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
+  brim_fill(l, &op.sum, sum, BRIM_READS);
+  brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);
+  brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
+  brim_fill_weight(l, &op.gamma, n->gamma);
+  brim_fill_weight(l, &op.beta, n->beta);
+  brim_fill(l, &op.y, brim_write_narrow(l, o->out.of[0]), BRIM_WRITES);
+  BRIM_CALL(l, bf16_norm_again, op);
+}
+
 void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+  if (brim_narrows(l)) {
+    again_narrow(l, o, n);
+    return;
+  }
   const brim_at sum = brim_read(l, n->sum);
   brim_norm op = {.width = width_of(l, o)};
   brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
@@ -48,7 +90,30 @@ void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_nor
   BRIM_CALL(l, norm_forward, op);
 }
 
+static brim_at backward_narrow(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+  const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
+  const brim_at sum = brim_read(l, n->sum), dsum = brim_write_gradient(l, n->residual, rows),
+                dbranch = brim_spare_narrow(l, rows, width_of(l, o));
+  brim_bf16_norm_gradient op = {.width = width_of(l, o)};
+  brim_fill_layout(l, &op.layout);
+  brim_fill_rows(l, &op.at, rows);
+  brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
+  brim_fill(l, &op.sum, sum, BRIM_READS);
+  brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);
+  brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
+  brim_fill_weight(l, &op.gamma, n->gamma);
+  brim_fill(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill(l, &op.dsum, dsum, BRIM_WRITES);
+  brim_fill(l, &op.dbranch, dbranch, BRIM_WRITES);
+  brim_fill_weight_gradient(l, &op.dgamma, n->gamma, 0);
+  brim_fill_weight_gradient(l, &op.dbeta, n->beta, 0);
+  BRIM_CALL(l, bf16_norm_backward, op);
+  return dbranch;
+}
+
 brim_at brim_normed_backward(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
+  if (brim_narrows(l))
+    return backward_narrow(l, o, n);
   const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
   const brim_at sum = brim_read(l, n->sum), dsum = brim_write_gradient(l, n->residual, rows),
                 dbranch = brim_spare(l, rows, width_of(l, o));

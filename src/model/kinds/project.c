@@ -2,6 +2,7 @@
  * and queries of those few. With rotary positions queries and keys are turned where they are; their gradients are turned back. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
+#include "model/kinds/product.h"
 
 enum { QUERIES, KEYS_VALUES }; /* out */
 enum { MATRIX };               /* weights: one matrix or three that adjoin, and as many biases or none */
@@ -32,14 +33,14 @@ static bool few_queries(const brim_lowering *l, const brim_operation *o) {
 /* What stands side by side from `value` on, `out` columns. */
 static void product(brim_lowering *l, const brim_operation *o, int value, int32_t out, brim_at x, brim_at y, brim_row_kind rows) {
   const brim_program *p = brim_program_of(l);
-  const int64_t row = row_of(p, o, value);
-  brim_linear op = {.in = width_in(p, o), .out = out, .x_stride = brim_stride(l, x), .y_stride = brim_stride(l, y)};
-  brim_fill_count(l, &op.rows, rows, 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight_from(l, &op.w, o->weights.of[MATRIX], row * width_in(p, o));
-  brim_fill_weight_from(l, &op.b, bias_of(o), row);
-  brim_fill(l, &op.y, y, BRIM_WRITES);
-  BRIM_CALL(l, linear_forward, op);
+  brim_product_forward(l, &(brim_product_call){.weight = o->weights.of[MATRIX],
+                                               .bias = bias_of(o),
+                                               .first = row_of(p, o, value),
+                                               .in = width_in(p, o),
+                                               .out = out,
+                                               .rows = rows,
+                                               .x = x,
+                                               .y = y});
 }
 
 static void product_of_bytes(brim_lowering *l, const brim_operation *o, int which, brim_at x, brim_at y, brim_row_kind rows) {
@@ -76,7 +77,7 @@ static void rotate(brim_lowering *l, const brim_operation *o, int32_t heads, bri
 
 static void forward_all(brim_lowering *l, const brim_operation *o) {
   const brim_program *p = brim_program_of(l);
-  const brim_at x = brim_read(l, o->in.of[0]);
+  const brim_at x = brim_read_factor(l, o->in.of[0]);
   brim_at keys_values;
   const brim_at queries = brim_write_beside(l, o->out.of[QUERIES], o->out.of[KEYS_VALUES], &keys_values);
   if (brim_in_bytes(l)) {
@@ -90,14 +91,13 @@ static void forward_all(brim_lowering *l, const brim_operation *o) {
 
 static void forward_few(brim_lowering *l, const brim_operation *o) {
   const brim_program *p = brim_program_of(l);
-  const brim_at x = brim_read(l, o->in.of[0]), keys_values = brim_write(l, o->out.of[KEYS_VALUES]);
-  brim_keep_wide(l, o->out.of[QUERIES]);
+  const brim_at x = brim_read_factor(l, o->in.of[0]), keys_values = brim_write(l, o->out.of[KEYS_VALUES]);
   if (brim_in_bytes(l))
     product_of_bytes(l, o, KEYS_VALUES, x, keys_values, BRIM_ROW_TOKENS);
   else
     product(l, o, KEYS_VALUES, width_of(p, o, KEYS_VALUES), x, keys_values, BRIM_ROW_TOKENS);
   rotate(l, o, key_heads(o), keys_values, BRIM_ROW_TOKENS, false);
-  const brim_at few = brim_read_chosen(l, o->in.of[0]), queries = brim_write(l, o->out.of[QUERIES]);
+  const brim_at few = brim_read_chosen_factor(l, o->in.of[0]), queries = brim_write(l, o->out.of[QUERIES]);
   if (brim_in_bytes(l))
     product_of_bytes(l, o, QUERIES, few, queries, BRIM_ROW_CHOSEN);
   else
@@ -117,48 +117,44 @@ static void forward(brim_lowering *l, const brim_operation *o) {
 static void gradient(brim_lowering *l, const brim_operation *o, int value, int32_t out, brim_at x, brim_at dy, brim_at dx,
                      bool add, brim_row_kind rows) {
   const brim_program *p = brim_program_of(l);
-  const int64_t row = row_of(p, o, value);
-  brim_linear_gradient op = {.in = width_in(p, o),
-                             .out = out,
-                             .x_stride = brim_stride(l, x),
-                             .dy_stride = brim_stride(l, dy),
-                             .dx_stride = width_in(p, o),
-                             .add = add};
-  brim_fill_count(l, &op.rows, rows, 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight_from(l, &op.w, o->weights.of[MATRIX], row * width_in(p, o));
-  brim_fill(l, &op.dy, dy, BRIM_READS);
-  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[MATRIX], row * width_in(p, o));
-  brim_fill_weight_gradient(l, &op.db, bias_of(o), row);
-  BRIM_CALL(l, linear_backward, op);
+  brim_product_backward(l, &(brim_product_gradient){.weight = o->weights.of[MATRIX],
+                                                    .bias = bias_of(o),
+                                                    .first = row_of(p, o, value),
+                                                    .in = width_in(p, o),
+                                                    .out = out,
+                                                    .rows = rows,
+                                                    .x = x,
+                                                    .dy = dy,
+                                                    .dx = dx,
+                                                    .add = add});
 }
 
 /* One chain of sums over queries', keys' and values' columns. */
 static void backward_all(brim_lowering *l, const brim_operation *o) {
   const brim_program *p = brim_program_of(l);
   const int32_t x = o->in.of[0];
-  const brim_at input = brim_read(l, x), dy = brim_gradient(l, o->out.of[QUERIES]);
+  const brim_at input = brim_read_factor(l, x);
   bool add = true;
   const brim_at dx = brim_wants_gradient(l, x) ? brim_add_gradient(l, x, &add) : BRIM_NOWHERE;
-  rotate(l, o, query_heads(o) + key_heads(o), dy, BRIM_ROW_TOKENS, true);
-  gradient(l, o, QUERIES, width_of(p, o, QUERIES) + width_of(p, o, KEYS_VALUES), input, dy, dx, add, BRIM_ROW_TOKENS);
+  rotate(l, o, query_heads(o) + key_heads(o), brim_gradient(l, o->out.of[QUERIES]), BRIM_ROW_TOKENS, true);
+  gradient(l, o, QUERIES, width_of(p, o, QUERIES) + width_of(p, o, KEYS_VALUES), input,
+           brim_gradient_factor(l, o->out.of[QUERIES]), dx, add, BRIM_ROW_TOKENS);
 }
 
 /* The chosen rows' gradient is complete after their queries'; it joins that of all rows, which keys and values begin. */
 static void backward_few(brim_lowering *l, const brim_operation *o) {
   const brim_program *p = brim_program_of(l);
   const int32_t x = o->in.of[0];
-  const brim_at input = brim_read(l, x), few = brim_read_chosen(l, x), dqueries = brim_gradient(l, o->out.of[QUERIES]),
-                dkeys_values = brim_gradient(l, o->out.of[KEYS_VALUES]);
+  const brim_at input = brim_read_factor(l, x), few = brim_read_chosen_factor(l, x);
   bool add = true;
   brim_at dx = brim_wants_gradient(l, x) ? brim_add_gradient_chosen(l, x, &add) : BRIM_NOWHERE;
-  rotate(l, o, query_heads(o), dqueries, BRIM_ROW_CHOSEN, true);
-  gradient(l, o, QUERIES, width_of(p, o, QUERIES), few, dqueries, dx, add, BRIM_ROW_CHOSEN);
+  rotate(l, o, query_heads(o), brim_gradient(l, o->out.of[QUERIES]), BRIM_ROW_CHOSEN, true);
+  gradient(l, o, QUERIES, width_of(p, o, QUERIES), few, brim_gradient_factor(l, o->out.of[QUERIES]), dx, add, BRIM_ROW_CHOSEN);
   if (brim_wants_gradient(l, x))
     dx = brim_add_gradient(l, x, &add);
-  rotate(l, o, key_heads(o), dkeys_values, BRIM_ROW_TOKENS, true);
-  gradient(l, o, KEYS_VALUES, width_of(p, o, KEYS_VALUES), input, dkeys_values, dx, add, BRIM_ROW_TOKENS);
+  rotate(l, o, key_heads(o), brim_gradient(l, o->out.of[KEYS_VALUES]), BRIM_ROW_TOKENS, true);
+  gradient(l, o, KEYS_VALUES, width_of(p, o, KEYS_VALUES), input, brim_gradient_factor(l, o->out.of[KEYS_VALUES]), dx, add,
+           BRIM_ROW_TOKENS);
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
@@ -187,13 +183,28 @@ static double flops(const brim_call_schedule *s, const brim_operation *o, const 
   return sum;
 }
 
+/* Of three matrices, or one. */
+enum { MATRICES = 7 };
+
 static const brim_kind kind = {.name = "project",
                                .needs = {BRIM_NEED_ALL},
                                .reads = {.in = 1},
+                               .narrow = {.in = 1, .out = 1 << QUERIES | 1 << KEYS_VALUES, .weights = MATRICES},
+                               .alike = {.out = 1 << QUERIES | 1 << KEYS_VALUES},
                                .forward = forward,
                                .backward = backward,
                                .flops = flops,
                                .products = products};
+
+/* Turns floats. */
+static const brim_kind rotary = {.name = "project",
+                                 .needs = {BRIM_NEED_ALL},
+                                 .reads = {.in = 1},
+                                 .narrow = {.in = 1, .weights = MATRICES},
+                                 .forward = forward,
+                                 .backward = backward,
+                                 .flops = flops,
+                                 .products = products};
 
 /* `count` weights from `first` on. */
 static void list_weights(brim_operation *o, int32_t first, int32_t count) {
@@ -206,7 +217,7 @@ brim_projected brim_append_project_heads(brim_program *p, int32_t x, int32_t wei
   const int32_t width = brim_width_of(p, x), shared = width / (heads.group > 0 ? heads.group : 1);
   const brim_projected made = {brim_add_value(p, "queries", BRIM_ROW_TOKENS, width),
                                brim_add_value(p, "keys, values", BRIM_ROW_TOKENS, 2 * shared)};
-  brim_operation o = {.kind = &kind,
+  brim_operation o = {.kind = heads.theta > 0 ? &rotary : &kind,
                       .in = BRIM_LIST(x),
                       .out = BRIM_LIST(made.queries, made.keys_values),
                       .terms = {.heads = heads.count, .group = heads.group, .theta = heads.theta}};

@@ -22,11 +22,24 @@ static size_t order_size(int64_t n, int64_t max_length) {
   return (size_t)round_up((n + max_length + 2) * (int64_t)sizeof(int32_t), 64);
 }
 
-attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a, int64_t scratch_size) {
+attention_tensors CPU(attention_tensors)(const brim_attention *a) {
+  return (attention_tensors){.q = {false, a->q},
+                             .k = {false, a->k},
+                             .v = {false, a->v},
+                             .dout = {false, a->dout},
+                             .out = {BRIM_TYPE_REAL, a->out},
+                             .dq = {BRIM_TYPE_REAL, a->dq},
+                             .dk = {BRIM_TYPE_REAL, a->dk},
+                             .dv = {BRIM_TYPE_REAL, a->dv}};
+}
+
+attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a, const attention_tensors *t,
+                                   int64_t scratch_size) {
   const brim_layout *layout = &a->layout;
   int32_t *order = c->workspace;
   sort_sequences(layout, order, order + layout->n);
   return (attention_work){.a = a,
+                          .t = *t,
                           .order = order,
                           .scratch = (float *)((char *)c->workspace + order_size(layout->n, layout->max_length)),
                           .scratch_size = scratch_size,
@@ -45,9 +58,8 @@ attention_head CPU(attention_head)(const attention_work *w, int64_t task) {
   h.slots = layout->offsets[s + 1] - layout->offsets[s];
   h.queries = a->first_only && h.slots > 1 ? 1 : a->window > 0 ? h.keys : h.slots;
   h.first_query = a->first_only ? s : h.first_key;
-  h.q = a->q + h.first_query * a->q_stride + h.head * a->head_size;
-  h.k = a->k + h.first_key * a->kv_stride + shift;
-  h.v = a->v + h.first_key * a->kv_stride + shift;
+  h.q = h.first_query * a->q_stride + h.head * a->head_size;
+  h.kv = h.first_key * a->kv_stride + shift;
   h.lse = a->lse + h.head * w->rows + h.first_query;
   h.site = a->dropout.site + (uint32_t)h.head;
   h.place = a->dropout.on ? layout->places[s] : 0;
@@ -113,18 +125,29 @@ void CPU(attention_mask)(const attention_work *w, const attention_block *b, int6
   }
 }
 
-void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to) {
+void CPU(attention_pack)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float factor,
+                         float *to) {
   const int64_t size = w->a->head_size;
-  for (int64_t r = 0; r < rows; r++, x += stride, to += w->head_room)
-    for (int64_t i = 0; i < w->head_room; i += VEC)
-      vstore(to + i, vload_n(x + i, i < size ? size - i : 0) * vset(factor));
+  for (int64_t r = 0; r < rows; r++, at += stride, to += w->head_room)
+    for (int64_t i = 0; i < w->head_room; i += VEC) {
+      const int64_t n = i < size ? size - i : 0;
+      const vec row = x.narrow ? hload_n((const brim_bfloat *)x.at + at + i, n) : vload_n((const float *)x.at + at + i, n);
+      vstore(to + i, row * vset(factor));
+    }
 }
 
-void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, float *to, int64_t stride) {
+void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, brim_typed to, int64_t at,
+                           int64_t stride) {
   const int64_t size = w->a->head_size;
-  for (int64_t r = 0; r < rows; r++, from += w->head_room, to += stride)
+  for (int64_t r = 0; r < rows; r++, from += w->head_room, at += stride)
     for (int64_t i = 0; i < size; i += VEC)
-      vstore_n(to + i, vload(from + i) * vset(factor), size - i);
+      tstore_n(to, at + i, vload(from + i) * vset(factor), size - i);
+}
+
+void CPU(attention_clear)(const attention_work *w, brim_typed to, int64_t at) {
+  const int64_t size = w->a->head_size;
+  for (int64_t i = 0; i < size; i += VEC)
+    tstore_n(to, at + i, vzero(), size - i);
 }
 
 void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, float *panels) {
@@ -278,9 +301,9 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
                           const forward_buffers *buffers) {
   const brim_attention *a = w->a;
   const brim_dropout *d = &a->dropout;
-  float *out = a->out + (h->first_query + b->first) * a->out_stride + h->head * h->size;
+  const int64_t out = (h->first_query + b->first) * a->out_stride + h->head * h->size;
   softmax s;
-  CPU(attention_pack)(w, b->queries, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, buffers->queries);
+  CPU(attention_pack)(w, b->queries, w->t.q, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, buffers->queries);
   CPU(attention_turn)(w, b, buffers->queries, buffers->panels);
   if (buffers->relative)
     CPU(relative_queries)(w, b, buffers->panels, buffers->relative);
@@ -308,21 +331,21 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
     vstore(s.sum + i, vset(d->on ? d->scale : 1) / sum);
   }
   for (int64_t i = 0; i < b->queries; i++)
-    CPU(attention_unpack)(w, 1, buffers->out + i * w->head_room, s.sum[i], out + i * a->out_stride, a->out_stride);
+    CPU(attention_unpack)(w, 1, buffers->out + i * w->head_room, s.sum[i], w->t.out, out + i * a->out_stride, a->out_stride);
 }
 
 /* Rows of padding, which see nothing. */
 static void leave_out(const attention_work *w, const attention_head *h) {
   for (int64_t i = h->queries; !w->a->first_only && i < h->slots; i++) {
-    memset(w->a->out + (h->first_query + i) * w->a->out_stride + h->head * h->size, 0, (size_t)h->size * sizeof(float));
+    CPU(attention_clear)(w, w->t.out, (h->first_query + i) * w->a->out_stride + h->head * h->size);
     h->lse[i] = 0;
   }
 }
 
 static void forward_span(const attention_work *w, attention_head h, const attention_span *s, const forward_buffers *buffers) {
-  const int64_t at = s->key * w->a->kv_stride;
-  CPU(attention_pack)(w, s->key_end - s->key, h.k + at, w->a->kv_stride, 1, buffers->keys);
-  CPU(attention_pack)(w, s->key_end - s->key, h.v + at, w->a->kv_stride, 1, buffers->values);
+  const int64_t at = h.kv + s->key * w->a->kv_stride;
+  CPU(attention_pack)(w, s->key_end - s->key, w->t.k, at, w->a->kv_stride, 1, buffers->keys);
+  CPU(attention_pack)(w, s->key_end - s->key, w->t.v, at, w->a->kv_stride, 1, buffers->values);
   if (buffers->relative)
     CPU(relative_begin)(w, &h, false, buffers->keys, buffers->relative);
   for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
@@ -368,8 +391,8 @@ double CPU(attention_flops)(const brim_attention *a, double products) {
   return 2 * products * pairs * a->head_size * a->heads;
 }
 
-void CPU(attention_forward)(brim_ops_context *c, const brim_attention *a) {
-  attention_work w = CPU(attention_work)(c, a, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size, a->window));
+static void run_forward(brim_ops_context *c, const brim_attention *a, const attention_tensors *t) {
+  attention_work w = CPU(attention_work)(c, a, t, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size, a->window));
   c->stats.attention_flops += CPU(attention_flops)(a, 2);
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), forward_task, &w);
 }
@@ -379,6 +402,16 @@ void CPU(relative_forward)(brim_ops_context *c, const brim_relative *r) {
   attention_work w = CPU(relative_work)(c, r, CPU(attention_forward_scratch)(a->layout.max_length, a->head_size, 0));
   c->stats.attention_flops += CPU(attention_flops)(a, 2);
   CPU(run)(c, (int64_t)a->layout.n * a->heads, forward_task, &w);
+}
+
+void CPU(attention_forward)(brim_ops_context *c, const brim_attention *a) {
+  const attention_tensors t = CPU(attention_tensors)(a);
+  run_forward(c, a, &t);
+}
+
+void CPU(bf16_attention_forward)(brim_ops_context *c, const brim_bf16_attention *a) {
+  const attention_tensors t = {.q = {true, a->q}, .k = {true, a->k}, .v = {true, a->v}, .out = {BRIM_TYPE_BF16, a->out}};
+  run_forward(c, &a->of, &t);
 }
 
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {

@@ -10,6 +10,7 @@
 #ifndef BRIM_OPS_CPU_ATTENTION_H
 #define BRIM_OPS_CPU_ATTENTION_H
 #include "ops/cpu/cpu.h"
+#include "ops/cpu/half.h"
 #include "ops/cpu/tile.h"
 
 enum {
@@ -21,8 +22,21 @@ enum {
 
 typedef struct relative_head relative_head; /* relative.h */
 
+/* A tensor that is read, of floats or of 16-bit values. */
+typedef struct attention_side {
+  bool narrow;
+  const void *at;
+} attention_side;
+
+/* The tensors of a call. */
+typedef struct attention_tensors {
+  attention_side q, k, v, dout;
+  brim_typed out, dq, dk, dv;
+} attention_tensors;
+
 typedef struct attention_work {
   const brim_attention *a;
+  attention_tensors t;
   const brim_relative *relative; /* terms by distance, without groups and windows; NULL: none */
   int64_t longest;               /* with those: most slots of a sequence */
   const int32_t *order;          /* [n] sequences, longest first */
@@ -38,7 +52,7 @@ typedef struct attention_head {
   int64_t head, own, queries, keys, slots, size; /* head of queries; that of keys and values */
   int64_t first_query;                           /* row of q, out, dq */
   int64_t first_key;                             /* row of k, v */
-  const float *q, *k, *v;
+  int64_t q, kv;                                 /* where its rows of q, of k and of v begin */
   float *lse;
   uint32_t site, place;
 } attention_head;
@@ -54,8 +68,11 @@ typedef struct attention_block {
   int64_t key, key_end;
 } attention_block;
 
+/* Those of single precision. */
+attention_tensors CPU(attention_tensors)(const brim_attention *a);
 /* Divides c->workspace and sorts the sequences. */
-attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a, int64_t scratch_size);
+attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a, const attention_tensors *t,
+                                   int64_t scratch_size);
 attention_head CPU(attention_head)(const attention_work *w, int64_t task);
 /* The next head of queries that shares the keys and values. */
 void CPU(attention_next_head)(const attention_work *w, attention_head *h);
@@ -67,7 +84,8 @@ int64_t CPU(attention_keys)(int64_t first, int64_t end);
 /* Scores of keys that a query does not see become far less than any other. */
 void CPU(attention_mask)(const attention_work *w, const attention_block *b, int64_t first, int64_t keys, float *scores);
 /* [rows, size] times a factor, to rows of head_room values, zeros at their ends. */
-void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to);
+void CPU(attention_pack)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float factor,
+                         float *to);
 /* Such rows of a block's queries as panels, columns without a query being 0: [columns / TILE_COLUMNS][head_room, TILE_COLUMNS].
  * The rows after the last query are overwritten. */
 void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, float *panels);
@@ -78,7 +96,10 @@ void CPU(attention_scores)(const attention_work *w, const attention_block *b, in
 void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, const float *rows,
                         bool add, float *to);
 /* Rows of head_room values times a factor, to [rows, size]. */
-void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, float *to, int64_t stride);
+void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, brim_typed to, int64_t at,
+                           int64_t stride);
+/* One row of [size] becomes 0. */
+void CPU(attention_clear)(const attention_work *w, brim_typed to, int64_t at);
 /* Operations of that many products of queries and keys. */
 double CPU(attention_flops)(const brim_attention *a, double products);
 /* Most keys of a span, and of a block of queries. */

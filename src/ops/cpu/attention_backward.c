@@ -165,8 +165,8 @@ static void backward_block(const attention_work *w, const attention_head *h, con
   const int64_t shift = h->head * h->size, at = h->first_query + b->first;
   marks m;
   begin_marks(h, b, &m);
-  CPU(attention_pack)(w, b->queries, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, s->queries);
-  CPU(attention_pack)(w, b->queries, a->dout + at * a->out_stride + shift, a->out_stride, d->on ? d->scale : 1, s->dout);
+  CPU(attention_pack)(w, b->queries, w->t.q, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, s->queries);
+  CPU(attention_pack)(w, b->queries, w->t.dout, at * a->out_stride + shift, a->out_stride, d->on ? d->scale : 1, s->dout);
   CPU(attention_turn)(w, b, s->queries, s->query_panels);
   CPU(attention_turn)(w, b, s->dout, s->dout_panels);
   if (s->relative)
@@ -197,32 +197,32 @@ static void backward_block(const attention_work *w, const attention_head *h, con
   }
   if (s->relative)
     CPU(relative_gradients)(w, b, s->ds, s->queries, s->dq, s->relative);
-  CPU(attention_unpack)(w, b->queries, s->dq, a->scale, a->dq + at * a->q_stride + shift, a->q_stride);
+  CPU(attention_unpack)(w, b->queries, s->dq, a->scale, w->t.dq, at * a->q_stride + shift, a->q_stride);
 }
 
 /* Rows of real keys first .. end - 1 from the accumulators. */
 static void write_rows(const attention_work *w, const attention_head *h, int64_t first, int64_t end, const float *from,
-                       float factor, float *to) {
+                       float factor, brim_typed to) {
   const int64_t stride = w->a->kv_stride;
-  CPU(attention_unpack)(w, end - first, from, factor, to + (h->first_key + first) * stride + h->own * h->size, stride);
+  CPU(attention_unpack)(w, end - first, from, factor, to, h->kv + first * stride, stride);
 }
 
 /* 0 for keys that nobody sees, and those of padding. */
-static void clear_rows(const attention_work *w, const attention_head *h, int64_t first, float *to) {
+static void clear_rows(const attention_work *w, const attention_head *h, int64_t first, brim_typed to) {
   for (int64_t j = first; j < h->slots; j++)
-    memset(to + (h->first_key + j) * w->a->kv_stride + h->own * h->size, 0, (size_t)h->size * sizeof *to);
+    CPU(attention_clear)(w, to, h->kv + j * w->a->kv_stride);
 }
 
 /* And for queries of padding, which see nothing. */
 static void clear_queries(const attention_work *w, const attention_head *h) {
   for (int64_t i = h->queries; !w->a->first_only && i < h->slots; i++)
-    memset(w->a->dq + (h->first_query + i) * w->a->q_stride + h->head * h->size, 0, (size_t)h->size * sizeof(float));
+    CPU(attention_clear)(w, w->t.dq, h->q + i * w->a->q_stride);
 }
 
 static void backward_span(const attention_work *w, attention_head h, const buffers *s, const attention_span *span) {
-  const int64_t at = span->key * w->a->kv_stride;
-  CPU(attention_pack)(w, span->key_end - span->key, h.k + at, w->a->kv_stride, 1, s->keys);
-  CPU(attention_pack)(w, span->key_end - span->key, h.v + at, w->a->kv_stride, 1, s->values);
+  const int64_t at = h.kv + span->key * w->a->kv_stride;
+  CPU(attention_pack)(w, span->key_end - span->key, w->t.k, at, w->a->kv_stride, 1, s->keys);
+  CPU(attention_pack)(w, span->key_end - span->key, w->t.v, at, w->a->kv_stride, 1, s->values);
   if (s->relative)
     CPU(relative_begin)(w, &h, true, s->keys, s->relative);
   for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
@@ -242,7 +242,8 @@ static void move_on(const attention_work *w, const attention_head *h, const buff
                     int64_t end) {
   const int64_t done = (next - span->key) * w->head_room, kept = (span->key_end - next) * w->head_room,
                 added = (end - span->key_end) * w->head_room;
-  float *const sums[] = {s->dk, s->dv}, *const to[] = {w->a->dk, w->a->dv};
+  float *const sums[] = {s->dk, s->dv};
+  const brim_typed to[] = {w->t.dk, w->t.dv};
   static const float factors[] = {LOG_2, 1}; /* packed queries carry scale * LOG2_E */
   for (int i = 0; i < 2; i++) {
     write_rows(w, h, span->key, next, sums[i], factors[i], to[i]);
@@ -270,16 +271,16 @@ static void backward_head(const attention_work *w, int64_t task, int worker, rel
     span = next;
   }
   move_on(w, &h, &s, &span, span.key_end, span.key_end);
-  clear_rows(w, &h, span.key_end, w->a->dk);
-  clear_rows(w, &h, span.key_end, w->a->dv);
+  clear_rows(w, &h, span.key_end, w->t.dk);
+  clear_rows(w, &h, span.key_end, w->t.dv);
 }
 
 static void backward_task(void *context, int64_t task, int worker) {
   backward_head(context, task, worker, NULL);
 }
 
-void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {
-  attention_work w = CPU(attention_work)(c, a, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window));
+static void run_backward(brim_ops_context *c, const brim_attention *a, const attention_tensors *t) {
+  attention_work w = CPU(attention_work)(c, a, t, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), backward_task, &w);
 }
@@ -300,4 +301,20 @@ void CPU(relative_backward)(brim_ops_context *c, const brim_relative *r) {
   attention_work w = CPU(relative_work)(c, r, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, 0));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
   CPU(run)(c, a->heads, relative_task, &w);
+}
+
+void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {
+  const attention_tensors t = CPU(attention_tensors)(a);
+  run_backward(c, a, &t);
+}
+
+void CPU(bf16_attention_backward)(brim_ops_context *c, const brim_bf16_attention *a) {
+  const attention_tensors t = {.q = {true, a->q},
+                               .k = {true, a->k},
+                               .v = {true, a->v},
+                               .dout = {true, a->dout},
+                               .dq = {BRIM_TYPE_BF16, a->dq},
+                               .dk = {BRIM_TYPE_BF16, a->dk},
+                               .dv = {BRIM_TYPE_BF16, a->dv}};
+  run_backward(c, &a->of, &t);
 }

@@ -94,10 +94,13 @@ static void norm_task(void *context, int64_t task, int worker) {
     if (l->dropout.on)
       CPU(dropout_slot)(&l->dropout, &l->layout, &l->at, r, width, branch, branch);
     for (int64_t i = 0; i < width; i += VEC)
-      tstore_n(l->sum, at + i, tload_n(l->residual, at + i, width - i) + vload_n(branch + i, width - i), width - i);
+      vstore_n(sum + i, tload_n(l->residual, at + i, width - i) + vload_n(branch + i, width - i), width - i);
+    store_row(l->sum, at, width, sum);
     load_row(l->sum, at, width, sum);
     CPU(norm_row)(width, sum, l->gamma, l->beta, l->eps, &l->mean[r], &l->rstd[r], branch);
     store_row(l->y, at, width, branch);
+    if (l->rounded_y)
+      store_row((brim_typed){BRIM_TYPE_BF16, l->rounded_y}, at, width, branch);
   }
 }
 
@@ -154,6 +157,8 @@ size_t CPU(bf16_workspace)(const brim_ops_context *c, const brim_ops_limits *lim
   const size_t lines = (size_t)threads * 2 * (size_t)round_up(limits->hidden, VEC) * sizeof(float);
   size_t most = CPU(bf16_product_workspace)(threads);
   const size_t gradient = CPU(bf16_weight_gradient_workspace)(c, limits);
+  const size_t norm = CPU(bf16_norm_workspace)(threads, limits);
   most = gradient > most ? gradient : most;
+  most = norm > most ? norm : most;
   return lines > most ? lines : most;
 }

@@ -31,6 +31,9 @@ void CPU(bf16_weight_gradient)(brim_ops_context *c, const brim_bf16_linear_gradi
 size_t CPU(bf16_workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
 size_t CPU(bf16_weight_gradient_workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
 
+/* ---- bf16_norm.c */
+size_t CPU(bf16_norm_workspace)(int threads, const brim_ops_limits *limits);
+
 /* ---- int8.c */
 size_t CPU(int8_size)(int32_t in, int32_t out);
 size_t CPU(int8_workspace)(int threads, const brim_ops_limits *limits);

@@ -21,8 +21,9 @@ attention_work CPU(relative_work)(brim_ops_context *c, const brim_relative *r, i
   int64_t longest = 1;
   for (int32_t s = 0; s < layout->n; s++)
     longest = layout->offsets[s + 1] - layout->offsets[s] > longest ? layout->offsets[s + 1] - layout->offsets[s] : longest;
+  const attention_tensors t = CPU(attention_tensors)(&r->attention);
   attention_work w = CPU(attention_work)(
-      c, &r->attention, scratch_size + CPU(relative_scratch)(longest, r->attention.head_size, r->distances.rows));
+      c, &r->attention, &t, scratch_size + CPU(relative_scratch)(longest, r->attention.head_size, r->distances.rows));
   w.relative = r;
   w.longest = longest;
   return w;
@@ -93,8 +94,8 @@ void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool 
   if (!of->keys)
     return;
   const int64_t at = r->first * of->stride + r->head * h->size, tail = (r->room - r->rows) * w->head_room;
-  CPU(attention_pack)(w, r->rows, of->keys + at, of->stride, 1, r->key_rows);
-  CPU(attention_pack)(w, r->rows, of->queries + at, of->stride, w->a->scale * LOG2_E, r->query_rows);
+  CPU(attention_pack)(w, r->rows, (attention_side){false, of->keys}, at, of->stride, 1, r->key_rows);
+  CPU(attention_pack)(w, r->rows, (attention_side){false, of->queries}, at, of->stride, w->a->scale * LOG2_E, r->query_rows);
   memset(r->query_rows + r->rows * w->head_room, 0, (size_t)tail * sizeof *r->query_rows);
   multiply_keys(w, keys, r);
   if (gradients)
@@ -187,6 +188,7 @@ void CPU(relative_close)(const attention_work *w, const relative_head *r) {
     of->dbias[i * w->a->heads + r->head] += r->dsums[i];
   if (!of->keys)
     return;
-  CPU(attention_unpack)(w, rows, r->dkey_rows, LOG_2, of->dkeys + at, of->stride); /* packed queries carry scale * LOG2_E */
-  CPU(attention_unpack)(w, rows, r->dquery_rows, w->a->scale, of->dqueries + at, of->stride);
+  CPU(attention_unpack)(w, rows, r->dkey_rows, LOG_2, (brim_typed){BRIM_TYPE_REAL, of->dkeys}, at,
+                        of->stride); /* packed queries carry scale * LOG2_E */
+  CPU(attention_unpack)(w, rows, r->dquery_rows, w->a->scale, (brim_typed){BRIM_TYPE_REAL, of->dqueries}, at, of->stride);
 }

@@ -91,8 +91,12 @@ static void norm_of(const brim_bf16_linear_norm *l, int64_t r) {
   }
   l->mean[r] = (real)mean;
   l->rstd[r] = (real)(1 / sqrt(square / width + (double)l->eps));
-  for (int32_t o = 0; o < width; o++)
-    put(l->y, r * width + o, (get(l->sum, r * width + o) - mean) * (double)l->rstd[r] * (double)l->gamma[o] + (double)l->beta[o]);
+  for (int32_t o = 0; o < width; o++) {
+    const int64_t at = r * width + o;
+    put(l->y, at, (get(l->sum, at) - mean) * (double)l->rstd[r] * (double)l->gamma[o] + (double)l->beta[o]);
+    if (l->rounded_y)
+      l->rounded_y[at] = narrowed(get(l->y, at));
+  }
 }
 
 void REF(bf16_norm_forward)(brim_ops_context *c, const brim_bf16_linear_norm *l) {
@@ -147,4 +151,77 @@ void REF(bf16_act_backward)(brim_ops_context *c, const brim_bf16_linear_act_grad
       g->dpre[at] = narrowed(sum * REF(activate_slope)(g->act, pre));
       g->pre[at] = narrowed(REF(activate)(g->act, pre));
     }
+}
+
+/* ---- norm from what was kept */
+
+void REF(bf16_norm_again)(brim_ops_context *c, const brim_bf16_norm *n) {
+  (void)c;
+  for (int64_t r = 0; r < n->rows; r++)
+    for (int32_t i = 0; i < n->width; i++) {
+      const int64_t at = r * n->width + i;
+      n->y[at] = narrowed((widened(n->sum[at]) - (double)n->mean[r]) * (double)n->rstd[r] * (double)n->gamma[i] +
+                          (double)n->beta[i]);
+    }
+}
+
+void REF(bf16_norm_backward)(brim_ops_context *c, const brim_bf16_norm_gradient *n) {
+  real *row = c->workspace;
+  for (int32_t r = 0; r < n->at.count; r++) {
+    const int64_t at = (int64_t)r * n->width;
+    for (int32_t i = 0; i < n->width; i++)
+      row[i] = (real)widened(n->sum[at + i]);
+    REF(norm_row_backward)(n->width, row, n->mean[r], n->rstd[r], n->gamma, n->dy + at, n->dsum + at, n->dgamma, n->dbeta);
+    REF(dropout_slot)(&n->dropout, &n->layout, &n->at, r, n->width, n->dsum + at, row);
+    for (int32_t i = 0; i < n->width; i++)
+      n->dbranch[at + i] = narrowed((double)row[i]);
+  }
+}
+
+/* ---- attention: that of `real`, on copies in the working memory */
+
+static real *wide_copy(const brim_bfloat *from, int64_t rows, int64_t stride, int64_t width, real **room) {
+  real *to = *room;
+  *room += rows * width;
+  for (int64_t r = 0; from && r < rows; r++)
+    for (int64_t i = 0; i < width; i++)
+      to[r * width + i] = (real)widened(from[r * stride + i]);
+  return to;
+}
+
+static void narrow_copy(const real *from, int64_t rows, int64_t width, brim_bfloat *to, int64_t stride) {
+  for (int64_t r = 0; to && r < rows; r++)
+    for (int64_t i = 0; i < width; i++)
+      to[r * stride + i] = narrowed((double)from[r * width + i]);
+}
+
+static void attend(brim_ops_context *c, const brim_bf16_attention *a, void (*of)(brim_ops_context *, const brim_attention *)) {
+  const int64_t width = (int64_t)a->of.heads * a->of.head_size, keys = a->of.layout.slots;
+  const int64_t shared = a->of.group > 0 ? width / a->of.group : width;
+  const int64_t queries = a->of.first_only ? a->of.layout.n : keys;
+  brim_attention b = a->of;
+  real *room = (real *)c->workspace + 3 * (int64_t)a->of.layout.max_length;
+  b.q = wide_copy(a->q, queries, b.q_stride, width, &room);
+  b.k = wide_copy(a->k, keys, b.kv_stride, shared, &room);
+  b.v = wide_copy(a->v, keys, b.kv_stride, shared, &room);
+  b.dout = wide_copy(a->dout, queries, b.out_stride, width, &room);
+  b.out = wide_copy(NULL, queries, 0, width, &room);
+  b.dq = wide_copy(NULL, queries, 0, width, &room);
+  b.dk = wide_copy(NULL, keys, 0, shared, &room);
+  b.dv = wide_copy(NULL, keys, 0, shared, &room);
+  b.q_stride = b.out_stride = width;
+  b.kv_stride = shared;
+  of(c, &b);
+  narrow_copy(b.out, queries, width, a->out, a->of.out_stride);
+  narrow_copy(b.dq, queries, width, a->dq, a->of.q_stride);
+  narrow_copy(b.dk, keys, shared, a->dk, a->of.kv_stride);
+  narrow_copy(b.dv, keys, shared, a->dv, a->of.kv_stride);
+}
+
+void REF(bf16_attention_forward)(brim_ops_context *c, const brim_bf16_attention *a) {
+  attend(c, a, REF(attention_forward));
+}
+
+void REF(bf16_attention_backward)(brim_ops_context *c, const brim_bf16_attention *a) {
+  attend(c, a, REF(attention_backward));
 }

@@ -1,0 +1,80 @@
+/* product.c: see product.h. */
+#include "model/kinds/product.h"
+
+brim_at brim_read_factor(brim_lowering *l, int32_t value) {
+  return brim_narrows(l) ? brim_read_narrow(l, value) : brim_read(l, value);
+}
+
+brim_at brim_read_chosen_factor(brim_lowering *l, int32_t value) {
+  return brim_narrows(l) ? brim_read_chosen_narrow(l, value) : brim_read_chosen(l, value);
+}
+
+brim_at brim_gradient_factor(brim_lowering *l, int32_t value) {
+  return brim_narrows(l) ? brim_gradient_narrow(l, value) : brim_gradient(l, value);
+}
+
+brim_at brim_spare_factor(brim_lowering *l, brim_row_kind rows, int32_t width) {
+  return brim_narrows(l) ? brim_spare_narrow(l, rows, width) : brim_spare(l, rows, width);
+}
+
+static void forward_narrow(brim_lowering *l, const brim_product_call *p) {
+  brim_bf16_linear op = {.in = p->in, .out = p->out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
+  brim_fill_count(l, &op.rows, p->rows, 1);
+  brim_fill(l, &op.x, p->x, BRIM_READS);
+  brim_fill_weight_narrow(l, &op.w, p->weight, p->first * p->in);
+  brim_fill_weight_from(l, &op.b, p->bias, p->first);
+  brim_fill_typed(l, &op.y, p->y, BRIM_WRITES);
+  BRIM_CALL(l, bf16_forward, op);
+}
+
+void brim_product_forward(brim_lowering *l, const brim_product_call *p) {
+  brim_linear op = {.in = p->in, .out = p->out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
+  if (brim_narrows(l)) {
+    forward_narrow(l, p);
+    return;
+  }
+  brim_fill_count(l, &op.rows, p->rows, 1);
+  brim_fill(l, &op.x, p->x, BRIM_READS);
+  brim_fill_weight_from(l, &op.w, p->weight, p->first * p->in);
+  brim_fill_weight_from(l, &op.b, p->bias, p->first);
+  brim_fill(l, &op.y, p->y, BRIM_WRITES);
+  BRIM_CALL(l, linear_forward, op);
+}
+
+static void backward_narrow(brim_lowering *l, const brim_product_gradient *g) {
+  brim_bf16_linear_gradient op = {.in = g->in,
+                                  .out = g->out,
+                                  .x_stride = brim_stride(l, g->x),
+                                  .dy_stride = brim_stride(l, g->dy),
+                                  .dx_stride = g->in,
+                                  .add = g->add};
+  brim_fill_count(l, &op.rows, g->rows, 1);
+  brim_fill(l, &op.x, g->x, BRIM_READS);
+  brim_fill_weight_narrow(l, &op.w, g->weight, g->first * g->in);
+  brim_fill(l, &op.dy, g->dy, BRIM_READS);
+  brim_fill_typed(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES);
+  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * g->in);
+  brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
+  BRIM_CALL(l, bf16_backward, op);
+}
+
+void brim_product_backward(brim_lowering *l, const brim_product_gradient *g) {
+  brim_linear_gradient op = {.in = g->in,
+                             .out = g->out,
+                             .x_stride = brim_stride(l, g->x),
+                             .dy_stride = brim_stride(l, g->dy),
+                             .dx_stride = g->in,
+                             .add = g->add};
+  if (brim_narrows(l)) {
+    backward_narrow(l, g);
+    return;
+  }
+  brim_fill_count(l, &op.rows, g->rows, 1);
+  brim_fill(l, &op.x, g->x, BRIM_READS);
+  brim_fill_weight_from(l, &op.w, g->weight, g->first * g->in);
+  brim_fill(l, &op.dy, g->dy, BRIM_READS);
+  brim_fill(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES);
+  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * g->in);
+  brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
+  BRIM_CALL(l, linear_backward, op);
+}

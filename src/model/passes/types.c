@@ -1,0 +1,62 @@
+/* types.c: what each value is stored as. In bf16 a value has 16 bits if its writer and all of its readers say that they can do
+ * with that (brim_kind.narrow); in any other precision, and where a kind says nothing, it is a real number of 32. What stays in
+ * fp32 in a BERT: hidden states and their gradients, to which every layer adds, statistics of norms and of softmax, the head. */
+#include "model/kind.h"
+
+/* The bit of a value in a list of an operation; 1 if it is not there. */
+static bool allowed(const brim_list *list, unsigned bits, int32_t value) {
+  for (int i = 0; i < list->count; i++)
+    if (list->of[i] == value && !(bits >> i & 1))
+      return false;
+  return true;
+}
+
+static bool can_be_narrow(const brim_program *p, int32_t value) {
+  const brim_value *v = &p->values[value];
+  bool can = v->type == BRIM_AS_REAL && !v->exact && value != p->hidden && value != p->logits;
+  for (size_t i = 0; i < p->operation_count && can; i++) {
+    const brim_operation *o = &p->operations[i];
+    can = allowed(&o->in, o->kind->narrow.in, value) && allowed(&o->out, o->kind->narrow.out, value) &&
+          allowed(&o->inner, o->kind->narrow.inner, value);
+  }
+  return can;
+}
+
+static bool has_wide(const brim_call_schedule *s, const brim_list *list, unsigned bits) {
+  for (int i = 0; i < list->count; i++)
+    if (bits >> i & 1 && s->values[list->of[i]].type != BRIM_AS_BF16)
+      return true;
+  return false;
+}
+
+/* Returns whether one became wide. */
+static bool widen(brim_call_schedule *s, const brim_list *list, unsigned bits) {
+  bool changed = false;
+  for (int i = 0; i < list->count; i++)
+    if (bits >> i & 1 && s->values[list->of[i]].type == BRIM_AS_BF16) {
+      s->values[list->of[i]].type = BRIM_AS_REAL;
+      changed = true;
+    }
+  return changed;
+}
+
+/* Tensors that have one type: a wide one makes the others wide. */
+static bool make_alike(brim_call_schedule *s, const brim_operation *o) {
+  const unsigned in = o->kind->alike.in, out = o->kind->alike.out;
+  if (!has_wide(s, &o->in, in) && !has_wide(s, &o->out, out))
+    return false;
+  const bool inputs = widen(s, &o->in, in), outputs = widen(s, &o->out, out);
+  return inputs || outputs;
+}
+
+void brim_pass_types(brim_call_schedule *s) {
+  const brim_program *p = s->program;
+  const bool bf16 = s->variant.precision == BRIM_PRECISION_BF16;
+  for (size_t i = 0; i < p->value_count; i++)
+    s->values[i].type = bf16 && can_be_narrow(p, (int32_t)i) ? BRIM_AS_BF16 : p->values[i].type;
+  for (bool changed = bf16; changed;) {
+    changed = false;
+    for (size_t i = 0; i < p->operation_count; i++)
+      changed = make_alike(s, &p->operations[i]) || changed;
+  }
+}

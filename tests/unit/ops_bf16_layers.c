@@ -1,0 +1,291 @@
+/* ops_bf16_layers.c: norms and attention whose tensors have 16 bits: to the bit those of single precision on the same numbers,
+ * rounded. */
+#include "ops_case.h"
+
+/* ---- values of 16 bits */
+
+static float wide_of(brim_bfloat x) {
+  const uint32_t bits = (uint32_t)x << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static brim_bfloat half_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return isnan(x) ? (brim_bfloat)0x7fc0 : (brim_bfloat)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static brim_bfloat *rounded(case_memory *m, const real *x, int64_t n) {
+  brim_bfloat *y = case_alloc(m, (size_t)n * sizeof *y);
+  for (int64_t i = 0; i < n; i++)
+    y[i] = half_of(x[i]);
+  return y;
+}
+
+static real *widened(case_memory *m, const brim_bfloat *x, int64_t n) {
+  real *y = case_alloc(m, (size_t)n * sizeof *y);
+  for (int64_t i = 0; i < n; i++)
+    y[i] = wide_of(x[i]);
+  return y;
+}
+
+/* Records a result in 16 bits; NaN where one is not what `want` is when it is rounded. */
+static void emit_rounded(record *out, const char *name, const brim_bfloat *got, const real *want, int64_t n) {
+  case_memory m = {0};
+  real *wide = widened(&m, got, n);
+  for (int64_t i = 0; i < n; i++)
+    if (got[i] != half_of(want[i]))
+      wide[i] = (real)NAN;
+  emit(out, name, wide, n);
+  case_free(&m);
+}
+
+static void emit_same(record *out, const char *name, real *got, const real *want, int64_t n) {
+  if (memcmp(got, want, (size_t)n * sizeof *got) != 0)
+    got[0] = (real)NAN;
+  emit(out, name, got, n);
+}
+
+/* ---- norms */
+
+typedef struct norm_setting {
+  int rows, width;
+  bool dropout, frozen, gathered;
+} norm_setting;
+
+typedef struct norm_inputs {
+  int64_t count;
+  brim_layout layout;
+  brim_rows at;
+  brim_dropout dropout;
+  real *gamma, *beta, *mean, *rstd;
+} norm_inputs;
+
+static norm_inputs make_norm(case_memory *m, inputs *in, const norm_setting *s) {
+  const int lengths[] = {s->rows / 3 + 1, s->rows - s->rows / 3};
+  const uint32_t key[2] = {5, 6};
+  norm_inputs n = {.count = (int64_t)s->rows * s->width, .layout = case_layout(m, 2, lengths, 0)};
+  int32_t *slot = case_alloc(m, (size_t)s->rows * sizeof *slot);
+  for (int r = 0; r < s->rows; r++)
+    slot[r] = r + 1;
+  n.at = (brim_rows){.count = s->rows, .slot = s->gathered ? slot : NULL};
+  n.dropout = brim_dropout_make(s->dropout ? 0.1 : 0, key, 9);
+  n.gamma = case_values(m, in, s->width, 1);
+  n.beta = case_values(m, in, s->width, 1);
+  n.mean = case_values(m, in, s->rows, 0.1);
+  n.rstd = case_values(m, in, s->rows, 0.2);
+  for (int r = 0; r < s->rows; r++)
+    n.rstd[r] += 1;
+  return n;
+}
+
+static void norm_again(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const norm_setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {31};
+  const norm_inputs n = make_norm(&m, &in, s);
+  const brim_bfloat *sum = rounded(&m, case_values(&m, &in, n.count, 2), n.count);
+  brim_bfloat *y = rounded(&m, case_fill(&m, n.count, 7), n.count);
+  real *wide = case_fill(&m, n.count, 7);
+  ops->bf16_norm_again(c, &(brim_bf16_norm){s->rows, s->width, sum, n.mean, n.rstd, n.gamma, n.beta, y});
+  ops->norm_forward(c, &(brim_norm){s->rows, s->width, widened(&m, sum, n.count), n.mean, n.rstd, n.gamma, n.beta, wide});
+  emit_rounded(out, "y", y, wide, n.count);
+  case_free(&m);
+}
+
+static void norm_gradient(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const norm_setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {32};
+  const norm_inputs n = make_norm(&m, &in, s);
+  const brim_bfloat *sum = rounded(&m, case_values(&m, &in, n.count, 2), n.count);
+  const real *dy = case_values(&m, &in, n.count, 1);
+  brim_bf16_norm_gradient g = {.layout = n.layout,
+                               .at = n.at,
+                               .dropout = n.dropout,
+                               .width = s->width,
+                               .sum = sum,
+                               .mean = n.mean,
+                               .rstd = n.rstd,
+                               .gamma = n.gamma,
+                               .dy = dy,
+                               .dsum = case_fill(&m, n.count, 7),
+                               .dbranch = rounded(&m, case_fill(&m, n.count, 7), n.count),
+                               .dgamma = s->frozen ? NULL : case_fill(&m, s->width, 1),
+                               .dbeta = s->frozen ? NULL : case_fill(&m, s->width, 1)};
+  brim_norm_gradient wide = {.layout = n.layout,
+                             .at = n.at,
+                             .dropout = n.dropout,
+                             .width = s->width,
+                             .sum = widened(&m, sum, n.count),
+                             .mean = n.mean,
+                             .rstd = n.rstd,
+                             .gamma = n.gamma,
+                             .dy = dy,
+                             .dsum = case_fill(&m, n.count, 7),
+                             .dbranch = case_fill(&m, n.count, 7),
+                             .dgamma = s->frozen ? NULL : case_fill(&m, s->width, 1),
+                             .dbeta = s->frozen ? NULL : case_fill(&m, s->width, 1)};
+  ops->bf16_norm_backward(c, &g);
+  ops->norm_backward(c, &wide);
+  emit_same(out, "dsum", g.dsum, wide.dsum, n.count);
+  emit_rounded(out, "dbranch", g.dbranch, wide.dbranch, n.count);
+  if (!s->frozen) {
+    emit_same(out, "dgamma", g.dgamma, wide.dgamma, s->width);
+    emit_same(out, "dbeta", g.dbeta, wide.dbeta, s->width);
+  }
+  case_free(&m);
+}
+
+/* The residual in 32 bits, its sum in 16, y in both; made again from the sum, y in 16 bits is the same. */
+static void norm_copies(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const norm_setting *s = parameters;
+  enum { IN = 24 };
+  case_memory m = {0};
+  inputs in = {33};
+  const norm_inputs n = make_norm(&m, &in, s);
+  brim_bf16_linear_norm l = {.in = IN,
+                             .out = s->width,
+                             .layout = n.layout,
+                             .at = n.at,
+                             .dropout = n.dropout,
+                             .gamma = n.gamma,
+                             .beta = n.beta,
+                             .eps = (real)1e-12,
+                             .mean = n.mean,
+                             .rstd = n.rstd};
+  l.x = rounded(&m, case_values(&m, &in, (int64_t)s->rows * IN, 1), (int64_t)s->rows * IN);
+  l.w = rounded(&m, case_values(&m, &in, (int64_t)s->width * IN, 1), (int64_t)s->width * IN);
+  l.b = case_values(&m, &in, s->width, 1);
+  l.residual = (brim_typed){BRIM_TYPE_REAL, case_values(&m, &in, n.count, 1)};
+  real *y = case_fill(&m, n.count, 7), *y_alone = case_fill(&m, n.count, 7);
+  brim_bfloat *sum = rounded(&m, y, n.count), *again = rounded(&m, y, n.count);
+  l.sum = (brim_typed){BRIM_TYPE_BF16, sum};
+  l.y = (brim_typed){BRIM_TYPE_REAL, y};
+  l.rounded_y = rounded(&m, y, n.count);
+  ops->bf16_norm_forward(c, &l);
+  emit(out, "sum", widened(&m, sum, n.count), n.count);
+  emit_rounded(out, "y in 16 bits", l.rounded_y, y, n.count);
+  ops->bf16_norm_again(c, &(brim_bf16_norm){s->rows, s->width, sum, l.mean, l.rstd, l.gamma, l.beta, again});
+  if (ops != brim_ops_ref() && memcmp(again, l.rounded_y, (size_t)n.count * sizeof *again) != 0)
+    again[0] = 0x7fc0;
+  emit(out, "y made again", widened(&m, again, n.count), n.count);
+  l.rounded_y = NULL;
+  l.y.at = y_alone;
+  ops->bf16_norm_forward(c, &l);
+  emit_same(out, "y alone", y_alone, y, n.count);
+  case_free(&m);
+}
+
+/* ---- attention */
+
+typedef struct attention_setting {
+  int n, heads, size, width; /* width 0: ragged */
+  int group, window;
+  bool first_only, dropout;
+  int lengths[6];
+} attention_setting;
+
+static void attention(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const attention_setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {34};
+  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
+  const int64_t hidden = (int64_t)s->heads * s->size, rows = s->first_only ? s->n : layout.slots, kv = 3 * hidden;
+  const int64_t shared = hidden / s->group; /* the rest of a row belongs to nobody */
+  const int64_t all = layout.slots * kv, few = rows * hidden;
+  const uint32_t key[2] = {77, 88};
+  const brim_bfloat *qkv = rounded(&m, case_values(&m, &in, all, 1.5), all);
+  const brim_bfloat *first_q = rounded(&m, case_values(&m, &in, few, 1.5), few);
+  const brim_bfloat *dout = rounded(&m, case_values(&m, &in, few, 1), few);
+  brim_bfloat *dqkv = rounded(&m, case_fill(&m, all, 7), all), *first_dq = rounded(&m, case_fill(&m, few, 7), few);
+  brim_bfloat *context = rounded(&m, case_fill(&m, few, 7), few);
+  real *lse = case_fill(&m, rows * s->heads, 7), *wide_lse = case_fill(&m, rows * s->heads, 7);
+  brim_attention wide = {.layout = layout,
+                         .heads = s->heads,
+                         .head_size = s->size,
+                         .group = s->group,
+                         .window = s->window,
+                         .scale = (real)(1 / sqrt(s->size)),
+                         .first_only = s->first_only,
+                         .dropout = brim_dropout_make(s->dropout ? 0.1 : 0, key, 100),
+                         .q_stride = s->first_only ? hidden : kv,
+                         .kv_stride = kv,
+                         .out_stride = hidden,
+                         .lse = lse};
+  const brim_bf16_attention a = {.of = wide,
+                                 .q = s->first_only ? first_q : qkv,
+                                 .k = qkv + hidden,
+                                 .v = qkv + hidden + shared,
+                                 .out = context,
+                                 .dout = dout,
+                                 .dq = s->first_only ? first_dq : dqkv,
+                                 .dk = dqkv + hidden,
+                                 .dv = dqkv + hidden + shared};
+  const real *wide_qkv = widened(&m, qkv, all);
+  real *wide_d = case_fill(&m, all, 7), *wide_first = case_fill(&m, few, 7), *wide_out = case_fill(&m, few, 7);
+  wide.lse = wide_lse;
+  wide.q = s->first_only ? widened(&m, first_q, few) : wide_qkv;
+  wide.k = wide_qkv + hidden;
+  wide.v = wide_qkv + hidden + shared;
+  wide.out = wide_out;
+  wide.dout = widened(&m, dout, few);
+  wide.dq = s->first_only ? wide_first : wide_d;
+  wide.dk = wide_d + hidden;
+  wide.dv = wide_d + hidden + shared;
+  ops->bf16_attention_forward(c, &a);
+  ops->attention_forward(c, &wide);
+  emit_rounded(out, "context", context, wide_out, few);
+  emit_same(out, "lse", lse, wide_lse, rows * s->heads);
+  ops->bf16_attention_backward(c, &a);
+  ops->attention_backward(c, &wide);
+  emit_rounded(out, "dqkv", dqkv, wide_d, all);
+  emit_rounded(out, "dq of first tokens", first_dq, wide_first, few);
+  case_free(&m);
+}
+
+int main(void) {
+  char name[128];
+  for (int i = 0; i < 8; i++) {
+    const norm_setting s = {i & 1 ? 45 : 1100, i & 2 ? 50 : 384, i & 1, i & 4, i & 2};
+    const brim_ops_limits limits = {.max_slots = s.rows + 1,
+                                    .max_sequences = 2,
+                                    .max_length = s.rows,
+                                    .hidden = s.width,
+                                    .intermediate = s.width,
+                                    .heads = 1,
+                                    .bf16 = true};
+    snprintf(name, sizeof name, "norm of %d x %d made again in 16 bits", s.rows, s.width);
+    check_case(name, &limits, norm_again, &s, 1e-2);
+    snprintf(name, sizeof name, "gradient of a norm of %d x %d in 16 bits%s%s", s.rows, s.width, s.dropout ? ", dropout" : "",
+             s.frozen ? ", frozen" : "");
+    check_case(name, &limits, norm_gradient, &s, 1e-2);
+    snprintf(name, sizeof name, "norm of %d x %d with copies in 16 bits", s.rows, s.width);
+    check_case(name, &limits, norm_copies, &s, 1e-2);
+  }
+  static const attention_setting settings[] = {{1, 1, 8, 0, 1, 0, false, false, {1}},
+                                               {4, 3, 12, 0, 1, 0, false, false, {1, 2, 64, 7}},
+                                               {3, 2, 10, 40, 2, 0, false, false, {1, 40, 17}},
+                                               {3, 4, 10, 40, 2, 5, false, false, {1, 40, 17}},
+                                               {2, 2, 32, 0, 1, 0, false, false, {130, 27}}};
+  for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
+    for (int variant = 0; variant < 4; variant++) {
+      attention_setting s = settings[i];
+      s.first_only = variant & 1;
+      s.dropout = variant & 2;
+      const brim_ops_limits limits = {.max_slots = 256,
+                                      .max_sequences = s.n,
+                                      .max_length = 130,
+                                      .hidden = s.heads * s.size,
+                                      .intermediate = s.heads * s.size,
+                                      .heads = s.heads,
+                                      .bf16 = true};
+      snprintf(name, sizeof name, "attention in 16 bits, %d heads of %d, %d texts%s%s%s%s", s.heads, s.size, s.n,
+               s.width ? ", padded" : "", s.window ? ", window" : "", s.dropout ? ", dropout" : "",
+               s.first_only ? ", first only" : "");
+      check_case(name, &limits, attention, &s, 1e-2);
+    }
+  return tap_done();
+}
