@@ -329,6 +329,7 @@ int main(void) {
   sums();
   run_world(&w, 7, 20, give_texts);
   ok(w.ones[0].status == BRIM_OK && w.ones[6].status == BRIM_OK, "texts of all ranks %s", w.ones[0].err.message);
+  ok(!blocks, "ranks that end together give back all memory");
   failures();
   while (blocks)
     give(NULL, blocks->bytes);
