@@ -88,6 +88,24 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
   return status;
 }
 
+/* --keep-head: rows with other labels are refused where they are read. */
+static int take_model_labels(cli_call *cli, cli_job *job) {
+  const cli_values *v = cli->values;
+  brim_model *model = NULL;
+  int status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &model, &cli->error);
+  if (!status && brim_model_initialized_count(model) > 0)
+    status = brim_error_set(&cli->error, BRIM_E_USAGE, "--keep-head: %s has no %s, so there is nothing to keep: leave it out",
+                            v->model, brim_model_initialized_name(model, 0));
+  if (!status && v->task && task_of(v->task) != brim_model_task(model))
+    status = brim_error_set(&cli->error, BRIM_E_USAGE,
+                            "--keep-head: the model's task is %s, not %s: leave out one of both options",
+                            brim_task_name(brim_model_task(model)), v->task);
+  if (!status)
+    status = brim_labels_copy(cli->runtime, brim_model_labels(model), &job->labels, &cli->error);
+  brim_model_free(model);
+  return status;
+}
+
 static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
   const cli_values *v = cli->values;
   const cli_feed_request request = {.paths = v->train.items,
@@ -97,7 +115,7 @@ static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
                                     .plan = &job->options.plan,
                                     .rank = cli->group.rank,
                                     .max_length = max_length};
-  int status = cli_stream_labels(cli, request.paths, request.path_count, task_of(v->task), &job->labels);
+  int status = v->keep_head ? BRIM_OK : cli_stream_labels(cli, request.paths, request.path_count, task_of(v->task), &job->labels);
   return status ? status : cli_open_feed(cli, &request, &job->feed);
 }
 
@@ -109,7 +127,11 @@ static int load_data(cli_call *cli, cli_job *job, int32_t max_length) {
                                  .max_length = max_length,
                                  .need_label = true,
                                  .task = task_of(v->task)};
-  int status = v->stream ? open_stream(cli, job, max_length) : cli_load_dataset(cli, &request, &job->train);
+  int status = v->keep_head ? take_model_labels(cli, job) : BRIM_OK;
+  if (v->keep_head)
+    request.labels = &job->labels;
+  if (!status)
+    status = v->stream ? open_stream(cli, job, max_length) : cli_load_dataset(cli, &request, &job->train);
   if (!status)
     status = note_task(cli, labels_of(job));
   for (int i = 0; !status && i < v->eval.count; i++) {

@@ -272,6 +272,10 @@ const cli_option cli_job_input_options[] = {
 const cli_option cli_job_task_options[] = {
     CHOICE("task", task, "classification|regression|multi-label", .shown = "by the labels",
            .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label"),
+    FLAG("keep-head", keep_head, .excludes = "labels",
+         .help = "the classes are the fine-tuned model's own, and its classifier is kept, also where the rows lack some of them; "
+                 "other "
+                 "labels are refused"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the model's",
             .to = {PLAN(max_length), ENCODE(max_length)}, .help = "rows are cut to N tokens, special tokens included"),
     ROWS(cli_tokenizer_option),

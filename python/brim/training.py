@@ -96,7 +96,7 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
           labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, pooling: str | None = None, reinit_layers: int = 0,
+          pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result | FoldsResult:
@@ -106,7 +106,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     datasets, pandas, polars or pyarrow; a dict of columns; a list of dicts, of (text, label) or of (text, pair, label); a ``Dataset``; a
     DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given. eval: the same, or {name: that}.
     labels: the classes in the order of their ids; None: those of the model or of the rows. missing_label="skip" leaves out rows without a
-    label; delimiter is the character between the columns of csv and tsv files.
+    label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
+    character between the columns of csv and tsv files.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
 
@@ -146,6 +147,11 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         return Dataset.of(data, tokenizer, labelled=True, labels=known, task=task if known is None or isinstance(known, list) else "auto",
                           max_length=limit, runtime=runtime, **columns)
 
+    if keep_head and not isinstance(model, Model):
+        fine = Model(model, tokenizer=tokenizer, runtime=runtime)
+        if fine._untrained:
+            raise UsageError(f"keep_head: {model} is not fine-tuned, so there is no head to keep")
+        labels = fine.labels
     dataset = rows(_rows_to_train(train), model.labels if isinstance(model, Model) else labels)
     if dataset.labels is None:
         raise UsageError("training needs labels: give a column, or labels=[...]")

@@ -59,6 +59,18 @@ class Training(unittest.TestCase):
             brim.train(MODEL, TRAIN, output=HERE / "longer", epochs=1, resume=True, **how)
         brim.train(MODEL, TRAIN, output=HERE / "longer", epochs=3, resume=True, resume_anyway=True, **how)
 
+    def test_kept_head(self):
+        three = [("a film", "good"), ("a plot", "dull"), ("a story", "bad")]
+        brim.train(MODEL, three, max_steps=1, output=HERE / "three")
+        self.assertEqual(brim.train(HERE / "three", three[:2], max_steps=1).model.labels.names, ["dull", "good"])
+        kept = brim.train(HERE / "three", three[:2], max_steps=1, lr=0, keep_head=True, output=HERE / "kept")
+        self.assertEqual(kept.model.labels.names, ["bad", "dull", "good"])
+        self.assertTrue(filecmp.cmp(HERE / "three" / "model.safetensors", HERE / "kept" / "model.safetensors", shallow=False))
+        with self.assertRaisesRegex(brim.errors.MismatchError, "not among the 3 known labels"):
+            brim.train(HERE / "three", [("a film", "fine")], max_steps=1, keep_head=True)
+        with self.assertRaisesRegex(brim.errors.UsageError, "not fine-tuned"):
+            brim.train(MODEL, three, max_steps=1, keep_head=True)
+
     def test_rows_without_labels(self):
         rows = [("a film", "good"), ("a plot", None), ("a story", "bad")]
         with self.assertRaisesRegex(brim.errors.FormatError, "row 1 has no label"):
