@@ -133,14 +133,15 @@ static void write_token_head(const brim_writing *w, int32_t x, double dropout) {
   outside.layer = outside.shared = BRIM_NONE;
   outside.outside = true;
   brim_begin_part(w->p, "head", false, x);
-  const int32_t token = brim_append_drop(w->p, x, (brim_drop_at){dropout, SITE_HEAD_HIDDEN});
+  const int32_t token = dropout < 0 ? x : brim_append_drop(w->p, x, (brim_drop_at){dropout, SITE_HEAD_HIDDEN});
   const int32_t output = brim_declare_linear(&outside, "classifier", c->labels.count, c->hidden, BRIM_WEIGHT_LABELS);
   brim_append_loss(w->p, brim_append_scores(w->p, token, output), c->labels.task);
 }
 
 void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   const brim_config *c = w->config;
-  if (brim_task_has_tokens(c->labels.task) && !head.norm) { /* heads with a norm have another one */
+  const bool tokens = brim_task_has_tokens(c->labels.task);
+  if (tokens && !head.norm) { /* a head with a norm is the same for tokens */
     write_token_head(w, x, head.dropout);
     return;
   }
@@ -149,7 +150,7 @@ void brim_write_head(const brim_writing *w, int32_t x, brim_head head) {
   outside.outside = true;
   dense_at.outside = !w->names->head_dense_in_encoder;
   brim_begin_part(w->p, "head", false, x);
-  int32_t text = c->late ? x : pool(w, x);
+  int32_t text = c->late || tokens ? x : pool(w, x);
   if (head.drops_input)
     text = brim_append_drop(w->p, text, (brim_drop_at){head.input_dropout, SITE_HEAD_INPUT});
   const int32_t dense = brim_declare_linear(&dense_at, w->names->head_dense, c->hidden, c->hidden,
