@@ -40,12 +40,14 @@ static void bridged_loss(brim_ops_context *c, const brim_loss *op) {
                labels = op->kind == BRIM_LOSS_CROSS_ENTROPY ? (size_t)op->n : values;
   l.logits = case_sent(op->logits, values * sizeof *l.logits);
   l.labels = case_sent(op->labels, labels * sizeof *l.labels);
+  l.classes = case_sent(op->classes, labels * sizeof *l.classes);
   l.weights = case_sent(op->weights, (size_t)op->outputs * sizeof *l.weights);
   l.loss = case_take(sizeof *l.loss);
   l.dlogits = (real *)(uintptr_t)case_sent(op->dlogits, values * sizeof *l.logits);
   synced_loss(c, &l);
   case_returned(op->logits, l.logits, values * sizeof *l.logits);
   case_returned(op->labels, l.labels, labels * sizeof *l.labels);
+  case_returned(op->classes, l.classes, labels * sizeof *l.classes);
   case_returned(op->weights, l.weights, (size_t)op->outputs * sizeof *l.weights);
   case_returned(op->loss, l.loss, sizeof *l.loss);
   case_returned(op->dlogits, l.dlogits, values * sizeof *l.logits);

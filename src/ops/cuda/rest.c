@@ -83,6 +83,7 @@ void brim_cuda_loss(brim_ops_context *c, const brim_loss *op) {
                          .divisor = op->divisor,
                          .logits = op->logits,
                          .labels = op->labels,
+                         .classes = op->classes,
                          .weights = op->weights,
                          .loss = op->loss,
                          .dlogits = op->dlogits});

@@ -212,6 +212,7 @@ typedef struct cu_loss {
   double smoothing, divisor;
   GLOBAL(const float) logits;
   GLOBAL(const float) labels;
+  GLOBAL(const int) classes;
   GLOBAL(const double) weights;
   GLOBAL(double) loss;
   GLOBAL(float) dlogits;

@@ -20,7 +20,12 @@ DEVICE double class_weight(const cu_loss &a, int c) {
 
 DEVICE double cross_entropy(const cu_loss &a, int row, double mean, double scale) {
   const long long at = (long long)row * a.outputs;
-  const int label = (int)a.labels[row];
+  const int label = a.classes ? (int)a.classes[row] : (int)a.labels[row];
+  if (label < 0) {
+    for (int c = 0; a.dlogits && c < a.outputs; c++)
+      a.dlogits[at + c] = 0;
+    return 0;
+  }
   const double own = (1 - a.smoothing) * class_weight(a, label), all = own + a.smoothing * mean;
   double top = a.logits[at], sum = 0, loss = 0;
   for (int c = 1; c < a.outputs; c++)
