@@ -194,6 +194,13 @@ static int load_model(cli_call *cli, cli_job *job) {
   return BRIM_OK;
 }
 
+/* sentence-transformers says what it was made for; a classifier looks at the first token unless it is told. */
+static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling made_for) {
+  const char *name = brim_pooling_name(made_for);
+  if (made_for != BRIM_POOLING_CONFIG && made_for != brim_model_pooling(model) && !cli_given(&cli->arguments, "pooling"))
+    cli_note(cli, "this model was made for %s pooling; --pooling %s trains with it", name, name);
+}
+
 static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
   const cli_values *v = cli->values;
   brim_train_options *o = &job->options;
@@ -244,6 +251,8 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the model");
   if (!status)
     status = load_model(cli, job);
+  if (!status)
+    note_pooling(cli, job->model, info.made_for);
   malloc_trim(0); /* what reading the data took and gave back does not stay with the process */
   brim_profile_end(job->profile, 0);
   return status;

@@ -48,6 +48,10 @@ typedef struct brim_model_info {
   int32_t max_length; /* positions that fit a text */
   int32_t vocab_size;
   int32_t type_count; /* token types that are embedded; 0: type_ids are not looked at (DistilBERT, "brim_type_ids": false) */
+  /* What the folder's 1_Pooling/config.json, which sentence-transformers writes, says that the model was made for: CLS, MEAN or
+   * MAX. CONFIG: there is none, or it says something else. It changes nothing by itself: a classifier of this family looks at the
+   * first token, as transformers computes it. */
+  brim_pooling made_for;
 } brim_model_info;
 BRIM_API int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) BRIM_CHECK;
 
@@ -75,7 +79,8 @@ BRIM_API const char *brim_model_former_class(const brim_model *model, int32_t in
 
 /* Writes model.safetensors (F32, Hugging Face's names) and config.json into the folder, which is made if need be; each file is
  * complete or as it was. config.json keeps what was read, in its order, but for architectures, id2label, label2id, problem_type
- * and dtype. */
+ * and dtype. A model that pools otherwise than by its first token has a README.md with lines of Python by which transformers
+ * gives the same logits, unless there is a README.md of somebody else's. */
 BRIM_API int brim_model_save(brim_model *model, const char *folder, brim_error *err) BRIM_CHECK;
 
 BRIM_API int32_t brim_model_max_length(const brim_model *model); /* positions that fit a text */

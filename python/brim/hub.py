@@ -8,7 +8,7 @@ from . import _core, runtime as _runtime
 from .errors import FileError
 
 _BESIDE = {"config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json", "vocab.txt", "vocab.json",
-           "merges.txt", "spiece.model", "sentencepiece.bpe.model", "1_Pooling/config.json"}
+           "merges.txt", "spiece.model", "sentencepiece.bpe.model", "1_Pooling/config.json", "modules.json"}
 _WEIGHTS = (r"model(-\d+-of-\d+)?\.safetensors(\.index\.json)?", r"pytorch_model(-\d+-of-\d+)?\.bin(\.index\.json)?")  # the first that are there
 
 
@@ -18,8 +18,9 @@ def _offline() -> bool:
 
 def _needed(files: list[str], tokenizer: bool) -> list[str]:
     """What brim reads of a repository: one kind of weights, and not those of other frameworks."""
-    kinds = [[f for f in files if re.fullmatch(kind, f)] for kind in _WEIGHTS]
-    return [f for f in files if f in _BESIDE] + ([] if tokenizer else next(filter(None, kinds), []))
+    plain = {f: f.removeprefix("0_Transformer/") for f in files}  # where sentence-transformers had the model
+    kinds = [[f for f in files if re.fullmatch(kind, plain[f])] for kind in _WEIGHTS]
+    return [f for f in files if plain[f] in _BESIDE] + ([] if tokenizer else next(filter(None, kinds), []))
 
 
 def _fetch(name: str, revision: str | None, tokenizer: bool) -> None:
@@ -38,8 +39,9 @@ def folder(name: str | os.PathLike, *, revision: str | None = None, tokenizer: b
     name here comes first, then the hub's local cache (HF_HUB_CACHE, HF_HOME). What is not there, or not all of it, is fetched through
     huggingface_hub where that is installed and HF_HUB_OFFLINE is not set: the files that brim reads, and no others.
     """
-    if not isinstance(name, str):
+    if not isinstance(name, str) and not os.path.isdir(name):
         return os.fspath(name)
+    name = os.fspath(name)
     runtime = runtime or _runtime.default()
     try:
         return _core.hub_find(runtime, name, revision, tokenizer)

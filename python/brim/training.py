@@ -138,7 +138,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
-    fits = model.max_length if isinstance(model, Model) else _core.describe(runtime, model)["max_length"]
+    said = {"max_length": model.max_length, "made_for": None} if isinstance(model, Model) else _core.describe(runtime, model)
+    fits = said["max_length"]
     limit = max_length or fits
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {})}
@@ -158,6 +159,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     if not isinstance(model, Model):
         model = Model(model, labels=dataset, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
                       reinit_layers=reinit_layers, no_type_ids=no_type_ids)
+        if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
+            warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
     named = _named(eval, train)
     evals = [(name, rows(data, model.labels)) for name, data in named]
     if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):

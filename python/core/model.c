@@ -75,7 +75,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   return (PyObject *)self;
 }
 
-/* describe(runtime, path) -> {type, max_length, vocab_size, type_count}: what config.json says; weights are not read. */
+/* describe(runtime, path) -> {type, max_length, vocab_size, type_count, made_for}: what the folder says; weights are not read. */
 PyObject *core_describe(PyObject *module, PyObject *args) {
   PyObject *runtime;
   const char *path;
@@ -89,8 +89,9 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
   int status = brim_model_describe(core_use(of), path, &info, &error);
   if (status != BRIM_OK)
     return core_fail(core_of(module), status, &error);
-  return Py_BuildValue("{sssisisi}", "type", info.type, "max_length", (int)info.max_length, "vocab_size", (int)info.vocab_size,
-                       "type_count", (int)info.type_count);
+  const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for);
+  return Py_BuildValue("{szsssisisi}", "made_for", made_for, "type", info.type, "max_length", (int)info.max_length, "vocab_size",
+                       (int)info.vocab_size, "type_count", (int)info.type_count);
 }
 
 static PyObject *save(PyObject *object, PyObject *folder) {
@@ -397,10 +398,11 @@ PyObject *core_train(PyObject *module, PyObject *args) {
 static PyObject *facts(PyObject *object, PyObject *nothing) {
   (void)nothing;
   const brim_model *m = ((core_model *)object)->model;
-  return Py_BuildValue("{sssisisisisssNsssz}", "type", brim_model_type(m), "max_length", (int)brim_model_max_length(m),
-                       "vocab_size", (int)brim_model_vocab_size(m), "hidden_size", (int)brim_model_hidden_size(m), "outputs",
-                       (int)brim_model_outputs(m), "task", core_task_name(brim_model_task(m)), "labels",
-                       core_label_names(brim_model_labels(m)), "kernels", brim_model_kernels(m), "untrained",
+  return Py_BuildValue("{sssssisisisisssNsssz}", "pooling", brim_pooling_name(brim_model_pooling(m)), "type", brim_model_type(m),
+                       "max_length", (int)brim_model_max_length(m), "vocab_size", (int)brim_model_vocab_size(m), "hidden_size",
+                       (int)brim_model_hidden_size(m), "outputs", (int)brim_model_outputs(m), "task",
+                       core_task_name(brim_model_task(m)), "labels", core_label_names(brim_model_labels(m)), "kernels",
+                       brim_model_kernels(m), "untrained",
                        brim_model_initialized_count(m) ? brim_model_initialized_name(m, 0) : NULL);
 }
 

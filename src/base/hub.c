@@ -93,6 +93,12 @@ static bool has(brim_text *path, const char *name) {
   return there;
 }
 
+/* Older folders of sentence-transformers have the model one folder below: the first of the modules that modules.json names. */
+#define WITHIN "0_Transformer"
+static bool is_within(brim_text *folder) {
+  return has(folder, "modules.json") && !has(folder, "config.json") && has(folder, WITHIN "/config.json");
+}
+
 /* The first thing that the folder lacks; NULL: it is complete as far as can be told without reading it. A link to a file that is
  * still being fetched counts as none. */
 static const char *missing(brim_text *folder, brim_hub_part part) {
@@ -177,10 +183,24 @@ static int look_up(brim_runtime *runtime, const wanted *w, brim_hub_part part, b
   BRIM_TRY(put_commit(runtime, path, w->revision, err));
   if (path->length == repository || !brim_path_is_folder(path->data))
     return explain(runtime, w, NULL, NULL, err);
+  if (is_within(path))
+    brim_text_string(path, "/" WITHIN);
   const char *lacking = missing(path, part);
   if (path->failed)
     return BRIM_NOMEM(err);
   return lacking ? explain(runtime, w, path->data, lacking, err) : BRIM_OK;
+}
+
+/* The name itself, or the folder below it that the model is in. */
+static int take_folder(brim_runtime *runtime, const char *name, char **folder, brim_error *err) {
+  brim_text path;
+  brim_text_init(&path, runtime);
+  brim_text_string(&path, name);
+  if (!path.failed && is_within(&path))
+    brim_text_string(&path, path.data[path.length - 1] == '/' ? WITHIN : "/" WITHIN);
+  *folder = path.failed ? NULL : brim_copy_string(runtime, path.data ? path.data : "", path.length);
+  brim_text_free(&path);
+  return *folder ? BRIM_OK : BRIM_NOMEM(err);
 }
 
 int brim_hub_find(brim_runtime *runtime, const char *name, const char *revision, brim_hub_part part, char **folder,
@@ -191,8 +211,7 @@ int brim_hub_find(brim_runtime *runtime, const char *name, const char *revision,
     if (revision && !brim_path_exists(name))
       return brim_error_set(err, BRIM_E_USAGE, "%.100s at revision %.100s: this is no name of a model on the Hugging Face hub",
                             name, revision);
-    *folder = brim_copy_string(runtime, name, strlen(name));
-    return *folder ? BRIM_OK : BRIM_NOMEM(err);
+    return take_folder(runtime, name, folder, err);
   }
   brim_text path;
   brim_text_init(&path, runtime);

@@ -16,7 +16,7 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
   out->vocab_size = config.vocab_size;
   out->type_count = config.ignores_types ? 0 : config.types;
   brim_config_free(&config);
-  return BRIM_OK;
+  return brim_pooling_made_for(runtime, folder, &out->made_for, err);
 }
 
 #ifdef BRIM_REAL_DOUBLE

@@ -76,6 +76,8 @@ int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
     brim_flat_unmap(model, values);
   if (!status)
     status = brim_config_save(model->runtime, &model->config, folder, err);
+  if (!status)
+    status = brim_readme_save(model->runtime, &model->config, folder, err);
   brim_release(model->runtime, tensors);
   brim_release(model->runtime, path);
   return status;

@@ -100,6 +100,16 @@ TRIES = [
     ("gzip -c $DATA/train.csv > z.csv.gz; " + TRAIN + " z.csv.gz --max-steps 1 -o zipped", 0, trained("zipped", 1, ["0", "1"])),
     (TRAIN + ' "$DATA/t*.csv"' + " --max-steps 1 -o glob", 0, trained("glob", 1, ["0", "1"])),
     (TRAIN + " $DATA/train.csv --epochs 1 --max-steps 2 -o run --overwrite", 0, trained("run", 2, ["0", "1"])),
+    # sentence-transformers: a folder says how it pools; older ones have the model in 0_Transformer
+    ('cp -r $MODEL st; mkdir st/1_Pooling; echo \'{"pooling_mode_mean_tokens": true}\' > st/1_Pooling/config.json; '
+     "$B train -m st --train $DATA/train.csv --max-steps 1 -o first", 0,
+     "this model was made for mean pooling; --pooling mean trains with it"),
+    ("test ! -e first/README.md", 0, trained("first", 1, ["0", "1"])),
+    ("mkdir older; mv st older/0_Transformer; mv older/0_Transformer/1_Pooling older; echo [] > older/modules.json; "
+     "$B train -m older --train $DATA/train.csv --max-steps 1 -o below", 0, "this model was made for mean pooling"),
+    ("$B train -m older --train $DATA/train.csv --max-steps 1 --pooling mean -o pooled 2>&1 | grep -c 'made for'", 1,
+     lambda _: "(hidden * real).sum(1)" in pathlib.Path("pooled/README.md").read_text()),
+    ("$B predict -q -m pooled $DATA/test.csv -o pooled.jsonl", 0, predicted("pooled.jsonl", 24, [0, 1])),
     # predictions
     ("$B predict -q -m run $DATA/test.csv -o p.jsonl", 0, predicted("p.jsonl", 24, [0, 1])),
     ("$B predict -q -m words $DATA/test.csv -o w.jsonl", 0, predicted("w.jsonl", 24, ["neg", "pos"])),

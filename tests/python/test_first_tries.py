@@ -7,6 +7,7 @@ import importlib
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 import sys
 import unittest
@@ -91,6 +92,25 @@ NAMES = ["neg", "pos"]
 
 def fails(kind, words):
     return kind, words
+
+
+def warns(words):
+    return Warning, words
+
+
+def sentences(name="sentences"):
+    """As sentence-transformers saves a model."""
+    shutil.copytree(MODEL, HERE / name, dirs_exist_ok=True)
+    (HERE / name / "1_Pooling").mkdir(exist_ok=True)
+    (HERE / name / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": false, "pooling_mode_mean_tokens": true}')
+    return HERE / name
+
+
+def older():
+    """As its first versions did."""
+    shutil.copytree(MODEL, HERE / "older" / "0_Transformer", dirs_exist_ok=True)
+    (HERE / "older" / "modules.json").write_text("[]")
+    return HERE / "older"
 
 
 TRIES = [
@@ -185,6 +205,10 @@ TRIES = [
     ("a number", "trained().predict(3)", fails(TypeError, "a text, a list of texts, a table or a file is needed, not 3")),
     ("probabilities", "round(sum(trained().predict('good')[0].scores), 6)", 1.0),
     ("evaluate of rows", "trained().evaluate(PAIRS)['accuracy'], trained().evaluate(DICTS)['rows'], trained().evaluate(COLUMNS)['rows']", (1.0, 24, 24)),
+    # sentence-transformers
+    ("a folder made for mean pooling", "brim.train(sentences(), PAIRS, max_steps=1)", warns('made for mean pooling; pooling="mean" trains with it')),
+    ("with mean pooling", "len(brim.train(sentences(), PAIRS, max_steps=1, pooling='mean').model.predict('a good film')[0].scores)", 2),
+    ("an older folder", "brim.Model(older(), labels=NAMES).path.endswith('0_Transformer')", True),
     # options
     ("learning_rate", "brim.train(MODEL, PAIRS, learning_rate=1e-3, num_train_epochs=2, per_device_train_batch_size=8).steps", 6),
     ("max_steps=-1", "brim.train(MODEL, PAIRS, max_steps=-1, num_train_epochs=1, train_batch_size=8).steps", 3),
@@ -222,6 +246,10 @@ class Tries(unittest.TestCase):
                 names.setdefault(word, module)
             except ImportError:
                 self.skipTest(f"pip install {MODULES[word]}")
+        if isinstance(want, tuple) and want[0] is Warning:
+            with self.assertWarnsRegex(UserWarning, re.escape(want[1])):
+                eval(code, names)
+            return
         if isinstance(want, tuple) and len(want) == 2 and isinstance(want[0], type) and issubclass(want[0], Exception):
             with self.assertRaisesRegex(want[0], re.escape(want[1])):
                 eval(code, names)

@@ -1,8 +1,12 @@
 """With torch and transformers: tensors, loaders with workers, samplers, collators, and parity of logits both ways. Skipped without torch."""
+import contextlib
+import io
 import json
 import os
 import pathlib
 import pickle
+import re
+import shutil
 import subprocess
 import sys
 import types
@@ -339,6 +343,41 @@ class Parity(unittest.TestCase):
             want = theirs(**words(texts, padding=True, return_tensors="pt")).logits
         ours = torch.tensor(result.model.logits(texts).tolist())
         self.assertLess((ours - want).abs().max().item(), 1e-5)
+
+
+class Pooling(unittest.TestCase):
+    """README.md of a model that looks at all tokens: its lines give brim's logits in transformers."""
+
+    def logits_of(self, folder):
+        code = re.search(r"```python\n(.*?)```", (folder / "README.md").read_text(), re.S)[1]
+        before, names = os.getcwd(), {}
+        os.chdir(folder)
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(code, names)
+        finally:
+            os.chdir(before)
+        return names["logits"]
+
+    def test_readme(self):
+        sizes = {"vocab_size": len(brim.Tokenizer(HERE / "model")), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+                 "intermediate_size": 64, "max_position_embeddings": 66, "pad_token_id": 0, "num_labels": 3}
+        families = {"bert": {}, "roberta": {"type_vocab_size": 1}, "electra": {"embedding_size": 16}, "albert": {"embedding_size": 16}, "mpnet": {"pad_token_id": 1},
+                    "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}}
+        for family, more in families.items():
+            folder = HERE / f"pool-{family}"
+            transformers.AutoModelForSequenceClassification.from_config(transformers.AutoConfig.for_model(family, **{**sizes, **more})).save_pretrained(folder)
+            for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
+                if (HERE / "model" / name).exists():
+                    shutil.copy(HERE / "model" / name, folder)
+            for pooling in ("mean", "max"):
+                with self.subTest(family, pooling=pooling):
+                    model = brim.Model(folder, pooling=pooling)
+                    model.save(folder / pooling)
+                    want = torch.tensor(model.logits(["a text", "another, longer text"]).tolist())
+                    self.assertLess(float((self.logits_of(folder / pooling) - want).abs().max()), 1e-5)
+                    plain = brim.Model(folder).logits(["a text", "another, longer text"]).tolist()
+                    self.assertGreater(float((torch.tensor(plain) - want).abs().max()), 1e-4)
 
 
 class Trainers(unittest.TestCase):

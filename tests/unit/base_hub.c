@@ -98,12 +98,26 @@ static void caches(void) {
   ok_string(find("plain", NULL, BRIM_HUB_MODEL), "/huggingface/hub/models--plain/snapshots/aaaa1111", "XDG_CACHE_HOME");
 }
 
+/* Older folders of sentence-transformers. */
+static void within(void) {
+  scratch_make_folder("older");
+  scratch_make_folder("older/0_Transformer");
+  scratch_write("older/0_Transformer/config.json", "{}");
+  ok_string(find("older", NULL, BRIM_HUB_MODEL), "older", "a folder without modules.json is what it is");
+  scratch_write("older/modules.json", "[]");
+  ok_string(find("older", NULL, BRIM_HUB_MODEL), "older/0_Transformer", "the model is one folder below");
+  ok_string(find("older/", NULL, BRIM_HUB_TOKENIZER), "older/0_Transformer", "the tokenizer too");
+  scratch_write("older/config.json", "{}");
+  ok_string(find("older", NULL, BRIM_HUB_MODEL), "older", "unless the folder itself has one");
+}
+
 int main(void) {
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL) != BRIM_OK)
     return 1;
   names();
   no_names();
   caches();
+  within();
   brim_runtime_free(runtime);
   return tap_done();
 }

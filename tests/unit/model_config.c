@@ -1,4 +1,6 @@
 /* config.json: defaults, families, what is refused, and that saving keeps what brim does not know. */
+#include <unistd.h>
+
 #include "model_case.h"
 
 static int load(const char *json, const brim_labels *labels, brim_config *config, brim_error *err) {
@@ -315,6 +317,72 @@ static void check_own_pooling(void) {
   }
 }
 
+/* 1_Pooling/config.json beside a model: what it was made for. */
+static void check_made_for(void) {
+  static const struct {
+    const char *json;
+    brim_pooling want;
+  } rows[] = {
+      {"{\"pooling_mode_cls_token\":false,\"pooling_mode_mean_tokens\":true}", BRIM_POOLING_MEAN},
+      {"{\"pooling_mode_cls_token\":true,\"pooling_mode_mean_tokens\":false}", BRIM_POOLING_CLS},
+      {"{\"pooling_mode\":\"max\"}", BRIM_POOLING_MAX},
+      {"{\"pooling_mode_max_tokens\":true,\"pooling_mode_mean_tokens\":true}", BRIM_POOLING_CONFIG},
+      {"{\"pooling_mode_lasttoken\":true}", BRIM_POOLING_CONFIG},
+      {"{\"pooling_mode_mean_tokens\":\"yes\"}", BRIM_POOLING_CONFIG},
+      {"[1]", BRIM_POOLING_CONFIG},
+      {"no JSON", BRIM_POOLING_CONFIG},
+  };
+  brim_model_info info;
+  brim_error err;
+  const char *folder = scratch_make_folder("made");
+  scratch_make_folder("made/0_Transformer");
+  scratch_write("made/config.json", "{\"model_type\":\"bert\"}");
+  scratch_write("made/0_Transformer/config.json", "{\"model_type\":\"bert\"}");
+  ok(!brim_model_describe(case_runtime, folder, &info, &err) && info.made_for == BRIM_POOLING_CONFIG, "nothing says so");
+  scratch_make_folder("made/1_Pooling");
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    scratch_write("made/1_Pooling/config.json", rows[i].json);
+    ok(!brim_model_describe(case_runtime, folder, &info, &err) && info.made_for == rows[i].want, "%s", rows[i].json);
+  }
+  scratch_write("made/1_Pooling/config.json", rows[0].json);
+  ok(!brim_model_describe(case_runtime, scratch_file("made/0_Transformer"), &info, &err) && info.made_for == BRIM_POOLING_MEAN,
+     "beside 0_Transformer");
+}
+
+/* README.md is brim's or somebody else's. */
+static void check_readme(void) {
+  brim_config c;
+  brim_error err;
+  size_t length;
+  const char *folder = scratch_make_folder("readme");
+  char path[600];
+  snprintf(path, sizeof path, "%s/README.md", folder);
+  if (load("{\"model_type\":\"roberta\"}", NULL, &c, &err) || brim_readme_save(case_runtime, &c, folder, &err))
+    case_stop("readme", &err);
+  ok(access(path, F_OK) != 0, "the first token needs no explanation");
+  c.pooling = BRIM_POOLING_MEAN;
+  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "the mean of all tokens does");
+  char *text = case_read_file(path, &length);
+  ok(strstr(text, "(hidden * real).sum(1)") && strstr(text, "model.classifier(pooled.unsqueeze(1))"), "by the family's head");
+  brim_runtime_release(case_runtime, text);
+  c.pooling = BRIM_POOLING_MAX, c.ignores_types = true;
+  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "the largest values, in its place");
+  text = case_read_file(path, &length);
+  ok(strstr(text, "masked_fill") && strstr(text, "zeros_like"), "without token types");
+  brim_runtime_release(case_runtime, text);
+  c.pooling = BRIM_POOLING_CLS;
+  ok(!brim_readme_save(case_runtime, &c, folder, &err) && access(path, F_OK) != 0, "brim's own goes where it is wrong");
+  scratch_write("readme/README.md", "mine\n");
+  c.pooling = BRIM_POOLING_MEAN;
+  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "somebody else's stays");
+  c.pooling = BRIM_POOLING_CLS;
+  ok_int(brim_readme_save(case_runtime, &c, folder, &err), BRIM_OK, "with either pooling");
+  text = case_read_file(path, &length);
+  ok_string(text, "mine\n", "as it was");
+  brim_runtime_release(case_runtime, text);
+  brim_config_free(&c);
+}
+
 /* What is brim's own is read, written where it was, added only when it is needed. */
 static void check_own(void) {
   brim_config c, again;
@@ -371,6 +439,8 @@ int main(void) {
   check_saved();
   check_own();
   check_own_pooling();
+  check_made_for();
+  check_readme();
   check_described();
   brim_runtime_free(case_runtime);
   return tap_done();

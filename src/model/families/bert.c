@@ -48,11 +48,13 @@ const brim_family brim_family_bert = {
     .keys = &keys,
     .names = &bert_names,
     .defaults = {BRIM_BERT_SIZES, BRIM_BERT_RATES, .vocab_size = 30522, .types = 2, .pad_id = 0},
+    .pooled_logits = "model.classifier(model.bert.pooler(pooled.unsqueeze(1)))",
     .append = append_bert};
 
 #define ROBERTA                                                                                                                  \
   .prefix = "roberta.", .keys = &keys, .names = &roberta_names, .pad_positions = true,                                           \
-  .defaults = {BRIM_BERT_SIZES, BRIM_BERT_RATES, .vocab_size = 50265, .types = 2, .pad_id = 1}, .append = append_roberta
+  .defaults = {BRIM_BERT_SIZES, BRIM_BERT_RATES, .vocab_size = 50265, .types = 2, .pad_id = 1},                                  \
+  .pooled_logits = "model.classifier(pooled.unsqueeze(1))", .append = append_roberta
 
 const brim_family brim_family_roberta = {.type = "roberta", .architecture = "RobertaForSequenceClassification", ROBERTA};
 const brim_family brim_family_camembert = {.type = "camembert", .architecture = "CamembertForSequenceClassification", ROBERTA};

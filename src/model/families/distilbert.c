@@ -60,4 +60,5 @@ const brim_family brim_family_distilbert = {.type = "distilbert",
                                                          .attention_dropout = 0.1,
                                                          .head_dropout = 0.2,
                                                          .activation = "gelu"},
+                                            .pooled_logits = "model.classifier(model.pre_classifier(pooled).relu())",
                                             .append = append};

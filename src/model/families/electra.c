@@ -35,4 +35,5 @@ const brim_family brim_family_electra = {.type = "electra",
                                          .defaults = {BRIM_BERT_RATES, .vocab_size = 30522, .hidden = 256, .layers = 12,
                                                       .heads = 4, .intermediate = 1024, .embedding = 128, .positions = 512,
                                                       .types = 2, .pad_id = 0},
+                                         .pooled_logits = "model.classifier(pooled.unsqueeze(1))",
                                          .append = append};

@@ -69,4 +69,5 @@ const brim_family brim_family_mpnet = {.type = "mpnet",
                                        .pad_positions = true,
                                        .defaults = {BRIM_BERT_SIZES, BRIM_BERT_RATES, .vocab_size = 30527, .pad_id = PADDING},
                                        .read = read,
+                                       .pooled_logits = "model.classifier(pooled.unsqueeze(1))",
                                        .append = append};

@@ -1,0 +1,71 @@
+/* readme.c: how transformers computes a model that pools otherwise than it does: README.md beside the model, with lines of
+ * Python. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "model/config.h"
+
+#define MARK "<!-- written by brim -->\n" /* the first line: a README.md without it is somebody else's, and stays */
+
+static bool is_ours(const char *path) {
+  char head[sizeof MARK] = "";
+  FILE *file = fopen(path, "rb");
+  if (!file)
+    return false;
+  const size_t got = fread(head, 1, sizeof head - 1, file);
+  fclose(file);
+  return got == strlen(MARK) && memcmp(head, MARK, got) == 0;
+}
+
+static void put_readme(brim_text *out, const brim_config *config) {
+  const bool mean = config->pooling == BRIM_POOLING_MEAN;
+  const char *what = mean ? "the mean" : "the largest values";
+  brim_text_printf(out,
+                   MARK
+                   "# This model in transformers\n\nIts head looks at %s of all tokens (`\"brim_pooling\": \"%s\"` in "
+                   "config.json). transformers opens it, but gives the\nhead the first token, and so other numbers. These lines "
+                   "compute what brim computes:\n\n```python\n",
+                   what, brim_pooling_name(config->pooling));
+  brim_text_printf(out,
+                   "import torch\nfrom transformers import AutoModelForSequenceClassification, AutoTokenizer\n\n"
+                   "tokenizer = AutoTokenizer.from_pretrained(\".\")  # this folder\n"
+                   "model = AutoModelForSequenceClassification.from_pretrained(\".\").eval()\n"
+                   "batch = tokenizer([\"a text\", \"another, longer text\"], padding=True, truncation=True, max_length=%d, "
+                   "return_tensors=\"pt\")\n",
+                   (int)brim_config_max_length(config));
+  if (config->ignores_types)
+    brim_text_string(out, "batch[\"token_type_ids\"] = torch.zeros_like(batch[\"input_ids\"])\n");
+  brim_text_string(out, "with torch.no_grad():\n    hidden = model.base_model(**batch).last_hidden_state\n"
+                        "    real = batch[\"attention_mask\"].unsqueeze(-1)\n");
+  brim_text_string(out, mean ? "    pooled = (hidden * real).sum(1) / real.sum(1)\n"
+                             : "    pooled = hidden.masked_fill(real == 0, -torch.inf).max(1).values\n");
+  brim_text_printf(out, "    logits = %s\nprint(logits)\n```\n", config->family->pooled_logits);
+}
+
+static int write_readme(brim_runtime *runtime, const brim_config *config, const char *path, brim_error *err) {
+  brim_text out;
+  brim_text_init(&out, runtime);
+  put_readme(&out, config);
+  int status = brim_text_status(&out, err);
+  if (!status)
+    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+  brim_text_free(&out);
+  return status;
+}
+
+int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
+  const bool wanted = config->pooling != BRIM_POOLING_CLS && config->family->pooled_logits;
+  char *path = brim_path_join(runtime, folder, "README.md");
+  int status = path ? BRIM_OK : BRIM_NOMEM(err);
+  const bool there = path && brim_path_exists(path), ours = there && is_ours(path);
+  if (!status && wanted && (!there || ours))
+    status = write_readme(runtime, config, path, err);
+  else if (!status && !wanted && ours)
+    unlink(path); /* of a model that was here before; if it cannot be removed, it is no reason to fail */
+  brim_release(runtime, path);
+  return status;
+}
