@@ -93,6 +93,9 @@ SHAPES = [
     ("mpnet", 1, 3, 33, 60, 1e-5, "gelu", 2, [9, 1, 40, 22]),
     ("mpnet", 3, 4, 64, 256, 1e-5, "gelu", 1, [230, 17, 5, 64]),
     ("mpnet", 12, 12, 96, 384, 1e-12, "gelu", 3, [31, 50, 8, 12]),
+    ("deberta-v2", 1, 3, 33, 60, 1e-7, "gelu", 2, [9, 1, 40, 22]),
+    ("deberta-v2", 3, 4, 64, 256, 1e-7, "gelu", 1, [230, 17, 5, 64]),
+    ("deberta-v2", 12, 12, 96, 384, 1e-7, "gelu", 3, [31, 50, 8, 12]),
     ("modernbert", 1, 3, 30, 50, 1e-5, "gelu", 2, [9, 1, 40, 22]),
     ("modernbert", 3, 4, 64, 96, 1e-5, "gelu", 1, [130, 17, 5, 64]),
     ("modernbert", 7, 2, 128, 200, 1e-5, "silu", 3, [300, 65, 8, 129]),
@@ -105,10 +108,10 @@ SHAPES = [
     ("eurobert", 12, 4, 96, 192, 1e-5, "silu", 3, [31, 150, 8]),
 ]
 CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
-           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet", "modernbert": "ModernBert",
+           "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet", "deberta-v2": "DebertaV2", "modernbert": "ModernBert",
            "nomic_bert": "NomicBert", "gte": "Gte", "eurobert": "EuroBert"}
 # Positions begin with 0; elsewhere they are counted from padding's.
-FROM_ZERO = ("bert", "distilbert", "electra", "albert", "modernbert", "nomic_bert", "gte", "eurobert")
+FROM_ZERO = ("bert", "distilbert", "electra", "albert", "deberta-v2", "modernbert", "nomic_bert", "gte", "eurobert")
 STREAMS = ("modernbert", "eurobert")  # would grow too much with weights as large as elsewhere
 
 
@@ -132,6 +135,9 @@ def spec(shape):
                   "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
     if family in ("electra", "albert"):  # tables of an odd width
         config["embedding_size"] = width // 2 + 1
+    if family == "deberta-v2":
+        config |= {"type_vocab_size": 0, "relative_attention": True, "position_buckets": 16, "norm_rel_ebd": "layer_norm",
+                   "share_att_key": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
     if family == "albert":
         config["classifier_dropout_prob"] = 0.0
     if family not in FROM_ZERO:

@@ -22,6 +22,7 @@ PURPOSE_DROPOUT = 6
 RATES = {
     "bert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
     "albert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout_prob=0.25),
+    "deberta-v2": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, pooler_dropout=0.15, cls_dropout=0.25),
     "distilbert": dict(dropout=0.2, attention_dropout=0.3, seq_classif_dropout=0.25),
     "nomic_bert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
     "gte": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
@@ -66,6 +67,8 @@ def sites(family, layers):
         return [((layer + 1) << 16 | 0x100, "attention") for layer in range(layers)]
     for layer in range(layers):
         base = (layer + 1) << 16
+        if family == "deberta-v2":
+            out.append((base | 3, "table"))
         out.append((base | 0x100, "attention"))
         if family == "modernbert":
             out += [(base | 0, "hidden"), (base | 2, "hidden")]
@@ -76,7 +79,7 @@ def sites(family, layers):
             out.append((base | 2, "hidden"))
         if family != "albert":
             out.append((base | 1, "hidden"))
-    if family in ("roberta", "electra", "mpnet"):
+    if family in ("roberta", "electra", "mpnet", "deberta-v2"):
         out.append((1, "head"))
     out.append((2, "head"))
     return out
@@ -93,6 +96,8 @@ class Masks:
         site, kind = self.calls.pop(0)
         if kind == "attention":  # [1, heads, queries, keys]
             mask = np.stack([keep_mask(self.key, self.place, site + h, x.shape[2], x.shape[3], p) for h in range(x.shape[1])])
+        elif kind == "table":  # [rows, hidden] of no text
+            mask = keep_mask(self.key, 0, site, x.shape[0], x.shape[1], p)
         elif kind == "hidden":  # [1, tokens, hidden]
             mask = keep_mask(self.key, self.place, site, x.shape[1], x.shape[2], p)
         else:  # [1, hidden] of the first token

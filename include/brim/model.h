@@ -2,7 +2,7 @@
  *
  * load -> prepare -> (forward -> backward)* -> update -> ... -> save
  *
- * Models: bert (MiniLM too), roberta, camembert, xlm-roberta, distilbert, electra, albert, mpnet, modernbert,
+ * Models: bert (MiniLM too), roberta, camembert, xlm-roberta, distilbert, electra, albert, mpnet, deberta-v2, modernbert,
  * nomic_bert, gte, eurobert, with a classifier or a regression on the first token. What they compute is what Hugging Face
  * transformers computes without padding; formulas are in src/ops/ref and src/model/kinds. A model is used by one thread at a
  * time; it runs its operations on the runtime's pool. Results do not depend on the number of threads. */

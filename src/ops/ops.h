@@ -283,7 +283,8 @@ typedef struct brim_pool_gradient {
   real *dx;
 } brim_pool_gradient;
 
-/* y = dropout(x), [at.count, width]; backward is the same call on the gradient. y may be x's memory. */
+/* y = dropout(x), [at.count, width]; backward is the same call on the gradient. y may be x's memory. Without a layout (all zero)
+ * rows are of no text: place 0, and a row is its own token. */
 typedef struct brim_dropout_rows {
   brim_layout layout;
   brim_rows at;

@@ -92,7 +92,7 @@ static void check(const golden *g, const char *kernels, int32_t width) {
 int main(void) {
   static const char *const names[] = {
       "bert-pair-3", "bert-odd-regression", "roberta-regression", "distilbert-4", "electra-cls", "albert-regression",
-      "mpnet-cls",   "modernbert-cls",      "nomic-cls",          "gte-cls",      "eurobert-cls"};
+      "mpnet-cls",   "deberta-v3-cls",      "modernbert-cls",     "nomic-cls",    "gte-cls",     "eurobert-cls"};
   case_start(2);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     golden g = open_golden(names[i]);

@@ -91,6 +91,8 @@ static void check(const char *golden, const char *name, const char *extra, int32
 #define EURO_DROPOUT       "\"attention_dropout\":0.3"
 #define MODERN_DROPOUT     "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25"
 #define DISTILBERT_DROPOUT "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25"
+#define DEBERTA_DROPOUT                                                                                                          \
+  "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"pooler_dropout\":0.15,\"cls_dropout\":0.25"
 
 int main(void) {
   case_start(1);
@@ -109,6 +111,9 @@ int main(void) {
   check("electra-cls", "electra", BERT_DROPOUT, 0, false);
   check("albert-regression", "albert", ALBERT_DROPOUT, 0, false);
   check("mpnet-cls", "mpnet", BERT_DROPOUT, 0, false);
+  check("deberta-v3-cls", "deberta", DEBERTA_DROPOUT, 0, false);
+  check("deberta-v3-cls", "deberta-plain", "\"norm_rel_ebd\":\"none\",\"position_buckets\":-1,\"max_relative_positions\":16", 0,
+        false);
   check("modernbert-cls", "modernbert", MODERN_DROPOUT, 0, false);
   check("modernbert-cls", "modernbert-padded", MODERN_DROPOUT ",\"classifier_pooling\":\"mean\",\"local_attention\":4", 60,
         false);

@@ -8,6 +8,8 @@
 #define EURO_DROPOUT       "\"attention_dropout\":0.3"
 #define MODERN_DROPOUT     "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25"
 #define DISTILBERT_DROPOUT "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25"
+#define DEBERTA_DROPOUT                                                                                                          \
+  "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"pooler_dropout\":0.15,\"cls_dropout\":0.25"
 
 static const brim_pass pass = {.training = true, .dropout = true, .seed = 11, .optimizer_step = 3};
 
@@ -172,6 +174,7 @@ int main(void) {
                {"electra-cls", BERT_DROPOUT},
                {"albert-regression", ALBERT_DROPOUT},
                {"mpnet-cls", BERT_DROPOUT},
+               {"deberta-v3-cls", DEBERTA_DROPOUT},
                {"modernbert-cls", MODERN_DROPOUT},
                {"nomic-cls", BERT_DROPOUT},
                {"gte-cls", BERT_DROPOUT},

@@ -179,6 +179,17 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"gpt2\"}", BRIM_E_UNSUPPORTED, "bert, roberta, camembert, xlm-roberta, distilbert");
   check_refused("{\"hidden_size\":3}", BRIM_E_FORMAT, "model_type");
   check_refused("{\"model_type\":\"mpnet\",\"relative_attention_num_buckets\":16}", BRIM_E_UNSUPPORTED, "buckets");
+#define DEBERTA "{\"model_type\":\"deberta-v2\",\"relative_attention\":true,\"share_att_key\":true,\"pos_att_type\":\"p2c|c2p\""
+  check_refused("{\"model_type\":\"deberta-v2\"}", BRIM_E_UNSUPPORTED, "relative_attention");
+  check_refused("{\"model_type\":\"deberta-v2\",\"relative_attention\":true}", BRIM_E_UNSUPPORTED, "share_att_key");
+  check_refused(DEBERTA ",\"pos_att_type\":[\"c2p\"]}", BRIM_E_UNSUPPORTED, "pos_att_type");
+  check_refused(DEBERTA ",\"conv_kernel_size\":3}", BRIM_E_UNSUPPORTED, "conv_kernel_size");
+  check_refused(DEBERTA ",\"norm_rel_ebd\":\"batch_norm\"}", BRIM_E_UNSUPPORTED, "norm_rel_ebd");
+  check_refused(DEBERTA ",\"embedding_size\":128}", BRIM_E_UNSUPPORTED, "embedding_size");
+  check_refused(DEBERTA ",\"pooler_hidden_size\":128}", BRIM_E_UNSUPPORTED, "pooler_hidden_size");
+  check_refused(DEBERTA ",\"position_buckets\":2}", BRIM_E_FORMAT, "position_buckets");
+  check_refused(DEBERTA ",\"position_buckets\":256,\"max_relative_positions\":100}", BRIM_E_FORMAT, "max_relative_positions");
+  check_refused(DEBERTA ",\"pooler_hidden_act\":\"mish\"}", BRIM_E_UNSUPPORTED, "mish");
   check_refused("{\"model_type\":\"mpnet\",\"pad_token_id\":0}", BRIM_E_UNSUPPORTED, "pad_token_id");
   check_refused("{\"model_type\":\"albert\",\"inner_group_num\":2}", BRIM_E_UNSUPPORTED, "inner_group_num");
   check_refused("{\"model_type\":\"albert\",\"num_hidden_groups\":13}", BRIM_E_FORMAT, "num_hidden_groups");

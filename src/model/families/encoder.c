@@ -82,15 +82,22 @@ void brim_begin_layer(const brim_writing *w, int32_t x) {
   brim_begin_part(w->p, name, true, x);
 }
 
-brim_projected brim_write_project(const brim_writing *w, int32_t x) {
+int32_t brim_declare_heads(const brim_writing *w, int32_t *bias) {
   const char *parts[3] = {w->names->query, w->names->key, w->names->value};
   const int32_t hidden = w->config->hidden;
-  int32_t weight[3], bias[3];
+  int32_t weights[3], biases[3];
   for (int i = 0; i < 3; i++)
-    weight[i] = brim_declare_named(w, parts[i], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | (i ? BRIM_WEIGHT_ADJOINS : 0));
+    weights[i] = brim_declare_named(w, parts[i], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | (i ? BRIM_WEIGHT_ADJOINS : 0));
   for (int i = 0; i < 3; i++)
-    bias[i] = brim_declare_named(w, parts[i], ".bias", hidden, 0, i ? BRIM_WEIGHT_ADJOINS : 0);
-  return brim_append_project(w->p, x, weight[0], bias[0]);
+    biases[i] = brim_declare_named(w, parts[i], ".bias", hidden, 0, i ? BRIM_WEIGHT_ADJOINS : 0);
+  *bias = biases[0];
+  return weights[0];
+}
+
+brim_projected brim_write_project(const brim_writing *w, int32_t x) {
+  int32_t bias;
+  const int32_t weight = brim_declare_heads(w, &bias);
+  return brim_append_project(w->p, x, weight, bias);
 }
 
 int32_t brim_write_attend(const brim_writing *w, brim_projected heads) {

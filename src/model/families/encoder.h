@@ -32,6 +32,8 @@ uint32_t brim_site_of_layer(int32_t layer, uint32_t site);
 int32_t brim_write_embeddings(const brim_writing *w);
 /* Begins the part of layer w->layer, whose input is x. */
 void brim_begin_layer(const brim_writing *w, int32_t x);
+/* Declares the weights of queries, keys and values, which adjoin, and their biases; the index of the queries'. */
+int32_t brim_declare_heads(const brim_writing *w, int32_t *bias);
 brim_projected brim_write_project(const brim_writing *w, int32_t x);
 int32_t brim_write_attend(const brim_writing *w, brim_projected heads);
 int32_t brim_write_join(const brim_writing *w, int32_t context, int32_t x, double dropout);

@@ -12,6 +12,7 @@
   X(electra)                                                                                                                     \
   X(albert)                                                                                                                      \
   X(mpnet)                                                                                                                       \
+  X(deberta)                                                                                                                     \
   X(modernbert)                                                                                                                  \
   X(nomic_bert)                                                                                                                  \
   X(gte)                                                                                                                         \

@@ -53,6 +53,10 @@ typedef struct brim_by_distance {
   brim_distances distances;
   int32_t bias, tables;
 } brim_by_distance;
+/* norm(table), rows of distances; norm BRIM_NONE: the table as it is. */
+int32_t brim_append_table(brim_program *p, int32_t table, brim_normed norm);
+/* Queries and keys of distances, side by side: dropout(table) [Wq Wk], the weights as brim_append_project's. */
+int32_t brim_append_place(brim_program *p, int32_t table, int32_t weight, int32_t bias, brim_drop_at drop);
 int32_t brim_append_relative(brim_program *p, brim_projected x, brim_by_distance by, int32_t heads, brim_drop_at drop);
 int32_t brim_append_attend_heads(brim_program *p, brim_projected x, brim_heads heads, brim_drop_at drop);
 

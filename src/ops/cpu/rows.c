@@ -11,8 +11,10 @@ void CPU(dropout_slot)(const brim_dropout *d, const brim_layout *layout, const b
       memcpy(y, x, (size_t)width * sizeof *y);
     return;
   }
-  const int32_t slot = at->slot ? at->slot[r] : (int32_t)r, s = layout->sequence[slot];
-  dropout_row(d, d->site, layout->places[s], (uint32_t)(slot - layout->offsets[s]), width, x, y);
+  const int32_t slot = at->slot ? at->slot[r] : (int32_t)r, s = layout->sequence ? layout->sequence[slot] : 0;
+  const uint32_t place = layout->sequence ? layout->places[s] : 0,
+                 token = (uint32_t)(layout->sequence ? slot - layout->offsets[s] : slot);
+  dropout_row(d, d->site, place, token, width, x, y);
 }
 
 static void dropout_task(void *context, int64_t task, int worker) {

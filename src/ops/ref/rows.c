@@ -25,9 +25,10 @@ void REF(dropout_row)(const brim_dropout *d, uint32_t site, uint32_t place, uint
 
 void REF(dropout_slot)(const brim_dropout *d, const brim_layout *layout, const brim_rows *at, int32_t r, int32_t width,
                        const real *x, real *y) {
-  const int32_t slot = at->slot ? at->slot[r] : r, s = d->on ? layout->sequence[slot] : 0;
-  const uint32_t token = d->on ? (uint32_t)(slot - layout->offsets[s]) : 0;
-  REF(dropout_row)(d, d->site, d->on ? layout->places[s] : 0, token, width, x, y);
+  const bool of_text = d->on && layout->sequence;
+  const int32_t slot = at->slot ? at->slot[r] : r, s = of_text ? layout->sequence[slot] : 0;
+  const uint32_t token = (uint32_t)(of_text ? slot - layout->offsets[s] : slot);
+  REF(dropout_row)(d, d->site, of_text ? layout->places[s] : 0, token, width, x, y);
 }
 
 void REF(gather_rows)(brim_ops_context *c, const brim_gather *g) {

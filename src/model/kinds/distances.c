@@ -1,0 +1,174 @@
+/* distances.c: a table of distances, and what a layer makes of it.
+ *
+ *   table   norm(weight), or the weight: one value for all layers
+ *   place   [queries | keys] = dropout(table) [Wq Wk] + [bq bk], with the layer's own weights for its queries and keys
+ *
+ * Rows belong to no text: dropout takes them for the tokens of a text whose place is 0, so that all parts of a step drop the
+ * same. */
+#include "model/kind.h"
+#include "model/kinds/kinds.h"
+
+/* ---- table ---------------------------------------------------------------------------------------------------- */
+
+enum { TABLE, GAMMA, BETA }; /* weights; the norm may be absent */
+enum { MEAN, RSTD };         /* inner, likewise */
+
+static int32_t table_width(brim_lowering *l, const brim_operation *o) {
+  return brim_weight_columns(brim_program_of(l), o->weights.of[TABLE]);
+}
+
+static void normed_forward(brim_lowering *l, const brim_operation *o) {
+  brim_prenorm op = {.width = table_width(l, o), .eps = (real)o->terms.eps};
+  brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
+  brim_fill_weight(l, &op.x, o->weights.of[TABLE]);
+  brim_fill_weight(l, &op.gamma, o->weights.of[GAMMA]);
+  brim_fill_weight(l, &op.beta, o->weights.of[BETA]);
+  brim_fill(l, &op.mean, brim_write(l, o->inner.of[MEAN]), BRIM_WRITES);
+  brim_fill(l, &op.rstd, brim_write(l, o->inner.of[RSTD]), BRIM_WRITES);
+  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  BRIM_CALL(l, prenorm_forward, op);
+}
+
+static void normed_backward(brim_lowering *l, const brim_operation *o) {
+  brim_prenorm_gradient op = {.width = table_width(l, o), .add = true};
+  brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
+  brim_fill_weight(l, &op.x, o->weights.of[TABLE]);
+  brim_fill(l, &op.mean, brim_read(l, o->inner.of[MEAN]), BRIM_READS);
+  brim_fill(l, &op.rstd, brim_read(l, o->inner.of[RSTD]), BRIM_READS);
+  brim_fill_weight(l, &op.gamma, o->weights.of[GAMMA]);
+  brim_fill(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill_weight_gradient(l, &op.dx, o->weights.of[TABLE], 0);
+  brim_fill_weight_gradient(l, &op.dgamma, o->weights.of[GAMMA], 0);
+  brim_fill_weight_gradient(l, &op.dbeta, o->weights.of[BETA], 0);
+  BRIM_CALL(l, prenorm_backward, op);
+}
+
+static void plain_forward(brim_lowering *l, const brim_operation *o) {
+  const int32_t width = table_width(l, o);
+  brim_gather op = {.width = width, .x_stride = width};
+  brim_fill_rows(l, &op.at, BRIM_ROW_DISTANCES);
+  brim_fill_weight(l, &op.x, o->weights.of[TABLE]);
+  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  BRIM_CALL(l, gather_rows, op);
+}
+
+static void plain_backward(brim_lowering *l, const brim_operation *o) {
+  brim_add op = {0};
+  brim_fill_count(l, &op.count, BRIM_ROW_DISTANCES, table_width(l, o));
+  brim_fill(l, &op.x, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill_weight_gradient(l, &op.y, o->weights.of[TABLE], 0);
+  BRIM_CALL(l, add, op);
+}
+
+static const brim_kind normed_table = {
+    .name = "table", .reads = {.inner = 1 << MEAN | 1 << RSTD}, .forward = normed_forward, .backward = normed_backward};
+static const brim_kind plain_table = {.name = "table", .forward = plain_forward, .backward = plain_backward};
+
+int32_t brim_append_table(brim_program *p, int32_t table, brim_normed norm) {
+  const int32_t width = p->status ? 0 : brim_weight_columns(p, table);
+  brim_operation o = {.kind = &plain_table, .weights = BRIM_LIST(table), .terms = {.eps = norm.eps}};
+  if (norm.norm != BRIM_NONE) {
+    o.kind = &normed_table;
+    o.weights = (brim_list)BRIM_LIST(table, norm.norm, norm.norm + 1);
+    o.inner = (brim_list)BRIM_LIST(brim_add_exact(p, "mean", BRIM_ROW_DISTANCES, 1),
+                                   brim_add_exact(p, "rstd", BRIM_ROW_DISTANCES, 1));
+  }
+  o.out = (brim_list)BRIM_LIST(brim_add_value(p, "table", BRIM_ROW_DISTANCES, width));
+  brim_add_operation(p, &o);
+  return o.out.of[0];
+}
+
+/* ---- place ---------------------------------------------------------------------------------------------------- */
+
+enum { DROPPED };                          /* inner; absent where nothing is dropped */
+enum { QUERY, KEY, QUERY_BIAS, KEY_BIAS }; /* weights, of which two adjoin each */
+
+static void call_drop(brim_lowering *l, const brim_operation *o, brim_at from, brim_at to, brim_access access) {
+  brim_dropout_rows op = {.width = brim_stride(l, from)};
+  brim_fill_rows(l, &op.at, BRIM_ROW_DISTANCES); /* and no layout: the rows are of no text */
+  brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
+  brim_fill(l, &op.x, from, BRIM_READS);
+  brim_fill(l, &op.y, to, access);
+  BRIM_CALL(l, dropout, op);
+}
+
+static int32_t place_width(brim_lowering *l, const brim_operation *o) {
+  return brim_weight_columns(brim_program_of(l), o->weights.of[QUERY]);
+}
+
+static void place_forward(brim_lowering *l, const brim_operation *o) {
+  const int32_t width = place_width(l, o);
+  brim_at x = brim_read(l, o->in.of[0]);
+  if (o->inner.count > 0) {
+    const brim_at dropped = brim_write(l, o->inner.of[DROPPED]);
+    call_drop(l, o, x, dropped, BRIM_WRITES);
+    x = dropped;
+  }
+  brim_linear op = {.in = width, .out = 2 * width, .x_stride = width, .y_stride = 2 * width};
+  brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill_weight(l, &op.w, o->weights.of[QUERY]);
+  brim_fill_weight(l, &op.b, o->weights.of[QUERY_BIAS]);
+  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  BRIM_CALL(l, linear_forward, op);
+}
+
+/* What dropout leaves of dx joins the table's gradient. */
+static void join(brim_lowering *l, const brim_operation *o, brim_at dx, int32_t width) {
+  bool add = false;
+  const brim_at to = brim_add_gradient(l, o->in.of[0], &add);
+  brim_add op = {0};
+  if (!add) {
+    call_drop(l, o, dx, to, BRIM_WRITES);
+    return;
+  }
+  if (o->inner.count > 0)
+    call_drop(l, o, dx, dx, BRIM_CHANGES);
+  brim_fill_count(l, &op.count, BRIM_ROW_DISTANCES, width);
+  brim_fill(l, &op.x, dx, BRIM_READS);
+  brim_fill(l, &op.y, to, BRIM_CHANGES);
+  BRIM_CALL(l, add, op);
+}
+
+static void place_backward(brim_lowering *l, const brim_operation *o) {
+  const int32_t width = place_width(l, o), table = o->in.of[0];
+  const bool wanted = brim_wants_gradient(l, table);
+  const brim_at x = brim_read(l, o->inner.count > 0 ? o->inner.of[DROPPED] : table), dy = brim_gradient(l, o->out.of[0]),
+                dx = wanted ? brim_spare(l, BRIM_ROW_DISTANCES, width) : BRIM_NOWHERE;
+  brim_linear_gradient op = {.in = width, .out = 2 * width, .x_stride = width, .dy_stride = 2 * width, .dx_stride = width};
+  brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill_weight(l, &op.w, o->weights.of[QUERY]);
+  brim_fill(l, &op.dy, dy, BRIM_READS);
+  brim_fill(l, &op.dx, dx, BRIM_WRITES);
+  brim_fill_weight_gradient(l, &op.dw, o->weights.of[QUERY], 0);
+  brim_fill_weight_gradient(l, &op.db, o->weights.of[QUERY_BIAS], 0);
+  BRIM_CALL(l, linear_backward, op);
+  if (wanted)
+    join(l, o, dx, width);
+}
+
+static double place_flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS],
+                          double length) {
+  (void)length;
+  return 2 * brim_product_flops(s->program, o->weights.of[QUERY], rows[BRIM_ROW_DISTANCES]);
+}
+
+static const brim_kind place = {.name = "place",
+                                .reads = {.in = 1, .inner = 1 << DROPPED},
+                                .forward = place_forward,
+                                .backward = place_backward,
+                                .flops = place_flops};
+
+int32_t brim_append_place(brim_program *p, int32_t table, int32_t weight, int32_t bias, brim_drop_at drop) {
+  const int32_t width = brim_width_of(p, table);
+  brim_operation o = {.kind = &place,
+                      .in = BRIM_LIST(table),
+                      .weights = BRIM_LIST(weight, weight + 1, bias, bias + 1),
+                      .terms = {.dropout = drop.rate, .site = drop.site}};
+  if (drop.rate > 0)
+    o.inner = (brim_list)BRIM_LIST(brim_add_value(p, "dropped", BRIM_ROW_DISTANCES, width));
+  o.out = (brim_list)BRIM_LIST(brim_add_value(p, "queries, keys of distances", BRIM_ROW_DISTANCES, 2 * width));
+  brim_add_operation(p, &o);
+  return o.out.of[0];
+}
