@@ -116,6 +116,8 @@ static inline void check_case(const char *name, const brim_ops_limits *limits, c
   ok(difference <= tolerance && same && case_failures == 0 && fake_cuda_left() == 0 && fake_cuda_launches() > before,
      "%s: within %.1e of the reference (%.1e in %s), %s bits in other orders, %d problems, %ld left", name, tolerance, difference,
      where, same ? "the same" : "NOT the same", case_failures, fake_cuda_left());
+  if (tap_failed && getenv("BRIM_CASE_STOP"))
+    exit(1);
   for (int i = 0; i < ORDERS; i++)
     record_free(&got[i]);
   record_free(&want);

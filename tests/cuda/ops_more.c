@@ -1,0 +1,102 @@
+/* ops_more.c: what the processor's cases leave out: every loss with weights and smoothing, more ranges than a launch takes, a
+ * gradient that is not finite, rows with moments. */
+#include "ops_case.h"
+
+static void all_losses(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { ROWS = 300, CLASSES = 5 };
+  case_memory m = {0};
+  inputs in = {71};
+  (void)parameters;
+  real *logits = case_values(&m, &in, ROWS * CLASSES, 4), *d = case_fill(&m, ROWS * CLASSES, 7);
+  float *labels = case_alloc(&m, ROWS * CLASSES * sizeof *labels);
+  double weights[CLASSES] = {0.5, 2, 1, 0.25, 3}, loss = 0;
+  for (int kind = 0; kind < 3; kind++) {
+    for (int i = 0; i < ROWS * CLASSES; i++)
+      labels[i] = (float)(next_unit(&in) * (kind == BRIM_LOSS_CROSS_ENTROPY ? CLASSES : kind == BRIM_LOSS_BINARY ? 2 : 1));
+    for (int i = 0; i < ROWS * CLASSES && kind != BRIM_LOSS_SQUARED_ERROR; i++)
+      labels[i] = floorf(labels[i]);
+    for (int without = 0; without < 2; without++) {
+      ops->loss(c, &(brim_loss){.n = ROWS,
+                                .outputs = CLASSES,
+                                .kind = (brim_loss_kind)kind,
+                                .logits = logits,
+                                .labels = labels,
+                                .weights = without || kind == BRIM_LOSS_SQUARED_ERROR ? NULL : weights,
+                                .smoothing = without ? 0 : 0.1,
+                                .divisor = 123,
+                                .loss = &loss,
+                                .dlogits = d});
+      emit(out, "loss", &(real){(real)loss}, 1);
+      emit(out, "dlogits", d, ROWS * CLASSES);
+    }
+  }
+  case_free(&m);
+}
+
+enum { RANGES = 70, SIZE = 131 };
+
+static brim_update many_ranges(case_memory *m, inputs *in, brim_update_range *ranges, double *square) {
+  for (int i = 0; i < RANGES; i++)
+    ranges[i] = (brim_update_range){.offset = i * SIZE, .count = SIZE - i % 3, .decay = i % 2, .rate = 1 - i * 0.01};
+  return (brim_update){
+      .values = case_values(m, in, RANGES * SIZE, 1),
+      .gradients = case_values(m, in, RANGES * SIZE, 1),
+      .moment1 = case_values(m, in, RANGES * SIZE, 0.1),
+      .moment2 = case_fill(m, RANGES * SIZE, (real)0.01),
+      .ranges = ranges,
+      .range_count = RANGES,
+      .step =
+          {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .correction1 = 0.1, .correction2 = 0.001},
+      .clip = 1,
+      .square = square};
+}
+
+static void ranges(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const bool broken = *(const bool *)parameters;
+  case_memory m = {0};
+  inputs in = {72};
+  brim_update_range list[RANGES];
+  double square = 0;
+  const brim_update u = many_ranges(&m, &in, list, &square);
+  if (broken)
+    u.gradients[RANGES * SIZE / 2] = (real)INFINITY;
+  ops->gradient_square(c, &u);
+  ops->adamw(c, &u);
+  emit(out, "square", &(real){broken ? isfinite(square) : (real)square}, 1);
+  if (broken)
+    u.gradients[RANGES * SIZE / 2] = 0;
+  emit(out, "values", u.values, RANGES * SIZE);
+  emit(out, "gradients", u.gradients, RANGES * SIZE);
+  emit(out, "first moments", u.moment1, RANGES * SIZE);
+  emit(out, "second moments", u.moment2, RANGES * SIZE);
+  case_free(&m);
+}
+
+static void alive(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { ROWS = 90, WIDE = 150 };
+  case_memory m = {0};
+  inputs in = {73};
+  (void)parameters;
+  uint8_t *marks = case_alloc(&m, ROWS);
+  real *moment1 = case_fill(&m, ROWS * WIDE, 0), *moment2 = case_fill(&m, ROWS * WIDE, 0), got[ROWS];
+  for (int i = 0; i < ROWS; i++)
+    (i % 2 ? moment1 : moment2)[i * WIDE + (int)(next_unit(&in) * WIDE)] = i % 5 ? (real)1e-9 : 0;
+  moment1[0] = moment2[ROWS * WIDE - 1] = 1;
+  const brim_update_range range = {.count = ROWS * WIDE, .row_size = WIDE, .alive = marks};
+  ops->mark_alive(c, &(brim_update){.moment1 = moment1, .moment2 = moment2, .ranges = &range, .range_count = 1});
+  for (int i = 0; i < ROWS; i++)
+    got[i] = (real)marks[i];
+  emit(out, "alive", got, ROWS);
+  case_free(&m);
+}
+
+int main(void) {
+  static const bool broken[] = {false, true};
+  const brim_ops_limits limits = {
+      .max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 8, .intermediate = 8, .heads = 1};
+  check_case("losses", &limits, all_losses, NULL, 1e-6);
+  check_case("70 ranges", &limits, ranges, &broken[0], 1e-6);
+  check_case("a gradient that is not finite", &limits, ranges, &broken[1], 0);
+  check_case("rows with moments", &limits, alive, NULL, 0);
+  return tap_done();
+}
