@@ -30,6 +30,19 @@ static void all_losses(const brim_ops *ops, brim_ops_context *c, const void *par
       emit(out, "dlogits", d, ROWS * CLASSES);
     }
   }
+  int32_t *classes = case_alloc(&m, ROWS * sizeof *classes);
+  for (int i = 0; i < ROWS; i++)
+    classes[i] = i % 7 ? (int32_t)(next_unit(&in) * CLASSES) : -100;
+  ops->loss(c, &(brim_loss){.n = ROWS,
+                            .outputs = CLASSES,
+                            .kind = BRIM_LOSS_CROSS_ENTROPY,
+                            .logits = logits,
+                            .classes = classes,
+                            .divisor = 9,
+                            .loss = &loss,
+                            .dlogits = d});
+  emit(out, "loss of classes", &(real){(real)loss}, 1);
+  emit(out, "dlogits of classes", d, ROWS * CLASSES);
   case_free(&m);
 }
 
