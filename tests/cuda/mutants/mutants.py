@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small faults in the kernels, and whether the tests see them: mutants.py TEXT OUT.inc | mutants.py --run TEXT LIBRARY FOLDER
 
-The first call writes the kernels' text with every fault in it, each behind a number: a barrier that is left out, an index that is one
+The first call writes the kernels' text with every fault in it, each with a number: a barrier that is left out, an index that is one
 too large, lanes that exchange with the wrong one. The second runs the tests of FOLDER with the library made of it, once a number; a fault
 that no test sees is a survivor. Less than 95 % seen is a failure. SURVIVORS are known, with the reason."""
 
