@@ -119,7 +119,7 @@ static inline double record_difference(const record *got, const record *want, co
     for (; i < want->end[part]; i++) {
       const double d = fabs(got->value[i] - want->value[i]);
       top = fmax(top, fabs(want->value[i]));
-      difference = d <= difference ? difference : d; /* NaN stays */
+      difference = d <= difference || isnan(difference) ? difference : d; /* NaN stays */
     }
     if (!(difference / top <= worst)) {
       worst = difference / top;
