@@ -36,7 +36,7 @@ typedef struct brim_model_options {
   const brim_labels *labels; /* training: task, classes, names (copied); NULL: as the folder's config.json says */
   uint64_t seed;             /* of a head that has to be initialised */
   brim_device device;
-  const char *kernels; /* NULL: by CPU level; else the name that brim_model_kernels gave (resume) */
+  const char *kernels; /* NULL: by CPU level; else the name that a checkpoint has (resume) */
   brim_pooling pooling;
   bool no_type_ids;      /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
   int32_t reinit_layers; /* that many layers from the top are initialised, not read */
@@ -94,7 +94,7 @@ BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
 BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
 BRIM_API bool brim_model_reads_types(const brim_model *model);
-BRIM_API const char *brim_model_kernels(const brim_model *model); /* recorded in checkpoints */
+BRIM_API const char *brim_model_kernels(const brim_model *model);
 /* From now on the time of every operation is counted in the profile; NULL: no longer. No result changes. */
 BRIM_API void brim_model_set_profile(brim_model *model, brim_profile *profile);
 
@@ -150,6 +150,9 @@ typedef enum brim_precision {
   BRIM_PRECISION_FP16, /* 16-bit arithmetic with a scaled loss: needs a device that has it; the CPU refuses it */
   BRIM_PRECISION_INT8  /* predictions only: the layers' matrix products multiply bytes (src/ops/ops.h); all else is fp32 */
 } brim_precision;
+/* What a run of this precision records in its checkpoints, and has to find again: brim_model_kernels, and for 16-bit products
+ * their way where it decides the bits (AMX: "cpu-avx512-amx"). */
+BRIM_API const char *brim_model_kernels_for(const brim_model *model, brim_precision precision);
 BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16", "int8"; "unknown" */
 /* False for any other name. */
 BRIM_API bool brim_precision_parse(const char *name, brim_precision *out);

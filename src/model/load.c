@@ -178,6 +178,14 @@ void brim_model_set_profile(brim_model *model, brim_profile *profile) {
 const char *brim_model_kernels(const brim_model *model) {
   return model->ops->name;
 }
+const char *brim_model_kernels_for(const brim_model *model, brim_precision precision) {
+#ifdef BRIM_REAL_DOUBLE
+  (void)precision;
+  return model->ops->name;
+#else
+  return brim_ops_class(model->ops, model->runtime, precision == BRIM_PRECISION_BF16);
+#endif
+}
 int32_t brim_model_parameter_count(const brim_model *model) {
   return (int32_t)model->program.weight_count;
 }

@@ -1,4 +1,5 @@
 /* find.c: which table serves a level or a recorded name. */
+#include "base/runtime.h"
 #include "ops/ops.h"
 
 #include <string.h>
@@ -20,6 +21,22 @@ const brim_ops *brim_ops_cpu(brim_cpu_level level) {
   return brim_plain_table();
 }
 
+/* AMX sums in an order of its own, and its emulation has not been compared with a processor's yet: names of their own. */
+static const struct {
+  brim_bf16_way way;
+  const char *name;
+} tiles[] = {{BRIM_BF16_TILES, "cpu-avx512-amx"}, {BRIM_BF16_TILES_EMULATED, "cpu-avx512-amx-emulated"}};
+
+const char *brim_ops_class(const brim_ops *ops, const brim_runtime *runtime, bool bf16) {
+#if defined(__x86_64__)
+  for (size_t i = 0; bf16 && i < sizeof tiles / sizeof *tiles && strcmp(ops->name, brim_avx512_table()->name) == 0; i++)
+    if (runtime->bf16 == tiles[i].way)
+      return tiles[i].name;
+#endif
+  (void)runtime, (void)bf16;
+  return ops->name;
+}
+
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name) {
   if (strcmp(name, brim_ops_ref()->name) == 0)
     return brim_ops_ref();
@@ -27,7 +44,7 @@ const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name) {
     return brim_ops_cuda();
   for (int level = BRIM_CPU_PLAIN; level <= (int)brim_runtime_cpu(runtime); level++) {
     const brim_ops *ops = brim_ops_cpu((brim_cpu_level)level);
-    if (strcmp(name, ops->name) == 0)
+    if (strcmp(name, ops->name) == 0 || strcmp(name, brim_ops_class(ops, runtime, true)) == 0)
       return ops;
   }
   return NULL;

@@ -504,6 +504,9 @@ const brim_ops *brim_ops_ref(void);
 const brim_ops *brim_ops_cpu(brim_cpu_level level);
 /* An NVIDIA GPU's. Its `open` finds driver, card and compiler, or says what is missing (ops/cuda). */
 const brim_ops *brim_ops_cuda(void);
+/* What a run records, and what a run that goes on from it must have: the table's name, and for 16-bit products how they are made
+ * where that decides their bits (AMX). */
+const char *brim_ops_class(const brim_ops *ops, const brim_runtime *runtime, bool bf16);
 /* By the name recorded in a checkpoint; NULL if this build or machine lacks it. */
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name);
 #endif

@@ -199,7 +199,8 @@ int brim_evaluation_agree(brim_runtime *runtime, brim_model *model, const brim_d
       [ROWS] = brim_dataset_fingerprint(dataset),
       [OPTIONS] = brim_hash64(given, sizeof given, 0),
   };
-  own[VERSION] ^= brim_hash64(brim_model_kernels(model), strlen(brim_model_kernels(model)), 1);
+  const char *kernels = brim_model_kernels_for(model, o->precision);
+  own[VERSION] ^= brim_hash64(kernels, strlen(kernels), 1);
   uint64_t (*all)[THINGS] = brim_alloc_array(runtime, (size_t)group->world_size, sizeof *all);
   int status = all ? brim_model_weights_hash(model, &own[WEIGHTS], err) : BRIM_NOMEM(err);
   status = brim_group_agree(group, status, err);

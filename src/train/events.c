@@ -62,7 +62,7 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
   const brim_field fields[] = {
       BRIM_FIELD_TEXT("version", brim_version()),
       BRIM_FIELD_TEXT("model", brim_model_type(t->model)),
-      BRIM_FIELD_TEXT("kernels", brim_model_kernels(t->model)),
+      BRIM_FIELD_TEXT("kernels", t->identity.kernels),
       BRIM_FIELD_INT("parameters", count_parameters(t->model)),
       data ? BRIM_FIELD_INT("rows", brim_dataset_rows(data)) : BRIM_FIELD_JSON("rows", "null"),
       data ? BRIM_FIELD_INT("tokens", brim_dataset_tokens(data)) : BRIM_FIELD_JSON("tokens", "null"),

@@ -2,6 +2,8 @@
  * do not depend on the length, its bits. It may continue with other kernels when that is asked for. */
 #include "train_case.h"
 
+#include "base/runtime.h"
+
 enum { EPOCH = 6 }; /* steps */
 
 static const char *model_folder;
@@ -232,6 +234,70 @@ static void other_kernels(void) {
   ok(train_on(NULL, &options, &l, &err) == BRIM_OK && !l.other_kernels, "the kernels are its own from there on");
 }
 
+/* Trains in 16 bits with products made one way. */
+static int train_by(brim_bf16_way products, const brim_train_options *options, uint64_t stop, float **weights, char *kernels,
+                    brim_error *err) {
+  case_job job = case_open(model_folder, 2);
+  brim_train_result result;
+  brim_train_options o = *options;
+  listener l = {.stop_at = (int64_t)stop};
+  o.event = listen_to;
+  o.event_context = &l;
+  job.runtime->bf16 = products;
+  snprintf(kernels, 64, "%s", brim_model_kernels_for(job.model, o.precision));
+  int status = case_train(&job, &o, &result, err);
+  if (weights)
+    *weights = case_weights(&job);
+  case_close(&job);
+  return status;
+}
+
+/* Whether the processor has the instruction changes no bit. AMX's order is another one: its runs say so, and no other goes on. */
+static void ways_of_16_bits(void) {
+  case_job job = case_open(model_folder, 2);
+  const bool wide = strcmp(brim_model_kernels(job.model), "cpu-avx512") == 0;
+  const brim_bf16_way own = job.runtime->bf16;
+  const size_t bytes = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+  case_close(&job);
+  if (!wide) {
+    tap_skip("ways of 16 bits", "this processor has no AVX-512");
+    return;
+  }
+  brim_error err = {0};
+  char kernels[64];
+  float *widened, *paired;
+  brim_train_options options = longer_options(NULL, 1, BRIM_SCHEDULE_LINEAR);
+  options.precision = BRIM_PRECISION_BF16;
+  int status = train_by(BRIM_BF16_WIDENED, &options, 0, &widened, kernels, &err);
+  ok(status == BRIM_OK && strcmp(kernels, "cpu-avx512") == 0, "widened values: kernels %s", kernels);
+  if (own == BRIM_BF16_PAIRS) {
+    status = train_by(own, &options, 0, &paired, kernels, &err);
+    ok(status == BRIM_OK && strcmp(kernels, "cpu-avx512") == 0 && memcmp(widened, paired, bytes) == 0,
+       "the same weights with vdpbf16ps and without");
+    free(paired);
+  } else {
+    tap_skip("vdpbf16ps", "this processor has none that is fast");
+  }
+  free(widened);
+  options = longer_options(scratch_file("tiles"), 1, BRIM_SCHEDULE_LINEAR);
+  options.precision = BRIM_PRECISION_BF16;
+  status = train_by(BRIM_BF16_TILES_EMULATED, &options, 3, NULL, kernels, &err);
+  ok(status == BRIM_E_CANCELLED && strcmp(kernels, "cpu-avx512-amx-emulated") == 0, "a run with tiles: kernels %s", kernels);
+  options.resume = true;
+  status = train_by(BRIM_BF16_WIDENED, &options, 0, NULL, kernels, &err);
+  ok(status == BRIM_E_MISMATCH && strstr(err.message, "cpu-avx512-amx-emulated"), "no other goes on: %s", err.message);
+  status = train_by(BRIM_BF16_TILES_EMULATED, &options, 0, NULL, kernels, &err);
+  ok_int(status, BRIM_OK, "its own do");
+  job = case_open(model_folder, 2);
+  brim_model *model = NULL;
+  job.runtime->bf16 = BRIM_BF16_WIDENED;
+  const brim_model_options with_tiles = {.kernels = "cpu-avx512-amx-emulated"};
+  status = brim_model_load(job.runtime, model_folder, &with_tiles, &model, &err);
+  ok(status == BRIM_E_UNSUPPORTED, "a model is not loaded with kernels that are not there: %s", err.message);
+  brim_model_free(model);
+  case_close(&job);
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -243,5 +309,6 @@ int main(void) {
   refusals();
   capped();
   other_kernels();
+  ways_of_16_bits();
   return tap_done();
 }
