@@ -28,7 +28,10 @@ __attribute__((format(printf, 4, 5), unused)) static bool tap_ok(bool pass, cons
   va_start(args, format);
   tap_count++;
   printf("%s %d - ", pass ? "ok" : "not ok", tap_count);
-  vprintf(format, args);
+  char name[1024];
+  vsnprintf(name, sizeof name, format, args);
+  for (char *c = name; *c; c++)
+    putchar(*c == '\n' || *c == '\r' ? ' ' : *c); // a name is a line of TAP
   printf("\n");
   va_end(args);
   if (!pass) {

@@ -37,6 +37,8 @@ def interrupted(output, log, event, count, command):
 
 
 def main():
+    # Below nohup it is ignored, and so would the command.
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     output, name, event, count, *command = sys.argv[1:]
     for left in reversed(range(TRIES)):
         code, said, in_time = interrupted(output, pathlib.Path(output, name), event, int(count), command)
