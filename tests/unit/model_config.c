@@ -225,6 +225,9 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"bert\",\"hidden_dropout_prob\":1.5}", BRIM_E_FORMAT, "hidden_dropout_prob");
   check_refused("{\"model_type\":\"bert\",\"layer_norm_eps\":0}", BRIM_E_FORMAT, "layer_norm_eps");
   check_refused("{\"model_type\":\"bert\",\"pad_token_id\":40000}", BRIM_E_FORMAT, "pad_token_id");
+  check_refused("{\"model_type\":\"modernbert\",\"rope_parameters\":{\"rope_type\":\"yarn\"}}", BRIM_E_UNSUPPORTED, "yarn");
+  check_refused("{\"model_type\":\"modernbert\",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"linear\"}}}",
+                BRIM_E_UNSUPPORTED, "linear");
   check_refused("{\"model_type\":\"modernbert\",\"vocab_size\":1000}", BRIM_E_FORMAT, "pad_token_id");
   check_refused("{\"model_type\":\"roberta\",\"pad_token_id\":null}", BRIM_E_FORMAT, "pad_token_id");
   check_refused("{\"model_type\":\"roberta\",\"max_position_embeddings\":2}", BRIM_E_FORMAT, "positions");

@@ -62,8 +62,10 @@ static int read_thetas(brim_config *c, const brim_json_value *root, brim_error *
   const brim_json_value *parameters = brim_json_get(root, "rope_parameters");
   c->theta[0] = 160000;
   c->theta[1] = 10000;
+  const bool nested = parameters && parameters->kind == BRIM_JSON_OBJECT;
+  if (nested) // one for all layers, where each kind of layer has its own
+    BRIM_TRY(brim_check_rope_type(c, parameters, err));
   for (int i = 0; i < 2; i++) {
-    const bool nested = parameters && parameters->kind == BRIM_JSON_OBJECT;
     BRIM_TRY(brim_read_theta(c, nested ? brim_json_get(parameters, kinds[i]) : parameters, older[i], &c->theta[i], err));
   }
   return BRIM_OK;

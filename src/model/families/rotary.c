@@ -9,7 +9,7 @@ static bool is_absent(const brim_json_value *value) {
   return !value || value->kind == BRIM_JSON_NULL;
 }
 
-static int check_type(const brim_config *config, const brim_json_value *parameters, brim_error *err) {
+int brim_check_rope_type(const brim_config *config, const brim_json_value *parameters, brim_error *err) {
   const brim_json_value *type = brim_json_get(parameters, "rope_type");
   type = is_absent(type) ? brim_json_get(parameters, "type") : type;
   if (is_absent(type) || brim_json_is_string(type, "default"))
@@ -29,7 +29,7 @@ int brim_read_theta(const brim_config *config, const brim_json_value *parameters
   if (!is_absent(parameters)) {
     if (parameters->kind != BRIM_JSON_OBJECT)
       return brim_json_error(config->document, parameters, err, BRIM_E_FORMAT, "rotary positions are described by an object");
-    BRIM_TRY(check_type(config, parameters, err));
+    BRIM_TRY(brim_check_rope_type(config, parameters, err));
     from = parameters;
     key = "rope_theta";
     BRIM_TRY(brim_json_read_real(config->document, parameters, key, theta, err));

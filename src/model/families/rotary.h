@@ -3,6 +3,8 @@
 #define BRIM_MODEL_ROTARY_H
 #include "model/config.h"
 
+/* BRIM_OK unless the object names a type of positions that brim does not have. */
+int brim_check_rope_type(const brim_config *config, const brim_json_value *parameters, brim_error *err) BRIM_CHECK;
 /* The theta of one kind of layers: `parameters` is {"rope_type": "default", "rope_theta": ..}, or absent, and then the theta is
  * that of the older member `key`, or else as it was. */
 int brim_read_theta(const brim_config *config, const brim_json_value *parameters, const char *key, double *theta,
