@@ -213,7 +213,7 @@ TRIES = [
     ("learning_rate", "brim.train(MODEL, PAIRS, learning_rate=1e-3, num_train_epochs=2, per_device_train_batch_size=8).steps", 6),
     ("max_steps=-1", "brim.train(MODEL, PAIRS, max_steps=-1, num_train_epochs=1, train_batch_size=8).steps", 3),
     ("bf16", "brim.train(MODEL, PAIRS, bf16=True, max_steps=1).steps", 1),
-    ("fp16", "brim.train(MODEL, PAIRS, fp16=True)", fails(TypeError, "fp16=True: precision=\"bf16\" keeps")),
+    ("fp16", "brim.train(MODEL, PAIRS, fp16=True)", fails(TypeError, "fp16=True: precision=\"bf16\" multiplies")),
     ("a slip", "brim.train(MODEL, PAIRS, learnig_rate=1)", fails(TypeError, "did you mean learning_rate")),
     ("another slip", "brim.train(MODEL, PAIRS, epoch=1)", fails(TypeError, "did you mean epochs")),
     ("one option twice", "brim.train(MODEL, PAIRS, lr=1, learning_rate=1)", fails(TypeError, "lr and learning_rate are the same option")),
