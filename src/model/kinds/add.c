@@ -1,6 +1,7 @@
 /* add.c: a branch joins a residual stream: residual + dropout(branch W + b). */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
+#include "model/kinds/product.h"
 
 enum { BRANCH, RESIDUAL }; /* in */
 enum { WEIGHT, BIAS };     /* weights; the second may be absent */
@@ -19,29 +20,20 @@ static brim_at read_residual(brim_lowering *l, const brim_operation *o) {
 }
 
 static void product(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
-  brim_linear op = {.in = width_in(l, o), .out = width_out(l, o), .x_stride = width_in(l, o), .y_stride = width_out(l, o)};
-  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
-  brim_fill(l, &op.y, y, BRIM_WRITES);
-  BRIM_CALL(l, linear_forward, op);
-}
-
-static void product_of_bytes(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
-  brim_int8_linear op = {.x_stride = width_in(l, o), .y_stride = width_out(l, o)};
-  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill_packed(l, &op.w, o, 0);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill(l, &op.y, y, BRIM_WRITES);
-  BRIM_CALL(l, int8_forward, op);
+  brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
+                                                    .bias = o->weights.of[BIAS],
+                                                    .in = width_in(l, o),
+                                                    .out = width_out(l, o),
+                                                    .rows = brim_rows_of(l, o->out.of[0]),
+                                                    .x = x,
+                                                    .y = y});
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
   const brim_at x = brim_read(l, o->in.of[BRANCH]), residual = read_residual(l, o), y = brim_write(l, o->out.of[0]);
   brim_stream_sum op = {.width = width_out(l, o)};
   if (brim_in_bytes(l))
-    product_of_bytes(l, o, x, y);
+    brim_product_of_bytes(l, o, 0, x, y, brim_rows_of(l, o->out.of[0]));
   else
     product(l, o, x, y);
   brim_fill_layout(l, &op.layout);
@@ -74,20 +66,15 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_at dy = drop_backward(l, o, brim_gradient(l, o->out.of[0])), x = brim_read(l, branch);
   bool add = false;
   const brim_at dx = brim_wants_gradient(l, branch) ? brim_add_gradient(l, branch, &add) : BRIM_NOWHERE;
-  brim_linear_gradient op = {.in = width_in(l, o),
-                             .out = width_out(l, o),
-                             .x_stride = width_in(l, o),
-                             .dy_stride = width_out(l, o),
-                             .dx_stride = width_in(l, o),
-                             .add = add};
-  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill(l, &op.dy, dy, BRIM_READS);
-  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[WEIGHT], 0);
-  brim_fill_weight_gradient(l, &op.db, o->weights.of[BIAS], 0);
-  BRIM_CALL(l, linear_backward, op);
+  brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
+                                                         .bias = o->weights.of[BIAS],
+                                                         .in = width_in(l, o),
+                                                         .out = width_out(l, o),
+                                                         .rows = brim_rows_of(l, o->out.of[0]),
+                                                         .x = x,
+                                                         .dy = dy,
+                                                         .dx = dx,
+                                                         .add = add});
   brim_share_gradient(l, o->out.of[0], o->in.of[RESIDUAL]);
 }
 

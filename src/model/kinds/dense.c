@@ -3,6 +3,7 @@
  * The slope of tanh and ReLU follows from what they give; that of GELU needs what went in, which is kept. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
+#include "model/kinds/product.h"
 
 enum { WEIGHT, BIAS }; /* weights */
 enum { PRE };          /* inner: x W + b */
@@ -33,33 +34,33 @@ static double flops(const brim_call_schedule *s, const brim_operation *o, const 
 
 static void linear_forward(brim_lowering *l, const brim_operation *o) {
   const brim_at x = read_input(l, o);
-  brim_linear op = {.in = width_in(l, o), .out = width_out(l, o), .x_stride = brim_stride(l, x), .y_stride = width_out(l, o)};
-  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
-  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
-  BRIM_CALL(l, linear_forward, op);
+  brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
+                                                    .bias = o->weights.of[BIAS],
+                                                    .in = width_in(l, o),
+                                                    .out = width_out(l, o),
+                                                    .rows = rows_of(l, o),
+                                                    .x = x,
+                                                    .y = brim_write(l, o->out.of[0])});
 }
 
 /* From the gradient of x W + b. */
 static void linear_gradient(brim_lowering *l, const brim_operation *o, brim_at dy) {
-  const int32_t from = o->in.of[0], in = width_in(l, o), out = width_out(l, o);
+  const int32_t from = o->in.of[0];
   const brim_row_kind rows = rows_of(l, o);
   const brim_at x = read_input(l, o);
   bool add = false;
   brim_at dx = BRIM_NOWHERE;
   if (brim_wants_gradient(l, from))
     dx = rows == BRIM_ROW_CHOSEN ? brim_add_gradient_chosen(l, from, &add) : brim_add_gradient(l, from, &add);
-  brim_linear_gradient op = {.in = in, .out = out, .x_stride = brim_stride(l, x), .dy_stride = out, .dx_stride = in, .add = add};
-  brim_fill_count(l, &op.rows, rows, 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill(l, &op.dy, dy, BRIM_READS);
-  brim_fill(l, &op.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[WEIGHT], 0);
-  brim_fill_weight_gradient(l, &op.db, o->weights.of[BIAS], 0);
-  BRIM_CALL(l, linear_backward, op);
+  brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
+                                                         .bias = o->weights.of[BIAS],
+                                                         .in = width_in(l, o),
+                                                         .out = width_out(l, o),
+                                                         .rows = rows,
+                                                         .x = x,
+                                                         .dy = dy,
+                                                         .dx = dx,
+                                                         .add = add});
 }
 
 static void linear_backward(brim_lowering *l, const brim_operation *o) {

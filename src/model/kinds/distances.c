@@ -7,6 +7,7 @@
  * same. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
+#include "model/kinds/product.h"
 
 /* ---- table ---------------------------------------------------------------------------------------------------- */
 
@@ -104,13 +105,13 @@ static void place_forward(brim_lowering *l, const brim_operation *o) {
     call_drop(l, o, x, dropped, BRIM_WRITES);
     x = dropped;
   }
-  brim_linear op = {.in = width, .out = 2 * width, .x_stride = width, .y_stride = 2 * width};
-  brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[QUERY]);
-  brim_fill_weight(l, &op.b, o->weights.of[QUERY_BIAS]);
-  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
-  BRIM_CALL(l, linear_forward, op);
+  brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[QUERY],
+                                                    .bias = o->weights.of[QUERY_BIAS],
+                                                    .in = width,
+                                                    .out = 2 * width,
+                                                    .rows = BRIM_ROW_DISTANCES,
+                                                    .x = x,
+                                                    .y = brim_write(l, o->out.of[0])});
 }
 
 /* What dropout leaves of dx joins the table's gradient. */
@@ -135,15 +136,14 @@ static void place_backward(brim_lowering *l, const brim_operation *o) {
   const bool wanted = brim_wants_gradient(l, table);
   const brim_at x = brim_read(l, o->inner.count > 0 ? o->inner.of[DROPPED] : table), dy = brim_gradient(l, o->out.of[0]),
                 dx = wanted ? brim_spare(l, BRIM_ROW_DISTANCES, width) : BRIM_NOWHERE;
-  brim_linear_gradient op = {.in = width, .out = 2 * width, .x_stride = width, .dy_stride = 2 * width, .dx_stride = width};
-  brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[QUERY]);
-  brim_fill(l, &op.dy, dy, BRIM_READS);
-  brim_fill(l, &op.dx, dx, BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, o->weights.of[QUERY], 0);
-  brim_fill_weight_gradient(l, &op.db, o->weights.of[QUERY_BIAS], 0);
-  BRIM_CALL(l, linear_backward, op);
+  brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[QUERY],
+                                                         .bias = o->weights.of[QUERY_BIAS],
+                                                         .in = width,
+                                                         .out = 2 * width,
+                                                         .rows = BRIM_ROW_DISTANCES,
+                                                         .x = x,
+                                                         .dy = dy,
+                                                         .dx = dx});
   if (wanted)
     join(l, o, dx, width);
 }

@@ -2,6 +2,7 @@
  * again from these, which are kept and whose memory their gradient takes. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
+#include "model/kinds/product.h"
 
 enum { PRE }; /* inner: x W + b */
 enum {
@@ -42,22 +43,13 @@ static void activate(brim_lowering *l, const brim_operation *o, brim_at pre) {
 }
 
 static void product(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
-  brim_linear op = {.in = width_in(l, o), .out = wide_of(l, o), .x_stride = width_in(l, o), .y_stride = wide_of(l, o)};
-  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill_weight(l, &op.w, o->weights.of[WEIGHT]);
-  brim_fill_weight(l, &op.b, o->weights.of[BIAS]);
-  brim_fill(l, &op.y, y, BRIM_WRITES);
-  BRIM_CALL(l, linear_forward, op);
-}
-
-static void product_of_bytes(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
-  brim_int8_linear op = {.x_stride = width_in(l, o), .y_stride = wide_of(l, o)};
-  brim_fill_count(l, &op.rows, rows_of(l, o), 1);
-  brim_fill_packed(l, &op.w, o, 0);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill(l, &op.y, y, BRIM_WRITES);
-  BRIM_CALL(l, int8_forward, op);
+  brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
+                                                    .bias = o->weights.of[BIAS],
+                                                    .in = width_in(l, o),
+                                                    .out = wide_of(l, o),
+                                                    .rows = rows_of(l, o),
+                                                    .x = x,
+                                                    .y = y});
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
@@ -65,7 +57,7 @@ static void forward(brim_lowering *l, const brim_operation *o) {
                                                          ? brim_write(l, o->inner.of[PRE])
                                                          : brim_spare(l, rows_of(l, o), wide_of(l, o));
   if (brim_in_bytes(l))
-    product_of_bytes(l, o, x, pre);
+    brim_product_of_bytes(l, o, 0, x, pre, rows_of(l, o));
   else
     product(l, o, x, pre);
   activate(l, o, pre);
@@ -85,20 +77,15 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   BRIM_CALL(l, gate_backward, op);
   bool add = false;
   const brim_at dx = brim_wants_gradient(l, from) ? brim_add_gradient(l, from, &add) : BRIM_NOWHERE;
-  brim_linear_gradient linear = {.in = width_in(l, o),
-                                 .out = wide_of(l, o),
-                                 .x_stride = width_in(l, o),
-                                 .dy_stride = wide_of(l, o),
-                                 .dx_stride = width_in(l, o),
-                                 .add = add};
-  brim_fill_count(l, &linear.rows, rows_of(l, o), 1);
-  brim_fill(l, &linear.x, x, BRIM_READS);
-  brim_fill_weight(l, &linear.w, o->weights.of[WEIGHT]);
-  brim_fill(l, &linear.dy, pre, BRIM_READS);
-  brim_fill(l, &linear.dx, dx, add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &linear.dw, o->weights.of[WEIGHT], 0);
-  brim_fill_weight_gradient(l, &linear.db, o->weights.of[BIAS], 0);
-  BRIM_CALL(l, linear_backward, linear);
+  brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
+                                                         .bias = o->weights.of[BIAS],
+                                                         .in = width_in(l, o),
+                                                         .out = wide_of(l, o),
+                                                         .rows = rows_of(l, o),
+                                                         .x = x,
+                                                         .dy = pre,
+                                                         .dx = dx,
+                                                         .add = add});
 }
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {

@@ -27,18 +27,27 @@ static void forward_narrow(brim_lowering *l, const brim_product_call *p) {
   BRIM_CALL(l, bf16_forward, op);
 }
 
-void brim_product_forward(brim_lowering *l, const brim_product_call *p) {
+void brim_product_forward_real(brim_lowering *l, const brim_product_call *p) {
   brim_linear op = {.in = p->in, .out = p->out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
-  if (brim_narrows(l)) {
-    forward_narrow(l, p);
-    return;
-  }
   brim_fill_count(l, &op.rows, p->rows, 1);
   brim_fill(l, &op.x, p->x, BRIM_READS);
   brim_fill_weight_from(l, &op.w, p->weight, p->first * p->in);
   brim_fill_weight_from(l, &op.b, p->bias, p->first);
   brim_fill(l, &op.y, p->y, BRIM_WRITES);
   BRIM_CALL(l, linear_forward, op);
+}
+
+void brim_product_forward(brim_lowering *l, const brim_product_call *p) {
+  (brim_narrows(l) ? forward_narrow : brim_product_forward_real)(l, p);
+}
+
+void brim_product_of_bytes(brim_lowering *l, const brim_operation *o, int which, brim_at x, brim_at y, brim_row_kind rows) {
+  brim_int8_linear op = {.x_stride = brim_stride(l, x), .y_stride = brim_stride(l, y)};
+  brim_fill_count(l, &op.rows, rows, 1);
+  brim_fill_packed(l, &op.w, o, which);
+  brim_fill(l, &op.x, x, BRIM_READS);
+  brim_fill(l, &op.y, y, BRIM_WRITES);
+  BRIM_CALL(l, int8_forward, op);
 }
 
 static void backward_narrow(brim_lowering *l, const brim_product_gradient *g) {
@@ -58,17 +67,13 @@ static void backward_narrow(brim_lowering *l, const brim_product_gradient *g) {
   BRIM_CALL(l, bf16_backward, op);
 }
 
-void brim_product_backward(brim_lowering *l, const brim_product_gradient *g) {
+void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *g) {
   brim_linear_gradient op = {.in = g->in,
                              .out = g->out,
                              .x_stride = brim_stride(l, g->x),
                              .dy_stride = brim_stride(l, g->dy),
                              .dx_stride = g->in,
                              .add = g->add};
-  if (brim_narrows(l)) {
-    backward_narrow(l, g);
-    return;
-  }
   brim_fill_count(l, &op.rows, g->rows, 1);
   brim_fill(l, &op.x, g->x, BRIM_READS);
   brim_fill_weight_from(l, &op.w, g->weight, g->first * g->in);
@@ -77,4 +82,8 @@ void brim_product_backward(brim_lowering *l, const brim_product_gradient *g) {
   brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * g->in);
   brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
   BRIM_CALL(l, linear_backward, op);
+}
+
+void brim_product_backward(brim_lowering *l, const brim_product_gradient *g) {
+  (brim_narrows(l) ? backward_narrow : brim_product_backward_real)(l, g);
 }

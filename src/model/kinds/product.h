@@ -1,5 +1,4 @@
-/* product.h: products of values with weights, in fp32 or, where the precision says so, of 16-bit values: what the kinds of layers
- * write. */
+/* product.h: products of values with weights, in fp32, of bytes or of 16-bit values: what the kinds of layers write. */
 #ifndef BRIM_MODEL_PRODUCT_H
 #define BRIM_MODEL_PRODUCT_H
 #include "model/kind.h"
@@ -21,6 +20,10 @@ typedef struct brim_product_call {
   brim_at x, y;
 } brim_product_call;
 void brim_product_forward(brim_lowering *l, const brim_product_call *call);
+/* In fp32 in any precision: x and y are no factors but values as they are. */
+void brim_product_forward_real(brim_lowering *l, const brim_product_call *call);
+/* The same of bytes, in a prediction that has them: the weight is the `which`-th product of the operation. */
+void brim_product_of_bytes(brim_lowering *l, const brim_operation *o, int which, brim_at x, brim_at y, brim_row_kind rows);
 
 /* Its backward. x and dy are factors; dx may be nowhere; `add`: dx has a gradient already. */
 typedef struct brim_product_gradient {
@@ -32,5 +35,6 @@ typedef struct brim_product_gradient {
   bool add;
 } brim_product_gradient;
 void brim_product_backward(brim_lowering *l, const brim_product_gradient *call);
+void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *call);
 
 #endif

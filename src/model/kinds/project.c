@@ -43,15 +43,6 @@ static void product(brim_lowering *l, const brim_operation *o, int value, int32_
                                                .y = y});
 }
 
-static void product_of_bytes(brim_lowering *l, const brim_operation *o, int which, brim_at x, brim_at y, brim_row_kind rows) {
-  brim_int8_linear op = {.x_stride = brim_stride(l, x), .y_stride = brim_stride(l, y)};
-  brim_fill_count(l, &op.rows, rows, 1);
-  brim_fill_packed(l, &op.w, o, which);
-  brim_fill(l, &op.x, x, BRIM_READS);
-  brim_fill(l, &op.y, y, BRIM_WRITES);
-  BRIM_CALL(l, int8_forward, op);
-}
-
 /* ---- rotary positions: queries' heads, and as many after them as there are of keys */
 
 static int32_t query_heads(const brim_operation *o) {
@@ -81,8 +72,8 @@ static void forward_all(brim_lowering *l, const brim_operation *o) {
   brim_at keys_values;
   const brim_at queries = brim_write_beside(l, o->out.of[QUERIES], o->out.of[KEYS_VALUES], &keys_values);
   if (brim_in_bytes(l)) {
-    product_of_bytes(l, o, QUERIES, x, queries, BRIM_ROW_TOKENS);
-    product_of_bytes(l, o, KEYS_VALUES, x, keys_values, BRIM_ROW_TOKENS);
+    brim_product_of_bytes(l, o, QUERIES, x, queries, BRIM_ROW_TOKENS);
+    brim_product_of_bytes(l, o, KEYS_VALUES, x, keys_values, BRIM_ROW_TOKENS);
   } else {
     product(l, o, QUERIES, width_of(p, o, QUERIES) + width_of(p, o, KEYS_VALUES), x, queries, BRIM_ROW_TOKENS);
   }
@@ -93,13 +84,13 @@ static void forward_few(brim_lowering *l, const brim_operation *o) {
   const brim_program *p = brim_program_of(l);
   const brim_at x = brim_read_factor(l, o->in.of[0]), keys_values = brim_write(l, o->out.of[KEYS_VALUES]);
   if (brim_in_bytes(l))
-    product_of_bytes(l, o, KEYS_VALUES, x, keys_values, BRIM_ROW_TOKENS);
+    brim_product_of_bytes(l, o, KEYS_VALUES, x, keys_values, BRIM_ROW_TOKENS);
   else
     product(l, o, KEYS_VALUES, width_of(p, o, KEYS_VALUES), x, keys_values, BRIM_ROW_TOKENS);
   rotate(l, o, key_heads(o), keys_values, BRIM_ROW_TOKENS, false);
   const brim_at few = brim_read_chosen_factor(l, o->in.of[0]), queries = brim_write(l, o->out.of[QUERIES]);
   if (brim_in_bytes(l))
-    product_of_bytes(l, o, QUERIES, few, queries, BRIM_ROW_CHOSEN);
+    brim_product_of_bytes(l, o, QUERIES, few, queries, BRIM_ROW_CHOSEN);
   else
     product(l, o, QUERIES, width_of(p, o, QUERIES), few, queries, BRIM_ROW_CHOSEN);
   rotate(l, o, query_heads(o), queries, BRIM_ROW_CHOSEN, false);
