@@ -52,20 +52,6 @@ typedef struct fold_sets {
   int count, own; /* the first `own` are the job's */
 } fold_sets;
 
-/* Names become names of files. */
-static int check_names(cli_call *cli, const fold_sets *sets) {
-  for (int i = 0; i < sets->count; i++) {
-    if (strchr(sets->sets[i].name, '/'))
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "\"%s\": a name with / cannot become a file in the run",
-                            sets->sets[i].name);
-    for (int j = 0; j < i; j++)
-      if (strcmp(sets->sets[i].name, sets->sets[j].name) == 0)
-        return brim_error_set(&cli->error, BRIM_E_USAGE, "two sets are named \"%s\": name them with NAME=FILE",
-                              sets->sets[i].name);
-  }
-  return BRIM_OK;
-}
-
 static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
   const cli_list *test = &cli->values->test;
   if (job->eval_count + test->count > CLI_LIST_LIMIT)
@@ -84,7 +70,7 @@ static int load_sets(cli_call *cli, const cli_job *job, fold_sets *out) {
       return status;
     out->sets[out->count++] = (brim_named_dataset){.name = name, .dataset = dataset};
   }
-  return check_names(cli, out);
+  return BRIM_OK;
 }
 
 static void free_sets(fold_sets *sets) {
@@ -92,121 +78,7 @@ static void free_sets(fold_sets *sets) {
     brim_dataset_free((brim_dataset *)sets->sets[i].dataset);
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------ */
-
-static void run_path(const cli_call *cli, const char *name, const char *ending, char *path, size_t size) {
-  snprintf(path, size, "%s/%s%s", cli->values->output, name, ending);
-}
-
-/* Lines as `brim predict` writes them. */
-static int write_predictions(cli_call *cli, const brim_model *model, const brim_dataset *dataset, const float *logits,
-                             const char *name) {
-  char path[4096];
-  size_t outputs = (size_t)brim_model_outputs(model);
-  double *scores = calloc(outputs, sizeof *scores);
-  if (!scores)
-    return cli_no_memory(cli, "the predictions");
-  brim_text out;
-  brim_text_init(&out, cli->runtime);
-  for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++)
-    cli_put_prediction(&out, model, brim_dataset_origin(dataset, i), logits + i * outputs, scores);
-  run_path(cli, name, ".jsonl", path, sizeof path);
-  int status = cli_write(cli, path, &out);
-  brim_text_free(&out);
-  free(scores);
-  return status;
-}
-
-static int write_all(cli_call *cli, const cli_job *job, const fold_sets *sets, const brim_folds_result *result) {
-  int status = write_predictions(cli, job->model, job->train, result->logits, "predictions");
-  for (int i = 0; i < result->average_count && !status; i++) {
-    char name[96];
-    snprintf(name, sizeof name, "predictions-%s", result->averages[i].name);
-    status = write_predictions(cli, job->model, sets->sets[i].dataset, result->averages[i].logits, name);
-  }
-  return status;
-}
-
 /* ---- results ---------------------------------------------------------------------------------------------- */
-
-/* Mean and standard deviation (of a sample) over the folds of number `which`. */
-static void over_folds(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation) {
-  brim_field numbers[BRIM_METRIC_FIELDS];
-  double sum = 0, square = 0;
-  for (int i = 0; i < result->count; i++) {
-    brim_metrics_fields(task, &result->folds[i].metrics, numbers);
-    sum += numbers[which].real;
-  }
-  *mean = sum / result->count;
-  for (int i = 0; i < result->count; i++) {
-    brim_metrics_fields(task, &result->folds[i].metrics, numbers);
-    square += (numbers[which].real - *mean) * (numbers[which].real - *mean);
-  }
-  *deviation = sqrt(square / (result->count - 1));
-}
-
-static void put_metrics_json(brim_json_writer *json, const char *name, const brim_metrics *metrics, brim_task task) {
-  brim_field numbers[BRIM_METRIC_FIELDS];
-  int count = brim_metrics_fields(task, metrics, numbers);
-  brim_json_open_object(json, name);
-  for (int i = 0; i < count; i++)
-    brim_json_put_number(json, numbers[i].name, numbers[i].real);
-  brim_json_close_object(json);
-}
-
-static void put_spread_json(brim_json_writer *json, const brim_folds_result *result, brim_task task) {
-  brim_field numbers[BRIM_METRIC_FIELDS];
-  int count = brim_metrics_fields(task, &result->metrics, numbers);
-  for (int spread = 0; spread < 2; spread++) {
-    brim_json_open_object(json, spread ? "deviation" : "mean");
-    for (int i = 0; i < count; i++) {
-      double values[2];
-      over_folds(result, task, i, &values[0], &values[1]);
-      brim_json_put_number(json, numbers[i].name, values[spread]);
-    }
-    brim_json_close_object(json);
-  }
-}
-
-static void put_fold_json(brim_json_writer *json, int index, const brim_fold_result *f, brim_task task) {
-  brim_json_open_object(json, NULL);
-  brim_json_put_integer(json, "fold", index);
-  brim_json_put_count(json, "train_rows", f->train_rows);
-  brim_json_put_count(json, "valid_rows", f->valid_rows);
-  brim_json_put_count(json, "steps", f->run.steps);
-  brim_json_put_count(json, "tokens", f->run.tokens);
-  brim_json_put_number(json, "seconds", f->run.seconds);
-  brim_json_put_number(json, "train_loss", f->run.loss);
-  put_metrics_json(json, "valid", &f->metrics, task);
-  brim_json_close_object(json);
-}
-
-static void put_json(brim_text *out, const brim_folds_result *result, brim_task task) {
-  brim_json_writer json = {.out = out};
-  brim_json_open_object(&json, NULL);
-  brim_json_open_array(&json, "folds");
-  for (int i = 0; i < result->count; i++)
-    put_fold_json(&json, i, &result->folds[i], task);
-  brim_json_close_array(&json);
-  put_spread_json(&json, result, task);
-  brim_json_open_object(&json, "out_of_fold");
-  brim_json_put_count(&json, "rows", result->metrics.rows);
-  put_metrics_json(&json, "metrics", &result->metrics, task);
-  brim_json_close_object(&json);
-  brim_json_open_array(&json, "averages");
-  for (int i = 0; i < result->average_count; i++) {
-    brim_json_open_object(&json, NULL);
-    brim_json_put_string(&json, "name", result->averages[i].name);
-    if (result->averages[i].evaluated)
-      put_metrics_json(&json, "metrics", &result->averages[i].metrics, task);
-    else
-      brim_json_put_string(&json, "metrics", NULL);
-    brim_json_close_object(&json);
-  }
-  brim_json_close_array(&json);
-  brim_json_close_object(&json);
-  brim_text_string(out, "\n");
-}
 
 enum { COLUMNS = 4 + BRIM_METRIC_FIELDS };
 
@@ -248,7 +120,7 @@ static void fill_table(fold_table *table, const brim_folds_result *result, brim_
     add_metrics(table, name, &result->folds[i], &result->folds[i].metrics, task);
   }
   for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
-    over_folds(result, task, i, &mean[i], &deviation[i]);
+    brim_folds_spread(result, task, i, &mean[i], &deviation[i]);
   add_row(table, "mean", NULL, 0, mean, BRIM_METRIC_FIELDS);
   add_row(table, "deviation", NULL, 0, deviation, BRIM_METRIC_FIELDS);
   add_metrics(table, "out of fold", NULL, &result->metrics, task);
@@ -298,24 +170,21 @@ static void write_page(cli_call *cli, int count) {
 }
 
 static int show(cli_call *cli, const cli_job *job, const fold_sets *sets, const brim_folds_result *result) {
-  brim_task task = brim_model_task(job->model);
-  char path[4096];
-  brim_text json, table;
-  brim_text_init(&json, cli->runtime);
-  brim_text_init(&table, cli->runtime);
-  put_json(&json, result, task);
-  run_path(cli, "folds", ".json", path, sizeof path);
-  int status = write_all(cli, job, sets, result);
+  const brim_task task = brim_model_task(job->model);
+  brim_text out;
+  brim_text_init(&out, cli->runtime);
+  int status = BRIM_OK;
+  if (cli->group.rank == 0) /* the first of several ranks writes for all */
+    status = brim_folds_write(cli->runtime, cli->values->output, job->model, job->train, sets->sets, result, &cli->error);
+  if (!status && cli->values->json)
+    brim_folds_json(&out, result, task);
+  else if (!status)
+    status = put_table(cli, &out, result, task);
   if (!status)
-    status = cli_write(cli, path, &json);
-  if (!status)
-    status = put_table(cli, &table, result, task);
-  if (!status)
-    status = cli->values->json ? cli_write(cli, NULL, &json) : cli_show(cli, &table);
+    status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   if (!status)
     write_page(cli, result->count);
-  brim_text_free(&json);
-  brim_text_free(&table);
+  brim_text_free(&out);
   return status;
 }
 

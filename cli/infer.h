@@ -18,7 +18,4 @@ typedef struct cli_inference {
 int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label);
 void cli_inference_close(cli_inference *in);
 
-/* {"index":..,"label":..,"scores":[..]} and a line end. scores: room for one row (predict.c). */
-void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores);
-
 #endif

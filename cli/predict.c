@@ -18,59 +18,6 @@ static const cli_option options[] = {
     {0},
 };
 
-/* "label": the class's name, or its number where the data's labels are numbers. */
-static void put_label(brim_text *out, const brim_labels *labels, int32_t class) {
-  if (labels && labels->names && !labels->integers)
-    brim_text_json_string(out, labels->names[class], strlen(labels->names[class]));
-  else
-    brim_text_integer(out, class);
-}
-
-/* One value, or a list of several. */
-static void put_values(brim_text *out, const float *logits, int32_t count, double *scores) {
-  for (int32_t i = 0; i < count; i++) {
-    scores[i] = (double)logits[i];
-    brim_text_printf(out, "%s%.9g", i ? "," : count > 1 ? "[" : "", scores[i]);
-  }
-  brim_text_string(out, count > 1 ? "]" : "");
-}
-
-static void put_class(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
-  int32_t best = 0;
-  brim_softmax(logits, labels->count, scores);
-  for (int32_t i = 1; i < labels->count; i++)
-    if (logits[i] > logits[best])
-      best = i;
-  put_label(out, labels, best);
-}
-
-/* The labels that are more likely than not. */
-static void put_many(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
-  const char *separator = "[";
-  for (int32_t i = 0; i < labels->count; i++) {
-    scores[i] = brim_sigmoid(logits[i]);
-    if (!(logits[i] > 0))
-      continue;
-    brim_text_string(out, separator);
-    put_label(out, labels, i);
-    separator = ",";
-  }
-  brim_text_string(out, *separator == '[' ? "[]" : "]");
-}
-
-void cli_put_prediction(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
-  int32_t count = brim_model_outputs(model);
-  brim_task task = brim_model_task(model);
-  brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
-  if (brim_task_has_values(task))
-    put_values(out, logits, count, scores);
-  else
-    (brim_task_has_lists(task) ? put_many : put_class)(out, brim_model_labels(model), logits, scores);
-  for (int32_t i = 0; i < count; i++)
-    brim_text_printf(out, "%s%.9g", i ? "," : ",\"scores\":[", scores[i]); /* nine digits hold any float */
-  brim_text_string(out, "]}\n");
-}
-
 /* Lines on their way out: memory does not grow with the rows, nor with the rows times the classes. */
 typedef struct lines {
   cli_call *cli;
@@ -97,7 +44,7 @@ static int write_lines(lines *l, brim_error *err) {
 
 static int put_row(void *context, uint64_t row, const float *logits, brim_error *err) {
   lines *l = context;
-  cli_put_prediction(&l->text, l->in->model, brim_dataset_origin(l->in->dataset, row), logits, l->scores);
+  brim_prediction_put(&l->text, l->in->model, brim_dataset_origin(l->in->dataset, row), logits, l->scores);
   return l->text.length < MOST_WAITING ? BRIM_OK : write_lines(l, err);
 }
 

@@ -103,6 +103,24 @@ BRIM_API int brim_judged_set_text(brim_judged *judged, int index, const char *te
 BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint64_t rows, size_t most,
                                 brim_confused **out, size_t *count, brim_error *err) BRIM_CHECK;
 
+/* ---- predictions ------------------------------------------------------------------------------------------ */
+
+/* A line of `brim predict`: {"index":..,"label":..,"scores":[..]} and a line end. logits: [outputs] of the row; scores: room for
+ * as many, which become what the line shows. */
+BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores);
+/* A line for each row, to a file that is complete or absent. logits: [rows, outputs]. */
+BRIM_API int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
+                                    const float *logits, brim_error *err) BRIM_CHECK;
+
+/* Mean and standard deviation (of a sample) over the folds of metric `which`, as brim_metrics_fields orders them. */
+BRIM_API void brim_folds_spread(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation);
+/* What folds.json holds: metrics of each fold, mean and deviation, those of all rows out of fold and of the averages. */
+BRIM_API void brim_folds_json(brim_text *out, const brim_folds_result *result, brim_task task);
+/* The end of brim_train_folds in FOLDER: predictions.jsonl of the held-out rows, predictions-NAME.jsonl of each of its `evals`,
+ * folds.json. */
+BRIM_API int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
+                              const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) BRIM_CHECK;
+
 /* ---- what a run keeps ------------------------------------------------------------------------------------- */
 
 /* Writes the judged sets of a run to FOLDER/evaluation.jsonl, complete or not at all. */

@@ -118,7 +118,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on. The names of transformers' TrainingArguments
     (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too.
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
-    the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold.
+    the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold, predictions.jsonl and folds.json.
     Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """

@@ -203,6 +203,8 @@ static int folds_work(void *context, brim_error *error) {
   if (status == BRIM_OK)
     status = brim_train_folds(j->runtime->runtime, j->model->model, j->tokenizer, j->dataset, &j->folds, j->evals, j->eval_count,
                               &j->train, &j->folded, error);
+  if (status == BRIM_OK && j->train.output)
+    status = brim_folds_write(j->runtime->runtime, j->train.output, j->model->model, j->dataset, j->evals, &j->folded, error);
   if (status == BRIM_E_CANCELLED)
     brim_runtime_resume(j->runtime->runtime); /* what the run keeps is still to be written */
   const bool begun = j->folded.folds && (j->folded.done == j->folded.count || j->folded.folds[j->folded.done].run.steps > 0);

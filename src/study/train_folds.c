@@ -297,13 +297,25 @@ static int run_folds(fold_job *job, brim_error *err) {
   return brim_group_agree(group, end_folds(job, err), err);
 }
 
+/* Names become names of files. */
+static int check_names(const fold_job *job, brim_error *err) {
+  for (int i = 0; i < job->eval_count; i++) {
+    if (strchr(job->evals[i].name, '/'))
+      return brim_error_set(err, BRIM_E_USAGE, "\"%s\": a name with / cannot become a file in the run", job->evals[i].name);
+    for (int j = 0; j < i; j++)
+      if (strcmp(job->evals[i].name, job->evals[j].name) == 0)
+        return brim_error_set(err, BRIM_E_USAGE, "two sets are named \"%s\": name them with NAME=FILE", job->evals[i].name);
+  }
+  return BRIM_OK;
+}
+
 static int check_job(const fold_job *job, brim_error *err) {
   if (job->folds->rows != brim_dataset_rows(job->dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds over %llu rows do not fit a data set of %llu rows",
                           (unsigned long long)job->folds->rows, (unsigned long long)brim_dataset_rows(job->dataset));
   if (job->eval_count > MOST_EVALS)
     return brim_error_set(err, BRIM_E_USAGE, "%d sets to predict: at most %d", job->eval_count, MOST_EVALS);
-  return BRIM_OK;
+  return check_names(job, err);
 }
 
 int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokenizer *tokenizer, const brim_dataset *dataset,

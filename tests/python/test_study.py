@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -128,16 +129,21 @@ class Judged(unittest.TestCase):
             self.assertEqual([w.text for w in wrong], [pairs[w.row][0].lower() for w in wrong])
 
     def test_folds(self):
-        """Each fold is a run, with its page; and there is one of all."""
-        for folder, run in (("fold-ours", lambda: brim.train(MODEL, TRAIN, folds=2, max_steps=3, output=HERE / "fold-ours")),
-                            ("fold-theirs", lambda: program("train", "-m", MODEL, "--train", TRAIN, "--folds", "2", "--max-steps", "3", "-o",
-                                                            HERE / "fold-theirs", "--quiet"))):
+        """Each fold is a run, with its page; there is one of all; predictions and folds.json are the program's."""
+        for folder, run in (("fold-ours", lambda: brim.train(MODEL, TRAIN, eval={"other": TEST}, folds=2, max_steps=3, output=HERE / "fold-ours")),
+                            ("fold-theirs", lambda: program("train", "-m", MODEL, "--train", TRAIN, "--eval", f"other={TEST}", "--folds", "2",
+                                                            "--max-steps", "3", "-o", HERE / "fold-theirs", "--quiet"))):
             run()
             self.assertIn("fold-1: valid", (HERE / folder / "report.html").read_text())
         for fold in ("fold-0", "fold-1"):
             ours, theirs = ((HERE / folder / fold / "evaluation.jsonl").read_text() for folder in ("fold-ours", "fold-theirs"))
             self.assertEqual(ours, theirs)
             self.assertTrue((HERE / "fold-ours" / fold / "report.html").exists())
+        for name in ("folds.csv", "predictions.jsonl", "predictions-other.jsonl", "folds.json"):
+            ours, theirs = (re.sub(r'"seconds":[^,]*', "", (HERE / folder / name).read_text()) for folder in ("fold-ours", "fold-theirs"))
+            self.assertEqual(ours, theirs, name)
+        with self.assertRaisesRegex(ValueError, '"a/b": a name with / cannot become a file'):
+            brim.train(MODEL, TRAIN, eval={"a/b": TEST}, folds=2, max_steps=1)
 
     def test_evaluation(self):
         model = brim.train(MODEL, TRAIN, max_steps=6, lr=1e-3).model

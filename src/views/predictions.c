@@ -1,0 +1,204 @@
+/* predictions.c: predictions as lines of JSON, and what a run in folds keeps of its end. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/folder.h"
+#include "base/memory.h"
+#include "base/status.h"
+#include "views/views.h"
+
+/* ---- lines ------------------------------------------------------------------------------------------------ */
+
+/* "label": the class's name, or its number where the data's labels are numbers. */
+static void put_label(brim_text *out, const brim_labels *labels, int32_t class) {
+  if (labels && labels->names && !labels->integers)
+    brim_text_json_string(out, labels->names[class], strlen(labels->names[class]));
+  else
+    brim_text_integer(out, class);
+}
+
+/* One value, or a list of several. */
+static void put_values(brim_text *out, const float *logits, int32_t count, double *scores) {
+  for (int32_t i = 0; i < count; i++) {
+    scores[i] = (double)logits[i];
+    brim_text_printf(out, "%s%.9g", i ? "," : count > 1 ? "[" : "", scores[i]);
+  }
+  brim_text_string(out, count > 1 ? "]" : "");
+}
+
+static void put_class(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
+  int32_t best = 0;
+  brim_softmax(logits, labels->count, scores);
+  for (int32_t i = 1; i < labels->count; i++)
+    if (logits[i] > logits[best])
+      best = i;
+  put_label(out, labels, best);
+}
+
+/* The labels that are more likely than not. */
+static void put_many(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
+  const char *separator = "[";
+  for (int32_t i = 0; i < labels->count; i++) {
+    scores[i] = brim_sigmoid(logits[i]);
+    if (!(logits[i] > 0))
+      continue;
+    brim_text_string(out, separator);
+    put_label(out, labels, i);
+    separator = ",";
+  }
+  brim_text_string(out, *separator == '[' ? "[]" : "]");
+}
+
+void brim_prediction_put(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
+  int32_t count = brim_model_outputs(model);
+  brim_task task = brim_model_task(model);
+  brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
+  if (brim_task_has_values(task))
+    put_values(out, logits, count, scores);
+  else
+    (brim_task_has_lists(task) ? put_many : put_class)(out, brim_model_labels(model), logits, scores);
+  for (int32_t i = 0; i < count; i++)
+    brim_text_printf(out, "%s%.9g", i ? "," : ",\"scores\":[", scores[i]); /* nine digits hold any float */
+  brim_text_string(out, "]}\n");
+}
+
+int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
+                           const float *logits, brim_error *err) {
+  const size_t outputs = (size_t)brim_model_outputs(model);
+  double *scores = brim_alloc_array(runtime, outputs, sizeof *scores);
+  if (!scores)
+    return BRIM_NOMEM(err);
+  brim_text out;
+  brim_text_init(&out, runtime);
+  for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++)
+    brim_prediction_put(&out, model, brim_dataset_origin(dataset, i), logits + i * outputs, scores);
+  int status = brim_text_status(&out, err);
+  if (!status)
+    status = brim_file_write_all(runtime, path, out.data, out.length, err);
+  brim_text_free(&out);
+  brim_release(runtime, scores);
+  return status;
+}
+
+/* ---- folds ------------------------------------------------------------------------------------------------ */
+
+void brim_folds_spread(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
+  double sum = 0, square = 0;
+  for (int i = 0; i < result->count; i++) {
+    brim_metrics_fields(task, &result->folds[i].metrics, numbers);
+    sum += numbers[which].real;
+  }
+  *mean = sum / result->count;
+  for (int i = 0; i < result->count; i++) {
+    brim_metrics_fields(task, &result->folds[i].metrics, numbers);
+    square += (numbers[which].real - *mean) * (numbers[which].real - *mean);
+  }
+  *deviation = sqrt(square / (result->count - 1));
+}
+
+static void put_metrics_json(brim_json_writer *json, const char *name, const brim_metrics *metrics, brim_task task) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
+  int count = brim_metrics_fields(task, metrics, numbers);
+  brim_json_open_object(json, name);
+  for (int i = 0; i < count; i++)
+    brim_json_put_number(json, numbers[i].name, numbers[i].real);
+  brim_json_close_object(json);
+}
+
+static void put_spread_json(brim_json_writer *json, const brim_folds_result *result, brim_task task) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
+  int count = brim_metrics_fields(task, &result->metrics, numbers);
+  for (int spread = 0; spread < 2; spread++) {
+    brim_json_open_object(json, spread ? "deviation" : "mean");
+    for (int i = 0; i < count; i++) {
+      double values[2];
+      brim_folds_spread(result, task, i, &values[0], &values[1]);
+      brim_json_put_number(json, numbers[i].name, values[spread]);
+    }
+    brim_json_close_object(json);
+  }
+}
+
+static void put_fold_json(brim_json_writer *json, int index, const brim_fold_result *f, brim_task task) {
+  brim_json_open_object(json, NULL);
+  brim_json_put_integer(json, "fold", index);
+  brim_json_put_count(json, "train_rows", f->train_rows);
+  brim_json_put_count(json, "valid_rows", f->valid_rows);
+  brim_json_put_count(json, "steps", f->run.steps);
+  brim_json_put_count(json, "tokens", f->run.tokens);
+  brim_json_put_number(json, "seconds", f->run.seconds);
+  brim_json_put_number(json, "train_loss", f->run.loss);
+  put_metrics_json(json, "valid", &f->metrics, task);
+  brim_json_close_object(json);
+}
+
+void brim_folds_json(brim_text *out, const brim_folds_result *result, brim_task task) {
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_open_array(&json, "folds");
+  for (int i = 0; i < result->count; i++)
+    put_fold_json(&json, i, &result->folds[i], task);
+  brim_json_close_array(&json);
+  put_spread_json(&json, result, task);
+  brim_json_open_object(&json, "out_of_fold");
+  brim_json_put_count(&json, "rows", result->metrics.rows);
+  put_metrics_json(&json, "metrics", &result->metrics, task);
+  brim_json_close_object(&json);
+  brim_json_open_array(&json, "averages");
+  for (int i = 0; i < result->average_count; i++) {
+    brim_json_open_object(&json, NULL);
+    brim_json_put_string(&json, "name", result->averages[i].name);
+    if (result->averages[i].evaluated)
+      put_metrics_json(&json, "metrics", &result->averages[i].metrics, task);
+    else
+      brim_json_put_string(&json, "metrics", NULL);
+    brim_json_close_object(&json);
+  }
+  brim_json_close_array(&json);
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
+}
+
+/* A name of a file in the folder; NULL: no memory. */
+static char *path_of(brim_runtime *runtime, const char *folder, const char *set) {
+  const size_t room = strlen(set) + sizeof "predictions-.jsonl";
+  char *name = brim_alloc(runtime, room), *path = NULL;
+  if (name) {
+    snprintf(name, room, "predictions%s%s.jsonl", *set ? "-" : "", set);
+    path = brim_path_join(runtime, folder, name);
+  }
+  brim_release(runtime, name);
+  return path;
+}
+
+static int write_set(brim_runtime *runtime, const char *folder, const char *set, const brim_model *model,
+                     const brim_dataset *dataset, const float *logits, brim_error *err) {
+  char *path = path_of(runtime, folder, set);
+  const int status = path ? brim_predictions_write(runtime, path, model, dataset, logits, err) : BRIM_NOMEM(err);
+  brim_release(runtime, path);
+  return status;
+}
+
+static int write_json(brim_runtime *runtime, const char *folder, const brim_folds_result *result, brim_task task,
+                      brim_error *err) {
+  char *path = brim_path_join(runtime, folder, "folds.json");
+  brim_text json;
+  brim_text_init(&json, runtime);
+  brim_folds_json(&json, result, task);
+  int status = path ? brim_text_status(&json, err) : BRIM_NOMEM(err);
+  if (!status)
+    status = brim_file_write_all(runtime, path, json.data, json.length, err);
+  brim_text_free(&json);
+  brim_release(runtime, path);
+  return status;
+}
+
+int brim_folds_write(brim_runtime *runtime, const char *folder, const brim_model *model, const brim_dataset *dataset,
+                     const brim_named_dataset *evals, const brim_folds_result *result, brim_error *err) {
+  BRIM_TRY(write_set(runtime, folder, "", model, dataset, result->logits, err));
+  for (int i = 0; i < result->average_count; i++)
+    BRIM_TRY(write_set(runtime, folder, result->averages[i].name, model, evals[i].dataset, result->averages[i].logits, err));
+  return write_json(runtime, folder, result, brim_model_task(model), err);
+}
