@@ -39,6 +39,8 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out);
 
 /* --precision: fp32 where the command has no such option; BRIM_E_UNSUPPORTED for what a CPU cannot. */
 int cli_pick_precision(cli_call *cli, brim_precision *out);
+/* --device cuda: whether there is what it needs, before anything is read. */
+int cli_check_device(cli_call *cli);
 
 /* --model and --tokenizer become folders: names of the Hugging Face hub are looked up in its local cache (brim_hub_find). */
 int cli_find_folders(cli_call *cli);

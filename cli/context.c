@@ -99,6 +99,14 @@ int cli_pick_precision(cli_call *cli, brim_precision *out) {
   return BRIM_OK;
 }
 
+int cli_check_device(cli_call *cli) {
+  brim_gpu_info gpu;
+  brim_error missing;
+  if (strcmp(cli->values->device, "cuda") != 0 || brim_gpu_find(&gpu, &missing) == BRIM_OK)
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device cuda: %s", missing.message);
+}
+
 /* ---- files ------------------------------------------------------------------------------------------------ */
 
 static bool same_file(const char *a, const char *b) {

@@ -125,12 +125,50 @@ static int files(findings *f) {
   return BRIM_OK;
 }
 
+static void put_gpu(findings *f, const brim_gpu_info *gpu, const char *missing) {
+  brim_json_open_object(&f->json, "gpu");
+  brim_json_put_string(&f->json, "missing", missing);
+  brim_json_put_string(&f->json, "driver", gpu->driver[0] ? gpu->driver : NULL);
+  brim_json_put_integer(&f->json, "driver_version", gpu->driver_version);
+  brim_json_put_string(&f->json, "name", gpu->name[0] ? gpu->name : NULL);
+  brim_json_put_integer(&f->json, "cards", gpu->cards);
+  brim_json_put_integer(&f->json, "capability", gpu->capability);
+  brim_json_put_integer(&f->json, "memory", (int64_t)gpu->memory);
+  brim_json_put_string(&f->json, "compiler", gpu->compiler[0] ? gpu->compiler : NULL);
+  brim_json_put_integer(&f->json, "compiler_version", gpu->compiler_version);
+  brim_json_close_object(&f->json);
+}
+
+/* "CUDA 13.0, /usr/lib/libcuda.so.1" */
+static void say_library(findings *f, const char *title, const char *what, int version, const char *path) {
+  say(f, title, "%s %d.%d, %s", what, version / 1000, version % 1000 / 10, path);
+}
+
+static void show_gpu(findings *f, const brim_gpu_info *gpu) {
+  if (gpu->driver[0])
+    say_library(f, "driver", "CUDA", gpu->driver_version, gpu->driver);
+  if (gpu->name[0])
+    say(f, "GPU", "%s, sm_%d, %.1f GB%s", gpu->name, gpu->capability, (double)gpu->memory / 1e9,
+        gpu->cards > 1 ? "; the first of several, CUDA_VISIBLE_DEVICES chooses another" : "");
+  if (gpu->compiler[0])
+    say_library(f, "compiler", "NVRTC", gpu->compiler_version, gpu->compiler);
+}
+
 static int devices(findings *f) {
-  static const char *const names[] = {"cpu"};
-  if (f->as_json)
-    put_words(f, "devices", names, 1);
+  static const char *const names[] = {"cpu", "cuda"};
+  brim_gpu_info gpu;
+  brim_error missing;
+  const bool usable = brim_gpu_find(&gpu, &missing) == BRIM_OK;
+  if (f->as_json) {
+    put_words(f, "devices", names, usable ? 2 : 1);
+    put_gpu(f, &gpu, usable ? NULL : missing.message);
+    return BRIM_OK;
+  }
+  if (usable)
+    say(f, "devices", "cpu, cuda (fp32)");
   else
-    say(f, "devices", "cpu; no GPU support in this build");
+    say(f, "devices", "cpu; not cuda: %s", missing.message);
+  show_gpu(f, &gpu);
   return BRIM_OK;
 }
 

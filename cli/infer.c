@@ -58,11 +58,16 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   const cli_values *v = cli->values;
   int32_t max_length = 0;
   in->options = (brim_eval_options){.batching = BRIM_SORTED, .event = cli_progress, .event_context = cli, .group = cli->group};
+  brim_model_options options = {0};
   int status = cli_fill(&cli->arguments, CLI_EVAL, &in->options, &cli->error);
+  if (!status)
+    status = cli_fill(&cli->arguments, CLI_MODEL, &options, &cli->error);
   if (!status)
     status = cli_pick_precision(cli, &in->options.precision);
   if (!status)
-    status = brim_model_load(cli->runtime, v->model, &(brim_model_options){0}, &in->model, &cli->error);
+    status = cli_check_device(cli);
+  if (!status)
+    status = brim_model_load(cli->runtime, v->model, &options, &in->model, &cli->error);
   if (status)
     hint_at_folds(cli);
   if (!status)

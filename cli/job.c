@@ -7,11 +7,10 @@
 /* ---- checks before anything is read ----------------------------------------------------------------------- */
 
 static int check_machine(cli_call *cli) {
-  const cli_values *v = cli->values;
-  if (strcmp(v->device, "cpu") != 0)
-    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device %s: this build computes on the CPU only", v->device);
   brim_precision precision;
-  int status = cli_pick_precision(cli, &precision);
+  int status = cli_check_device(cli);
+  if (!status)
+    status = cli_pick_precision(cli, &precision);
   if (!status && precision == BRIM_PRECISION_INT8)
     return brim_error_set(&cli->error, BRIM_E_USAGE,
                           "--precision int8 is for `brim predict` and `brim evaluate`: train in fp32 or bf16");
@@ -168,11 +167,11 @@ static void note_former_classes(cli_call *cli, const brim_model *model) {
              more, now[0], now[1], more);
 }
 
-/* A resumed run keeps the kernels that it began with, so that its bits stay the same; a --cpu that says otherwise is refused
- * later, unless it goes on anyway. */
+/* A resumed run keeps the kernels that it began with, so that its bits stay the same; a --cpu or --device that says otherwise is
+ * refused later, unless it goes on anyway. */
 static const char *kernels_to_resume(const cli_call *cli, const brim_checkpoint_info *checkpoint) {
   const bool chosen = cli_given(&cli->arguments, "cpu") && strcmp(cli->values->cpu, "auto") != 0;
-  return chosen || cli->values->resume_anyway ? NULL : checkpoint->kernels;
+  return chosen || cli_given(&cli->arguments, "device") || cli->values->resume_anyway ? NULL : checkpoint->kernels;
 }
 
 static int load_model(cli_call *cli, cli_job *job) {

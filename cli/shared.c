@@ -341,12 +341,24 @@ const cli_option cli_optimizer_options[] = {
     {0},
 };
 
+static bool parse_device(const char *text, void *field) {
+  brim_device *device = field;
+  *device = strcmp(text, "cuda") == 0 ? BRIM_DEVICE_CUDA : BRIM_DEVICE_CPU;
+  return true;
+}
+
+const cli_option cli_device_option[] = {
+    CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .to = {MODEL(device)}, .parse = parse_device,
+           .help = "where to compute: cuda is an NVIDIA GPU (`brim doctor` says what it needs)"),
+    {0},
+};
+
 const cli_option cli_machine_options[] = {
     HEADING("Machine"),
     TEXT("memory-limit", memory_limit, "SIZE", .shown = "none", .to = {PARSED(CLI_TRAIN, brim_train_options, memory_limit)},
          .parse = parse_size, .expected = "a size such as 2GB, 1500MB or 2GiB",
          .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),
-    CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .help = "where to compute"),
+    ROWS(cli_device_option),
     CHOICE(
         "precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
         .help = "bf16 multiplies 16-bit values in the layers: up to twice as fast where the processor can (`brim doctor`), and "
@@ -366,6 +378,7 @@ const cli_option cli_inference_options[] = {
             .help = "rows computed at once"),
     ROWS(cli_max_tokens_option),
     ROWS(cli_padding_option),
+    ROWS(cli_device_option),
     CHOICE("precision", precision, "fp32|bf16|fp16|int8", .fallback = "fp32",
            .help = "int8 multiplies bytes in the layers: faster where the processor has VNNI, and near fp32, not the same. bf16 "
                    "multiplies 16-bit values, as training with --precision bf16 does: nearer"),

@@ -28,6 +28,22 @@ typedef struct brim_gemm_speed {
 BRIM_API int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_t rows, int32_t in, int32_t out,
                                     brim_gemm_speed *speed, brim_error *err) BRIM_CHECK;
 
+/* What was found of a GPU, in the order in which it is needed: what came to nothing is empty, and so is what follows it. Versions
+ * are 1000 * major + 10 * minor, as CUDA counts them. */
+typedef struct brim_gpu_info {
+  char driver[256]; /* file of libcuda */
+  int driver_version;
+  char name[128];     /* of the first card that the driver shows */
+  int cards;          /* how many there are */
+  int capability;     /* 90: compute capability 9.0, sm_90 */
+  uint64_t memory;    /* bytes of the card */
+  char compiler[256]; /* file of NVRTC */
+  int compiler_version;
+} brim_gpu_info;
+/* Looks for driver, card and compiler; BRIM_OK: BRIM_DEVICE_CUDA can compute. BRIM_E_UNSUPPORTED: the line says what is missing,
+ * and what to install. */
+BRIM_API int brim_gpu_find(brim_gpu_info *out, brim_error *err) BRIM_CHECK;
+
 #ifdef __cplusplus
 }
 #endif

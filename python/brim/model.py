@@ -7,7 +7,7 @@ import pathlib
 import tempfile
 from typing import Any, Callable, NamedTuple, Sequence
 
-from . import _core, hub as _hub, rows as _rows, runtime as _runtime
+from . import _core, device as _device, hub as _hub, rows as _rows, runtime as _runtime
 from .dataset import Dataset
 from .errors import MismatchError
 from .judged import Evaluation, add_texts
@@ -45,7 +45,9 @@ class _Rows:
 
 
 class Model:
-    """An encoder with a head, computed on the CPU by brim.
+    """An encoder with a head, computed by brim.
+
+    device: "cpu", or "cuda" for an NVIDIA GPU: driver and card, and the compiler NVRTC (``pip install nvidia-cuda-nvrtc``), are looked for then.
 
     pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. reinit_layers: so many layers from the top
     are initialised instead of read. no_type_ids: every token has type 0.
@@ -59,12 +61,13 @@ class Model:
 
     def __init__(self, path: str | os.PathLike, *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
-                 kernels: str | None = None, untrained: bool = False, runtime=None):
+                 kernels: str | None = None, untrained: bool = False, device: str = "cpu", runtime=None):
+        device = _device.checked(device)
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         self._core = _core.model(self._runtime, self.path, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
-                                                                "no_type_ids": no_type_ids, "kernels": kernels})
+                                                                "no_type_ids": no_type_ids, "kernels": kernels, "device": device})
         self.tokenizer = Tokenizer(self.path, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._facts = self._core.facts()
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
@@ -85,6 +88,7 @@ class Model:
 
     def parameters(self) -> dict[str, Any]:
         """Weights by Hugging Face's names, float32; they share the model's memory. After writing to them call ``written()``.
+        Those of a model on a GPU share a copy of its weights, which each call renews and ``written()`` sends back.
 
         While the model is trained, a function that listens to events asks again: steps leave rows of embeddings without a gradient as
         they are, and this call (or an evaluation, a checkpoint, the end) brings them up to date."""

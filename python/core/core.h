@@ -102,7 +102,8 @@ typedef struct core_model {
   CORE_HEAD;
   core_runtime *runtime;
   brim_model *model;
-  float *values;
+  float *values; /* the model's, or, of a device whose memory is not the host's, a copy that parameters() makes */
+  bool copies;   /* it is one */
   bool telling;
 } core_model;
 typedef struct core_judged {

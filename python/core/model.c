@@ -46,6 +46,12 @@ static bool parse_pooling(const char *name, int *out) {
   return known;
 }
 
+static bool parse_device(const char *name, int *out) {
+  const bool cuda = strcmp(name, "cuda") == 0;
+  *out = cuda ? BRIM_DEVICE_CUDA : BRIM_DEVICE_CPU;
+  return cuda || strcmp(name, "cpu") == 0;
+}
+
 /* model(runtime, path, dataset or labels or None, options) */
 PyObject *core_model_make(PyObject *module, PyObject *args) {
   static const core_field fields[] = {CORE_FIELD(brim_model_options, seed, CORE_U64),
@@ -53,6 +59,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
                                       CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
                                       CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
                                       {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling},
+                                      {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device},
                                       {0}};
   PyObject *runtime, *labels, *options;
   job j = {0};
@@ -72,6 +79,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   self->runtime = j.runtime;
   self->model = j.loaded;
   self->values = brim_model_values(j.loaded);
+  self->copies = self->values == NULL;
   return (PyObject *)self;
 }
 
@@ -411,12 +419,40 @@ static bool rests(const core_model *self) {
   return !self->busy || self->telling;
 }
 
-/* [(name, shape, array)]: the arrays share the model's memory, which training changes. */
+/* Of a model on another device: its weights as they are, in memory that stays where it is. */
+static bool read_copy(core_model *self) {
+  const int64_t count = brim_model_flat_size(self->model);
+  brim_error error;
+  if (!self->values)
+    self->values = malloc((size_t)count * sizeof *self->values);
+  if (!self->values) {
+    PyErr_NoMemory();
+    return false;
+  }
+  const int status = brim_model_read(self->model, BRIM_VALUES, 0, count, self->values, &error);
+  if (status != BRIM_OK)
+    core_fail(self->state, status, &error);
+  return status == BRIM_OK;
+}
+
+static bool write_copy(core_model *self) {
+  brim_error error;
+  const int status = !self->values
+                         ? BRIM_OK
+                         : brim_model_write(self->model, BRIM_VALUES, 0, brim_model_flat_size(self->model), self->values, &error);
+  if (status != BRIM_OK)
+    core_fail(self->state, status, &error);
+  return status == BRIM_OK;
+}
+
+/* [(name, array)]: the arrays share the model's memory, which training changes, or that of its copy. */
 static PyObject *parameters(PyObject *object, PyObject *nothing) {
   core_model *self = (core_model *)object;
   (void)nothing;
   if (rests(self))
     brim_model_catch_up(self->model);
+  if (self->copies && !read_copy(self))
+    return NULL;
   PyObject *list = PyList_New(0);
   for (int32_t i = 0; list && i < brim_model_parameter_count(self->model); i++) {
     const brim_parameter *p = brim_model_parameter(self->model, i);
@@ -438,12 +474,17 @@ static PyObject *written(PyObject *object, PyObject *nothing) {
     core_enter(self); /* raises what it raises for a busy object */
     return NULL;
   }
+  if (self->copies && !write_copy(self))
+    return NULL;
   brim_model_state_written(self->model);
   Py_RETURN_NONE;
 }
 
 static void destroy(PyObject *object) {
-  brim_model_free(((core_model *)object)->model);
+  core_model *self = (core_model *)object;
+  brim_model_free(self->model);
+  if (self->copies)
+    free(self->values);
   core_drop(object);
 }
 

@@ -27,15 +27,15 @@ static int choose_ops(brim_model *m, const brim_model_options *options, brim_err
 }
 #else
 static int choose_ops(brim_model *m, const brim_model_options *options, brim_error *err) {
-  if (options->device == BRIM_DEVICE_CUDA)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "this build of brim has no CUDA: use the device cpu");
   if (options->kernels) {
     m->ops = brim_ops_find(m->runtime, options->kernels);
     return m->ops ? BRIM_OK
                   : brim_error_set(err, BRIM_E_UNSUPPORTED, "this build or this machine has no kernels named \"%s\"",
                                    options->kernels);
   }
-  m->ops = options->device == BRIM_DEVICE_REFERENCE ? brim_ops_ref() : brim_ops_cpu(brim_runtime_cpu(m->runtime));
+  m->ops = options->device == BRIM_DEVICE_CUDA        ? brim_ops_cuda()
+           : options->device == BRIM_DEVICE_REFERENCE ? brim_ops_ref()
+                                                      : brim_ops_cpu(brim_runtime_cpu(m->runtime));
   return BRIM_OK;
 }
 #endif
@@ -176,14 +176,14 @@ void brim_model_set_profile(brim_model *model, brim_profile *profile) {
   model->ops = &model->timed;
 }
 const char *brim_model_kernels(const brim_model *model) {
-  return model->ops->name;
+  return model->ops->exact_name ? model->ops->exact_name(&model->context) : model->ops->name;
 }
 const char *brim_model_kernels_for(const brim_model *model, brim_precision precision) {
 #ifdef BRIM_REAL_DOUBLE
   (void)precision;
   return model->ops->name;
 #else
-  return brim_ops_class(model->ops, model->runtime, precision == BRIM_PRECISION_BF16);
+  return brim_ops_class(model->ops, &model->context, precision == BRIM_PRECISION_BF16);
 #endif
 }
 int32_t brim_model_parameter_count(const brim_model *model) {

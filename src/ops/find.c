@@ -27,7 +27,7 @@ static const struct {
   const char *name;
 } tiles[] = {{BRIM_BF16_TILES, "cpu-avx512-amx"}, {BRIM_BF16_TILES_EMULATED, "cpu-avx512-amx-emulated"}};
 
-const char *brim_ops_class(const brim_ops *ops, const brim_runtime *runtime, bool bf16) {
+static const char *class_of(const brim_ops *ops, const brim_runtime *runtime, bool bf16) {
 #if defined(__x86_64__)
   for (size_t i = 0; bf16 && i < sizeof tiles / sizeof *tiles && strcmp(ops->name, brim_avx512_table()->name) == 0; i++)
     if (runtime->bf16 == tiles[i].way)
@@ -37,14 +37,25 @@ const char *brim_ops_class(const brim_ops *ops, const brim_runtime *runtime, boo
   return ops->name;
 }
 
+const char *brim_ops_class(const brim_ops *ops, const brim_ops_context *c, bool bf16) {
+  return ops->exact_name ? ops->exact_name(c) : class_of(ops, c->runtime, bf16);
+}
+
+/* "cuda", or "cuda-" and an architecture. */
+static bool is_cuda(const char *name) {
+  const char *cuda = brim_ops_cuda()->name;
+  const size_t length = strlen(cuda);
+  return strncmp(name, cuda, length) == 0 && (name[length] == 0 || name[length] == '-');
+}
+
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name) {
   if (strcmp(name, brim_ops_ref()->name) == 0)
     return brim_ops_ref();
-  if (strcmp(name, brim_ops_cuda()->name) == 0)
+  if (is_cuda(name))
     return brim_ops_cuda();
   for (int level = BRIM_CPU_PLAIN; level <= (int)brim_runtime_cpu(runtime); level++) {
     const brim_ops *ops = brim_ops_cpu((brim_cpu_level)level);
-    if (strcmp(name, ops->name) == 0 || strcmp(name, brim_ops_class(ops, runtime, true)) == 0)
+    if (strcmp(name, ops->name) == 0 || strcmp(name, class_of(ops, runtime, true)) == 0)
       return ops;
   }
   return NULL;

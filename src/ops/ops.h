@@ -471,8 +471,9 @@ enum {
 #define BRIM_OPS_ENTRY(name, operands, ...) void (*name)(brim_ops_context * c, const operands *op);
 
 typedef struct brim_ops {
-  const char *name;  /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
-  uint32_t features; /* BRIM_FEATURE_... that are there */
+  const char *name;                                     /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
+  const char *(*exact_name)(const brim_ops_context *c); /* recorded instead, where `open` decides it ("cuda-sm90"); or NULL */
+  uint32_t features;                                    /* BRIM_FEATURE_... that are there */
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
   size_t (*int8_size)(int32_t in, int32_t out); /* bytes of a packed weight; NULL without INT8 */
@@ -504,10 +505,10 @@ const brim_ops *brim_ops_ref(void);
 const brim_ops *brim_ops_cpu(brim_cpu_level level);
 /* An NVIDIA GPU's. Its `open` finds driver, card and compiler, or says what is missing (ops/cuda). */
 const brim_ops *brim_ops_cuda(void);
-/* What a run records, and what a run that goes on from it must have: the table's name, and for 16-bit products how they are made
- * where that decides their bits (AMX). */
-const char *brim_ops_class(const brim_ops *ops, const brim_runtime *runtime, bool bf16);
-/* By the name recorded in a checkpoint; NULL if this build or machine lacks it. */
+/* What a run records, and what a run that goes on from it must have: the table's name, for 16-bit products how they are made
+ * where that decides their bits (AMX), and for a card its architecture. Of an open context; the name lives as long as it. */
+const char *brim_ops_class(const brim_ops *ops, const brim_ops_context *c, bool bf16);
+/* By the name recorded in a checkpoint; NULL if this build or machine lacks it. A card of another architecture is found too. */
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name);
 #endif
 #endif

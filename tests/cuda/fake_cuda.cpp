@@ -114,9 +114,16 @@ void fake_cuda_be(int number, int shared, int count) {
 
 int cuInit(unsigned) {
   initialized = true;
-  const char *order = getenv("BRIM_EMULATE_SEED");
+  const char *order = getenv("BRIM_EMULATE_SEED"), *number = getenv("BRIM_FAKE_CAPABILITY"), *cards = getenv("BRIM_FAKE_CARDS"),
+             *fails = getenv("BRIM_FAKE_FAIL");
   if (order)
     emulate::seed(strtoull(order, nullptr, 10));
+  if (number)
+    capability = atoi(number);
+  if (cards)
+    devices = atoi(cards);
+  if (fails)
+    fails_at = atol(fails);
   return devices > 0 ? SUCCESS : NO_DEVICE;
 }
 int cuDriverGetVersion(int *version) {

@@ -13,6 +13,7 @@ typedef enum brim_cuda_kernel { BRIM_CUDA_KERNELS(BRIM_CUDA_NUMBER) CU_KERNELS }
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
+  char name[24];                       /* "cuda-sm90" */
   void *context, *stream, *module;
   void *kernels[CU_KERNELS];
   int status; /* the first failure since the last sync: nothing is queued after it */
@@ -20,6 +21,8 @@ typedef struct brim_cuda {
 } brim_cuda;
 
 /* ---- device.c */
+/* The first card of an open driver, and how many there are. */
+int brim_cuda_find_card(brim_cuda *d, int *cards, brim_error *err) BRIM_CHECK;
 int brim_cuda_open(brim_ops_context *c, brim_error *err) BRIM_CHECK;
 void brim_cuda_close(brim_ops_context *c);
 /* The failure that the next sync tells. BRIM_E_UNSUPPORTED and so on, with its message. */

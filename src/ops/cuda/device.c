@@ -43,19 +43,21 @@ static int check_open(const brim_cuda *d, int code, const char *doing, brim_erro
               : BRIM_OK;
 }
 
-static int find_card(brim_cuda *d, brim_error *err) {
+int brim_cuda_find_card(brim_cuda *d, int *cards, brim_error *err) {
   const brim_cuda_driver *driver = &d->driver;
   int count = 0, major = 0, minor = 0;
   const int started = driver->cuInit(0);
   if (started || driver->cuDeviceGetCount(&count) || count == 0)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the NVIDIA driver finds no GPU: %s (%d)",
                           started ? name_of(d, started) : "none is there, or CUDA_VISIBLE_DEVICES hides it", started);
+  *cards = count;
   BRIM_TRY(check_open(d, driver->cuDeviceGet(&d->device, 0), "cuDeviceGet", err));
   BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, d->device), "cuDeviceGetAttribute", err));
   BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&minor, ATTRIBUTE_MINOR, d->device), "cuDeviceGetAttribute", err));
   BRIM_TRY(
       check_open(d, driver->cuDeviceGetAttribute(&d->most_shared, ATTRIBUTE_SHARED, d->device), "cuDeviceGetAttribute", err));
   d->capability = 10 * major + minor;
+  snprintf(d->name, sizeof d->name, "%s-sm%d", brim_ops_cuda()->name, d->capability);
   if (d->capability < LEAST_CAPABILITY)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the GPU has compute capability %d.%d: 7.5 (Turing, T4) or later is needed",
                           major, minor);
@@ -103,8 +105,9 @@ static int ask_for_memory(const brim_cuda *d, brim_error *err) {
 
 static int open_device(brim_ops_context *c, brim_error *err) {
   brim_cuda *d = c->device;
+  int cards;
   BRIM_TRY(brim_cuda_driver_open(&d->driver, err));
-  BRIM_TRY(find_card(d, err));
+  BRIM_TRY(brim_cuda_find_card(d, &cards, err));
   BRIM_TRY(check_open(d, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err));
   BRIM_TRY(check_open(d, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err));
   BRIM_TRY(check_open(d, d->driver.cuStreamCreate(&d->stream, 1), "cuStreamCreate", err));

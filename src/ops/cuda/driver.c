@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <glob.h>
+#include <link.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,8 +14,9 @@ enum { PATH = 256 };
 /* NODELETE: CUDA's libraries have threads of their own, and are not made to be unloaded. */
 static void *open_at(const char *path, char found[PATH]) {
   void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  struct link_map *map = NULL;
   if (library)
-    snprintf(found, PATH, "%s", path);
+    snprintf(found, PATH, "%s", dlinfo(library, RTLD_DI_LINKMAP, &map) == 0 && map->l_name[0] ? map->l_name : path);
   return library;
 }
 

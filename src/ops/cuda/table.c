@@ -72,6 +72,11 @@ static void copy(brim_ops_context *c, void *to, const void *from, size_t size) {
     brim_cuda_check(c, d->driver.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), size, d->stream), "cuMemcpyDtoDAsync");
 }
 
+static const char *exact_name(const brim_ops_context *c) {
+  const brim_cuda *d = c->device;
+  return d->name;
+}
+
 /* Attention's deltas, or sums of blocks. */
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const size_t deltas = (size_t)limits->max_slots * (size_t)limits->heads * sizeof(float), sums = CU_SUMS * sizeof(double);
@@ -95,6 +100,7 @@ BRIM_OPS_LIST(MISSING)
   .name = CHOOSE(BRIM_CUDA_HAS_##name brim_cuda_##name, (feature) ? NULL : missing_##name, 0),
 
 static const brim_ops table = {.name = "cuda",
+                               .exact_name = exact_name,
                                .workspace = workspace,
                                .open = brim_cuda_open,
                                .close = brim_cuda_close,

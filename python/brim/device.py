@@ -1,0 +1,32 @@
+"""Where a model computes, and where CUDA's libraries are when they came with pip."""
+from __future__ import annotations
+
+import os
+import pathlib
+import sys
+
+#: The variable that names a library, and where wheels have it, below a folder of packages.
+_LIBRARIES = {"BRIM_NVRTC": ("nvidia/cu1?/lib/libnvrtc.so.1?", "nvidia/cuda_nvrtc/lib/libnvrtc.so.1?")}
+
+
+def checked(device: str) -> str:
+    """The device by brim's name: "cpu", or "cuda" (also "cuda:0", "gpu", or torch.device("cuda"))."""
+    name = str(device)
+    name = {"gpu": "cuda", "cuda:0": "cuda"}.get(name, name)
+    if name not in ("cpu", "cuda"):
+        raise ValueError(f'device is "cpu" or "cuda", not {device!r}; CUDA_VISIBLE_DEVICES chooses among several GPUs')
+    if name == "cuda":
+        _find_libraries()
+    return name
+
+
+def _find_libraries() -> None:
+    """Says to the library where the wheels of this interpreter are: it looks into active environments only."""
+    for variable, patterns in _LIBRARIES.items():
+        if os.environ.get(variable):
+            continue
+        for folder in filter(None, sys.path):
+            found = sorted(path for pattern in patterns for path in pathlib.Path(folder).glob(pattern))
+            if found:
+                os.environ[variable] = str(found[-1])
+                break

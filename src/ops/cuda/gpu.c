@@ -1,0 +1,42 @@
+/* gpu.c: what is there of a GPU, before anything is opened on it. */
+#include <stdio.h>
+
+#include "base/status.h"
+#include "brim/device.h"
+#include "ops/cuda/cuda.h"
+
+static int find_card(brim_cuda *d, brim_gpu_info *out, brim_error *err) {
+  size_t memory = 0;
+  if (d->driver.cuDriverGetVersion(&out->driver_version))
+    out->driver_version = 0;
+  BRIM_TRY(brim_cuda_find_card(d, &out->cards, err));
+  out->capability = d->capability;
+  if (d->driver.cuDeviceGetName(out->name, sizeof out->name, d->device))
+    snprintf(out->name, sizeof out->name, "unknown");
+  if (d->driver.cuDeviceTotalMem_v2(&memory, d->device) == 0)
+    out->memory = memory;
+  return BRIM_OK;
+}
+
+static int find_compiler(brim_gpu_info *out, brim_error *err) {
+  brim_nvrtc nvrtc;
+  int major = 0, minor = 0;
+  BRIM_TRY(brim_nvrtc_open(&nvrtc, err));
+  if (nvrtc.nvrtcVersion(&major, &minor) == 0)
+    out->compiler_version = 1000 * major + 10 * minor;
+  snprintf(out->compiler, sizeof out->compiler, "%s", nvrtc.path);
+  brim_nvrtc_close(&nvrtc);
+  return BRIM_OK;
+}
+
+int brim_gpu_find(brim_gpu_info *out, brim_error *err) {
+  brim_cuda d = {0};
+  *out = (brim_gpu_info){0};
+  int status = brim_cuda_driver_open(&d.driver, err);
+  if (!status) {
+    snprintf(out->driver, sizeof out->driver, "%s", d.driver.path);
+    status = find_card(&d, out, err);
+  }
+  brim_cuda_driver_close(&d.driver);
+  return status ? status : find_compiler(out, err);
+}

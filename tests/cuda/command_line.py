@@ -1,0 +1,144 @@
+#!/usr/bin/env python3
+"""The program on the emulated card, from the command line to the file: command_line.py BRIM LIBRARY FOLDER
+
+brim opens the false driver as it would open libcuda and NVRTC; the kernels run on the processor. TAP."""
+
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+
+BRIM, LIBRARY = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+sys.path.insert(0, sys.argv[3])
+import fixtures  # noqa: E402
+
+checks = 0
+failed = 0
+
+
+def ok(good, name):
+    global checks, failed
+    checks, failed = checks + 1, failed + (not good)
+    print(f"{'ok' if good else 'not ok'} {checks} - {name}", flush=True)
+
+
+def run(*words, **variables):
+    """stdout, stderr and exit code; other variables than those of the card."""
+    environment = {**os.environ, "BRIM_LIBCUDA": LIBRARY, "BRIM_NVRTC": LIBRARY, "BRIM_CACHE": "cache", "NO_COLOR": "1", **variables}
+    done = subprocess.run([BRIM, *words], env=environment, capture_output=True, text=True, check=False)
+    return done.stdout, done.stderr, done.returncode
+
+
+def weights(folder):
+    data = pathlib.Path(folder, "model.safetensors").read_bytes()
+    values = data[8 + struct.unpack("<Q", data[:8])[0]:]
+    return struct.unpack(f"<{len(values) // 4}f", values)
+
+
+def distance(one, other):
+    return max(abs(a - b) for a, b in zip(weights(one), weights(other), strict=True))
+
+
+def events(folder):
+    return [json.loads(line) for line in pathlib.Path(folder, "log.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def train(output, *words, epochs=2, **variables):
+    return run("train", "--model", "model", "--train", "train.csv", "--epochs", str(epochs), "--batch-size", "8", "--lr", "1e-3", "--schedule",
+               "constant", "--output", output, "--quiet", *words, **variables)
+
+
+def scores(*words):
+    out, error, code = run("predict", "--model", "card", "train.csv", "--quiet", *words)
+    return [score for line in out.splitlines() for score in json.loads(line)["scores"]] if code == 0 else error
+
+
+def check_training():
+    said = [train("card", "--device", "cuda"), train("card2", "--device", "cuda", BRIM_EMULATE_SEED="77"), train("processor")]
+    ok(all(code == 0 for _, _, code in said), f"train ends well on both devices {''.join(error for _, error, _ in said)}")
+    ok(distance("card", "processor") < 1e-5, f"six steps with dropout: weights within 1e-5 of the processor's ({distance('card', 'processor'):.1e})")
+    ok(weights("card") == weights("card2"), "the same weights in another order of threads and blocks")
+    start = events("card")[0]
+    ok(start["kernels"] == "cuda-sm90" and start["given"]["device"] == "cuda", "the run says which device and kernels it had")
+    ok(len(list(pathlib.Path("cache").rglob("*.cubin"))) == 1, "kernels were compiled once, and kept")
+
+
+def check_parts():
+    """Other ways to compute a step."""
+    for name, words in {"padded": ["--padding", "longest"], "in parts": ["--accumulate", "3"], "with checkpoints": ["--checkpoint-activations"],
+                        "with frozen embeddings": ["--freeze", "embeddings"], "pooled": ["--pooling", "max"], "with decay": ["--weight-decay", "0.1"],
+                        "averaged": ["--swa-start", "0.5"], "evaluated": ["--eval", "train.csv"]}.items():
+        (_, first, a), (_, second, b) = (train(f"part-{device}", "--overwrite", "--device", device, *words) for device in ("cuda", "cpu"))
+        apart = distance("part-cuda", "part-cpu") if a == b == 0 else 1
+        ok(apart < 1e-5, f"{name}: near the processor's ({apart:.1e}) {first}{second}")
+
+
+def check_resume():
+    train("shorter", "--device", "cuda", epochs=1)
+    before = len(events("shorter"))
+    _, error, code = train("shorter", "--resume")
+    ok(code == 0 and weights("shorter") == weights("card") and len(events("shorter")) > before,
+       f"a run that became longer has the bits of one that was long, and its device {error}")
+    train("other", "--device", "cuda", epochs=1)
+    _, error, code = train("other", "--resume", "--device", "cpu")
+    ok(code == 1 and "cuda-sm90" in error, f"it does not go on elsewhere: {error.strip()}")
+    _, error, code = train("other", "--resume", BRIM_FAKE_CAPABILITY="80")
+    ok(code == 1 and "cuda-sm90" in error and "cuda-sm80" in error, f"nor on another card: {error.strip()}")
+
+
+def check_inference():
+    card, processor = scores("--device", "cuda"), scores("--device", "cpu")
+    ok(len(card) == len(processor) > 0 and max(abs(a - b) for a, b in zip(card, processor)) < 1e-6, "predictions are near the processor's")
+    loss = [json.loads(run("evaluate", "--model", "card", "train.csv", "--quiet", "--json", "--device", device)[0])["loss"] for device in ("cuda", "cpu")]
+    ok(abs(loss[0] - loss[1]) < 1e-6, "an evaluation is near the processor's")
+    said = scores("--device", "cuda", "--precision", "int8")
+    ok(isinstance(said, str) and "bytes" in said, f"int8 is refused: {said.strip()}")
+
+
+def check_words():
+    found = json.loads(run("doctor", "--json")[0])
+    ok(found["devices"] == ["cpu", "cuda"] and found["gpu"]["name"] == "emulated" and found["gpu"]["capability"] == 90
+       and found["gpu"]["compiler_version"] == 13000, f"doctor finds the card: {found['gpu']}")
+    lines = run("doctor")[0]
+    ok("cpu, cuda" in lines and "emulated, sm_90" in lines and LIBRARY in lines, "and says so in lines")
+    for name, variables, word in (("no driver", {"BRIM_LIBCUDA": "/nowhere"}, "BRIM_LIBCUDA"), ("no compiler", {"BRIM_NVRTC": "/nowhere"}, "BRIM_NVRTC"),
+                                  ("no card", {"BRIM_FAKE_CARDS": "0"}, "no GPU"), ("an old card", {"BRIM_FAKE_CAPABILITY": "61"}, "6.1")):
+        _, error, code = train("none", "--device", "cuda", **variables)
+        ok(code == 1 and word in error and error.count("\n") == 1 and not os.path.exists("none"), f"{name}: {error.strip()}")
+        gpu = json.loads(run("doctor", "--json", **variables)[0])
+        ok(gpu["devices"] == ["cpu"] and word in gpu["gpu"]["missing"], f"{name}: doctor says it too")
+
+
+def check_failures():
+    """A card that fails at one call after another: an end with a word, or a whole run, and never a wrong one."""
+    calls, seen = 6, 0
+    for _ in range(14):
+        _, error, code = train("failing", "--device", "cuda", "--overwrite", BRIM_FAKE_FAIL=str(calls), epochs=1)
+        if code == 0:
+            break
+        seen += 1
+        if "GPU" not in error and "memory" not in error or error.count("\n") != 1:
+            ok(False, f"call {calls}: {error}")
+            return
+        calls = calls * 3 // 2
+    ok(seen >= 8, f"{seen} failures of calls end the run with a line")
+
+
+def main():
+    with tempfile.TemporaryDirectory(prefix="brim-cuda-") as folder:
+        os.chdir(folder)
+        fixtures.write_all(pathlib.Path(folder))
+        rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+        pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
+        for check in (check_training, check_parts, check_resume, check_inference, check_words, check_failures):
+            check()
+        os.chdir("/")
+    print(f"1..{checks}")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
