@@ -36,8 +36,8 @@ enum { MOST_OF_MATRIX = 512 }; /* classes whose confusion is told in full */
 /* What a model made of the rows. */
 typedef struct verdict {
   const brim_labels *labels;
-  uint64_t rows;
-  brim_outcome *outcomes; /* classification */
+  uint64_t count;         /* rows, or labelled tokens */
+  brim_outcome *outcomes; /* classification, of rows or tokens */
   uint64_t *counts; /* brim_confusion_count's; NULL for very many classes, whose most frequent confusions there are instead */
   brim_confused *confused;
   size_t confused_count;
@@ -45,8 +45,8 @@ typedef struct verdict {
 } verdict;
 
 static void score_classes(verdict *v) {
-  for (uint64_t row = 0; v->outcomes && row < v->rows; row++) {
-    const brim_outcome *o = &v->outcomes[row];
+  for (uint64_t i = 0; v->outcomes && i < v->count; i++) {
+    const brim_outcome *o = &v->outcomes[i];
     v->scores[o->label].rows++;
     v->scores[o->predicted].predicted++;
     v->scores[o->label].hit += o->label == o->predicted;
@@ -129,6 +129,8 @@ static void put_json(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_field fields[BRIM_METRIC_FIELDS];
   int count = brim_metrics_fields(v->labels->task, m, fields);
   brim_text_printf(out, "{\"rows\":%llu", (unsigned long long)m->rows);
+  if (brim_task_has_tokens(v->labels->task))
+    brim_text_printf(out, ",\"labelled\":%llu", (unsigned long long)v->count);
   for (int i = 0; i < count; i++) {
     brim_text_printf(out, ",\"%s\":", fields[i].name);
     brim_text_json_number(out, fields[i].real);
@@ -164,8 +166,8 @@ static int name_width(const brim_labels *labels) {
 static void put_class_rows(brim_text *out, const verdict *v, int width) {
   const brim_labels *labels = v->labels;
   char name[64];
-  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, brim_task_has_lists(labels->task) ? "label" : "class", "rows",
-                   "predicted", "precision", "recall", "f1");
+  brim_text_printf(out, "\n%-*s %9s %9s %9s %9s %9s\n", width, brim_task_has_lists(labels->task) ? "label" : "class",
+                   brim_task_has_tokens(labels->task) ? "tokens" : "rows", "predicted", "precision", "recall", "f1");
   for (int32_t c = 0; c < labels->count; c++) {
     const class_score score = v->scores[c];
     named_number numbers[3];
@@ -186,7 +188,8 @@ static void put_matrix(brim_text *out, const verdict *v, int width) {
   const brim_labels *labels = v->labels;
   int32_t n = labels->count;
   char name[64];
-  brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, "rows of", width, "");
+  brim_text_printf(out, "\n%-*s predicted as\n%-*s", width, brim_task_has_tokens(labels->task) ? "tokens of" : "rows of", width,
+                   "");
   for (int32_t c = 0; c < n; c++)
     brim_text_printf(out, " %9.9s", shown(labels, c, name));
   for (int32_t i = 0; i < n; i++) {
@@ -202,17 +205,23 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
   const brim_labels *labels = v->labels;
   int count = brim_metrics_fields(labels->task, m, fields);
   char rows[32];
+  int width = 9;
+  for (int i = 0; i < count; i++)
+    width = (int)strlen(fields[i].name) > width ? (int)strlen(fields[i].name) : width;
   brim_count_text((int64_t)m->rows, rows, sizeof rows);
-  brim_text_printf(out, "%-9s %s\n", "rows", rows);
+  brim_text_printf(out, "%-*s %s\n", width, "rows", rows);
+  brim_count_text((int64_t)v->count, rows, sizeof rows);
+  if (brim_task_has_tokens(labels->task))
+    brim_text_printf(out, "%-*s %s\n", width, "labelled", rows);
   for (int i = 0; i < count; i++)
     if (isfinite(fields[i].real))
-      brim_text_printf(out, "%-9s %.4f\n", fields[i].name, fields[i].real);
+      brim_text_printf(out, "%-*s %.4f\n", width, fields[i].name, fields[i].real);
     else
-      brim_text_printf(out, "%-9s undefined\n", fields[i].name);
+      brim_text_printf(out, "%-*s undefined\n", width, fields[i].name);
   if (!v->scores)
     return;
   put_class_rows(out, v, name_width(labels));
-  if (brim_task_has_classes(labels->task) && labels->count <= MOST_SHOWN)
+  if (brim_task_has_outcomes(labels->task) && labels->count <= MOST_SHOWN)
     put_matrix(out, v, name_width(labels));
 }
 
@@ -220,11 +229,11 @@ static void put_table(brim_text *out, const verdict *v, const brim_metrics *m) {
 
 static int verdict_new(cli_call *cli, verdict *v) {
   const size_t classes = (size_t)v->labels->count;
-  const bool one = brim_task_has_classes(v->labels->task), matrix = !one || classes <= MOST_OF_MATRIX;
+  const bool one = brim_task_has_outcomes(v->labels->task), matrix = !one || classes <= MOST_OF_MATRIX;
   if (brim_task_has_values(v->labels->task))
     return BRIM_OK;
   v->scores = calloc(classes, sizeof *v->scores);
-  v->outcomes = one ? calloc(v->rows + 1, sizeof *v->outcomes) : NULL;
+  v->outcomes = one ? calloc(v->count + 1, sizeof *v->outcomes) : NULL;
   v->counts = matrix ? calloc(one ? classes * classes : 4 * classes, sizeof *v->counts) : NULL;
   if (v->scores && (!one || v->outcomes) && (!matrix || v->counts))
     return BRIM_OK;
@@ -239,7 +248,8 @@ static void verdict_free(cli_call *cli, verdict *v) {
 }
 
 static int evaluate(cli_call *cli, cli_inference *in) {
-  verdict v = {.labels = brim_model_labels(in->model), .rows = brim_dataset_rows(in->dataset)};
+  const uint64_t rows = brim_dataset_rows(in->dataset), *firsts = brim_dataset_token_labels(in->dataset);
+  verdict v = {.labels = brim_model_labels(in->model), .count = firsts ? firsts[rows] : rows};
   brim_metrics metrics;
   brim_text out;
   int status = verdict_new(cli, &v);
@@ -247,7 +257,7 @@ static int evaluate(cli_call *cli, cli_inference *in) {
   if (!status)
     status = brim_evaluate(cli->runtime, in->model, in->dataset, &in->options, &metrics, &cli->error);
   if (!status && v.outcomes && !v.counts)
-    status = brim_confused_make(cli->runtime, v.outcomes, v.rows, BRIM_MOST_CONFUSED, &v.confused, &v.confused_count,
+    status = brim_confused_make(cli->runtime, v.outcomes, v.count, BRIM_MOST_CONFUSED, &v.confused, &v.confused_count,
                                 &cli->error);
   brim_text_init(&out, cli->runtime);
   if (!status && v.scores)

@@ -113,16 +113,18 @@ static void add_metrics(fold_table *table, const char *name, const brim_fold_res
 }
 
 static void fill_table(fold_table *table, const brim_folds_result *result, brim_task task) {
+  brim_field numbers[BRIM_METRIC_FIELDS];
   double mean[BRIM_METRIC_FIELDS], deviation[BRIM_METRIC_FIELDS];
   char name[80];
   for (int i = 0; i < result->count; i++) {
     snprintf(name, sizeof name, "%d", i);
     add_metrics(table, name, &result->folds[i], &result->folds[i].metrics, task);
   }
-  for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+  const int count = brim_metrics_fields(task, &result->metrics, numbers);
+  for (int i = 0; i < count; i++)
     brim_folds_spread(result, task, i, &mean[i], &deviation[i]);
-  add_row(table, "mean", NULL, 0, mean, BRIM_METRIC_FIELDS);
-  add_row(table, "deviation", NULL, 0, deviation, BRIM_METRIC_FIELDS);
+  add_row(table, "mean", NULL, 0, mean, count);
+  add_row(table, "deviation", NULL, 0, deviation, count);
   add_metrics(table, "out of fold", NULL, &result->metrics, task);
   for (int i = 0; i < result->average_count; i++)
     if (result->averages[i].evaluated) {
@@ -139,13 +141,13 @@ static int put_table(cli_call *cli, brim_text *out, const brim_folds_result *res
   brim_field numbers[BRIM_METRIC_FIELDS];
   int status = table.cells && cells ? BRIM_OK : cli_no_memory(cli, "the table");
   if (!status) {
-    brim_metrics_fields(task, &result->metrics, numbers);
-    for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+    const int used = 4 + brim_metrics_fields(task, &result->metrics, numbers);
+    for (int i = 0; i + 4 < used; i++)
       columns[4 + i] = (brim_column){numbers[i].name, true};
     fill_table(&table, result, task);
-    for (int i = 0; i < table.count * COLUMNS; i++)
-      cells[i] = table.cells[i / COLUMNS][i % COLUMNS];
-    brim_table_text(out, columns, COLUMNS, cells, table.count);
+    for (int i = 0; i < table.count * used; i++)
+      cells[i] = table.cells[i / used][i % used];
+    brim_table_text(out, columns, used, cells, table.count);
     brim_text_printf(out, "the models are in %s/fold-0 to fold-%d, predictions of held-out rows in %s/predictions.jsonl\n",
                      cli->values->output, result->count - 1, cli->values->output);
   }

@@ -261,6 +261,10 @@ BRIM_API uint64_t brim_dataset_origin(const brim_dataset *dataset, uint64_t row)
 /* The rows that options.source left out, in order; borrowed for the life of the dataset. */
 BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset, uint64_t *count);
 
+/* Where a row's labelled tokens begin among those of all rows: [rows + 1], the last is their number. NULL where labels are of
+ * rows. */
+BRIM_API const uint64_t *brim_dataset_token_labels(const brim_dataset *dataset);
+
 /* Numbers of a row's label (brim_labels_width). */
 BRIM_API int32_t brim_dataset_label_width(const brim_dataset *dataset);
 

@@ -126,15 +126,15 @@ typedef struct brim_fold_result {
 /* A data set as all fold models together see it. */
 typedef struct brim_fold_average {
   const char *name; /* borrowed from the caller's list */
-  float *logits;    /* [rows, outputs] the logits of the mean probabilities, or the means of values */
+  float *logits;    /* [rows or tokens, outputs] the logits of the mean probabilities, or the means of values */
   bool evaluated;   /* every row has a label, and there are metrics */
   brim_metrics metrics;
 } brim_fold_average;
 typedef struct brim_folds_result {
   brim_fold_result *folds; /* [count]; those from `done` on were not reached */
   int32_t count, done;
-  float *logits;               /* [rows, outputs] out of fold, in input order: each row by the model that has not seen it */
-  brim_metrics metrics;        /* of these, over all rows */
+  float *logits;        /* [rows or tokens, outputs] out of fold, in input order: each row by the model that has not seen it */
+  brim_metrics metrics; /* of these, over all rows */
   brim_fold_average *averages; /* [average_count] one for each of `evals` */
   int average_count;
   brim_runtime *runtime;

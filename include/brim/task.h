@@ -22,8 +22,10 @@ BRIM_API bool brim_task_has_classes(brim_task task);
 BRIM_API bool brim_task_has_lists(brim_task task);
 BRIM_API bool brim_task_has_values(brim_task task);
 BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
+/* Whether a label is one class, of a row or of a token: what such a model makes of it is a brim_outcome, and not its logits. */
+BRIM_API bool brim_task_has_outcomes(brim_task task);
 
-/* What a classifier made of one row: 32 bytes a row, however many classes there are. */
+/* What a classifier made of one row or labelled token: 32 bytes each, however many classes there are. */
 typedef struct brim_outcome {
   int32_t label, predicted;  /* classes; of equal logits the first is predicted */
   double loss;               /* cross entropy, -log softmax(logits)[label]; NaN where a logit is not finite */
@@ -34,17 +36,21 @@ BRIM_API brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int3
 
 typedef struct brim_metrics {
   uint64_t rows, tokens, slots;
-  double loss;                    /* mean over rows */
+  double loss;                    /* mean over rows, or over labelled tokens */
   double accuracy, f1, matthews;  /* classification; f1: of class 1 for two classes, macro otherwise. NaN where undefined.
                                      Multi-label: accuracy is the share of rows with every label right */
   double f1_micro, f1_macro;      /* multi-label, a label given where its logit is above 0. micro: of all labels counted
-                                     together; macro: mean over the labels that occur in the data or the predictions */
+                                     together; macro: mean over the labels that occur in the data or the predictions.
+                                     Tokens: of classes; micro counts all of them but the one that is named O */
   double rmse, pearson, spearman; /* regression; of several values: rmse over all, the others the mean over the outputs */
+  double entity_precision, entity_recall, entity_f1; /* tokens whose classes are named O, B-X, I-X (and E-X, S-X): of whole
+                                                        entities, right where kind, begin and end are, as seqeval counts them;
+                                                        NaN where classes are named otherwise, or where undefined */
   double seconds;
 } brim_metrics;
 
 /* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
-enum { BRIM_METRIC_FIELDS = 4 };
+enum { BRIM_METRIC_FIELDS = 7 }; /* at most */
 BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);
 /* Metrics of a classification from its outcomes [rows]. */
 BRIM_API int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_outcome *outcomes, uint64_t rows,

@@ -28,7 +28,8 @@ typedef struct brim_eval_options {
                               INT8: they multiply bytes, which is near fp32. Of brim_predict and brim_evaluate: evaluations of
                               brim_train are fp32. FP16 is BRIM_E_UNSUPPORTED */
   uint64_t *confusion;      /* brim_evaluate counts into it, see brim_confusion_count; NULL: not wanted. Not for regression */
-  brim_outcome *outcomes;   /* brim_evaluate fills [rows] of it, in input order; NULL: not wanted. Classification alone */
+  brim_outcome *outcomes;   /* brim_evaluate fills [rows] of it, in input order; NULL: not wanted. Classification alone; of
+                               labels of tokens [labelled tokens] (brim_dataset_token_labels) */
   float *logits;       /* brim_evaluate fills [rows, outputs] of it, in input order; NULL: not wanted. Not for classification */
   brim_event_fn event; /* "progress": phase, done, total (rows), rate, unit */
   void *event_context;
@@ -42,8 +43,8 @@ typedef struct brim_evaluation {
   uint64_t step;
   bool averaged; /* of the averaged weights of the end */
   const brim_dataset *dataset;
-  const float *logits;          /* [rows, outputs] in the order of the set; NULL for classification, which has outcomes */
-  const brim_outcome *outcomes; /* [rows] of classification, in the order of the set; NULL for other tasks */
+  const float *logits; /* [rows, outputs] in the order of the set; NULL for classification and tokens, which have outcomes */
+  const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens], in the order of the set; NULL else */
   const brim_metrics *metrics;
 } brim_evaluation;
 typedef void (*brim_evaluated_fn)(void *context, const brim_evaluation *evaluation);
@@ -182,24 +183,26 @@ BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t s
 /* Sorted, ragged, 32 rows at once: fast, and the order of the results is the input's anyway. */
 BRIM_API void brim_eval_options_init(brim_eval_options *options);
 
-/* logits [rows, outputs] in input order, whatever the batching. `options` NULL: the defaults. Rows must fit the model (length,
- * ids). An output that is not a finite number is BRIM_E_DIVERGED: no class comes of damaged weights. */
+/* logits [rows, outputs] in input order, whatever the batching; where labels are of tokens [tokens, outputs], of all tokens of
+ * all rows, which none may cut. `options` NULL: the defaults. Rows must fit the model (length, ids). An output that is not a
+ * finite number is BRIM_E_DIVERGED: no class comes of damaged weights. */
 BRIM_API int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                           float *logits, brim_error *err) BRIM_CHECK;
-/* The same a row at a time, in input order: `logits` [outputs] are borrowed for the call of the function, whose status, if it is
- * not BRIM_OK, ends it. Memory is that of rows_at_once rows (0: what 64 MB of logits hold), which are computed together; results
- * depend on their number by rounding alone. Rows in error messages are numbers in the source (brim_dataset_origin). */
+/* The same a row at a time, in input order: `logits` [outputs], or of the row's tokens [length, outputs], are borrowed for the
+ * call of the function, whose status, if it is not BRIM_OK, ends it. Memory is that of rows_at_once rows (0: what 64 MB of logits
+ * hold), which are computed together; results depend on their number by rounding alone. Rows in error messages are numbers in the
+ * source (brim_dataset_origin). */
 typedef int (*brim_predicted_fn)(void *context, uint64_t row, const float *logits, brim_error *err);
 BRIM_API int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                                const brim_eval_options *options, uint64_t rows_at_once, brim_predicted_fn predicted,
                                void *context, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                            const brim_eval_options *options, brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* Metrics from logits that the caller has. */
+/* Metrics from logits that the caller has. Of tokens classes are named as the data set's mapping says. */
 BRIM_API int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
                                   const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Rows of label i that are predicted as j: counts [outputs, outputs]. Multi-label: counts [outputs, 2, 2], of each label rows
- * without and with it, predicted without and with it. Regression is BRIM_E_USAGE. */
+ * without and with it, predicted without and with it. Regression and tokens are BRIM_E_USAGE. */
 BRIM_API int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                                   uint64_t *counts, brim_error *err) BRIM_CHECK;
 /* inspect: hidden, logits, loss, grad.*, grad_norm of one batch, dropout off, written to a safetensors file. */

@@ -61,12 +61,13 @@ typedef struct brim_judged {
   int32_t outputs;
   double metrics[BRIM_METRIC_FIELDS]; /* as brim_metrics_fields orders them */
   char **names;                       /* [outputs] of the classes; NULL for a regression */
-  brim_class_count *classes;          /* [outputs]; NULL for a regression */
-  brim_confused *confused; /* classification: all, or of more than BRIM_MOST_CLASSES the most frequent that are wrong */
+  brim_class_count *classes;          /* [outputs], of rows or labelled tokens; NULL for a regression */
+  brim_confused
+      *confused; /* classification, of rows or tokens: all, or of more than BRIM_MOST_CLASSES the most frequent that are wrong */
   size_t confused_count;
   double *labels, *values; /* [points, outputs] of a regression: rows at equal distances */
   size_t points;
-  brim_wrong_row wrong[BRIM_MOST_WRONG]; /* the largest losses of rows that are wrong, largest first */
+  brim_wrong_row wrong[BRIM_MOST_WRONG]; /* the largest losses of rows (or tokens) that are wrong, largest first */
   int wrong_count;
   brim_runtime *runtime;
 } brim_judged;
@@ -79,8 +80,8 @@ typedef struct brim_verdict {
   const brim_labels *labels;
   const brim_dataset *dataset;
   const brim_metrics *metrics;
-  const float *logits;          /* [rows, labels->count]; NULL for classification */
-  const brim_outcome *outcomes; /* [rows] of classification; NULL for other tasks */
+  const float *logits;          /* [rows, labels->count]; NULL for classification and tokens */
+  const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens]; NULL for other tasks */
 } brim_verdict;
 
 /* Without texts. Free *out in any case. */

@@ -7,6 +7,7 @@
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "task/task.h"
 
 #define FIRST_CHUNK ((size_t)64 << 10)
 #define LAST_CHUNK  ((size_t)16 << 20)
@@ -43,6 +44,7 @@ void brim_dataset_free(brim_dataset *dataset) {
   brim_release(runtime, dataset->ids);
   brim_release(runtime, dataset->type_ids);
   brim_release(runtime, dataset->token_labels);
+  brim_release(runtime, dataset->labelled_tokens);
   if (!dataset->map) {
     brim_release(runtime, dataset->lengths);
     brim_release(runtime, dataset->values);
@@ -257,7 +259,21 @@ void brim_dataset_finish(brim_dataset *d) {
   d->fingerprint = fingerprint(d);
 }
 
+static int count_token_labels(brim_dataset *d, brim_error *err) {
+  if (!d->token_labels)
+    return BRIM_OK;
+  d->labelled_tokens = brim_alloc_array_zero(d->runtime, (size_t)d->rows + 1, sizeof *d->labelled_tokens);
+  if (!d->labelled_tokens)
+    return BRIM_NOMEM(err);
+  for (uint64_t i = 0; i < d->rows; i++) {
+    const int32_t length = d->lengths[i];
+    d->labelled_tokens[i + 1] = d->labelled_tokens[i] + (uint64_t)brim_token_labels_count(d->token_labels[i], length, length);
+  }
+  return BRIM_OK;
+}
+
 int brim_dataset_seal(brim_dataset *d, brim_error *err) {
+  BRIM_TRY(count_token_labels(d, err));
   BRIM_TRY(trim(d, (void **)&d->ids, sizeof *d->ids, err));
   BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
   BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
@@ -317,6 +333,10 @@ int32_t brim_dataset_label_width(const brim_dataset *dataset) {
 
 const brim_labels *brim_dataset_labels(const brim_dataset *dataset) {
   return dataset->mapped ? &dataset->labels : NULL;
+}
+
+const uint64_t *brim_dataset_token_labels(const brim_dataset *dataset) {
+  return dataset->labelled_tokens;
 }
 
 uint64_t brim_dataset_fingerprint(const brim_dataset *dataset) {

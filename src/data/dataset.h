@@ -22,6 +22,7 @@ struct brim_dataset {
   int32_t *lengths;
   const uint8_t **type_ids;     /* NULL as long as all are 0; rows of which all are 0 have NULL */
   const int32_t **token_labels; /* of each row as many as ids; NULL if there are none */
+  uint64_t *labelled_tokens;    /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
   float *values;                /* [rows, label_width]; NULL if there are none */
   uint64_t *origins;            /* NULL as long as row i comes from record i */
   size_t ids_room, lengths_room, types_room, values_room, origins_room, token_labels_room;

@@ -29,6 +29,7 @@ typedef struct fold_job {
   brim_run_folder folder;
   float *weights; /* every fold starts from these */
   size_t outputs;
+  uint64_t *firsts; /* of logits of tokens, by row of `dataset`: brim_token_firsts; NULL: logits are of rows */
 } fold_job;
 
 static size_t model_bytes(const brim_model *model) {
@@ -146,20 +147,34 @@ static brim_eval_options prediction_options(const fold_job *job) {
   return options;
 }
 
+static bool of_tokens(const fold_job *job) {
+  return brim_task_has_tokens(brim_model_task(job->model));
+}
+
+/* Rows of logits that a data set has. */
+static size_t logit_count(const fold_job *job, const brim_dataset *dataset) {
+  return (size_t)(of_tokens(job) ? brim_dataset_tokens(dataset) : brim_dataset_rows(dataset));
+}
+
 /* Logits of the held-out rows, to their places among all rows, and what they are worth. */
 static int predict_held_out(const fold_job *job, int32_t fold, const brim_dataset *valid, brim_metrics *metrics,
                             brim_error *err) {
   const brim_eval_options options = prediction_options(job);
   size_t row_bytes = job->outputs * sizeof(float);
-  float *logits = brim_alloc_array(job->runtime, (size_t)brim_dataset_rows(valid), row_bytes);
+  float *logits = brim_alloc_array(job->runtime, logit_count(job, valid), row_bytes);
   if (!logits)
     return BRIM_NOMEM(err);
   int status = brim_predict(job->runtime, job->model, valid, &options, logits, err);
   if (!status)
     status = brim_metrics_compute(job->runtime, brim_model_task(job->model), (int32_t)job->outputs, logits, valid, metrics, err);
-  for (uint64_t row = 0, next = 0; row < job->folds->rows && !status; row++)
-    if (job->folds->fold[row] == fold)
-      memcpy(job->result->logits + row * job->outputs, logits + next++ * job->outputs, row_bytes);
+  const float *from = logits;
+  for (uint64_t row = 0; row < job->folds->rows && !status; row++) {
+    const uint64_t first = job->firsts ? job->firsts[row] : row, count = job->firsts ? job->firsts[row + 1] - first : 1;
+    if (job->folds->fold[row] != fold)
+      continue;
+    memcpy(job->result->logits + first * job->outputs, from, count * row_bytes);
+    from += count * job->outputs;
+  }
   brim_release(job->runtime, logits);
   return status;
 }
@@ -174,11 +189,11 @@ static void add_opinion(const fold_job *job, const float *logits, double *opinio
 static int predict_eval(const fold_job *job, int index, brim_error *err) {
   const brim_dataset *dataset = job->evals[index].dataset;
   const brim_eval_options options = prediction_options(job);
-  uint64_t rows = brim_dataset_rows(dataset);
-  float *logits = brim_alloc_array(job->runtime, (size_t)rows, job->outputs * sizeof *logits);
+  const size_t rows = logit_count(job, dataset);
+  float *logits = brim_alloc_array(job->runtime, rows, job->outputs * sizeof *logits);
   double *probabilities = brim_alloc_array(job->runtime, job->outputs, sizeof *probabilities);
   int status = logits && probabilities ? brim_predict(job->runtime, job->model, dataset, &options, logits, err) : BRIM_NOMEM(err);
-  for (uint64_t row = 0; row < rows && !status; row++)
+  for (size_t row = 0; row < rows && !status; row++)
     add_opinion(job, logits + row * job->outputs, probabilities, job->result->averages[index].logits + row * job->outputs);
   brim_release(job->runtime, probabilities);
   brim_release(job->runtime, logits);
@@ -189,7 +204,7 @@ static int finish_average(const fold_job *job, int index, brim_error *err) {
   brim_fold_average *average = &job->result->averages[index];
   const brim_dataset *dataset = job->evals[index].dataset;
   const brim_task_rules *rules = brim_task_rules_of(brim_model_task(job->model));
-  for (size_t i = 0, count = (size_t)brim_dataset_rows(dataset) * job->outputs; i < count; i++)
+  for (size_t i = 0, count = logit_count(job, dataset) * job->outputs; i < count; i++)
     average->logits[i] = rules->logit(average->logits[i] / (float)job->folds->count);
   average->evaluated = brim_dataset_has_labels(dataset);
   if (!average->evaluated)
@@ -257,7 +272,7 @@ static int make_result(fold_job *job, brim_error *err) {
   brim_folds_result *result = job->result;
   result->count = job->folds->count;
   result->folds = brim_alloc_array_zero(job->runtime, (size_t)result->count, sizeof *result->folds);
-  result->logits = brim_alloc_array_zero(job->runtime, (size_t)job->folds->rows, job->outputs * sizeof *result->logits);
+  result->logits = brim_alloc_array_zero(job->runtime, logit_count(job, job->dataset), job->outputs * sizeof *result->logits);
   result->averages = brim_alloc_array_zero(job->runtime, (size_t)job->eval_count, sizeof *result->averages);
   if (!result->folds || !result->logits || !result->averages)
     return BRIM_NOMEM(err);
@@ -265,7 +280,7 @@ static int make_result(fold_job *job, brim_error *err) {
     brim_fold_average *average = &result->averages[result->average_count];
     const brim_named_dataset *eval = &job->evals[result->average_count];
     average->name = eval->name;
-    average->logits = brim_alloc_array_zero(job->runtime, (size_t)brim_dataset_rows(eval->dataset),
+    average->logits = brim_alloc_array_zero(job->runtime, logit_count(job, eval->dataset),
                                             job->outputs * sizeof *average->logits);
     if (!average->logits)
       return BRIM_NOMEM(err);
@@ -333,21 +348,25 @@ int brim_train_folds(brim_runtime *runtime, brim_model *model, const brim_tokeni
                   .folder = {.log = {.file = -1}},
                   .outputs = (size_t)brim_model_outputs(model)};
   *result = (brim_folds_result){.runtime = runtime};
-  BRIM_TRY(brim_refuse_tokens(model, err));
   BRIM_TRY(check_job(&job, err));
+  if (of_tokens(&job))
+    BRIM_TRY(brim_token_firsts(runtime, dataset, &job.firsts, err));
   job.weights = brim_alloc(runtime, model_bytes(model));
-  if (!job.weights)
-    return BRIM_NOMEM(err);
-  int status = brim_model_read(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, err);
+  int status = job.weights ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status)
+    status = brim_model_read(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, err);
   if (!status)
     status = run_folds(&job, err);
   if (status && job.folder.output && !options->resume)
     leave_nothing(&job);
   brim_error ignored;
-  const int restored = brim_model_write(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, status ? &ignored : err);
+  int restored = BRIM_OK;
+  if (job.weights)
+    restored = brim_model_write(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, status ? &ignored : err);
   status = status ? status : restored;
   brim_run_folder_close(&job.folder);
   brim_release(runtime, job.weights);
+  brim_release(runtime, job.firsts);
   return status;
 }
 

@@ -95,6 +95,10 @@ int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_out
   return status;
 }
 
+static int judge(const brim_outcomes *o, brim_metrics *out, brim_error *err) {
+  return brim_outcomes_metrics(o->runtime, o->outputs, o->at, o->count, out, err);
+}
+
 static int measure(const brim_scored *s, brim_metrics *out, brim_error *err) {
   sums all = {0};
   int status = brim_class_counts_make(s->runtime, s->outputs, &all.counts, err);
@@ -151,6 +155,7 @@ const brim_task_rules brim_classification = {.name = "classification",
                                              .metrics = {"loss", "accuracy", "f1", "matthews"},
                                              .best = "accuracy",
                                              .measure = measure,
+                                             .judge = judge,
                                              .confuse = confuse,
                                              .opinion = brim_softmax,
                                              .logit = logit};

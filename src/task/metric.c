@@ -6,8 +6,18 @@
 
 #define METRIC(name, small) {#name, offsetof(brim_metrics, name), small}
 static const brim_metric metrics[] = {
-    METRIC(loss, true),      METRIC(accuracy, false), METRIC(f1, false),      METRIC(matthews, false), METRIC(f1_micro, false),
-    METRIC(f1_macro, false), METRIC(rmse, true),      METRIC(pearson, false), METRIC(spearman, false),
+    METRIC(loss, true),
+    METRIC(accuracy, false),
+    METRIC(f1, false),
+    METRIC(matthews, false),
+    METRIC(f1_micro, false),
+    METRIC(f1_macro, false),
+    METRIC(rmse, true),
+    METRIC(pearson, false),
+    METRIC(spearman, false),
+    METRIC(entity_precision, false),
+    METRIC(entity_recall, false),
+    METRIC(entity_f1, false),
 };
 enum { METRICS = sizeof metrics / sizeof *metrics };
 
@@ -59,5 +69,8 @@ brim_metrics brim_metrics_none(uint64_t rows) {
                         .f1_macro = none,
                         .rmse = none,
                         .pearson = none,
-                        .spearman = none};
+                        .spearman = none,
+                        .entity_precision = none,
+                        .entity_recall = none,
+                        .entity_f1 = none};
 }

@@ -51,6 +51,11 @@ bool brim_task_has_tokens(brim_task task) {
   return r && r->tokens;
 }
 
+bool brim_task_has_outcomes(brim_task task) {
+  const brim_task_rules *r = brim_task_rules_of(task);
+  return r && r->one_class;
+}
+
 /* ---- without a task ------------------------------------------------------------------------------------------ */
 
 brim_task brim_task_of_problem(const char *problem, size_t length) {
@@ -131,6 +136,13 @@ int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels
                             labels[i], i, outputs == INT32_MAX ? " up" : " to ", outputs == INT32_MAX ? 0 : outputs - 1,
                             BRIM_NO_LABEL);
   return BRIM_OK;
+}
+
+int brim_judge_outcomes(brim_task task, const brim_outcomes *outcomes, brim_metrics *out, brim_error *err) {
+  *out = brim_metrics_none(outcomes->rows);
+  if (outcomes->rows == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
+  return brim_task_rules_of(task)->judge(outcomes, out, err);
 }
 
 int64_t brim_token_labels_count(const int32_t *labels, int32_t length, int32_t whole) {

@@ -18,6 +18,16 @@ typedef struct brim_scored {
   int32_t width;
 } brim_scored;
 
+/* Outcomes of rows, or of the labelled tokens of rows, to be measured. */
+typedef struct brim_outcomes {
+  brim_runtime *runtime;
+  int32_t outputs;
+  const brim_outcome *at;
+  uint64_t count, rows;
+  const uint64_t *firsts;   /* [rows + 1] where each row's begin; NULL: each row has one */
+  const char *const *names; /* [outputs] of the classes; NULL: they have none */
+} brim_outcomes;
+
 typedef struct brim_task_rules {
   const char *name;    /* as options and files call it */
   const char *problem; /* config.json's problem_type; NULL: the class of the model says it */
@@ -39,7 +49,8 @@ typedef struct brim_task_rules {
   const char *best;                        /* of them, by which checkpoints are compared */
   size_t measuring;                        /* bytes a row that `measure` takes */
   int (*measure)(const brim_scored *s, brim_metrics *out, brim_error *err);
-  int (*confuse)(const brim_scored *s, uint64_t *counts, brim_error *err); /* NULL: there is nothing to confuse */
+  int (*judge)(const brim_outcomes *outcomes, brim_metrics *out, brim_error *err); /* of one class; others are measured */
+  int (*confuse)(const brim_scored *s, uint64_t *counts, brim_error *err);         /* NULL: there is nothing to confuse */
   /* predictions of several models are averaged as opinions: probabilities or values; `logit` stands for a mean of them */
   void (*opinion)(const float *logits, int32_t outputs, double *out);
   float (*logit)(float mean);
@@ -74,6 +85,10 @@ int brim_token_labels_fit(brim_task task, int32_t outputs, const int32_t *labels
                           brim_error *err) BRIM_CHECK;
 /* Tokens that have a label, of the first `length` tokens of `whole`, of which a cut keeps the last. */
 int64_t brim_token_labels_count(const int32_t *labels, int32_t length, int32_t whole);
+
+/* What outcomes are worth: metrics of brim_metrics_none(rows) at first. BRIM_E_DIVERGED names the row of one that is no number.
+ */
+int brim_judge_outcomes(brim_task task, const brim_outcomes *outcomes, brim_metrics *out, brim_error *err) BRIM_CHECK;
 
 /* ---- metric.c: metrics by name */
 typedef struct brim_metric {

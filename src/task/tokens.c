@@ -1,17 +1,165 @@
 /* tokens.c: one class a token, such as a name's kind, or none; cross entropy over the tokens that have one. */
+#include <math.h>
+#include <string.h>
+
+#include "base/memory.h"
 #include "task/tasks.h"
 
 static bool fits(int32_t outputs, float number) {
-  return number >= 0.0f && number < (float)outputs;
+  return number >= 0.0f && number < (float)outputs && number == floorf(number);
 }
 
-const brim_task_rules brim_tokens = {.name = "tokens",
-                                     .class = "ForTokenClassification",
-                                     .named = true,
-                                     .one_class = true,
-                                     .tokens = true,
-                                     .least = 2,
-                                     .fits = fits,
-                                     .loss = BRIM_LOSS_CROSS_ENTROPY,
-                                     .metrics = {"loss"},
-                                     .best = "loss"};
+/* ---- entities ------------------------------------------------------------------------------------------------ */
+
+/* Classes named O, B-X, I-X, E-X and S-X say where entities of kind X begin, go on and end. How they are read from any order of
+ * such labels, also one that no annotator would write, is seqeval's way (its default mode), which is conlleval's. */
+typedef struct tag {
+  char place;   /* one of "OBIES" */
+  int32_t kind; /* the first class of that kind */
+} tag;
+
+static const tag outside = {.place = 'O', .kind = -1};
+
+static bool is_outside(const char *name) {
+  return strcmp(name, "O") == 0;
+}
+
+static bool is_tag(const char *name) {
+  return is_outside(name) || (name[0] && strchr("BIES", name[0]) && name[1] == '-' && name[2]);
+}
+
+/* False: the names are others, and there are no entities. */
+static bool read_tags(const brim_outcomes *o, tag *tags) {
+  bool any = false;
+  for (int32_t c = 0; c < o->outputs; c++) {
+    const char *name = o->names[c];
+    if (!is_tag(name))
+      return false;
+    tags[c] = outside;
+    if (is_outside(name))
+      continue;
+    tags[c] = (tag){.place = name[0], .kind = c};
+    for (int32_t k = c - 1; k >= 0; k--)
+      if (!is_outside(o->names[k]) && strcmp(o->names[k] + 2, name + 2) == 0)
+        tags[c].kind = k;
+    any = true;
+  }
+  return any;
+}
+
+/* Whether an entity that holds `before` ends where `now` comes after it, and whether one begins with `now`. */
+static bool ends(tag before, tag now) {
+  if (before.place == 'O')
+    return false;
+  return before.place == 'E' || before.place == 'S' || strchr("BSO", now.place) || before.kind != now.kind;
+}
+
+static bool begins(tag before, tag now) {
+  if (now.place == 'O')
+    return false;
+  return now.place == 'B' || now.place == 'S' || strchr("ESO", before.place) || before.kind != now.kind;
+}
+
+typedef struct entities {
+  uint64_t truth, predicted, hit;
+} entities;
+
+/* Those of one row. */
+static void count_entities(const tag *tags, const brim_outcome *items, uint64_t count, entities *sum) {
+  tag truth = outside, guess = outside;
+  bool same = false; /* both are within entities that began together */
+  for (uint64_t i = 0; i <= count; i++) {
+    const tag t = i < count ? tags[items[i].label] : outside, g = i < count ? tags[items[i].predicted] : outside;
+    const bool truth_ends = ends(truth, t), guess_ends = ends(guess, g);
+    const bool truth_begins = begins(truth, t), guess_begins = begins(guess, g);
+    sum->hit += same && truth_ends && guess_ends;
+    same = (same && !truth_ends && !guess_ends) || (truth_begins && guess_begins && t.kind == g.kind);
+    sum->truth += truth_begins, sum->predicted += guess_begins;
+    truth = t, guess = g;
+  }
+}
+
+static double ratio(uint64_t above, uint64_t below) {
+  return below ? (double)above / (double)below : (double)NAN;
+}
+
+static int judge_entities(const brim_outcomes *o, brim_metrics *out, brim_error *err) {
+  entities sum = {0};
+  if (!o->names)
+    return BRIM_OK;
+  tag *tags = brim_alloc_array(o->runtime, (size_t)o->outputs, sizeof *tags);
+  if (!tags)
+    return BRIM_NOMEM(err);
+  if (read_tags(o, tags)) {
+    for (uint64_t row = 0; row < o->rows; row++)
+      count_entities(tags, o->at + o->firsts[row], o->firsts[row + 1] - o->firsts[row], &sum);
+    out->entity_precision = ratio(sum.hit, sum.predicted);
+    out->entity_recall = ratio(sum.hit, sum.truth);
+    out->entity_f1 = ratio(2 * sum.hit, sum.truth + sum.predicted);
+  }
+  brim_release(o->runtime, tags);
+  return BRIM_OK;
+}
+
+/* ---- tokens -------------------------------------------------------------------------------------------------- */
+
+static double f1_within(const brim_outcomes *o, const brim_class_counts *counts) {
+  uint64_t hit = 0, all = 0;
+  for (int32_t c = 0; c < o->outputs; c++)
+    if (!o->names || !is_outside(o->names[c]))
+      hit += counts->hit[c], all += counts->truth[c] + counts->predicted[c];
+  return ratio(2 * hit, all);
+}
+
+static int judge_tokens(const brim_outcomes *o, const brim_class_counts *counts, brim_metrics *out, brim_error *err) {
+  const float damaged = NAN;
+  double loss = 0.0;
+  uint64_t right = 0;
+  for (uint64_t i = 0, row = 0; i < o->count; i++) {
+    const brim_outcome *one = &o->at[i];
+    while (i >= o->firsts[row + 1])
+      row++;
+    if (isnan(one->loss))
+      return brim_outputs_finite(&damaged, 1, row, err);
+    loss += one->loss;
+    counts->truth[one->label]++, counts->predicted[one->predicted]++;
+    if (one->label == one->predicted)
+      counts->hit[one->label]++, right++;
+  }
+  out->loss = loss / (double)o->count;
+  out->accuracy = ratio(right, o->count);
+  out->f1_micro = f1_within(o, counts);
+  out->f1_macro = brim_f1_macro(counts, o->outputs);
+  return judge_entities(o, out, err);
+}
+
+static int judge(const brim_outcomes *o, brim_metrics *out, brim_error *err) {
+  brim_class_counts counts;
+  if (o->count == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "no token has a label: there is nothing to evaluate");
+  BRIM_TRY(brim_class_counts_make(o->runtime, o->outputs, &counts, err));
+  const int status = judge_tokens(o, &counts, out, err);
+  brim_release(o->runtime, counts.truth);
+  return status;
+}
+
+/* ---- averages ------------------------------------------------------------------------------------------------ */
+
+static float logit(float mean) {
+  return logf(fmaxf(mean, 1e-37f));
+}
+
+const brim_task_rules brim_tokens = {
+    .name = "tokens",
+    .class = "ForTokenClassification",
+    .named = true,
+    .one_class = true,
+    .tokens = true,
+    .least = 2,
+    .fits = fits,
+    .loss = BRIM_LOSS_CROSS_ENTROPY,
+    .metrics = {"loss", "accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"},
+    .best = "f1_micro",
+    .judge = judge,
+    .opinion = brim_softmax,
+    .logit = logit};

@@ -48,7 +48,7 @@ static int boundary_evaluate_one(brim_trainer *t, const brim_eval_set *set, tell
   int status = brim_prediction_run(&prediction, t->logits, err);
   const int32_t outputs = brim_model_outputs(t->model);
   if (!status && t->outcomes)
-    status = brim_outcomes_metrics(t->runtime, outputs, t->outcomes, brim_dataset_rows(set->dataset), metrics, err);
+    status = brim_outcomes_judge(t->runtime, brim_model_labels(t->model), t->outcomes, set->dataset, metrics, err);
   else if (!status)
     status = brim_metrics_compute(t->runtime, brim_model_task(t->model), outputs, t->logits, set->dataset, metrics, err);
   brim_profile_end(t->options.profile, 0);

@@ -87,11 +87,34 @@ int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int3
   return BRIM_OK;
 }
 
-int brim_refuse_tokens(const brim_model *model, brim_error *err) {
-  if (!brim_task_has_tokens(brim_model_task(model)))
+int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name, brim_error *err) {
+  if (!brim_task_has_tokens(brim_model_task(model)) || cut <= 0 || brim_dataset_longest(dataset) <= cut)
     return BRIM_OK;
-  return brim_error_set(err, BRIM_E_UNSUPPORTED,
-                        "the model labels tokens, and data sets are predicted and evaluated by rows: take brim_model_forward");
+  return brim_error_set(err, BRIM_E_USAGE,
+                        "%s: a row of %d tokens would be cut at max_length %d, and each token is to have its label: encode the "
+                        "rows with that max_length",
+                        name, (int)brim_dataset_longest(dataset), (int)cut);
+}
+
+size_t brim_logit_rows(const brim_model *model, const brim_model_limits *limits) {
+  const bool tokens = brim_task_has_tokens(brim_model_task(model));
+  return tokens ? (size_t)limits->max_slots : (size_t)limits->max_sequences;
+}
+
+uint64_t brim_outcome_count(const brim_dataset *dataset) {
+  const uint64_t rows = brim_dataset_rows(dataset), *firsts = brim_dataset_token_labels(dataset);
+  return firsts ? firsts[rows] : rows;
+}
+
+int brim_token_firsts(brim_runtime *runtime, const brim_dataset *dataset, uint64_t **out, brim_error *err) {
+  const uint64_t rows = brim_dataset_rows(dataset);
+  const int32_t *lengths = brim_dataset_lengths(dataset);
+  uint64_t *firsts = *out = brim_alloc_array_zero(runtime, (size_t)rows + 1, sizeof *firsts);
+  if (!firsts)
+    return BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < rows; row++)
+    firsts[row + 1] = firsts[row] + (uint64_t)lengths[row];
+  return BRIM_OK;
 }
 
 /* ---- one pass --------------------------------------------------------------------------------------------- */
@@ -110,17 +133,39 @@ static int prediction_progress(const brim_prediction *p, uint64_t done, uint64_t
   return p->event(p->event_context, &event);
 }
 
+/* `from`: the row's logits. */
+static void take_row(const brim_prediction *p, uint64_t row, const float *from, float *logits) {
+  const size_t outputs = (size_t)brim_model_outputs(p->model);
+  if (p->outcomes)
+    p->outcomes[row] = brim_outcome_of(from, (int32_t)outputs, p->outcomes[row].label);
+  else
+    memcpy(logits + row * outputs, from, outputs * sizeof *logits);
+}
+
+/* `from`: those of its tokens. */
+static void take_tokens(const brim_prediction *p, uint64_t row, const float *from, float *logits) {
+  const size_t outputs = (size_t)brim_model_outputs(p->model);
+  brim_sample sample;
+  brim_dataset_sample(p->dataset, row, &sample);
+  if (!p->outcomes) {
+    memcpy(logits + p->firsts[row] * outputs, from, (size_t)sample.length * outputs * sizeof *logits);
+    return;
+  }
+  brim_outcome *to = p->outcomes + brim_dataset_token_labels(p->dataset)[row];
+  for (int32_t i = 0; i < sample.length; i++)
+    if (sample.token_labels[i] != BRIM_NO_LABEL)
+      *to++ = brim_outcome_of(from + (size_t)i * outputs, (int32_t)outputs, sample.token_labels[i]);
+}
+
 static int prediction_part(const brim_prediction *p, const brim_planned *part, float *logits, brim_error *err) {
-  size_t outputs = (size_t)brim_model_outputs(p->model);
+  const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
+  const size_t outputs = (size_t)brim_model_outputs(p->model);
   const brim_pass pass = {0};
   BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
   BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->part_logits, err));
   for (uint32_t r = 0; r < part->count; r++) {
-    const uint64_t row = part->rows[r];
-    if (p->outcomes)
-      p->outcomes[row] = brim_outcome_of(p->part_logits + r * outputs, (int32_t)outputs, p->outcomes[row].label);
-    else
-      memcpy(logits + row * outputs, p->part_logits + r * outputs, outputs * sizeof *logits);
+    const size_t at = tokens ? (size_t)p->batch->offsets[r] : r;
+    (tokens ? take_tokens : take_row)(p, part->rows[r], p->part_logits + at * outputs, logits);
   }
   return BRIM_OK;
 }
@@ -146,7 +191,7 @@ static int prediction_parts(const brim_prediction *p, float *logits, brim_error 
 static int share_outcomes(const brim_prediction *p, brim_error *err) {
   enum { ROWS = 256, NUMBERS = 4 };
   double numbers[ROWS * NUMBERS];
-  const uint64_t rows = brim_dataset_rows(p->dataset);
+  const uint64_t rows = brim_outcome_count(p->dataset);
   if (p->group->world_size <= 1)
     return BRIM_OK;
   for (uint64_t first = 0; first < rows; first += ROWS) {
@@ -166,10 +211,23 @@ static int share_outcomes(const brim_prediction *p, brim_error *err) {
   return BRIM_OK;
 }
 
+/* The labels of a row's tokens; what others compute is 0 here. */
+static int outcome_tokens(const brim_prediction *p, uint64_t row, const brim_sample *sample, brim_error *err) {
+  BRIM_TRY(brim_token_labels_fit(brim_model_task(p->model), brim_model_outputs(p->model), sample->token_labels, sample->length,
+                                 (brim_row_name){.row = row}, err));
+  brim_outcome *to = p->outcomes + brim_dataset_token_labels(p->dataset)[row];
+  for (int32_t i = 0; i < sample->length; i++)
+    if (sample->token_labels[i] != BRIM_NO_LABEL)
+      *to++ = (brim_outcome){.label = sample->token_labels[i]};
+  return BRIM_OK;
+}
+
 /* The label of a row, which has to be one of the classes. */
 static int outcome_label(const brim_prediction *p, uint64_t row, brim_error *err) {
   brim_sample sample;
   brim_dataset_sample(p->dataset, row, &sample);
+  if (sample.token_labels)
+    return outcome_tokens(p, row, &sample, err);
   BRIM_TRY(brim_label_fits(brim_model_task(p->model), brim_model_outputs(p->model), sample.labels, sample.label_width, false,
                            (brim_row_name){.row = row}, err));
   p->outcomes[row] = (brim_outcome){.label = (int32_t)*sample.labels};
@@ -189,7 +247,8 @@ static int run_for_outcomes(const brim_prediction *p, brim_error *err) {
 int brim_prediction_run(const brim_prediction *p, float *logits, brim_error *err) {
   if (p->outcomes)
     return run_for_outcomes(p, err);
-  size_t count = (size_t)brim_dataset_rows(p->dataset) * (size_t)brim_model_outputs(p->model);
+  const uint64_t rows = brim_dataset_rows(p->dataset);
+  const size_t count = (size_t)(p->firsts ? p->firsts[rows] : rows) * (size_t)brim_model_outputs(p->model);
   memset(logits, 0, count * sizeof *logits);
   int status = prediction_parts(p, logits, err);
   BRIM_TRY(brim_group_agree(p->group, status, err));
@@ -216,7 +275,7 @@ static int evaluate_plan(brim_runtime *runtime, const brim_dataset *dataset, con
 static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits, float *logits, brim_error *err) {
   brim_batch batch = {0};
   p->batch = &batch;
-  p->part_logits = brim_alloc_array(p->runtime, (size_t)limits->max_sequences,
+  p->part_logits = brim_alloc_array(p->runtime, brim_logit_rows(p->model, limits),
                                     (size_t)brim_model_outputs(p->model) * sizeof *p->part_logits);
   int status = p->part_logits ? brim_model_prepare(p->model, limits, err) : BRIM_NOMEM(err);
   if (!status)
@@ -249,7 +308,14 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
                        .outcomes = outcomes,
                        .event = options.event,
                        .event_context = options.event_context};
-  int status = evaluate_prepared(&p, &limits, logits, err);
+  uint64_t *firsts = NULL;
+  int status = BRIM_OK;
+  if (!outcomes && brim_task_has_tokens(brim_model_task(model)))
+    status = brim_token_firsts(runtime, dataset, &firsts, err);
+  p.firsts = firsts;
+  if (!status)
+    status = evaluate_prepared(&p, &limits, logits, err);
+  brim_release(runtime, firsts);
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
   out->tokens = ledger.tokens, out->slots = ledger.slots;
@@ -261,33 +327,35 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
 int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                  float *logits, brim_error *err) {
   brim_metrics ignored;
-  BRIM_TRY(brim_refuse_tokens(model, err));
+  const int32_t outputs = brim_model_outputs(model), *lengths = brim_dataset_lengths(dataset);
+  const bool tokens = brim_task_has_tokens(brim_model_task(model));
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, false, "data", err));
+  BRIM_TRY(brim_refuse_cut(model, dataset, options ? options->max_length : 0, "data", err));
   BRIM_TRY(evaluate_run(runtime, model, dataset, options, logits, NULL, &ignored, err));
-  const int32_t outputs = brim_model_outputs(model);
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
-    BRIM_TRY(brim_outputs_finite(logits + row * (uint64_t)outputs, outputs, brim_dataset_origin(dataset, row), err));
+    for (int32_t i = 0; i < (tokens ? lengths[row] : 1); i++, logits += outputs)
+      BRIM_TRY(brim_outputs_finite(logits, outputs, brim_dataset_origin(dataset, row), err));
   return BRIM_OK;
 }
 
-/* Of classes a row's outcome is kept, of other tasks its outputs. */
+/* Of classes outcomes are kept, of other tasks outputs. */
 static int evaluate_classes(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                             const brim_eval_options *options, brim_metrics *counts, brim_metrics *out, brim_error *err) {
-  const uint64_t rows = brim_dataset_rows(dataset);
+  const uint64_t count = brim_outcome_count(dataset);
   const int32_t outputs = brim_model_outputs(model);
   brim_outcome *own = NULL, *outcomes = options ? options->outcomes : NULL;
   if (!outcomes)
-    outcomes = own = brim_alloc_array(runtime, (size_t)rows, sizeof *own);
+    outcomes = own = brim_alloc_array(runtime, (size_t)count + 1, sizeof *own);
   if (!outcomes)
     return BRIM_NOMEM(err);
   int status = evaluate_run(runtime, model, dataset, options, NULL, outcomes, counts, err);
   if (!status)
-    status = brim_outcomes_metrics(runtime, outputs, outcomes, rows, out, err);
+    status = brim_outcomes_judge(runtime, brim_model_labels(model), outcomes, dataset, out, err);
   uint64_t *confusion = options ? options->confusion : NULL;
   if (!status && confusion) {
     memset(confusion, 0, (size_t)outputs * (size_t)outputs * sizeof *confusion);
-    for (uint64_t row = 0; row < rows; row++)
-      confusion[(size_t)outcomes[row].label * (size_t)outputs + (size_t)outcomes[row].predicted]++;
+    for (uint64_t i = 0; i < count; i++)
+      confusion[(size_t)outcomes[i].label * (size_t)outputs + (size_t)outcomes[i].predicted]++;
   }
   brim_release(runtime, own);
   return status;
@@ -314,14 +382,14 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
 int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                   brim_metrics *out, brim_error *err) {
   brim_metrics counts = {0};
-  const bool classes = brim_task_has_classes(brim_model_task(model));
-  BRIM_TRY(brim_refuse_tokens(model, err));
+  const bool classes = brim_task_has_outcomes(brim_model_task(model));
   if (!classes && options && options->outcomes)
-    return brim_error_set(err, BRIM_E_USAGE, "outcomes need a classification with one class per row");
+    return brim_error_set(err, BRIM_E_USAGE, "outcomes need a classification with one class per row, or per token");
   if (classes && options && options->logits)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "a classification with one class per row has outcomes: take its logits from brim_predict");
+                          "a classification with one class per row or token has outcomes: take its logits from brim_predict");
   BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, true, "data", err));
+  BRIM_TRY(brim_refuse_cut(model, dataset, options ? options->max_length : 0, "data", err));
   BRIM_TRY((classes ? evaluate_classes : evaluate_outputs)(runtime, model, dataset, options, &counts, out, err));
   out->tokens = counts.tokens, out->slots = counts.slots, out->seconds = counts.seconds;
   return BRIM_OK;

@@ -10,8 +10,21 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
                       brim_error *err) BRIM_CHECK;
 
-/* Results are kept by rows so far: BRIM_E_UNSUPPORTED where the model's labels are of tokens. */
-int brim_refuse_tokens(const brim_model *model, brim_error *err) BRIM_CHECK;
+/* Every token has a result: BRIM_E_USAGE where labels are of tokens and some row would be cut to `cut`. */
+int brim_refuse_cut(const brim_model *model, const brim_dataset *dataset, int32_t cut, const char *name,
+                    brim_error *err) BRIM_CHECK;
+
+/* Most rows of logits that a part of these limits has: texts, or tokens. */
+size_t brim_logit_rows(const brim_model *model, const brim_model_limits *limits);
+
+/* Outcomes that a data set has: one a row, or one a labelled token. */
+uint64_t brim_outcome_count(const brim_dataset *dataset);
+/* What they are worth, by the task of `labels`. */
+int brim_outcomes_judge(brim_runtime *runtime, const brim_labels *labels, const brim_outcome *outcomes,
+                        const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
+
+/* Where each row's tokens begin among those of all rows: [rows + 1]. */
+int brim_token_firsts(brim_runtime *runtime, const brim_dataset *dataset, uint64_t **out, brim_error *err) BRIM_CHECK;
 
 /* One pass over a plan of a data set. Borrowed throughout; nothing is allocated once `batch` has grown. */
 typedef struct brim_prediction {
@@ -21,13 +34,14 @@ typedef struct brim_prediction {
   const brim_plan *plan;
   const brim_group *group; /* each rank computes its parts; all get all logits */
   brim_batch *batch;
-  float *part_logits;     /* [most rows of a part, outputs] */
-  brim_outcome *outcomes; /* [rows]: what is wanted of a classification; NULL: logits are */
+  float *part_logits;     /* [brim_logit_rows, outputs] */
+  brim_outcome *outcomes; /* [brim_outcome_count]: what is wanted where labels are classes; NULL: logits are */
+  const uint64_t *firsts; /* [rows + 1] of logits of tokens: brim_token_firsts; NULL: logits are of rows */
   brim_event_fn event;    /* "progress"; may be NULL */
   void *event_context;
 } brim_prediction;
 
-/* logits: [rows, outputs] in input order; not looked at where outcomes are wanted. */
+/* logits: [rows or tokens, outputs] in input order; not looked at where outcomes are wanted. */
 int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_error *err);
 
 #endif

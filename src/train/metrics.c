@@ -1,7 +1,9 @@
 /* metrics.c: what outputs are worth over the labels of a data set; how is the task's affair. */
+#include "base/memory.h"
 #include "base/status.h"
 #include "brim/train.h"
 #include "task/task.h"
+#include "train/evaluate.h"
 
 /* The labels of all rows are one after another. */
 static brim_scored scored_of(brim_runtime *runtime, int32_t outputs, const float *logits, const brim_dataset *dataset) {
@@ -15,6 +17,41 @@ static brim_scored scored_of(brim_runtime *runtime, int32_t outputs, const float
   return s;
 }
 
+int brim_outcomes_judge(brim_runtime *runtime, const brim_labels *labels, const brim_outcome *outcomes,
+                        const brim_dataset *dataset, brim_metrics *out, brim_error *err) {
+  const brim_outcomes all = {.runtime = runtime,
+                             .outputs = labels->count,
+                             .at = outcomes,
+                             .count = brim_outcome_count(dataset),
+                             .rows = brim_dataset_rows(dataset),
+                             .firsts = brim_dataset_token_labels(dataset),
+                             .names = (const char *const *)labels->names};
+  return brim_judge_outcomes(labels->task, &all, out, err);
+}
+
+/* Of logits [tokens, outputs]. */
+static int measure_tokens(brim_runtime *runtime, const brim_labels *labels, const float *logits, const brim_dataset *dataset,
+                          brim_metrics *out, brim_error *err) {
+  brim_outcome *outcomes = brim_alloc_array(runtime, (size_t)brim_outcome_count(dataset) + 1, sizeof *outcomes), *to = outcomes;
+  int status = outcomes ? BRIM_OK : BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset) && !status; row++) {
+    brim_sample sample;
+    const brim_row_name name = {.row = row};
+    brim_dataset_sample(dataset, row, &sample);
+    if (!sample.token_labels)
+      status = brim_label_fits(labels->task, labels->count, NULL, 0, false, name, err);
+    else
+      status = brim_token_labels_fit(labels->task, labels->count, sample.token_labels, sample.length, name, err);
+    for (int32_t i = 0; i < sample.length && !status; i++, logits += labels->count)
+      if (sample.token_labels[i] != BRIM_NO_LABEL)
+        *to++ = brim_outcome_of(logits, labels->count, sample.token_labels[i]);
+  }
+  if (!status)
+    status = brim_outcomes_judge(runtime, labels, outcomes, dataset, out, err);
+  brim_release(runtime, outcomes);
+  return status;
+}
+
 int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
                          brim_metrics *out, brim_error *err) {
   const brim_scored s = scored_of(runtime, outputs, logits, dataset);
@@ -23,6 +60,9 @@ int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs,
   if (s.rows == 0)
     return brim_error_set(err, BRIM_E_USAGE, "there are no rows to evaluate");
   const brim_task_rules *rules = brim_task_rules_of(task);
+  const brim_labels *mapping = brim_dataset_labels(dataset), unnamed = {.task = task, .count = outputs};
+  if (rules && rules->tokens)
+    return measure_tokens(runtime, mapping && mapping->count == outputs ? mapping : &unnamed, logits, dataset, out, err);
   if (!rules || !rules->measure)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "there are no metrics of data sets for the task \"%s\"", brim_task_name(task));
   return rules->measure(&s, out, err);

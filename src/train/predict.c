@@ -44,24 +44,30 @@ static int predict_window(brim_runtime *runtime, brim_model *model, const window
 
 static int predict_windows(brim_runtime *runtime, brim_model *model, windows *w, const brim_eval_options *options, uint64_t *rows,
                            uint64_t most, float *logits, brim_predicted_fn predicted, void *context, brim_error *err) {
-  const uint64_t outputs = (uint64_t)brim_model_outputs(model);
+  const size_t outputs = (size_t)brim_model_outputs(model);
+  const int32_t *lengths = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_lengths(w->dataset) : NULL;
   for (; w->first < w->total; w->first += most) {
     const uint64_t count = w->total - w->first < most ? w->total - w->first : most;
+    const float *at = logits;
     BRIM_TRY(predict_window(runtime, model, w, options, rows, count, logits, err));
-    for (uint64_t i = 0; i < count; i++)
-      BRIM_TRY(predicted(context, w->first + i, logits + i * outputs, err));
+    for (uint64_t i = 0; i < count; i++) {
+      BRIM_TRY(predicted(context, w->first + i, at, err));
+      at += outputs * (lengths ? (size_t)lengths[w->first + i] : 1);
+    }
   }
   return BRIM_OK;
 }
 
 int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                       uint64_t rows_at_once, brim_predicted_fn predicted, void *context, brim_error *err) {
-  const size_t outputs = (size_t)brim_model_outputs(model);
+  const bool tokens = brim_task_has_tokens(brim_model_task(model));
+  const size_t outputs = (size_t)brim_model_outputs(model) * (tokens ? (size_t)brim_dataset_longest(dataset) : 1); /* of a row */
   brim_eval_options options;
   brim_eval_options_init(&options);
   if (given)
     options = *given;
   BRIM_TRY(brim_dataset_fits(model, dataset, options.max_length, false, "data", err)); /* before the first row is predicted */
+  BRIM_TRY(brim_refuse_cut(model, dataset, options.max_length, "data", err));
   windows w = {.dataset = dataset, .given = &options, .total = brim_dataset_rows(dataset)};
   brim_eval_options own = options;
   if (options.event)

@@ -115,7 +115,6 @@ static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err)
 static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   if (count == 0)
     return BRIM_OK;
-  BRIM_TRY(brim_refuse_tokens(t->model, err));
   t->evals = brim_alloc_array_zero(t->runtime, (size_t)count, sizeof *t->evals);
   if (!t->evals)
     return BRIM_NOMEM(err);
@@ -125,18 +124,19 @@ static int start_evals(brim_trainer *t, const brim_named_dataset *evals, int cou
     brim_eval_set *set = &t->evals[t->eval_count];
     *set = (brim_eval_set){.name = evals[t->eval_count].name, .dataset = evals[t->eval_count].dataset};
     BRIM_TRY(brim_dataset_fits(t->model, set->dataset, t->options.plan.max_length, true, set->name, err));
+    BRIM_TRY(brim_refuse_cut(t->model, set->dataset, t->options.plan.max_length, set->name, err));
     BRIM_TRY(start_eval_plan(t, set, err));
     brim_limits_widen(&limits, set->plan, t->options.group.world_size, brim_dataset_lengths(set->dataset));
-    if (brim_dataset_rows(set->dataset) > most)
-      most = brim_dataset_rows(set->dataset);
+    if (brim_outcome_count(set->dataset) > most)
+      most = brim_outcome_count(set->dataset);
   }
   t->eval_limits = limits;
   size_t row = (size_t)brim_model_outputs(t->model) * sizeof(float);
-  if (brim_task_has_classes(brim_model_task(t->model)))
-    t->outcomes = brim_alloc_array(t->runtime, (size_t)most, sizeof *t->outcomes);
+  if (brim_task_has_outcomes(brim_model_task(t->model)))
+    t->outcomes = brim_alloc_array(t->runtime, (size_t)most + 1, sizeof *t->outcomes);
   else
     t->logits = brim_alloc_array(t->runtime, (size_t)most, row);
-  t->part_logits = brim_alloc_array(t->runtime, (size_t)limits.max_sequences, row);
+  t->part_logits = brim_alloc_array(t->runtime, brim_logit_rows(t->model, &limits), row);
   return (t->logits || t->outcomes) && t->part_logits ? BRIM_OK : BRIM_NOMEM(err);
 }
 
@@ -197,9 +197,9 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
   uint64_t most = 0, bytes = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   uint64_t outputs = (uint64_t)brim_model_outputs(t->model);
   for (int i = 0; i < count; i++) {
-    uint64_t rows = brim_dataset_rows(evals[i].dataset);
-    most = rows > most ? rows : most;
-    bytes += rows * 32;
+    const uint64_t outcomes = brim_outcome_count(evals[i].dataset);
+    most = outcomes > most ? outcomes : most;
+    bytes += brim_dataset_rows(evals[i].dataset) * 32;
   }
   if (!t->supply.feed)
     bytes += brim_dataset_rows(t->supply.dataset) * 32;

@@ -13,8 +13,9 @@
 typedef struct judge {
   const brim_verdict *v;
   int32_t outputs;
-  uint64_t rows;
-  uint64_t row_of[BRIM_MOST_WRONG]; /* in the dataset */
+  uint64_t count;                    /* rows, or labelled tokens */
+  const uint64_t *firsts;            /* [rows + 1] of labelled tokens; NULL: rows are judged */
+  uint64_t item_of[BRIM_MOST_WRONG]; /* rows or tokens, in the dataset */
   brim_judged *out;
 } judge;
 
@@ -31,16 +32,31 @@ static double label_of(const judge *j, uint64_t row, int32_t k) {
 
 /* ---- the most wrong --------------------------------------------------------------------------------------- */
 
-static void note_loss(judge *j, uint64_t row, double loss) {
+/* The row that a labelled token is in. */
+static uint64_t row_of(const judge *j, uint64_t item) {
+  uint64_t low = 0, high = brim_dataset_rows(j->v->dataset);
+  if (!j->firsts)
+    return item;
+  while (low + 1 < high) { /* it begins at low or after it, and before high */
+    const uint64_t middle = low + (high - low) / 2;
+    if (j->firsts[middle] <= item)
+      low = middle;
+    else
+      high = middle;
+  }
+  return low;
+}
+
+static void note_loss(judge *j, uint64_t item, double loss) {
   brim_judged *out = j->out;
   int at = out->wrong_count;
   if (!(loss > 0) || (at == BRIM_MOST_WRONG && loss <= out->wrong[at - 1].loss))
     return;
   at = at == BRIM_MOST_WRONG ? at - 1 : out->wrong_count++;
   for (; at > 0 && out->wrong[at - 1].loss < loss; at--)
-    out->wrong[at] = out->wrong[at - 1], j->row_of[at] = j->row_of[at - 1];
-  out->wrong[at] = (brim_wrong_row){.row = brim_dataset_origin(j->v->dataset, row), .loss = loss};
-  j->row_of[at] = row;
+    out->wrong[at] = out->wrong[at - 1], j->item_of[at] = j->item_of[at - 1];
+  out->wrong[at] = (brim_wrong_row){.row = brim_dataset_origin(j->v->dataset, row_of(j, item)), .loss = loss};
+  j->item_of[at] = item;
 }
 
 /* What the row costs, as training counts it; 0 for a row that is right. Counts it as well. */
@@ -93,7 +109,7 @@ static void join(const judge *j, uint64_t row, bool predicted, char *text, size_
 
 static void describe(judge *j, uint64_t row, brim_wrong_row *wrong) {
   wrong->score = wrong->label_score = (double)NAN;
-  if (!brim_task_has_classes(j->v->task)) {
+  if (!brim_task_has_outcomes(j->v->task)) {
     join(j, row, false, wrong->label, sizeof wrong->label);
     join(j, row, true, wrong->predicted, sizeof wrong->predicted);
     return;
@@ -152,14 +168,14 @@ int brim_confused_make(brim_runtime *runtime, const brim_outcome *outcomes, uint
 /* Rows at equal distances, as many as are kept. */
 static int sample_values(judge *j, brim_error *err) {
   const uint64_t outputs = (uint64_t)j->outputs, room = BRIM_MOST_POINTS / outputs ? BRIM_MOST_POINTS / outputs : 1;
-  const uint64_t points = j->rows < room ? j->rows : room;
+  const uint64_t points = j->count < room ? j->count : room;
   brim_judged *out = j->out;
   out->labels = brim_alloc_array(out->runtime, (size_t)(points * outputs) + 1, sizeof *out->labels);
   out->values = brim_alloc_array(out->runtime, (size_t)(points * outputs) + 1, sizeof *out->values);
   if (!out->labels || !out->values)
     return BRIM_NOMEM(err);
   for (uint64_t i = 0; i < points; i++) {
-    const uint64_t row = (uint64_t)((double)i * (double)j->rows / (double)points);
+    const uint64_t row = (uint64_t)((double)i * (double)j->count / (double)points);
     for (int32_t k = 0; k < j->outputs; k++) {
       out->labels[i * outputs + (uint64_t)k] = label_of(j, row, k);
       out->values[i * outputs + (uint64_t)k] = (double)logits_of(j, row)[k];
@@ -188,26 +204,27 @@ static int copy_names(judge *j, brim_error *err) {
 
 static int judge_rows(judge *j, brim_error *err) {
   const brim_task task = j->v->task;
-  double (*const one)(judge *, uint64_t) = brim_task_has_classes(task)  ? judge_class
+  double (*const one)(judge *, uint64_t) = brim_task_has_outcomes(task) ? judge_class
                                            : brim_task_has_values(task) ? judge_values
                                                                         : judge_labels;
-  for (uint64_t row = 0; row < j->rows; row++)
-    note_loss(j, row, one(j, row));
+  for (uint64_t item = 0; item < j->count; item++)
+    note_loss(j, item, one(j, item));
   for (int i = 0; i < j->out->wrong_count; i++)
-    describe(j, j->row_of[i], &j->out->wrong[i]);
-  if (brim_task_has_classes(task))
-    return brim_confused_make(j->out->runtime, j->v->outcomes, j->rows, j->outputs <= BRIM_MOST_CLASSES ? 0 : BRIM_MOST_CONFUSED,
+    describe(j, j->item_of[i], &j->out->wrong[i]);
+  if (brim_task_has_outcomes(task))
+    return brim_confused_make(j->out->runtime, j->v->outcomes, j->count, j->outputs <= BRIM_MOST_CLASSES ? 0 : BRIM_MOST_CONFUSED,
                               &j->out->confused, &j->out->confused_count, err);
   return brim_task_has_values(task) ? sample_values(j, err) : BRIM_OK;
 }
 
 int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, brim_error *err) {
   brim_field fields[BRIM_METRIC_FIELDS];
-  judge j = {.v = v, .outputs = v->labels->count, .rows = brim_dataset_rows(v->dataset), .out = out};
-  *out = (brim_judged){.step = v->step, .rows = j.rows, .task = v->task, .outputs = j.outputs, .runtime = runtime};
+  const uint64_t rows = brim_dataset_rows(v->dataset), *firsts = brim_dataset_token_labels(v->dataset);
+  judge j = {.v = v, .outputs = v->labels->count, .count = firsts ? firsts[rows] : rows, .firsts = firsts, .out = out};
+  *out = (brim_judged){.step = v->step, .rows = rows, .task = v->task, .outputs = j.outputs, .runtime = runtime};
   snprintf(out->name, sizeof out->name, "%s", v->name);
-  brim_metrics_fields(v->task, v->metrics, fields);
-  for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+  const int count = brim_metrics_fields(v->task, v->metrics, fields);
+  for (int i = 0; i < count; i++)
     out->metrics[i] = fields[i].real;
   if (!brim_task_has_values(v->task))
     BRIM_TRY(copy_names(&j, err));
@@ -216,8 +233,10 @@ int brim_judge(brim_runtime *runtime, const brim_verdict *v, brim_judged *out, b
 
 int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
                        brim_metrics *metrics, brim_judged *out, brim_error *err) {
-  const bool one = brim_task_has_classes(brim_model_task(model));
-  const size_t rows = (size_t)brim_dataset_rows(dataset) + 1, outputs = (size_t)brim_model_outputs(model);
+  const bool one = brim_task_has_outcomes(brim_model_task(model));
+  const uint64_t *firsts = brim_dataset_token_labels(dataset);
+  const size_t rows = (size_t)(firsts ? firsts[brim_dataset_rows(dataset)] : brim_dataset_rows(dataset)) + 1,
+               outputs = (size_t)brim_model_outputs(model);
   brim_metrics unwanted;
   brim_eval_options options;
   brim_eval_options_init(&options);

@@ -42,12 +42,12 @@ static void put_wrong(brim_text *out, int set, const brim_wrong_row *w) {
 
 static void put_set(brim_text *out, int set, const brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
-  brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
+  const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
   brim_text_printf(out, "{\"event\":\"set\",\"set\":%d", set);
   put_string(out, "name", j->name, strlen(j->name));
   brim_text_printf(out, ",\"step\":%llu,\"task\":\"%s\",\"outputs\":%d,\"rows\":%llu", (unsigned long long)j->step,
                    brim_task_name(j->task), (int)j->outputs, (unsigned long long)j->rows);
-  for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+  for (int i = 0; i < count; i++)
     put_number(out, fields[i].name, j->metrics[i]);
   brim_text_string(out, "}\n");
   for (int32_t i = 0; j->classes && i < j->outputs; i++) {
@@ -144,8 +144,8 @@ static bool read_head(lines *l, size_t at, brim_judged *j) {
   j->outputs = (int32_t)count_at(l, at, "outputs", 1 << 24);
   if (!known || j->task == BRIM_TASK_AUTO || j->outputs == 0 || l->foreign)
     return false;
-  brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
-  for (int i = 0; i < BRIM_METRIC_FIELDS; i++)
+  const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
+  for (int i = 0; i < count; i++)
     j->metrics[i] = number_at(l, at, fields[i].name);
   return true;
 }

@@ -94,10 +94,13 @@ static void check_refusals(brim_model *model, const brim_dataset *rows) {
   brim_error err = {0};
   brim_metrics metrics;
   float logits[16];
-  ok(brim_predict(case_runtime, model, rows, NULL, logits, &err) == BRIM_E_UNSUPPORTED, "refused: %s", err.message);
-  ok(brim_evaluate(case_runtime, model, rows, NULL, &metrics, &err) == BRIM_E_UNSUPPORTED, "refused: %s", err.message);
-  ok(brim_metrics_compute(case_runtime, BRIM_TASK_TOKENS, 5, logits, rows, &metrics, &err) == BRIM_E_UNSUPPORTED, "refused: %s",
-     err.message);
+  brim_eval_options options;
+  brim_eval_options_init(&options);
+  options.max_length = 4;
+  ok(brim_predict(case_runtime, model, rows, &options, logits, &err) == BRIM_E_USAGE, "refused: %s", err.message);
+  ok(brim_evaluate(case_runtime, model, rows, &options, &metrics, &err) == BRIM_E_USAGE, "refused: %s", err.message);
+  options.max_length = 0, options.logits = logits;
+  ok(brim_evaluate(case_runtime, model, rows, &options, &metrics, &err) == BRIM_E_USAGE, "refused: %s", err.message);
   brim_dataset *texts = case_rows("distilbert-4");
   brim_batch batch = {0};
   double loss;
@@ -107,6 +110,7 @@ static void check_refusals(brim_model *model, const brim_dataset *rows) {
   if (brim_model_prepare(model, &limits, &err))
     case_stop("prepare", &err);
   ok(brim_model_forward(model, &batch, &pass, &loss, NULL, &err) == BRIM_E_MISMATCH, "refused: %s", err.message);
+  ok(brim_evaluate(case_runtime, model, texts, NULL, &metrics, &err) == BRIM_E_MISMATCH, "refused: %s", err.message);
   brim_model *other = case_load(case_golden("bert-pair-3"), "cpu-plain");
   brim_batch_free(&batch);
   case_fill(&batch, rows, 0, 1, 0);
@@ -138,6 +142,102 @@ static void check_logits(brim_model *model, const brim_dataset *rows) {
   for (int i = 0; i < 44 * 5; i++)
     worst = fmax(worst, fabs((double)got[0][i] - (double)got[1][i]));
   ok(worst < 1e-5, "padded and ragged: the same logits (%.1e apart)", worst);
+}
+
+/* ---- predictions and evaluation ---------------------------------------------------------------------------- */
+
+enum { OUTPUTS = 5 };
+
+/* The logits of all tokens, and what a row at a time says of them. */
+typedef struct each {
+  const brim_dataset *rows;
+  const float *all;
+  uint64_t next;
+  double apart;
+} each;
+
+static int on_row(void *context, uint64_t row, const float *logits, brim_error *err) {
+  (void)err;
+  each *e = context;
+  const int32_t count = brim_dataset_lengths(e->rows)[row] * OUTPUTS;
+  e->apart = fmax(e->apart, row == e->next++ ? case_apart(logits, e->all, count) : HUGE_VAL);
+  e->all += count;
+  return BRIM_OK;
+}
+
+static float *predict(brim_model *model, const brim_dataset *rows, brim_padding padding, brim_precision precision) {
+  brim_error err = {0};
+  brim_eval_options options;
+  brim_eval_options_init(&options);
+  options.padding = padding, options.precision = precision, options.batch_size = 3;
+  float *logits = malloc(brim_dataset_tokens(rows) * OUTPUTS * sizeof *logits);
+  if (!logits || brim_predict(case_runtime, model, rows, &options, logits, &err))
+    case_stop("predict", &err);
+  return logits;
+}
+
+/* Of every token in the order of the rows: those that forward gives of a row by itself. */
+static void check_predict(brim_model *model, const brim_dataset *rows) {
+  const int64_t count = (int64_t)brim_dataset_tokens(rows) * OUTPUTS;
+  const brim_pass pass = {0};
+  brim_error err = {0};
+  float *logits = predict(model, rows, BRIM_PAD_NONE, BRIM_PRECISION_FP32), *alone = malloc((size_t)count * sizeof *alone);
+  float *padded = predict(model, rows, BRIM_PAD_LONGEST, BRIM_PRECISION_FP32);
+  float *bf16 = predict(model, rows, BRIM_PAD_NONE, BRIM_PRECISION_BF16), *at = alone;
+  float *int8 = predict(model, rows, BRIM_PAD_NONE, BRIM_PRECISION_INT8);
+  for (uint32_t i = 0; alone && i < brim_dataset_rows(rows); i++) {
+    brim_batch batch = {0};
+    case_fill(&batch, rows, i, 1, 0);
+    const brim_model_limits limits = case_limits(&batch, false);
+    if (brim_model_prepare(model, &limits, &err) || brim_model_forward(model, &batch, &pass, NULL, at, &err))
+      case_stop("forward", &err);
+    at += (int64_t)batch.offsets[1] * OUTPUTS;
+    brim_batch_free(&batch);
+  }
+  ok(alone && at == alone + count && case_apart(logits, alone, count) < 1e-5, "logits of all tokens, in order");
+  ok(case_apart(padded, logits, count) < 1e-5, "padded: the same");
+  const double far[] = {case_apart(bf16, logits, count), case_apart(int8, logits, count)};
+  ok(far[0] > 0 && far[0] < 0.05 && far[1] > 0 && far[1] < 0.05, "bf16 and int8 are near: %.1e, %.1e", far[0], far[1]);
+  each e = {.rows = rows, .all = logits};
+  ok(!brim_predict_each(case_runtime, model, rows, NULL, 2, on_row, &e, &err) && e.next == brim_dataset_rows(rows) &&
+         e.apart < 1e-5,
+     "a row at a time: %s", err.message);
+  free(logits), free(alone), free(padded), free(bf16), free(int8);
+}
+
+/* Every labelled token has an outcome, and the metrics are those of the logits. */
+static void check_evaluate(brim_model *model, const brim_dataset *rows) {
+  const uint64_t *firsts = brim_dataset_token_labels(rows), count = firsts[brim_dataset_rows(rows)];
+  brim_outcome *outcomes = malloc(count * sizeof *outcomes), *o = outcomes;
+  float *logits = predict(model, rows, BRIM_PAD_NONE, BRIM_PRECISION_FP32), *at = logits;
+  uint64_t confusion[OUTPUTS * OUTPUTS], diagonal = 0, all = 0;
+  brim_metrics got, expected;
+  brim_error err = {0};
+  brim_eval_options options;
+  brim_eval_options_init(&options);
+  options.outcomes = outcomes, options.confusion = confusion;
+  if (!outcomes || brim_evaluate(case_runtime, model, rows, &options, &got, &err) ||
+      brim_metrics_compute(case_runtime, BRIM_TASK_TOKENS, OUTPUTS, logits, rows, &expected, &err))
+    case_stop("evaluate", &err);
+  double apart = 0;
+  for (uint64_t row = 0; row < brim_dataset_rows(rows); row++) {
+    brim_sample sample;
+    brim_dataset_sample(rows, row, &sample);
+    apart += o != outcomes + firsts[row];
+    for (int32_t i = 0; i < sample.length; i++, at += OUTPUTS)
+      if (sample.token_labels[i] != BRIM_NO_LABEL) {
+        const brim_outcome one = brim_outcome_of(at, OUTPUTS, sample.token_labels[i]);
+        apart += fabs(o->loss - one.loss) + (o->label != one.label) + (o->predicted != one.predicted), o++;
+      }
+  }
+  ok(o == outcomes + count && apart < 1e-4, "an outcome for each labelled token (%.1e apart)", apart);
+  ok(fabs(got.loss - expected.loss) < 1e-6 && got.accuracy == expected.accuracy && got.f1_macro == expected.f1_macro &&
+         got.rows == brim_dataset_rows(rows),
+     "their metrics: loss %g, accuracy %g", got.loss, got.accuracy);
+  for (int i = 0; i < OUTPUTS * OUTPUTS; i++)
+    all += confusion[i], diagonal += i % (OUTPUTS + 1) ? 0 : confusion[i];
+  ok(all == count && (double)diagonal == round(got.accuracy * (double)count), "the confusion counts them");
+  free(outcomes), free(logits);
 }
 
 /* ---- training ---------------------------------------------------------------------------------------------- */
@@ -216,6 +316,8 @@ int main(void) {
   check_cut(rows);
   check_saved(model);
   check_logits(model, rows);
+  check_predict(model, rows);
+  check_evaluate(model, rows);
   check_refusals(model, rows);
   check_parts(rows);
   brim_model_free(model);
