@@ -54,9 +54,8 @@ static int pick_max_length(cli_call *cli, const brim_model *model, int32_t *out)
                         (long long)most);
 }
 
-int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
+int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_length) {
   const cli_values *v = cli->values;
-  int32_t max_length = 0;
   in->options = (brim_eval_options){.batching = BRIM_SORTED, .event = cli_progress, .event_context = cli, .group = cli->group};
   brim_model_options options = {0};
   int status = cli_fill(&cli->arguments, CLI_EVAL, &in->options, &cli->error);
@@ -73,11 +72,17 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)
-    status = pick_max_length(cli, in->model, &max_length);
+    status = pick_max_length(cli, in->model, max_length);
   if (!status)
     status = cli_load_tokenizer(cli, &in->tokenizer);
   if (!status)
     status = cli_check_vocabulary(cli, in->tokenizer, brim_model_vocab_size(in->model));
+  return status;
+}
+
+int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
+  int32_t max_length = 0;
+  int status = cli_inference_open_model(cli, in, &max_length);
   if (status)
     return status;
   cli_dataset_request request = {.paths = in->paths ? in->paths : cli->arguments.operands,

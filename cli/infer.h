@@ -16,6 +16,8 @@ typedef struct cli_inference {
 
 /* Loads model, tokenizer and rows. Zero *in first; close it in any case. */
 int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label);
+/* The same without rows: *max_length is what they are to be cut to. */
+int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_length);
 void cli_inference_close(cli_inference *in);
 
 #endif

@@ -358,17 +358,32 @@ static bool named_says_something(const cli_arguments *arguments, const char *nam
   return option && says_something(arguments, option);
 }
 
+/* The first of the names, with a space between them, that says something: its length in *length, or NULL. */
+static const char *contradiction(const cli_arguments *arguments, const char *names, int *length) {
+  for (const char *name = names; *name; name += strspn(name, " ")) {
+    const size_t size = strcspn(name, " ");
+    const cli_option *option = cli_find_option(arguments->options, name, size);
+    *length = (int)size;
+    if (option && says_something(arguments, option))
+      return name;
+    name += size;
+  }
+  return NULL;
+}
+
 /* No option is dropped in silence: neither one whose partner is missing nor one that another contradicts. */
 static int check_partners(const cli_arguments *arguments, brim_error *err) {
+  const char *other;
+  int length;
   for (const cli_option *option = arguments->options; option->kind != CLI_END; option++) {
     if ((!option->needs && !option->excludes) || !says_something(arguments, option))
       continue;
     if (option->needs && !named_says_something(arguments, option->needs))
       return brim_error_set(err, BRIM_E_USAGE, "--%s has no effect without --%s: add --%s or leave out --%s", option->name,
                             option->needs, option->needs, option->name);
-    if (option->excludes && named_says_something(arguments, option->excludes))
-      return brim_error_set(err, BRIM_E_USAGE, "--%s and --%s contradict each other: leave out one of them", option->name,
-                            option->excludes);
+    if (option->excludes && (other = contradiction(arguments, option->excludes, &length)))
+      return brim_error_set(err, BRIM_E_USAGE, "--%s and --%.*s contradict each other: leave out one of them", option->name,
+                            length, other);
   }
   return BRIM_OK;
 }

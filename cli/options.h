@@ -64,7 +64,7 @@ typedef struct cli_option {
   const char *implied;  /* TEXT: given without a value it means this; a value is then attached, --name=VALUE */
   bool required;
   const char *needs;    /* the option without which this one has no effect: alone it is refused */
-  const char *excludes; /* the option that contradicts it: together they are refused */
+  const char *excludes; /* the options that contradict it, a space between them: together they are refused */
   size_t offset;        /* of the field in cli_values */
   cli_target to[CLI_TARGETS];
   bool (*parse)(const char *text, void *field); /* for targets that are CLI_PARSED; false: not a value */
@@ -84,7 +84,7 @@ typedef struct cli_list {
 /* Every option of every command. A command sees the fields that its table names; the others stay zero. */
 typedef struct cli_values {
   /* general */
-  bool help, quiet, json, jsonl, overwrite;
+  bool help, quiet, json, jsonl, overwrite, unbuffered;
   const char *config, *output, *cpu;
   int64_t threads;
   /* data */

@@ -11,6 +11,10 @@ static const cli_option options[] = {
     ROWS(cli_inference_options),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
          .help = "where the lines go; the file is complete or absent"),
+    FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding",
+         .help =
+             "answer each row as soon as it is there, before the next one is read: for a program that writes a text into a pipe "
+             "and waits for its line. Slower than all rows together"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     ROWS(cli_rank_options),
@@ -64,11 +68,107 @@ static int predict(cli_call *cli, cli_inference *in) {
   return status;
 }
 
+/* ---- row by row ------------------------------------------------------------------------------------------- */
+
+/* Rows that are answered as they come. */
+typedef struct answers {
+  cli_call *cli;
+  cli_inference *in;
+  brim_dataset_options how;
+  const brim_record *record; /* the one at hand */
+  brim_text text;
+  double *scores;
+  uint64_t rows, cut;
+} answers;
+
+static int give_record(void *context, uint64_t index, brim_text_row *out, brim_error *err) {
+  const brim_record *r = ((const answers *)context)->record;
+  (void)index, (void)err;
+  *out = (brim_text_row){.text = r->text, .text_length = r->text_length, .pair = r->pair, .pair_length = r->pair_length};
+  return BRIM_OK;
+}
+
+static int put_answer(void *context, uint64_t row, const float *logits, brim_error *err) {
+  answers *a = context;
+  (void)row, (void)err;
+  brim_prediction_put(&a->text, a->in->model, a->record->row, logits, a->scores);
+  return BRIM_OK;
+}
+
+/* Alone in its batch: what comes of a row does not depend on how fast others arrive. */
+static int answer(answers *a, const brim_record *record) {
+  brim_error *err = &a->cli->error;
+  brim_dataset *one = NULL;
+  a->record = record;
+  int status = brim_dataset_from_texts(a->cli->runtime, give_record, a, 1, a->in->tokenizer, &a->how, &one, err);
+  if (!status)
+    status = brim_predict_each(a->cli->runtime, a->in->model, one, &a->in->options, 1, put_answer, a, err);
+  if (!status)
+    status = cli_write(a->cli, NULL, &a->text);
+  a->rows++, a->cut += one ? brim_dataset_truncated(one) : 0;
+  brim_text_clear(&a->text);
+  brim_dataset_free(one);
+  return status;
+}
+
+static int answer_all(answers *a, brim_reader *reader) {
+  brim_record record;
+  uint64_t excluded;
+  int status;
+  while (!(status = brim_reader_next(reader, &record, &a->cli->error)))
+    if ((status = answer(a, &record)))
+      return status;
+  const brim_exclusion *first = brim_reader_excluded(reader, &excluded);
+  cli_note_excluded(a->cli, first, excluded, a->rows);
+  if (a->cut)
+    cli_note(a->cli, "%llu of %llu rows were cut at %d tokens; --max-length changes it", (unsigned long long)a->cut,
+             (unsigned long long)a->rows, (int)a->how.encode.max_length);
+  return status == BRIM_END ? BRIM_OK : status;
+}
+
+static int open_answers(answers *a, brim_reader **reader) {
+  cli_call *cli = a->cli;
+  brim_source_options source;
+  int32_t max_length = 0;
+  int status = cli_inference_open_model(cli, a->in, &max_length);
+  if (!status)
+    status = cli_encode_options(cli, &a->how.encode);
+  if (!status)
+    status = cli_source_options(cli, false, &source);
+  a->how.encode.max_length = max_length;
+  a->in->options.event = NULL; /* no bar for a row */
+  if (!status && !(a->scores = calloc((size_t)brim_model_outputs(a->in->model), sizeof *a->scores)))
+    status = cli_no_memory(cli, "the predictions");
+  return status ? status
+                : brim_reader_open(cli->runtime, cli->arguments.operands, cli->arguments.operand_count, &source, reader,
+                                   &cli->error);
+}
+
+static int predict_as_they_come(cli_call *cli, cli_inference *in) {
+  answers a = {.cli = cli, .in = in};
+  brim_reader *reader = NULL;
+  if (cli->group.world_size > 1)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--unbuffered is for one process");
+  brim_text_init(&a.text, cli->runtime);
+  int status = open_answers(&a, &reader);
+  if (!status)
+    status = answer_all(&a, reader);
+  brim_reader_close(reader);
+  brim_text_free(&a.text);
+  free(a.scores);
+  return status;
+}
+
 static int run(cli_call *cli) {
   cli_inference in = {0};
-  int status = cli_inference_open(cli, &in, false);
-  if (!status)
-    status = predict(cli, &in);
+  int status;
+  if (cli->values->unbuffered) {
+    status = predict_as_they_come(cli, &in);
+  } else {
+    status = cli_inference_open(cli, &in, false);
+    if (!status)
+      status = predict(cli, &in);
+  }
   cli_inference_close(&in);
   return status;
 }

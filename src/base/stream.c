@@ -4,59 +4,20 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
-#define ZSTD_STATIC_LINKING_ONLY
-#include <zstd.h>
-#include <zstd_errors.h>
 
-#include "base/gzip.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "base/unpack.h"
+#include "base/stream_inside.h"
 
 enum {
-  INPUT = 1 << 16,
   WINDOW = 1 << 17,
-  ZSTD_BEGIN = 5,        /* the least that begins a frame */
   MOST_PACKED = 8 << 20, /* gzip files of up to this size, */
   MOST_TEXT = 32 << 20,  /* and members of up to this much text, are inflated at once: the memory that a source may take */
   DEFLATE_MOST = 1032    /* bytes of text that a byte of deflate makes at most */
 };
-typedef enum kind { PLAIN, GZIP, ZSTD, OTHER } kind;
-
-struct brim_stream {
-  brim_runtime *runtime;
-  char *name;
-  kind kind;
-  int fd;
-  bool input_ended, ended;
-  int status; /* of the first read that failed: it fails again and again, until a seek begins again */
-  brim_error error;
-  bool between;           /* compressed: between two members or frames, where the file may end */
-  size_t hint;            /* zstd: bytes up to the end of the next block; 0: a frame begins */
-  int64_t size, consumed; /* of the file as it is on disk */
-  int64_t offset, lines;
-  char *input; /* compressed bytes: [input_at, input_used) */
-  size_t input_at, input_used, input_room;
-  char *window; /* uncompressed: [at, used) is unread */
-  size_t at, used, capacity;
-  bool borrowed; /* input (compressed) or window (plain) is the caller's memory */
-  z_stream z;
-  bool z_ready;
-  brim_gzip *gzip; /* for members at once; NULL: all go through z */
-  ZSTD_DCtx *zstd;
-  brim_packing packing; /* OTHER */
-  brim_unpack *unpack;
-  brim_unpack_result unpacked; /* of the last call, which may have given bytes before it failed */
-  int wake[2];                 /* a byte in this pipe ends a waiting read */
-  atomic_bool interrupted;
-  const brim_stop *stop; /* may be NULL */
-};
-
 static void *z_allocate(void *context, unsigned count, unsigned size) {
   return brim_alloc_array(context, count, size);
 }
@@ -91,7 +52,7 @@ static int wait_readable(brim_stream *s, brim_error *err) {
 }
 
 /* Up to `size` bytes of the file as it is on disk; 0 at its end. */
-static int read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
+int brim_stream_read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
   *got = 0;
   if (s->input_ended)
     return BRIM_OK;
@@ -109,146 +70,19 @@ static int read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_er
   }
 }
 
-static int fill_input(brim_stream *s, brim_error *err) {
-  size_t got;
-  if (s->input_at < s->input_used || s->input_ended)
-    return BRIM_OK;
-  BRIM_TRY(read_file(s, s->input, INPUT, &got, err));
-  s->input_at = 0;
-  s->input_used = got;
-  return BRIM_OK;
-}
-
-static int damaged(const brim_stream *s, brim_error *err, const char *what) {
-  return brim_error_at(err, BRIM_E_FORMAT, s->name, 0, s->consumed, "%s", what);
-}
-
-static int fill_gzip(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
-  s->z.next_out = (Bytef *)to;
-  s->z.avail_out = (uInt)(size < (1u << 30) ? size : 1u << 30);
-  uInt room = s->z.avail_out;
-  while (s->z.avail_out == room) {
-    BRIM_TRY(fill_input(s, err));
-    size_t have = s->input_used - s->input_at;
-    if (have == 0) {
-      if (!s->between)
-        return damaged(s, err, "the gzip data ends too soon: the file was cut");
-      *got = 0;
-      return BRIM_OK;
-    }
-    if (s->between && (unsigned char)s->input[s->input_at] == 0) { /* zero padding after the last member, as tapes have it */
-      s->input_at++;
-      s->consumed++;
-      continue;
-    }
-    s->between = false;
-    s->z.next_in = (Bytef *)s->input + s->input_at;
-    s->z.avail_in = (uInt)have;
-    int result = inflate(&s->z, Z_NO_FLUSH);
-    s->consumed += (int64_t)(have - s->z.avail_in);
-    s->input_at = s->input_used - s->z.avail_in;
-    if (result == Z_MEM_ERROR)
-      return BRIM_NOMEM(err);
-    if (result == Z_STREAM_END) {
-      s->between = true;
-      inflateReset(&s->z);
-    } else if (result != Z_OK && result != Z_BUF_ERROR && s->z.avail_out == room) {
-      return damaged(s, err, "the gzip data is damaged here"); /* with bytes before it, at the next call */
-    }
-  }
-  *got = room - s->z.avail_out;
-  return BRIM_OK;
-}
-
-static int fail_zstd(const brim_stream *s, ZSTD_ErrorCode code, brim_error *err) {
-  if (code == ZSTD_error_memory_allocation)
-    return BRIM_NOMEM(err);
-  if (code == ZSTD_error_frameParameter_windowTooLarge)
-    return brim_error_at(err, BRIM_E_UNSUPPORTED, s->name, 0, s->consumed,
-                         "the zstd window is larger than 128 MiB: compress without --long or --ultra");
-  return damaged(s, err, "the zstd data is damaged here");
-}
-
-static int fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
-  ZSTD_outBuffer out = {to, size, 0};
-  while (out.pos == 0) {
-    BRIM_TRY(fill_input(s, err));
-    size_t have = s->input_used - s->input_at;
-    /* One block at a time: what comes before a damaged one is then given out, however the calls fall. */
-    size_t due = s->hint ? s->hint : ZSTD_BEGIN;
-    ZSTD_inBuffer in = {s->input + s->input_at, due < have ? due : have, 0};
-    bool at_end = in.size == 0;
-    if (at_end && s->between)
-      break;
-    size_t result = ZSTD_decompressStream(s->zstd, &out, &in);
-    s->input_at += in.pos;
-    s->consumed += (int64_t)in.pos;
-    if (ZSTD_isError(result))
-      return fail_zstd(s, ZSTD_getErrorCode(result), err);
-    s->between = result == 0;
-    s->hint = result;
-    if (at_end && !s->between && out.pos == 0)
-      return damaged(s, err, "the zstd data ends too soon: the file was cut");
-  }
-  *got = out.pos;
-  return BRIM_OK;
-}
-
-static int fail_other(const brim_stream *s, brim_error *err) {
-  const char *name = brim_packing_name(s->packing);
-  if (s->unpacked == BRIM_UNPACK_NO_MEMORY)
-    return BRIM_NOMEM(err);
-  if (s->unpacked == BRIM_UNPACK_TOO_LARGE)
-    return brim_error_at(err, BRIM_E_UNSUPPORTED, s->name, 0, s->consumed,
-                         "its dictionary needs more than 192 MiB: compress it with xz -9 or less");
-  return brim_error_at(err, BRIM_E_FORMAT, s->name, 0, s->consumed, "the %s data is damaged here", name);
-}
-
-/* Of several streams in a row each begins afresh; zeroes may come between them. */
-static int fill_other(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
-  *got = 0;
-  while (*got == 0) {
-    if (s->unpacked > BRIM_UNPACK_END)
-      return fail_other(s, err);
-    BRIM_TRY(fill_input(s, err));
-    size_t have = s->input_used - s->input_at, made = size;
-    if (have == 0 && s->between)
-      return BRIM_OK;
-    if (have > 0 && s->between && s->input[s->input_at] == 0 && s->consumed > 0) {
-      s->input_at++;
-      s->consumed++;
-      continue;
-    }
-    if (s->unpacked == BRIM_UNPACK_END && (s->unpacked = brim_unpack_begin(s->unpack)) != BRIM_UNPACK_MORE)
-      return fail_other(s, err);
-    const bool at_end = have == 0;
-    s->unpacked = brim_unpack_run(s->unpack, s->input + s->input_at, &have, to, &made);
-    s->input_at += have;
-    s->consumed += (int64_t)have;
-    s->between = s->unpacked == BRIM_UNPACK_END;
-    *got = made;
-    if (!at_end && have == 0 && made == 0 && s->unpacked == BRIM_UNPACK_MORE)
-      s->unpacked = BRIM_UNPACK_DAMAGED; /* neither takes nor gives */
-    if (at_end && made == 0 && s->unpacked == BRIM_UNPACK_MORE)
-      return brim_error_at(err, BRIM_E_FORMAT, s->name, 0, s->consumed, "the %s data ends too soon: the file was cut",
-                           brim_packing_name(s->packing));
-  }
-  return BRIM_OK;
-}
-
 static int fill(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) {
-  if (s->kind == GZIP)
-    return fill_gzip(s, to, size, got, err);
-  if (s->kind == ZSTD)
-    return fill_zstd(s, to, size, got, err);
-  if (s->kind == OTHER)
-    return fill_other(s, to, size, got, err);
+  if (s->kind == BRIM_STREAM_GZIP)
+    return brim_stream_fill_gzip(s, to, size, got, err);
+  if (s->kind == BRIM_STREAM_ZSTD)
+    return brim_stream_fill_zstd(s, to, size, got, err);
+  if (s->kind == BRIM_STREAM_OTHER)
+    return brim_stream_fill_other(s, to, size, got, err);
   if (s->input_at < s->input_used) { /* what was read to tell the kind */
     *got = s->input_used - s->input_at < size ? s->input_used - s->input_at : size;
     memcpy(to, s->input + s->input_at, *got);
     s->input_at += *got;
   } else {
-    BRIM_TRY(read_file(s, to, size, got, err));
+    BRIM_TRY(brim_stream_read_file(s, to, size, got, err));
   }
   s->consumed += (int64_t)*got;
   return BRIM_OK;
@@ -293,7 +127,7 @@ static int load_rest(brim_stream *s, bool *whole, brim_error *err) {
     memmove(s->input, s->input + s->input_at, have);
     s->input_at = 0;
     for (s->input_used = have; s->input_used < rest && !s->input_ended; s->input_used += got)
-      BRIM_TRY(read_file(s, s->input + s->input_used, rest - s->input_used, &got, err));
+      BRIM_TRY(brim_stream_read_file(s, s->input + s->input_used, rest - s->input_used, &got, err));
   }
   *whole = s->input_used - s->input_at == rest;
   return BRIM_OK;
@@ -305,7 +139,7 @@ static int fill_member(brim_stream *s, bool *done, brim_error *err) {
   bool whole;
   size_t used, made;
   *done = false;
-  if (s->kind != GZIP || !s->gzip || !s->between)
+  if (s->kind != BRIM_STREAM_GZIP || !s->gzip || !s->between)
     return BRIM_OK;
   BRIM_TRY(load_rest(s, &whole, err));
   size_t have = s->input_used - s->input_at;
@@ -330,10 +164,19 @@ static int fill_member(brim_stream *s, bool *done, brim_error *err) {
   return BRIM_OK;
 }
 
-static int fill_window(brim_stream *s, size_t least, brim_error *err) {
+/* More bytes have to be waited for: who writes to the pipe may wait for an answer to those that are here. */
+static bool would_wait(const brim_stream *s) {
+  struct pollfd fd = {.fd = s->fd, .events = POLLIN};
+  return s->size < 0 && s->input_at == s->input_used && !s->input_ended && poll(&fd, 1, 0) == 0;
+}
+
+static int fill_window(brim_stream *s, size_t least, bool patient, brim_error *err) {
+  const size_t had = s->used - s->at;
   while (s->used - s->at < least && !s->ended) {
     size_t got = 0;
     bool done;
+    if (!patient && s->used - s->at > had && would_wait(s))
+      return BRIM_OK;
     if (is_interrupted(s))
       return brim_error_cancelled(err);
     BRIM_TRY(fill_member(s, &done, err));
@@ -347,9 +190,9 @@ static int fill_window(brim_stream *s, size_t least, brim_error *err) {
   return BRIM_OK;
 }
 
-int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *length, brim_error *err) {
+static int peek(brim_stream *s, size_t least, bool patient, const char **bytes, size_t *length, brim_error *err) {
   if (!s->status && s->used - s->at < least)
-    s->status = fill_window(s, least, &s->error);
+    s->status = fill_window(s, least, patient, &s->error);
   if (s->status) {
     if (err)
       *err = s->error;
@@ -357,6 +200,16 @@ int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *l
   }
   *bytes = s->window + s->at;
   *length = s->used - s->at;
+  return BRIM_OK;
+}
+
+int brim_stream_peek(brim_stream *s, size_t least, const char **bytes, size_t *length, brim_error *err) {
+  return peek(s, least, true, bytes, length, err);
+}
+
+int brim_stream_peek_arrived(brim_stream *s, size_t least, const char **bytes, size_t *length, bool *all, brim_error *err) {
+  BRIM_TRY(peek(s, least, false, bytes, length, err));
+  *all = *length < least && s->ended;
   return BRIM_OK;
 }
 
@@ -379,7 +232,7 @@ bool brim_stream_salvage(brim_stream *s) {
 }
 
 bool brim_stream_is_packed(const brim_stream *s) {
-  return s->kind != PLAIN;
+  return s->kind != BRIM_STREAM_PLAIN;
 }
 
 bool brim_stream_ends_open(const brim_stream *s) {
@@ -389,6 +242,7 @@ bool brim_stream_ends_open(const brim_stream *s) {
 int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *length, brim_error *err) {
   const char *bytes = NULL;
   size_t have = 0, looked = 0;
+  bool all;
   BRIM_TRY(brim_stream_peek(s, 1, &bytes, &have, err));
   for (;;) {
     const char *end = have > looked ? memchr(bytes + looked, '\n', have - looked) : NULL;
@@ -398,7 +252,7 @@ int brim_stream_line(brim_stream *s, size_t limit, const char **line, size_t *le
                            "a line of more than %zu bytes: raise max_record if that is right", limit);
     size_t before = have;
     if (!end)
-      BRIM_TRY(brim_stream_peek(s, have ? 2 * have : 1, &bytes, &have, err));
+      BRIM_TRY(brim_stream_peek_arrived(s, have ? 2 * have : 1, &bytes, &have, &all, err));
     if (end || have == before) {
       if (!end && size == 0)
         return BRIM_END;
@@ -423,7 +277,7 @@ static bool undecided(const brim_stream *s) {
 }
 
 static int begin_unpacking(brim_stream *s, brim_error *err) {
-  s->kind = OTHER;
+  s->kind = BRIM_STREAM_OTHER;
   int status = brim_unpack_new(s->runtime, s->packing, &s->unpack, err);
   return status == BRIM_E_UNSUPPORTED ? brim_error_at(err, status, s->name, 0, -1, "%s", brim_packing_advice(s->packing))
                                       : status;
@@ -434,14 +288,14 @@ static int detect(brim_stream *s, brim_error *err) {
   bool more;
   while (!s->input_ended && undecided(s)) {
     size_t got = 0;
-    BRIM_TRY(read_file(s, s->input + s->input_used, INPUT - s->input_used, &got, err));
+    BRIM_TRY(brim_stream_read_file(s, s->input + s->input_used, BRIM_STREAM_INPUT - s->input_used, &got, err));
     s->input_used += got;
   }
   s->packing = brim_packing_of(s->input, s->input_used, &more);
   if (s->packing)
     return begin_unpacking(s, err);
   if (s->input_used >= 2 && memcmp(s->input, gzip, 2) == 0) {
-    s->kind = GZIP;
+    s->kind = BRIM_STREAM_GZIP;
     s->z.zalloc = z_allocate;
     s->z.zfree = z_release;
     s->z.opaque = s->runtime;
@@ -450,7 +304,7 @@ static int detect(brim_stream *s, brim_error *err) {
     s->z_ready = true;
     s->gzip = s->size >= 0 ? brim_gzip_new() : NULL;
   } else if (s->input_used >= 4 && memcmp(s->input, zstd, 4) == 0) {
-    s->kind = ZSTD;
+    s->kind = BRIM_STREAM_ZSTD;
     s->zstd = ZSTD_createDCtx_advanced((ZSTD_customMem){zstd_allocate, z_release, s->runtime});
     if (!s->zstd)
       return BRIM_NOMEM(err);
@@ -471,9 +325,9 @@ static int open_file(brim_stream *s, const char *path, brim_error *err) {
   s->size = S_ISREG(st.st_mode) ? (int64_t)st.st_size : -1;
   if (s->size < 0 && pipe2(s->wake, O_CLOEXEC | O_NONBLOCK) != 0)
     return brim_error_system(err, s->name, "make a pipe to watch the file", errno);
-  if (!(s->input = brim_alloc(s->runtime, INPUT)))
+  if (!(s->input = brim_alloc(s->runtime, BRIM_STREAM_INPUT)))
     return BRIM_NOMEM(err);
-  s->input_room = INPUT;
+  s->input_room = BRIM_STREAM_INPUT;
   return detect(s, err);
 }
 
@@ -523,7 +377,7 @@ int brim_stream_open_memory(brim_runtime *runtime, const char *name, const void 
   if (status) {
     brim_stream_free(s);
     *out = NULL;
-  } else if (s->kind == PLAIN) {
+  } else if (s->kind == BRIM_STREAM_PLAIN) {
     s->window = s->input;
     s->used = length;
     s->consumed = s->size;
@@ -548,7 +402,7 @@ void brim_stream_free(brim_stream *s) {
   }
   if (!s->borrowed)
     brim_release(s->runtime, s->input);
-  if (!s->borrowed || s->kind != PLAIN)
+  if (!s->borrowed || s->kind != BRIM_STREAM_PLAIN)
     brim_release(s->runtime, s->window);
   brim_release(s->runtime, s->name);
   brim_release(s->runtime, s);
@@ -600,7 +454,7 @@ static int seek_plain(brim_stream *s, int64_t offset, brim_error *err) {
 int brim_stream_seek(brim_stream *s, int64_t offset, brim_error *err) {
   if (offset < 0)
     return brim_error_at(err, BRIM_E_USAGE, s->name, 0, offset, "there is no such place in a file");
-  if (s->kind == PLAIN && s->size >= 0)
+  if (s->kind == BRIM_STREAM_PLAIN && s->size >= 0)
     return seek_plain(s, offset, err);
   if (offset < s->offset || s->status)
     BRIM_TRY(rewind_stream(s, err));

@@ -21,6 +21,10 @@ void brim_stream_free(brim_stream *stream);
  * twice what it had. Damaged or cut compressed data is BRIM_E_FORMAT with file and byte (of the compressed file). A failure comes
  * again at every later call, until a seek begins again. */
 int brim_stream_peek(brim_stream *stream, size_t least, const char **bytes, size_t *length, brim_error *err) BRIM_CHECK;
+/* The same, but what a pipe or a terminal has not sent yet is not waited for once there is a byte more than was unread before:
+ * *length < least is then no sign of the end. *all: all is read. */
+int brim_stream_peek_arrived(brim_stream *stream, size_t least, const char **bytes, size_t *length, bool *all,
+                             brim_error *err) BRIM_CHECK;
 /* Passes over the first `length` of the bytes that peek gave. */
 void brim_stream_consume(brim_stream *stream, size_t length);
 /* The next line without its LF (a CR stays), valid until the next call; BRIM_END after the last. A last line without LF counts.

@@ -119,8 +119,9 @@ static bool scan(extent *e, const char *bytes, size_t length) {
 static int take_extent(brim_reader *reader, const char **object, size_t *size, brim_error *err) {
   extent e = {0};
   size_t least = 1, length;
+  bool all;
   for (;;) {
-    BRIM_TRY(brim_stream_peek(reader->stream, least, object, &length, err));
+    BRIM_TRY(brim_stream_peek_arrived(reader->stream, least, object, &length, &all, err));
     const bool done = scan(&e, *object, length);
     if (e.at > reader->max_record)
       return brim_reader_fault(reader, err, *object, 0,
@@ -129,7 +130,7 @@ static int take_extent(brim_reader *reader, const char **object, size_t *size, b
     *size = e.at;
     if (done)
       return BRIM_OK;
-    if (length < least)
+    if (all)
       return brim_reader_fault(reader, err, *object, 0, "the object that begins here is never closed");
     least = length <= reader->max_record / 2 ? 2 * length : reader->max_record + 1;
   }

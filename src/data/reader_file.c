@@ -38,7 +38,9 @@ static const brim_format_ops *format_ops(brim_format format) {
 static int check_beginning(brim_reader *reader, brim_error *err) {
   const char *bytes, *name = brim_reader_file_name(reader);
   size_t length;
-  BRIM_TRY(brim_stream_peek(reader->stream, 3, &bytes, &length, err));
+  BRIM_TRY(brim_stream_peek(reader->stream, 1, &bytes, &length, err));
+  if (length > 0 && length < 3 && memchr("\xEF\xFE\xFF", bytes[0], 3)) /* else a line as short as "a" is not waited on */
+    BRIM_TRY(brim_stream_peek(reader->stream, 3, &bytes, &length, err));
   if (length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
     return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-16: convert it first with iconv -f utf-16 -t utf-8");
   bool mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;

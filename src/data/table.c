@@ -17,15 +17,28 @@ static int split_failed(const brim_reader *reader, brim_split_status status, con
                            "text after a closing quote: a quote inside a quoted field is written twice (\"\")");
 }
 
+/* At least `least` bytes; of a record that is still short also fewer, as they arrive: who writes it line by line may wait for an
+ * answer. What was split is split again, so that a long one, such as that of a quote that is never closed, takes twice its size.
+ */
+static int peek_record(brim_reader *reader, size_t had, size_t least, const char **record, size_t *length, bool *final,
+                       brim_error *err) {
+  enum { SHORT = 1 << 20 };
+  if (had < SHORT)
+    return brim_stream_peek_arrived(reader->stream, least, record, length, final, err);
+  BRIM_TRY(brim_stream_peek(reader->stream, least, record, length, err));
+  *final = *length < least;
+  return BRIM_OK;
+}
+
 /* Splits the record at the front of the stream, without passing over it. BRIM_END at the end of the file. */
 static int split_record(brim_reader *reader, const char **record, brim_error *err) {
   const brim_source_file *file = &reader->source.files[reader->file];
-  size_t least = 1, length;
+  size_t least = 1, length = 0;
+  bool final;
   for (;;) {
-    BRIM_TRY(brim_stream_peek(reader->stream, least, record, &length, err));
+    BRIM_TRY(peek_record(reader, length, least, record, &length, &final, err));
     if (length == 0)
       return BRIM_END;
-    bool final = length < least;
     brim_split_status status = file->quoted ? brim_split_quoted(&reader->split, *record, length, final, file->delimiter)
                                             : brim_split_plain(&reader->split, *record, length, final, file->delimiter);
     size_t extent = status == BRIM_SPLIT_DONE ? reader->split.used : status == BRIM_SPLIT_STRAY ? reader->split.fault : length;
