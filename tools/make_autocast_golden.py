@@ -22,7 +22,8 @@ def main():
         spec = golden.MODELS.get(folder.name)
         if spec is None or spec["problem"] not in ("classification", "regression"):
             continue
-        model = getattr(transformers, spec["cls"]).from_pretrained(folder, attn_implementation="sdpa").eval()
+        family = getattr(transformers, spec["cls"])
+        model = family.from_pretrained(folder, attn_implementation="sdpa" if family._supports_sdpa else "eager").eval()
         batch, want = json.loads((folder / "batch.json").read_text()), load_file(folder / "expected.safetensors")
         with torch.autocast("cpu", torch.bfloat16):
             _, logits, loss = golden.batch_loss(model, spec, batch)

@@ -31,79 +31,83 @@ from transformers.core_model_loading import revert_weight_conversion
 
 torch.set_num_threads(1)
 
-def spec(kind, cls, problem, n_labels, lengths, draw=None, scale=5.0, **cfg):
-    """`draw`: which random numbers it has; without it, those of its place in the list. `scale`: of the weights."""
+def spec(kind, cls, problem, n_labels, lengths, draw, scale=5.0, **cfg):
+    """`draw`: which random numbers it has. `scale`: of the weights."""
     return dict(kind=kind, cls=cls, problem=problem, n_labels=n_labels, lengths=lengths, draw=draw, scale=scale, cfg=cfg)
 
 BERT = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 MODELS = {
     "bert-pair-3": spec("bert", "BertForSequenceClassification", "classification", 3,
-        [5, 37, 2, 64, 12, 23, 23, 9],
+        [5, 37, 2, 64, 12, 23, 23, 9], draw=0,
         vocab_size=500, hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96,
         max_position_embeddings=96, type_vocab_size=2, **BERT),
+    "bert-tokens": spec("bert", "BertForTokenClassification", "tokens", 5,
+        [5, 37, 2, 64, 12, 23], draw=100,
+        vocab_size=150, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=72,
+        max_position_embeddings=80, type_vocab_size=2, **BERT),
     "bert-odd-regression": spec("bert", "BertForSequenceClassification", "regression", 1,
-        [3, 31, 80, 7, 17],
+        [3, 31, 80, 7, 17], draw=1,
         vocab_size=211, hidden_size=36, num_hidden_layers=2, num_attention_heads=3, intermediate_size=50,
         max_position_embeddings=81, type_vocab_size=2, layer_norm_eps=1e-12, **BERT),
     "roberta-binary": spec("roberta", "RobertaForSequenceClassification", "classification", 2,
-        [4, 50, 21, 2, 33, 90],
-        vocab_size=400, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=128,
+        [4, 50, 21, 2, 33, 90], draw=2,
+        vocab_size=160, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, intermediate_size=80,
         max_position_embeddings=100, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2,
         layer_norm_eps=1e-5, **BERT),
     "roberta-regression": spec("roberta", "RobertaForSequenceClassification", "regression", 1,
-        [64, 5, 19, 40],
+        [64, 5, 19, 40], draw=3,
         vocab_size=300, hidden_size=40, num_hidden_layers=2, num_attention_heads=5, intermediate_size=80,
         max_position_embeddings=70, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2,
         layer_norm_eps=1e-5, **BERT),
     "distilbert-4": spec("distilbert", "DistilBertForSequenceClassification", "classification", 4,
-        [8, 3, 55, 29, 29, 14],
-        vocab_size=350, dim=48, n_layers=2, n_heads=6, hidden_dim=100, max_position_embeddings=64,
+        [8, 3, 55, 29, 29, 14], draw=4,
+        vocab_size=150, dim=48, n_layers=2, n_heads=6, hidden_dim=76, max_position_embeddings=64,
         dropout=0.0, attention_dropout=0.0, seq_classif_dropout=0.0),
     "camembert-binary": spec("camembert", "CamembertForSequenceClassification", "classification", 2,
-        [6, 27, 44, 11],
-        vocab_size=320, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        [6, 27, 44, 11], draw=5,
+        vocab_size=120, hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=56,
         max_position_embeddings=64, type_vocab_size=1, pad_token_id=1, bos_token_id=0, eos_token_id=2,
         layer_norm_eps=1e-5, **BERT),
     "electra-cls": spec("electra", "ElectraForSequenceClassification", "classification", 2,
         [5, 37, 2, 64, 12, 23], draw=3,
-        vocab_size=350, embedding_size=24, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        vocab_size=150, embedding_size=24, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=72,
         max_position_embeddings=80, type_vocab_size=2, **BERT),
     "albert-regression": spec("albert", "AlbertForSequenceClassification", "regression", 1,
         [5, 37, 2, 64, 12], draw=4,
-        vocab_size=350, embedding_size=20, hidden_size=48, num_hidden_layers=3, num_hidden_groups=1, num_attention_heads=4,
+        vocab_size=150, embedding_size=20, hidden_size=48, num_hidden_layers=3, num_hidden_groups=1, num_attention_heads=4,
         intermediate_size=96, max_position_embeddings=80, type_vocab_size=2, hidden_act="gelu_new",
         classifier_dropout_prob=0.0, **BERT),
     "mpnet-cls": spec("mpnet", "MPNetForSequenceClassification", "classification", 3,
         [5, 37, 3, 64, 12, 90], draw=5,
-        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        vocab_size=150, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=72,
         max_position_embeddings=100, relative_attention_num_buckets=32, pad_token_id=1, bos_token_id=0, eos_token_id=2, **BERT),
     "deberta-v3-cls": spec("deberta-v2", "DebertaV2ForSequenceClassification", "classification", 2,
         [6, 44, 13, 2, 60, 28], draw=2,
-        vocab_size=400, hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=96,
+        vocab_size=150, hidden_size=48, num_hidden_layers=3, num_attention_heads=4, intermediate_size=72,
         max_position_embeddings=96, type_vocab_size=0, relative_attention=True, position_buckets=16, norm_rel_ebd="layer_norm",
         share_att_key=True, pos_att_type=["p2c", "c2p"], layer_norm_eps=1e-7, max_relative_positions=-1,
         position_biased_input=False, pooler_dropout=0.0, pooler_hidden_act="gelu", pooler_hidden_size=48, **BERT),
     "modernbert-cls": spec("modernbert", "ModernBertForSequenceClassification", "classification", 3,
         [4, 50, 21, 2, 33, 90], draw=0, scale=2.0,
-        vocab_size=400, hidden_size=48, num_hidden_layers=4, num_attention_heads=4, intermediate_size=72,
+        vocab_size=150, hidden_size=48, num_hidden_layers=4, num_attention_heads=4, intermediate_size=72,
         max_position_embeddings=128, local_attention=16, global_attn_every_n_layers=3, pad_token_id=0, cls_token_id=1,
         sep_token_id=2, bos_token_id=1, eos_token_id=2, embedding_dropout=0.0, classifier_pooling="cls"),
     "modernbert-tokens": spec("modernbert", "ModernBertForTokenClassification", "tokens", 5,
         [9, 40, 17, 3, 71], draw=1, scale=2.0,
-        vocab_size=300, hidden_size=32, num_hidden_layers=3, num_attention_heads=2, intermediate_size=50,
+        vocab_size=150, hidden_size=32, num_hidden_layers=3, num_attention_heads=2, intermediate_size=50,
         max_position_embeddings=96, local_attention=12, pad_token_id=0, cls_token_id=1, sep_token_id=2, bos_token_id=1,
         eos_token_id=2),
     "nomic-cls": spec("nomic_bert", "NomicBertForSequenceClassification", "classification", 2,
         [5, 37, 2, 64, 12, 23], draw=6,
-        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        vocab_size=150, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=72,
         max_position_embeddings=128, type_vocab_size=2, **BERT),
     "gte-cls": spec("gte", "GteForSequenceClassification", "classification", 2,
-        [5, 37, 2, 64, 12, 23], draw=7,
-        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=96,
+        [5, 37, 2, 64, 12, 23], draw=17,
+        vocab_size=150, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, intermediate_size=72,
         max_position_embeddings=128, type_vocab_size=1, pad_token_id=1, **BERT),
     "eurobert-cls": spec("eurobert", "EuroBertForSequenceClassification", "classification", 3,
         [5, 37, 2, 64, 12, 23], draw=8,
-        vocab_size=350, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=96,
+        vocab_size=150, hidden_size=48, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, intermediate_size=72,
         max_position_embeddings=128, pad_token_id=3, bos_token_id=1, eos_token_id=2, mask_token_id=4),
 }
 
@@ -206,12 +210,11 @@ def main():
     models = dict(MODELS)
     if a.specs:
         models = json.load(open(a.specs))
-    for i, (name, s) in enumerate(models.items()):
+    for name, s in models.items():
         if a.only and a.only != name:
             continue
-        draw = i if s.get("draw") is None else s["draw"]
-        gen = torch.Generator().manual_seed(a.seed * 1000 + draw)
-        torch.manual_seed(a.seed * 1000 + draw)
+        gen = torch.Generator().manual_seed(a.seed * 1000 + s["draw"])
+        torch.manual_seed(a.seed * 1000 + s["draw"])
         config = transformers.AutoConfig.for_model(s["kind"], **({"num_labels": s["n_labels"]} if s["n_labels"] else {}), **s["cfg"])
         config._attn_implementation = "eager"
         model = getattr(transformers, s["cls"])(config)

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Writes tests/golden/tokenizer_cases/*.jsonl: texts that hurt, and what Hugging Face tokenizers makes of them.
+"""Writes tests/golden/tokenizer_cases/*.jsonl.gz: texts that hurt, and what Hugging Face tokenizers makes of them.
 
     python3 -m venv /tmp/golden && /tmp/golden/bin/pip install tokenizers==0.23.3
     /tmp/golden/bin/python tools/make_tokenizer_golden.py
 
-One JSON object a line. In variants.jsonl "base" lines hold the parts of a tokenizer.json, each as text, and "variant" lines name a base
+One JSON object a line. In variants.jsonl.gz "base" lines hold the parts of a tokenizer.json, each as text, and "variant" lines name a base
 and the parts that differ; the cases that follow are that tokenizer's. Every other line of any file is a case: text, perhaps pair, perhaps options, and ids, types, from, to (characters become bytes of UTF-8), words (-1: a
 special token). Surrogates cannot occur. `windows` holds the ids of every window where a stride is given.
 """
 
+import gzip
 import json
 import pathlib
 import sys
@@ -282,6 +283,11 @@ def variant_cases(tokenizer, change):
             yield case(tokenizer, "the dogs don't un-run", " x the  end...", options)
 
 
+def write_cases(name, lines):
+    text = "".join(json.dumps(line, separators=(",", ":")) + "\n" for line in lines)
+    (HERE / "tokenizer_cases" / (name + ".jsonl.gz")).write_bytes(gzip.compress(text.encode("ascii"), 9, mtime=0))
+
+
 def write_variants():
     lines = []
     for place, (name, parts) in enumerate(bases()):
@@ -290,9 +296,8 @@ def write_variants():
             tokenizer = Tokenizer.from_str(json.dumps({"version": "1.0", "truncation": None, "padding": None, **parts, **change}))
             lines.append({"variant": name, "parts": {key: json.dumps(value) for key, value in change.items()}})
             lines += [c for c in variant_cases(tokenizer, change) if c]
-    text = "\n".join(json.dumps(line, separators=(",", ":")) for line in lines) + "\n"
-    (HERE / "tokenizer_cases" / "variants.jsonl").write_text(text, encoding="ascii")
-    print("variants", sum("variant" in line for line in lines), len(lines), len(text))
+    write_cases("variants", lines)
+    print("variants", sum("variant" in line for line in lines), len(lines))
 
 
 def main():
@@ -304,9 +309,9 @@ def main():
         cases = [case(tokenizer, text, None, {}) for text in TEXTS]
         cases += [case(tokenizer, WORDS, None, o) for o in OPTIONS[1:]]
         cases += [case(tokenizer, a, b, o) for a, b in PAIRS for o in OPTIONS if "stride" not in o]
-        lines = [json.dumps(c, separators=(",", ":")) for c in cases if c]
-        (HERE / "tokenizer_cases" / (folder.name + ".jsonl")).write_text("\n".join(lines) + "\n", encoding="ascii")
-        print(folder.name, len(lines))
+        cases = [c for c in cases if c]
+        write_cases(folder.name, cases)
+        print(folder.name, len(cases))
     write_variants()
 
 

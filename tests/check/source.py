@@ -34,6 +34,7 @@ ALLOCATORS = {"malloc", "calloc", "realloc", "free", "strdup"}
 DEVICE = re.compile(r"\b(cblas_\w+|openblas_\w+|cublas\w+|cudnn\w+|cuda[A-Z]\w+|nccl[A-Z]\w+)")
 DECLARED = re.compile(r"\bBRIM_API\b[^;{]*?\b(brim_\w+)\s*\(")
 MOST_LINES = 650
+MOST_GOLDEN = 16_000_000
 GENERATED = {"unicode_tables.c"}
 
 count = failed = 0
@@ -155,6 +156,14 @@ def check_sizes(root):
         if lines > MOST_LINES and path.name not in GENERATED:
             problems.append(f"{path.relative_to(root)}: {lines} lines")
     point(problems, f"no file is longer than {MOST_LINES} lines")
+    folder = root / "tests" / "golden"
+    sizes = {path.parent: 0 for path in folder.rglob("*") if path.is_file()}
+    for path in folder.rglob("*"):
+        if path.is_file():
+            sizes[path.parent] += path.stat().st_size
+    total = sum(sizes.values())
+    largest = [f"{place.relative_to(root)}: {size / 1e6:.1f} MB" for place, size in sorted(sizes.items(), key=lambda item: -item[1])[:5]]
+    point(largest if total > MOST_GOLDEN else [], f"tests/golden holds {total / 1e6:.1f} of {MOST_GOLDEN / 1e6:.0f} MB")
 
 
 def check_exports(root, library):

@@ -2,6 +2,7 @@
  * and for made-up ones that together have every component that brim knows. */
 #include "base/json.h"
 #include "brim/brim.h"
+#include "gzip_file.h"
 #include "scratch.h"
 #include "tap.h"
 
@@ -204,13 +205,14 @@ static bool take_line(job *j, bases *b, brim_json_document *document) {
 }
 
 static void check_file(job *j, const char *source, const char *name, int least) {
-  char path[600], *bytes = NULL;
+  char path[600];
   size_t length = 0;
   brim_error err = {0};
   bases b = {0};
   j->cases = j->wrong = 0;
-  snprintf(path, sizeof path, "%s/tests/golden/tokenizer_cases/%s.jsonl", source, name);
-  ok(brim_file_read_all(j->runtime, path, 0, &bytes, &length, &err) == BRIM_OK, "cases of %s", name);
+  snprintf(path, sizeof path, "%s/tests/golden/tokenizer_cases/%s.jsonl.gz", source, name);
+  char *bytes = read_gz(path, &length);
+  ok(bytes, "cases of %s", name);
   for (const char *at = bytes, *end; at && (end = strchr(at, '\n')); at = end + 1) {
     brim_json_document *document;
     if (brim_json_parse(j->runtime, at, (size_t)(end - at), NULL, &document, &err) != BRIM_OK)
@@ -221,7 +223,7 @@ static void check_file(job *j, const char *source, const char *name, int least) 
   ok(j->cases > least && j->wrong == 0, "%s: %d variants, %d cases, %d differences", name, b.variants, j->cases, j->wrong);
   for (int i = 0; i < b.count; i++)
     brim_json_free(b.documents[i]);
-  brim_runtime_release(j->runtime, bytes);
+  free(bytes);
   end_tokenizer(j);
 }
 
