@@ -1,6 +1,6 @@
 /* list.h: every operation, once. The table, the declarations of the reference's and the processor's kernels, their tables, the
  * profile's wrapper and the tests are made from this list: a new operation is a line here, a struct in ops.h, the reference's
- * kernel, one on each device, and its case in tests/unit.
+ * kernel, one on each device, and its case in tests/unit (ops_groups.h), without which the test ops_list fails.
  *
  *   X(name, struct of its operands, feature that a table may lack or 0, class of work, name in profiles)
  *

@@ -1,14 +1,6 @@
 /* ops_bf16.c: products of 16-bit values: near the reference, and to the bit what src/ops/bf16.h and cpu/bf16_tile.h say. */
 #include "ops_case.h"
 
-__extension__ typedef
-#ifdef __SIZEOF_FLOAT128__
-    __float128
-#else
-    long double /* quadruple where there is no other type for it */
-#endif
-        quad;
-
 typedef enum kind { ORDINARY, SMALL, LARGE, ANY_BITS, KINDS } kind;
 
 typedef struct shape {
@@ -60,12 +52,16 @@ static brim_typed results(case_memory *m, inputs *in, int64_t n, bool narrow) {
   return (brim_typed){BRIM_TYPE_REAL, case_values(m, in, n, 1)};
 }
 
-static void emit_halves(record *out, const char *name, const brim_bfloat *x, int64_t n) {
-  case_memory m = {0};
-  float *wide = case_alloc(&m, (size_t)n * sizeof *wide);
+static real *widened(case_memory *m, const brim_bfloat *x, int64_t n) {
+  real *wide = case_alloc(m, (size_t)n * sizeof *wide);
   for (int64_t i = 0; i < n; i++)
     wide[i] = wide_of(x[i]);
-  emit(out, name, wide, n);
+  return wide;
+}
+
+static void emit_halves(record *out, const char *name, const brim_bfloat *x, int64_t n) {
+  case_memory m = {0};
+  emit(out, name, widened(&m, x, n), n);
   case_free(&m);
 }
 
@@ -128,6 +124,58 @@ static void backward(const brim_ops *ops, brim_ops_context *c, const void *param
   backward_of(ops, c, parameters, ORDINARY, out);
 }
 
+/* NaN where a result is further than that from the same in single precision, relative to its largest value. */
+static void emit_apart(record *out, const char *name, const real *got, const real *want, int64_t n, double most) {
+  double worst = 0, top = 0;
+  for (int64_t i = 0; i < n; i++) {
+    const double d = fabs((double)got[i] - (double)want[i]);
+    worst = d <= worst ? worst : d;
+    top = fmax(top, fabs((double)want[i]));
+  }
+  emit(out, name, &(real){worst <= most * top ? 0 : (real)NAN}, 1);
+  ops_compared(true);
+}
+
+/* What is summed is exact in single precision too: another order of sums, and that of double, is all that differs. */
+static void like_wide(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const shape *s = parameters;
+  const double most = sizeof(real) == 8 ? 1e-12 : 3e-6;
+  const int64_t xs = (int64_t)s->rows * s->in, ws = (int64_t)s->in * s->out, ys = (int64_t)s->rows * s->out;
+  case_memory m = {0};
+  inputs in = {27};
+  const brim_bfloat *x = halves(&m, &in, xs, ORDINARY), *w = halves(&m, &in, ws, ORDINARY), *dy = halves(&m, &in, ys, ORDINARY);
+  real *got = case_fill(&m, xs, 7), *want = case_fill(&m, xs, 7), *dw = case_fill(&m, ws, 0), *want_dw = case_fill(&m, ws, 0),
+       *db = case_fill(&m, s->out, 0), *want_db = case_fill(&m, s->out, 0);
+  ops->bf16_backward(c, &(brim_bf16_linear_gradient){.rows = s->rows,
+                                                     .in = s->in,
+                                                     .out = s->out,
+                                                     .x = x,
+                                                     .x_stride = s->in,
+                                                     .w = w,
+                                                     .dy = dy,
+                                                     .dy_stride = s->out,
+                                                     .dx = {BRIM_TYPE_REAL, got},
+                                                     .dx_stride = s->in,
+                                                     .dw = dw,
+                                                     .db = db});
+  ops->linear_backward(c, &(brim_linear_gradient){.rows = s->rows,
+                                                  .in = s->in,
+                                                  .out = s->out,
+                                                  .x = widened(&m, x, xs),
+                                                  .x_stride = s->in,
+                                                  .w = widened(&m, w, ws),
+                                                  .dy = widened(&m, dy, ys),
+                                                  .dy_stride = s->out,
+                                                  .dx = want,
+                                                  .dx_stride = s->in,
+                                                  .dw = want_dw,
+                                                  .db = want_db});
+  emit_apart(out, "dx", got, want, xs, most);
+  emit_apart(out, "dw", dw, want_dw, ws, most);
+  emit_apart(out, "db", db, want_db, s->out, most);
+  case_free(&m);
+}
+
 typedef struct act_shape {
   shape s;
   brim_activation act;
@@ -160,7 +208,18 @@ static void activation(const brim_ops *ops, brim_ops_context *c, const void *par
     brim_bf16_linear_act_gradient g = {.rows = s->rows, .in = s->out, .out = s->in, .w = l.w, .act = p->act, .pre = l.pre};
     g.dz = halves(&m, &in, (int64_t)s->rows * s->in, ORDINARY);
     g.dpre = halves(&m, &in, count, ORDINARY);
+    const int64_t ws = (int64_t)s->in * s->out, zs = (int64_t)s->rows * s->in;
+    real *pre = widened(&m, l.pre, count), *dpre = case_fill(&m, count, 7);
+    ops->linear_act_backward(c, &(brim_linear_act_gradient){.rows = s->rows,
+                                                            .in = s->out,
+                                                            .out = s->in,
+                                                            .w = widened(&m, l.w, ws),
+                                                            .dz = widened(&m, g.dz, zs),
+                                                            .act = p->act,
+                                                            .pre = pre,
+                                                            .dpre = dpre});
     ops->bf16_act_backward(c, &g);
+    emit_apart(out, "dpre, like that in single precision", widened(&m, g.dpre, count), dpre, count, 4e-3);
     emit_halves(out, "dpre", g.dpre, count);
     if (memcmp(g.pre, l.y, (size_t)count * sizeof *l.y) != 0)
       g.pre[0] = 0x7fc0;
@@ -220,6 +279,7 @@ static void check_against_reference(void) {
       {57, 96, 384, 0, true, true, true},     {700, 40, 72, 0, true, false, false},  {1037, 33, 17, 1, true, true, false},
       {2100, 17, 65, 2, false, false, false}, {16, 385, 2, 0, true, false, false},   {61, 448, 31, 0, false, true, false},
       {15, 1101, 40, 1, true, false, false},  {15, 40, 1101, 1, true, false, false}, {3, 4301, 35, 0, true, false, false},
+      {0, 37, 50, 0, true, false, false},
   };
   char name[128];
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -230,6 +290,8 @@ static void check_against_reference(void) {
     check_case(name, &limits, forward, s, tolerance);
     snprintf(name, sizeof name, "gradient of bf16 linear %d x %d -> %d", s->rows, s->in, s->out);
     check_case(name, &limits, backward, s, tolerance);
+    snprintf(name, sizeof name, "gradient of bf16 linear %d x %d -> %d like that in single precision", s->rows, s->in, s->out);
+    check_case(name, &limits, like_wide, s, 0);
   }
   static const brim_activation acts[] = {BRIM_ACT_NONE, BRIM_ACT_GELU, BRIM_ACT_GELU_NEW, BRIM_ACT_RELU, BRIM_ACT_TANH};
   for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
@@ -247,7 +309,16 @@ static void check_against_reference(void) {
   }
 }
 
+#ifndef BRIM_REAL_DOUBLE
 /* ---- to the bit: c = fma(odd), then fma(even), in exact arithmetic */
+
+__extension__ typedef
+#ifdef __SIZEOF_FLOAT128__
+    __float128
+#else
+    long double /* quadruple where there is no other type for it */
+#endif
+        quad;
 
 static float flushed(quad x) {
   const quad least = (quad)0x1p-126f;
@@ -447,10 +518,15 @@ static void check_choice(void) {
   ok_int(brim_cpu_bf16(BRIM_CPU_AVX2), BRIM_BF16_WIDENED, "below AVX-512 values are widened");
 }
 
-int main(void) {
+#endif
+
+CASES(bf16) {
   check_against_reference();
+#ifndef BRIM_REAL_DOUBLE
+  if (ops_only_calls())
+    return;
   check_all_bits();
   check_tiles();
   check_choice();
-  return tap_done();
+#endif
 }

@@ -1,12 +1,18 @@
-/* ops_case.h: runs an operation on every table and thread count and compares.
+/* ops_case.h: runs operations on every table and thread count and compares.
  *
- * A case is a function that makes its inputs from a seed, calls operations and records every output. check_case runs it on the
- * reference, then on each level that this machine has with 1, 2, 3 and 8 threads: near the reference, and the same bits for any
- * number of threads. */
+ * A case is a function that makes its inputs from a seed, calls operations and records every output. A file of cases is compiled
+ * twice (ops_groups.h). With `real` as double, check_case runs a case on the reference and compares the gradients that it records
+ * with central differences of the outputs that it records. With `real` as float it runs it on the reference, near what double
+ * gave, then on each level that this machine has with 1, 2, 3 and 8 threads: near the reference, and the same bits for any number
+ * of threads.
+ *
+ *   CASES(linear) { ... check_case(...); }        the file's only function that is not static
+ */
 #ifndef BRIM_TESTS_OPS_CASE_H
 #define BRIM_TESTS_OPS_CASE_H
 #include "base/runtime.h"
 #include "ops/ops.h"
+#include "ops_groups.h"
 #include "tap.h"
 
 #ifdef BRIM_CASE_CUDA /* the same cases on another device, whose memory is not malloc's */
@@ -15,6 +21,26 @@
 #define case_take malloc
 #define case_give free
 enum { CASE_ON_HOST = 1 };
+#endif
+
+#ifdef BRIM_CASE_CUDA /* a program of its own */
+#define CASES(group)                                                                                                             \
+  static void case_all(void);                                                                                                    \
+  int main(void) {                                                                                                               \
+    case_all();                                                                                                                  \
+    return tap_done();                                                                                                           \
+  }                                                                                                                              \
+  static void case_all(void)
+#define ops_only_calls()     false
+#define ops_compared(narrow) ((void)(narrow))
+#define case_counted(ops)    (ops)
+#elif !defined(BRIM_CASE_ALONE)
+#define tap_ok ops_ok
+#ifdef BRIM_REAL_DOUBLE
+#define CASES(group) void ops_cases64_##group(void)
+#else
+#define CASES(group) void ops_cases_##group(void)
+#endif
 #endif
 
 /* ---- inputs */
@@ -28,8 +54,53 @@ static inline double next_unit(inputs *in) {
   return (double)(in->state >> 11) / 9007199254740992.0;
 }
 
-/* Memory of exactly n values (so that a sanitizer sees the end), uniform in [-scale, scale]. Freed by case_free. */
+/* The inputs of a run, in the order in which they were made, and what was in them at first. One of them may be moved: element i
+ * by step times a sign. In double only. */
 enum { CASE_BLOCKS = 64 };
+#ifdef BRIM_REAL_DOUBLE
+static struct {
+  const real *at[CASE_BLOCKS];
+  real *before[CASE_BLOCKS];
+  int count;
+  int moved; /* -1: none */
+  int64_t moved_count;
+  double step;
+} case_made = {.moved = -1};
+
+static inline double case_sign(inputs *in) {
+  return next_unit(in) < 0.5 ? -1 : 1;
+}
+static inline void case_made_add(real *x, int64_t n) {
+  inputs signs = {977};
+  if (case_made.count == CASE_BLOCKS)
+    abort();
+  for (int64_t i = 0; case_made.moved == case_made.count && i < n && i < case_made.moved_count; i++)
+    x[i] += case_made.step * case_sign(&signs);
+  real *before = malloc((size_t)(n > 0 ? n : 1) * sizeof *before);
+  if (!before)
+    abort();
+  memcpy(before, x, (size_t)n * sizeof *x);
+  case_made.before[case_made.count] = before;
+  case_made.at[case_made.count++] = x;
+}
+static inline int case_made_find(const real *x) {
+  int i = case_made.count - 1;
+  while (i >= 0 && case_made.at[i] != x)
+    i--;
+  return i < 0 ? (abort(), 0) : i;
+}
+static inline void case_made_forget(void) {
+  while (case_made.count > 0)
+    free(case_made.before[--case_made.count]);
+}
+#else
+static inline void case_made_add(const real *x, int64_t n) {
+  (void)x, (void)n;
+}
+#endif
+
+/* Memory of exactly n values (so that a sanitizer sees the end), uniform in [-scale, scale] and the same numbers in either
+ * precision. Freed by case_free. */
 typedef struct case_memory {
   void *block[CASE_BLOCKS];
   int count;
@@ -48,13 +119,15 @@ static inline void case_free(case_memory *m) {
 static inline real *case_values(case_memory *m, inputs *in, int64_t n, double scale) {
   real *x = case_alloc(m, (size_t)n * sizeof *x);
   for (int64_t i = 0; i < n; i++)
-    x[i] = (real)((2 * next_unit(in) - 1) * scale);
+    x[i] = (real)(float)((2 * next_unit(in) - 1) * scale);
+  case_made_add(x, n);
   return x;
 }
 static inline real *case_fill(case_memory *m, int64_t n, real value) {
   real *x = case_alloc(m, (size_t)n * sizeof *x);
   for (int64_t i = 0; i < n; i++)
     x[i] = value;
+  case_made_add(x, n);
   return x;
 }
 
@@ -83,15 +156,6 @@ static inline brim_layout case_layout(case_memory *m, int n, const int *lengths,
 
 /* ---- outputs */
 
-enum { RECORD_PARTS = 24 };
-typedef struct record {
-  double *value;
-  size_t count, room;
-  size_t end[RECORD_PARTS];
-  const char *name[RECORD_PARTS];
-  int parts;
-} record;
-
 static inline void emit(record *r, const char *name, const real *x, int64_t n) {
   if (r->parts == RECORD_PARTS)
     abort();
@@ -106,7 +170,39 @@ static inline void emit(record *r, const char *name, const real *x, int64_t n) {
   r->name[r->parts] = name;
   r->end[r->parts++] = r->count;
 }
+
+/* A result of which the loss takes the sum of weight * value. */
+static inline void emit_output(record *r, const char *name, const real *y, int64_t n, const real *weight) {
+  emit(r, name, y, n);
+  for (int64_t i = 0; i < n; i++)
+    r->loss += (double)weight[i] * (double)y[i];
+}
+
+/* The loss's gradient of the first n elements of an input, made by case_values or case_fill; it was written, or `added` to what
+ * its memory held. */
+static inline void check_gradient(record *r, const real *dx, int64_t n, const real *input, bool added) {
+#ifdef BRIM_REAL_DOUBLE
+  const real *before = added ? case_made.before[case_made_find(dx)] : NULL;
+  double *gradient = malloc((size_t)(n > 0 ? n : 1) * sizeof *gradient);
+  if (!gradient)
+    abort();
+  for (int64_t i = 0; i < n; i++)
+    gradient[i] = dx[i] - (before ? before[i] : 0);
+  r->gradient[r->gradients] = gradient;
+  r->gradient_count[r->gradients] = n;
+  r->gradient_of[r->gradients++] = case_made_find(input);
+#else
+  (void)r, (void)dx, (void)n, (void)input, (void)added;
+#endif
+}
+static inline void emit_gradient(record *r, const char *name, const real *dx, int64_t n, const real *input, bool added) {
+  emit(r, name, dx, n);
+  check_gradient(r, dx, n, input, added);
+}
+
 static inline void record_free(record *r) {
+  while (r->gradients > 0)
+    free(r->gradient[--r->gradients]);
   free(r->value);
 }
 
@@ -135,45 +231,137 @@ typedef void (*case_fn)(const brim_ops *ops, brim_ops_context *c, const void *pa
 
 #ifdef BRIM_CASE_CUDA
 #include "cuda_case.h"
-#elif !defined(BRIM_REAL_DOUBLE)
-static inline record run_case(const brim_ops *ops, int threads, const brim_ops_limits *limits, case_fn fn,
-                              const void *parameters) {
-  brim_ops_context c = {0};
+#else
+
+/* ---- a table that counts what is called */
+
+#define CASE_INDEX(name, ...) CASE_AT_##name,
+enum { BRIM_OPS_LIST(CASE_INDEX) CASE_OPERATIONS };
+static const brim_ops *case_inner;
+static const char *case_inner_name;
+#define CASE_COUNTED(name, operands, ...)                                                                                        \
+  static void counted_##name(brim_ops_context *c, const operands *op) {                                                          \
+    ops_called(case_inner_name, CASE_AT_##name);                                                                                 \
+    case_inner->name(c, op);                                                                                                     \
+  }
+BRIM_OPS_LIST(CASE_COUNTED)
+#define CASE_SET(name, ...) counted.name = ops->name ? counted_##name : NULL;
+
+/* Until the next one is asked for. */
+static inline const brim_ops *case_counted(const brim_ops *ops) {
+  static brim_ops counted;
+  counted = *ops;
+  BRIM_OPS_LIST(CASE_SET)
+  case_inner = ops;
+  case_inner_name = sizeof(real) == 8 ? "ref64" : ops->name;
+  return &counted;
+}
+
+#ifndef BRIM_REAL_DOUBLE
+static inline brim_runtime *case_runtime_of(int threads) {
   const brim_runtime_options options = {.threads = threads};
-  record out = {0};
-  if (brim_runtime_new(&options, &c.runtime, NULL))
+  brim_runtime *runtime;
+  if (brim_runtime_new(&options, &runtime, NULL))
     abort();
+  return runtime;
+}
+#endif
+
+static inline record run_case(const brim_ops *ops, brim_runtime *runtime, const brim_ops_limits *limits, case_fn fn,
+                              const void *parameters) {
+  brim_ops_context c = {.runtime = runtime};
+  record out = {0};
   c.workspace_size = ops->workspace(&c, limits);
-  c.workspace = aligned_alloc(64, (c.workspace_size + 63) / 64 * 64);
+  c.workspace = aligned_alloc(64, (c.workspace_size + 64) / 64 * 64);
   if (!c.workspace)
     abort();
   memset(c.workspace, 0xff, c.workspace_size); /* NaN: nothing may be read before it is written */
-  fn(ops, &c, parameters, &out);
+  fn(case_counted(ops), &c, parameters, &out);
   free(c.workspace);
-  brim_runtime_free(c.runtime);
   return out;
+}
+
+#ifdef BRIM_REAL_DOUBLE
+/* The loss where one input is moved. */
+static inline double moved_loss(const record *r, int gradient, double step, const brim_ops_limits *limits, case_fn fn,
+                                const void *parameters) {
+  case_made.moved = r->gradient_of[gradient];
+  case_made.moved_count = r->gradient_count[gradient];
+  case_made.step = step;
+  record moved = run_case(brim_ops_ref(), NULL, limits, fn, parameters);
+  const double loss = moved.loss;
+  case_made_forget();
+  case_made.moved = -1;
+  record_free(&moved);
+  return loss;
+}
+
+/* How far a gradient is from the difference along a line on which each element moves as much as any other. */
+static inline double gradient_error(const record *r, int g, const brim_ops_limits *limits, case_fn fn, const void *parameters) {
+  const double step = 1e-5;
+  const double up = moved_loss(r, g, step, limits, fn, parameters), down = moved_loss(r, g, -step, limits, fn, parameters);
+  inputs signs = {977};
+  double want = 0, square = 0;
+  for (int64_t i = 0; i < r->gradient_count[g]; i++) {
+    want += r->gradient[g][i] * case_sign(&signs);
+    square += r->gradient[g][i] * r->gradient[g][i];
+  }
+  return fabs((up - down) / (2 * step) - want) / (sqrt(square) + 1e-3 * (1 + fabs(r->loss)));
 }
 
 static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
                               double tolerance) {
-  static const int threads[] = {1, 2, 3, 8};
-  record want = run_case(brim_ops_ref(), 1, limits, fn, parameters);
-  for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++) {
-    const brim_ops *ops = brim_ops_cpu((brim_cpu_level)level);
-    record first = run_case(ops, 1, limits, fn, parameters);
-    const char *where = "";
-    const double difference = record_difference(&first, &want, &where);
-    bool same = first.count == want.count;
-    for (size_t t = 1; t < sizeof threads / sizeof *threads; t++) {
-      record other = run_case(ops, threads[t], limits, fn, parameters);
-      same = same && other.count == first.count && memcmp(other.value, first.value, first.count * sizeof *first.value) == 0;
-      record_free(&other);
-    }
-    ok(difference <= tolerance && same, "%s: %s within %.1e of the reference (%.1e in %s), same bits for 1, 2, 3, 8 threads%s",
-       name, ops->name, tolerance, difference, where, same ? "" : ": NOT the same");
-    record_free(&first);
+  (void)tolerance;
+  ops_begin_case();
+  record r = run_case(brim_ops_ref(), NULL, limits, fn, parameters);
+  case_made_forget();
+  double worst = 0;
+  for (int g = 0; g < r.gradients && !ops_only_calls(); g++)
+    worst = fmax(worst, gradient_error(&r, g, limits, fn, parameters));
+  if (r.gradients > 0) {
+    ok(worst < 1e-7, "%s: %d gradients and differences agree to %.1e", name, r.gradients, worst);
+    ops_compared(false);
   }
+  ops_keep(name, &r);
+}
+#else
+static inline void check_level(const char *name, brim_cpu_level level, const brim_ops_limits *limits, case_fn fn,
+                               const void *parameters, const record *want, double tolerance) {
+  static brim_runtime *runtimes[4];
+  static const int threads[] = {1, 2, 3, 8};
+  const brim_ops *ops = brim_ops_cpu(level);
+  const char *where = "";
+  record first = {0};
+  bool same = true;
+  for (size_t t = 0; t < (ops_only_calls() ? 1 : sizeof threads / sizeof *threads); t++) {
+    runtimes[t] = runtimes[t] ? runtimes[t] : case_runtime_of(threads[t]);
+    record other = run_case(ops, runtimes[t], limits, fn, parameters);
+    same = same && other.count == want->count &&
+           (t == 0 || memcmp(other.value, first.value, first.count * sizeof *first.value) == 0);
+    if (t == 0)
+      first = other;
+    else
+      record_free(&other);
+  }
+  const double difference = record_difference(&first, want, &where);
+  ok(difference <= tolerance && same, "%s: %s within %.1e of the reference (%.1e in %s), same bits for 1, 2, 3, 8 threads%s",
+     name, ops->name, tolerance, difference, where, same ? "" : ": NOT the same");
+  record_free(&first);
+}
+
+static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
+                              double tolerance) {
+  ops_begin_case();
+  const record *exact = ops_kept(name);
+  const char *where = "";
+  record want = run_case(brim_ops_ref(), NULL, limits, fn, parameters);
+  const double difference = exact ? record_difference(&want, exact, &where) : 0;
+  ok(exact && exact->count == want.count && difference <= 4 * tolerance,
+     "%s: the reference within %.1e of itself in double precision (%.1e in %s)", name, 4 * tolerance, difference, where);
+  for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++)
+    check_level(name, (brim_cpu_level)level, limits, fn, parameters, &want, tolerance);
   record_free(&want);
 }
+#endif
 #endif
 #endif

@@ -1,5 +1,6 @@
 /* ops_device.c: the tables by name, what brim doctor prints, and what operations leave in the statistics. */
 #include "brim/device.h"
+#define BRIM_CASE_ALONE
 #include "ops_case.h"
 #include <time.h>
 

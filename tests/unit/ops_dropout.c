@@ -4,6 +4,7 @@
  * ops_attention. */
 #include "ops_case.h"
 
+#ifndef BRIM_REAL_DOUBLE
 enum { ROWS = 500, WIDTH = 384, COUNT = ROWS * WIDTH };
 
 static const double rates[] = {0.1, 0.5, 0.9};
@@ -92,6 +93,8 @@ static void check_rounding(void) {
   }
 }
 
+#endif
+
 /* A rate of one in every table: zeros, whatever the width. */
 static void all_dropped(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const int width = *(const int *)parameters, lengths[] = {9, 4};
@@ -111,19 +114,23 @@ static void all_dropped(const brim_ops *ops, brim_ops_context *c, const void *pa
   case_free(&m);
 }
 
-int main(void) {
+CASES(dropout) {
   const brim_ops_limits limits = {
       .max_slots = 13, .max_sequences = 2, .max_length = 9, .hidden = 200, .intermediate = 8, .heads = 1};
   static const int widths[] = {1, 31, 32, 33, 65, 200};
+  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++) {
+    char name[32];
+    snprintf(name, sizeof name, "dropout 1, width %d", widths[i]);
+    check_case(name, &limits, all_dropped, &widths[i], 0);
+  }
+#ifndef BRIM_REAL_DOUBLE
   for (size_t i = 0; i < sizeof rates / sizeof *rates; i++)
     check_rate(rates[i]);
   check_rounding();
-  for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
-    check_case("dropout 1", &limits, all_dropped, &widths[i], 0);
   uint32_t a[2], b[2], again[2];
   brim_dropout_key(42, 7, a);
   brim_dropout_key(42, 8, b);
   brim_dropout_key(42, 7, again);
   ok(memcmp(a, b, sizeof a) != 0 && memcmp(a, again, sizeof a) == 0, "the key follows the step");
-  return tap_done();
+#endif
 }

@@ -125,7 +125,7 @@ static brim_ops_limits limits_of(const shape *s) {
 
 /* Level -1 is the reference. */
 static const brim_ops *ops_of(int level) {
-  return level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level);
+  return case_counted(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level));
 }
 
 static bool same_numbers(const float *a, const float *b, int64_t n) {
@@ -240,7 +240,7 @@ static void run_branches(place *p, const setting *t, record *out) {
 static void check_branches(const setting *t) {
   const brim_ops_limits limits = limits_of(&t->s);
   record want = {0};
-  place reference = open_place(brim_ops_ref(), 1, false, &limits);
+  place reference = open_place(ops_of(-1), 1, false, &limits);
   run_branches(&reference, t, &want);
   close_place(&reference);
   for (int level = 0; level <= (int)brim_cpu_detect(); level++) {
@@ -268,7 +268,7 @@ static void check_branches(const setting *t) {
   record_free(&want);
 }
 
-int main(void) {
+CASES(int8) {
   for (int rows = 1; rows <= 17; rows++) {
     const shape s = {rows, 36, 48, rows % 2, rows % 3 > 0};
     check_linear(&s, RANDOM, RANDOM);
@@ -291,5 +291,4 @@ int main(void) {
   };
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     check_branches(&settings[i]);
-  return tap_done();
 }

@@ -1,4 +1,4 @@
-/* ops_linear.c: matrix products of every table, forward and backward, on even and odd shapes. */
+/* ops_linear.c: matrix products of every table, with activations and norms, forward and backward, on even and odd shapes. */
 #include "ops_case.h"
 
 typedef struct shape {
@@ -40,9 +40,19 @@ static void backward(const brim_ops *ops, brim_ops_context *c, const void *param
   inputs in = {12};
   const int64_t x_stride = s->in + s->extra, y_stride = s->out + s->extra;
   const real *x = case_values(&m, &in, s->rows * x_stride, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 0.1);
-  const real *dy = case_values(&m, &in, s->rows * y_stride, 1);
+  const real *b = case_values(&m, &in, s->out, 1), *dy = case_values(&m, &in, s->rows * y_stride, 1);
   real *dx = case_values(&m, &in, s->rows * x_stride, 1), *dw = case_values(&m, &in, (int64_t)s->in * s->out, 1);
-  real *db = case_values(&m, &in, s->out, 1);
+  real *db = case_values(&m, &in, s->out, 1), *y = case_fill(&m, s->rows * y_stride, 7);
+  ops->linear_forward(c, &(brim_linear){.rows = s->rows,
+                                        .in = s->in,
+                                        .out = s->out,
+                                        .x = x,
+                                        .x_stride = x_stride,
+                                        .w = w,
+                                        .b = b,
+                                        .y = y,
+                                        .y_stride = y_stride});
+  emit_output(out, "y", y, s->rows * y_stride, dy);
   ops->linear_backward(c, &(brim_linear_gradient){.rows = s->rows,
                                                   .in = s->in,
                                                   .out = s->out,
@@ -56,10 +66,41 @@ static void backward(const brim_ops *ops, brim_ops_context *c, const void *param
                                                   .add = s->add,
                                                   .dw = s->weights ? dw : NULL,
                                                   .db = s->bias ? db : NULL});
-  emit(out, "dx", dx, s->rows * x_stride);
-  emit(out, "dw", dw, (int64_t)s->in * s->out);
-  emit(out, "db", db, s->out);
+  if (s->dx && (s->add || !s->extra)) /* else columns of somebody else stay as they were */
+    emit_gradient(out, "dx", dx, s->rows * x_stride, x, s->add);
+  else
+    emit(out, "dx", dx, s->rows * x_stride);
+  if (s->weights)
+    emit_gradient(out, "dw", dw, (int64_t)s->in * s->out, w, true);
+  else
+    emit(out, "dw", dw, (int64_t)s->in * s->out);
+  if (s->bias)
+    emit_gradient(out, "db", db, s->out, b, true);
+  else
+    emit(out, "db", db, s->out);
   case_free(&m);
+}
+
+/* Of y = x w^T + b; what is added to is 1 at first. */
+typedef struct product_gradient {
+  real *dx, *dw, *db;
+} product_gradient;
+static product_gradient backward_of(const brim_ops *ops, brim_ops_context *c, case_memory *m, int64_t rows, int in, int out,
+                                    const real *x, const real *w, const real *dy) {
+  const product_gradient g = {case_fill(m, rows * in, 7), case_fill(m, (int64_t)in * out, 1), case_fill(m, out, 1)};
+  ops->linear_backward(c, &(brim_linear_gradient){.rows = rows,
+                                                  .in = in,
+                                                  .out = out,
+                                                  .x = x,
+                                                  .x_stride = in,
+                                                  .w = w,
+                                                  .dy = dy,
+                                                  .dy_stride = out,
+                                                  .dx = g.dx,
+                                                  .dx_stride = in,
+                                                  .dw = g.dw,
+                                                  .db = g.db});
+  return g;
 }
 
 typedef struct act_shape {
@@ -87,10 +128,14 @@ static void activation(const brim_ops *ops, brim_ops_context *c, const void *par
                                                 .pre = p->keep ? pre : NULL,
                                                 .y = y});
   emit(out, "pre", pre, count);
-  emit(out, "y", y, count);
+  emit_output(out, "y", y, count, dy);
   ops->act_backward(
       c, &(brim_act_gradient){.count = count, .act = p->act, .pre = p->act == BRIM_ACT_TANH ? y : pre, .dy = dy, .dpre = dpre});
   emit(out, "dpre", dpre, count);
+  const product_gradient g = backward_of(ops, c, &m, s->rows, s->in, s->out, x, w, dpre);
+  emit_gradient(out, "dx", g.dx, (int64_t)s->rows * s->in, x, false);
+  emit_gradient(out, "dw", g.dw, (int64_t)s->in * s->out, w, true);
+  emit_gradient(out, "db", g.db, s->out, b, true);
   if (p->keep && p->act != BRIM_ACT_TANH) { /* backward of the weight that follows: [s->out] -> [s->in] */
     real *dz = case_values(&m, &in, (int64_t)s->rows * s->in, 1);
     ops->linear_act_backward(
@@ -99,6 +144,37 @@ static void activation(const brim_ops *ops, brim_ops_context *c, const void *par
     emit(out, "dpre of a product", dpre, count);
     emit(out, "y made again", pre, count);
   }
+  case_free(&m);
+}
+
+/* z = act(x w^T + b) down^T: the activation's gradient in the product of z's. */
+static void two_products(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { Z = 27 };
+  const act_shape *p = parameters;
+  const shape *s = &p->s;
+  case_memory m = {0};
+  inputs in = {15};
+  const int64_t count = (int64_t)s->rows * s->out;
+  const real *x = case_values(&m, &in, (int64_t)s->rows * s->in, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 0.5);
+  const real *b = case_values(&m, &in, s->out, 1), *down = case_values(&m, &in, (int64_t)Z * s->out, 0.5);
+  const real *dz = case_values(&m, &in, (int64_t)s->rows * Z, 1);
+  real *pre = case_fill(&m, count, 7), *y = case_fill(&m, count, 7), *dpre = case_fill(&m, count, 7);
+  real *z = case_fill(&m, (int64_t)s->rows * Z, 7);
+  ops->linear_act_forward(
+      c,
+      &(brim_linear_act){.rows = s->rows, .in = s->in, .out = s->out, .x = x, .w = w, .b = b, .act = p->act, .pre = pre, .y = y});
+  ops->linear_forward(
+      c, &(brim_linear){.rows = s->rows, .in = s->out, .out = Z, .x = y, .x_stride = s->out, .w = down, .y = z, .y_stride = Z});
+  emit_output(out, "z", z, (int64_t)s->rows * Z, dz);
+  ops->linear_act_backward(
+      c, &(brim_linear_act_gradient){
+             .rows = s->rows, .in = s->out, .out = Z, .w = down, .dz = dz, .act = p->act, .pre = pre, .dpre = dpre});
+  const product_gradient up = backward_of(ops, c, &m, s->rows, s->in, s->out, x, w, dpre);
+  emit_gradient(out, "dx", up.dx, (int64_t)s->rows * s->in, x, false);
+  emit_gradient(out, "dw", up.dw, (int64_t)s->in * s->out, w, true);
+  emit_gradient(out, "db", up.db, s->out, b, true);
+  const product_gradient of_down = backward_of(ops, c, &m, s->rows, s->out, Z, pre, down, dz);
+  emit_gradient(out, "dw of the second", of_down.dw, (int64_t)Z * s->out, down, true);
   case_free(&m);
 }
 
@@ -138,7 +214,7 @@ static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *
   emit(out, "sum", sum, count);
   emit(out, "mean", mean, s->rows);
   emit(out, "rstd", rstd, s->rows);
-  emit(out, "y", y, count);
+  emit_output(out, "y", y, count, dy);
   real *again = case_fill(&m, count, 0);
   ops->norm_forward(
       c, &(brim_norm){
@@ -159,10 +235,21 @@ static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *
                                               .dbranch = s->dx ? dbranch : NULL,
                                               .dgamma = s->weights ? dgamma : NULL,
                                               .dbeta = s->weights ? dbeta : NULL});
-  emit(out, "dsum", dsum, count);
+  emit_gradient(out, "dsum", dsum, count, residual, false);
   emit(out, "dbranch", dbranch, count);
-  emit(out, "dgamma", dgamma, s->out);
-  emit(out, "dbeta", dbeta, s->out);
+  if (s->weights) {
+    emit_gradient(out, "dgamma", dgamma, s->out, gamma, true);
+    emit_gradient(out, "dbeta", dbeta, s->out, beta, true);
+  } else {
+    emit(out, "dgamma", dgamma, s->out);
+    emit(out, "dbeta", dbeta, s->out);
+  }
+  if (s->dx) {
+    const product_gradient g = backward_of(ops, c, &m, s->rows, s->in, s->out, x, w, dbranch);
+    emit_gradient(out, "dx", g.dx, (int64_t)s->rows * s->in, x, false);
+    emit_gradient(out, "dw", g.dw, (int64_t)s->in * s->out, w, true);
+    emit_gradient(out, "db", g.db, s->out, b, true);
+  }
   memcpy(sum, residual, (size_t)count * sizeof *sum); /* sum may be the residual's memory */
   l.residual.residual = sum;
   ops->linear_norm_forward(c, &l);
@@ -176,7 +263,7 @@ static void wide_classifier(const brim_ops *ops, brim_ops_context *c, const void
   backward(ops, c, parameters, out);
 }
 
-int main(void) {
+CASES(linear) {
   static const shape shapes[] = {
       {1, 1, 1, 0, true, true, false, true},       {5, 36, 50, 0, true, true, false, true},
       {29, 36, 108, 3, true, true, true, true},    {64, 64, 32, 0, false, true, false, true},
@@ -184,6 +271,8 @@ int main(void) {
       {700, 40, 72, 0, true, true, false, true},   {1100, 33, 17, 1, true, true, true, true},
       {16, 384, 2, 0, true, true, false, true},    {61, 32, 448, 0, true, false, false, true},
       {61, 448, 32, 0, false, true, false, false}, {40, 64, 64, 0, true, true, false, false},
+      {1, 65, 37, 0, true, true, false, true},     {0, 36, 50, 0, true, true, false, true},
+      {512, 65, 3, 0, true, true, true, true},
   };
   char name[128];
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
@@ -197,7 +286,8 @@ int main(void) {
     if (s->out > 8)
       check_case(name, &limits, residual_norm, s, 2e-5);
   }
-  static const brim_activation acts[] = {BRIM_ACT_NONE, BRIM_ACT_GELU, BRIM_ACT_GELU_NEW, BRIM_ACT_RELU, BRIM_ACT_TANH};
+  static const brim_activation acts[] = {BRIM_ACT_NONE, BRIM_ACT_GELU, BRIM_ACT_GELU_NEW,
+                                         BRIM_ACT_RELU, BRIM_ACT_TANH, BRIM_ACT_SILU};
   for (size_t i = 0; i < sizeof acts / sizeof *acts; i++) {
     for (int keep = 0; keep < 2; keep++) {
       const act_shape p = {{70, 36, 50, 0, true, true, false, true}, acts[i], keep};
@@ -205,11 +295,13 @@ int main(void) {
       snprintf(name, sizeof name, "activation %d, %s", (int)acts[i], keep ? "kept" : "not kept");
       if (keep || acts[i] == BRIM_ACT_TANH)
         check_case(name, &limits, activation, &p, 3e-6);
+      snprintf(name, sizeof name, "activation %d between two products", (int)acts[i]);
+      if (keep && acts[i] != BRIM_ACT_TANH)
+        check_case(name, &limits, two_products, &p, 3e-6);
     }
   }
   const shape wide = {9, 40, 1000, 0, true, true, false, true};
   const brim_ops_limits small = {
       .max_slots = 9, .max_sequences = 1, .max_length = 9, .hidden = 40, .intermediate = 80, .heads = 1};
   check_case("classifier of 1000 outputs", &small, wide_classifier, &wide, 3e-6);
-  return tap_done();
 }

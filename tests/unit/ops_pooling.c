@@ -45,15 +45,12 @@ static void check_pools(const brim_ops *ops) {
   }
 }
 
-int main(void) {
-  if (brim_runtime_new(&(brim_runtime_options){.threads = 2}, &runtime, NULL))
-    return 99;
+CASES(pooling) {
   check_pools(brim_ops_ref());
-  for (int level = BRIM_CPU_PLAIN; level <= BRIM_CPU_AVX512; level++) {
-    const brim_ops *ops = brim_ops_cpu((brim_cpu_level)level);
-    if (ops)
-      check_pools(ops);
-  }
+#ifndef BRIM_REAL_DOUBLE
+  runtime = case_runtime_of(2);
+  for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++)
+    check_pools(brim_ops_cpu((brim_cpu_level)level));
   brim_runtime_free(runtime);
-  return tap_done();
+#endif
 }

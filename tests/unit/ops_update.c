@@ -224,7 +224,42 @@ static void check_late(const brim_ops *ops, int threads) {
   brim_runtime_free(c.runtime);
 }
 
-int main(void) {
+/* Rows with a moment that is not 0, however small. */
+static void alive(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { MARKED = 90, COLUMNS = 150 };
+  (void)parameters;
+  case_memory m = {0};
+  inputs in = {73};
+  int wrong = 0;
+  uint8_t *marks = case_alloc(&m, MARKED);
+  real *moment1 = case_fill(&m, MARKED * COLUMNS, 0), *moment2 = case_fill(&m, MARKED * COLUMNS, 0), got[MARKED];
+  for (int i = 0; i < MARKED; i++)
+    (i % 2 ? moment1 : moment2)[i * COLUMNS + (int)(next_unit(&in) * COLUMNS)] = i % 5 ? (real)1e-30 : 0;
+  moment1[0] = moment2[MARKED * COLUMNS - 1] = 1;
+  const brim_update_range range = {.count = MARKED * COLUMNS, .row_size = COLUMNS, .alive = marks};
+  ops->mark_alive(c, &(brim_update){.moment1 = moment1, .moment2 = moment2, .ranges = &range, .range_count = 1});
+  for (int i = 0; i < MARKED; i++) {
+    got[i] = (real)marks[i];
+    wrong += marks[i] != (i % 5 != 0 || i == 0);
+  }
+  emit(out, "alive", got, MARKED);
+  emit(out, "as they should be", &(real){wrong ? (real)NAN : 1}, 1);
+  case_free(&m);
+}
+
+static void check_all_late(void) {
+#ifdef BRIM_REAL_DOUBLE
+  check_late(case_counted(brim_ops_ref()), 1);
+#else
+  for (int level = -1; level <= (int)brim_cpu_detect(); level++) {
+    const brim_ops *ops = level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level);
+    check_late(case_counted(ops), 1);
+    check_late(case_counted(ops), 3);
+  }
+#endif
+}
+
+CASES(update) {
   static const setting settings[] = {{0, 0}, {0, 1}, {0.01, 1}, {0.1, 1e9}};
   const brim_ops_limits limits = {
       .max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 8, .intermediate = 8, .heads = 1};
@@ -237,9 +272,7 @@ int main(void) {
   for (int i = 0; i < 2; i++)
     check_case(copies[i] ? "a gradient, then none, with a copy in 16 bits" : "a gradient, then none", &limits, falling,
                &copies[i], 1e-5);
-  for (int level = -1; CASE_ON_HOST && level <= (int)brim_cpu_detect(); level++) {
-    check_late(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level), 1);
-    check_late(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level), 3);
-  }
-  return tap_done();
+  check_case("rows with moments", &limits, alive, NULL, 0);
+  if (CASE_ON_HOST)
+    check_all_late();
 }

@@ -138,15 +138,14 @@ static void check(brim_ops_context *c, int length, int window) {
   case_free(&m);
 }
 
-int main(void) {
+CASES(window) {
   static const int windows[] = {1, 2, 16, 64}, lengths[] = {63, 64, 65, 66, 128, 129, 130, 255, 257, 600, 8192};
   brim_ops_context c = {0};
-  const brim_runtime_options options = {.threads = 2};
-  if (brim_runtime_new(&options, &c.runtime, NULL))
-    abort();
+  if (ops_only_calls())
+    return;
+  c.runtime = case_runtime_of(2);
   for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
       check(&c, lengths[i], windows[w]);
   brim_runtime_free(c.runtime);
-  return tap_done();
 }
