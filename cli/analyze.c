@@ -1,7 +1,7 @@
 /* brim analyze: what the lengths of a data set mean for padding. */
 #include <string.h>
 
-#include "analyze.h"
+#include "cli.h"
 #include "commands.h"
 #include "folds.h"
 
@@ -80,31 +80,6 @@ static void put_strategies(brim_text *out, const brim_study *study) {
   brim_table_text(out, columns, STRATEGY_COLUMNS, cells, count);
 }
 
-static const brim_strategy_study *find(const brim_study *study, brim_batching batching, brim_padding padding) {
-  for (int i = 0; i < study->strategy_count; i++)
-    if (study->strategies[i].batching == batching && study->strategies[i].padding == padding)
-      return &study->strategies[i];
-  return NULL;
-}
-
-void cli_put_advice(brim_text *out, const cli_analysis *a, const char *gap) {
-  const brim_study *study = a->study;
-  const brim_strategy_study *fixed = find(study, BRIM_RANDOM, BRIM_PAD_MAX_LENGTH),
-                            *longest = find(study, BRIM_RANDOM, BRIM_PAD_LONGEST),
-                            *none = find(study, BRIM_RANDOM, BRIM_PAD_NONE);
-  if (study->truncated)
-    brim_text_printf(out, "max length %d cuts %.1f %% of the rows and %.1f %% of the tokens", (int)a->how->max_length,
-                     100.0 * (double)study->truncated / (double)study->rows,
-                     100.0 * (double)study->lost / (double)(study->lost + study->tokens));
-  else
-    brim_text_printf(out, "no row is longer than %d tokens, so --max-length %d cuts nothing", (int)study->longest,
-                     (int)study->longest);
-  if (fixed && longest && none)
-    brim_text_printf(out, ";%srandom + none saves %.1f %% of the compute of fixed padding and %.1f %% of dynamic padding's", gap,
-                     100 * (1 - none->cost / fixed->cost), 100 * (1 - none->cost / longest->cost));
-  brim_text_string(out, ".");
-}
-
 /* ---- JSON ------------------------------------------------------------------------------------------------- */
 
 static void put_strategy_json(brim_json_writer *json, const brim_strategy_study *s) {
@@ -175,7 +150,16 @@ static int study_folds(cli_call *cli, const brim_dataset *dataset, brim_overlap 
   return status;
 }
 
-static int print(cli_call *cli, const cli_analysis *a) {
+/* What was found out. */
+typedef struct analysis {
+  const brim_dataset *dataset;
+  const brim_tokenizer *tokenizer;
+  const brim_study *study;
+  const brim_plan_options *how;
+  const brim_overlap *overlap; /* count 0: no folds */
+} analysis;
+
+static int print(cli_call *cli, const analysis *a) {
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->json) {
@@ -186,7 +170,7 @@ static int print(cli_call *cli, const cli_analysis *a) {
     put_lengths(&out, a->study, (int32_t)cli->values->max_length);
     put_strategies(&out, a->study);
     brim_text_string(&out, "\n");
-    cli_put_advice(&out, a, "\n");
+    brim_study_advice(&out, a->study, a->how->max_length, "\n");
     brim_text_string(&out, "\n");
     if (a->overlap->count)
       cli_put_overlap(&out, a->overlap, a->tokenizer);
@@ -196,20 +180,58 @@ static int print(cli_call *cli, const cli_analysis *a) {
   return status;
 }
 
+/* The files are read again, for labels, uncut lengths and texts. */
+static int read_again(cli_call *cli, const analysis *a, brim_survey *survey, brim_shown_texts *texts) {
+  const char *const *paths = cli->arguments.operands;
+  const int count = cli->arguments.operand_count;
+  brim_source_options source;
+  brim_encode_options encode;
+  int status = cli_encode_options(cli, &encode);
+  if (!status)
+    status = cli_source_options(cli, false, &source);
+  if (!status)
+    status = brim_survey_read(survey, paths, count, &source, a->tokenizer, &encode, &cli->error);
+  return status ? status : brim_passages_read(cli->runtime, paths, count, &source, texts->passages, texts->count, &cli->error);
+}
+
+static int write_page(cli_call *cli, const analysis *a) {
+  brim_survey survey = {.runtime = cli->runtime};
+  brim_shown_texts texts;
+  const brim_analysis shown = {a->dataset, a->study, a->how, a->overlap->count ? a->overlap : NULL, &survey, &texts};
+  brim_page *page = NULL;
+  char title[512];
+  snprintf(title, sizeof title, "%s%s: %d tokens at most, %lld rows a batch", cli->arguments.operands[0],
+           cli->arguments.operand_count > 1 ? " and others" : "", (int)a->how->max_length, (long long)a->how->batch_size);
+  brim_shown_texts_pick(a->dataset, (uint64_t)cli->values->seed, (int)cli->values->samples, &texts);
+  int status = read_again(cli, a, &survey, &texts);
+  if (!status)
+    status = brim_page_new(cli->runtime, title, &page, &cli->error);
+  if (!status)
+    status = brim_page_analysis(page, &shown, &cli->error);
+  if (!status)
+    status = brim_page_write(page, cli->values->html, &cli->error);
+  if (!status)
+    cli_note(cli, "the report is in %s", cli->values->html);
+  brim_page_free(page);
+  brim_survey_free(&survey);
+  brim_passages_free(cli->runtime, texts.passages, texts.count);
+  return status;
+}
+
 static int show(cli_call *cli, const brim_dataset *dataset, const brim_tokenizer *tokenizer) {
   brim_plan_options how;
   brim_study study = {0};
   brim_overlap overlap = {0};
-  const cli_analysis analysis = {dataset, tokenizer, &study, &how, &overlap};
+  const analysis found = {dataset, tokenizer, &study, &how, &overlap};
   int status = cli_plan_options(cli, &how);
   if (!status)
     status = study_folds(cli, dataset, &overlap);
   if (!status)
     status = brim_study_dataset(cli->runtime, dataset, &how, &study, &cli->error);
   if (!status)
-    status = print(cli, &analysis);
+    status = print(cli, &found);
   if (!status && cli->values->html)
-    status = cli_write_analyze_page(cli, &analysis);
+    status = write_page(cli, &found);
   brim_study_free(&study);
   brim_overlap_free(&overlap);
   return status;

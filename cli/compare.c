@@ -3,7 +3,6 @@
 #include <string.h>
 
 #include "commands.h"
-#include "compare_page.h"
 #include "job.h"
 #include "ranks.h"
 
@@ -35,7 +34,7 @@ static const cli_option options[] = {
     {0},
 };
 
-enum { MOST_MODES = 16, COLUMNS = 9 };
+enum { MOST_MODES = BRIM_MOST_MODES };
 
 typedef struct mode_list {
   brim_mode modes[MOST_MODES];
@@ -86,38 +85,6 @@ static bool is_regression(const brim_model *model) {
   return brim_task_has_values(brim_model_task(model));
 }
 
-/* The table in the manner of the documents, as cells. */
-typedef struct result_table {
-  brim_column columns[COLUMNS];
-  char text[MOST_MODES][COLUMNS][48];
-  const char *cells[MOST_MODES * COLUMNS];
-} result_table;
-
-static void fill_table(result_table *t, const brim_mode_result *results, const cli_mode_curve *curves, int count,
-                       bool regression) {
-  static const brim_column columns[COLUMNS] = {{"method", false}, {"seconds", true}, {"tokens/s", true},
-                                               {"slots", true},   {"padding", true}, {"memory", true},
-                                               {"speed", true},   {"loss", true},    {"accuracy", true}};
-  memcpy(t->columns, columns, sizeof columns);
-  t->columns[COLUMNS - 1].title = regression ? "rmse" : "accuracy";
-  for (int i = 0; i < count; i++) {
-    const brim_mode_result *r = &results[i];
-    char (*text)[48] = t->text[i];
-    double score = regression ? r->metrics.rmse : r->metrics.accuracy;
-    snprintf(text[1], sizeof *text, "%.1f", r->seconds);
-    brim_count_text((int64_t)r->tokens_per_second, text[2], sizeof *text);
-    brim_count_text((int64_t)r->slots, text[3], sizeof *text);
-    snprintf(text[4], sizeof *text, "%.1f %%", 100.0 * r->padding_share);
-    snprintf(text[5], sizeof *text, "%.1f MiB", curves[i].memory / (1 << 20));
-    snprintf(text[6], sizeof *text, "%.2f x", r->seconds > 0 ? results[0].seconds / r->seconds : 0.0);
-    snprintf(text[7], sizeof *text, "%.4f", r->loss);
-    snprintf(text[8], sizeof *text, r->evaluated ? "%.4f" : "-", score);
-    t->cells[i * COLUMNS] = r->mode.name;
-    for (int j = 1; j < COLUMNS; j++)
-      t->cells[i * COLUMNS + j] = text[j];
-  }
-}
-
 static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, bool regression) {
   brim_json_open_object(json, NULL);
   brim_json_put_string(json, "method", r->mode.name);
@@ -143,7 +110,7 @@ typedef struct watch {
   cli_call *cli;
   const mode_list *list;
   int begun;
-  cli_mode_curve curves[MOST_MODES];
+  brim_mode_curve curves[MOST_MODES];
 } watch;
 
 enum { MOST_FIELDS = 16 };
@@ -154,7 +121,7 @@ static int on_event(void *context, const brim_event *event) {
   if (strcmp(event->kind, "start") == 0)
     w->begun++;
   if (w->begun >= 1 && w->begun <= w->list->count) {
-    int status = cli_mode_curve_add(w->cli, &w->curves[w->begun - 1], event);
+    int status = brim_mode_curve_add(w->cli->runtime, &w->curves[w->begun - 1], event, &w->cli->error);
     if (status)
       return status;
   }
@@ -168,44 +135,57 @@ static int on_event(void *context, const brim_event *event) {
   return cli_progress(w->cli, &(brim_event){.kind = event->kind, .fields = fields, .field_count = event->field_count});
 }
 
-static int print(cli_call *cli, const result_table *table, const brim_mode_result *results, int count, bool regression) {
+static int print(cli_call *cli, const brim_comparison *c) {
+  brim_comparison_cells table = {0};
   brim_text out;
   brim_text_init(&out, cli->runtime);
   if (cli->values->json) {
     brim_json_writer json = {.out = &out};
     brim_json_open_object(&json, NULL);
     brim_json_open_array(&json, "modes");
-    for (int i = 0; i < count; i++)
-      put_mode_json(&json, &results[i], regression);
+    for (int i = 0; i < c->count; i++)
+      put_mode_json(&json, &c->results[i], c->regression);
     brim_json_close_array(&json);
     brim_json_close_object(&json);
     brim_text_string(&out, "\n");
   } else {
-    brim_table_text(&out, table->columns, COLUMNS, table->cells, count);
+    brim_comparison_table(c, &table);
+    brim_table_text(&out, table.columns, BRIM_COMPARISON_COLUMNS, table.cells, c->count);
   }
   int status = cli->values->json ? cli_write(cli, NULL, &out) : cli_show(cli, &out);
   brim_text_free(&out);
   return status;
 }
 
+static int write_page(cli_call *cli, const brim_comparison *comparison) {
+  brim_page *page = NULL;
+  char title[512];
+  snprintf(title, sizeof title, "The same job in %d ways: %s", comparison->count, cli->values->train.items[0]);
+  int status = brim_page_new(cli->runtime, title, &page, &cli->error);
+  if (!status)
+    status = brim_page_comparison(page, comparison, &cli->error);
+  if (!status)
+    status = brim_page_write(page, cli->values->html, &cli->error);
+  if (!status)
+    cli_note(cli, "the report is in %s", cli->values->html);
+  brim_page_free(page);
+  return status;
+}
+
 static int compare(cli_call *cli, cli_job *job, const mode_list *list) {
-  result_table table = {0};
   watch watched = {.cli = cli, .list = list};
   job->options.event = on_event, job->options.event_context = &watched;
   brim_mode_result results[MOST_MODES] = {0};
   const brim_dataset *eval = job->eval_count ? job->evals[0].dataset : NULL;
-  const bool regression = is_regression(job->model);
+  const brim_comparison comparison = {results, watched.curves, list->count, is_regression(job->model)};
   int status = brim_compare(cli->runtime, job->model, job->train, eval, &job->options, list->modes, list->count, results,
                             &cli->error);
-  if (!status) {
-    fill_table(&table, results, watched.curves, list->count, regression);
-    status = print(cli, &table, results, list->count, regression);
-  }
+  if (!status)
+    status = print(cli, &comparison);
   if (!status && cli->values->html)
-    status = cli_write_compare_page(
-        cli, &(cli_comparison){table.columns, COLUMNS, table.cells, results, watched.curves, list->count, regression});
+    status = write_page(cli, &comparison);
   for (int i = 0; i < MOST_MODES; i++)
-    cli_mode_curve_free(&watched.curves[i]);
+    brim_mode_curve_free(&watched.curves[i]);
   return status;
 }
 

@@ -15,7 +15,12 @@ enum {
   BRIM_MOST_POINTS = 20000, /* labels with their predictions, of a regression */
   BRIM_MOST_PASSAGE = 6000, /* bytes of a text that are kept; of a pair, of each */
   BRIM_MOST_SETS = 65,      /* that a run keeps: evaluation sets, and the held-out part of a fold */
-  BRIM_MOST_RUNS = 16       /* on a page */
+  BRIM_MOST_RUNS = 16,      /* on a page */
+  BRIM_MOST_MODES = 16,     /* of a comparison */
+  BRIM_COMPARISON_COLUMNS = 9,
+  BRIM_MOST_SURVEYED = 40, /* classes */
+  BRIM_SHOWN_ENDS = 2,     /* rows that are shown as the shortest, and as the longest */
+  BRIM_MOST_SAMPLES = 64
 };
 
 /* ---- texts of a few rows ---------------------------------------------------------------------------------- */
@@ -31,6 +36,9 @@ typedef struct brim_passage {
  * ("-") cannot be read again: nothing is filled in. `source` as for the dataset; labels are not needed. */
 BRIM_API int brim_passages_read(brim_runtime *runtime, const char *const *paths, int path_count,
                                 const brim_source_options *source, brim_passage *passages, int count, brim_error *err) BRIM_CHECK;
+/* The same for a text that the caller has; `pair` may be NULL. passage->text begins as NULL. */
+BRIM_API int brim_passage_set(brim_runtime *runtime, brim_passage *passage, const char *text, size_t length, const char *pair,
+                              size_t pair_length, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_passages_free(brim_runtime *runtime, brim_passage *passages, int count); /* their texts, not the array */
 
 /* ---- what a model made of labelled rows ------------------------------------------------------------------- */
@@ -160,6 +168,80 @@ BRIM_API int brim_page_judged(brim_page *page, const brim_judged *judged, const 
 /* All of it, about several runs side by side, written to FOLDER/report.html: what `brim train` ends with. */
 BRIM_API int brim_report_write(brim_runtime *runtime, const char *const *folders, int count, const char *folder,
                                brim_error *err) BRIM_CHECK;
+
+/* ---- comparisons ------------------------------------------------------------------------------------------ */
+
+/* What a mode's steps said, one entry a logged step. Begins zeroed. */
+typedef struct brim_mode_curve {
+  double *samples, *seconds, *loss; /* [count] */
+  size_t count, room[3];
+  double memory; /* bytes that training planned for; NaN: not known */
+  brim_runtime *runtime;
+} brim_mode_curve;
+/* Takes what a "start" or "step" event of the mode says (brim_compare). */
+BRIM_API int brim_mode_curve_add(brim_runtime *runtime, brim_mode_curve *curve, const brim_event *event,
+                                 brim_error *err) BRIM_CHECK;
+BRIM_API void brim_mode_curve_free(brim_mode_curve *curve); /* what it holds, not the struct */
+
+/* Modes side by side; borrowed. */
+typedef struct brim_comparison {
+  const brim_mode_result *results; /* [count] */
+  const brim_mode_curve *curves;   /* [count] */
+  int count;                       /* at most BRIM_MOST_MODES */
+  bool regression;
+} brim_comparison;
+/* The table: columns, and cells [count * BRIM_COMPARISON_COLUMNS], which point into it and to the modes' names. */
+typedef struct brim_comparison_cells {
+  brim_column columns[BRIM_COMPARISON_COLUMNS];
+  char text[BRIM_MOST_MODES][BRIM_COMPARISON_COLUMNS][48];
+  const char *cells[BRIM_MOST_MODES * BRIM_COMPARISON_COLUMNS];
+} brim_comparison_cells;
+BRIM_API void brim_comparison_table(const brim_comparison *comparison, brim_comparison_cells *out);
+/* The table, bars of each number, loss over samples and seconds. */
+BRIM_API int brim_page_comparison(brim_page *page, const brim_comparison *comparison, brim_error *err) BRIM_CHECK;
+
+/* ---- analyses --------------------------------------------------------------------------------------------- */
+
+/* What a data set does not keep of its rows: full lengths, labels as they were written. Begins zeroed but for `runtime`. */
+typedef struct brim_survey {
+  int32_t *lengths; /* [rows] before truncation */
+  double *values;   /* [labelled] if labels are values */
+  bool decimals;    /* they are */
+  uint64_t rows, labelled;
+  size_t room[2];
+  char *classes[BRIM_MOST_SURVEYED];          /* in the order in which they came up */
+  uint64_t counts[BRIM_MOST_SURVEYED], other; /* other: rows of the classes after the last */
+  int class_count;
+  brim_runtime *runtime;
+} brim_survey;
+/* A row; label NULL: it has none. */
+BRIM_API int brim_survey_add(brim_survey *survey, size_t tokens, const char *label, size_t length, brim_error *err) BRIM_CHECK;
+/* All rows of files, which are encoded for that. */
+BRIM_API int brim_survey_read(brim_survey *survey, const char *const *paths, int path_count, const brim_source_options *source,
+                              const brim_tokenizer *tokenizer, const brim_encode_options *encode, brim_error *err) BRIM_CHECK;
+BRIM_API void brim_survey_free(brim_survey *survey); /* what it holds, not the struct */
+
+/* Rows whose texts a page shows: the shortest, the longest, and some drawn by (seed). The caller fills in the texts, by
+ * brim_passages_read or brim_passage_set; brim_passages_free frees them. */
+typedef struct brim_shown_texts {
+  brim_passage passages[2 * BRIM_SHOWN_ENDS + BRIM_MOST_SAMPLES];
+  char captions[2 * BRIM_SHOWN_ENDS + BRIM_MOST_SAMPLES][96];
+  int count;
+} brim_shown_texts;
+BRIM_API void brim_shown_texts_pick(const brim_dataset *dataset, uint64_t seed, int samples, brim_shown_texts *out);
+
+/* One sentence: what max_length cuts, and what computing tokens alone saves; `gap` stands between the two. */
+BRIM_API void brim_study_advice(brim_text *out, const brim_study *study, int32_t max_length, const char *gap);
+/* Lengths, truncation, labels, strategies, batches, folds (`overlap`, NULL: none), texts. */
+typedef struct brim_analysis {
+  const brim_dataset *dataset;
+  const brim_study *study;
+  const brim_plan_options *how; /* as brim_study_dataset had it */
+  const brim_overlap *overlap;
+  const brim_survey *survey;
+  const brim_shown_texts *texts;
+} brim_analysis;
+BRIM_API int brim_page_analysis(brim_page *page, const brim_analysis *analysis, brim_error *err) BRIM_CHECK;
 
 /* ---- while a run goes on, and after it -------------------------------------------------------------------- */
 

@@ -282,6 +282,17 @@ def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = 
     return of_rows(data, *how)
 
 
+def labels_of(data: Any, text=None, pair=None, label=None) -> list | None:
+    """The labels of a table, a dict of columns or a list of dicts, where they have a column of them; of other rows None."""
+    if not (is_table(data) or isinstance(data, Mapping)):
+        first = data[0] if isinstance(data, (list, tuple)) and data else None
+        return of_rows(data, text, pair, label, None).labels if isinstance(first, Mapping) else None
+    found = of_any(data, text, pair, label, None)
+    if isinstance(found, Columns):
+        return found.labels
+    return _values(found.table, found.label) if found.label else None
+
+
 def _column_at(data: Any, name: str, numbers: list[int]) -> list:
     if _of_datasets(data, "Dataset"):
         return [data[n][name] for n in numbers]

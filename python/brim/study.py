@@ -7,9 +7,11 @@ import os
 import pathlib
 import tempfile
 from dataclasses import dataclass, field
-from typing import Any, Iterator, Sequence
+from typing import Any, Iterator, NamedTuple, Sequence
 
-from . import _core, runtime as _runtime
+from . import _core, rows as _rows, runtime as _runtime
+from .errors import UsageError
+from .labels import _label_text
 
 WAYS = {"fixed": ("random", "max_length"), "dynamic": ("random", "longest"), "uniform": ("uniform", "longest"), "brim": ("random", "none")}
 
@@ -57,13 +59,15 @@ class Way:
     padding_share: float     #: 1 - tokens / slots
     loss: float              #: mean over the rows of the last epoch
     metrics: dict[str, Any] | None = None
+    memory: float = math.nan  #: bytes that training planned for
+    curve: tuple[list[float], list[float], list[float]] = field(default=([], [], []), repr=False)  #: samples, seconds and loss of each step
 
 
 class Comparison(_Paged):
     """Ways side by side, in the order in which they were given."""
 
-    def __init__(self, ways: list[Way], metric: str | None):
-        self.ways, self.metric = ways, metric
+    def __init__(self, ways: list[Way], metric: str | None, *, regression: bool = False, title: str = "Comparison"):
+        self.ways, self.metric, self._regression, self._title = ways, metric, regression, title
 
     def __iter__(self) -> Iterator[Way]:
         return iter(self.ways)
@@ -75,9 +79,9 @@ class Comparison(_Paged):
         return self.ways[key] if isinstance(key, int) else next(way for way in self.ways if way.name == key)
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
-        titles = ["method", "seconds", "tokens/s", "slots", "padding", "speed", "loss"] + ([self.metric] if self.metric else [])
+        titles = ["method", "seconds", "tokens/s", "slots", "padding", "memory", "speed", "loss"] + ([self.metric] if self.metric else [])
         first = self.ways[0].seconds
-        rows = [[w.name, f"{w.seconds:.2f}", f"{w.tokens_per_second:,.0f}", f"{w.slots:,}", f"{100 * w.padding_share:.1f} %",
+        rows = [[w.name, f"{w.seconds:.2f}", f"{w.tokens_per_second:,.0f}", f"{w.slots:,}", f"{100 * w.padding_share:.1f} %", f"{w.memory / 2**20:.1f} MiB",
                  f"{first / w.seconds:.2f}" if w.seconds else "", _number(w.loss)] +
                 ([_number((w.metrics or {}).get(self.metric))] if self.metric else []) for w in self.ways]
         return titles, rows
@@ -89,12 +93,10 @@ class Comparison(_Paged):
                          for line in [titles, *rows])
 
     def _page(self):
-        titles, rows = self._cells()
-        names = [w.name for w in self.ways]
-        return "Comparison", [
-            ("table", None, titles, [cell for row in rows for cell in row]),
-            ("bars", "Seconds", "Time of training alone, the same rows in each.", names, [f"{w.seconds:.2f}" for w in self.ways], [w.seconds for w in self.ways]),
-            ("bars", "Slots", "What was computed, padding included.", names, [f"{w.slots:,}" for w in self.ways], [float(w.slots) for w in self.ways])]
+        metric = "rmse" if self._regression else "accuracy"
+        return self._title, [("comparison", [
+            (w.name, w.rows, w.tokens, w.slots, w.seconds, w.tokens_per_second, w.padding_share, w.loss, w.metrics and w.metrics[metric],
+             w.memory, *w.curve) for w in self.ways], self._regression)]
 
 
 def way(name: str) -> tuple[str, str, str]:
@@ -117,8 +119,12 @@ class Analysis(_Paged):
     padding, slots, padding_share, batches, steps, cost, length_bias, ...), most slots first.
     """
 
-    def __init__(self, found: dict[str, Any]):
+    def __init__(self, found: dict[str, Any], source=None):
         self.__dict__.update({k: v.tolist() if isinstance(v, _core.Array) else v for k, v in found.items()})
+        self._source = source
+
+    def __getstate__(self):
+        return {**self.__dict__, "_source": None}
 
     def __repr__(self) -> str:
         best = self.strategies[-1]
@@ -126,34 +132,72 @@ class Analysis(_Paged):
                 f"padding {100 * self.strategies[0]['padding_share']:.1f} % to {100 * best['padding_share']:.1f} %)")
 
     def _page(self):
-        cells = [[f"{s['batching']} + {s['padding']}", f"{s['slots']:,}", f"{100 * s['padding_share']:.1f} %", f"{s['batches']:,}",
-                  f"{s['length_bias']:.3f}"] for s in self.strategies]
-        return "Analysis", [
-            ("figures", ["rows", "tokens", "mean length", "median", "90 % up to", "longest", "cut"],
-             [f"{self.rows:,}", f"{self.tokens:,}", f"{self.mean:.1f}", f"{self.median:.0f}", str(self.percentiles[90]), str(self.longest),
-              f"{100 * self.truncated / max(self.rows, 1):.1f} %"]),
-            ("histogram", "Lengths", "Rows by their number of tokens, after truncation.", "tokens", "rows", self.histogram),
-            ("section", "Batching and padding"),
-            ("table", None, ["way", "slots", "padding", "batches", "length bias"], [cell for row in cells for cell in row]),
-            ("bars", "Slots of an epoch", "What each way computes.", [row[0] for row in cells], [row[1] for row in cells],
-             [float(s["slots"]) for s in self.strategies])]
+        if self._source is None:
+            raise UsageError("an analysis that was pickled has no rows to draw: analyze them again")
+        return self._source.page()
+
+
+class _Source(NamedTuple):
+    """What an analysis was made from: its page looks at the rows again."""
+
+    data: Any
+    dataset: Any
+    plan: dict[str, Any]
+    columns: dict[str, str | None]
+    samples: int
+
+    def page(self):
+        files = _rows.paths_of(self.data) if _rows.is_files(self.data) else []
+        name = (files[0] + (" and others" if len(files) > 1 else "")) if files else "Analysis"
+        limit, size = self.plan["max_length"] or self.dataset.longest, self.plan["batch_size"]
+        title = f"{name}: {limit} tokens at most, " + (f"{size} rows a batch" if size else f"{self.plan['max_tokens']} tokens a batch")
+        looked = ("files", self.files(files)) if files and not _rows.table_files(files) else ("rows", self.rows(files))
+        return title, [("analysis", self.dataset._core, dict(self.plan), self.plan["seed"], self.samples, *looked)]
+
+    def files(self, files):
+        return self.dataset.tokenizer._core, files, dict(self.columns), {}
+
+    def rows(self, files):
+        """Full lengths, labels, and the texts that are shown; of rows that are encoded, what there is."""
+        from .dataset import Dataset
+
+        data, text, pair = _rows.read_tables(files) if files else self.data, self.columns["text_column"], self.columns["pair_column"]
+        if isinstance(data, Dataset):
+            return data.lengths, None, None
+        whole = Dataset.of(data, self.dataset.tokenizer, labelled=False, text_column=text, pair_column=pair, runtime=self.dataset._runtime)
+        labels = _rows.labels_of(data, text, pair, self.columns["label_column"])
+        numbers = [row for row, _ in _core.picked(self.dataset._core, self.plan["seed"], self.samples)]
+        return whole.lengths, labels and [_word(label) for label in labels], _rows.texts_at(data, numbers, text, pair)
+
+
+def _word(label: Any) -> str | None:
+    """A label as a file would have it."""
+    if isinstance(label, (list, tuple)):
+        return "|".join(map(str, label))
+    return None if label is None else label if isinstance(label, str) else _label_text(label)
 
 
 def analyze(data, tokenizer=None, *, max_length: int | None = 512, batch_size: int | None = None, max_tokens: int | None = None,
-            seed: int = 42, text_column: str | None = None, pair_column: str | None = None, runtime=None, **plan) -> Analysis:
+            seed: int = 42, text_column: str | None = None, pair_column: str | None = None, label_column: str | None = None, samples: int = 3,
+            runtime=None, **plan) -> Analysis:
     """Lengths and the cost of padding of rows of any kind (``Dataset.of``). tokenizer: a Tokenizer, a folder, or a name; a ``Dataset``
-    needs none. Other options are those of batches; batching and padding are all tried."""
+    needs none. Other options are those of batches; batching and padding are all tried. The analysis keeps the rows for its page, which
+    shows the labels too, if there are any (label_column), and ``samples`` texts that are drawn by seed."""
     from .dataset import Dataset
 
+    columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+    if hasattr(data, "__next__"):
+        data = list(data)
+    dataset = data
     if not isinstance(data, Dataset):
         if tokenizer is None:
             raise TypeError("brim.analyze needs a tokenizer to count tokens: brim.analyze(rows, \"bert-base-uncased\")")
-        data = Dataset.of(data, tokenizer, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column,
-                          **({"runtime": runtime} if runtime else {}))
+        dataset = Dataset.of(data, tokenizer, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column,
+                             **({"runtime": runtime} if runtime else {}))
     if batch_size is None and max_tokens is None:
         batch_size = 16
-    return Analysis(_core.analyze(data._core, {"batch_size": batch_size, "max_tokens": max_tokens, "max_length": max_length, "seed": seed,
-                                              **plan}))
+    plan = {"batch_size": batch_size, "max_tokens": max_tokens, "max_length": max_length, "seed": seed, **plan}
+    return Analysis(_core.analyze(dataset._core, dict(plan)), _Source(data, dataset, plan, columns, samples))
 
 
 # ---- folds -----------------------------------------------------------------------------------------------------------

@@ -167,7 +167,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     if max_length is None and any(d.longest > fits for d in [dataset, *(d for _, d in evals)]):
         limit = None  # rows that were encoded for another model: refused, not cut
     if ways is not None:
-        return _run_compare(model, dataset, evals, seed, limit, on_event, options, ways)
+        return _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, train)
     if folds is not None:
         sources = {"valid": (_rows_to_train(train), dataset)} | {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
         texts = lambda folder: keep_texts(runtime, folder, sources, tokenizer, columns)
@@ -219,7 +219,7 @@ def compare(model: Model | str | os.PathLike, rows, *, eval=None, modes=tuple(WA
     return train(model, rows, eval=eval, _compare=[way(mode) for mode in ([modes] if isinstance(modes, str) else modes)], **options)
 
 
-def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways) -> Comparison:
+def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, data) -> Comparison:
     if len(evals) > 1:
         raise UsageError("brim.compare evaluates on one set")
     plan, rest = _prepared(model, None, seed, limit, options)
@@ -228,7 +228,9 @@ def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways) ->
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
     metric = None if not evals else "rmse" if model.task == "regression" else "accuracy"
-    return Comparison([Way(**one) for one in found], metric)
+    name = f": {os.fspath(data)}" if isinstance(data, (str, os.PathLike)) else ""
+    return Comparison([Way(**one) for one in found], metric, regression=model.task == "regression",
+                      title=f"The same job in {len(found)} ways{name}")
 
 
 def _run(model, dataset, evals, output, seed, limit, on_event, options, sources, tokenizer, columns) -> Result:

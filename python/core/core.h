@@ -213,6 +213,7 @@ PyObject *core_compare(PyObject *module, PyObject *args);
 PyObject *core_analyze(PyObject *module, PyObject *args);
 PyObject *core_train_folds(PyObject *module, PyObject *args);
 PyObject *core_page(PyObject *module, PyObject *args);
+PyObject *core_picked(PyObject *module, PyObject *args);
 PyObject *core_kept(PyObject *module, PyObject *args);
 PyObject *core_keep(PyObject *module, PyObject *args);
 PyObject *core_report(PyObject *module, PyObject *args);
@@ -223,6 +224,9 @@ bool core_encode_options(PyObject *options, brim_encode_options *out);
 bool core_source_options(PyObject *options, brim_source_options *out);
 bool core_train_options(PyObject *options, brim_train_options *out);
 PyObject *core_metrics_dict(const brim_metrics *metrics);
+/* Parts of a page (study_page.c). */
+bool core_put_comparison(brim_page *page, PyObject *part, core_state *state);
+bool core_put_analysis(brim_page *page, PyObject *part, core_state *state, PyObject *module);
 /* What a run keeps of itself, of work inside core_run. */
 typedef struct core_viewer {
   brim_runtime *runtime;

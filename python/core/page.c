@@ -159,7 +159,8 @@ static bool put_run(brim_page *page, PyObject *part, core_state *state, brim_run
 static bool put_part(brim_page *page, PyObject *part, core_state *state, PyObject *module, brim_runtime *runtime) {
   const char *kind = PyTuple_Check(part) && PyTuple_Size(part) ? PyUnicode_AsUTF8AndSize(PyTuple_GetItem(part, 0), NULL) : NULL;
   const char *text;
-  static const char *const kinds[] = {"section", "text", "figures", "table", "chart", "bars", "histogram", "judged", "run", NULL};
+  static const char *const kinds[] = {"section",   "text",   "figures", "table",      "chart",    "bars",
+                                      "histogram", "judged", "run",     "comparison", "analysis", NULL};
   int which = -1;
   if (!kind || !core_named(kinds, kind, &which)) {
     PyErr_SetString(PyExc_ValueError, "there is no such part of a page");
@@ -184,6 +185,10 @@ static bool put_part(brim_page *page, PyObject *part, core_state *state, PyObjec
     return put_judged(page, part, state);
   case 8:
     return put_run(page, part, state, runtime);
+  case 9:
+    return core_put_comparison(page, part, state);
+  case 10:
+    return core_put_analysis(page, part, state, module);
   default:
     return put_histogram(page, part, state, module);
   }

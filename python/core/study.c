@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MOST_MODES = 64 };
+enum { MOST_MODES = BRIM_MOST_MODES };
 
 typedef struct job {
   core_runtime *runtime;
@@ -17,7 +17,8 @@ typedef struct job {
   core_listener listener;
   brim_mode modes[MOST_MODES];
   brim_mode_result results[MOST_MODES];
-  int mode_count;
+  brim_mode_curve curves[MOST_MODES];
+  int mode_count, begun; /* modes: each begins with a "start" event */
   brim_study study;
   const core_array *given; /* the fold of each row; NULL: they are drawn */
   int32_t fold_count;
@@ -50,8 +51,19 @@ static bool begin(core_state *state, job *j, PyObject *plan, PyObject *options, 
 
 /* ---- compare ---------------------------------------------------------------------------------------------- */
 
+static int on_mode_event(void *context, const brim_event *event) {
+  job *j = context;
+  brim_error error;
+  j->begun += strcmp(event->kind, "start") == 0;
+  if (j->begun >= 1 && j->begun <= j->mode_count &&
+      brim_mode_curve_add(j->runtime->runtime, &j->curves[j->begun - 1], event, &error))
+    return BRIM_E_MEMORY;
+  return on_event(context, event);
+}
+
 static int compare_work(void *context, brim_error *error) {
   job *j = context;
+  j->train.event = on_mode_event;
   return brim_compare(j->runtime->runtime, j->model->model, j->dataset, j->eval, &j->train, j->modes, j->mode_count, j->results,
                       error);
 }
@@ -75,13 +87,24 @@ static bool read_modes(job *j, PyObject *list) {
   return true;
 }
 
-static PyObject *mode_dict(const brim_mode_result *r) {
+static PyObject *number_list(const double *values, size_t count) {
+  PyObject *list = PyList_New((Py_ssize_t)count);
+  for (size_t i = 0; list && i < count; i++)
+    if (PyList_SetItem(list, (Py_ssize_t)i, PyFloat_FromDouble(values[i])) < 0)
+      Py_CLEAR(list);
+  return list;
+}
+
+static PyObject *mode_dict(const brim_mode_result *r, const brim_mode_curve *c) {
+  PyObject *curve = Py_BuildValue("(NNN)", number_list(c->samples, c->count), number_list(c->seconds, c->count),
+                                  number_list(c->loss, c->count));
   PyObject *metrics = r->evaluated ? core_metrics_dict(&r->metrics) : Py_NewRef(Py_None);
-  return Py_BuildValue("{sssssssKsKsKsKsdsdsdsdsN}", "name", r->mode.name, "batching", brim_batching_name(r->mode.batching),
+  return Py_BuildValue("{sssssssKsKsKsKsdsdsdsdsNsNsd}", "name", r->mode.name, "batching", brim_batching_name(r->mode.batching),
                        "padding", brim_padding_name(r->mode.padding), "steps", (unsigned long long)r->steps, "rows",
                        (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens, "slots",
                        (unsigned long long)r->slots, "seconds", r->seconds, "tokens_per_second", r->tokens_per_second,
-                       "padding_share", r->padding_share, "loss", r->loss, "metrics", metrics);
+                       "padding_share", r->padding_share, "loss", r->loss, "metrics", metrics, "curve", curve, "memory",
+                       c->memory);
 }
 
 /* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}] */
@@ -102,11 +125,13 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
   core_leave(j.model);
   PyObject *list = status == BRIM_OK ? PyList_New(0) : NULL;
   for (int i = 0; list && i < j.mode_count; i++) {
-    PyObject *item = mode_dict(&j.results[i]);
+    PyObject *item = mode_dict(&j.results[i], &j.curves[i]);
     if (!item || PyList_Append(list, item) < 0)
       Py_CLEAR(list);
     Py_XDECREF(item);
   }
+  for (int i = 0; i < MOST_MODES; i++)
+    brim_mode_curve_free(&j.curves[i]);
   return list;
 }
 

@@ -302,8 +302,7 @@ int brim_judged_set_text(brim_judged *judged, int index, const char *text, size_
   brim_passage passage = {0};
   if (index < 0 || index >= judged->wrong_count)
     return brim_error_set(err, BRIM_E_USAGE, "there are %d wrong rows, not one of number %d", judged->wrong_count, index);
-  const brim_record record = {.text = text, .text_length = length, .pair = pair, .pair_length = pair_length};
-  BRIM_TRY(brim_passage_copy(judged->runtime, &record, &passage, err));
+  BRIM_TRY(brim_passage_set(judged->runtime, &passage, text, length, pair, pair_length, err));
   brim_release(judged->runtime, judged->wrong[index].text);
   judged->wrong[index].text = passage.text, judged->wrong[index].length = passage.length;
   return BRIM_OK;

@@ -39,6 +39,12 @@ int brim_passage_copy(brim_runtime *runtime, const brim_record *record, brim_pas
   return BRIM_OK;
 }
 
+int brim_passage_set(brim_runtime *runtime, brim_passage *passage, const char *text, size_t length, const char *pair,
+                     size_t pair_length, brim_error *err) {
+  const brim_record record = {.text = text, .text_length = length, .pair = pair, .pair_length = pair_length};
+  return brim_passage_copy(runtime, &record, passage, err);
+}
+
 static int read_all(brim_runtime *runtime, brim_reader *reader, brim_passage *passages, int count, brim_error *err) {
   brim_record record;
   int status = BRIM_OK;

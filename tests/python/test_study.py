@@ -2,6 +2,7 @@
 import json
 import os
 import pathlib
+import pickle
 import re
 import shutil
 import subprocess
@@ -18,6 +19,11 @@ MODEL, TRAIN, TEST = HERE / "model", HERE / "data" / "train.csv", HERE / "data" 
 def program(*arguments):
     name = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
     return subprocess.run([name, *map(str, arguments)], capture_output=True, text=True, check=True).stdout
+
+
+def pictures(page):
+    """Which pictures a page has, and how many; without what the clock says."""
+    return re.findall(r"<figcaption><bdi>(.*?)</bdi>|<h[12]><bdi>(.*?)</bdi>", page), page.count("<path"), page.count("<rect")
 
 
 def is_page(test, thing, *words):
@@ -48,7 +54,11 @@ class Studies(unittest.TestCase):
         self.assertEqual(model.parameters()["classifier.weight"].tolist(), before)
         self.assertEqual(found["brim"].padding_share, 0)
         self.assertIn("fixed", repr(found))
-        is_page(self, found, "<svg", "Slots", "uniform")
+        is_page(self, found, "<svg", "What was computed", "uniform")
+        self.assertTrue(all(len(w.curve[0]) == len(w.curve[2]) == w.steps and w.curve[0][-1] == w.rows and w.memory > 1e6 for w in found))
+        program("compare", *options[:-1], "--html", HERE / "theirs.html")
+        self.assertEqual(pictures((HERE / "page.html").read_text()), pictures((HERE / "theirs.html").read_text()))
+        self.assertEqual(pickle.loads(pickle.dumps(found))._repr_html_(), found._repr_html_())
         self.assertEqual(brim.compare(MODEL, TRAIN, modes="sorted+longest", max_steps=2)[0].batching, "sorted")
         for wrong, words in (({"modes": "best"}, "none of fixed"), ({"modes": "a+b"}, "no way a\\+b"), ({"output": "x"}, "writes nothing"),
                              ({"batching": "sorted"}, "ways have theirs"), ({"lrr": 1}, "did you mean lr")):
@@ -68,7 +78,19 @@ class Studies(unittest.TestCase):
         rows = brim.Dataset.from_csv(TRAIN, brim.Tokenizer(MODEL))
         self.assertEqual(brim.analyze(rows).strategies, found.strategies)
         self.assertEqual(brim.analyze(["a good film", "a plot"], MODEL, batch_size=2).rows, 2)
-        is_page(self, found, "<svg", "Lengths", "Slots of an epoch")
+        is_page(self, found, "<svg", "Lengths", "Rows of each class")
+        program("analyze", "-t", MODEL, TRAIN, "--html", HERE / "theirs.html")
+        theirs = (HERE / "theirs.html").read_text()
+        self.assertEqual((HERE / "page.html").read_text(), theirs)
+        lines = [line.rsplit(",", 1) for line in TRAIN.read_text().splitlines()[1:]]
+        dicts = [{"text": text.strip('"'), "label": int(label)} for text, label in lines]
+        for rows in (dicts, {"text": [d["text"] for d in dicts], "label": [d["label"] for d in dicts]}):  # in memory
+            brim.analyze(rows, MODEL).page(HERE / "page.html")
+            self.assertEqual((HERE / "page.html").read_text().replace("Analysis: 512", f"{TRAIN}: 512"), theirs)
+        is_page(self, brim.analyze((d["text"] for d in dicts), MODEL, max_length=8), "<svg", "What a max length keeps", "drawn at random")
+        is_page(self, brim.analyze(brim.Dataset.of(dicts, MODEL)), "<svg", "Lengths")
+        with self.assertRaisesRegex(ValueError, "was pickled"):
+            pickle.loads(pickle.dumps(found)).page(HERE / "page.html")
         with self.assertRaisesRegex(TypeError, "needs a tokenizer"):
             brim.analyze(["a"])
 
