@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Compare brim and PyTorch, both in single precision, with models of many shapes in double precision.
 
-    check_shapes.py [--brim build/brim]
+    check_shapes.py [--brim build/brim] [--random N [--seed S] [--only FAMILY,..]]
 
 The models are random, made by tools/make_model_golden.py, with what they compute in double precision, into build/shapes
-(again when a shape or the script changed). For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
+(again when a shape or the script changed). With --random N their sizes, texts and whatever else a family's configuration may say
+are drawn too: N of them, of all families in turn. For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
 kernels of plain C, AVX2 and AVX-512, and transformers on PyTorch computes the same, one text at a time. What is compared, and the
 tolerances, are those of tests/golden/model_gradients.c. For a ratio, an error counts as half a unit in the last place at least
 (6e-8 of 1, or of the tensor): what it is measured from was itself rounded to single precision. Below the table stand the models
@@ -18,6 +19,7 @@ import hashlib
 import importlib.util
 import json
 import math
+import random
 import statistics
 import subprocess
 import sys
@@ -112,17 +114,62 @@ CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-
            "nomic_bert": "NomicBert", "gte": "Gte", "eurobert": "EuroBert"}
 # Positions begin with 0; elsewhere they are counted from padding's.
 FROM_ZERO = ("bert", "distilbert", "electra", "albert", "deberta-v2", "modernbert", "nomic_bert", "gte", "eurobert")
+ROTATED = ("modernbert", "nomic_bert", "gte", "eurobert")  # heads of an even width
 STREAMS = ("modernbert", "eurobert")  # would grow too much with weights as large as elsewhere
 
 
-def spec(shape):
+# What else a configuration may say: with --random each has one of these.
+BOTH = (False, True)
+ROTARY = {"rope_parameters": tuple({"rope_type": "default", "rope_theta": theta} for theta in (100.0, 1000.0, 160000.0))}
+OPTIONS = {
+    "electra": {"embedding_size": (8, 24, "width")},
+    "albert": {"embedding_size": (8, 24, "width"), "num_hidden_groups": (1, 1, 2)},
+    "deberta-v2": {
+        "type_vocab_size": (0, 2), "position_biased_input": BOTH, "norm_rel_ebd": ("none", "layer_norm"), "share_att_key": BOTH,
+        "position_buckets": (-1, 4, 8, 32, 256), "max_relative_positions": (-1, 150, 512), "embedding_size": ("width", "width", 20),
+        "relative_attention": (True, True, True, False), "pos_att_type": ("p2c|c2p", ["c2p", "p2c"]),
+        "pooler_hidden_act": ("gelu", "relu")},
+    "modernbert": {
+        "attention_bias": BOTH, "mlp_bias": BOTH, "norm_bias": BOTH, "classifier_bias": BOTH, "local_attention": (2, 3, 8, 32, 128),
+        "global_attn_every_n_layers": (1, 2, 3), "classifier_pooling": ("cls", "mean"), "classifier_activation": ("gelu", "silu"),
+        "rope_parameters": tuple({kind: {"rope_type": "default", "rope_theta": theta} for kind, theta in
+                                  (("full_attention", far), ("sliding_attention", near))}
+                                 for far, near in ((160000.0, 10000.0), (500.0, 70.5)))},
+    "nomic_bert": ROTARY | {"type_vocab_size": (1, 2)},
+    "gte": ROTARY | {"type_vocab_size": (0, 1, 2)},
+    "eurobert": ROTARY | {"attention_bias": BOTH, "mlp_bias": BOTH, "classifier_pooling": ("late", "mean", "bos")},
+}
+
+
+def drawn(number, seed, families):
+    """A random shape, and what else its configuration says."""
+    rng = random.Random(seed * 100003 + number)
+    family = families[number % len(families)]
+    heads, layers = rng.choice((1, 2, 3, 4, 6, 8, 12)), rng.choice((1, 2, 2, 3, 4, 7))
+    size = rng.choice((2, 6, 8, 10, 16, 32, 34, 64) if heads < 6 else (2, 6, 8, 16))
+    width = heads * (size + (rng.random() < 0.3 and family not in ROTATED))
+    lengths = [rng.choice((1, 2, 5, 16, 17, 40, 63, 64, 65, 90, 129, rng.randint(1, 200))) for _ in range(rng.randint(3, 6))]
+    activation = rng.choice(("gelu", "gelu", "gelu_new", "relu", "silu"))
+    shape = (family, layers, heads, width, rng.randint(3, 200), rng.choice((1e-12, 1e-7, 1e-5)), activation, rng.choice((1, 2, 3, 7)),
+             lengths)
+    more = {key: rng.choice(values) for key, values in OPTIONS.get(family, {}).items()}
+    if family == "albert":
+        more["num_hidden_groups"] = min(more["num_hidden_groups"], layers)
+    if family == "eurobert":
+        more["num_key_value_heads"] = rng.choice([k for k in range(1, heads + 1) if heads % k == 0])
+    if more.get("max_relative_positions", -1) > 0:
+        more["max_relative_positions"] = max(more["max_relative_positions"], more["position_buckets"])
+    return shape, {key: width if value == "width" else value for key, value in more.items()}
+
+
+def spec(shape, more):
     """What make_model_golden.py takes with --specs."""
     family, layers, heads, width, between, eps, activation, classes, lengths = shape
     if family == "distilbert":
         config = {"dim": width, "n_layers": layers, "n_heads": heads, "hidden_dim": between, "activation": activation,
                   "dropout": 0.0, "attention_dropout": 0.0, "seq_classif_dropout": 0.0, "max_position_embeddings": max(lengths)}
     elif family == "eurobert":
-        config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": heads // 2,
+        config = {"hidden_size": width, "num_hidden_layers": layers, "num_attention_heads": heads, "num_key_value_heads": max(1, heads // 2),
                   "intermediate_size": between, "rms_norm_eps": eps, "hidden_act": activation, "pad_token_id": 0,
                   "max_position_embeddings": max(lengths), "classifier_pooling": ("late", "mean", "bos")[classes % 3]}
     elif family == "modernbert":
@@ -145,18 +192,18 @@ def spec(shape):
                    "eos_token_id": 2}
     return {"kind": family, "cls": CLASSES[family] + "ForSequenceClassification", "n_labels": classes, "lengths": lengths,
             "scale": 2.0 if family in STREAMS else 5.0,
-            "problem": "regression" if classes == 1 else "classification", "cfg": {"vocab_size": 300, **config}}
+            "problem": "regression" if classes == 1 else "classification", "cfg": {"vocab_size": 300, **config, **more}}
 
 
-def name_of(shape):
+def name_of(shape, more):
     family, layers, heads, width, _, eps, activation, classes, _ = shape
     kind = "regression" if classes == 1 else f"{classes} classes"
-    return f"{family}, {layers} x {heads} x {width}, {eps:.0e}, {activation}, {kind}"
+    return f"{family}, {layers} x {heads} x {width}, {eps:.0e}, {activation}, {kind}{', ' if more else ''}{json.dumps(more)[1:-1]}"
 
 
-def make_models(script):
+def make_models(script, shapes):
     """Folders of all models; they are made where they are not there, or not of these specs."""
-    specs = {f"{i:02d}-{shape[0]}": spec(shape) for i, shape in enumerate(SHAPES, 1)}
+    specs = {f"{i:02d}-{shape[0]}": spec(shape, more) for i, (shape, more) in enumerate(shapes, 1)}
     text = json.dumps(specs, indent=1)
     stamp, want = WORK / "made", hashlib.sha256(text.encode() + script.read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != want:
@@ -165,7 +212,7 @@ def make_models(script):
         subprocess.run([sys.executable, script, WORK, "--specs", WORK / "specs.json"], check=True,
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         stamp.write_text(want)
-    return {WORK / name: (shape, specs[name]) for name, shape in zip(specs, SHAPES)}
+    return {WORK / name: (name_of(*shape), specs[name]) for name, shape in zip(specs, shapes)}
 
 
 def run_brim(brim, folder, kernels):
@@ -245,12 +292,12 @@ def errors(result, want):
 def measure(brim, oracle, models):
     """Of each model: {kernels or "torch": its errors}."""
     found = {}
-    for folder, (shape, s) in models.items():
+    for folder, (title, s) in models.items():
         want = (load_file(folder / "expected.safetensors"), json.loads((folder / "trajectory.json").read_text())["steps"],
                 load_file(folder / "trajectory.safetensors"))
         results = {kernels: errors(run_brim(brim, folder, kernels), want) for kernels in KERNELS}
         results["torch"] = errors(run_torch(oracle, folder, s), want)
-        found[name_of(shape)] = results
+        found[title] = results
     return found
 
 
@@ -305,7 +352,12 @@ def complaints(found):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--brim", default="build/brim")
+    parser.add_argument("--random", type=int, metavar="N", help="this many random shapes, in place of the listed ones")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", help="random shapes of these families, separated by commas")
     args = parser.parse_args()
+    families = args.only.split(",") if args.only else list(CLASSES)
+    shapes = [drawn(i, args.seed, families) for i in range(args.random)] if args.random else [(s, {}) for s in SHAPES]
     script = Path(__file__).resolve().parent / "make_model_golden.py"
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
@@ -313,7 +365,7 @@ def main():
     module = importlib.util.spec_from_file_location("oracle", script)
     oracle = importlib.util.module_from_spec(module)
     module.loader.exec_module(oracle)
-    found = measure(args.brim, oracle, make_models(script))
+    found = measure(args.brim, oracle, make_models(script, shapes))
     print_table(found)
     list_outside(found)
     wrong = list(complaints(found))

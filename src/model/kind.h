@@ -27,6 +27,7 @@ static inline brim_product brim_product_of(const brim_program *p, int32_t weight
 
 typedef struct brim_kind {
   const char *name;
+  bool attends;       /* its calls are attention, which may have a window */
   brim_need needs[3]; /* of each input */
   /* What backward reads: a bit for each input, output and inner value. */
   struct {

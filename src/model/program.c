@@ -160,7 +160,7 @@ static int64_t narrow_side(const brim_weight *w) {
 
 brim_ops_limits brim_program_limits(const brim_program *p) {
   brim_ops_limits limits = {.hidden = 1, .intermediate = 1};
-  int32_t head = 1;
+  int32_t head = 1, farthest = 0;
   for (size_t i = 0; i < p->weight_count; i++)
     limits.hidden = larger(limits.hidden, narrow_side(&p->weights[i]));
   for (size_t i = 0; i < p->operation_count; i++) {
@@ -172,7 +172,10 @@ brim_ops_limits brim_program_limits(const brim_program *p) {
     limits.distances = larger(limits.distances, o->terms.distances.rows);
     if (o->terms.heads > 0)
       head = larger(head, p->values[o->out.of[0]].width / o->terms.heads);
+    if (o->kind->attends)
+      farthest = larger(farthest, o->terms.window > 0 ? o->terms.window : INT32_MAX);
   }
+  limits.window = farthest < INT32_MAX ? farthest : 0;
   limits.heads = larger(1, limits.hidden / head);
   return limits;
 }

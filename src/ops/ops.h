@@ -442,6 +442,7 @@ typedef struct brim_ops_limits {
   int32_t hidden;       /* widest norm, and longest smaller side of a weight */
   int32_t intermediate; /* longest row that a product of bytes takes */
   int32_t heads;        /* no head is wider than hidden / heads */
+  int32_t window;       /* no attention sees farther; 0: some sees all */
   int32_t distances;    /* rows of tables of distances; 0: there are none */
   bool int8;            /* the operations on bytes are used too */
   bool bf16;            /* and those on 16-bit values */

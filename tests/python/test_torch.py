@@ -323,14 +323,16 @@ class Parity(unittest.TestCase):
                     "nomic_bert": size | {"max_position_embeddings": 40},
                     "gte": size | {"max_position_embeddings": 40, "type_vocab_size": 0},
                     "eurobert": size | {"max_position_embeddings": 40, "num_key_value_heads": 2, "pad_token_id": 0}}
+        others = [("deberta-v2", families["deberta-v2"] | {"share_att_key": False, "embedding_size": 20, "type_vocab_size": 2}),
+                  ("deberta-v2", families["deberta-v2"] | {"relative_attention": False, "position_biased_input": True})]
         torch.manual_seed(5)
-        for name, sizes in families.items():
+        for number, (name, sizes) in enumerate([*families.items(), *others]):
             config = transformers.AutoConfig.for_model(name, num_labels=3, initializer_range=0.2, **sizes)
             model = transformers.AutoModelForSequenceClassification.from_config(config)
             for parameter in model.parameters():  # biases and norms too, which begin as 0 and 1
                 parameter.data += 0.1 * torch.randn(parameter.shape)
-            model.save_pretrained(HERE / f"random-{name}")
-            self.same_logits(HERE / f"random-{name}")
+            model.save_pretrained(HERE / f"random-{number}-{name}")
+            self.same_logits(HERE / f"random-{number}-{name}")
 
     def test_there_and_back(self):
         """A model of transformers, trained by brim, opened by transformers."""

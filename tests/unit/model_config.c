@@ -114,6 +114,24 @@ static void check_gated(void) {
   brim_config_free(&c);
 }
 
+static void check_deberta(void) {
+  brim_config c;
+  brim_error err;
+  if (load("{\"model_type\":\"deberta-v2\"}", NULL, &c, &err))
+    case_stop("deberta-v2", &err);
+  ok(c.hidden == 1536 && c.embedding == 1536 && c.types == 0 && c.has_positions && !c.by_distance && c.norm_eps == 1e-7,
+     "DeBERTa's defaults: positions, and no attention by distance");
+  brim_config_free(&c);
+  if (load("{\"model_type\":\"deberta-v2\",\"relative_attention\":true,\"pos_att_type\":\"p2c|c2p\",\"embedding_size\":128,"
+           "\"position_biased_input\":false,\"position_buckets\":256,\"norm_rel_ebd\":\"layer_norm\"}",
+           NULL, &c, &err))
+    case_stop("deberta-v2", &err);
+  ok(c.embedding == 128 && c.by_distance && !c.shares_keys && !c.has_positions && c.norms_distances && c.distances.rows == 512 &&
+         c.distances.farthest == 512,
+     "narrow tables, and attention by distance with weights of its own");
+  brim_config_free(&c);
+}
+
 static void check_activation(const char *name, int status, brim_activation want) {
   char json[256];
   brim_config c;
@@ -180,12 +198,10 @@ static void check_all_refused(void) {
   check_refused("{\"hidden_size\":3}", BRIM_E_FORMAT, "model_type");
   check_refused("{\"model_type\":\"mpnet\",\"relative_attention_num_buckets\":16}", BRIM_E_UNSUPPORTED, "buckets");
 #define DEBERTA "{\"model_type\":\"deberta-v2\",\"relative_attention\":true,\"share_att_key\":true,\"pos_att_type\":\"p2c|c2p\""
-  check_refused("{\"model_type\":\"deberta-v2\"}", BRIM_E_UNSUPPORTED, "relative_attention");
-  check_refused("{\"model_type\":\"deberta-v2\",\"relative_attention\":true}", BRIM_E_UNSUPPORTED, "share_att_key");
+  check_refused("{\"model_type\":\"deberta-v2\",\"relative_attention\":true}", BRIM_E_UNSUPPORTED, "pos_att_type");
   check_refused(DEBERTA ",\"pos_att_type\":[\"c2p\"]}", BRIM_E_UNSUPPORTED, "pos_att_type");
   check_refused(DEBERTA ",\"conv_kernel_size\":3}", BRIM_E_UNSUPPORTED, "conv_kernel_size");
   check_refused(DEBERTA ",\"norm_rel_ebd\":\"batch_norm\"}", BRIM_E_UNSUPPORTED, "norm_rel_ebd");
-  check_refused(DEBERTA ",\"embedding_size\":128}", BRIM_E_UNSUPPORTED, "embedding_size");
   check_refused(DEBERTA ",\"pooler_hidden_size\":128}", BRIM_E_UNSUPPORTED, "pooler_hidden_size");
   check_refused(DEBERTA ",\"position_buckets\":2}", BRIM_E_FORMAT, "position_buckets");
   check_refused(DEBERTA ",\"position_buckets\":256,\"max_relative_positions\":100}", BRIM_E_FORMAT, "max_relative_positions");
@@ -449,6 +465,7 @@ int main(void) {
   check_labels();
   check_modernbert();
   check_gated();
+  check_deberta();
   check_all_refused();
   check_saved();
   check_own();

@@ -72,6 +72,29 @@ static void check_cost(void) {
   brim_model_free(model);
 }
 
+/* Memory to train on 8,192 tokens, in one text or in texts of `length`. */
+static double megabytes_of(const brim_model *model, int32_t length) {
+  const brim_model_limits limits = {
+      .max_slots = 8192, .max_sequences = 8192 / length, .max_length = length, .training = true, .all_tokens = true};
+  return (double)brim_model_memory(model, &limits) / 1e6;
+}
+
+/* Nothing but the order of texts depends on their length where all layers have a window: a token costs the same in a long one.
+ * And where scores have terms by distance, no table of pairs is held for a batch: [heads, length, length] would be 1,074 MB. */
+static void check_long_texts(void) {
+  static const char *const windows =
+      "\"max_position_embeddings\":8192,\"layer_types\":[\"sliding_attention\",\"sliding_attention\","
+      "\"sliding_attention\",\"sliding_attention\"]";
+  brim_model *model = case_load(case_variant("modernbert-cls", "windows", windows), "cpu-plain");
+  const double apart = megabytes_of(model, 1024), joined = megabytes_of(model, 8192);
+  ok(joined <= 1.01 * apart, "with windows 8,192 tokens take %.2f MB in one text, %.2f in eight", joined, apart);
+  brim_model_free(model);
+  model = case_load(case_variant("deberta-v3-cls", "distances", "\"max_position_embeddings\":8192"), "cpu-plain");
+  const double few = megabytes_of(model, 1024), all = megabytes_of(model, 8192), pairs = 4e-6 * 4 * 8192 * 8192;
+  ok(all - few < 0.05 * pairs, "by distance %.1f MB in one text, %.1f in eight; all pairs would be %.0f", all, few, pairs);
+  brim_model_free(model);
+}
+
 /* With checkpoints a further layer costs its input: 4 H a token. Frozen layers keep nothing at all. */
 static void check_cheap_layers(void) {
   brim_model *model = case_load(case_variant("bert-pair-3", "cheap", ""), "cpu-plain");
@@ -320,6 +343,7 @@ int main(void) {
     check_steady(kernels, BRIM_PRECISION_BF16);
   }
   check_cost();
+  check_long_texts();
   check_cheap_layers();
   check_prepared_again();
   check_zeroed();

@@ -108,7 +108,8 @@ static void check(brim_ops_context *c, int length, int window) {
   case_memory m = {0};
   inputs in = {(uint64_t)(length * 100 + window)};
   const int count = length * SIZE;
-  const brim_ops_limits limits = {.max_slots = length, .max_sequences = 1, .max_length = length, .hidden = SIZE, .heads = 1};
+  const brim_ops_limits limits = {
+      .max_slots = length, .max_sequences = 1, .max_length = length, .hidden = SIZE, .heads = 1, .window = window};
   const pass s = {.length = length,
                   .size = SIZE,
                   .q = case_values(&m, &in, count, 2),

@@ -9,7 +9,7 @@
 
 enum { SITE_DISTANCES = 3 }; /* of a layer */
 
-static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "cls_dropout"};
+static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "cls_dropout", .embedding = "embedding_size"};
 
 #define NAMES                                                                                                                    \
   .word = "embeddings.word_embeddings", .type = "embeddings.token_type_embeddings", .embed_norm = "embeddings.LayerNorm",        \
@@ -45,20 +45,16 @@ static bool names_word(const brim_json_value *value, const char *word) {
   return false;
 }
 
-/* What of the attention brim has: both products, by the layer's own weights. */
+/* What of the attention brim has: both products, or none. */
 static int check_attention(const reading *r, brim_error *err) {
   const brim_json_value *types = brim_json_get(r->root, "pos_att_type"), *norm = brim_json_get(r->root, "norm_rel_ebd");
-  bool relative = false, shared = false;
   int64_t size = r->config->hidden / r->config->heads, convolution = 0;
-  BRIM_TRY(brim_json_read_bool(r->document, r->root, "relative_attention", &relative, err));
-  BRIM_TRY(brim_json_read_bool(r->document, r->root, "share_att_key", &shared, err));
+  r->config->by_distance = r->config->shares_keys = false;
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "relative_attention", &r->config->by_distance, err));
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "share_att_key", &r->config->shares_keys, err));
   BRIM_TRY(brim_json_read_int(r->document, r->root, "attention_head_size", 1, 1 << 16, &size, err));
   BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_kernel_size", 0, 1 << 10, &convolution, err));
-  if (!relative)
-    return refuse(r, "relative_attention", "brim has DeBERTa with relative attention only", err);
-  if (!shared)
-    return refuse(r, "share_att_key", "brim has DeBERTa with shared keys only", err);
-  if (!names_word(types, "p2c") || !names_word(types, "c2p"))
+  if (r->config->by_distance && (!names_word(types, "p2c") || !names_word(types, "c2p")))
     return refuse(r, "pos_att_type", "brim has DeBERTa with both p2c and c2p only", err);
   if (size != r->config->hidden / r->config->heads)
     return refuse(r, "attention_head_size", "brim has heads that share hidden_size only", err);
@@ -105,17 +101,15 @@ static int read_pooler(const reading *r, brim_error *err) {
 
 static int read(brim_config *config, brim_error *err) {
   const reading r = {config, config->document, brim_json_root(config->document)};
-  int64_t types = 0, width = config->hidden;
+  int64_t types = 0;
   bool positions = true;
   BRIM_TRY(brim_json_read_int(r.document, r.root, "type_vocab_size", 0, 256, &types, err));
-  BRIM_TRY(brim_json_read_int(r.document, r.root, "embedding_size", 1, 1 << 16, &width, err));
   BRIM_TRY(brim_json_read_bool(r.document, r.root, "position_biased_input", &positions, err));
-  if (width != config->hidden)
-    return refuse(&r, "embedding_size", "brim has DeBERTa's tables as wide as hidden_size only", err);
   config->types = (int32_t)types;
   config->has_positions = positions;
   BRIM_TRY(check_attention(&r, err));
-  BRIM_TRY(read_distances(&r, err));
+  if (config->by_distance)
+    BRIM_TRY(read_distances(&r, err));
   return read_pooler(&r, err);
 }
 
@@ -130,27 +124,45 @@ static int32_t table(const brim_writing *w) {
   return brim_append_table(w->p, weight, norm);
 }
 
-static int32_t layer(const brim_writing *w, int32_t x, int32_t distances) {
+/* Queries and keys of distances: by the layer's weights for those of tokens, or by others. */
+static int32_t place(const brim_writing *w, int32_t distances, int32_t weight, int32_t bias) {
+  const brim_drop_at drop = {w->config->hidden_dropout, brim_site_of_layer(w->layer, SITE_DISTANCES)};
+  const char *const parts[] = {"attention.self.pos_query_proj", "attention.self.pos_key_proj"};
+  const int32_t hidden = w->config->hidden;
+  if (w->config->shares_keys)
+    return brim_append_place(w->p, distances, weight, bias, drop);
+  weight = brim_declare_named(w, parts[0], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY);
+  brim_declare_named(w, parts[1], ".weight", hidden, hidden, BRIM_WEIGHT_DECAY | BRIM_WEIGHT_ADJOINS);
+  bias = brim_declare_named(w, parts[0], ".bias", hidden, 0, 0);
+  brim_declare_named(w, parts[1], ".bias", hidden, 0, BRIM_WEIGHT_ADJOINS);
+  return brim_append_place(w->p, distances, weight, bias, drop);
+}
+
+static int32_t attend(const brim_writing *w, int32_t x, int32_t distances) {
   const brim_config *c = w->config;
   int32_t bias;
-  brim_begin_layer(w, x);
   const int32_t weight = brim_declare_heads(w, &bias);
   const brim_projected heads = brim_append_project(w->p, x, weight, bias);
-  const brim_by_distance by = {
-      .distances = c->distances,
-      .bias = BRIM_NONE,
-      .tables = brim_append_place(w->p, distances, weight, bias,
-                                  (brim_drop_at){c->hidden_dropout, brim_site_of_layer(w->layer, SITE_DISTANCES)})};
-  const int32_t context = brim_append_relative(
-      w->p, heads, by, c->heads, (brim_drop_at){c->attention_dropout, brim_site_of_layer(w->layer, BRIM_SITE_ATTENTION)});
-  return brim_write_feed_forward(w, brim_write_join(w, context, x, c->hidden_dropout), c->hidden_dropout);
+  if (!c->by_distance)
+    return brim_write_attend(w, heads);
+  const brim_by_distance by = {.distances = c->distances, .bias = BRIM_NONE, .tables = place(w, distances, weight, bias)};
+  return brim_append_relative(w->p, heads, by, c->heads,
+                              (brim_drop_at){c->attention_dropout, brim_site_of_layer(w->layer, BRIM_SITE_ATTENTION)});
+}
+
+static int32_t layer(const brim_writing *w, int32_t x, int32_t distances) {
+  const double dropout = w->config->hidden_dropout;
+  brim_begin_layer(w, x);
+  const int32_t context = attend(w, x, distances);
+  return brim_write_feed_forward(w, brim_write_join(w, context, x, dropout), dropout);
 }
 
 static void append(brim_program *p, const brim_config *config) {
   brim_writing w = brim_writing_of(p, config);
   w.names = config->has_positions ? &names_with_positions : &names;
-  int32_t x = brim_write_embeddings(&w);
-  const int32_t distances = table(&w);
+  int32_t x = config->embedding == config->hidden ? brim_write_embeddings(&w)
+                                                  : brim_write_projected_embeddings(&w, "embeddings.embed_proj");
+  const int32_t distances = config->by_distance ? table(&w) : BRIM_NONE;
   for (w.layer = 0; w.layer < config->layers; w.layer++)
     x = layer(&w, x, distances);
   p->hidden = x;

@@ -60,20 +60,36 @@ brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t w
 
 /* ---- steps ---------------------------------------------------------------------------------------------------- */
 
-int32_t brim_write_embeddings(const brim_writing *w) {
+static brim_tables declare_tables(const brim_writing *w) {
   const brim_config *c = w->config;
-  brim_begin_part(w->p, "embeddings", false, BRIM_NONE);
   const brim_family_names *names = w->names;
   const int32_t word = brim_declare_table(w, names->word, c->vocab_size, c->embedding),
                 position = names->position ? brim_declare_table(w, names->position, c->positions, c->embedding) : BRIM_NONE;
-  const brim_tables tables = {.word = word,
-                              .position = position,
-                              .type = c->types > 0 ? brim_declare_table(w, names->type, c->types, c->embedding) : BRIM_NONE,
-                              .empty_word = c->pad_id >= 0 ? c->pad_id : BRIM_NONE,
-                              .empty_position = c->family->pad_positions && c->pad_id >= 0 ? c->pad_id : BRIM_NONE};
-  const brim_normed norm = names->embed_norm ? brim_declare_norm(w, names->embed_norm, c->embedding)
-                                             : (brim_normed){BRIM_NONE, 0, 0};
+  return (brim_tables){.word = word,
+                       .position = position,
+                       .type = c->types > 0 ? brim_declare_table(w, names->type, c->types, c->embedding) : BRIM_NONE,
+                       .empty_word = c->pad_id >= 0 ? c->pad_id : BRIM_NONE,
+                       .empty_position = c->family->pad_positions && c->pad_id >= 0 ? c->pad_id : BRIM_NONE};
+}
+
+int32_t brim_write_embeddings(const brim_writing *w) {
+  const brim_config *c = w->config;
+  const char *norm_name = w->names->embed_norm;
+  brim_begin_part(w->p, "embeddings", false, BRIM_NONE);
+  const brim_tables tables = declare_tables(w);
+  const brim_normed norm = norm_name ? brim_declare_norm(w, norm_name, c->embedding) : (brim_normed){BRIM_NONE, 0, 0};
   return brim_append_lookup(w->p, tables, norm, (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
+}
+
+int32_t brim_write_projected_embeddings(const brim_writing *w, const char *part) {
+  const brim_config *c = w->config;
+  brim_begin_part(w->p, "embeddings", false, BRIM_NONE);
+  const brim_tables tables = declare_tables(w);
+  const int32_t sum = brim_append_lookup(w->p, tables, (brim_normed){BRIM_NONE, 0, 0}, (brim_drop_at){0});
+  const int32_t matrix = brim_declare_linear(w, part, c->hidden, c->embedding, BRIM_WEIGHT_BARE);
+  const int32_t wide = brim_append_dense(w->p, sum, matrix, BRIM_ACT_NONE);
+  const int32_t normed = brim_append_norm(w->p, wide, brim_declare_norm(w, w->names->embed_norm, c->hidden));
+  return brim_append_drop(w->p, normed, (brim_drop_at){c->hidden_dropout, SITE_EMBEDDING});
 }
 
 void brim_begin_layer(const brim_writing *w, int32_t x) {

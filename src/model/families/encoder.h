@@ -30,6 +30,8 @@ uint32_t brim_site_of_layer(int32_t layer, uint32_t site);
 
 /* embedded = dropout(norm(word + position + type)), as wide as the tables. Begins the part. */
 int32_t brim_write_embeddings(const brim_writing *w);
+/* embedded = dropout(norm((word + position + type) W)), as wide as the layers; W is the matrix `part`, without a bias. */
+int32_t brim_write_projected_embeddings(const brim_writing *w, const char *part);
 /* Begins the part of layer w->layer, whose input is x. */
 void brim_begin_layer(const brim_writing *w, int32_t x);
 /* Declares the weights of queries, keys and values, which adjoin, and their biases; the index of the queries'. */

@@ -115,6 +115,7 @@ static double flops(const brim_call_schedule *s, const brim_operation *o, const 
 }
 
 static const brim_kind kind = {.name = "attend",
+                               .attends = true,
                                .needs = {BRIM_NEED_SAME, BRIM_NEED_ALL},
                                .reads = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .inner = 1 << LSE},
                                .narrow = {.in = 1 << QUERIES | 1 << KEYS_VALUES, .out = 1},

@@ -125,15 +125,26 @@ void CPU(attention_mask)(const attention_work *w, const attention_block *b, int6
   }
 }
 
+/* Rows of a head lie far apart, each on a page of its own, so that the processor does not see which comes next. An address that
+ * is none is no error. */
+enum { AHEAD = 40 /* rows */ };
+static void fetch_ahead(attention_side x, int64_t at, int64_t size) {
+  const uintptr_t from = (uintptr_t)x.at, width = x.narrow ? sizeof(brim_bfloat) : sizeof(float);
+  for (uintptr_t i = 0; i < (uintptr_t)size * width; i += 64)
+    __builtin_prefetch((const void *)(from + (uintptr_t)at * width + i));
+}
+
 void CPU(attention_pack)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float factor,
                          float *to) {
   const int64_t size = w->a->head_size;
-  for (int64_t r = 0; r < rows; r++, at += stride, to += w->head_room)
+  for (int64_t r = 0; r < rows; r++, at += stride, to += w->head_room) {
+    fetch_ahead(x, at + AHEAD * stride, size);
     for (int64_t i = 0; i < w->head_room; i += VEC) {
       const int64_t n = i < size ? size - i : 0;
       const vec row = x.narrow ? hload_n((const brim_bfloat *)x.at + at + i, n) : vload_n((const float *)x.at + at + i, n);
       vstore(to + i, row * vset(factor));
     }
+  }
 }
 
 void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, brim_typed to, int64_t at,
@@ -416,8 +427,8 @@ void CPU(bf16_attention_forward)(brim_ops_context *c, const brim_bf16_attention 
 
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t size = limits->hidden / (limits->heads > 0 ? limits->heads : 1);
-  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, 0);
-  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, 0);
+  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, limits->window);
+  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, limits->window);
   const int64_t relative = limits->distances > 0 ? CPU(relative_scratch)(limits->max_length, size, limits->distances) : 0;
   return order_size(limits->max_sequences, limits->max_length) +
          (size_t)threads * (size_t)((forward > backward ? forward : backward) + relative) * sizeof(float);
