@@ -89,7 +89,7 @@ static const struct {
 } purposes[] = {{"Look at data", " analyze plan tokenize shard "},
                 {"Train", " train compare report "},
                 {"Use a model", " evaluate predict "},
-                {"Look inside", " doctor inspect program inspect gradients inspect trajectory "},
+                {"Look inside", " doctor inspect model inspect program inspect gradients inspect trajectory "},
                 {"Help", " completion help version "}};
 enum { PURPOSES = sizeof purposes / sizeof *purposes };
 

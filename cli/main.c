@@ -19,6 +19,7 @@ const cli_command *const cli_commands[] = {&cli_train,
                                            &cli_shard,
                                            &cli_doctor,
                                            &cli_inspect_gradients,
+                                           &cli_inspect_model,
                                            &cli_inspect_program,
                                            &cli_inspect_trajectory,
                                            &cli_completion,
@@ -66,8 +67,7 @@ static const cli_command *find_command(int count, char **words, int *used) {
 
 static int unknown_command(int count, char **words, brim_error *err) {
   if (strcmp(words[0], "inspect") == 0)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "inspect what? `brim inspect program`, `brim inspect gradients` or `brim inspect trajectory`%s%s",
+    return brim_error_set(err, BRIM_E_USAGE, "inspect what? `brim inspect model`, `program`, `gradients` or `trajectory`%s%s",
                           count > 1 ? ", not " : "", count > 1 ? words[1] : "");
   const char *names[32];
   int known = 0;

@@ -136,7 +136,7 @@ static void complete_bash(brim_text *out, bool zsh) {
         brim_text_printf(out, "--%s ", option->name);
     brim_text_string(out, "' ;;\n");
   }
-  brim_text_string(out, "    'inspect '*) words='program gradients trajectory' ;;\n    *) words='");
+  brim_text_string(out, "    'inspect '*) words='model program gradients trajectory' ;;\n    *) words='");
   for (int i = 0; cli_commands[i]; i++)
     if (!strchr(cli_commands[i]->name, ' '))
       brim_text_printf(out, "%s ", cli_commands[i]->name);

@@ -129,7 +129,8 @@ static double farthest_from(const float *got, const float *want, int64_t count) 
 
 /* A key's bias adds the same to all scores of a query: its gradient is zero but for rounding. */
 static bool is_key_bias(const char *name) {
-  return strstr(name, ".key.bias") || strstr(name, ".k_lin.bias") || strstr(name, ".attn.k.bias");
+  return strstr(name, ".key.bias") || strstr(name, ".k_lin.bias") || strstr(name, ".attn.k.bias") ||
+         strstr(name, ".pos_key_proj.bias");
 }
 
 /* ---- folders ---- */

@@ -176,7 +176,8 @@ __attribute__((unused)) static double case_apart(const real *a, const real *b, i
 }
 
 __attribute__((unused)) static bool case_is_key_bias(const char *name) {
-  return strstr(name, ".key.bias") || strstr(name, ".k_lin.bias") || strstr(name, ".attn.k.bias");
+  return strstr(name, ".key.bias") || strstr(name, ".k_lin.bias") || strstr(name, ".attn.k.bias") ||
+         strstr(name, ".pos_key_proj.bias");
 }
 
 #endif

@@ -157,6 +157,8 @@ def drawn(number, seed, families):
         more["num_hidden_groups"] = min(more["num_hidden_groups"], layers)
     if family == "eurobert":
         more["num_key_value_heads"] = rng.choice([k for k in range(1, heads + 1) if heads % k == 0])
+    if not more.get("relative_attention", True):
+        more["pos_att_type"] = None
     if more.get("max_relative_positions", -1) > 0:
         more["max_relative_positions"] = max(more["max_relative_positions"], more["position_buckets"])
     return shape, {key: width if value == "width" else value for key, value in more.items()}
@@ -251,7 +253,7 @@ def relative(got, want):
 
 
 def is_key_bias(name):
-    return name.endswith((".key.bias", ".k_lin.bias", ".attn.k.bias"))
+    return name.endswith((".key.bias", ".k_lin.bias", ".attn.k.bias", ".pos_key_proj.bias"))
 
 
 def worst_tensor(got, want, prefix, key_biases=False):

@@ -47,7 +47,10 @@ typedef struct brim_model_info {
   char type[32];      /* "bert", ... */
   int32_t max_length; /* positions that fit a text */
   int32_t vocab_size;
-  int32_t type_count; /* token types that are embedded; 0: type_ids are not looked at (DistilBERT, "brim_type_ids": false) */
+  int32_t layers, hidden, heads;
+  int32_t window;        /* tokens to each side that a layer with a window sees; 0: no layer has one */
+  int32_t window_layers; /* how many have */
+  int32_t type_count;    /* token types that are embedded; 0: type_ids are not looked at (DistilBERT, "brim_type_ids": false) */
   /* What the folder's 1_Pooling/config.json, which sentence-transformers writes, says that the model was made for: CLS, MEAN or
    * MAX. CONFIG: there is none, or it says something else. It changes nothing by itself: a classifier of this family looks at the
    * first token, as transformers computes it. */

@@ -15,6 +15,12 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
   out->max_length = brim_config_max_length(&config);
   out->vocab_size = config.vocab_size;
   out->type_count = config.ignores_types ? 0 : config.types;
+  out->layers = config.layers;
+  out->hidden = config.hidden;
+  out->heads = config.heads;
+  for (int32_t i = 0; i < config.layers; i++)
+    out->window_layers += brim_config_has_window(&config, i);
+  out->window = out->window_layers > 0 ? config.window : 0;
   brim_config_free(&config);
   return brim_pooling_made_for(runtime, folder, &out->made_for, err);
 }

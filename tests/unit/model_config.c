@@ -200,6 +200,7 @@ static void check_all_refused(void) {
 #define DEBERTA "{\"model_type\":\"deberta-v2\",\"relative_attention\":true,\"share_att_key\":true,\"pos_att_type\":\"p2c|c2p\""
   check_refused("{\"model_type\":\"deberta-v2\",\"relative_attention\":true}", BRIM_E_UNSUPPORTED, "pos_att_type");
   check_refused(DEBERTA ",\"pos_att_type\":[\"c2p\"]}", BRIM_E_UNSUPPORTED, "pos_att_type");
+  check_refused("{\"model_type\":\"deberta-v2\",\"pos_att_type\":\"p2c|c2p\"}", BRIM_E_UNSUPPORTED, "relative_attention is off");
   check_refused(DEBERTA ",\"conv_kernel_size\":3}", BRIM_E_UNSUPPORTED, "conv_kernel_size");
   check_refused(DEBERTA ",\"norm_rel_ebd\":\"batch_norm\"}", BRIM_E_UNSUPPORTED, "norm_rel_ebd");
   check_refused(DEBERTA ",\"pooler_hidden_size\":128}", BRIM_E_UNSUPPORTED, "pooler_hidden_size");

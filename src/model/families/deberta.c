@@ -54,7 +54,10 @@ static int check_attention(const reading *r, brim_error *err) {
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "share_att_key", &r->config->shares_keys, err));
   BRIM_TRY(brim_json_read_int(r->document, r->root, "attention_head_size", 1, 1 << 16, &size, err));
   BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_kernel_size", 0, 1 << 10, &convolution, err));
-  if (r->config->by_distance && (!names_word(types, "p2c") || !names_word(types, "c2p")))
+  const int named = names_word(types, "p2c") + names_word(types, "c2p");
+  if (!r->config->by_distance && named > 0)
+    return refuse(r, "pos_att_type", "it is named, but relative_attention is off", err);
+  if (r->config->by_distance && named < 2)
     return refuse(r, "pos_att_type", "brim has DeBERTa with both p2c and c2p only", err);
   if (size != r->config->hidden / r->config->heads)
     return refuse(r, "attention_head_size", "brim has heads that share hidden_size only", err);
