@@ -94,13 +94,38 @@ static inline record run_case(const brim_ops *ops, const brim_ops_limits *limits
 
 #define SYNCED_ENTRY(name, ...) .name = synced_##name,
 
-static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
-                              double tolerance) {
-  enum { ORDERS = 2 };
+static inline brim_ops synced_table(void) {
   brim_ops synced = {.name = "cuda", BRIM_OPS_LIST(SYNCED_ENTRY)};
   synced.loss = bridged_loss;
   synced.gradient_square = bridged_gradient_square;
   synced.adamw = bridged_adamw;
+  return synced;
+}
+
+/* A test of its own, that asks for its memory and looks into it after each operation. */
+typedef struct own_case {
+  void (*run)(const brim_ops *ops, brim_ops_context *c, int threads);
+} own_case;
+
+static inline void run_own(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  (void)out;
+  ((const own_case *)parameters)->run(ops, c, 1);
+}
+
+__attribute__((unused)) static inline void on_the_card(const brim_ops_limits *limits,
+                                                       void (*run)(const brim_ops *, brim_ops_context *, int)) {
+  const brim_ops synced = synced_table();
+  const own_case own = {run};
+  case_failures = 0;
+  record out = run_case(&synced, limits, run_own, &own);
+  ok(case_failures == 0 && fake_cuda_left() == 0, "%d problems, %ld left", case_failures, fake_cuda_left());
+  record_free(&out);
+}
+
+static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
+                              double tolerance) {
+  enum { ORDERS = 2 };
+  const brim_ops synced = synced_table();
   record want = run_case(brim_ops_ref(), limits, fn, parameters), got[ORDERS];
   const long before = fake_cuda_launches();
   case_failures = 0;

@@ -46,6 +46,47 @@ static void all_losses(const brim_ops *ops, brim_ops_context *c, const void *par
   case_free(&m);
 }
 
+/* More slots than a block has threads; rows of the table that come once, early and late, or never. */
+static void many_slots(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { SLOTS = 700, WORDS = 500, WIDE = 9 };
+  const int lengths[] = {SLOTS};
+  case_memory m = {0};
+  inputs in = {74};
+  (void)parameters;
+  const brim_layout layout = case_layout(&m, 1, lengths, 0);
+  int32_t *ids = case_alloc(&m, SLOTS * sizeof *ids);
+  for (int i = 0; i < SLOTS; i++)
+    ids[i] = i < SLOTS / 2 ? i : (int32_t)(next_unit(&in) * WORDS);
+  real *dword = case_values(&m, &in, WORDS * WIDE, 1);
+  ops->embed_backward(c, &(brim_embed){.layout = layout,
+                                       .ids = ids,
+                                       .word = dword,
+                                       .hidden = WIDE,
+                                       .sum = case_fill(&m, SLOTS * WIDE, 7),
+                                       .dout = case_values(&m, &in, SLOTS * WIDE, 1),
+                                       .dsum = case_fill(&m, SLOTS * WIDE, 7),
+                                       .dword = dword});
+  emit(out, "dword", dword, WORDS * WIDE);
+  case_free(&m);
+}
+
+/* Rows that are of no text have masks too. */
+static void free_rows(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { ROWS = 37, WIDE = 100 };
+  case_memory m = {0};
+  inputs in = {75};
+  const uint32_t key[2] = {11, 12};
+  (void)parameters;
+  real *y = case_fill(&m, ROWS * WIDE, 7);
+  ops->dropout(c, &(brim_dropout_rows){.at = {.count = ROWS},
+                                       .width = WIDE,
+                                       .dropout = brim_dropout_make(0.3, key, 5),
+                                       .x = case_values(&m, &in, ROWS * WIDE, 1),
+                                       .y = y});
+  emit(out, "dropped", y, ROWS * WIDE);
+  case_free(&m);
+}
+
 enum { RANGES = 70, SIZE = 131 };
 
 static brim_update many_ranges(case_memory *m, inputs *in, brim_update_range *ranges, double *square) {
@@ -111,5 +152,7 @@ int main(void) {
   check_case("70 ranges", &limits, ranges, &broken[0], 1e-6);
   check_case("a gradient that is not finite", &limits, ranges, &broken[1], 0);
   check_case("rows with moments", &limits, alive, NULL, 0);
+  check_case("a table, 700 slots", &limits, many_slots, NULL, 1e-6);
+  check_case("rows of no text", &limits, free_rows, NULL, 0);
   return tap_done();
 }

@@ -21,6 +21,9 @@
 #define case_take malloc
 #define case_give free
 enum { CASE_ON_HOST = 1 };
+static inline int case_length(int length) {
+  return length;
+}
 #endif
 
 #ifdef BRIM_CASE_CUDA /* a program of its own */

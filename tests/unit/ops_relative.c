@@ -137,6 +137,9 @@ CASES(relative) {
       setting s = settings[i];
       s.first_only = variant & 1;
       s.dropout = variant & 2;
+      for (int t = 0; t < s.n; t++)
+        s.lengths[t] = case_length(s.lengths[t]);
+      s.width = case_length(s.width);
       check(&s);
     }
   }

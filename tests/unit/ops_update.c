@@ -64,7 +64,7 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
 /* A constant gradient, then none: the second moment falls as in double precision, which 16 bits could not hold (a step of 0.999
  * is below half of their last place). The copy is the values, rounded, after each step. */
 static void falling(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
-  enum { VALUES = 20011, RISE = 20, FALL = 400 };
+  enum { VALUES = CASE_ON_HOST ? 20011 : 1301, RISE = 20, FALL = 400 };
   const bool with_copy = *(const bool *)parameters;
   case_memory m = {0};
   inputs in = {43};
@@ -187,41 +187,36 @@ static void catch_up_some(const brim_ops *ops, brim_ops_context *c, inputs *in, 
   }
 }
 
-static void check_late(const brim_ops *ops, int threads) {
-  static tables late, dense;
-  static double sums[1024];
-  brim_ops_context c = {.workspace = sums, .workspace_size = sizeof sums};
-  const brim_runtime_options options = {.threads = threads};
+static void late_rows(const brim_ops *ops, brim_ops_context *c, int threads) {
+  case_memory m = {0};
+  tables *late = case_alloc(&m, sizeof *late), *dense = case_alloc(&m, sizeof *dense);
   inputs in = {5};
   int wrong = 0, waited = 0;
-  if (brim_runtime_new(&options, &c.runtime, NULL))
-    abort();
-  make_tables(&late, true);
-  make_tables(&dense, false);
-  double square;
-  late.u.square = &square;
+  make_tables(late, true);
+  make_tables(dense, false);
+  late->u.square = case_alloc(&m, sizeof *late->u.square);
   for (int step = 1; step <= LATE_STEPS; step++) {
-    next_step(&in, &late.u, step);
-    touch_some(&in, &late, &dense);
-    ops->gradient_square(&c, &late.u);
-    dense.u.step = late.u.step, dense.u.clip = late.u.clip, dense.u.square = late.u.square;
-    ops->adamw(&c, &late.u);
-    ops->adamw(&c, &dense.u);
-    late.past[late.u.past_count] = late.u.step;
-    late.past[late.u.past_count++].lr *= 0.75;
+    next_step(&in, &late->u, step);
+    touch_some(&in, late, dense);
+    ops->gradient_square(c, &late->u);
+    dense->u.step = late->u.step, dense->u.clip = late->u.clip, dense->u.square = late->u.square;
+    ops->adamw(c, &late->u);
+    ops->adamw(c, &dense->u);
+    late->past[late->u.past_count] = late->u.step;
+    late->past[late->u.past_count++].lr *= 0.75;
     for (int64_t row = 0; row < LATE_ROWS; row++)
-      waited += !same_row(&late, &dense, row);
-    catch_up_some(ops, &c, &in, &late, &dense, &wrong);
+      waited += !same_row(late, dense, row);
+    catch_up_some(ops, c, &in, late, dense, &wrong);
   }
-  late.u.all = true;
-  ops->catch_up(&c, &late.u);
-  ok(wrong == 0 && memcmp(late.values, dense.values, sizeof late.values) == 0 &&
-         memcmp(late.moment1, dense.moment1, sizeof late.moment1) == 0 &&
-         memcmp(late.moment2, dense.moment2, sizeof late.moment2) == 0 &&
-         memcmp(late.gradients, dense.gradients, sizeof late.gradients) == 0,
+  late->u.all = true;
+  ops->catch_up(c, &late->u);
+  ok(wrong == 0 && memcmp(late->values, dense->values, sizeof late->values) == 0 &&
+         memcmp(late->moment1, dense->moment1, sizeof late->moment1) == 0 &&
+         memcmp(late->moment2, dense->moment2, sizeof late->moment2) == 0 &&
+         memcmp(late->gradients, dense->gradients, sizeof late->gradients) == 0,
      "%s, %d threads: rows that are late have the bits of those that are not (%d wrong)", ops->name, threads, wrong);
   ok(waited > LATE_STEPS * LATE_ROWS / 4, "and they were late: %d times", waited);
-  brim_runtime_free(c.runtime);
+  case_free(&m);
 }
 
 /* Rows with a moment that is not 0, however small. */
@@ -247,6 +242,17 @@ static void alive(const brim_ops *ops, brim_ops_context *c, const void *paramete
   case_free(&m);
 }
 
+#ifndef BRIM_CASE_CUDA
+static void check_late(const brim_ops *ops, int threads) {
+  static double sums[1024];
+  brim_ops_context c = {.workspace = sums, .workspace_size = sizeof sums};
+  const brim_runtime_options options = {.threads = threads};
+  if (brim_runtime_new(&options, &c.runtime, NULL))
+    abort();
+  late_rows(ops, &c, threads);
+  brim_runtime_free(c.runtime);
+}
+
 static void check_all_late(void) {
 #ifdef BRIM_REAL_DOUBLE
   check_late(case_counted(brim_ops_ref()), 1);
@@ -258,6 +264,7 @@ static void check_all_late(void) {
   }
 #endif
 }
+#endif
 
 CASES(update) {
   static const setting settings[] = {{0, 0}, {0, 1}, {0.01, 1}, {0.1, 1e9}};
@@ -273,6 +280,9 @@ CASES(update) {
     check_case(copies[i] ? "a gradient, then none, with a copy in 16 bits" : "a gradient, then none", &limits, falling,
                &copies[i], 1e-5);
   check_case("rows with moments", &limits, alive, NULL, 0);
-  if (CASE_ON_HOST)
-    check_all_late();
+#ifdef BRIM_CASE_CUDA
+  on_the_card(&limits, late_rows);
+#else
+  check_all_late();
+#endif
 }

@@ -49,10 +49,20 @@ static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
   return (count + each - 1) / each;
 }
 
-/* Rows of a block whose warps have a row each. */
-enum { BRIM_CUDA_ROWS = 4 };
+/* Rows of a block whose warps have a row each, and columns of one that sums columns up. */
+enum { BRIM_CUDA_ROWS = 4, BRIM_CUDA_COLUMNS = 32 };
 
-/* ---- the operations that have kernels (layers.c, rest.c) */
+/* ---- attention (layers.c), with or without terms by distance */
+/* All but `tiles`. */
+cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *op);
+/* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a table of distances. */
+size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool table);
+/* Of the longest text: its tokens, or its slots where texts are padded, which have the same number then. */
+int32_t brim_cuda_longest(const brim_layout *layout);
+int brim_cuda_slot_tiles(const brim_layout *layout);
+int brim_cuda_query_tiles(const brim_attention *op);
+
+/* ---- the operations that have kernels (layers.c, rest.c, stream.c) */
 #define BRIM_CUDA_HAS_embed_forward       ~,
 #define BRIM_CUDA_HAS_embed_backward      ~,
 #define BRIM_CUDA_HAS_linear_forward      ~,
@@ -63,6 +73,14 @@ enum { BRIM_CUDA_ROWS = 4 };
 #define BRIM_CUDA_HAS_norm_forward        ~,
 #define BRIM_CUDA_HAS_norm_backward       ~,
 #define BRIM_CUDA_HAS_act_backward        ~,
+#define BRIM_CUDA_HAS_prenorm_forward     ~,
+#define BRIM_CUDA_HAS_prenorm_backward    ~,
+#define BRIM_CUDA_HAS_stream_sum          ~,
+#define BRIM_CUDA_HAS_gate_forward        ~,
+#define BRIM_CUDA_HAS_gate_backward       ~,
+#define BRIM_CUDA_HAS_rotate              ~,
+#define BRIM_CUDA_HAS_relative_forward    ~,
+#define BRIM_CUDA_HAS_relative_backward   ~,
 #define BRIM_CUDA_HAS_attention_forward   ~,
 #define BRIM_CUDA_HAS_attention_backward  ~,
 #define BRIM_CUDA_HAS_gather_rows         ~,
@@ -78,6 +96,7 @@ enum { BRIM_CUDA_ROWS = 4 };
 #define BRIM_CUDA_HAS_gradient_square     ~,
 #define BRIM_CUDA_HAS_adamw               ~,
 #define BRIM_CUDA_HAS_mark_alive          ~,
+#define BRIM_CUDA_HAS_catch_up            ~,
 
 #define BRIM_CUDA_DECLARE(name, operands, ...) void brim_cuda_##name(brim_ops_context *c, const operands *op);
 BRIM_OPS_LIST(BRIM_CUDA_DECLARE)

@@ -96,7 +96,8 @@ static int find_kernels(brim_cuda *d, brim_error *err) {
 
 /* Attention may take more shared memory than a kernel gets unasked. */
 static int ask_for_memory(const brim_cuda *d, brim_error *err) {
-  static const brim_cuda_kernel wide[] = {CU_attention_forward, CU_attention_queries, CU_attention_keys};
+  static const brim_cuda_kernel wide[] = {CU_attention_forward, CU_attention_queries, CU_attention_keys,
+                                          CU_relative_forward,  CU_relative_queries,  CU_relative_keys};
   for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
     BRIM_TRY(check_open(d, d->driver.cuFuncSetAttribute(d->kernels[wide[i]], KERNEL_SHARED, d->most_shared), "cuFuncSetAttribute",
                         err));

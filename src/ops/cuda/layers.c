@@ -1,7 +1,7 @@
 /* layers.c: the operations of a layer as kernels: embeddings, products, norms, activations, attention. */
 #include "ops/cuda/cuda.h"
 
-enum { COLUMNS = 32, THREADS = 256, PRODUCT_TILE = 64, PAIR_TILE = 32, MOST_HEAD_SIZE = 128 };
+enum { THREADS = 256, PRODUCT_TILE = 64, PAIR_TILE = 32, MOST_HEAD_SIZE = 128 };
 
 /* ---- embeddings */
 
@@ -37,7 +37,7 @@ static void table_gradient(brim_ops_context *c, const brim_embed *op, const int3
 
 static void norm_gradient(brim_ops_context *c, const cu_norm_gradient *g) {
   if (g->dgamma || g->dbeta)
-    launch_norm_columns(c, brim_cuda_blocks(g->width, COLUMNS), 1, 0, g);
+    launch_norm_columns(c, brim_cuda_blocks(g->width, BRIM_CUDA_COLUMNS), 1, 0, g);
   launch_norm_rows(c, brim_cuda_blocks(g->at.count, BRIM_CUDA_ROWS), 1, 0, g);
 }
 
@@ -162,7 +162,7 @@ void brim_cuda_linear_backward(brim_ops_context *c, const brim_linear_gradient *
                              .y_m = op->in});
   }
   if (op->db)
-    launch_column_sums(c, brim_cuda_blocks(op->out, COLUMNS), 1, 0,
+    launch_column_sums(c, brim_cuda_blocks(op->out, BRIM_CUDA_COLUMNS), 1, 0,
                        &(cu_columns){.rows = op->rows, .stride = op->dy_stride, .width = op->out, .x = op->dy, .y = op->db});
 }
 
@@ -218,17 +218,19 @@ void brim_cuda_act_backward(brim_ops_context *c, const brim_act_gradient *op) {
 
 /* ---- attention */
 
-/* Tiles of rows, and of pairs, in a block's shared memory. */
-static size_t pair_memory(const brim_attention *op, int tiles, int pairs) {
-  return (size_t)(tiles * PAIR_TILE * (op->head_size + 1) + pairs * PAIR_TILE * (PAIR_TILE + 1)) * sizeof(float);
+/* Tiles of rows, and of pairs, in a block's shared memory, and of the rows of a table that the distances within a tile have. */
+size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool table) {
+  const int rows = tiles * PAIR_TILE + (table ? 2 * PAIR_TILE - 1 : 0);
+  return (size_t)(rows * (op->head_size + 1) + pairs * PAIR_TILE * (PAIR_TILE + 1)) * sizeof(float);
 }
 
-static cu_attention attention_of(brim_ops_context *c, const brim_attention *op) {
+cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *op) {
   if (op->head_size > MOST_HEAD_SIZE)
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "attention with %d columns a head is not made for the GPU: at most %d", op->head_size,
                    MOST_HEAD_SIZE);
   return (cu_attention){.layout = brim_cuda_layout_of(&op->layout),
                         .dropout = brim_cuda_dropout_of(&op->dropout),
+                        .texts = op->layout.n,
                         .head_size = op->head_size,
                         .first_only = op->first_only,
                         .group = op->group > 0 ? op->group : 1,
@@ -250,22 +252,29 @@ static cu_attention attention_of(brim_ops_context *c, const brim_attention *op) 
                         .delta = c->workspace};
 }
 
-/* Tiles of the longest text: of its tokens, or of its slots where texts are padded, which have the same number then. */
-static int slot_tiles(const brim_layout *layout) {
-  const int64_t width = layout->n ? brim_cuda_blocks(layout->slots, layout->n) : 0;
-  return (int)brim_cuda_blocks(layout->max_length > width ? layout->max_length : width, PAIR_TILE);
+int32_t brim_cuda_longest(const brim_layout *layout) {
+  const int32_t width = layout->n ? (int32_t)brim_cuda_blocks(layout->slots, layout->n) : 0;
+  return layout->max_length > width ? layout->max_length : width;
+}
+
+int brim_cuda_slot_tiles(const brim_layout *layout) {
+  return (int)brim_cuda_blocks(brim_cuda_longest(layout), PAIR_TILE);
+}
+
+int brim_cuda_query_tiles(const brim_attention *op) {
+  return op->first_only ? 1 : brim_cuda_slot_tiles(&op->layout);
 }
 
 void brim_cuda_attention_forward(brim_ops_context *c, const brim_attention *op) {
-  cu_attention a = attention_of(c, op);
-  a.tiles = op->first_only ? 1 : slot_tiles(&op->layout);
-  launch_attention_forward(c, (int64_t)op->layout.n * a.tiles, op->heads, pair_memory(op, 3, 1), &a);
+  cu_attention a = brim_cuda_attention_of(c, op);
+  a.tiles = brim_cuda_query_tiles(op);
+  launch_attention_forward(c, (int64_t)a.texts * a.tiles, op->heads, brim_cuda_pair_memory(op, 3, 1, false), &a);
 }
 
 void brim_cuda_attention_backward(brim_ops_context *c, const brim_attention *op) {
-  cu_attention a = attention_of(c, op);
-  a.tiles = op->first_only ? 1 : slot_tiles(&op->layout);
-  launch_attention_queries(c, (int64_t)op->layout.n * a.tiles, op->heads, pair_memory(op, 4, 1), &a);
-  a.tiles = slot_tiles(&op->layout);
-  launch_attention_keys(c, (int64_t)op->layout.n * a.tiles, op->heads / a.group, pair_memory(op, 4, 2), &a);
+  cu_attention a = brim_cuda_attention_of(c, op);
+  a.tiles = brim_cuda_query_tiles(op);
+  launch_attention_queries(c, (int64_t)a.texts * a.tiles, op->heads, brim_cuda_pair_memory(op, 4, 1, false), &a);
+  a.tiles = brim_cuda_slot_tiles(&op->layout);
+  launch_attention_keys(c, (int64_t)a.texts * a.tiles, op->heads / a.group, brim_cuda_pair_memory(op, 4, 2, false), &a);
 }

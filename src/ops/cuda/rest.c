@@ -119,6 +119,7 @@ static void add_range(cu_update *to, const brim_update *u, const brim_update_ran
                                              .step = (float)(lr / u->step.correction1),
                                              .touched = from->touched,
                                              .alive = from->alive,
+                                             .done = from->done,
                                              .copy = from->copy};
   to->pieces += (int)brim_cuda_blocks(from->count, CU_PIECE);
 }
@@ -142,9 +143,47 @@ void brim_cuda_gradient_square(brim_ops_context *c, const brim_update *u) {
   launch_finish_square(c, 1, 1, 0, &(cu_finish){.count = CU_SUMS, .sums = c->workspace, .square = u->square});
 }
 
+_Static_assert((int)CU_PAST >= (int)BRIM_UPDATE_PAST, "a row may be late by as many updates as a kernel takes");
+
+static cu_step step_of(const brim_update_step *s, bool decays) {
+  const bool decay = decays && s->weight_decay > 0;
+  return (cu_step){.new1 = (float)(1 - s->beta1),
+                   .beta2 = (float)s->beta2,
+                   .new2 = (float)(1 - s->beta2),
+                   .root = (float)sqrt(s->correction2),
+                   .eps = (float)s->eps,
+                   .keep = (float)(decay ? 1 - s->lr * s->weight_decay : 1),
+                   .step = (float)(s->lr / s->correction1),
+                   .decay = decay};
+}
+
+static void catch_up(brim_ops_context *c, const brim_update *u, const brim_update_range *range, const uint8_t *wanted,
+                     const double *square) {
+  cu_late a = {.row_size = range->row_size,
+               .values = u->values + range->offset,
+               .moment1 = u->moment1 + range->offset,
+               .moment2 = u->moment2 + range->offset,
+               .wanted = wanted,
+               .alive = range->alive,
+               .done = range->done,
+               .square = square,
+               .count = u->past_count};
+  for (int i = 0; i < u->past_count; i++)
+    a.past[i] = step_of(&u->past[i], range->decay);
+  if (range->done && u->past_count > 0)
+    launch_catch_up(c, range->count / range->row_size, 1, 0, &a);
+}
+
+void brim_cuda_catch_up(brim_ops_context *c, const brim_update *u) {
+  for (int32_t i = 0; i < u->range_count; i++)
+    catch_up(c, u, &u->ranges[i], u->all ? NULL : u->ranges[i].wanted, NULL);
+}
+
 void brim_cuda_adamw(brim_ops_context *c, const brim_update *u) {
   cu_update a;
   int32_t next = 0;
+  for (int32_t i = 0; i < u->range_count; i++)
+    catch_up(c, u, &u->ranges[i], u->ranges[i].touched, u->square);
   while (next_ranges(c, u, &next, &a))
     launch_adamw(c, a.pieces, 1, 0, &a);
 }

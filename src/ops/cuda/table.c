@@ -101,6 +101,7 @@ BRIM_OPS_LIST(MISSING)
 
 static const brim_ops table = {.name = "cuda",
                                .exact_name = exact_name,
+                               .features = BRIM_FEATURE_DISTANCES | BRIM_FEATURE_LATE_ROWS,
                                .workspace = workspace,
                                .open = brim_cuda_open,
                                .close = brim_cuda_close,

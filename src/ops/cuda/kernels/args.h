@@ -126,6 +126,53 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
   GLOBAL(float) dbeta;
 } cu_norm_gradient;
 
+/* ---- a stream: the same of stream.h */
+
+typedef struct cu_prenorm { /* rows: dx from dy, added to what is there with `add` */
+  int rows, width, rms, add;
+  float eps;
+  GLOBAL(const float) x;
+  GLOBAL(const float) gamma;
+  GLOBAL(const float) beta;
+  GLOBAL(float) mean;
+  GLOBAL(float) rstd;
+  GLOBAL(float) y;
+  GLOBAL(const float) dy;
+  GLOBAL(float) dx;
+} cu_prenorm;
+
+typedef struct cu_stream_sum { /* y = residual + dropout(x); y may be x */
+  cu_layout layout;
+  cu_rows at;
+  cu_dropout dropout;
+  int width;
+  GLOBAL(const float) residual;
+  GLOBAL(const float) x;
+  GLOBAL(float) y;
+} cu_stream_sum;
+
+typedef struct cu_gate { /* dpre may be pre */
+  cu_layout layout;
+  cu_rows at;
+  cu_dropout dropout;
+  int width, act, second;
+  GLOBAL(const float) pre;
+  GLOBAL(float) y;
+  GLOBAL(float) dy;
+  GLOBAL(float) dpre;
+} cu_gate;
+
+enum { CU_HALF_HEAD = 128 };
+
+typedef struct cu_rotary {
+  cu_layout layout;
+  cu_rows at;
+  int heads, head_size, back;
+  long long stride;
+  GLOBAL(float) x;
+  float frequency[CU_HALF_HEAD]; /* of columns i and i + head_size / 2 */
+} cu_rotary;
+
 /* ---- embeddings */
 
 typedef struct cu_embed {
@@ -189,6 +236,7 @@ typedef struct cu_attention {
   cu_layout layout;
   cu_dropout dropout;
   int tiles; /* blocks of queries, or of keys, that each text has */
+  int texts;
   int head_size, first_only, group, window;
   float scale;
   long long rows; /* of q */
@@ -205,6 +253,31 @@ typedef struct cu_attention {
   GLOBAL(float) delta; /* [A, rows]: the kernel of queries writes it, that of keys reads it */
 } cu_attention;
 
+/* ---- attention by distance
+ *
+ * How far a distance is of a table's first row, or of its middle: the distance itself up to `exact`, and one more for each of the
+ * thresholds, in order, that it reaches. The processor made them, since rows are rounded logarithms. */
+
+enum { CU_STEPS = 512 };
+
+typedef struct cu_distances {
+  int rows, halves, exact, steps; /* halves: the second half of the rows is for distances below 0 */
+  int threshold[CU_STEPS];
+} cu_distances;
+
+typedef struct cu_relative {
+  cu_attention of;
+  int heads;
+  long long stride;
+  GLOBAL(const float) bias; /* [rows, heads], or NULL */
+  GLOBAL(const float) queries;
+  GLOBAL(const float) keys; /* tables, or NULL */
+  GLOBAL(float) dbias;
+  GLOBAL(float) dqueries;
+  GLOBAL(float) dkeys;
+  cu_distances distances;
+} cu_relative;
+
 /* ---- loss */
 
 typedef struct cu_loss {
@@ -220,7 +293,7 @@ typedef struct cu_loss {
 
 /* ---- optimizer: some ranges at a time, cut into pieces of CU_PIECE values */
 
-enum { CU_RANGES = 32, CU_PIECE = 4096, CU_SUMS = 512 };
+enum { CU_RANGES = 32, CU_PIECE = 4096, CU_SUMS = 512, CU_PAST = 64 };
 
 typedef struct cu_range {
   long long offset, count;
@@ -229,6 +302,7 @@ typedef struct cu_range {
   float keep, step; /* AdamW: factor of the values, and of the change */
   GLOBAL(const unsigned char) touched;
   GLOBAL(unsigned char) alive;
+  GLOBAL(unsigned char) done; /* a table whose rows may be late: those that are not touched stay so */
   GLOBAL(unsigned short) copy;
 } cu_range;
 
@@ -244,6 +318,26 @@ typedef struct cu_update {
   int range_count, pieces;
   cu_range ranges[CU_RANGES];
 } cu_update;
+
+/* An update of a value from its gradient. */
+typedef struct cu_step {
+  float new1, beta2, new2, root, eps, keep, step; /* keep, step: factor of the value, and of the change */
+  int decay;
+} cu_step;
+
+/* Rows that are late get the updates that they missed; `wanted` NULL: all rows. */
+typedef struct cu_late {
+  long long row_size;
+  GLOBAL(float) values;
+  GLOBAL(float) moment1;
+  GLOBAL(float) moment2;
+  GLOBAL(const unsigned char) wanted;
+  GLOBAL(const unsigned char) alive;
+  GLOBAL(unsigned char) done;
+  GLOBAL(const double) square; /* of the update that follows, which is not if this is not finite; or NULL */
+  int count;
+  cu_step past[CU_PAST];
+} cu_late;
 
 typedef struct cu_finish { /* *square = the sum of `count` sums */
   int count;

@@ -1,6 +1,7 @@
 /* attention.cuh: softmax(scale q k^T) v within each text and head, for texts of any length: a block has 32 queries, or 32 keys, of
- * one head, and takes what they meet 32 at a time: with a window, only what is near enough. Eight neighbouring lanes share a query: each has four keys of 32, those whose
- * masks come from one block of random bits, and every eighth column of a head.
+ * one head, and takes what they meet 32 at a time: with a window, only what is near enough. Eight neighbouring lanes share a query:
+ * each has four keys of 32, those whose masks come from one block of random bits, and every eighth column of a head. Scores may
+ * have terms by distance, for which each kernel has a second name.
  *
  * Backward computes the probabilities again from the log-sum-exp. The kernel of queries gives dq and each query's delta, the one of
  * keys dk and dv: no two blocks write the same row. */
@@ -15,11 +16,11 @@ struct head_of {
   long long query_row, shift, shared; /* row of q where the text's queries begin; columns where the head's begin, in q and in k */
 };
 
-DEVICE head_of head_at(const cu_attention &a, int head) {
+DEVICE head_of head_in(const cu_attention &a, int text, int head, int first) {
   head_of h;
-  h.text = blockIdx.x / a.tiles;
+  h.text = text;
   h.head = head;
-  h.first = blockIdx.x % a.tiles * PAIR_TILE;
+  h.first = first;
   h.begin = a.layout.offsets[h.text];
   h.slots = a.layout.offsets[h.text + 1] - h.begin;
   h.keys = a.layout.lengths[h.text];
@@ -28,6 +29,10 @@ DEVICE head_of head_at(const cu_attention &a, int head) {
   h.shift = (long long)head * a.head_size;
   h.shared = (long long)(head / a.group) * a.head_size;
   return h;
+}
+
+DEVICE head_of head_at(const cu_attention &a, int head) {
+  return head_in(a, blockIdx.x / a.tiles, head, blockIdx.x % a.tiles * PAIR_TILE);
 }
 
 /* Of the 32 rows from h.first on: the first tile of what they meet, and the end. */
@@ -59,6 +64,118 @@ DEVICE void load_pair_tile(SHARED_AT(float) to, GLOBAL(const float) from, long l
 DEVICE int key_of(int lane, int u) {
   return u / 2 * 16 + 2 * lane + u % 2;
 }
+
+/* ---- terms by distance: none, unless the kernel takes tables of them */
+
+DEVICE const cu_attention &attention_of(const cu_attention &a) {
+  return a;
+}
+
+DEVICE bool has_tables(const cu_attention &) {
+  return false;
+}
+
+DEVICE GLOBAL(const float) key_table(const cu_attention &a) {
+  return a.k;
+}
+
+DEVICE GLOBAL(const float) query_table(const cu_attention &a) {
+  return a.q;
+}
+
+DEVICE void load_distances(const cu_attention &, const head_of &, GLOBAL(const float), int, SHARED_AT(float)) {
+}
+
+DEVICE float with_bias(const cu_attention &, const head_of &, int, float score) {
+  return score;
+}
+
+DEVICE float with_distance(const cu_attention &, SHARED_AT(float), int, int, int, float x) {
+  return x;
+}
+
+/* Row of `room` that has the distance of two rows of 32. */
+DEVICE int distance_at(int query, int key) {
+  return query - key + PAIR_TILE - 1;
+}
+
+DEVICE const cu_attention &attention_of(const cu_relative &r) {
+  return r.of;
+}
+
+DEVICE bool has_tables(const cu_relative &r) {
+  return (bool)r.keys;
+}
+
+DEVICE GLOBAL(const float) key_table(const cu_relative &r) {
+  return r.keys;
+}
+
+DEVICE GLOBAL(const float) query_table(const cu_relative &r) {
+  return r.queries;
+}
+
+/* How far from a table's first row, or its middle. */
+DEVICE int far_of(const cu_distances &d, int size) {
+  int low = 0, high = size <= d.exact ? 0 : d.steps;
+  while (low < high) {
+    const int middle = (low + high) / 2;
+    if (d.threshold[middle] <= size)
+      low = middle + 1;
+    else
+      high = middle;
+  }
+  return size <= d.exact ? size : d.exact + low;
+}
+
+DEVICE int row_of_distance(const cu_distances &d, int distance) {
+  const int far = far_of(d, distance < 0 ? -distance : distance), half = d.rows / 2;
+  if (d.halves)
+    return distance < 0 ? half + far : far;
+  const int row = half + (distance < 0 ? -far : far);
+  return row < 0 ? 0 : row < d.rows ? row : d.rows - 1;
+}
+
+/* The distances of a row of a table: from first to last, or below 0. */
+struct reach {
+  int below, first, last;
+};
+
+/* The smallest distance that is so far. */
+DEVICE int nearest(const cu_distances &d, int far) {
+  return far <= d.exact ? far : far - d.exact <= d.steps ? d.threshold[far - d.exact - 1] : 0x40000000;
+}
+
+DEVICE reach reach_of(const cu_distances &d, int row) {
+  const int half = d.rows / 2, below = d.halves ? row >= half : row < half;
+  const int far = d.halves ? row % half : below ? half - row : row - half;
+  const bool end = !d.halves && (row == 0 || row == d.rows - 1); /* and all that is farther */
+  reach r = {below, nearest(d, far), end ? 0x40000000 : nearest(d, far + 1) - 1};
+  r.first = below && r.first == 0 ? 1 : r.first;
+  return r;
+}
+
+/* The rows of the distances that 32 queries and 32 keys have, which begin `apart` from each other. */
+DEVICE void load_distances(const cu_relative &r, const head_of &h, GLOBAL(const float) table, int apart, SHARED_AT(float) room) {
+  enum { EACH = BRIM_THREADS_relative_forward / (2 * PAIR_TILE) };
+  const int d = threadIdx.x / EACH, size = r.of.head_size;
+  if (d == 2 * PAIR_TILE - 1)
+    return;
+  const long long row = row_of_distance(r.distances, apart + d - (PAIR_TILE - 1)) * r.stride + h.shift;
+  for (int i = threadIdx.x % EACH; i < size; i += EACH)
+    room[d * (size + 1) + i] = table[row + i];
+}
+
+DEVICE float with_bias(const cu_relative &r, const head_of &h, int distance, float score) {
+  return r.bias ? score + r.bias[(long long)row_of_distance(r.distances, distance) * r.heads + h.head] : score;
+}
+
+/* x, and a column of the distance of two rows of 32. */
+DEVICE float with_distance(const cu_relative &r, SHARED_AT(float) room, int query, int key, int column, float x) {
+  return r.keys ? x + room[distance_at(query, key) * (r.of.head_size + 1) + column] : x;
+}
+
+/* ---- of lanes */
 
 DEVICE float dot(SHARED_AT(float) x, SHARED_AT(float) y, int size) {
   float sum = 0;
@@ -93,8 +210,42 @@ DEVICE float pair_max(float x) {
   return x;
 }
 
-KERNEL(attention_forward, cu_attention) {
+/* Scores of a query and a lane's keys; those of pairs that do not meet are nothing. */
+struct pair_scores {
+  float s[PAIR_KEYS];
+};
+
+template <class ARGS>
+DEVICE pair_scores scores_of(const ARGS &r, const head_of &h, int first_query, int first, int own, int lane, SHARED_AT(float) q,
+                             SHARED_AT(float) k, SHARED_AT(float) room) {
+  const cu_attention &a = attention_of(r);
+  const int size = a.head_size;
+  pair_scores of;
+  for (int u = 0; u < PAIR_KEYS; u++) {
+    const int key = key_of(lane, u);
+    of.s[u] = has_tables(r) || meets(a, h, first_query + own, first + key)
+                  ? dot(q + own * (size + 1), k + key * (size + 1), size)
+                  : 0.0f;
+  }
+  if (has_tables(r)) {
+    load_distances(r, h, key_table(r), first_query - first, room);
+    __syncthreads();
+    for (int u = 0; u < PAIR_KEYS; u++)
+      of.s[u] += dot(q + own * (size + 1), room + distance_at(own, key_of(lane, u)) * (size + 1), size);
+    __syncthreads();
+    load_distances(r, h, query_table(r), first_query - first, room);
+    __syncthreads();
+    for (int u = 0; u < PAIR_KEYS; u++)
+      of.s[u] += dot(k + key_of(lane, u) * (size + 1), room + distance_at(own, key_of(lane, u)) * (size + 1), size);
+  }
+  for (int u = 0; u < PAIR_KEYS; u++)
+    of.s[u] = with_bias(r, h, first_query + own - first - key_of(lane, u), a.scale * of.s[u]);
+  return of;
+}
+
+template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
   DYNAMIC_SHARED(memory);
+  const cu_attention &a = attention_of(r);
   const head_of h = head_at(a, blockIdx.y);
   if (h.first >= h.queries)
     return;
@@ -103,6 +254,7 @@ KERNEL(attention_forward, cu_attention) {
   SHARED_AT(float) k = q + tile;
   SHARED_AT(float) v = k + tile;
   SHARED_AT(float) p = v + tile;
+  SHARED_AT(float) room = p + PAIR_TILE * PAIR_ROOM;
   const int own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES, query = h.first + own;
   float top = -INFINITY, sum = 0, out[PAIR_COLUMNS] = {};
   load_pair_tile(q, a.q + h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries, size);
@@ -112,18 +264,18 @@ KERNEL(attention_forward, cu_attention) {
     load_pair_tile(k, a.k + h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
     load_pair_tile(v, a.v + h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
     __syncthreads();
-    float s[PAIR_KEYS], most = -INFINITY, part = 0;
+    pair_scores of = scores_of(r, h, h.first, first, own, lane, q, k, room);
+    float most = -INFINITY, part = 0;
     for (int u = 0; u < PAIR_KEYS; u++) {
-      const int key = key_of(lane, u);
-      s[u] = meets(a, h, query, first + key) ? a.scale * dot(q + own * (size + 1), k + key * (size + 1), size) : -INFINITY;
-      most = fmaxf(most, s[u]);
+      of.s[u] = meets(a, h, query, first + key_of(lane, u)) ? of.s[u] : -INFINITY;
+      most = fmaxf(most, of.s[u]);
     }
     most = fmaxf(top, pair_max(most));
     const float from = most == -INFINITY ? 0 : most; /* no key so far */
     const float rest = expf(top - from);             /* of what was summed so far */
     const words w = pair_words(a, h, query, first, lane);
     for (int u = 0; u < PAIR_KEYS; u++) {
-      const float x = expf(s[u] - from);
+      const float x = expf(of.s[u] - from);
       part += x;
       p[own * PAIR_ROOM + key_of(lane, u)] = dropped_key(a, w, first, u, x);
     }
@@ -157,21 +309,22 @@ struct pair_terms {
   float p[PAIR_KEYS], dp[PAIR_KEYS];
 };
 
-DEVICE pair_terms terms_of(const cu_attention &a, const head_of &h, const words &w, int query, int first, int lane, float lse,
-                           SHARED_AT(float) q, SHARED_AT(float) dout, SHARED_AT(float) k, SHARED_AT(float) v) {
+DEVICE pair_terms terms_of(const cu_attention &a, const head_of &h, const words &w, const pair_scores &of, int query, int first,
+                           int lane, float lse, SHARED_AT(float) dout, SHARED_AT(float) v) {
   pair_terms t;
   for (int u = 0; u < PAIR_KEYS; u++) {
     const int key = key_of(lane, u), at = key * (a.head_size + 1);
     const bool there = meets(a, h, query, first + key);
-    t.p[u] = there ? expf(a.scale * dot(q, k + at, a.head_size) - lse) : 0.0f;
+    t.p[u] = there ? expf(of.s[u] - lse) : 0.0f;
     t.dp[u] = there ? dropped_key(a, w, first, u, dot(dout, v + at, a.head_size)) : 0.0f;
   }
   return t;
 }
 
 /* ds = scale * p * (dp - delta), delta = sum(p * dp) / sum(p); dq = ds k. */
-KERNEL(attention_queries, cu_attention) {
+template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
   DYNAMIC_SHARED(memory);
+  const cu_attention &a = attention_of(r);
   const head_of h = head_at(a, blockIdx.y);
   if (h.first >= h.queries)
     return;
@@ -181,6 +334,7 @@ KERNEL(attention_queries, cu_attention) {
   SHARED_AT(float) k = dout + tile;
   SHARED_AT(float) v = k + tile;
   SHARED_AT(float) ds = v + tile;
+  SHARED_AT(float) room = ds + PAIR_TILE * PAIR_ROOM;
   const int own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES, query = h.first + own;
   const long long row = h.query_row + query;
   const float lse = query < h.queries ? (float)a.lse[h.head * a.rows + row] : 0.0f;
@@ -196,8 +350,8 @@ KERNEL(attention_queries, cu_attention) {
       load_pair_tile(v, a.v + h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
       __syncthreads();
       const words w = pair_words(a, h, query, first, lane);
-      const pair_terms t =
-          terms_of(a, h, w, query, first, lane, lse, q + own * (size + 1), dout + own * (size + 1), k, v);
+      const pair_scores of = scores_of(r, h, h.first, first, own, lane, q, k, room);
+      const pair_terms t = terms_of(a, h, w, of, query, first, lane, lse, dout + own * (size + 1), v);
       if (!again) {
         float p = 0, dp = 0;
         for (int u = 0; u < PAIR_KEYS; u++) {
@@ -208,6 +362,10 @@ KERNEL(attention_queries, cu_attention) {
         total += dp;
         continue;
       }
+      if (has_tables(r)) {
+        __syncthreads();
+        load_distances(r, h, key_table(r), h.first - first, room);
+      }
       for (int u = 0; u < PAIR_KEYS; u++)
         ds[own * PAIR_ROOM + key_of(lane, u)] = a.scale * t.p[u] * (t.dp[u] - delta);
       __syncthreads();
@@ -215,7 +373,8 @@ KERNEL(attention_queries, cu_attention) {
       for (int i = 0; i < PAIR_COLUMNS; i++) {
         const int column = lane + i * PAIR_LANES;
         for (int key = 0; key < PAIR_TILE && column < size; key++)
-          dq[i] = fmaf((float)ds[own * PAIR_ROOM + key], (float)k[key * (size + 1) + column], dq[i]);
+          dq[i] = fmaf((float)ds[own * PAIR_ROOM + key],
+                       with_distance(r, room, own, key, column, k[key * (size + 1) + column]), dq[i]);
       }
     }
     if (!again) {
@@ -236,8 +395,9 @@ KERNEL(attention_queries, cu_attention) {
 }
 
 /* dv = (dropped p)^T dout; dk = ds^T q; of all heads of a group, one after the other. */
-KERNEL(attention_keys, cu_attention) {
+template <class ARGS> DEVICE void attention_keys(const ARGS &r) {
   DYNAMIC_SHARED(memory);
+  const cu_attention &a = attention_of(r);
   head_of h = head_at(a, blockIdx.y * a.group);
   if (h.first >= h.slots)
     return;
@@ -248,6 +408,7 @@ KERNEL(attention_keys, cu_attention) {
   SHARED_AT(float) v = k + tile;
   SHARED_AT(float) kept = v + tile;
   SHARED_AT(float) ds = kept + PAIR_TILE * PAIR_ROOM;
+  SHARED_AT(float) room = ds + PAIR_TILE * PAIR_ROOM;
   const int own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES, end = end_met(a, h, h.queries);
   float dk[PAIR_COLUMNS] = {}, dv[PAIR_COLUMNS] = {};
   load_pair_tile(k, a.k + h.begin * a.kv_stride + h.shared, a.kv_stride, h.first, h.keys, size);
@@ -262,7 +423,8 @@ KERNEL(attention_keys, cu_attention) {
       load_pair_tile(dout, a.dout + h.query_row * a.out_stride + h.shift, a.out_stride, first, h.queries, size);
       __syncthreads();
       const words w = pair_words(a, h, query, h.first, lane);
-      const pair_terms t = terms_of(a, h, w, query, h.first, lane, lse, q + own * (size + 1), dout + own * (size + 1), k, v);
+      const pair_scores of = scores_of(r, h, first, h.first, own, lane, q, k, room);
+      const pair_terms t = terms_of(a, h, w, of, query, h.first, lane, lse, dout + own * (size + 1), v);
       for (int u = 0; u < PAIR_KEYS; u++) {
         kept[own * PAIR_ROOM + key_of(lane, u)] = dropped_key(a, w, h.first, u, t.p[u]);
         ds[own * PAIR_ROOM + key_of(lane, u)] = a.scale * t.p[u] * (t.dp[u] - delta);
@@ -273,7 +435,8 @@ KERNEL(attention_keys, cu_attention) {
         const int column = lane + i * PAIR_LANES;
         for (int j = 0; j < PAIR_TILE && column < size; j++) {
           dv[i] = fmaf((float)kept[j * PAIR_ROOM + own], (float)dout[j * (size + 1) + column], dv[i]);
-          dk[i] = fmaf((float)ds[j * PAIR_ROOM + own], (float)q[j * (size + 1) + column], dk[i]);
+          dk[i] = fmaf((float)ds[j * PAIR_ROOM + own],
+                       with_distance(r, room, j, own, column, q[j * (size + 1) + column]), dk[i]);
         }
       }
     }
@@ -291,4 +454,97 @@ KERNEL(attention_keys, cu_attention) {
       a.dv[at] = dv[i];
     }
   }
+}
+
+KERNEL(attention_forward, cu_attention) {
+  attention_forward(a);
+}
+
+KERNEL(attention_queries, cu_attention) {
+  attention_queries(a);
+}
+
+KERNEL(attention_keys, cu_attention) {
+  attention_keys(a);
+}
+
+KERNEL(relative_forward, cu_relative) {
+  attention_forward(a);
+}
+
+KERNEL(relative_queries, cu_relative) {
+  attention_queries(a);
+}
+
+KERNEL(relative_keys, cu_relative) {
+  attention_keys(a);
+}
+
+/* ---- gradients of the tables: a block a row and head, which goes through all pairs that are so far apart, 32 at a time */
+
+/* A pair's place in memory, and what a score's gradient needs. */
+struct distant_pair {
+  long long q, row, k; /* of the query in q and dq, its row, of the key */
+  int query, key;
+};
+
+DEVICE float pair_gradient(const cu_relative &r, const head_of &h, const distant_pair &x, int table_row, int lane) {
+  const cu_attention &a = r.of;
+  const long long table = table_row * r.stride + h.shift, out = x.row * a.out_stride + h.shift;
+  float score = 0, dp = 0;
+  for (int i = lane; i < a.head_size; i += PAIR_LANES) {
+    const float q = a.q[x.q + i], k = a.k[x.k + i];
+    score = fmaf(q, k, score);
+    if (has_tables(r)) {
+      score = fmaf(q, (float)r.keys[table + i], score);
+      score = fmaf(k, (float)r.queries[table + i], score);
+    }
+    dp = fmaf((float)a.dout[out + i], (float)a.v[x.k + i], dp);
+  }
+  score = a.scale * pair_sum(score) + (r.bias ? (float)r.bias[(long long)table_row * r.heads + h.head] : 0.0f);
+  dp = pair_sum(dp);
+  const long long at = h.head * a.rows + x.row;
+  const words w = pair_words(a, h, x.query, x.key / PAIR_TILE * PAIR_TILE, x.key % 16 / 2);
+  const float kept = dropped_key(a, w, x.key / PAIR_TILE * PAIR_TILE, x.key % PAIR_TILE / 16 * 2 + x.key % 2, dp);
+  return expf(score - a.lse[at]) * (kept - a.delta[at]);
+}
+
+KERNEL(relative_tables, cu_relative) {
+  SHARED(float, ds, PAIR_TILE);
+  const cu_attention &t = a.of;
+  const int table_row = blockIdx.x, own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES;
+  const int column = threadIdx.x % MOST_HEAD_SIZE, of_keys = threadIdx.x < MOST_HEAD_SIZE;
+  const reach far = reach_of(a.distances, table_row);
+  float sum = 0, bias = 0;
+  for (int s = 0; s < t.texts; s++) {
+    const head_of h = head_in(t, s, blockIdx.y, 0);
+    const int last = far.last < h.slots - 1 ? far.last : h.slots - 1;
+    for (int apart = far.first; apart <= last; apart++) {
+      const int to_query = far.below ? 0 : apart, to_key = far.below ? apart : 0;
+      const int count = h.queries - to_query < h.keys - to_key ? h.queries - to_query : h.keys - to_key;
+      for (int first = 0; first < count; first += PAIR_TILE) {
+        const int i = first + own < count ? first + own : count - 1;
+        const distant_pair x = {(h.query_row + i + to_query) * t.q_stride + h.shift, h.query_row + i + to_query,
+                                (h.begin + i + to_key) * t.kv_stride + h.shared, i + to_query, i + to_key};
+        const float gradient = pair_gradient(a, h, x, table_row, lane);
+        if (lane == 0)
+          ds[own] = first + own < count ? gradient : 0.0f;
+        __syncthreads();
+        for (int j = 0; j < PAIR_TILE && first + j < count; j++) {
+          bias += ds[j];
+          if (has_tables(a) && column < t.head_size)
+            sum = fmaf((float)ds[j],
+                       of_keys ? (float)t.q[(h.query_row + first + j + to_query) * t.q_stride + h.shift + column]
+                               : (float)t.k[(h.begin + first + j + to_key) * t.kv_stride + h.shared + column],
+                       sum);
+        }
+        __syncthreads();
+      }
+    }
+  }
+  const long long to = table_row * a.stride + (long long)blockIdx.y * t.head_size + column;
+  if (has_tables(a) && column < t.head_size)
+    (of_keys ? a.dkeys : a.dqueries)[to] = t.scale * sum;
+  if (a.dbias && threadIdx.x == 0)
+    a.dbias[(long long)table_row * a.heads + blockIdx.y] += bias;
 }

@@ -57,8 +57,8 @@ struct mask_row {
 };
 
 DEVICE mask_row mask_of(const cu_dropout &d, const cu_layout &layout, int slot) {
-  mask_row m = {0, 0};
-  if (d.on) {
+  mask_row m = {0, (unsigned)slot};
+  if (d.on && layout.sequence) { /* else rows are of no text */
     const int s = layout.sequence[slot];
     m.place = layout.places[s];
     m.token = (unsigned)(slot - layout.offsets[s]);

@@ -15,6 +15,12 @@
   X(join_forward, cu_join, 128)                                                                                                  \
   X(norm_rows, cu_norm_gradient, 128)                                                                                            \
   X(norm_columns, cu_norm_gradient, 256)                                                                                         \
+  X(prenorm_forward, cu_prenorm, 128)                                                                                            \
+  X(prenorm_rows, cu_prenorm, 128)                                                                                               \
+  X(stream_sum, cu_stream_sum, 128)                                                                                              \
+  X(gate_forward, cu_gate, 128)                                                                                                  \
+  X(gate_backward, cu_gate, 128)                                                                                                 \
+  X(rotate, cu_rotary, 128)                                                                                                      \
   X(embed_forward, cu_embed, 128)                                                                                                \
   X(table_gradient, cu_table_gradient, 256)                                                                                      \
   X(activate, cu_activate, 256)                                                                                                  \
@@ -25,9 +31,14 @@
   X(attention_forward, cu_attention, 256)                                                                                        \
   X(attention_queries, cu_attention, 256)                                                                                        \
   X(attention_keys, cu_attention, 256)                                                                                           \
+  X(relative_forward, cu_relative, 256)                                                                                          \
+  X(relative_queries, cu_relative, 256)                                                                                          \
+  X(relative_keys, cu_relative, 256)                                                                                             \
+  X(relative_tables, cu_relative, 256)                                                                                           \
   X(loss, cu_loss, 256)                                                                                                          \
   X(gradient_square, cu_update, 256)                                                                                             \
   X(finish_square, cu_finish, 256)                                                                                               \
   X(adamw, cu_update, 256)                                                                                                       \
-  X(mark_alive, cu_alive, 128)
+  X(mark_alive, cu_alive, 128)                                                                                                   \
+  X(catch_up, cu_late, 128)
 #endif

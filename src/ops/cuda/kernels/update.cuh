@@ -47,6 +47,16 @@ KERNEL(finish_square, cu_finish) {
     a.square[0] = sum;
 }
 
+/* AdamW of one value. */
+DEVICE void update_value(GLOBAL(float) value, GLOBAL(float) moment1, GLOBAL(float) moment2, float g, float new1, float beta2,
+                         float new2, float root, float eps, float keep, float step) {
+  const float m1 = moment1[0];
+  const float m = fmaf(g - m1, new1, m1), v = fmaf(g * g, new2, moment2[0] * beta2);
+  value[0] = value[0] * keep - step * (m / (sqrtf(v) / root + eps));
+  moment1[0] = m;
+  moment2[0] = v;
+}
+
 /* A row of a table without a gradient is left alone when that changes nothing. Only threads of rows without one look at `alive`. */
 KERNEL(adamw, cu_update) {
   const double square = a.square[0];
@@ -60,18 +70,18 @@ KERNEL(adamw, cu_update) {
     for (long long i = p.first + threadIdx.x; i < p.end; i += blockDim.x) {
       const bool touched = is_touched(range, i);
       const long long at = range.offset + i;
+      if (!touched && range.done)
+        continue;
+      if (touched && range.done && i % range.row_size == 0)
+        range.done[i / range.row_size] = (unsigned char)(range.done[i / range.row_size] + 1);
       if (!touched && !range.decay && range.alive && range.alive[i / range.row_size] == 0)
         continue;
       if (touched && range.alive && range.row_size > 0 && i % range.row_size == 0)
         range.alive[i / range.row_size] = 1;
-      const float g = touched ? a.gradients[at] * clip : 0.0f, m1 = a.moment1[at];
-      const float m = fmaf(g - m1, a.new1, m1), v = fmaf(g * g, a.new2, a.moment2[at] * a.beta2);
-      const float x = a.values[at] * range.keep - range.step * (m / (sqrtf(v) / a.root + a.eps));
-      a.moment1[at] = m;
-      a.moment2[at] = v;
-      a.values[at] = x;
+      update_value(a.values + at, a.moment1 + at, a.moment2 + at, touched ? a.gradients[at] * clip : 0.0f, a.new1, a.beta2, a.new2,
+                   a.root, a.eps, range.keep, range.step);
       if (range.copy)
-        range.copy[i] = narrowed(x);
+        range.copy[i] = narrowed(a.values[at]);
       if (touched)
         a.gradients[at] = 0;
     }
@@ -86,4 +96,25 @@ KERNEL(mark_alive, cu_alive) {
   any = __syncthreads_or(any);
   if (threadIdx.x == 0)
     a.alive[blockIdx.x] = any ? 1 : 0;
+}
+
+/* A block a row. Updates of a row that is not alive change nothing where there is no decay. */
+KERNEL(catch_up, cu_late) {
+  const long long row = blockIdx.x, first = row * a.row_size;
+  if (a.wanted && a.wanted[row] == 0)
+    return;
+  const double square = a.square ? (double)a.square[0] : 0.0;
+  const int done = a.done[row];
+  const bool alive = !a.alive || a.alive[row] != 0;
+  __syncthreads();
+  if (done >= a.count || !(square - square == 0))
+    return;
+  for (long long i = first + threadIdx.x; i < first + a.row_size; i += blockDim.x)
+    for (int k = done; k < a.count; k++) {
+      const cu_step &s = a.past[k];
+      if (s.decay || alive)
+        update_value(a.values + i, a.moment1 + i, a.moment2 + i, 0.0f, s.new1, s.beta2, s.new2, s.root, s.eps, s.keep, s.step);
+    }
+  if (threadIdx.x == 0)
+    a.done[row] = (unsigned char)a.count;
 }
