@@ -19,7 +19,7 @@ quickstart: ## install what is missing, build, and fine-tune a model on real rev
 	@BRIM=$(BUILD)/brim ./quickstart.sh
 
 test: all ## every test but the long ones
-	$(MESON) test -C $(BUILD) --print-errorlogs --no-suite long
+	$(MESON) test -C $(BUILD) --print-errorlogs --no-suite long --no-suite cuda
 	@python3 tools/count_tests.py --slowest 8 $(BUILD)
 
 test-long: all ## the tests that `make test` leaves out, because they take long
@@ -30,7 +30,7 @@ test-data: all ## published figures, of data that may not be in the repository: 
 	@BUILD=$(BUILD) tools/test_data "$(DATA)"
 
 test-cuda: ## the kernels for GPUs, without a GPU: compiled, and run on the processor (docs/developers/cuda.md)
-	@MESON=$(MESON) tools/test_cuda
+	@BUILD=$(BUILD) MESON=$(MESON) tools/test_cuda
 
 test-mpi: all ## the tests of several processes with every MPI that is installed (tools/deps --mpi has two)
 	@python3 tests/cli/ranks.py $(BUILD)/brim mpirun.openmpi mpirun.mpich $(ARGS)
@@ -67,7 +67,7 @@ deps: ## install the packages that building and testing need
 	@tools/deps
 
 clean: ## remove what was built
-	rm -rf $(BUILD) build-asan build-tsan build-python build-python-asan build-cuda build-cuda-asan build-nvrtc dist
+	rm -rf $(BUILD) build-asan build-tsan build-python build-python-asan build-nvrtc dist
 
 help:
 	@sed -n 's/^\([a-z%-]*\):.*## /\1: /p' Makefile | awk -F': ' '{ printf "  make %-12s %s\n", $$1, $$2 }'

@@ -1,4 +1,4 @@
-"""Devices: what is refused, and training on the emulated card where `make test-cuda` has built it (build-cuda)."""
+"""Devices: what is refused, and training on the emulated card where `make test-cuda` has built it."""
 import os
 import pathlib
 import tempfile
@@ -10,7 +10,7 @@ import case
 
 HERE = case.folder()
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LIBRARY = ROOT / "build-cuda" / "tests" / "cuda" / "libfake_cuda.so"
+LIBRARY = ROOT / "build" / "tests" / "cuda" / "libfake_cuda.so"
 TEXTS = {"text": ["a good film", "a bad one", "warm and funny", "dull and slow"] * 4, "label": [1, 0, 1, 0] * 4}
 
 
