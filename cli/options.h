@@ -103,7 +103,7 @@ typedef struct cli_values {
   int64_t max_length;
   /* batches */
   const char *batching, *padding, *oversize, *tail, *lengths;
-  int64_t batch_size, max_tokens, max_rows, accumulate, read_ahead, pad_to_multiple_of, required_multiple;
+  int64_t batch_size, max_tokens, max_rows, accumulate, slices, read_ahead, pad_to_multiple_of, required_multiple;
   bool drop_last;
   int64_t seed, epoch, rank, world_size, rank_timeout;
   /* training */

@@ -212,6 +212,8 @@ const cli_option cli_batch_options[] = {
             .to = {PLAN(accumulate)},
             .help = "with --max-tokens alone: batches of a step; with --batch-size: parts that the step, which keeps its rows, "
                     "is cut into: the batch is not multiplied by it"),
+    INTEGER("slices", slices, "N", 1, BRIM_MOST_SLICES, .shown = "none", .to = {PLAN(slices)},
+            .help = "compute steps in N slices that are added along a fixed tree: the same bits for any number of processes"),
     INTEGER("max-rows", max_rows, "N", 1, CLI_MANY, .shown = "no limit", .to = {PLAN(max_rows)},
             .help = "most rows computed at once"),
     INTEGER("read-ahead", read_ahead, "N", 1, CLI_MANY, .shown = "all", .to = {PLAN(read_ahead)},

@@ -84,6 +84,8 @@ typedef enum brim_log_level { BRIM_LOG_DEBUG = 0, BRIM_LOG_INFO = 1, BRIM_LOG_WA
 /* Called from the thread that called brim, never from a pool thread. `text` is one line without its end. */
 typedef void (*brim_log_fn)(void *context, brim_log_level level, const char *text);
 
+enum { BRIM_MOST_SLICES = 256 }; /* of a step: brim_plan_options.slices */
+
 typedef enum brim_cpu_level { BRIM_CPU_PLAIN = 0, BRIM_CPU_AVX2 = 1, BRIM_CPU_AVX512 = 2 } brim_cpu_level;
 
 typedef struct brim_runtime_options {

@@ -51,6 +51,9 @@ typedef struct brim_plan_options {
   brim_oversize oversize;
   uint64_t seed;
   int32_t world_size; /* 0 means 1 */
+  int32_t slices; /* a step's rows are dealt to so many slices of nearly equal cost, whatever world_size is; each rank takes a run
+                     of neighbouring slices, and each part is one of them, whole. What a part may take (max_tokens, max_rows,
+                     rows_for) then refuses a slice that is larger. 0: none */
   brim_tail tail;
   double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2; ranks are balanced by it. Both 0:
                                       4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */
@@ -69,6 +72,7 @@ typedef struct brim_planned { /* one part: what is computed at once on one rank 
   int32_t width;          /* slots of every row; 0 when ragged and for an empty part */
   int64_t tokens, slots;  /* slots: tokens when ragged, count * width otherwise */
   int32_t cut;            /* rows are cut to this many tokens (brim_batch_fill does it); 0: no row of the plan is */
+  int32_t slice;          /* which of the step's slices this part is; 0 without slices */
   double cost;            /* in the units of cost_linear and cost_square */
 } brim_planned;
 
@@ -90,7 +94,7 @@ typedef struct brim_ledger {
  * shareable.
  *  - batch_size: a step has batch_size rows; which rows they are depends on neither world_size nor max_tokens nor padding.
  *  - max_tokens alone: a step is `accumulate` batches of at most max_tokens slots; which rows they are does not depend on
- *    world_size when `accumulate` is given.
+ *    world_size when `accumulate` or `slices` is given (accumulate 0 is then 1).
  * In both cases the step is then shared out: every rank gets the same number of parts, of nearly equal cost.
  *
  * `lengths` is read during the call only; a caller may give any measure of its rows. Every row needs at least one token (a length
@@ -135,6 +139,7 @@ typedef struct brim_batch {
   uint32_t step_rows;    /* rows of the whole optimizer step */
   double divisor;        /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
+  int32_t slice; /* of the step; 0 without slices */
   /* private */
   brim_runtime *runtime;
   size_t token_capacity, row_capacity, label_capacity, token_label_capacity;

@@ -9,6 +9,8 @@
 extern "C" {
 #endif
 
+struct brim_tree_sum;
+
 /* A group of ranks. `sum` adds count floats over all ranks, in place, in an order that does not depend on timing. A failure of
  * either is one of the group: what it sums later fails too. */
 typedef struct brim_group {
@@ -16,6 +18,7 @@ typedef struct brim_group {
   int (*sum)(void *context, float *values, int64_t count, brim_error *err);
   int (*sum_double)(void *context, double *values, int64_t count, brim_error *err);
   void *context;
+  int (*sum_tree)(void *context, const struct brim_tree_sum *sum, brim_error *err); /* brim's own; NULL: by sum_double */
 } brim_group;
 
 /* The group of one process: sums are the identity. */

@@ -8,7 +8,7 @@ from typing import Any
 re_size = re.compile(r"([\d.]+) *([A-Za-z]*)")
 
 #: Names of brim, for "did you mean" and to tell the two kinds apart.
-PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumulate", "pad_to_multiple_of", "read_ahead", "drop_last",
+PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumulate", "slices", "pad_to_multiple_of", "read_ahead", "drop_last",
         "required_batch_size_multiple", "oversize", "tail"}
 TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "weight_decay", "beta1", "beta2", "eps", "clip",
          "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "patience", "min_delta",

@@ -32,6 +32,7 @@ bool core_plan_options(PyObject *options, brim_plan_options *out) {
                                       CORE_FIELD(brim_plan_options, drop_last, CORE_BOOL),
                                       CORE_FIELD(brim_plan_options, seed, CORE_U64),
                                       CORE_FIELD(brim_plan_options, world_size, CORE_I32),
+                                      CORE_FIELD(brim_plan_options, slices, CORE_I32),
                                       {0}};
   return core_fields(options, fields, out);
 }

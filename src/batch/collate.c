@@ -146,6 +146,7 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   batch->width = part->width;
   batch->tokens = part->tokens;
   batch->slots = part->slots;
+  batch->slice = part->slice;
   batch->step = part->step;
   batch->step_rows = part->step_rows;
   batch->divisor = 0;

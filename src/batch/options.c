@@ -88,7 +88,7 @@ static int check_ranges(const brim_plan_options *o, brim_error *err) {
       {"max_rows", o->max_rows, INT64_MAX},      {"accumulate", o->accumulate, UINT32_MAX},
       {"max_length", o->max_length, INT32_MAX},  {"pad_to_multiple_of", o->pad_to_multiple_of, 1 << 20},
       {"read_ahead", o->read_ahead, INT64_MAX},  {"required_batch_size_multiple", o->required_batch_size_multiple, UINT32_MAX},
-      {"world_size", o->world_size, 1 << 20},
+      {"world_size", o->world_size, 1 << 20},    {"slices", o->slices, BRIM_MOST_SLICES},
   };
   for (int i = 0; i < COUNT(fields); i++) {
     if (fields[i].value < 0 || fields[i].value > fields[i].most)
@@ -165,7 +165,7 @@ int brim_recipe_make(const brim_plan_options *o, uint64_t epoch, brim_recipe *re
   recipe->options = *o;
   recipe->epoch = epoch;
   recipe->world = o->world_size ? o->world_size : 1;
-  recipe->accumulate = o->accumulate ? (uint64_t)o->accumulate : (uint64_t)recipe->world;
+  recipe->accumulate = o->accumulate ? (uint64_t)o->accumulate : o->slices ? 1 : (uint64_t)recipe->world;
   recipe->drop = o->drop_last || o->tail == BRIM_TAIL_DROP;
   bool plain_cost = o->cost_linear > 0 || o->cost_square > 0;
   brim_budget *budget = &recipe->budget;

@@ -19,8 +19,9 @@ struct brim_plan {
   uint32_t *places;   /* [rows planned] */
   int32_t *lengths;   /* [rows planned] cut */
   uint32_t *parts;    /* [world * part_count + 1] where each begins in the three: step by step, in each rank by rank */
+  int32_t *slices;    /* [world * part_count] which slice of its step each is; NULL: there are none */
   uint64_t *steps;    /* [step_count + 1] parts of one rank before each step */
-  size_t part_room, step_room;
+  size_t part_room, slice_room, step_room;
   uint64_t row_count, part_count, step_count;
   brim_drop *drops;
   size_t drop_room;
@@ -125,6 +126,10 @@ static int write_step(making *m, uint64_t step, const brim_share *share, brim_er
   uint64_t added = share->parts * (uint64_t)plan->world, held = before * (uint64_t)plan->world;
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, held + added + 1, sizeof *plan->parts, err));
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, plan->step_count + 2, sizeof *plan->steps, err));
+  if (share->slices) {
+    BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->slices, &plan->slice_room, held + added, sizeof *plan->slices, err));
+    memcpy(plan->slices + held, share->slices, added * sizeof *plan->slices);
+  }
   plan->ledger.hash = brim_hash_mix(plan->ledger.hash, count << 32 | share->parts);
   for (uint64_t p = 0, begin = 0; p < added; p++) {
     plan->parts[held + p] = (uint32_t)plan->row_count;
@@ -267,6 +272,7 @@ void brim_plan_free(brim_plan *plan) {
   brim_release(plan->runtime, plan->places);
   brim_release(plan->runtime, plan->lengths);
   brim_release(plan->runtime, plan->parts);
+  brim_release(plan->runtime, plan->slices);
   brim_release(plan->runtime, plan->steps);
   brim_release(plan->runtime, plan->drops);
   brim_release(plan->runtime, plan);
@@ -297,8 +303,8 @@ uint64_t brim_plan_step_of(const brim_plan *plan, uint64_t index) {
 
 void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_planned *out) {
   uint64_t step = brim_plan_step_of(plan, index), world = (uint64_t)plan->world, before = plan->steps[step],
-           after = plan->steps[step + 1];
-  const uint32_t *parts = plan->parts, *part = &parts[before * world + (uint64_t)rank * (after - before) + (index - before)];
+           after = plan->steps[step + 1], at = before * world + (uint64_t)rank * (after - before) + (index - before);
+  const uint32_t *parts = plan->parts, *part = &parts[at];
   brim_load load = {0};
   for (uint64_t i = part[0]; i < part[1]; i++)
     load = brim_load_add(load, plan->lengths[i]);
@@ -312,6 +318,7 @@ void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_pl
                         .tokens = load.tokens,
                         .slots = brim_budget_slots(&plan->budget, &load),
                         .cut = plan->cut,
+                        .slice = plan->slices ? plan->slices[at] : 0,
                         .cost = brim_budget_cost(&plan->budget, &load)};
 }
 

@@ -17,6 +17,7 @@ void brim_share_free(brim_share *s) {
     return;
   brim_release(s->runtime, s->places);
   brim_release(s->runtime, s->ends);
+  brim_release(s->runtime, s->slices);
   brim_release(s->runtime, s->lengths);
   brim_release(s->runtime, s->sorted);
   brim_release(s->runtime, s->scratch);
@@ -94,8 +95,7 @@ static int write_parts(brim_share *s, const brim_assignment *a, brim_error *err)
   return BRIM_OK;
 }
 
-/* Fills lengths and sorted. */
-static int look_at_rows(brim_share *s, const int32_t *lengths, const uint32_t *rows, brim_error *err) {
+int brim_share_look(brim_share *s, const int32_t *lengths, const uint32_t *rows, brim_error *err) {
   brim_runtime *r = s->runtime;
   BRIM_TRY(brim_grow(r, (void **)&s->lengths, &s->length_room, s->count, sizeof *s->lengths, err));
   BRIM_TRY(brim_grow(r, (void **)&s->sorted, &s->sorted_room, s->count, sizeof *s->sorted, err));
@@ -123,19 +123,25 @@ static int share_batches(brim_share *s, bool loose, const uint32_t *ends, uint32
   return write_parts(s, anew && s->second.worst < s->first.worst ? &s->second : &s->first, err);
 }
 
+bool brim_share_is_loose(const brim_recipe *recipe) {
+  const brim_budget *budget = &recipe->budget;
+  return budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
+         recipe->options.batching != BRIM_SEQUENTIAL;
+}
+
 int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
                     uint32_t base, uint64_t batches, brim_error *err) {
   const brim_recipe *recipe = s->recipe;
-  const brim_budget *budget = &recipe->budget;
   s->count = count;
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->places, &s->place_room, count, sizeof *s->places, err));
+  if (recipe->options.slices > 0)
+    return brim_share_slices(s, lengths, rows, err);
   if (is_whole(s, lengths, rows, count))
     return share_whole(s, ends, base, batches, err);
   if (count == 1)
     return share_one(s, err);
-  BRIM_TRY(look_at_rows(s, lengths, rows, err));
-  bool loose = budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
-               recipe->options.batching != BRIM_SEQUENTIAL;
+  BRIM_TRY(brim_share_look(s, lengths, rows, err));
+  const bool loose = brim_share_is_loose(recipe);
   if (!recipe->options.batch_size)
     return share_batches(s, loose, ends, base, batches, err);
   bool fits;

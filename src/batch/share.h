@@ -22,6 +22,7 @@ typedef struct brim_share {
   uint64_t parts;   /* of each rank */
   uint32_t *places; /* [count] part by part, in order of place inside each */
   uint32_t *ends;   /* [world * parts] ends of the parts in `places`; part p of rank r is r * parts + p */
+  int32_t *slices;  /* [world * parts] the slice that each part is; NULL: there are none */
   /* the step at hand */
   uint64_t count;
   int32_t *lengths; /* [count] by place, cut */
@@ -31,7 +32,7 @@ typedef struct brim_share {
   int64_t *weights;
   uint32_t *groups; /* ends of groups in `sorted` */
   uint32_t *bin_of;
-  size_t place_room, length_room, sorted_room, scratch_room, weight_room, group_room, bin_room, end_room;
+  size_t place_room, length_room, sorted_room, scratch_room, weight_room, group_room, bin_room, end_room, slice_room;
   brim_assignment first, second;
   brim_packer packer;
   brim_balance balance;
@@ -43,6 +44,13 @@ void brim_share_free(brim_share *share);
 /* Shares out the rows of one step, which was composed of batches that end at ends[batches] - base. */
 int brim_share_step(brim_share *share, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
                     uint32_t base, uint64_t batches, brim_error *err) BRIM_CHECK;
+
+/* slices.c: the same where a step has slices: the parts are slices, in their order, and empty ones are left out. */
+int brim_share_slices(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
+/* Fills lengths and sorted. */
+int brim_share_look(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
+/* Any rows may stand together. */
+bool brim_share_is_loose(const brim_recipe *recipe);
 
 /* ---- ways to assign, in assign.c. Each needs lengths and sorted. ---- */
 

@@ -1,5 +1,6 @@
 /* exchange.c: sums over ranks, added in the order of the ranks by one of them for each piece, so that every rank has the same
  * bits and timing has no part in them. MPI's own sums promise no order.
+ * Along the tree of slices (tree.h) it is the same with several sums a rank.
  *
  * Large: of each block, every rank gets one piece from all others (reduce-scatter), adds it up and sends it to all (all-gather);
  * a rank sends and receives twice the values, whatever the number of ranks. Small: everybody sends all to everybody, or by way of
@@ -200,6 +201,26 @@ static size_t piece_of(const block *b, int32_t rank, size_t *from) {
   return b->count - *from < b->piece ? b->count - *from : b->piece;
 }
 
+/* Each rank's piece of the block, to all. */
+static int hand_round(sum *s, const block *b, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  size_t from, own_from, own = piece_of(b, r->wire.rank, &own_from);
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank)
+      receive(s, rank, piece_of(b, rank, &from));
+  for (int32_t i = 1; i < r->wire.world; i++)
+    send(s, (r->wire.rank + i) % r->wire.world, b->values + own_from * s->size, own);
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  for (int32_t rank = 0; rank < r->wire.world; rank++) {
+    const size_t count = piece_of(b, rank, &from);
+    if (rank != r->wire.rank)
+      memcpy(b->values + from * s->size, received_from(r, rank), count * s->size);
+  }
+  return BRIM_OK;
+}
+
 static int sum_block(sum *s, const block *b, brim_error *err) {
   brim_ranks *r = s->ranks;
   size_t from, own_from, own = piece_of(b, r->wire.rank, &own_from);
@@ -215,20 +236,7 @@ static int sum_block(sum *s, const block *b, brim_error *err) {
   pthread_mutex_unlock(&r->door);
   BRIM_TRY(finish(s, err));
   add_up(s, b->values + own_from * s->size, own);
-  pthread_mutex_lock(&r->door);
-  for (int32_t rank = 0; rank < r->wire.world; rank++)
-    if (rank != r->wire.rank)
-      receive(s, rank, piece_of(b, rank, &from));
-  for (int32_t i = 1; i < r->wire.world; i++)
-    send(s, (r->wire.rank + i) % r->wire.world, b->values + own_from * s->size, own);
-  pthread_mutex_unlock(&r->door);
-  BRIM_TRY(finish(s, err));
-  for (int32_t rank = 0; rank < r->wire.world; rank++) {
-    const size_t count = piece_of(b, rank, &from);
-    if (rank != r->wire.rank)
-      memcpy(b->values + from * s->size, received_from(r, rank), count * s->size);
-  }
-  return BRIM_OK;
+  return hand_round(s, b, err);
 }
 
 static int sum_blocks(sum *s, char *values, size_t count, brim_error *err) {
@@ -290,4 +298,97 @@ int brim_exchange_sum(void *ranks, float *values, int64_t count, brim_error *err
 
 int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_error *err) {
   return run(&(sum){.ranks = ranks, .size = sizeof *values, .add = add_doubles}, values, count, err);
+}
+
+/* ---- sums along the tree ---------------------------------------------------------------------------------- */
+
+typedef struct tree_block {
+  const brim_tree_sum *sum;
+  int32_t *names; /* [name_count] of all sums */
+  float **lists;  /* [name_count] where they lie, for this rank's piece */
+  int32_t name_count, own_count;
+  size_t from; /* of the block */
+} tree_block;
+
+static int32_t sums_of(const tree_block *t, int32_t rank) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < t->name_count; i++)
+    count += t->sum->owners[t->names[i]] == rank;
+  return count;
+}
+
+/* This rank's pieces of all sums, one after another. Door is held. */
+static void send_sums(sum *s, const tree_block *t, int32_t to, size_t from, size_t count) {
+  brim_ranks *r = s->ranks;
+  const int32_t at = r->wire.world + to;
+  const size_t bytes = count * s->size, all = bytes * (size_t)t->own_count;
+  if (all == 0 || s->failed)
+    return;
+  for (int32_t i = 0; i < t->own_count; i++)
+    memcpy(sent_to(r, to) + (size_t)i * bytes, t->sum->sums[i] + t->from + from, bytes);
+  s->failed = r->wire.send(r->wire.context, sent_to(r, to), all, to, TAG_SUM, &r->requests[at]);
+  r->pending[at] = !s->failed;
+}
+
+/* Of this rank's piece: all sums that were received and its own, into *out. */
+static void add_along_tree(const sum *s, const tree_block *t, size_t from, size_t count) {
+  const brim_ranks *r = s->ranks;
+  if (count == 0)
+    return;
+  for (int32_t i = 0, of = 0, before = -1; i < t->name_count; i++) {
+    const int32_t owner = t->sum->owners[t->names[i]];
+    of = owner == before ? of + 1 : 0;
+    before = owner;
+    t->lists[i] = owner == r->wire.rank ? t->sum->sums[of] + t->from + from
+                                        : (float *)(void *)received_from(r, owner) + of * count;
+  }
+  brim_tree_add(t->lists, t->names, t->name_count, count);
+  memmove(t->sum->out + t->from + from, t->lists[0], count * s->size);
+}
+
+static int sum_tree_block(sum *s, const tree_block *t, const block *b, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  size_t from, own_from, own = piece_of(b, r->wire.rank, &own_from);
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank)
+      receive(s, rank, own * (size_t)sums_of(t, rank));
+  for (int32_t i = 1; i < r->wire.world; i++) {
+    const int32_t rank = (r->wire.rank + i) % r->wire.world;
+    const size_t count = piece_of(b, rank, &from);
+    send_sums(s, t, rank, from, count);
+  }
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  add_along_tree(s, t, own_from, own);
+  return hand_round(s, b, err);
+}
+
+static int sum_tree_blocks(sum *s, tree_block *t, brim_error *err) {
+  const brim_ranks *r = s->ranks;
+  const size_t world = (size_t)r->wire.world, count = (size_t)t->sum->count;
+  size_t most_sums = 1;
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    most_sums = (size_t)sums_of(t, rank) > most_sums ? (size_t)sums_of(t, rank) : most_sums;
+  const size_t most = r->piece_bytes / s->size / most_sums;
+  while (t->from < count) {
+    const size_t rest = count - t->from, even = (rest + world - 1) / world, piece = even < most ? even : most;
+    const block b = {(char *)(t->sum->out + t->from), rest < piece * world ? rest : piece * world, piece};
+    BRIM_TRY(sum_tree_block(s, t, &b, err));
+    t->from += b.count;
+  }
+  return BRIM_OK;
+}
+
+/* Bytes of a piece are reserved for as many sums as there are names: more than a rank has. */
+int brim_exchange_sum_tree(void *ranks, const brim_tree_sum *of, brim_error *err) {
+  int32_t names[BRIM_MOST_SLICES];
+  float *lists[BRIM_MOST_SLICES];
+  sum s = {.ranks = ranks, .size = sizeof(float)};
+  tree_block t = {.sum = of, .names = names, .lists = lists, .name_count = brim_tree_names(of, names)};
+  if (of->count <= 0 || t.name_count == 0)
+    return BRIM_OK;
+  t.own_count = sums_of(&t, s.ranks->wire.rank);
+  BRIM_TRY(begin(s.ranks, s.size * (size_t)t.name_count, of->count, err));
+  return sum_tree_blocks(&s, &t, err);
 }

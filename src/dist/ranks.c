@@ -125,6 +125,7 @@ int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_rank
                           .world_size = wire->world,
                           .sum = brim_exchange_sum,
                           .sum_double = brim_exchange_sum_double,
+                          .sum_tree = brim_exchange_sum_tree,
                           .context = r};
   pthread_mutex_init(&r->door, NULL);
   pthread_condattr_init(&monotonic);

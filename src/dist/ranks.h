@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 
 #include "dist/mpi.h"
+#include "dist/tree.h"
 
 /* What carries messages of bytes: MPI, or a test's own. Messages from one rank to another with one tag come in their order. No
  * call waits; two are never under way at a time. A request stays where it is until its test says done. */
@@ -91,6 +92,7 @@ int brim_exchange_wait(brim_ranks *ranks, brim_mpi_handle *requests, bool *pendi
                        brim_error *err) BRIM_CHECK;
 int brim_exchange_sum(void *ranks, float *values, int64_t count, brim_error *err) BRIM_CHECK;
 int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_error *err) BRIM_CHECK;
+int brim_exchange_sum_tree(void *ranks, const brim_tree_sum *sum, brim_error *err) BRIM_CHECK;
 
 /* heart.c. */
 int brim_heart_start(brim_ranks *ranks, brim_error *err) BRIM_CHECK;

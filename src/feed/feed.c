@@ -35,6 +35,9 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
     return brim_error_set(err, BRIM_E_USAGE,
                           "rank_slices: a batch_size of %lld does not fall evenly on %d ranks: give a multiple of %d",
                           (long long)o->plan.batch_size, (int)world, (int)world);
+  if (o->rank_slices && o->plan.slices)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "slices: ranks that read slices of their own have steps of their own: leave out rank_slices or slices");
   if (o->prefetch < 0 || o->window > UINT32_MAX / 2)
     return brim_error_set(err, BRIM_E_USAGE, "prefetch cannot be negative, and a window has at most %u rows", UINT32_MAX / 2);
   return BRIM_OK;
@@ -274,8 +277,8 @@ static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
   uint64_t world = feed->slices.world ? 1 : world_of(feed);
   brim_planned part = {0};
   feed->divisor = 0.0;
-  for (uint64_t i = first; i < parts_of(w) && step_of(w, i) == step_of(w, first); i++) {
-    for (uint64_t r = 0; r < world; r++) {
+  for (uint64_t r = 0; r < world; r++) { /* so slices come in their order */
+    for (uint64_t i = first; i < parts_of(w) && step_of(w, i) == step_of(w, first); i++) {
       get_part(w, (int32_t)r, i, &part);
       BRIM_TRY(note_part(feed, &part, err));
     }

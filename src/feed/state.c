@@ -15,7 +15,8 @@
 
 /* world_size only where it decides which rows make a step; never what is shared out among ranks and parts later. */
 static void put_plan(brim_text *out, const brim_plan_options *o) {
-  int64_t accumulate = o->accumulate ? o->accumulate : o->batch_size ? 0 : o->world_size > 1 ? o->world_size : 1;
+  const int64_t one_a_rank = o->world_size > 1 && o->slices == 0 ? o->world_size : 1;
+  int64_t accumulate = o->accumulate ? o->accumulate : o->batch_size ? 0 : one_a_rank;
   brim_text_printf(out, "plan %d %d %lld %lld %lld %lld %d %d %lld %lld %d %d %llu %d ", (int)o->batching, (int)o->padding,
                    (long long)o->batch_size, (long long)o->max_tokens, (long long)o->max_rows, (long long)accumulate,
                    (int)o->max_length, (int)o->pad_to_multiple_of, (long long)o->read_ahead,
@@ -23,6 +24,8 @@ static void put_plan(brim_text *out, const brim_plan_options *o) {
                    (int)o->tail);
   brim_text_json_number(out, o->cost_linear);
   brim_text_json_number(out, o->cost_square);
+  if (o->slices)
+    brim_text_printf(out, " slices %d", (int)o->slices);
 }
 
 int brim_state_configuration(brim_feed *feed, const brim_tokenizer *tokenizer, brim_error *err) {

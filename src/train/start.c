@@ -28,7 +28,7 @@ static int start_options(brim_trainer *t, brim_error *err) {
   o->freeze = brim_model_frozen(t->model);
   o->plan.world_size = o->group.world_size;
   if (o->plan.batch_size == 0 && o->plan.accumulate == 0)
-    o->plan.accumulate = o->group.world_size;
+    o->plan.accumulate = o->plan.slices > 0 ? 1 : o->group.world_size;
   if (o->log_every == 0)
     o->log_every = 1;
   if (o->max_steps > 0)
@@ -205,6 +205,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
   bytes += most * ((task->one_class ? sizeof(brim_outcome) : outputs * sizeof(float)) + task->measuring);
+  bytes += brim_slice_sums_memory(t->model, &t->options.group, t->options.plan.slices);
   if (t->options.swa_start > 0.0)
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;
@@ -273,10 +274,14 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
     return survey(t, err);
   const uint64_t needed = brim_memory_needed(&question, &t->survey.limits);
   if (needed <= question.limit) { /* what is not planned ahead keeps within it too */
-    if (t->survey.open && t->options.plan.batch_size > 0 && t->options.plan.max_tokens == 0)
+    if (t->survey.open && t->options.plan.slices == 0 && t->options.plan.batch_size > 0 && t->options.plan.max_tokens == 0)
       t->options.plan.max_tokens = t->survey.limits.max_slots;
     return BRIM_OK;
   }
+  if (t->options.plan.slices > 0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "memory_limit: this run needs %.0f MB; its parts are slices, which are not cut: take more slices",
+                          (double)needed / 1e6);
   if (t->supply.feed || t->options.plan.batch_size == 0) {
     BRIM_TRY(brim_memory_check_eval(&question, err));
     return brim_error_set(err, BRIM_E_USAGE,
@@ -314,6 +319,8 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   BRIM_TRY(start_limits(t, err));
   brim_model_zero_gradients(t->model);
   brim_flat_clear(t->model, BRIM_GRADIENTS);
+  if (t->options.plan.slices > 0)
+    BRIM_TRY(brim_slice_sums_open(&t->slices, t->runtime, t->model, &t->options.group, t->options.plan.slices, err));
   t->average_first = brim_average_first(&t->options, t->survey.total_steps);
   if (t->average_first == 0)
     return BRIM_OK;
@@ -392,6 +399,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_release(t->runtime, t->logits);
   brim_release(t->runtime, t->outcomes);
   brim_release(t->runtime, t->part_logits);
+  brim_slice_sums_close(&t->slices);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);
   brim_run_folder_close(&t->folder);

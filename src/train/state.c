@@ -110,6 +110,7 @@ static const member option_members[] = {
     PLAN(drop_last, MEMBER_BOOL),
     PLAN(oversize, MEMBER_OVERSIZE),
     PLAN(tail, MEMBER_TAIL),
+    PLAN(slices, OPEN_I32),
     PLAN(cost_linear, OPEN_REAL),
     PLAN(cost_square, OPEN_REAL),
     {"plan_seed", MEMBER_I64, offsetof(brim_train_options, plan.seed)},
@@ -380,8 +381,11 @@ static int state_compare_options(const brim_json_document *document, const brim_
   brim_train_option_fields(options, fields);
   for (int i = 0; i < BRIM_TRAIN_OPTION_FIELDS; i++) {
     const brim_json_value *value = brim_json_get(stored, fields[i].name);
-    if (!value)
+    const bool is_younger = !value && fields[i].kind == BRIM_VALUE_JSON; /* than the run, or not given then and now */
+    if (!value && !is_younger)
       return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing", fields[i].name);
+    if (is_younger)
+      continue;
     if (option_members[i].kind & (MEMBER_FREE | MEMBER_LENGTH) || field_equals(value, &fields[i]))
       continue;
     return brim_json_error(document, value, err, BRIM_E_MISMATCH,

@@ -40,15 +40,22 @@ static int step_part(brim_trainer *t, const brim_batch *part, step_sums *sums, b
                           .optimizer_step = t->state.step + 1,
                           .class_weights = t->class_weights,
                           .label_smoothing = t->options.label_smoothing};
+  const bool slices = t->options.plan.slices > 0;
   double loss = 0.0;
+  if (slices)
+    brim_slice_sums_next(&t->slices, part->slice);
   BRIM_TRY(brim_model_forward(t->model, part, &pass, &loss, NULL, err));
   note_rows(sums, part, !isfinite(loss));
   sums->loss += loss;
+  if (slices)
+    brim_slice_sums_note(&t->slices, part->slice, loss);
   return brim_model_backward(t->model, part, &pass, err);
 }
 
 /* All parts of this rank. The supply counts those of all ranks. */
 static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
+  if (t->options.plan.slices > 0)
+    brim_slice_sums_begin(&t->slices);
   for (bool last = false; !last;) {
     const brim_batch *part;
     brim_profile_begin(t->options.profile, BRIM_WORK_DATA, "batch");
@@ -58,6 +65,8 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
     if (part->count > 0)
       BRIM_TRY(step_part(t, part, sums, err));
   }
+  if (t->options.plan.slices > 0)
+    brim_slice_sums_end(&t->slices);
   sums->rows = t->supply.rows;
   sums->divisor = t->supply.divisor;
   sums->tokens = t->supply.tokens, sums->slots = t->supply.slots;
@@ -88,29 +97,38 @@ static int step_share(brim_trainer *t, int status, step_sums *sums, bool *cancel
   const brim_group *group = &t->options.group;
   double shared[4] = {sums->loss, status && status != BRIM_E_CANCELLED, status == BRIM_E_CANCELLED,
                       brim_runtime_cancelled(t->runtime)};
-  brim_error ignored;
-  int summed = group->sum_double(group->context, shared, 4, status ? &ignored : err);
+  brim_error ignored, *why = status ? &ignored : err;
+  int summed = t->options.plan.slices > 0 ? brim_slice_sums_share(&t->slices, &sums->loss, shared + 1, 3, why)
+                                          : group->sum_double(group->context, shared, 4, why);
   if (summed)
     return status ? status : summed;
-  sums->loss = shared[0];
+  if (t->options.plan.slices == 0)
+    sums->loss = shared[0];
   *cancel = shared[3] > 0.0;
   return brim_group_decide(status, shared[1], shared[2], err);
+}
+
+/* The gradient of all ranks. */
+static int step_sum(brim_trainer *t, brim_error *err) {
+  const brim_group *group = &t->options.group;
+  const int64_t count = brim_model_flat_size(t->model) - brim_model_trained_offset(t->model);
+  float *gradients;
+  BRIM_TRY(brim_flat_map(t->model, BRIM_GRADIENTS, &gradients, err));
+  const int summed = group->sum(group->context, gradients, count, err);
+  if (summed)
+    brim_flat_unmap(t->model, gradients);
+  BRIM_TRY(summed);
+  return brim_flat_unmap_written(t->model, BRIM_GRADIENTS, gradients, err);
 }
 
 static int step_update(brim_trainer *t, const step_sums *sums, double lr, double *norm, brim_error *err) {
   const brim_train_options *o = &t->options;
   if (!isfinite(sums->loss))
     return step_diverged(t, "loss", sums, err);
-  if (o->group.world_size > 1) {
-    float *gradients;
-    BRIM_TRY(brim_flat_map(t->model, BRIM_GRADIENTS, &gradients, err));
-    const int64_t count = brim_model_flat_size(t->model) - brim_model_trained_offset(t->model);
-    const int summed = o->group.sum(o->group.context, gradients, count, err);
-    if (summed)
-      brim_flat_unmap(t->model, gradients);
-    BRIM_TRY(summed);
-    BRIM_TRY(brim_flat_unmap_written(t->model, BRIM_GRADIENTS, gradients, err));
-  }
+  if (o->plan.slices > 0)
+    BRIM_TRY(brim_slice_sums_add(&t->slices, err));
+  else if (o->group.world_size > 1)
+    BRIM_TRY(step_sum(t, err));
   const brim_adamw adamw = {.lr = lr,
                             .beta1 = o->beta1,
                             .beta2 = o->beta2,

@@ -143,11 +143,11 @@ static double part_weight(const brim_supply *s, const brim_planned *part) {
 static double step_weight(const brim_supply *s, uint64_t step) {
   double sum = 0.0;
   brim_planned part;
-  for (uint64_t i = s->part, parts = brim_plan_parts(s->plan); i < parts; i++)
-    for (int32_t rank = 0; rank < s->options->group.world_size; rank++) {
+  for (int32_t rank = 0; rank < s->options->group.world_size; rank++) /* so slices come in their order */
+    for (uint64_t i = s->part, parts = brim_plan_parts(s->plan); i < parts; i++) {
       brim_plan_part(s->plan, rank, i, &part);
       if (part.step != step)
-        return sum > 0.0 ? sum : 1.0;
+        break;
       sum += part_weight(s, &part);
     }
   return sum > 0.0 ? sum : 1.0;

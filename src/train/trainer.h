@@ -5,6 +5,7 @@
 #include "train/checkpoint.h"
 #include "train/memory.h"
 #include "train/schedule.h"
+#include "train/slices.h"
 #include "train/supply.h"
 
 typedef struct brim_eval_set {
@@ -43,6 +44,7 @@ typedef struct brim_trainer {
   uint64_t saved_step;   /* of the newest checkpoint; NO_STEP: none */
   brim_resumed resumed;
 
+  brim_slice_sums slices; /* with options.plan.slices */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
   brim_outcome *outcomes;      /* instead of logits: classification */

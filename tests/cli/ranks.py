@@ -2,7 +2,7 @@
 """Runs the program as several processes of an MPI launcher and prints TAP. Skips where there is no MPI.
 
   ranks.py BRIM [LAUNCHER...]   such as mpirun.openmpi, mpirun.mpich; without: the first that there is
-  ranks.py BRIM --parts PART... only these (Case.PARTS), in their order
+  ranks.py BRIM [LAUNCHER...] --parts PART...   only these (Case.PARTS), in their order
 
 Root and more ranks than cores are allowed here, in the environment of the tests. Seconds are not asserted, but for the promise that all
 ranks are gone within 30 of a failure."""
@@ -301,6 +301,21 @@ class Case:
         same = code == 0 and pathlib.Path("killed/model.safetensors").read_bytes() == pathlib.Path("straight/model.safetensors").read_bytes()
         ok(same, "resumed to the end: the same bits", text)
 
+    def slices(self):
+        """The same bits for any number of processes, and for a run that changes it twice."""
+        words = ("--slices", "24", "--batch-size", "20", "--epochs", "3", "--lr", "1e-3", "--schedule", "constant")
+        self.alone(*self.train("slices-1", *words))
+        one = pathlib.Path("slices-1/model.safetensors").read_bytes()
+        for ranks in (2, 3, 4, 8):
+            code, text = self.mpi.run(ranks, self.train(f"slices-{ranks}", *words))
+            ok(code == 0 and pathlib.Path(f"slices-{ranks}/model.safetensors").read_bytes() == one, f"--slices: {ranks} processes have the bits of one", text)
+        for ranks, epochs in ((4, "1"), (1, "2"), (3, "3")):
+            changed = ["--resume", *words[:5], epochs, *words[6:]]
+            code, text = self.mpi.run(ranks, self.train("slices-elastic", *changed))
+            ok(code == 0, f"--slices: {ranks} processes to epoch {epochs}", text)
+        ok(pathlib.Path("slices-elastic/model.safetensors").read_bytes() == one, "--slices: 4, 1 and 3 processes, one after another, have the bits of one")
+        self.refused("other slices on a rank", 2, self.only(1, self.train("none"), "exec " + " ".join(self.train("none", "--slices", "8"))), "slices: 8 on rank 1")
+
     def elastic(self):
         """Ctrl-C at the launcher writes a checkpoint; another number of ranks goes on from it."""
         # Open MPI lets this many seconds pass before it tells the ranks, and as many again before it kills them.
@@ -322,7 +337,7 @@ class Case:
                f"3 processes, and then {ranks}: every row once an epoch", text)
 
     # shared_out needs what bits trained.
-    PARTS = ("gradients", "bits", "shared_out", "refusals", "full_disk", "losses", "killed_and_resumed", "elastic")
+    PARTS = ("gradients", "slices", "bits", "shared_out", "refusals", "full_disk", "losses", "killed_and_resumed", "elastic")
 
     def run(self, parts):
         for part in parts:
@@ -341,8 +356,10 @@ def launchers(given):
 
 def main():
     brim = os.path.abspath(sys.argv[1])
-    some = sys.argv[2:3] == ["--parts"]
-    found = list(launchers([] if some else sys.argv[2:]))
+    words = sys.argv[2:]
+    at = words.index("--parts") if "--parts" in words else len(words)
+    parts = words[at + 1:] or Case.PARTS
+    found = list(launchers(words[:at]))
     if not found:
         print("SKIPPED: several processes: there is no MPI; `tools/deps --mpi` installs one", file=sys.stderr)
         print("1..0 # SKIP there is no MPI: tools/deps --mpi")
@@ -353,7 +370,7 @@ def main():
             fixtures.write_all(pathlib.Path("."))
             launcher = Launcher(shutil.which(name))
             begun = time.monotonic()
-            Case(brim, launcher).run(sys.argv[3:] if some else Case.PARTS)
+            Case(brim, launcher).run(parts)
             print(f"# {name}: {time.monotonic() - begun:.0f} s", flush=True)
             os.chdir("/")
     print(f"1..{count}")

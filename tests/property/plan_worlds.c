@@ -74,6 +74,116 @@ static void test_worlds(void) {
   ok(chunks == 0, "file order: the ranks' chunks make the file, of equal size to one row");
 }
 
+/* ---- slices ----------------------------------------------------------------------------------------------- */
+
+typedef struct dealt {
+  int32_t slice[64]; /* of each row */
+  uint64_t step[64];
+} dealt;
+
+/* Which slice each row is in; parts are slices of the rank's run, in their order. */
+static const char *read_slices(const brim_plan *plan, const brim_plan_options *o, dealt *d) {
+  const int32_t world = o->world_size;
+  for (int32_t rank = 0; rank < world; rank++) {
+    uint64_t step = UINT64_MAX;
+    int32_t last = -1;
+    for (uint64_t i = 0; i < brim_plan_parts(plan); i++) {
+      brim_planned part;
+      brim_plan_part(plan, rank, i, &part);
+      last = part.step == step ? last : -1;
+      step = part.step;
+      if (part.count == 0)
+        continue;
+      if (part.slice <= last || part.slice < o->slices * rank / world || part.slice >= o->slices * (rank + 1) / world)
+        return "a slice is not in the rank's run, or out of order";
+      last = part.slice;
+      for (uint32_t k = 0; k < part.count; k++) {
+        if (k > 0 && part.places[k] <= part.places[k - 1])
+          return "places are not in order";
+        d->slice[part.rows[k]] = part.slice, d->step[part.rows[k]] = part.step;
+      }
+    }
+  }
+  return NULL;
+}
+
+/* Slices have the same rows for every number of ranks and of tokens computed at once. */
+static void test_slices(void) {
+  static const brim_plan_options ways[] = {{.batching = BRIM_RANDOM, .batch_size = 16},
+                                           {.batching = BRIM_SORTED, .padding = BRIM_PAD_LONGEST, .batch_size = 16},
+                                           {.batching = BRIM_PACKED, .max_tokens = 190},
+                                           {.batching = BRIM_RANDOM, .max_tokens = 190, .accumulate = 2},
+                                           {.batching = BRIM_SEQUENTIAL, .batch_size = 24, .required_batch_size_multiple = 4}};
+  static const int32_t counts[] = {1, 5, 24};
+  int wrong = 0, tried = 0;
+  plan_case c = {0};
+  for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
+    for (c.rows = 1; c.rows <= 57; c.rows += 4) {
+      for (uint64_t i = 0; i < c.rows; i++)
+        c.lengths[i] = (int32_t)(1 + (i * 7919 + c.rows) % 29);
+      for (int k = 0; k < 3; k++) {
+        dealt one = {0}, many = {0};
+        for (int32_t world = 1; world <= 9; world++) {
+          c.options = ways[w];
+          c.options.slices = counts[k];
+          c.options.world_size = world;
+          if (w == 3 && counts[k] == 1)
+            c.options.accumulate = 1; /* more would not be computed at once */
+          if (world == 5 && c.options.batch_size)
+            c.options.max_tokens = 2000;
+          brim_plan *plan = plan_of(&c, &c.options, 3);
+          const char *bad = check_world(plan, world, c.rows);
+          if (!bad)
+            bad = read_slices(plan, &c.options, world == 1 ? &one : &many);
+          if (!bad && world > 1 && memcmp(&one, &many, sizeof one) != 0)
+            bad = "slices depend on the number of ranks, or on what is computed at once";
+          if (bad && !wrong++)
+            say(&c, bad);
+          tried++;
+          brim_plan_free(plan);
+        }
+      }
+    }
+  }
+  ok(wrong == 0, "slices: %d plans, worlds 1 to 9", tried);
+}
+
+/* The costliest rank by the mean of all, over full steps. */
+static double imbalance(plan_case *c, int32_t world) {
+  c->options.world_size = world;
+  brim_plan *plan = plan_of(c, &c->options, 0);
+  double worst = 0, all = 0, costs[9] = {0};
+  for (uint64_t i = 0; i < brim_plan_parts(plan); i++) {
+    brim_planned part = {0}, next = {.step = UINT64_MAX};
+    for (int32_t rank = 0; rank < world; rank++) {
+      brim_plan_part(plan, rank, i, &part);
+      costs[rank] += part.cost;
+    }
+    if (i + 1 < brim_plan_parts(plan))
+      brim_plan_part(plan, 0, i + 1, &next);
+    double most = 0;
+    for (int32_t rank = 0; rank < world && next.step != part.step; rank++) {
+      most = costs[rank] > most ? costs[rank] : most;
+      all += costs[rank] / world;
+      costs[rank] = 0;
+    }
+    worst += most;
+  }
+  brim_plan_free(plan);
+  return worst / all;
+}
+
+static void test_slice_balance(void) {
+  static const int32_t worlds[] = {2, 3, 4, 6, 8};
+  plan_case c = {.rows = MOST_ROWS, .options = {.batching = BRIM_RANDOM, .batch_size = 80, .slices = 24}};
+  for (uint64_t i = 0; i < c.rows; i++)
+    c.lengths[i] = (int32_t)(60 + (i * 7919) % 340);
+  for (int w = 0; w < 5; w++) {
+    const double apart = imbalance(&c, worlds[w]);
+    ok(apart < 1.03, "24 slices of 80 rows on %d ranks: the costliest has %.3f of the mean", (int)worlds[w], apart);
+  }
+}
+
 /* ---- read-ahead windows ----------------------------------------------------------------------------------- */
 
 /* Batches of rows, one after another. */
@@ -228,6 +338,8 @@ int main(void) {
   if (brim_runtime_new(&one, &runtime, NULL))
     return 1;
   test_worlds();
+  test_slices();
+  test_slice_balance();
   test_windows();
   brim_runtime_free(runtime);
   return tap_done();

@@ -236,6 +236,65 @@ static void sums(void) {
   }
 }
 
+/* Each rank has a sum for every other slice of its run: all have the bits of the tree, whatever the sizes of pieces. */
+static void add_slices(one *o) {
+  enum { SLICES = 20 };
+  const brim_group *group = brim_ranks_group(o->ranks);
+  const brim_slice_run run = brim_slice_run_of(SLICES, group->world_size, group->rank);
+  int32_t owners[SLICES], names[SLICES];
+  for (int32_t i = 0; i < SLICES; i++)
+    owners[i] = -1;
+  for (int32_t r = 0; r < group->world_size; r++)
+    for (brim_slice_run of = brim_slice_run_of(SLICES, group->world_size, r); of.first < of.end; of.first += 2)
+      owners[of.first] = r;
+  for (int k = 0; k < COUNTS && !o->status; k++) {
+    const int64_t count = counts[k];
+    float *all[SLICES] = {NULL}, *own[SLICES], *lists[SLICES];
+    int32_t own_count = 0;
+    for (int32_t i = 0; i < SLICES; i++) {
+      if (owners[i] < 0)
+        continue;
+      all[i] = malloc((size_t)count * sizeof **all);
+      for (int64_t j = 0; j < count; j++)
+        all[i][j] = (float)value(i, j);
+      if (i >= run.first && i < run.end) {
+        own[own_count] = malloc((size_t)count * sizeof **own);
+        memcpy(own[own_count++], all[i], (size_t)count * sizeof **own);
+      }
+    }
+    const bool in_place = own_count > 0 && k % 2;
+    float *out = in_place ? own[own_count - 1] : malloc((size_t)count * sizeof *out);
+    const brim_tree_sum sum = {.slices = SLICES, .owners = owners, .sums = own, .out = out, .count = count};
+    brim_group by_doubles = *group;
+    if (k % 3 == 2)
+      by_doubles.sum_tree = NULL;
+    o->status = brim_group_sum_tree(&by_doubles, o->runtime, &sum, &o->err);
+    const int32_t sum_count = brim_tree_names(&sum, names);
+    for (int32_t i = 0; i < sum_count; i++)
+      lists[i] = all[names[i]];
+    brim_tree_add(lists, names, sum_count, (size_t)count);
+    if (!o->status && memcmp(out, lists[0], (size_t)count * sizeof *out) != 0)
+      o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "other bits in a sum of %lld", (long long)count);
+    if (!in_place)
+      free(out);
+    for (int32_t i = 0; i < own_count; i++)
+      free(own[i]);
+    for (int32_t i = 0; i < SLICES; i++)
+      free(all[i]);
+  }
+}
+
+static void slices(void) {
+  static world w;
+  for (int32_t size = 1; size <= MOST; size++) {
+    run_world(&w, size, 20, add_slices);
+    bool fine = true;
+    for (int32_t r = 0; r < size; r++)
+      fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole;
+    ok(fine, "%d ranks: sums of slices have the bits of the tree %s", (int)size, w.ones[0].err.message);
+  }
+}
+
 static void give_texts(one *o) {
   const brim_group *group = brim_ranks_group(o->ranks);
   static const char *const words[] = {"", "one", "\xc3\xa4 longer text of another rank", "x"};
@@ -327,6 +386,7 @@ static void failures(void) {
 int main(void) {
   static world w;
   sums();
+  slices();
   run_world(&w, 7, 20, give_texts);
   ok(w.ones[0].status == BRIM_OK && w.ones[6].status == BRIM_OK, "texts of all ranks %s", w.ones[0].err.message);
   ok(!blocks, "ranks that end together give back all memory");

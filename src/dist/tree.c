@@ -1,0 +1,123 @@
+/* tree.c: see tree.h. */
+#include "dist/tree.h"
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "dist/group.h"
+
+enum { PIECE = 1 << 14 };
+
+brim_slice_run brim_slice_run_of(int32_t slices, int32_t world, int32_t rank) {
+  return (brim_slice_run){slices, (int32_t)((int64_t)slices * rank / world), (int32_t)((int64_t)slices * (rank + 1) / world)};
+}
+
+/* The height of the smallest node that holds both. */
+static int height(int32_t one, int32_t other) {
+  int h = 0;
+  for (uint32_t differ = (uint32_t)(one ^ other); differ; differ >>= 1)
+    h++;
+  return h;
+}
+
+bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int32_t next) {
+  const int h = height(one, other);
+  const int64_t first = (int64_t)(one >> h) << h, end = first + ((int64_t)1 << h);
+  if (first < run->first || (end > run->end && run->end < run->slices))
+    return false;
+  return next >= run->end || h < height(other, next);
+}
+
+/* Where no slice is empty, which is when most wait. */
+int32_t brim_slices_waiting(const brim_slice_run *run) {
+  int32_t names[64], count = 0, most = 0;
+  for (int32_t slice = run->first; slice < run->end; slice++) {
+    for (; count >= 2 && brim_slices_meet(run, names[count - 2], names[count - 1], slice); count--)
+      names[count - 2] = names[count - 1];
+    most = count > most ? count : most;
+    names[count++] = slice;
+  }
+  return most;
+}
+
+int32_t brim_tree_names(const brim_tree_sum *sum, int32_t *names) {
+  int32_t count = 0;
+  for (int32_t slice = 0; slice < sum->slices; slice++)
+    if (sum->owners[slice] >= 0)
+      names[count++] = slice;
+  return count;
+}
+
+/* All sums of a stretch whose names agree above `bit`. */
+static void add_node(float *const *sums, const int32_t *names, int32_t sum_count, size_t count) {
+  if (sum_count < 2)
+    return;
+  const int h = height(names[0], names[sum_count - 1]);
+  int32_t left = 1;
+  while (names[left] >> (h - 1) == names[0] >> (h - 1))
+    left++;
+  add_node(sums, names, left, count);
+  add_node(sums + left, names + left, sum_count - left, count);
+  float *restrict to = sums[0];
+  const float *restrict from = sums[left];
+  for (size_t i = 0; i < count; i++)
+    to[i] += from[i];
+}
+
+void brim_tree_add(float *const *sums, const int32_t *names, int32_t sum_count, size_t count) {
+  add_node(sums, names, sum_count, count);
+}
+
+/* ---- over any group --------------------------------------------------------------------------------------- */
+
+typedef struct places {
+  int32_t names[BRIM_MOST_SLICES];
+  int32_t count;
+  double *values; /* [count][PIECE] */
+  float *pieces;  /* likewise */
+} places;
+
+static int sum_piece(const brim_group *group, const brim_tree_sum *s, places *p, int64_t from, size_t count, brim_error *err) {
+  float *lists[BRIM_MOST_SLICES];
+  for (int32_t i = 0, own = 0; i < p->count; i++) {
+    const bool is_own = s->owners[p->names[i]] == group->rank;
+    for (size_t k = 0; k < count; k++)
+      p->values[(size_t)i * count + k] = is_own ? (double)s->sums[own][from + (int64_t)k] : 0.0;
+    own += is_own;
+    lists[i] = p->pieces + (size_t)i * count;
+  }
+  BRIM_TRY(group->sum_double(group->context, p->values, (int64_t)count * p->count, err));
+  for (size_t k = 0; k < count * (size_t)p->count; k++)
+    p->pieces[k] = (float)p->values[k];
+  brim_tree_add(lists, p->names, p->count, count);
+  for (size_t k = 0; k < count; k++)
+    s->out[from + (int64_t)k] = lists[0][k];
+  return BRIM_OK;
+}
+
+static int sum_in_places(const brim_group *group, const brim_tree_sum *s, places *p, brim_error *err) {
+  for (int64_t from = 0; from < s->count; from += PIECE) {
+    const int64_t rest = s->count - from;
+    BRIM_TRY(sum_piece(group, s, p, from, (size_t)(rest < PIECE ? rest : PIECE), err));
+  }
+  return BRIM_OK;
+}
+
+int brim_group_sum_tree(const brim_group *group, brim_runtime *runtime, const brim_tree_sum *s, brim_error *err) {
+  if (group->sum_tree)
+    return group->sum_tree(group->context, s, err);
+  places *p = brim_alloc_zero(runtime, sizeof *p);
+  if (p && (p->count = brim_tree_names(s, p->names)) > 0) {
+    p->values = brim_alloc_array(runtime, (size_t)p->count * PIECE, sizeof *p->values);
+    p->pieces = brim_alloc_array(runtime, (size_t)p->count * PIECE, sizeof *p->pieces);
+  }
+  int status = p && (p->count == 0 || (p->values && p->pieces)) ? BRIM_OK : BRIM_NOMEM(err);
+  status = brim_group_agree(group, status, err);
+  if (!status && p->count > 0)
+    status = sum_in_places(group, s, p, err);
+  if (p) {
+    brim_release(runtime, p->values);
+    brim_release(runtime, p->pieces);
+  }
+  brim_release(runtime, p);
+  return status;
+}

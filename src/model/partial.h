@@ -1,0 +1,33 @@
+/* partial.h: gradients of some rows of a step, beside the model's own: sums that wait for others. Where the device's memory is
+ * the host's. */
+#ifndef BRIM_MODEL_PARTIAL_H
+#define BRIM_MODEL_PARTIAL_H
+#include "brim/model.h"
+#include "ops/ops.h"
+
+typedef struct brim_partials brim_partials;
+
+/* Bytes of so many. Rows of tables come to be held only when they are used. */
+uint64_t brim_partials_memory(const brim_model *model, int32_t count);
+/* Of a model that is prepared for training, which is borrowed and keeps what it freezes. BRIM_E_UNSUPPORTED: the device has other
+ * memory. */
+int brim_partials_new(brim_model *model, int32_t count, brim_partials **out, brim_error *err) BRIM_CHECK;
+void brim_partials_free(brim_partials *partials);
+
+/* The model's gradient becomes number `index`, instead of what that was; the model's is then zero. */
+void brim_partials_take(brim_partials *partials, int32_t index);
+/* Number `index` is added to the model's gradient, and stays what it is. */
+void brim_partials_add(brim_partials *partials, int32_t index);
+/* [flat size - trained offset], rows of tables without a gradient included: these are zero. */
+real *brim_partials_values(const brim_partials *partials, int32_t index);
+
+/* Somebody has written into number `index`, in rows of tables that the model's gradient has. */
+void brim_partials_used(brim_partials *partials, int32_t index);
+/* Sets the bits of rows of tables that number `index` has. */
+void brim_partials_rows(const brim_partials *partials, int32_t index, uint8_t *bits);
+
+/* Bytes of rows of tables that may have a gradient, in the model: one a row of each trained table. */
+uint8_t *brim_gradient_rows(const brim_model *model, size_t *count);
+/* Somebody else has written the gradient, of these rows and of all other weights. */
+void brim_gradient_written(brim_model *model);
+#endif

@@ -1,0 +1,135 @@
+#include "train/slices.h"
+
+#include <string.h>
+
+#include "base/memory.h"
+#include "base/status.h"
+#include "dist/group.h"
+#include "model/flat.h"
+
+static int32_t world_of(const brim_group *group) {
+  return group->world_size > 1 ? group->world_size : 1;
+}
+
+uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, int32_t slices) {
+  int32_t most = 0;
+  if (slices == 0)
+    return 0;
+  for (int32_t rank = 0; rank < world_of(group); rank++) { /* a memory_limit cuts alike on all */
+    const brim_slice_run run = brim_slice_run_of(slices, world_of(group), rank);
+    const int32_t waiting = brim_slices_waiting(&run);
+    most = waiting > most ? waiting : most;
+  }
+  return brim_partials_memory(model, most);
+}
+
+int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *model, const brim_group *group, int32_t slices,
+                         brim_error *err) {
+  size_t rows;
+  brim_gradient_rows(model, &rows);
+  *s = (brim_slice_sums){
+      .runtime = runtime, .model = model, .group = group, .run = brim_slice_run_of(slices, world_of(group), group->rank)};
+  s->shared = brim_alloc_array_zero(runtime, 2 * (size_t)slices + BRIM_SLICE_MORE, sizeof *s->shared);
+  s->rows = brim_alloc_array_zero(runtime, (size_t)world_of(group) + 1, rows / 8 + 1);
+  if (!s->shared || !s->rows)
+    return BRIM_NOMEM(err);
+  return brim_partials_new(model, brim_slices_waiting(&s->run), &s->partials, err);
+}
+
+void brim_slice_sums_close(brim_slice_sums *s) {
+  if (!s->runtime)
+    return;
+  brim_partials_free(s->partials);
+  brim_release(s->runtime, s->shared);
+  brim_release(s->runtime, s->rows);
+  *s = (brim_slice_sums){0};
+}
+
+/* ---- one rank --------------------------------------------------------------------------------------------- */
+
+void brim_slice_sums_begin(brim_slice_sums *s) {
+  s->count = 0;
+  memset(s->shared, 0, (2 * (size_t)s->run.slices + BRIM_SLICE_MORE) * sizeof *s->shared);
+}
+
+/* Adds up what may be before `next`. */
+static void meet(brim_slice_sums *s, int32_t next) {
+  for (; s->count >= 2 && brim_slices_meet(&s->run, s->names[s->count - 2], s->names[s->count - 1], next); s->count--)
+    brim_partials_add(s->partials, s->count - 2);
+}
+
+void brim_slice_sums_next(brim_slice_sums *s, int32_t slice) {
+  meet(s, slice);
+  if (s->count > 0)
+    brim_partials_take(s->partials, s->count - 1);
+  s->names[s->count++] = slice;
+}
+
+void brim_slice_sums_end(brim_slice_sums *s) {
+  meet(s, s->run.end);
+}
+
+void brim_slice_sums_note(brim_slice_sums *s, int32_t slice, double loss) {
+  s->shared[slice] = loss;
+}
+
+/* ---- all ranks -------------------------------------------------------------------------------------------- */
+
+int brim_slice_sums_share(brim_slice_sums *s, double *loss, double *more, int count, brim_error *err) {
+  const size_t slices = (size_t)s->run.slices;
+  for (int32_t i = 0; i < s->count; i++)
+    s->shared[slices + (size_t)s->names[i]] = s->group->rank + 1;
+  memcpy(s->shared + 2 * slices, more, (size_t)count * sizeof *more);
+  BRIM_TRY(s->group->sum_double(s->group->context, s->shared, (int64_t)slices * 2 + count, err));
+  memcpy(more, s->shared + 2 * slices, (size_t)count * sizeof *more);
+  *loss = 0;
+  for (size_t i = 0; i < slices; i++)
+    *loss += s->shared[i];
+  return BRIM_OK;
+}
+
+/* Rows of tables that have a gradient on any rank have one on all. */
+static int join_rows(brim_slice_sums *s, brim_error *err) {
+  size_t count;
+  uint8_t *rows = brim_gradient_rows(s->model, &count);
+  const size_t bytes = count / 8 + 1, world = (size_t)world_of(s->group);
+  uint8_t *own = s->rows + world * bytes;
+  memset(own, 0, bytes);
+  for (size_t i = 0; i < count; i++)
+    own[i / 8] |= (uint8_t)((rows[i] != 0) << i % 8);
+  for (int32_t i = 0; i + 1 < s->count; i++)
+    brim_partials_rows(s->partials, i, own);
+  BRIM_TRY(brim_group_gather(s->group, s->runtime, own, bytes, s->rows, err));
+  for (size_t rank = 1; rank < world; rank++)
+    for (size_t i = 0; i < bytes; i++)
+      s->rows[i] |= s->rows[rank * bytes + i];
+  for (size_t i = 0; i < count; i++)
+    rows[i] = s->rows[i / 8] >> i % 8 & 1;
+  return BRIM_OK;
+}
+
+int brim_slice_sums_add(brim_slice_sums *s, brim_error *err) {
+  int32_t owners[BRIM_MOST_SLICES];
+  float *sums[BRIM_MOST_SLICES], *gradients;
+  if (s->group->world_size <= 1)
+    return BRIM_OK; /* the only sum is the gradient */
+  for (int32_t i = 0; i < s->run.slices; i++)
+    owners[i] = (int32_t)s->shared[s->run.slices + i] - 1;
+  BRIM_TRY(brim_flat_map(s->model, BRIM_GRADIENTS, &gradients, err));
+  for (int32_t i = 0; i < s->count; i++)
+    sums[i] = i + 1 < s->count ? brim_partials_values(s->partials, i) : gradients;
+  const brim_tree_sum tree = {.slices = s->run.slices,
+                              .owners = owners,
+                              .sums = sums,
+                              .out = gradients,
+                              .count = brim_model_flat_size(s->model) - brim_model_trained_offset(s->model)};
+  int status = join_rows(s, err);
+  if (!status)
+    status = brim_group_sum_tree(s->group, s->runtime, &tree, err);
+  for (int32_t i = 0; i + 1 < s->count; i++)
+    brim_partials_used(s->partials, i);
+  brim_flat_unmap(s->model, gradients);
+  if (!status)
+    brim_gradient_written(s->model);
+  return status;
+}

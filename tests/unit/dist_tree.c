@@ -1,0 +1,112 @@
+/* The tree along which slices are added: sums of runs, in any number of runs, have the bits of the tree's definition. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "dist/tree.h"
+#include "tap.h"
+
+enum { MOST_RUNS = 12, VALUES = 3 };
+
+static uint64_t state = 1;
+
+static uint32_t draw(void) {
+  state = state * 6364136223846793005ull + 1442695040888963407ull;
+  return (uint32_t)(state >> 33);
+}
+
+/* Of many sizes, so that the order of additions shows. */
+static float value(int32_t slice, int i) {
+  static const float sizes[] = {1e-4f, 1.0f, 1e4f, 3e7f};
+  return sizes[(slice * 7 + i) % 4] * (float)(slice * 37 % 101 + i + 1) / 97.0f;
+}
+
+/* The definition: a node is the sum of its halves, and what has no rows is left out. */
+static bool node(const bool *there, int32_t slices, int32_t first, int32_t size, int i, float *sum) {
+  float left = 0, right = 0;
+  if (first >= slices)
+    return false;
+  if (size == 1) {
+    *sum = value(first, i);
+    return there[first];
+  }
+  const bool has_left = node(there, slices, first, size / 2, i, &left);
+  const bool has_right = node(there, slices, first + size / 2, size / 2, i, &right);
+  *sum = has_left && has_right ? left + right : has_left ? left : right;
+  return has_left || has_right;
+}
+
+/* What a rank does: sums wait until they may be added. Returns how many there were at once, without the last. */
+static int32_t add_run(const brim_slice_run *run, const bool *there, int32_t *names, float (*sums)[VALUES], int32_t *count) {
+  int32_t most = 0;
+  *count = 0;
+  for (int32_t slice = run->first; slice <= run->end; slice++) {
+    if (slice < run->end && !there[slice])
+      continue;
+    for (; *count >= 2 && brim_slices_meet(run, names[*count - 2], names[*count - 1], slice); --*count)
+      for (int i = 0; i < VALUES; i++)
+        sums[*count - 2][i] += sums[*count - 1][i];
+    if (slice == run->end)
+      break;
+    most = *count > most ? *count : most;
+    names[*count] = slice;
+    for (int i = 0; i < VALUES; i++)
+      sums[*count][i] = value(slice, i);
+    ++*count;
+  }
+  return most;
+}
+
+/* False: other bits, or more waited than was said. */
+static bool same(int32_t slices, int32_t runs, const bool *there) {
+  float sums[BRIM_MOST_SLICES][VALUES], *list[BRIM_MOST_SLICES];
+  int32_t names[BRIM_MOST_SLICES], count = 0;
+  bool fine = true;
+  for (int32_t rank = 0; rank < runs; rank++) {
+    const brim_slice_run run = brim_slice_run_of(slices, runs, rank);
+    int32_t own;
+    fine = add_run(&run, there, names + count, sums + count, &own) <= brim_slices_waiting(&run) && fine;
+    count += own;
+  }
+  for (int32_t i = 0; i < count; i++)
+    list[i] = sums[i];
+  brim_tree_add(list, names, count, VALUES);
+  for (int i = 0; i < VALUES; i++) {
+    float want = 0;
+    if (node(there, slices, 0, 512, i, &want))
+      fine = fine && memcmp(&want, &list[0][i], sizeof want) == 0;
+  }
+  return fine;
+}
+
+static void sums(void) {
+  int tried = 0, good = 0;
+  for (int32_t slices = 1; slices <= 33; slices++)
+    for (int32_t runs = 1; runs <= MOST_RUNS; runs++)
+      for (uint32_t empty = 0; empty < 4; empty++) {
+        bool there[BRIM_MOST_SLICES];
+        for (int32_t i = 0; i < slices; i++)
+          there[i] = empty == 0 || draw() % 4 >= empty;
+        tried++, good += same(slices, runs, there);
+      }
+  bool all[BRIM_MOST_SLICES];
+  memset(all, 1, sizeof all);
+  for (int32_t runs = 1; runs <= 9; runs++)
+    tried++, good += same(BRIM_MOST_SLICES, runs, all);
+  ok_int(good, tried, "runs of slices, empty ones among them, have the bits of the tree");
+}
+
+static void sizes(void) {
+  const brim_slice_run one = brim_slice_run_of(24, 1, 0), half = brim_slice_run_of(24, 2, 1), third = brim_slice_run_of(24, 3, 1);
+  ok(one.first == 0 && one.end == 24 && half.first == 12 && half.end == 24 && third.first == 8 && third.end == 16,
+     "runs of 24 slices");
+  ok_int(brim_slices_waiting(&one), 4, "24 slices on one rank: 4 sums wait");
+  ok_int(brim_slices_waiting(&third), 3, "8 slices: 3 sums wait");
+  const brim_slice_run none = brim_slice_run_of(2, 5, 0), single = brim_slice_run_of(1, 1, 0);
+  ok(none.first == none.end && brim_slices_waiting(&none) == 0 && brim_slices_waiting(&single) == 0, "a rank without a slice");
+}
+
+int main(void) {
+  sums();
+  sizes();
+  return tap_done();
+}
