@@ -115,6 +115,8 @@ static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
                                     .rank = cli->group.rank,
                                     .max_length = max_length};
   int status = v->keep_head ? BRIM_OK : cli_stream_labels(cli, request.paths, request.path_count, task_of(v->task), &job->labels);
+  if (!status && !job->options.max_steps)
+    status = cli_stream_steps(cli, &job->options.plan, job->labels.task, &job->options.max_steps);
   return status ? status : cli_open_feed(cli, &request, &job->feed);
 }
 
@@ -201,11 +203,7 @@ static void note_pooling(cli_call *cli, const brim_model *model, brim_pooling ma
 }
 
 static int fill_options(cli_call *cli, cli_job *job, int32_t max_length) {
-  const cli_values *v = cli->values;
   brim_train_options *o = &job->options;
-  if (v->stream && !v->max_steps)
-    return brim_error_set(&cli->error, BRIM_E_USAGE,
-                          "--stream needs --max-steps: how many steps an epoch has is known only at its end");
   brim_train_options_init(o);
   int status = cli_plan_options(cli, &o->plan);
   if (!status)

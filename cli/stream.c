@@ -1,6 +1,7 @@
 /* stream.c: feeds from options: what --stream means for every command that has it. */
 #include "stream.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -73,6 +74,45 @@ void cli_note_damage(const cli_call *cli, const brim_feed *feed) {
   brim_count_text((int64_t)ledger.rows_damaged, count, sizeof count);
   cli_note(cli, "epoch %llu: %s damaged place%s left out%s%s", (unsigned long long)ledger.epoch, count,
            ledger.rows_damaged == 1 ? "" : "s", listed ? ", the first: " : "", listed ? damage[0].reason : "");
+}
+
+/* Why the steps of an epoch cannot be counted; NULL: they can. */
+static const char *uncountable(const cli_values *v, const brim_plan_options *plan) {
+  for (int i = 0; i < v->train.count; i++)
+    if (strcmp(v->train.items[i], "-") == 0)
+      return "standard input can be read only once";
+  if (v->repeat)
+    return "an epoch of --repeat has no end";
+  return plan->batch_size > 0 ? NULL : "how many rows --max-tokens holds is known only when they are encoded";
+}
+
+int cli_stream_steps(cli_call *cli, const brim_plan_options *plan, brim_task task, uint64_t *steps) {
+  const cli_values *v = cli->values;
+  const char *reason = uncountable(v, plan);
+  char rows_text[32], steps_text[32];
+  brim_source_options source;
+  brim_labels ignored = {0};
+  uint64_t rows = 0;
+  if (reason)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream: give --max-steps in place of --epochs: %s", reason);
+  int status = cli_source_options(cli, true, &source);
+  if (!status)
+    status = brim_labels_scan(cli->runtime, v->train.items, v->train.count, &source, task, cli_progress, cli, &ignored, &rows,
+                              &cli->error);
+  brim_labels_free(&ignored);
+  if (status)
+    return status;
+  const uint64_t size = (uint64_t)plan->batch_size;
+  const bool dropped = plan->drop_last || plan->tail == BRIM_TAIL_DROP;
+  const uint64_t epoch = dropped ? rows / size : (rows + size - 1) / size;
+  *steps = (uint64_t)ceil(v->epochs * (double)epoch - 1e-9);
+  if (*steps == 0)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "%g epochs of %llu rows are no step of %llu rows: raise --epochs", v->epochs,
+                          (unsigned long long)rows, (unsigned long long)size);
+  brim_count_text((int64_t)rows, rows_text, sizeof rows_text);
+  brim_count_text((int64_t)*steps, steps_text, sizeof steps_text);
+  cli_note(cli, "stream: %s rows an epoch, %g epoch%s: %s steps", rows_text, v->epochs, v->epochs == 1 ? "" : "s", steps_text);
+  return BRIM_OK;
 }
 
 int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, brim_task task, brim_labels *out) {

@@ -53,6 +53,11 @@ char *brim_temporary_name(brim_runtime *runtime, const char *path) {
   size_t length = strlen(path);
   while (length > 1 && path[length - 1] == '/')
     length--;
+  size_t last = length; /* where the name in its folder begins: a long one is cut, so that the ending fits too */
+  while (last > 0 && path[last - 1] != '/')
+    last--;
+  if (length - last > NAME_MAX - strlen(".tmp-XXXXXX"))
+    length = last + NAME_MAX - strlen(".tmp-XXXXXX");
   char *name = brim_alloc(runtime, length + sizeof ".tmp-XXXXXX");
   if (!name)
     return NULL;

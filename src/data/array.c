@@ -116,6 +116,11 @@ static bool scan(extent *e, const char *bytes, size_t length) {
   return false;
 }
 
+bool brim_json_is_open(const char *bytes, size_t length) {
+  extent e = {0};
+  return !scan(&e, bytes, length) && e.depth > 0;
+}
+
 static int take_extent(brim_reader *reader, const char **object, size_t *size, brim_error *err) {
   extent e = {0};
   size_t least = 1, length;

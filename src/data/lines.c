@@ -132,6 +132,8 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_error *err) {
   return brim_text_status(&reader->list, err);
 }
 
+#define BY_COLUMN "; if this is a table by its columns, write it by its rows: pandas' to_json(.., orient=\"records\", lines=True)"
+
 /* Sets the slots of a column to the value that the token begins. */
 static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_token *token, brim_error *err) {
   bool is_text = slot == &reader->slots[BRIM_SLOT_TEXT] || slot == &reader->slots[BRIM_SLOT_PAIR];
@@ -142,11 +144,13 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
   if (token->kind == BRIM_JSON_ARRAY && slot == &reader->slots[BRIM_SLOT_LABEL])
     return take_list(reader, slot, err);
   if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
-    return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected", slot->name,
-                                  brim_json_kind_name(token->kind),
+    return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s",
+                                  slot->name, brim_json_kind_name(token->kind),
                                   is_text                                   ? "a string"
                                   : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
-                                                                            : "a string, a number or a boolean");
+                                                                            : "a string, a number or a boolean",
+                                  is_text && (token->kind == BRIM_JSON_ARRAY || token->kind == BRIM_JSON_OBJECT) ? BY_COLUMN
+                                                                                                                 : "");
   if (slot->is_string || number) {
     slot->bytes = token->text;
     slot->length = token->length;
@@ -186,8 +190,17 @@ static int read_object(brim_reader *reader, brim_error *err) {
   return brim_json_next(&reader->json, &token, err); /* END, or what follows the object */
 }
 
-/* The keys of the present line, for a message. */
-static int list_keys(brim_reader *reader, brim_text *out, brim_error *err) {
+/* After a KEY: whether its value is an array. */
+static bool next_is_array(const brim_json_reader *json) {
+  size_t at = json->at;
+  while (at < json->length && strchr(" \t:", json->bytes[at]))
+    at++;
+  return at < json->length && json->bytes[at] == '[';
+}
+
+/* The keys of the present line, for a message. *rows: the first whose value is an array, NULL if there is none; to be released.
+ */
+static int list_keys(brim_reader *reader, brim_text *out, char **rows, brim_error *err) {
   const size_t enough = 300;
   brim_json_token token;
   brim_json_reader_start(&reader->json, reader->line, reader->line_length, reader->record_byte, reader->record_line);
@@ -201,6 +214,8 @@ static int list_keys(brim_reader *reader, brim_text *out, brim_error *err) {
       brim_text_append(out, token.text, token.length);
       brim_text_string(out, "\"");
     }
+    if (!*rows && token.length < 40 && next_is_array(&reader->json))
+      *rows = brim_copy_string(reader->runtime, token.text, token.length);
     BRIM_TRY(brim_json_skip(&reader->json, err));
   }
 }
@@ -209,12 +224,19 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   if (slot->bytes)
     return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is null or empty", slot->name);
   brim_text keys;
+  char *rows = NULL;
   brim_text_init(&keys, reader->runtime);
-  int status = list_keys(reader, &keys, err);
-  if (status == BRIM_OK)
+  int status = list_keys(reader, &keys, &rows, err);
+  if (status == BRIM_OK && rows && reader->row == reader->first_row)
+    status = brim_reader_fault(reader, err, reader->line, 0,
+                               "there is no \"%s\" in this object; if its \"%s\" are the rows, write one on each line: jq -c "
+                               "'.\"%s\"[]' %s > rows.jsonl",
+                               slot->name, rows, rows, brim_reader_file_name(reader));
+  else if (status == BRIM_OK)
     status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s", slot->name,
                                reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing");
   brim_text_free(&keys);
+  brim_release(reader->runtime, rows);
   return status;
 }
 
@@ -233,11 +255,25 @@ int brim_reader_take_object(brim_reader *reader, brim_error *err) {
   return status;
 }
 
+/* A first line that opens an object and does not close it: the file is one object, or objects over several lines. */
+static int refuse_open(brim_reader *reader, brim_error *err) {
+  const bool more = !brim_stream_ends_open(reader->stream);
+  if (reader->row > reader->first_row || !more || !brim_json_is_open(reader->line, reader->line_length))
+    return BRIM_OK;
+  return brim_reader_fault(reader, err, reader->line, 0,
+                           "an object over several lines: a row is an object on one line, or one of an array [..]. jq -c . %s > "
+                           "rows.jsonl writes lines; where the rows are a member of it, such as \"data\", jq -c '.data[]' does",
+                           brim_reader_file_name(reader));
+}
+
 static int next_jsonl(brim_reader *reader, brim_error *err) {
   do
     BRIM_TRY(next_line(reader, &reader->line, &reader->line_length, err));
   while (is_blank(reader->line, reader->line_length));
-  return brim_reader_take_object(reader, err);
+  const int status = brim_reader_take_object(reader, err);
+  if (status == BRIM_E_FORMAT)
+    BRIM_TRY(refuse_open(reader, err));
+  return status;
 }
 
 const brim_format_ops brim_jsonl_format = {.begin = begin_jsonl, .next = next_jsonl, .missing = no_such_value};

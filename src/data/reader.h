@@ -147,6 +147,8 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
     BRIM_PRINTF(5, 6);
 /* Does a file of JSON begin with an array? Nothing is passed over. */
 bool brim_reader_is_array(brim_reader *reader);
+/* Does the JSON object that begins here go on after these bytes? */
+bool brim_json_is_open(const char *bytes, size_t length);
 /* Fills the slots from the JSON object in reader->line. */
 int brim_reader_take_object(brim_reader *reader, brim_error *err) BRIM_CHECK;
 /* Refuses text that is not UTF-8: bytes[0, length) is inside the record. */

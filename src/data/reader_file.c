@@ -43,6 +43,10 @@ static int check_beginning(brim_reader *reader, brim_error *err) {
     BRIM_TRY(brim_stream_peek(reader->stream, 3, &bytes, &length, err));
   if (length >= 2 && (memcmp(bytes, "\xFF\xFE", 2) == 0 || memcmp(bytes, "\xFE\xFF", 2) == 0))
     return brim_error_at(err, BRIM_E_FORMAT, name, 1, 0, "the text is UTF-16: convert it first with iconv -f utf-16 -t utf-8");
+  if (length >= 4 && memcmp(bytes, "PK\3\4", 4) == 0)
+    return brim_error_at(
+        err, BRIM_E_UNSUPPORTED, name, 0, -1,
+        "this is a zip archive or a spreadsheet: take the file out (unzip -p ARCHIVE > rows.csv), or save it as csv");
   bool mark = length >= 3 && memcmp(bytes, "\xEF\xBB\xBF", 3) == 0;
   if (length == (mark ? 3u : 0u)) {
     BRIM_TRY(brim_stream_peek(reader->stream, 4, &bytes, &length, err));

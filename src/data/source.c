@@ -20,7 +20,8 @@ static const struct {
 /* What people have on their disks that brim cannot read, and what they can do about it. */
 static const struct {
   const char *extension, *advice;
-} foreign_names[] = {{".zip", "zip is not read: unpack it first"}, {".xlsx", "spreadsheets are not read: save it as csv"}};
+} foreign_names[] = {{".zip", "zip is not read: take the file out of it (unzip -p ARCHIVE > rows.csv)"},
+                     {".xlsx", "spreadsheets are not read: save it as csv"}};
 
 const char *brim_source_name(const brim_source_file *file) {
   return strcmp(file->path, "-") == 0 ? "standard input" : file->path;

@@ -81,6 +81,12 @@ TRIES = [
     (TRAIN + " $DATA/train.csv --text-column review -o r", 2, "review"),
     ("printf 'text;label\\ngood;1\\n' > semi.csv; " + TRAIN + " semi.csv -o r", 2, "it looks separated by ;"),
     ("printf 'text\\tlabel\\ngood\\t1\\n' > tabs.csv; " + TRAIN + " tabs.csv -o r", 2, "--format tsv"),
+    # JSON that is not a row a line; what is not text
+    ("echo '{\"data\": [{\"text\": \"a\"}]}' > o.json; " + TRAIN + " o.json -o r", 1, "jq -c '.\"data\"[]' o.json > rows.jsonl"),
+    ("printf '{\n \"text\": \"a\"\n}\n' > o.json; " + TRAIN + " o.json -o r", 1, "an object over several lines: a row is an object on one line"),
+    ("echo '{\"text\": [\"a\"], \"label\": [1]}' > o.json; " + TRAIN + " o.json -o r", 1, 'to_json(.., orient="records", lines=True)'),
+    ("printf 'PK\\3\\4....' > a.csv; " + TRAIN + " a.csv -o r", 1, "this is a zip archive or a spreadsheet: take the file out"),
+    (TRAIN + " none.zip -o r", 1, "none.zip: cannot open"),
     (TRAIN + " - --eval - -o r", 2, "standard input (-) is named twice"),
     ("BRIM_THREADS=abc $B doctor", 2, 'BRIM_THREADS is "abc"'),
     ("BRIM_CPU=foo $B doctor", 2, 'BRIM_CPU is "foo"'),
@@ -110,6 +116,9 @@ TRIES = [
     ("$B train -m older --train $DATA/train.csv --max-steps 1 --pooling mean -o pooled 2>&1 | grep -c 'made for'", 1,
      lambda _: "(hidden * real).sum(1)" in pathlib.Path("pooled/README.md").read_text()),
     ("$B predict -q -m pooled $DATA/test.csv -o pooled.jsonl", 0, predicted("pooled.jsonl", 24, [0, 1])),
+    # names as long as a file system lets them be
+    ("$B train -q -m $MODEL --train $DATA/train.csv --max-steps 1 -o $LONG && $B predict -q -m $LONG $DATA/test.csv -o ${LONG%xxxxx}.json", 0,
+     lambda _: len(lines("x" * 250 + ".json")) == 24),
     # predictions
     ("$B predict -q -m run $DATA/test.csv -o p.jsonl", 0, predicted("p.jsonl", 24, [0, 1])),
     ("$B predict -q -m words $DATA/test.csv -o w.jsonl", 0, predicted("w.jsonl", 24, ["neg", "pos"])),
@@ -131,7 +140,7 @@ TRIES = [
 
 
 def run(command):
-    environment = dict(os.environ, B=BRIM, MODEL=MODEL, DATA=DATA)
+    environment = dict(os.environ, B=BRIM, MODEL=MODEL, DATA=DATA, LONG="x" * 255)
     done = subprocess.run(["sh", "-c", command], env=environment, stdin=subprocess.DEVNULL, capture_output=True, check=False)
     return done.returncode, (done.stdout + done.stderr).decode("utf-8", "replace")
 

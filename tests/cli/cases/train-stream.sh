@@ -14,7 +14,14 @@ ordered="--model $MODEL --max-steps 9 --batching sequential --lr 1e-3 --class-we
 $BRIM train $ordered --train uneven.csv --stream --shuffle-window 1000 --output e >/dev/null
 $BRIM train $ordered --train uneven.csv --output m >/dev/null
 cmp e/model.safetensors m/model.safetensors && echo same weights
-$BRIM train --model $MODEL --train shards --stream --output d --quiet
+# --epochs counts the rows: the steps, and with one window in order the weights, are those from memory.
+ordered="--model $MODEL --train uneven.csv --epochs 1.5 --batching sequential --lr 1e-3"
+$BRIM train $ordered --stream --shuffle-window 1000 --output g 2>&1 | grep 'rows an epoch'
+$BRIM train $ordered --output h --quiet >/dev/null
+cmp g/model.safetensors h/model.safetensors && echo same weights
+$BRIM train --model $MODEL --train shards --stream --max-tokens 64 --output d --quiet
+$BRIM train --model $MODEL --train shards --stream --repeat --output d --quiet
+$BRIM train --model $MODEL --train - --format csv --labels 0 --labels 1 --stream --output d --quiet
 echo "one more,1" | gzip >> shards/shard-000001.csv.gz
 $BRIM train $options --output a --resume
 $BRIM train --model $MODEL --train $DATA/train.csv --stream --max-steps 3 --folds 2 --output f --quiet
