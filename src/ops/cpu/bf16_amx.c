@@ -6,7 +6,7 @@
  * that is here. What a run with AMX did must never be continued with the emulation before the two were compared. */
 #include "ops/cpu/bf16_tile.h"
 
-enum { SIDE = 16, LINE = SIDE * BF16_UNIT, SUM_LINE = TILE_COLUMNS * (int)sizeof(float), RIGHT_LINE = TILE_COLUMNS * BF16_UNIT };
+enum { SIDE = 16, LINE = SIDE * BF16_UNIT, RIGHT_LINE = TILE_COLUMNS * BF16_UNIT };
 
 /* ldtilecfg's operand: rows and bytes a row of tiles 0 to 7. */
 typedef struct shapes {
@@ -145,6 +145,25 @@ static void multiply_rest(tiles *t, int64_t rows, const bf16_tile *p, const char
   multiply(t, rows > SIDE, left, LINE, right);
 }
 
+/* The lower half of some rows, which are `row` bytes apart. */
+BRIM_INLINE float *below(float *c, int64_t row) {
+  return (float *)(void *)((char *)c + SIDE * row);
+}
+
+/* All rows of sums from one: rows that are no bytes apart. */
+BRIM_INLINE void begin_sums(tiles *t, const bool lower, const bf16_tile *p) {
+  static const float zeros[TILE_COLUMNS];
+  const float *from = p->goes_on ? p->c : p->start ? p->start : zeros;
+  const int64_t row = p->goes_on ? p->c_row * (int64_t)sizeof *from : 0;
+  const float *second = p->goes_on ? p->c + SIDE * p->c_row : from;
+  tile_load(t, SUMS, from, row);
+  tile_load(t, SUMS + 1, from + SIDE, row);
+  if (lower) {
+    tile_load(t, SUMS + 2, second, row);
+    tile_load(t, SUMS + 3, second + SIDE, row);
+  }
+}
+
 static void run(int64_t rows, const bf16_tile *p) {
   tiles t;
   const char *a = p->a, *b = p->b;
@@ -156,24 +175,23 @@ static void run(int64_t rows, const bf16_tile *p) {
   if (rows < BF16_ROWS)
     tile_shapes(&t, &shape);
 #endif
-  float *below = p->c + SIDE * TILE_COLUMNS;
-  tile_load(&t, SUMS, p->c, SUM_LINE);
-  tile_load(&t, SUMS + 1, p->c + SIDE, SUM_LINE);
-  if (lower) {
-    tile_load(&t, SUMS + 2, below, SUM_LINE);
-    tile_load(&t, SUMS + 3, below + SIDE, SUM_LINE);
-  }
+  float sums[BF16_ROWS * TILE_COLUMNS], *c = p->add ? sums : p->c;
+  const int64_t row = (p->add ? TILE_COLUMNS : p->c_row) * (int64_t)sizeof *c;
+  begin_sums(&t, lower, p);
   int64_t left = p->steps;
   for (; left >= SIDE; left -= SIDE, a += LINE, b += SIDE * RIGHT_LINE)
     multiply(&t, lower, a, p->a_row, b);
   if (left + p->odd > 0)
     multiply_rest(&t, rows, p, a, b, left + p->odd);
-  tile_store(&t, SUMS, p->c, SUM_LINE);
-  tile_store(&t, SUMS + 1, p->c + SIDE, SUM_LINE);
+  tile_store(&t, SUMS, c, row);
+  tile_store(&t, SUMS + 1, c + SIDE, row);
   if (lower) {
-    tile_store(&t, SUMS + 2, below, SUM_LINE);
-    tile_store(&t, SUMS + 3, below + SIDE, SUM_LINE);
+    tile_store(&t, SUMS + 2, below(c, row), row);
+    tile_store(&t, SUMS + 3, below(c, row) + SIDE, row);
   }
+  for (int64_t i = 0; p->add && i < rows; i++)
+    for (int64_t j = 0; j < TILE_COLUMNS; j += VEC)
+      vstore(p->c + i * p->c_row + j, vload(p->c + i * p->c_row + j) + vload(sums + i * TILE_COLUMNS + j));
   if (rows < BF16_ROWS)
     tile_shapes(&t, &all);
 }

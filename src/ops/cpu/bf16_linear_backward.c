@@ -136,34 +136,34 @@ static void shared_task(void *context, int64_t task, int worker) {
     pack_tiles(s, from, least(MOST_TILES, s->tiles - from), s->shared + from * s->tile_size);
 }
 
-static void add_tile(const gradient *s, int64_t o, int64_t height, int64_t column, const float *c) {
-  const int64_t columns = least(TILE_COLUMNS, s->g->in - column);
-  for (int64_t i = 0; i < height; i++) {
-    float *dw = s->g->dw + (o + i) * s->g->in + column;
+static void add_part(int64_t height, int64_t columns, const float *c, float *dw, int64_t row) {
+  for (int64_t i = 0; i < height; i++, c += TILE_COLUMNS, dw += row)
     for (int64_t j = 0; j < columns; j += VEC)
-      vstore_n(dw + j, vload_n(dw + j, columns - j) + vload(c + i * TILE_COLUMNS + j), columns - j);
-  }
+      vstore_n(dw + j, vload_n(dw + j, columns - j) + vload(c + j), columns - j);
 }
 
 /* Some tiles by one panel. */
 static void multiply(const gradient *s, int64_t first, int64_t tiles, const char *left, int64_t panel, const char *right) {
+  const int64_t column = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, s->g->in - column), row = s->g->in;
+  const bool whole = columns == TILE_COLUMNS, turned = s->kernel.turned;
   for (int64_t i = 0; i < tiles; i++) {
     float sums[BF16_ROWS * TILE_COLUMNS];
     int64_t height;
-    const int64_t o = tile_start(s, first + i, &height);
-    const bool turned = s->kernel.turned;
+    float *dw = s->g->dw + tile_start(s, first + i, &height) * row + column;
     const bf16_tile t = {.steps = bf16_units(s->kernel.widens, s->depth),
                          .a = left + i * s->tile_size,
                          .a_row = (turned ? DEPTH / 2 : 1) * BF16_UNIT,
                          .a_step = (turned ? 1 : LEFT_STEP) * BF16_UNIT,
                          .b = right,
-                         .c = sums,
-                         .fetch = (const char *)(s->g->dw + o * s->g->in + panel * TILE_COLUMNS),
-                         .fetch_row = s->g->in * (int64_t)sizeof(float),
-                         .fetch_bytes = least(TILE_COLUMNS, s->g->in - panel * TILE_COLUMNS) * (int64_t)sizeof(float)};
-    memset(sums, 0, (size_t)(height * TILE_COLUMNS) * sizeof *sums);
+                         .c = whole ? dw : sums,
+                         .c_row = whole ? row : TILE_COLUMNS,
+                         .add = whole,
+                         .fetch = (const char *)dw,
+                         .fetch_row = row * (int64_t)sizeof *dw,
+                         .fetch_bytes = columns * (int64_t)sizeof *dw};
     s->kernel.run(height, &t);
-    add_tile(s, o, height, panel * TILE_COLUMNS, sums);
+    if (!whole)
+      add_part(height, columns, sums, dw, row);
   }
 }
 

@@ -57,12 +57,13 @@ static void prefetch(const bf16_product *p, int64_t panel, int64_t which, int64_
   }
 }
 
-static void start_sums(const bf16_product *p, int64_t rows, int64_t column, int64_t columns, float *c) {
-  float line[TILE_COLUMNS] = {0};
-  if (p->start)
-    memcpy(line, p->start + column, (size_t)columns * sizeof *line);
-  for (int64_t i = 0; i < rows; i++)
-    memcpy(c + i * TILE_COLUMNS, line, sizeof line);
+/* What the sums of some columns start from: `line` where there are not enough of them. */
+static const float *start_of(const bf16_product *p, int64_t column, int64_t columns, float line[TILE_COLUMNS]) {
+  if (!p->start || columns == TILE_COLUMNS)
+    return p->start ? p->start + column : NULL;
+  memset(line, 0, TILE_COLUMNS * sizeof *line);
+  memcpy(line, p->start + column, (size_t)columns * sizeof *line);
+  return line;
 }
 
 /* Rows of a from value k on, as the kernel reads them. */
@@ -96,15 +97,16 @@ static void multiply_rows(const part *t, int64_t row, int64_t rows, int64_t unit
   const bf16_product *p = t->p;
   const int64_t each = p->kernel.widens ? 1 : 2, k = unit * each, depth = least(t->chunk * each, p->depth - k);
   const bool alone = t->chunk >= t->units, last = unit + t->chunk >= t->units;
-  bf16_tile sides = {0};
+  bf16_tile sides = {.c_row = TILE_COLUMNS};
   take_left(t, row, rows, k, depth, &sides);
   for (int64_t panel = t->from; panel < t->to; panel++) {
     const int64_t column = panel * TILE_COLUMNS, columns = panel_columns(p, panel), number = panel - t->from;
     sides.b = t->s.panels + number * t->chunk * TILE_COLUMNS * BF16_UNIT;
+    float line[TILE_COLUMNS];
+    sides.start = start_of(p, column, columns, line);
+    sides.goes_on = unit > 0;
     sides.c = alone ? t->s.sums : t->s.sums + (number * ROWS_PER_TASK + row) * TILE_COLUMNS;
     fetch_out(p, t->first + row, column, columns, last, &sides);
-    if (unit == 0)
-      start_sums(p, rows, column, columns, sides.c);
     p->kernel.run(rows, &sides);
     if (last)
       p->done(p, t->first + row, rows, column, columns, sides.c);

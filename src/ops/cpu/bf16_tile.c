@@ -75,8 +75,13 @@ BRIM_INLINE vec accumulate(how h, vec x, vec b, vec c) {
 
 #define START_ROW(i)                                                                                                             \
   if (i < rows) {                                                                                                                \
-    c0[i] = vload(t->c + i * TILE_COLUMNS);                                                                                      \
-    c1[i] = vload(t->c + i * TILE_COLUMNS + VEC);                                                                                \
+    c0[i] = start0;                                                                                                              \
+    c1[i] = start1;                                                                                                              \
+  }
+#define GO_ON_ROW(i)                                                                                                             \
+  if (i < rows) {                                                                                                                \
+    c0[i] = vload(t->c + i * t->c_row);                                                                                          \
+    c1[i] = vload(t->c + i * t->c_row + VEC);                                                                                    \
   }
 #define MULTIPLY_ROW(i)                                                                                                          \
   if (i < rows) {                                                                                                                \
@@ -94,8 +99,13 @@ BRIM_INLINE vec accumulate(how h, vec x, vec b, vec c) {
   }
 #define STORE_ROW(i)                                                                                                             \
   if (i < rows) {                                                                                                                \
-    vstore(t->c + i * TILE_COLUMNS, c0[i]);                                                                                      \
-    vstore(t->c + i * TILE_COLUMNS + VEC, c1[i]);                                                                                \
+    float *c = t->c + i * t->c_row;                                                                                              \
+    if (t->add) {                                                                                                                \
+      c0[i] = vload(c) + c0[i];                                                                                                  \
+      c1[i] = vload(c + VEC) + c1[i];                                                                                            \
+    }                                                                                                                            \
+    vstore(c, c0[i]);                                                                                                            \
+    vstore(c + VEC, c1[i]);                                                                                                      \
   }
 #define FETCH_ROW(i)                                                                                                             \
   if (i < rows)                                                                                                                  \
@@ -126,7 +136,12 @@ BRIM_INLINE void run(const int rows, const how h, const bf16_tile *t) {
   const int64_t a_row = t->a_row, a_step = t->a_step;
   const char *a[POINTERS], *b = t->b;
   vec c0[TILE_ROWS], c1[TILE_ROWS];
-  EACH_ROW(START_ROW)
+  if (t->goes_on) {
+    EACH_ROW(GO_ON_ROW)
+  } else {
+    const vec start0 = t->start ? vload(t->start) : vzero(), start1 = t->start ? vload(t->start + VEC) : vzero();
+    EACH_ROW(START_ROW)
+  }
   BRIM_UNROLL(8)
   for (int i = 0; i < POINTERS; i++) {
     a[i] = t->a + 3 * i * a_row;
@@ -226,4 +241,16 @@ bf16_kernel CPU(bf16_kernel)(brim_bf16_way way) {
 #endif
   (void)way;
   return (bf16_kernel){.rows = TILE_ROWS, .widens = true, .run = run_widened};
+}
+
+void CPU(bf16_tile_rows)(const bf16_kernel *kernel, int64_t rows, const bf16_tile *t) {
+  const uint32_t high = (uint32_t)kernel->rows, count = ((uint32_t)rows + high - 1) / high;
+  const uint32_t least = count ? (uint32_t)rows / count : 0, higher = count ? (uint32_t)rows % count : 0;
+  bf16_tile next = *t;
+  for (uint32_t i = 0; i < count; i++) {
+    const int64_t height = !kernel->whole ? (int64_t)least + (i < higher) : i + 1 < count ? (int64_t)high : rows - (int64_t)(i * high);
+    kernel->run(height, &next);
+    next.a += height * t->a_row;
+    next.c += height * t->c_row;
+  }
 }

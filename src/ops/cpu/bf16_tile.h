@@ -25,16 +25,20 @@ enum {
 
 /* ---- bf16_tile.c, bf16_amx.c */
 
-/* c[i, j] += sum over k of a(i, k) b(k, j) for all TILE_COLUMNS columns. Unit k of a's row i is at a + i * a_row + k * a_step
- * (bytes, any alignment), b is [steps, TILE_COLUMNS] units. `odd`: after the steps comes a pair whose second value is not to be
- * read in a, and is 0 in b. */
+/* c[i, j] = start[j] + sum over k of a(i, k) b(k, j) for all TILE_COLUMNS columns. Unit k of a's row i is at a + i * a_row + k *
+ * a_step (bytes, any alignment), b is [steps, TILE_COLUMNS] units. `odd`: after the steps comes a pair whose second value is not
+ * to be read in a, and is 0 in b. */
 typedef struct bf16_tile {
   int64_t steps;
   bool odd;
   const char *a;
   int64_t a_row, a_step;
   const char *b;
-  float *c;          /* [rows, TILE_COLUMNS] */
+  const float *start; /* TILE_COLUMNS values every row starts from; NULL: 0 */
+  float *c;
+  int64_t c_row; /* values */
+  bool goes_on;  /* sums go on from what c holds, instead of from `start` */
+  bool add;      /* c += instead of c = */
   const char *fetch; /* lines that will be needed afterwards: `fetch_bytes` a row; or NULL */
   int64_t fetch_row, fetch_bytes;
 } bf16_tile;
@@ -48,6 +52,8 @@ typedef struct bf16_kernel {
   void (*begin)(void), (*end)(void);             /* of a task; may be NULL */
 } bf16_kernel;
 bf16_kernel CPU(bf16_kernel)(brim_bf16_way way);
+/* Any number of rows, as tiles; a and c move on with the rows. */
+void CPU(bf16_tile_rows)(const bf16_kernel *kernel, int64_t rows, const bf16_tile *t);
 #if BRIM_LEVEL == 2 && defined(BRIM_HAS_BF16)
 bf16_kernel CPU(bf16_kernel_amx)(void);
 bf16_kernel CPU(bf16_kernel_amx_emulated)(void);
