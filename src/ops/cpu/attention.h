@@ -5,10 +5,15 @@
  * first-level cache. Scores have keys for rows and queries for columns: what a query's softmax needs is then a lane, and every
  * product finds its sides as they lie.
  *
+ * Products are those of single precision, or of 16-bit values with sums in single precision: then queries, keys, values and
+ * gradients are multiplied as they are stored, probabilities and gradients of scores are rounded, and all factors (the scores'
+ * scale, dropout's) are applied to sums. Scores, softmax and what is summed up over keys and queries stay in single precision.
+ *
  * With a window a task goes along its sequence in spans: some queries, and the keys that they see. Of a span all keys are packed,
  * so that memory and time a token are those of the window, however long the text. Without one there is one span. */
 #ifndef BRIM_OPS_CPU_ATTENTION_H
 #define BRIM_OPS_CPU_ATTENTION_H
+#include "ops/cpu/bf16_tile.h"
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/half.h"
 #include "ops/cpu/tile.h"
@@ -20,6 +25,10 @@ enum {
   SPAN_QUERIES = 8 * QUERY_BLOCK,   /* with a window */
 };
 
+/* How probabilities and gradients of scores are stored for products: as they are; rounded to 16 bits, two that a product takes
+ * after each other (of two keys or of two queries) in the order of bf16_tile.h; or in one unit. */
+typedef enum attention_store { STORE_SINGLE, STORE_WIDENED, STORE_PAIRS, STORE_PAIRS_IN_C } attention_store;
+
 typedef struct relative_head relative_head; /* relative.h */
 
 /* A tensor that is read, of floats or of 16-bit values. */
@@ -30,6 +39,7 @@ typedef struct attention_side {
 
 /* The tensors of a call. */
 typedef struct attention_tensors {
+  bool narrow; /* products of 16-bit values: all tensors are */
   attention_side q, k, v, dout;
   brim_typed out, dq, dk, dv;
 } attention_tensors;
@@ -45,7 +55,17 @@ typedef struct attention_work {
   int64_t head_room;    /* head size, rounded up to whole panels: the row length of what is packed */
   int64_t rows;         /* of q and out */
   int64_t group;        /* heads of queries to one of keys and values */
+  attention_store store;
+  bf16_kernel kernel; /* of 16-bit values */
+  /* What scores are multiplied with, to powers of two; what sums that make dq, dk and dv are. */
+  float to_powers, of_dq, of_dk, of_dv;
 } attention_work;
+
+/* Packed rows as the right side of a product that runs over them: [head_room] in panels. */
+typedef struct attention_right {
+  const char *at;
+  int64_t row, panel; /* bytes from one unit of rows, and from one panel, to the next */
+} attention_right;
 
 /* One head of one sequence. */
 typedef struct attention_head {
@@ -83,17 +103,32 @@ attention_block CPU(attention_block)(const attention_work *w, const attention_he
 int64_t CPU(attention_keys)(int64_t first, int64_t end);
 /* Scores of keys that a query does not see become far less than any other. */
 void CPU(attention_mask)(const attention_work *w, const attention_block *b, int64_t first, int64_t keys, float *scores);
-/* [rows, size] times a factor, to rows of head_room values, zeros at their ends. */
+/* [rows, size] times a factor, to rows of head_room floats, zeros at their ends. */
 void CPU(attention_pack)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float factor,
                          float *to);
-/* Such rows of a block's queries as panels, columns without a query being 0: [columns / TILE_COLUMNS][head_room, TILE_COLUMNS].
- * The rows after the last query are overwritten. */
-void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, float *panels);
-/* Packed rows of keys times the panels: out [keys, QUERY_BLOCK]. */
-void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *rows,
+/* Rows as the left side of a product that runs over the head's size. */
+void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float *to);
+/* Rows as a right side. Of single precision: those that are packed already. */
+attention_right CPU(attention_right)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride,
+                                     float *to);
+attention_right CPU(attention_right_of)(const attention_work *w, const float *rows);
+/* From row `row` on, an even one. */
+attention_right CPU(attention_right_from)(const attention_work *w, attention_right right, int64_t row);
+/* A block's queries (or their gradients) as the right side of a product that runs over the head's size, columns without a query
+ * being 0: [columns / TILE_COLUMNS][head_room, TILE_COLUMNS]. In single precision they are in `rows`, which are overwritten after
+ * the last query. */
+void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, attention_side x, int64_t at,
+                         int64_t stride, float *panels);
+/* Left sides: where row `row` begins. */
+const float *CPU(attention_left_from)(const attention_work *w, const float *left, int64_t row);
+/* Rows of keys times the panels: out [keys, QUERY_BLOCK]. */
+void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *left,
                            const float *panels, float *out);
-/* to [queries, head_room] (+)= p^T rows, with p [keys, QUERY_BLOCK] and packed rows of keys. */
-void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, const float *rows,
+/* to [queries, head_room] (+)= p^T rows, with p [keys, QUERY_BLOCK] as store_keys left it. */
+void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
+                        bool add, float *to);
+/* to [keys, head_room] (+)= p rows, with p [keys, QUERY_BLOCK] as store_row left it, and the block's queries for rows. */
+void CPU(attention_add)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
                         bool add, float *to);
 /* Rows of head_room values times a factor, to [rows, size]. */
 void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, brim_typed to, int64_t at,
@@ -105,7 +140,7 @@ double CPU(attention_flops)(const brim_attention *a, double products);
 /* Most keys of a span, and of a block of queries. */
 int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window);
 int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window);
-/* Values of scratch that a head needs, for the longest sequence; window 0: none. */
-int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window);
-int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window);
+/* Values of scratch that a head needs, for the longest sequence; window 0: none; `narrow`: with products of 16-bit values. */
+int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
+int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
 #endif

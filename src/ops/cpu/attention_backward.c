@@ -1,27 +1,33 @@
 /* attention_backward.c: gradients of attention. The probabilities are recomputed from the log-sum-exp; a task owns all rows of
  * its head's dk and dv, so their sums run over the queries in order. From one span to the next, sums of keys that no later query
  * sees are written out, and the others move to the front. */
-#include "ops/cpu/attention.h"
+#include "ops/cpu/attention_store.h"
 #include "ops/cpu/philox_queries.h"
 #include "ops/cpu/relative.h"
 #include "ops/cpu/vecmath.h"
 
 /* A worker's scratch. */
 typedef struct buffers {
-  float *keys, *values, *dk, *dv;                          /* packed rows */
+  float *keys, *key_pairs, *values, *dk, *dv;              /* packed; single precision needs no pairs */
   float *queries, *dout, *query_panels, *dout_panels, *dq; /* of a block of queries */
   float *p, *ds;                                           /* [keys, QUERY_BLOCK] probabilities, gradient of scores */
+  float *p_rows, *ds_rows, *ds_pairs;                      /* of 16-bit values, [KEY_ROOM, QUERY_BLOCK] */
   relative_head *relative;                                 /* NULL: there are no terms by distance */
 } buffers;
 
-int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window) {
+static int64_t span_rows(int64_t keys, int64_t window) {
+  return round_up(CPU(attention_span_keys)(keys, window), 2);
+}
+
+int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow) {
   const int64_t head_room = round_up(size, TILE_COLUMNS);
-  return (4 * CPU(attention_span_keys)(max_length, window) + 5 * QUERY_BLOCK) * head_room +
-         2 * CPU(attention_block_keys)(max_length, window) * QUERY_BLOCK;
+  return ((narrow ? 5 : 4) * span_rows(max_length, window) + 5 * QUERY_BLOCK) * head_room +
+         2 * CPU(attention_block_keys)(max_length, window) * QUERY_BLOCK + (narrow ? 3 * KEY_ROOM * QUERY_BLOCK : 0);
 }
 
 static buffers divide(const attention_work *w, const attention_head *h, int worker) {
-  const int64_t of_keys = CPU(attention_span_keys)(h->keys, w->a->window) * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
+  const int64_t of_keys = span_rows(h->keys, w->a->window) * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
+  const int64_t scores = CPU(attention_block_keys)(h->keys, w->a->window) * QUERY_BLOCK;
   buffers b;
   b.keys = w->scratch + worker * w->scratch_size;
   b.values = b.keys + of_keys;
@@ -33,7 +39,11 @@ static buffers divide(const attention_work *w, const attention_head *h, int work
   b.dout_panels = b.query_panels + of_queries;
   b.dq = b.dout_panels + of_queries;
   b.p = b.dq + of_queries;
-  b.ds = b.p + CPU(attention_block_keys)(h->keys, w->a->window) * QUERY_BLOCK;
+  b.ds = b.p + scores;
+  b.key_pairs = b.ds + scores;
+  b.p_rows = b.key_pairs + of_keys;
+  b.ds_rows = b.p_rows + KEY_ROOM * QUERY_BLOCK;
+  b.ds_pairs = b.ds_rows + KEY_ROOM * QUERY_BLOCK;
   b.relative = NULL;
   return b;
 }
@@ -52,9 +62,9 @@ static void begin_marks(const attention_head *h, const attention_block *b, marks
 }
 
 /* Score p becomes the probability, negative where dropout takes it; the gradient dp becomes dropout(dp). */
-BRIM_INLINE void find_terms(vec lse, const brim_dropout *d, const query_words *random, int k, float *p, float *dp, vec *sum,
-                            vec *total) {
-  const vec probability = vexp2(vload(p) - lse);
+BRIM_INLINE void find_terms(vec factor, vec lse, const brim_dropout *d, const query_words *random, int k, float *p, float *dp,
+                            vec *sum, vec *total) {
+  const vec probability = vexp2(vmadd(vload(p), factor, -lse));
   vec gradient = vload(dp), marked = probability;
   if (d) {
     const vec kept = dropout_keep_key(random, k, d, probability);
@@ -72,15 +82,15 @@ BRIM_INLINE void add_to(float *sum, vec x) {
   vstore(sum, vload(sum) + x);
 }
 
-static void terms(const attention_block *b, marks *m, int64_t keys, float *p, float *dp) {
+static void terms(const attention_work *w, const attention_block *b, marks *m, int64_t keys, float *p, float *dp) {
   for (int64_t i = 0; i < b->columns; i += VEC) {
-    const vec lse = vload(m->lse + i);
+    const vec lse = vload(m->lse + i), factor = vset(w->to_powers);
     vec sum = vzero(), total = vzero();
     for (int64_t j = 0; j < keys; j += BLOCK_KEYS) {
       const int64_t end = j + BLOCK_KEYS < keys ? j + BLOCK_KEYS : keys;
       vec some = vzero(), weighed = vzero();
       for (int64_t key = j; key < end; key++)
-        find_terms(lse, NULL, NULL, 0, p + key * QUERY_BLOCK + i, dp + key * QUERY_BLOCK + i, &some, &weighed);
+        find_terms(factor, lse, NULL, NULL, 0, p + key * QUERY_BLOCK + i, dp + key * QUERY_BLOCK + i, &some, &weighed);
       sum += some;
       total += weighed;
     }
@@ -90,11 +100,12 @@ static void terms(const attention_block *b, marks *m, int64_t keys, float *p, fl
 }
 
 /* The same for the keys from `first` on, with dropout. */
-static void dropped_terms(const attention_head *h, const attention_block *b, marks *m, int64_t first, int64_t keys,
-                          const brim_dropout *d, float *p, float *dp) {
+static void dropped_terms(const attention_work *w, const attention_head *h, const attention_block *b, marks *m, int64_t first,
+                          int64_t keys, float *p, float *dp) {
+  const brim_dropout *d = &w->a->dropout;
   for (int64_t i = 0; i < b->columns; i += VEC) {
     const dropout_queries q = dropout_queries_of(d, h->site, h->place, (uint32_t)(b->first + i));
-    const vec lse = vload(m->lse + i);
+    const vec lse = vload(m->lse + i), factor = vset(w->to_powers);
     vec sum = vzero(), total = vzero();
     for (int64_t j = 0; j < keys; j += BRIM_DROPOUT_STRETCH)
       for (int64_t block = 0; block < BRIM_DROPOUT_BLOCKS && j + 2 * block < keys; block++) {
@@ -105,7 +116,7 @@ static void dropped_terms(const attention_head *h, const attention_block *b, mar
           const int64_t key = j + block_key(block, k), at = key * QUERY_BLOCK + i;
           if (key >= keys)
             break;
-          find_terms(lse, d, &random, k, p + at, dp + at, &some, &weighed);
+          find_terms(factor, lse, d, &random, k, p + at, dp + at, &some, &weighed);
         }
         sum += some;
         total += weighed;
@@ -136,68 +147,113 @@ static void score_gradients(const attention_block *b, const marks *m, int64_t ke
   }
 }
 
+/* The same for products of 16-bit values: p and ds stay, their rounded values go to the buffers. */
+BRIM_INLINE void narrow_gradients(const attention_store how, const attention_block *b, const marks *m, int64_t keys,
+                                  const float *p, const float *ds, const buffers *s) {
+  for (int64_t i = 0; i < b->columns; i += VEC) {
+    const vec delta = vload(m->delta + i);
+    for (int64_t j = 0; j < keys; j += 2) {
+      const bool partner = j + 1 < keys;
+      const int64_t even = j * QUERY_BLOCK + i, odd = partner ? even + QUERY_BLOCK : even;
+      const vec p0 = vload(p + even), p1 = partner ? vload(p + odd) : vzero();
+      const vec ds0 = vmax(-p0, p0) * (vload(ds + even) - delta), ds1 = vmax(-p1, p1) * (vload(ds + odd) - delta);
+      store_rows(how, partner, s->p_rows, NULL, j, i, vmax(vzero(), p0), vmax(vzero(), p1));
+      store_rows(how, partner, s->ds_rows, s->ds_pairs, j, i, ds0, ds1);
+    }
+  }
+}
+
+/* Probabilities and gradients of scores as products read them. */
+typedef struct factors {
+  const float *p_rows, *ds_rows, *ds_keys;
+} factors;
+
+static factors find_factors(const attention_work *w, const attention_block *b, const marks *m, int64_t keys, float *p, float *ds,
+                            const buffers *s) {
+  const factors narrow = {s->p_rows, s->ds_rows, s->ds_pairs};
+  switch (w->store) {
+  case STORE_WIDENED:
+    narrow_gradients(STORE_WIDENED, b, m, keys, p, ds, s);
+    return narrow;
+#if BRIM_LEVEL == 2
+  case STORE_PAIRS:
+    narrow_gradients(STORE_PAIRS, b, m, keys, p, ds, s);
+    return narrow;
+  case STORE_PAIRS_IN_C:
+    narrow_gradients(STORE_PAIRS_IN_C, b, m, keys, p, ds, s);
+    return narrow;
+#endif
+  default:
+    score_gradients(b, m, keys, w->a->dropout.on, p, ds);
+    return (factors){p, ds, ds};
+  }
+}
+
 /* Whether there is something in dk and dv already: the first block of queries writes, unless they begin as zeros. */
 static bool begins_with_zeros(const attention_work *w) {
   return w->a->window > 0 || w->group > 1;
 }
 
-/* to [keys, head_room] (+)= p rows, with p [keys, QUERY_BLOCK] and packed rows of the block's queries. */
-static void add_rows(const attention_work *w, const attention_block *b, int64_t keys, const float *p, const float *rows,
-                     float *to) {
-  for (int64_t i = 0; i < w->head_room; i += TILE_COLUMNS) {
-    const tile t = {.depth = b->queries,
-                    .a = p,
-                    .a_row = QUERY_BLOCK,
-                    .a_step = 1,
-                    .b = rows + i,
-                    .b_step = w->head_room,
-                    .c = to + i,
-                    .c_row = w->head_room,
-                    .add = begins_with_zeros(w) || b->first > 0};
-    CPU(tile_rows)(keys, TILE_COLUMNS, &t);
+/* A block of queries and the gradients of its outputs, packed as right sides of both kinds of products. */
+typedef struct block_sides {
+  attention_right queries, dout;
+} block_sides;
+
+static block_sides pack_block(const attention_work *w, const attention_head *h, const attention_block *b, const buffers *s) {
+  const brim_attention *a = w->a;
+  const int64_t q = h->q + b->first * a->q_stride, out = (h->first_query + b->first) * a->out_stride + h->head * h->size;
+  if (w->store == STORE_SINGLE) {
+    CPU(attention_pack)(w, b->queries, w->t.q, q, a->q_stride, a->scale * LOG2_E, s->queries);
+    CPU(attention_pack)(w, b->queries, w->t.dout, out, a->out_stride, a->dropout.on ? a->dropout.scale : 1, s->dout);
   }
+  CPU(attention_turn)(w, b, s->queries, w->t.q, q, a->q_stride, s->query_panels);
+  CPU(attention_turn)(w, b, s->dout, w->t.dout, out, a->out_stride, s->dout_panels);
+  return (block_sides){CPU(attention_right)(w, b->queries, w->t.q, q, a->q_stride, s->queries),
+                       CPU(attention_right)(w, b->queries, w->t.dout, out, a->out_stride, s->dout)};
 }
 
-static void backward_block(const attention_work *w, const attention_head *h, const buffers *s, const attention_span *span,
-                           const attention_block *b) {
-  const brim_attention *a = w->a;
-  const brim_dropout *d = &a->dropout;
-  const int64_t shift = h->head * h->size, at = h->first_query + b->first;
-  marks m;
-  begin_marks(h, b, &m);
-  CPU(attention_pack)(w, b->queries, w->t.q, h->q + b->first * a->q_stride, a->q_stride, a->scale * LOG2_E, s->queries);
-  CPU(attention_pack)(w, b->queries, w->t.dout, at * a->out_stride + shift, a->out_stride, d->on ? d->scale : 1, s->dout);
-  CPU(attention_turn)(w, b, s->queries, s->query_panels);
-  CPU(attention_turn)(w, b, s->dout, s->dout_panels);
-  if (s->relative)
-    CPU(relative_queries)(w, b, s->query_panels, s->relative);
+/* Probabilities and dropout(dp) of all keys of the block, and its marks. */
+static void find_scores(const attention_work *w, const attention_head *h, const buffers *s, const attention_span *span,
+                        const attention_block *b, marks *m) {
+  begin_marks(h, b, m);
   for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
     keys = CPU(attention_keys)(j, b->key_end);
-    const int64_t row = (j - span->key) * w->head_room, at_key = (j - b->key) * QUERY_BLOCK;
+    const int64_t row = j - span->key, at_key = (j - b->key) * QUERY_BLOCK;
     float *p = s->p + at_key, *dp = s->ds + at_key;
-    CPU(attention_scores)(w, b, keys, s->keys + row, s->query_panels, p);
+    CPU(attention_scores)(w, b, keys, CPU(attention_left_from)(w, s->keys, row), s->query_panels, p);
     CPU(attention_mask)(w, b, j, keys, p);
     if (s->relative)
       CPU(relative_add)(b, j, keys, s->relative, p);
-    CPU(attention_scores)(w, b, keys, s->values + row, s->dout_panels, dp);
-    if (d->on)
-      dropped_terms(h, b, &m, j, keys, d, p, dp);
+    CPU(attention_scores)(w, b, keys, CPU(attention_left_from)(w, s->values, row), s->dout_panels, dp);
+    if (w->a->dropout.on)
+      dropped_terms(w, h, b, m, j, keys, p, dp);
     else
-      terms(b, &m, keys, p, dp);
+      terms(w, b, m, keys, p, dp);
   }
-  end_marks(b, &m);
+  end_marks(b, m);
+}
+
+static void backward_block(const attention_work *w, const attention_head *h, const buffers *s, const attention_span *span,
+                           const attention_block *b, attention_right key_sides) {
+  const brim_attention *a = w->a;
+  const int64_t at = (h->first_query + b->first) * a->q_stride + h->head * h->size;
+  const bool add = begins_with_zeros(w) || b->first > 0;
+  const block_sides sides = pack_block(w, h, b, s);
+  marks m;
+  if (s->relative)
+    CPU(relative_queries)(w, b, s->query_panels, s->relative);
+  find_scores(w, h, s, span, b, &m);
   for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
     keys = CPU(attention_keys)(j, b->key_end);
-    const int64_t row = (j - span->key) * w->head_room, at_key = (j - b->key) * QUERY_BLOCK;
-    float *p = s->p + at_key, *ds = s->ds + at_key;
-    score_gradients(b, &m, keys, d->on, p, ds);
-    add_rows(w, b, keys, p, s->dout, s->dv + row);
-    add_rows(w, b, keys, ds, s->queries, s->dk + row);
-    CPU(attention_sum)(w, b, keys, ds, s->keys + row, j > b->key, s->dq);
+    const int64_t row = j - span->key, at_key = (j - b->key) * QUERY_BLOCK;
+    const factors f = find_factors(w, b, &m, keys, s->p + at_key, s->ds + at_key, s);
+    CPU(attention_add)(w, b, keys, f.p_rows, sides.dout, add, s->dv + row * w->head_room);
+    CPU(attention_add)(w, b, keys, f.ds_rows, sides.queries, add, s->dk + row * w->head_room);
+    CPU(attention_sum)(w, b, keys, f.ds_keys, CPU(attention_right_from)(w, key_sides, row), j > b->key, s->dq);
   }
   if (s->relative)
     CPU(relative_gradients)(w, b, s->ds, s->queries, s->dq, s->relative);
-  CPU(attention_unpack)(w, b->queries, s->dq, a->scale, w->t.dq, at * a->q_stride + shift, a->q_stride);
+  CPU(attention_unpack)(w, b->queries, s->dq, w->of_dq, w->t.dq, at, a->q_stride);
 }
 
 /* Rows of real keys first .. end - 1 from the accumulators. */
@@ -220,15 +276,17 @@ static void clear_queries(const attention_work *w, const attention_head *h) {
 }
 
 static void backward_span(const attention_work *w, attention_head h, const buffers *s, const attention_span *span) {
-  const int64_t at = h.kv + span->key * w->a->kv_stride;
-  CPU(attention_pack)(w, span->key_end - span->key, w->t.k, at, w->a->kv_stride, 1, s->keys);
-  CPU(attention_pack)(w, span->key_end - span->key, w->t.v, at, w->a->kv_stride, 1, s->values);
+  const int64_t stride = w->a->kv_stride, at = h.kv + span->key * stride, keys = span->key_end - span->key;
+  CPU(attention_left)(w, keys, w->t.k, at, stride, s->keys);
+  CPU(attention_left)(w, keys, w->t.v, at, stride, s->values);
+  const attention_right key_sides = CPU(attention_right)(w, keys, w->t.k, at, stride,
+                                                         w->store == STORE_SINGLE ? s->keys : s->key_pairs);
   if (s->relative)
     CPU(relative_begin)(w, &h, true, s->keys, s->relative);
   for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
     for (int64_t first = span->first; first < span->end; first += QUERY_BLOCK) {
       const attention_block b = CPU(attention_block)(w, &h, span, first);
-      backward_block(w, &h, s, span, &b);
+      backward_block(w, &h, s, span, &b, key_sides);
     }
     if (span->end == h.queries)
       clear_queries(w, &h);
@@ -244,9 +302,9 @@ static void move_on(const attention_work *w, const attention_head *h, const buff
                 added = (end - span->key_end) * w->head_room;
   float *const sums[] = {s->dk, s->dv};
   const brim_typed to[] = {w->t.dk, w->t.dv};
-  static const float factors[] = {LOG_2, 1}; /* packed queries carry scale * LOG2_E */
+  const float of[] = {w->of_dk, w->of_dv};
   for (int i = 0; i < 2; i++) {
-    write_rows(w, h, span->key, next, sums[i], factors[i], to[i]);
+    write_rows(w, h, span->key, next, sums[i], of[i], to[i]);
     memmove(sums[i], sums[i] + done, (size_t)kept * sizeof *sums[i]);
     memset(sums[i] + kept, 0, (size_t)added * sizeof *sums[i]);
   }
@@ -262,6 +320,8 @@ static void backward_head(const attention_work *w, int64_t task, int worker, rel
     memset(s.dk, 0, bytes);
     memset(s.dv, 0, bytes);
   }
+  if (w->store != STORE_SINGLE && w->kernel.begin)
+    w->kernel.begin();
   for (;;) {
     backward_span(w, h, &s, &span);
     if (span.end == h.queries)
@@ -270,6 +330,8 @@ static void backward_head(const attention_work *w, int64_t task, int worker, rel
     move_on(w, &h, &s, &span, next.key, next.key_end);
     span = next;
   }
+  if (w->store != STORE_SINGLE && w->kernel.end)
+    w->kernel.end();
   move_on(w, &h, &s, &span, span.key_end, span.key_end);
   clear_rows(w, &h, span.key_end, w->t.dk);
   clear_rows(w, &h, span.key_end, w->t.dv);
@@ -280,7 +342,8 @@ static void backward_task(void *context, int64_t task, int worker) {
 }
 
 static void run_backward(brim_ops_context *c, const brim_attention *a, const attention_tensors *t) {
-  attention_work w = CPU(attention_work)(c, a, t, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window));
+  attention_work w = CPU(attention_work)(
+      c, a, t, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, a->window, t->narrow));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
   CPU(run)(c, (int64_t)a->layout.n * (a->heads / w.group), backward_task, &w);
 }
@@ -298,7 +361,7 @@ static void relative_task(void *context, int64_t task, int worker) {
 
 void CPU(relative_backward)(brim_ops_context *c, const brim_relative *r) {
   const brim_attention *a = &r->attention;
-  attention_work w = CPU(relative_work)(c, r, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, 0));
+  attention_work w = CPU(relative_work)(c, r, CPU(attention_backward_scratch)(a->layout.max_length, a->head_size, 0, false));
   c->stats.attention_flops += CPU(attention_flops)(a, 5);
   CPU(run)(c, a->heads, relative_task, &w);
 }
@@ -309,7 +372,8 @@ void CPU(attention_backward)(brim_ops_context *c, const brim_attention *a) {
 }
 
 void CPU(bf16_attention_backward)(brim_ops_context *c, const brim_bf16_attention *a) {
-  const attention_tensors t = {.q = {true, a->q},
+  const attention_tensors t = {.narrow = true,
+                               .q = {true, a->q},
                                .k = {true, a->k},
                                .v = {true, a->v},
                                .dout = {true, a->dout},

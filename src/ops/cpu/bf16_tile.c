@@ -248,7 +248,9 @@ void CPU(bf16_tile_rows)(const bf16_kernel *kernel, int64_t rows, const bf16_til
   const uint32_t least = count ? (uint32_t)rows / count : 0, higher = count ? (uint32_t)rows % count : 0;
   bf16_tile next = *t;
   for (uint32_t i = 0; i < count; i++) {
-    const int64_t height = !kernel->whole ? (int64_t)least + (i < higher) : i + 1 < count ? (int64_t)high : rows - (int64_t)(i * high);
+    const int64_t height = !kernel->whole  ? (int64_t)least + (i < higher)
+                           : i + 1 < count ? (int64_t)high
+                                           : rows - (int64_t)(i * high);
     kernel->run(height, &next);
     next.a += height * t->a_row;
     next.c += height * t->c_row;

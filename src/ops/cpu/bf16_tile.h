@@ -36,9 +36,9 @@ typedef struct bf16_tile {
   const char *b;
   const float *start; /* TILE_COLUMNS values every row starts from; NULL: 0 */
   float *c;
-  int64_t c_row; /* values */
-  bool goes_on;  /* sums go on from what c holds, instead of from `start` */
-  bool add;      /* c += instead of c = */
+  int64_t c_row;     /* values */
+  bool goes_on;      /* sums go on from what c holds, instead of from `start` */
+  bool add;          /* c += instead of c = */
   const char *fetch; /* lines that will be needed afterwards: `fetch_bytes` a row; or NULL */
   int64_t fetch_row, fetch_bytes;
 } bf16_tile;

@@ -168,7 +168,7 @@ void CPU(relative_gradients)(const attention_work *w, const attention_block *b, 
   add_up(b, ds, r);
   if (!r->of->keys)
     return;
-  CPU(attention_sum)(w, b, r->rows, r->dof_queries, r->key_rows, true, dq);
+  CPU(attention_sum)(w, b, r->rows, r->dof_queries, CPU(attention_right_of)(w, r->key_rows), true, dq);
   add_product(w, r->rows, b->queries, r->dof_queries, QUERY_BLOCK, 1, queries, r->dkey_rows + r->first * w->head_room);
 }
 

@@ -86,10 +86,21 @@ static double softmax(const query *x, real *p) {
   return lse;
 }
 
-static void forward_query(const brim_attention *a, const query *x, int64_t rows, int32_t head, real *p) {
+/* Rounded to 16 bits, as shares of the largest: so they are while the softmax runs, before they are divided by their sum. */
+static void round_shares(const query *x, real *p) {
+  double top = 0;
+  for (int32_t j = x->first; j < x->end; j++)
+    top = fmax(top, (double)p[j]);
+  for (int32_t j = x->first; j < x->end; j++)
+    p[j] = (real)(REF(rounded)((double)p[j] / top) * top);
+}
+
+static void forward_query(const brim_attention *a, bool narrow, const query *x, int64_t rows, int32_t head, real *p) {
   real *out = a->out + x->index * a->out_stride + (int64_t)head * a->head_size;
   scores(a, x, p);
   a->lse[head * rows + x->index] = (real)softmax(x, p);
+  if (narrow)
+    round_shares(x, p);
   REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->end, p, p);
   for (int32_t i = 0; i < a->head_size; i++) {
     double sum = 0;
@@ -99,7 +110,7 @@ static void forward_query(const brim_attention *a, const query *x, int64_t rows,
   }
 }
 
-void REF(attention_forward)(brim_ops_context *c, const brim_attention *a) {
+void REF(attend)(brim_ops_context *c, const brim_attention *a, bool narrow) {
   const int64_t rows = a->first_only ? a->layout.n : a->layout.slots;
   for (int32_t s = 0; s < a->layout.n; s++) {
     const int32_t queries = query_count(a, s);
@@ -110,20 +121,20 @@ void REF(attention_forward)(brim_ops_context *c, const brim_attention *a) {
         if (sees_nothing(a, s, t))
           leave_out(a, a->out, &x, rows, head);
         else
-          forward_query(a, &x, rows, head, c->workspace);
+          forward_query(a, narrow, &x, rows, head, c->workspace);
       }
     }
   }
 }
 
 /* dv += (dropped p) dout; dp = dropout(dout v^T); ds = p * (dp - sum(p * dp)); dq = scale ds k; dk += scale ds q. */
-static void backward_query(const brim_attention *a, const query *x, int64_t rows, int32_t head, real *p) {
+static void backward_query(const brim_attention *a, bool narrow, const query *x, int64_t rows, int32_t head, real *p) {
   const int32_t size = a->head_size;
   const int64_t shift = (int64_t)head * size, kv = x->k - a->k;
   const real *dout = a->dout + x->index * a->out_stride + shift;
   real *dropped = p + a->layout.max_length, *dp = dropped + a->layout.max_length;
   real *dq = a->dq + x->index * a->q_stride + shift, *dk = a->dk + kv, *dv = a->dv + kv;
-  const double lse = (double)a->lse[head * rows + x->index];
+  const double lse = (double)a->lse[head * rows + x->index], dropped_by = a->dropout.on ? (double)a->dropout.scale : 1;
   double delta = 0, whole = 0;
   scores(a, x, p);
   for (int32_t j = x->first; j < x->end; j++) {
@@ -131,13 +142,17 @@ static void backward_query(const brim_attention *a, const query *x, int64_t rows
     whole += (double)p[j];
     dp[j] = (real)dot(size, dout, x->v + j * a->kv_stride);
   }
-  REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->end, p, dropped);
+  for (int32_t j = x->first; j < x->end; j++)
+    dropped[j] = narrow ? (real)REF(rounded)((double)p[j]) : p[j];
+  REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->end, dropped, dropped);
   REF(dropout_row)(&a->dropout, x->site, x->place, x->token, x->end, dp, dp);
   for (int32_t j = x->first; j < x->end; j++)
     delta += (double)p[j] * (double)dp[j];
   delta /= whole; /* rounding of lse keeps it from 1; now the gradients of a row's scores add up to 0 */
   for (int32_t j = x->first; j < x->end; j++) {
-    const double ds = (double)a->scale * (double)p[j] * ((double)dp[j] - delta);
+    const double change = (double)dp[j] - delta, factor = (double)a->scale * dropped_by; /* after the products */
+    const double ds = narrow ? factor * REF(rounded)((double)p[j] * change / dropped_by)
+                             : (double)a->scale * (double)p[j] * change;
     for (int32_t i = 0; i < size; i++) {
       dv[j * a->kv_stride + i] += dropped[j] * dout[i];
       dk[j * a->kv_stride + i] += (real)(ds * (double)x->q[i]);
@@ -152,7 +167,7 @@ static void backward_query(const brim_attention *a, const query *x, int64_t rows
   }
 }
 
-void REF(attention_backward)(brim_ops_context *c, const brim_attention *a) {
+void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow) {
   const int64_t rows = a->first_only ? a->layout.n : a->layout.slots;
   const size_t width = (size_t)(a->heads / group_of(a)) * (size_t)a->head_size;
   for (int64_t r = 0; r < a->layout.slots; r++) {
@@ -168,8 +183,16 @@ void REF(attention_backward)(brim_ops_context *c, const brim_attention *a) {
         if (sees_nothing(a, s, t))
           memset(a->dq + x.index * a->q_stride + (int64_t)head * a->head_size, 0, (size_t)a->head_size * sizeof(real));
         else
-          backward_query(a, &x, rows, head, c->workspace);
+          backward_query(a, narrow, &x, rows, head, c->workspace);
       }
     }
   }
+}
+
+void REF(attention_forward)(brim_ops_context *c, const brim_attention *a) {
+  REF(attend)(c, a, false);
+}
+
+void REF(attention_backward)(brim_ops_context *c, const brim_attention *a) {
+  REF(attend_back)(c, a, false);
 }

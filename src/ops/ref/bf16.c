@@ -20,6 +20,10 @@ static double widened(brim_bfloat x) {
   return (double)value;
 }
 
+double REF(rounded)(double x) {
+  return widened(narrowed(x));
+}
+
 static double get(brim_typed t, int64_t at) {
   return t.type == BRIM_TYPE_BF16 ? widened(((const brim_bfloat *)t.at)[at]) : (double)((const real *)t.at)[at];
 }
@@ -178,7 +182,7 @@ void REF(bf16_norm_backward)(brim_ops_context *c, const brim_bf16_norm_gradient 
   }
 }
 
-/* ---- attention: that of `real`, on copies in the working memory */
+/* ---- attention: that of `real`, on copies in the working memory, with probabilities and gradients of scores rounded */
 
 static real *wide_copy(const brim_bfloat *from, int64_t rows, int64_t stride, int64_t width, real **room) {
   real *to = *room;
@@ -195,7 +199,8 @@ static void narrow_copy(const real *from, int64_t rows, int64_t width, brim_bflo
       to[r * stride + i] = narrowed((double)from[r * width + i]);
 }
 
-static void attend(brim_ops_context *c, const brim_bf16_attention *a, void (*of)(brim_ops_context *, const brim_attention *)) {
+static void attend(brim_ops_context *c, const brim_bf16_attention *a,
+                   void (*of)(brim_ops_context *, const brim_attention *, bool)) {
   const int64_t width = (int64_t)a->of.heads * a->of.head_size, keys = a->of.layout.slots;
   const int64_t shared = a->of.group > 0 ? width / a->of.group : width;
   const int64_t queries = a->of.first_only ? a->of.layout.n : keys;
@@ -211,7 +216,7 @@ static void attend(brim_ops_context *c, const brim_bf16_attention *a, void (*of)
   b.dv = wide_copy(NULL, keys, 0, shared, &room);
   b.q_stride = b.out_stride = width;
   b.kv_stride = shared;
-  of(c, &b);
+  of(c, &b, true);
   narrow_copy(b.out, queries, width, a->out, a->of.out_stride);
   narrow_copy(b.dq, queries, width, a->dq, a->of.q_stride);
   narrow_copy(b.dk, keys, shared, a->dk, a->of.kv_stride);
@@ -219,9 +224,9 @@ static void attend(brim_ops_context *c, const brim_bf16_attention *a, void (*of)
 }
 
 void REF(bf16_attention_forward)(brim_ops_context *c, const brim_bf16_attention *a) {
-  attend(c, a, REF(attention_forward));
+  attend(c, a, REF(attend));
 }
 
 void REF(bf16_attention_backward)(brim_ops_context *c, const brim_bf16_attention *a) {
-  attend(c, a, REF(attention_backward));
+  attend(c, a, REF(attend_back));
 }

@@ -19,6 +19,13 @@ size_t REF(int8_size)(int32_t in, int32_t out);
 double REF(activate)(brim_activation act, double x);
 double REF(activate_slope)(brim_activation act, double x); /* act'(x); for tanh x is the output */
 
+/* ---- attention.c; narrow: probabilities and gradients of scores are rounded to 16 bits before products */
+void REF(attend)(brim_ops_context *c, const brim_attention *a, bool narrow);
+void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow);
+
+/* ---- bf16.c */
+double REF(rounded)(double x); /* to 16 bits, to nearest even */
+
 /* ---- norm.c */
 void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y);
 void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,

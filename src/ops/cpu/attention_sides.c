@@ -1,0 +1,230 @@
+/* attention_sides.c: what attention multiplies, packed; and its products. */
+#include "ops/cpu/attention.h"
+#include "ops/cpu/transpose.h"
+
+/* ---- sides */
+
+static bool in_pairs(const attention_work *w) {
+  return w->store == STORE_PAIRS || w->store == STORE_PAIRS_IN_C;
+}
+
+static bool is_narrow(const attention_work *w) {
+  return w->store != STORE_SINGLE;
+}
+
+/* Bytes of a row of a left side: of floats, or of 16-bit values. */
+static int64_t left_row(const attention_work *w, int64_t values) {
+  return values * (in_pairs(w) ? (int64_t)sizeof(brim_bfloat) : (int64_t)sizeof(float));
+}
+
+/* Rows of a head lie far apart, each on a page of its own, so that the processor does not see which comes next. An address that
+ * is none is no error. */
+enum { AHEAD = 40 /* rows */ };
+static void fetch_ahead(attention_side x, int64_t at, int64_t size) {
+  const uintptr_t from = (uintptr_t)x.at, width = x.narrow ? sizeof(brim_bfloat) : sizeof(float);
+  for (uintptr_t i = 0; i < (uintptr_t)size * width; i += 64)
+    __builtin_prefetch((const void *)(from + (uintptr_t)at * width + i));
+}
+
+void CPU(attention_pack)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float factor,
+                         float *to) {
+  const int64_t size = w->a->head_size;
+  for (int64_t r = 0; r < rows; r++, at += stride, to += w->head_room) {
+    fetch_ahead(x, at + AHEAD * stride, size);
+    for (int64_t i = 0; i < w->head_room; i += VEC) {
+      const int64_t n = i < size ? size - i : 0;
+      const vec row = x.narrow ? hload_n((const brim_bfloat *)x.at + at + i, n) : vload_n((const float *)x.at + at + i, n);
+      vstore(to + i, row * vset(factor));
+    }
+  }
+}
+
+/* 16-bit values as they are, zeros at their ends. */
+static void copy_row(const attention_work *w, const brim_bfloat *x, float *to) {
+  const size_t row = (size_t)left_row(w, w->head_room), used = (size_t)w->a->head_size * sizeof *x;
+  memcpy(to, x, used);
+  memset((char *)to + used, 0, row - used);
+}
+
+void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float *to) {
+  if (!is_narrow(w)) {
+    CPU(attention_pack)(w, rows, x, at, stride, 1, to);
+    return;
+  }
+  const brim_bfloat *from = x.at;
+  for (int64_t r = 0; r < rows; r++, at += stride) {
+    fetch_ahead(x, at + AHEAD * stride, w->a->head_size);
+    if (in_pairs(w))
+      copy_row(w, from + at, to + r * w->head_room / 2);
+    else
+      CPU(bf16_widen_row)(w->a->head_size, from + at, to + r * w->head_room);
+  }
+}
+
+const float *CPU(attention_left_from)(const attention_work *w, const float *left, int64_t row) {
+  return (const float *)(const void *)((const char *)left + row * left_row(w, w->head_room));
+}
+
+attention_right CPU(attention_right_of)(const attention_work *w, const float *rows) {
+  return (attention_right){(const char *)rows, w->head_room * (int64_t)sizeof *rows, TILE_COLUMNS * (int64_t)sizeof *rows};
+}
+
+attention_right CPU(attention_right)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride,
+                                     float *to) {
+  if (!is_narrow(w))
+    return CPU(attention_right_of)(w, to);
+  const brim_bfloat *from = (const brim_bfloat *)x.at + at;
+  const int64_t row = TILE_COLUMNS * BF16_UNIT, panel = bf16_units(w->kernel.widens, rows) * row, size = w->a->head_size;
+  char *out = (char *)to;
+  for (int64_t r = 0; r < rows; r++)
+    fetch_ahead(x, at + r * stride, size);
+  for (int64_t i = 0; i < size; i += TILE_COLUMNS, out += panel)
+    CPU(bf16_pack_rows)(w->kernel.widens, rows, least(TILE_COLUMNS, size - i), from + i, stride, out);
+  return (attention_right){(const char *)to, row, panel};
+}
+
+attention_right CPU(attention_right_from)(const attention_work *w, attention_right right, int64_t row) {
+  right.at += (in_pairs(w) ? row / 2 : row) * right.row;
+  return right;
+}
+
+void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, attention_side x, int64_t at,
+                         int64_t stride, float *panels) {
+  if (!is_narrow(w))
+    memset(rows + b->queries * w->head_room, 0, (size_t)((b->columns - b->queries) * w->head_room) * sizeof *rows);
+  for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS, panels += TILE_COLUMNS * w->head_room)
+    if (is_narrow(w))
+      CPU(bf16_pack_columns)(w->kernel.widens, w->a->head_size, least(TILE_COLUMNS, b->queries - j),
+                             (const brim_bfloat *)x.at + at + j * stride, stride, (char *)panels);
+    else
+      CPU(pack_columns)(w->head_room, TILE_COLUMNS, rows + j * w->head_room, w->head_room, panels);
+}
+
+/* ---- products of single precision */
+
+static void scores_of_floats(const attention_work *w, const attention_block *b, int64_t keys, const float *left,
+                             const float *panels, float *out) {
+  for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS) {
+    const tile t = {.depth = w->a->head_size,
+                    .a = left,
+                    .a_row = w->head_room,
+                    .a_step = 1,
+                    .b = panels + j * w->head_room,
+                    .b_step = TILE_COLUMNS,
+                    .c = out + j,
+                    .c_row = QUERY_BLOCK};
+    CPU(tile_rows)(keys, TILE_COLUMNS, &t);
+  }
+}
+
+static void sum_of_floats(const attention_work *w, int64_t rows, int64_t depth, const float *p, int64_t a_row, int64_t a_step,
+                          attention_right right, bool add, float *to) {
+  for (int64_t i = 0; i < w->head_room; i += TILE_COLUMNS) {
+    const tile t = {.depth = depth,
+                    .a = p,
+                    .a_row = a_row,
+                    .a_step = a_step,
+                    .b = (const float *)(const void *)right.at + i,
+                    .b_step = w->head_room,
+                    .c = to + i,
+                    .c_row = w->head_room,
+                    .add = add};
+    CPU(tile_rows)(rows, TILE_COLUMNS, &t);
+  }
+}
+
+/* ---- products of 16-bit values */
+
+static void scores_of_halves(const attention_work *w, const attention_block *b, int64_t keys, const float *left,
+                             const float *panels, float *out) {
+  for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS) {
+    const bf16_tile t = {.steps = bf16_units(w->kernel.widens, w->a->head_size),
+                         .a = (const char *)left,
+                         .a_row = left_row(w, w->head_room),
+                         .a_step = BF16_UNIT,
+                         .b = (const char *)(panels + j * w->head_room),
+                         .c = out + j,
+                         .c_row = QUERY_BLOCK};
+    CPU(bf16_tile_rows)(&w->kernel, keys, &t);
+  }
+}
+
+/* `depth` values; rows of p are a_row bytes apart, its units a_step. */
+static void sum_of_halves(const attention_work *w, int64_t rows, int64_t depth, const char *p, int64_t a_row, int64_t a_step,
+                          attention_right right, bool add, float *to) {
+  for (int64_t i = 0; i < w->a->head_size; i += TILE_COLUMNS, right.at += right.panel) {
+    const bf16_tile t = {.steps = bf16_units(w->kernel.widens, depth),
+                         .a = p,
+                         .a_row = a_row,
+                         .a_step = a_step,
+                         .b = right.at,
+                         .c = to + i,
+                         .c_row = w->head_room,
+                         .goes_on = add};
+    CPU(bf16_tile_rows)(&w->kernel, rows, &t);
+  }
+}
+
+#if BRIM_LEVEL == 2
+enum { TURNED_ROW = (KEY_ROOM / 2 + VEC - 1) / VEC * VEC }; /* units */
+
+/* [units, QUERY_BLOCK] to [QUERY_BLOCK, TURNED_ROW], for kernels that want the units of a row side by side. */
+static void turn_units(int64_t units, const float *p, float *to) {
+  for (int64_t k = 0; k < units; k += VEC)
+    for (int64_t i = 0; i < QUERY_BLOCK; i += VEC) {
+      vec turned[VEC];
+      transpose((const char *)(p + k * QUERY_BLOCK + i), QUERY_BLOCK * (int64_t)sizeof *p, turned);
+      BRIM_UNROLL(16)
+      for (int64_t j = 0; j < VEC; j++)
+        vstore(to + (i + j) * TURNED_ROW + k, turned[j]);
+    }
+}
+#endif
+
+/* ---- either */
+
+void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *left,
+                           const float *panels, float *out) {
+  (is_narrow(w) ? scores_of_halves : scores_of_floats)(w, b, keys, left, panels, out);
+}
+
+void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
+                        bool add, float *to) {
+  if (!is_narrow(w)) {
+    sum_of_floats(w, b->queries, keys, p, 1, QUERY_BLOCK, rows, add, to);
+    return;
+  }
+#if BRIM_LEVEL == 2
+  if (w->kernel.turned) {
+    float turned[QUERY_BLOCK * TURNED_ROW];
+    turn_units(bf16_units(false, keys), p, turned);
+    sum_of_halves(w, b->queries, keys, (const char *)turned, TURNED_ROW * BF16_UNIT, BF16_UNIT, rows, add, to);
+    return;
+  }
+#endif
+  sum_of_halves(w, b->queries, keys, (const char *)p, BF16_UNIT, QUERY_BLOCK * BF16_UNIT, rows, add, to);
+}
+
+void CPU(attention_add)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
+                        bool add, float *to) {
+  if (is_narrow(w))
+    sum_of_halves(w, keys, b->queries, (const char *)p, left_row(w, QUERY_BLOCK), BF16_UNIT, rows, add, to);
+  else
+    sum_of_floats(w, keys, b->queries, p, QUERY_BLOCK, 1, rows, add, to);
+}
+
+/* ---- results */
+
+void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, brim_typed to, int64_t at,
+                           int64_t stride) {
+  const int64_t size = w->a->head_size;
+  for (int64_t r = 0; r < rows; r++, from += w->head_room, at += stride)
+    for (int64_t i = 0; i < size; i += VEC)
+      tstore_n(to, at + i, vload(from + i) * vset(factor), size - i);
+}
+
+void CPU(attention_clear)(const attention_work *w, brim_typed to, int64_t at) {
+  const int64_t size = w->a->head_size;
+  for (int64_t i = 0; i < size; i += VEC)
+    tstore_n(to, at + i, vzero(), size - i);
+}
