@@ -108,7 +108,8 @@ typedef struct brim_bf16_norm_gradient {
   real *dgamma, *dbeta; /* NULL: frozen */
 } brim_bf16_norm_gradient;
 
-/* Attention whose inputs, output and their gradients are of 16 bits; scores, probabilities and sums are not. */
+/* Attention whose inputs, output and their gradients are of 16 bits. Scores, softmax and sums are not; probabilities (of forward:
+ * as shares of the largest among the first keys) and gradients of scores are rounded before they are multiplied. */
 typedef struct brim_bf16_attention {
   brim_attention of; /* all but the tensors below, which are NULL in it */
   const brim_bfloat *q, *k, *v;
