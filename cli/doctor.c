@@ -136,6 +136,8 @@ static void put_gpu(findings *f, const brim_gpu_info *gpu, const char *missing) 
   brim_json_put_integer(&f->json, "memory", (int64_t)gpu->memory);
   brim_json_put_string(&f->json, "compiler", gpu->compiler[0] ? gpu->compiler : NULL);
   brim_json_put_integer(&f->json, "compiler_version", gpu->compiler_version);
+  brim_json_put_string(&f->json, "products", gpu->products[0] ? gpu->products : NULL);
+  brim_json_put_integer(&f->json, "products_version", gpu->products_version);
   brim_json_close_object(&f->json);
 }
 
@@ -152,6 +154,10 @@ static void show_gpu(findings *f, const brim_gpu_info *gpu) {
         gpu->cards > 1 ? "; the first of several, CUDA_VISIBLE_DEVICES chooses another" : "");
   if (gpu->compiler[0])
     say_library(f, "compiler", "NVRTC", gpu->compiler_version, gpu->compiler);
+  if (gpu->products[0])
+    say_library(f, "cuBLASLt", "version", gpu->products_version, gpu->products);
+  else if (gpu->compiler[0])
+    say(f, "cuBLASLt", "not found, products are slower: pip install nvidia-cublas, or set BRIM_CUBLASLT to libcublasLt.so.13");
 }
 
 static int devices(findings *f) {

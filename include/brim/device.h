@@ -39,6 +39,8 @@ typedef struct brim_gpu_info {
   uint64_t memory;    /* bytes of the card */
   char compiler[256]; /* file of NVRTC */
   int compiler_version;
+  char products[256]; /* file of cuBLASLt; empty: brim's own kernels multiply, which is slower */
+  int products_version;
 } brim_gpu_info;
 /* Looks for driver, card and compiler; BRIM_OK: BRIM_DEVICE_CUDA can compute. BRIM_E_UNSUPPORTED: the line says what is missing,
  * and what to install. */

@@ -6,7 +6,8 @@ import pathlib
 import sys
 
 #: The variable that names a library, and where wheels have it, below a folder of packages.
-_LIBRARIES = {"BRIM_NVRTC": ("nvidia/cu1?/lib/libnvrtc.so.1?", "nvidia/cuda_nvrtc/lib/libnvrtc.so.1?")}
+_LIBRARIES = {"BRIM_NVRTC": ("nvidia/cu1?/lib/libnvrtc.so.1?", "nvidia/cuda_nvrtc/lib/libnvrtc.so.1?"),
+              "BRIM_CUBLASLT": ("nvidia/cu1?/lib/libcublasLt.so.1?", "nvidia/cublas/lib/libcublasLt.so.1?")}
 
 
 def checked(device: str) -> str:

@@ -27,7 +27,8 @@ def ok(good, name):
 
 def run(*words, **variables):
     """stdout, stderr and exit code; other variables than those of the card."""
-    environment = {**os.environ, "BRIM_LIBCUDA": LIBRARY, "BRIM_NVRTC": LIBRARY, "BRIM_CACHE": "cache", "NO_COLOR": "1", **variables}
+    environment = {**os.environ, "BRIM_LIBCUDA": LIBRARY, "BRIM_NVRTC": LIBRARY, "BRIM_CUBLASLT": "none", "BRIM_CACHE": "cache",
+                   "NO_COLOR": "1", **variables}
     done = subprocess.run([BRIM, *words], env=environment, capture_output=True, text=True, check=False)
     return done.stdout, done.stderr, done.returncode
 
@@ -112,6 +113,21 @@ def check_words():
         ok(gpu["devices"] == ["cpu"] and word in gpu["gpu"]["missing"], f"{name}: doctor says it too")
 
 
+def check_products():
+    """With cuBLASLt."""
+    _, error, code = train("products", "--device", "cuda", BRIM_CUBLASLT=LIBRARY)
+    apart = distance("products", "processor") if code == 0 else 1
+    kernels = events("products")[0]["kernels"]
+    ok(apart < 1e-5 and kernels == "cuda-sm90-cublaslt130100", f"products by cuBLASLt: near the processor's ({apart:.1e}), {kernels} {error}")
+    ok(weights("products") != weights("card"), "and they are its own")
+    train("products1", "--device", "cuda", epochs=1, BRIM_CUBLASLT=LIBRARY)
+    _, error, code = train("products1", "--resume")
+    ok(code == 1 and "cublaslt" in error, f"a run does not go on without it: {error.strip()}")
+    gpu = json.loads(run("doctor", "--json", BRIM_CUBLASLT=LIBRARY)[0])["gpu"]
+    ok(gpu["products"] == LIBRARY and gpu["products_version"] == 13010, "doctor finds it")
+    ok("pip install nvidia-cublas" in run("doctor")[0], "and says what to install")
+
+
 def check_failures():
     """A card that fails at one call after another: an end with a word, or a whole run, and never a wrong one."""
     calls, seen = 6, 0
@@ -133,7 +149,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -13,6 +13,7 @@
 #include <mutex>
 #include <vector>
 
+#include "fake_cublaslt.h"
 #include "fake_cuda.h"
 #include "kernels_hash.h"
 #include BRIM_KERNELS
@@ -77,6 +78,12 @@ static int drain(stream *s) {
 
 static int check_range(const void *at, size_t size, const char *doing) {
   return emulate::is_inside(at, size) ? SUCCESS : wrong(INVALID_VALUE, "%s: %zu bytes at %p are not all there", doing, size, at);
+}
+
+int fake_cuda_enqueue(void *s, std::function<int()> work) {
+  const std::lock_guard<std::mutex> guard(lock);
+  static_cast<stream *>(s)->queue.push_back(std::move(work));
+  return SUCCESS;
 }
 
 // Of every call but those that ask: the n-th fails when it was told to.

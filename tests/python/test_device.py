@@ -32,7 +32,7 @@ class Emulated(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
-        patch = unittest.mock.patch.dict(os.environ, BRIM_LIBCUDA=str(LIBRARY), BRIM_NVRTC=str(LIBRARY), BRIM_CACHE=folder.name)
+        patch = unittest.mock.patch.dict(os.environ, BRIM_LIBCUDA=str(LIBRARY), BRIM_NVRTC=str(LIBRARY), BRIM_CUBLASLT="none", BRIM_CACHE=folder.name)
         patch.start()
         self.addCleanup(patch.stop)
 

@@ -10,12 +10,21 @@
 typedef enum brim_cuda_kernel { BRIM_CUDA_KERNELS(BRIM_CUDA_NUMBER) CU_KERNELS } brim_cuda_kernel;
 #undef BRIM_CUDA_NUMBER
 
+/* Shapes of products that have an algorithm: three of each weight's shape, and what else a family multiplies. */
+enum { BRIM_CUDA_PLANS = 96 };
+typedef struct brim_cuda_plan brim_cuda_plan;
+
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
-  char name[24];                       /* "cuda-sm90" */
+  char name[48];                       /* "cuda-sm90", "cuda-sm90-cublaslt130100" */
   void *context, *stream, *module;
   void *kernels[CU_KERNELS];
+  brim_cublaslt lt; /* product.c: none, or open with a handle */
+  void *lt_handle;
+  brim_cuda_address lt_workspace;
+  brim_cuda_plan *plans;
+  int plan_count;
   int status; /* the first failure since the last sync: nothing is queued after it */
   brim_error error;
 } brim_cuda;
@@ -51,6 +60,13 @@ static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
 
 /* Rows of a block whose warps have a row each, and columns of one that sums columns up. */
 enum { BRIM_CUDA_ROWS = 4, BRIM_CUDA_COLUMNS = 32 };
+
+/* ---- product.c */
+/* Finds cuBLASLt; without it the plain kernel multiplies. */
+void brim_cuda_open_products(brim_ops_context *c);
+void brim_cuda_close_products(brim_ops_context *c);
+/* Queues a product. The number of rows, which batches change, is that of the result, or of the terms of its sums. */
+void brim_cuda_multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k);
 
 /* ---- attention (layers.c), with or without terms by distance */
 /* All but `tiles`. */

@@ -114,7 +114,9 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   BRIM_TRY(check_open(d, d->driver.cuStreamCreate(&d->stream, 1), "cuStreamCreate", err));
   BRIM_TRY(load_module(c, err));
   BRIM_TRY(find_kernels(d, err));
-  return ask_for_memory(d, err);
+  BRIM_TRY(ask_for_memory(d, err));
+  brim_cuda_open_products(c);
+  return BRIM_OK;
 }
 
 int brim_cuda_open(brim_ops_context *c, brim_error *err) {
@@ -133,6 +135,9 @@ void brim_cuda_close(brim_ops_context *c) {
     return;
   if (d->context)
     d->driver.cuCtxSetCurrent(d->context);
+  if (d->stream)
+    d->driver.cuStreamSynchronize(d->stream);
+  brim_cuda_close_products(c);
   if (d->stream)
     d->driver.cuStreamDestroy_v2(d->stream);
   if (d->module)

@@ -1,5 +1,5 @@
-/* driver.c: finds libcuda and NVRTC: where an environment variable says, among the system's libraries, in CUDA's folder, or in
- * the wheel `nvidia-cuda-nvrtc` of the Python environment that is active. */
+/* driver.c: finds libcuda, NVRTC and cuBLASLt: where an environment variable says, among the system's libraries, in CUDA's
+ * folder, or in the wheels `nvidia-cuda-nvrtc` and `nvidia-cublas` of the Python environment that is active. */
 #include "ops/cuda/driver.h"
 
 #include <dlfcn.h>
@@ -40,6 +40,15 @@ static void *open_named(const char *variable, const char *const *names, char fou
     return open_at(path, found);
   for (; *names && !library; names++)
     library = open_at(*names, found);
+  return library;
+}
+
+/* In CUDA's folder, or as two wheels have it. */
+static void *open_elsewhere(const char *in_cuda, const char *const wheels[2], char found[PATH]) {
+  const char *const environments[] = {getenv("VIRTUAL_ENV"), getenv("CONDA_PREFIX")};
+  void *library = open_matching("/usr/local", in_cuda, found);
+  for (int i = 0; i < 4 && !library; i++)
+    library = open_matching(environments[i / 2], wheels[i % 2], found);
   return library;
 }
 
@@ -92,11 +101,7 @@ int brim_nvrtc_open(brim_nvrtc *to, brim_error *err) {
   if (!to->library && told)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "BRIM_NVRTC names no library that can be opened: %s", getenv("BRIM_NVRTC"));
   if (!to->library)
-    to->library = open_matching("/usr/local", "cuda*/lib64/libnvrtc.so.1?", to->path);
-  for (size_t i = 0; i < 2 && !to->library; i++)
-    to->library = open_matching(getenv("VIRTUAL_ENV"), wheels[i], to->path);
-  for (size_t i = 0; i < 2 && !to->library; i++)
-    to->library = open_matching(getenv("CONDA_PREFIX"), wheels[i], to->path);
+    to->library = open_elsewhere("cuda*/lib64/libnvrtc.so.1?", wheels, to->path);
   if (!to->library)
     return brim_error_set(err, BRIM_E_UNSUPPORTED,
                           "NVRTC, which compiles the kernels for the card, was not found: pip install nvidia-cuda-nvrtc, or set "
@@ -110,4 +115,26 @@ void brim_nvrtc_close(brim_nvrtc *nvrtc) {
   if (nvrtc->library)
     dlclose(nvrtc->library);
   nvrtc->library = NULL;
+}
+
+bool brim_cublaslt_open(brim_cublaslt *to) {
+  static const char *const files[] = {"libcublasLt.so.13", "libcublasLt.so.12", "libcublasLt.so", NULL};
+  static const char *const names[] = {BRIM_CUBLASLT(NAME) "cublasLtGetVersion"};
+  static const char *const wheels[] = {"lib/python3*/site-packages/nvidia/cu13/lib/libcublasLt.so.1?",
+                                       "lib/python3*/site-packages/nvidia/cublas/lib/libcublasLt.so.1?"};
+  void *const places[] = {BRIM_CUBLASLT(PLACE) & to->cublasLtGetVersion};
+  bool told;
+  *to = (brim_cublaslt){0};
+  to->library = open_named("BRIM_CUBLASLT", files, to->path, &told);
+  if (!to->library && !told)
+    to->library = open_elsewhere("cuda*/lib64/libcublasLt.so.1?", wheels, to->path);
+  if (to->library && find_all(to->library, names, places, sizeof names / sizeof *names))
+    brim_cublaslt_close(to);
+  return to->library != NULL;
+}
+
+void brim_cublaslt_close(brim_cublaslt *lt) {
+  if (lt->library)
+    dlclose(lt->library);
+  lt->library = NULL;
 }

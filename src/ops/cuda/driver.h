@@ -1,5 +1,5 @@
-/* driver.h: what brim calls of libcuda and NVRTC, found when the program runs. The types are those of their interfaces, which are
- * stable: CUresult is int, CUdeviceptr unsigned long long, a handle a pointer. */
+/* driver.h: what brim calls of libcuda, NVRTC and cuBLASLt, found when the program runs. The types are those of their interfaces,
+ * which are stable: CUresult is int, CUdeviceptr unsigned long long, a handle a pointer. */
 #ifndef BRIM_CUDA_DRIVER_H
 #define BRIM_CUDA_DRIVER_H
 #include "brim/base.h"
@@ -45,6 +45,38 @@ typedef unsigned long long brim_cuda_address;
   X(nvrtcGetCUBIN, (void *program, char *image))                                                                                 \
   X(nvrtcDestroyProgram, (void **program))
 
+/* Of cuBLASLt: an algorithm, and what it says of one. */
+typedef struct brim_lt_algorithm {
+  uint64_t data[8];
+} brim_lt_algorithm;
+typedef struct brim_lt_heuristic {
+  brim_lt_algorithm algorithm;
+  size_t workspace;
+  int state;
+  float waves;
+  int reserved[4];
+} brim_lt_heuristic;
+
+#define BRIM_CUBLASLT(X)                                                                                                         \
+  X(cublasLtCreate, (void **handle))                                                                                             \
+  X(cublasLtDestroy, (void *handle))                                                                                             \
+  X(cublasLtMatmulDescCreate, (void **desc, int compute, int scale))                                                             \
+  X(cublasLtMatmulDescDestroy, (void *desc))                                                                                     \
+  X(cublasLtMatmulDescSetAttribute, (void *desc, int attribute, const void *value, size_t size))                                 \
+  X(cublasLtMatrixLayoutCreate, (void **layout, int type, uint64_t rows, uint64_t columns, int64_t stride))                      \
+  X(cublasLtMatrixLayoutDestroy, (void *layout))                                                                                 \
+  X(cublasLtMatrixLayoutSetAttribute, (void *layout, int attribute, const void *value, size_t size))                             \
+  X(cublasLtMatmulPreferenceCreate, (void **preference))                                                                         \
+  X(cublasLtMatmulPreferenceDestroy, (void *preference))                                                                         \
+  X(cublasLtMatmulPreferenceSetAttribute, (void *preference, int attribute, const void *value, size_t size))                     \
+  X(cublasLtMatmulAlgoGetHeuristic, (void *handle, void *desc, void *a, void *b, void *c, void *d, void *preference, int most,   \
+                                     brim_lt_heuristic *found, int *count))                                                      \
+  X(cublasLtMatmulAlgoCheck, (void *handle, void *desc, void *a, void *b, void *c, void *d, const brim_lt_algorithm *algorithm,  \
+                              brim_lt_heuristic *result))                                                                        \
+  X(cublasLtMatmul, (void *handle, void *desc, const void *alpha, const void *a, void *a_layout, const void *b, void *b_layout,  \
+                     const void *beta, const void *c, void *c_layout, void *d, void *d_layout,                                   \
+                     const brim_lt_algorithm *algorithm, void *workspace, size_t size, void *stream))
+
 #define BRIM_CUDA_POINTER(name, parameters) int(*name) parameters;
 
 typedef struct brim_cuda_driver {
@@ -59,9 +91,19 @@ typedef struct brim_nvrtc {
   BRIM_NVRTC(BRIM_CUDA_POINTER)
 } brim_nvrtc;
 
+typedef struct brim_cublaslt {
+  void *library; /* NULL: there is none */
+  char path[256];
+  size_t (*cublasLtGetVersion)(void); /* 130100: 13.1.0 */
+  BRIM_CUBLASLT(BRIM_CUDA_POINTER)
+} brim_cublaslt;
+
 /* BRIM_E_UNSUPPORTED with a line that says what to install. Freed with their close, which may be called for what is all zero. */
 int brim_cuda_driver_open(brim_cuda_driver *driver, brim_error *err) BRIM_CHECK;
 void brim_cuda_driver_close(brim_cuda_driver *driver);
 int brim_nvrtc_open(brim_nvrtc *nvrtc, brim_error *err) BRIM_CHECK;
 void brim_nvrtc_close(brim_nvrtc *nvrtc);
+/* False: it was not found, or BRIM_CUBLASLT is "none". */
+bool brim_cublaslt_open(brim_cublaslt *lt);
+void brim_cublaslt_close(brim_cublaslt *lt);
 #endif

@@ -29,6 +29,16 @@ static int find_compiler(brim_gpu_info *out, brim_error *err) {
   return BRIM_OK;
 }
 
+static void find_products(brim_gpu_info *out) {
+  brim_cublaslt lt;
+  if (!brim_cublaslt_open(&lt))
+    return;
+  const int version = (int)lt.cublasLtGetVersion(); /* 10000 * major + 100 * minor + patch */
+  out->products_version = version / 10000 * 1000 + version / 100 % 100 * 10;
+  snprintf(out->products, sizeof out->products, "%s", lt.path);
+  brim_cublaslt_close(&lt);
+}
+
 int brim_gpu_find(brim_gpu_info *out, brim_error *err) {
   brim_cuda d = {0};
   *out = (brim_gpu_info){0};
@@ -38,5 +48,9 @@ int brim_gpu_find(brim_gpu_info *out, brim_error *err) {
     status = find_card(&d, out, err);
   }
   brim_cuda_driver_close(&d.driver);
-  return status ? status : find_compiler(out, err);
+  if (!status)
+    status = find_compiler(out, err);
+  if (!status)
+    find_products(out);
+  return status;
 }

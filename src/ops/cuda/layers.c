@@ -1,7 +1,7 @@
 /* layers.c: the operations of a layer as kernels: embeddings, products, norms, activations, attention. */
 #include "ops/cuda/cuda.h"
 
-enum { THREADS = 256, PRODUCT_TILE = 64, PAIR_TILE = 32, MOST_HEAD_SIZE = 128 };
+enum { THREADS = 256, PAIR_TILE = 32, MOST_HEAD_SIZE = 128 };
 
 /* ---- embeddings */
 
@@ -75,25 +75,23 @@ static void count_product(brim_ops_context *c, int64_t rows, int32_t in, int32_t
   c->stats.gemm_flops += 2.0 * (double)rows * in * out;
 }
 
-static void product(brim_ops_context *c, const cu_product *p) {
-  launch_product(c, brim_cuda_blocks(p->m, PRODUCT_TILE), brim_cuda_blocks(p->n, PRODUCT_TILE), 0, p);
-}
-
 void brim_cuda_linear_forward(brim_ops_context *c, const brim_linear *op) {
   count_product(c, op->rows, op->in, op->out);
-  product(c, &(cu_product){.m = op->rows,
-                           .n = op->out,
-                           .k = op->in,
-                           .a = op->x,
-                           .a_m = op->x_stride,
-                           .a_k = 1,
-                           .b = op->w,
-                           .b_k = 1,
-                           .b_n = op->in,
-                           .bias = op->b,
-                           .add = op->add,
-                           .y = op->y,
-                           .y_m = op->y_stride});
+  brim_cuda_multiply(c,
+                     &(cu_product){.m = op->rows,
+                                   .n = op->out,
+                                   .k = op->in,
+                                   .a = op->x,
+                                   .a_m = op->x_stride,
+                                   .a_k = 1,
+                                   .b = op->w,
+                                   .b_k = 1,
+                                   .b_n = op->in,
+                                   .bias = op->b,
+                                   .add = op->add,
+                                   .y = op->y,
+                                   .y_m = op->y_stride},
+                     false);
 }
 
 /* y = x w^T + b, contiguous. */
@@ -133,33 +131,37 @@ void brim_cuda_linear_norm_forward(brim_ops_context *c, const brim_linear_norm *
 void brim_cuda_linear_backward(brim_ops_context *c, const brim_linear_gradient *op) {
   if (op->dx) {
     count_product(c, op->rows, op->in, op->out);
-    product(c, &(cu_product){.m = op->rows,
-                             .n = op->in,
-                             .k = op->out,
-                             .a = op->dy,
-                             .a_m = op->dy_stride,
-                             .a_k = 1,
-                             .b = op->w,
-                             .b_k = op->in,
-                             .b_n = 1,
-                             .add = op->add,
-                             .y = op->dx,
-                             .y_m = op->dx_stride});
+    brim_cuda_multiply(c,
+                       &(cu_product){.m = op->rows,
+                                     .n = op->in,
+                                     .k = op->out,
+                                     .a = op->dy,
+                                     .a_m = op->dy_stride,
+                                     .a_k = 1,
+                                     .b = op->w,
+                                     .b_k = op->in,
+                                     .b_n = 1,
+                                     .add = op->add,
+                                     .y = op->dx,
+                                     .y_m = op->dx_stride},
+                       false);
   }
   if (op->dw) {
     count_product(c, op->rows, op->in, op->out);
-    product(c, &(cu_product){.m = op->out,
-                             .n = op->in,
-                             .k = op->rows,
-                             .a = op->dy,
-                             .a_m = 1,
-                             .a_k = op->dy_stride,
-                             .b = op->x,
-                             .b_k = op->x_stride,
-                             .b_n = 1,
-                             .add = true,
-                             .y = op->dw,
-                             .y_m = op->in});
+    brim_cuda_multiply(c,
+                       &(cu_product){.m = op->out,
+                                     .n = op->in,
+                                     .k = op->rows,
+                                     .a = op->dy,
+                                     .a_m = 1,
+                                     .a_k = op->dy_stride,
+                                     .b = op->x,
+                                     .b_k = op->x_stride,
+                                     .b_n = 1,
+                                     .add = true,
+                                     .y = op->dw,
+                                     .y_m = op->in},
+                       true);
   }
   if (op->db)
     launch_column_sums(c, brim_cuda_blocks(op->out, BRIM_CUDA_COLUMNS), 1, 0,

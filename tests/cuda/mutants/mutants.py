@@ -63,7 +63,7 @@ def faults(text):
 
 
 def seen(number, fault, library, folder):
-    environment = {**os.environ, "BRIM_MUTANT": str(number), "BRIM_LIBCUDA": library, "BRIM_NVRTC": library, "LD_PRELOAD": library,
+    environment = {**os.environ, "BRIM_MUTANT": str(number), "BRIM_LIBCUDA": library, "BRIM_NVRTC": library, "BRIM_CUBLASLT": "none", "LD_PRELOAD": library,
                    "BRIM_CASE_STOP": "1", "BRIM_CACHE": str(pathlib.Path(folder) / "cache")}
     for test in TESTS[fault[0]]:
         try:

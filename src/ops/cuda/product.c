@@ -1,0 +1,196 @@
+/* product.c: matrix products: by cuBLASLt where it was found and takes the shape, else by the plain kernel.
+ *
+ * A product's algorithm must not depend on how many rows happen to come first: bits would depend on it, and a run that is resumed
+ * begins in the middle. So it is asked for once for each weight's shape, for ROWS rows, and serves any number. Sums that are
+ * split are added in a fixed order (no reduction in place), and the library's version is part of the recorded kernels. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/memory.h"
+#include "ops/cuda/cuda.h"
+
+enum { PRODUCT_TILE = 64, ROWS = 4096, WORKSPACE = 32 << 20, ALIGNED = 16 };
+/* Of cublasLt.h and library_types.h. */
+enum { COMPUTE_32F = 68, R_32F = 0, OP_N = 0, OP_T = 1 };
+enum { DESC_TRANSA = 3, DESC_TRANSB = 4, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8, EPILOGUE_BIAS = 4 };
+enum { LAYOUT_ROWS = 2, LAYOUT_COLUMNS = 3 };
+enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_REDUCTION = 3, PREFERENCE_ALIGNMENT_A = 5, REDUCTION_NOT_IN_PLACE = 6 };
+
+/* cuBLASLt has columns first: what we call y[m, n] = a[m, k] b[k, n] is its D[n, m] = op(B)[n, k] op(A)[k, m]. */
+typedef struct shape {
+  int64_t m, n, k;
+  int64_t a, b, y; /* leading dimensions */
+  int32_t a_turned, b_turned, add, bias;
+} shape;
+
+struct brim_cuda_plan {
+  shape of; /* m, or k, is 0: the number of rows */
+  void *desc, *a, *b, *y;
+  brim_lt_algorithm algorithm;
+  bool usable;
+  int64_t checked; /* rows for which the algorithm was looked at, and whether it serves them */
+  bool serves;
+};
+
+/* ---- opening */
+
+void brim_cuda_open_products(brim_ops_context *c) {
+  brim_cuda *d = c->device;
+  brim_cuda_address memory = 0;
+  if (!brim_cublaslt_open(&d->lt))
+    return;
+  d->plans = brim_alloc_zero(c->runtime, BRIM_CUDA_PLANS * sizeof *d->plans);
+  if (d->plans && d->driver.cuMemAlloc_v2(&memory, WORKSPACE) == 0 && d->lt.cublasLtCreate(&d->lt_handle) == 0) {
+    d->lt_workspace = memory;
+    snprintf(d->name + strlen(d->name), sizeof d->name - strlen(d->name), "-cublaslt%zu", d->lt.cublasLtGetVersion());
+    return;
+  }
+  if (memory)
+    d->driver.cuMemFree_v2(memory);
+  d->lt_handle = NULL;
+  brim_cuda_close_products(c);
+}
+
+void brim_cuda_close_products(brim_ops_context *c) {
+  brim_cuda *d = c->device;
+  const brim_cublaslt *lt = &d->lt;
+  for (int i = 0; i < d->plan_count; i++) {
+    const brim_cuda_plan *p = &d->plans[i];
+    lt->cublasLtMatrixLayoutDestroy(p->a);
+    lt->cublasLtMatrixLayoutDestroy(p->b);
+    lt->cublasLtMatrixLayoutDestroy(p->y);
+    lt->cublasLtMatmulDescDestroy(p->desc);
+  }
+  if (d->lt_handle) {
+    lt->cublasLtDestroy(d->lt_handle);
+    d->driver.cuMemFree_v2(d->lt_workspace);
+  }
+  brim_release(c->runtime, d->plans);
+  d->plans = NULL;
+  d->plan_count = 0;
+  d->lt_handle = NULL;
+  brim_cublaslt_close(&d->lt);
+}
+
+/* ---- plans */
+
+/* False: it is not one for cuBLASLt, whose rows and addresses are multiples of 16 bytes here. */
+static bool shape_of(const cu_product *p, bool rows_are_k, shape *out) {
+  const uintptr_t addresses = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->y | (uintptr_t)p->bias;
+  *out = (shape){.m = rows_are_k ? p->m : 0,
+                 .n = p->n,
+                 .k = rows_are_k ? 0 : p->k,
+                 .a = p->a_k == 1 ? p->a_m : p->a_k,
+                 .b = p->b_n == 1 ? p->b_k : p->b_n,
+                 .y = p->y_m,
+                 .a_turned = p->a_k != 1,
+                 .b_turned = p->b_n != 1,
+                 .add = p->add,
+                 .bias = p->bias != NULL};
+  return addresses % ALIGNED == 0 && (out->a | out->b | out->y) % (ALIGNED / (int)sizeof(float)) == 0;
+}
+
+/* The layouts for so many rows. */
+static bool set_rows(const brim_cublaslt *lt, const brim_cuda_plan *p, int64_t rows) {
+  const uint64_t count = (uint64_t)rows;
+  const bool in_sum = p->of.k == 0; /* else in the result */
+  const int of_a = p->of.a_turned == in_sum ? LAYOUT_COLUMNS : LAYOUT_ROWS;
+  return lt->cublasLtMatrixLayoutSetAttribute(p->a, of_a, &count, sizeof count) == 0 &&
+         (in_sum ? lt->cublasLtMatrixLayoutSetAttribute(p->b, p->of.b_turned ? LAYOUT_ROWS : LAYOUT_COLUMNS, &count, sizeof count)
+                 : lt->cublasLtMatrixLayoutSetAttribute(p->y, LAYOUT_COLUMNS, &count, sizeof count)) == 0;
+}
+
+static bool make_layouts(const brim_cublaslt *lt, brim_cuda_plan *p) {
+  const shape *s = &p->of;
+  const uint64_t m = s->m ? (uint64_t)s->m : ROWS, n = (uint64_t)s->n, k = s->k ? (uint64_t)s->k : ROWS;
+  return lt->cublasLtMatrixLayoutCreate(&p->a, R_32F, s->a_turned ? m : k, s->a_turned ? k : m, s->a) == 0 &&
+         lt->cublasLtMatrixLayoutCreate(&p->b, R_32F, s->b_turned ? k : n, s->b_turned ? n : k, s->b) == 0 &&
+         lt->cublasLtMatrixLayoutCreate(&p->y, R_32F, n, m, s->y) == 0;
+}
+
+static bool make_desc(const brim_cublaslt *lt, brim_cuda_plan *p, const void *bias) {
+  const int32_t first = p->of.b_turned ? OP_T : OP_N, second = p->of.a_turned ? OP_T : OP_N;
+  const uint32_t epilogue = EPILOGUE_BIAS;
+  bool made = lt->cublasLtMatmulDescCreate(&p->desc, COMPUTE_32F, R_32F) == 0 &&
+              lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_TRANSA, &first, sizeof first) == 0 &&
+              lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_TRANSB, &second, sizeof second) == 0;
+  if (made && bias)
+    made = lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue) == 0 &&
+           lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_BIAS_POINTER, &bias, sizeof bias) == 0;
+  return made;
+}
+
+static bool choose(const brim_cuda *d, brim_cuda_plan *p) {
+  const brim_cublaslt *lt = &d->lt;
+  const uint64_t workspace = WORKSPACE;
+  const uint32_t reduction = REDUCTION_NOT_IN_PLACE, aligned = ALIGNED;
+  brim_lt_heuristic found = {0};
+  void *preference = NULL;
+  int count = 0;
+  if (lt->cublasLtMatmulPreferenceCreate(&preference))
+    return false;
+  bool chosen = lt->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace) == 0 &&
+                lt->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_REDUCTION, &reduction, sizeof reduction) == 0;
+  for (int i = 0; chosen && i < 4; i++)
+    chosen = lt->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_ALIGNMENT_A + i, &aligned, sizeof aligned) == 0;
+  chosen = chosen &&
+           lt->cublasLtMatmulAlgoGetHeuristic(d->lt_handle, p->desc, p->b, p->a, p->y, p->y, preference, 1, &found, &count) ==
+               0 &&
+           count == 1 && found.state == 0 && found.workspace <= WORKSPACE;
+  p->algorithm = found.algorithm;
+  lt->cublasLtMatmulPreferenceDestroy(preference);
+  return chosen;
+}
+
+/* NULL: there is no room for more. */
+static brim_cuda_plan *plan_of(brim_cuda *d, const shape *s, const void *bias) {
+  for (int i = 0; i < d->plan_count; i++)
+    if (memcmp(&d->plans[i].of, s, sizeof *s) == 0)
+      return &d->plans[i];
+  if (d->plan_count == BRIM_CUDA_PLANS)
+    return NULL;
+  brim_cuda_plan *p = &d->plans[d->plan_count++];
+  p->of = *s;
+  p->usable = make_layouts(&d->lt, p) && make_desc(&d->lt, p, bias) && choose(d, p);
+  return p;
+}
+
+/* Whether the plan's algorithm does so many rows; its layouts are for them then. */
+static bool serves(const brim_cuda *d, brim_cuda_plan *p, int64_t rows) {
+  brim_lt_heuristic result = {0};
+  if (p->checked == rows)
+    return p->serves;
+  p->checked = rows;
+  p->serves = set_rows(&d->lt, p, rows) &&
+              d->lt.cublasLtMatmulAlgoCheck(d->lt_handle, p->desc, p->b, p->a, p->y, p->y, &p->algorithm, &result) == 0 &&
+              result.workspace <= WORKSPACE;
+  return p->serves;
+}
+
+/* False: the plain kernel has to do it. */
+static bool multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) {
+  brim_cuda *d = c->device;
+  const float one = 1, kept = p->add ? 1 : 0;
+  shape s;
+  if (!d->lt_handle || d->status || !shape_of(p, rows_are_k, &s))
+    return false;
+  if (!brim_cuda_check(c, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent"))
+    return true;
+  brim_cuda_plan *plan = plan_of(d, &s, p->bias);
+  if (!plan || !plan->usable || !serves(d, plan, rows_are_k ? p->k : p->m))
+    return false;
+  int code = p->bias ? d->lt.cublasLtMatmulDescSetAttribute(plan->desc, DESC_BIAS_POINTER, &p->bias, sizeof p->bias) : 0;
+  if (!code)
+    code = d->lt.cublasLtMatmul(d->lt_handle, plan->desc, &one, p->b, plan->b, p->a, plan->a, &kept, p->y, plan->y, p->y, plan->y,
+                                &plan->algorithm, (void *)(uintptr_t)d->lt_workspace, WORKSPACE, d->stream);
+  if (code)
+    brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "cuBLASLt failed with %d in a product of %lld x %lld x %lld", code, (long long)p->m,
+                   (long long)p->n, (long long)p->k);
+  return true;
+}
+
+void brim_cuda_multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) {
+  if (p->m > 0 && p->n > 0 && p->k > 0 && multiply(c, p, rows_are_k))
+    return;
+  launch_product(c, brim_cuda_blocks(p->m, PRODUCT_TILE), brim_cuda_blocks(p->n, PRODUCT_TILE), 0, p);
+}

@@ -1,0 +1,106 @@
+/* products.c: products by cuBLASLt, a false one that computes on the processor and checks what it is asked: every kind of product
+ * of a layer, near the reference; one algorithm for a weight, whatever the number of rows; shapes that it does not take. */
+#include "ops_case.h"
+
+typedef struct setting {
+  int32_t rows, in, out;
+} setting;
+
+/* Rows of x, y, dx and dy are farther apart than they are long. */
+static void linear(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {51};
+  const int64_t x_stride = s->in + 8, y_stride = s->out + 4;
+  const real *x = case_values(&m, &in, s->rows * x_stride, 1), *w = case_values(&m, &in, (int64_t)s->in * s->out, 1);
+  const real *b = case_values(&m, &in, s->out, 1), *dy = case_values(&m, &in, s->rows * y_stride, 1);
+  real *y = case_values(&m, &in, s->rows * y_stride, 1), *dx = case_values(&m, &in, s->rows * x_stride, 1);
+  real *dw = case_values(&m, &in, (int64_t)s->in * s->out, 1), *db = case_values(&m, &in, s->out, 1);
+  brim_linear f = {
+      .rows = s->rows, .in = s->in, .out = s->out, .x = x, .x_stride = x_stride, .w = w, .b = b, .y = y, .y_stride = y_stride};
+  brim_linear_gradient g = {.rows = s->rows,
+                            .in = s->in,
+                            .out = s->out,
+                            .x = x,
+                            .x_stride = x_stride,
+                            .w = w,
+                            .dy = dy,
+                            .dy_stride = y_stride,
+                            .dx = dx,
+                            .dx_stride = x_stride,
+                            .dw = dw,
+                            .db = db};
+  for (int add = 0; add < 2; add++) {
+    f.add = g.add = add;
+    f.b = add ? NULL : b;
+    ops->linear_forward(c, &f);
+    emit(out, "y", y, s->rows * y_stride);
+    ops->linear_backward(c, &g);
+    emit(out, "dx", dx, s->rows * x_stride);
+    emit(out, "dw", dw, (int64_t)s->in * s->out);
+    emit(out, "db", db, s->out);
+  }
+  case_free(&m);
+}
+
+/* A line per shape: how many of its ten products (twice two orders) cuBLASLt did, and how many algorithms were asked for. */
+static void check(const setting *s, long products) {
+  const brim_ops_limits limits = {
+      .max_slots = 512, .max_sequences = 1, .max_length = 1, .hidden = 64, .intermediate = 64, .heads = 1};
+  const long before = fake_cuda_products();
+  char name[80];
+  snprintf(name, sizeof name, "%d rows, %d to %d", s->rows, s->in, s->out);
+  check_case(name, &limits, linear, s, 2e-6);
+  ok(fake_cuda_products() - before == products, "%s: %ld products of cuBLASLt, expected %ld", name, fake_cuda_products() - before,
+     products);
+}
+
+/* One model's life: weights of two shapes, batches of many sizes. */
+static void check_algorithms(void) {
+  enum { SIZES = 9 };
+  brim_ops_context c = {0};
+  brim_error err = {0};
+  const brim_runtime_options options = {.threads = 1};
+  if (brim_runtime_new(&options, &c.runtime, NULL) || brim_ops_cuda()->open(&c, &err)) {
+    printf("Bail out! %s\n", err.message);
+    exit(99);
+  }
+  ok(strstr(brim_ops_cuda()->exact_name(&c), "-cublaslt130100") != NULL, "what multiplies is recorded: %s",
+     brim_ops_cuda()->exact_name(&c));
+  case_context = &c;
+  case_memory m = {0};
+  inputs in = {52};
+  const long before = fake_cuda_chosen();
+  const real *x = case_values(&m, &in, 64 * 40, 1), *w = case_values(&m, &in, 32 * 40, 1);
+  real *y = case_fill(&m, 64 * 40, 7);
+  for (int i = 0; i < SIZES; i++)
+    for (int turn = 0; turn < 2; turn++)
+      brim_ops_cuda()->linear_forward(&c, &(brim_linear){.rows = 1 + i * 7,
+                                                         .in = turn ? 32 : 40,
+                                                         .out = turn ? 40 : 32,
+                                                         .x = x,
+                                                         .x_stride = turn ? 32 : 40,
+                                                         .w = w,
+                                                         .y = y,
+                                                         .y_stride = turn ? 40 : 32});
+  const int status = brim_ops_cuda()->sync(&c, &err);
+  ok(status == BRIM_OK && fake_cuda_chosen() - before == 2, "%ld algorithms for two weights and %d numbers of rows",
+     fake_cuda_chosen() - before, SIZES);
+  case_free(&m);
+  case_context = NULL;
+  brim_ops_cuda()->close(&c);
+  brim_runtime_free(c.runtime);
+  ok(fake_cuda_left() == 0, "nothing is left");
+}
+
+int main(void) {
+  const setting even = {37, 24, 32}, one = {1, 8, 8}, heads = {19, 24, 2}, odd = {19, 21, 32},
+                refused = {FAKE_REFUSED_ROWS, 24, 32};
+  check(&even, 2 * 2 * 3);
+  check(&one, 2 * 2 * 3);
+  check(&heads, 0); /* rows of w^T y are not of 16 bytes */
+  check(&odd, 0);
+  check(&refused, 2 * 2 * 1); /* the gradient of the weight sums over the rows, which is another thing */
+  check_algorithms();
+  return tap_done();
+}
