@@ -82,6 +82,46 @@ __attribute__((unused)) static brim_model *case_load(const char *folder, const c
   return model;
 }
 
+/* ---- the device's memory. What is in it now, `count` numbers from `at` on, with rows that are late as they are: the memory
+ * itself where it is the host's, else a copy; the last 32 of those are good. */
+__attribute__((unused)) static const real *case_look(const brim_model *model, const real *at, int64_t count) {
+  static real *copies[32];
+  static int next;
+  brim_error err = {0};
+  brim_ops_context *c = (brim_ops_context *)(uintptr_t)&model->context;
+  if (!at || brim_model_is_host(model))
+    return at;
+  real **copy = &copies[next++ % 32];
+  free(*copy);
+  *copy = malloc((size_t)count * sizeof **copy + 1);
+  if (!*copy)
+    abort();
+  model->ops->read(c, *copy, at, (size_t)count * sizeof **copy);
+  if (model->ops->sync(c, &err))
+    case_stop("look", &err);
+  return *copy;
+}
+__attribute__((unused)) static const real *case_values_of(const brim_model *model) {
+  return case_look(model, model->values, model->program.flat_size);
+}
+__attribute__((unused)) static const real *case_gradients_of(const brim_model *model) {
+  return case_look(model, model->gradients, model->program.flat_size - model->trained);
+}
+__attribute__((unused)) static const real *case_moments_of(const brim_model *model, int which) {
+  return case_look(model, which == 1 ? model->moment1 : model->moment2, model->program.flat_size - model->trained);
+}
+/* The gradient of a parameter alone; NULL: it is frozen. */
+__attribute__((unused)) static const real *case_gradient_of(const brim_model *model, const brim_parameter *p) {
+  return case_look(model, brim_model_gradient(model, p->offset), p->count);
+}
+/* Bytes into it, behind the model's back. */
+__attribute__((unused)) static void case_put(brim_model *model, void *at, const void *from, size_t size) {
+  brim_error err = {0};
+  model->ops->write(&model->context, at, from, size);
+  if (model->ops->sync(&model->context, &err))
+    case_stop("put", &err);
+}
+
 /* Of the weight whose name ends like this. */
 __attribute__((unused)) static int64_t case_offset(const brim_model *model, const char *end) {
   for (size_t i = 0; i < model->program.weight_count; i++) {

@@ -1,14 +1,19 @@
-/* strict_views.c: addresses of flat buffers for tests that only look at them: a copy that is as it was when it was asked for.
- * Programs are linked with --wrap, so that brim_model_values and the others end here. */
+/* strict_views.c: addresses of flat buffers for tests that only look at them: where the host may not look into the device's
+ * memory, a copy that is as it was when it was asked for. Programs are linked with --wrap, so that brim_model_values and the
+ * others end here. */
 #include <pthread.h>
 #include <stdlib.h>
 
 #include "model/model.h"
 
 float *__wrap_brim_model_values(brim_model *model);
+float *__real_brim_model_values(brim_model *model);
 float *__wrap_brim_model_gradients(brim_model *model);
+float *__real_brim_model_gradients(brim_model *model);
 float *__wrap_brim_model_moment1(brim_model *model);
+float *__real_brim_model_moment1(brim_model *model);
 float *__wrap_brim_model_moment2(brim_model *model);
+float *__real_brim_model_moment2(brim_model *model);
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -45,14 +50,14 @@ static float *view(brim_model *model, brim_flat which) {
 }
 
 float *__wrap_brim_model_values(brim_model *model) {
-  return view(model, BRIM_VALUES);
+  return brim_model_is_host(model) ? __real_brim_model_values(model) : view(model, BRIM_VALUES);
 }
 float *__wrap_brim_model_gradients(brim_model *model) {
-  return view(model, BRIM_GRADIENTS);
+  return brim_model_is_host(model) ? __real_brim_model_gradients(model) : view(model, BRIM_GRADIENTS);
 }
 float *__wrap_brim_model_moment1(brim_model *model) {
-  return view(model, BRIM_MOMENT1);
+  return brim_model_is_host(model) ? __real_brim_model_moment1(model) : view(model, BRIM_MOMENT1);
 }
 float *__wrap_brim_model_moment2(brim_model *model) {
-  return view(model, BRIM_MOMENT2);
+  return brim_model_is_host(model) ? __real_brim_model_moment2(model) : view(model, BRIM_MOMENT2);
 }

@@ -16,21 +16,25 @@ static size_t bytes_of(const brim_model *m, brim_flat which) {
 }
 
 int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) {
+  real *const at = brim_flat_at(model, which);
+  *out = NULL;
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
-  *out = brim_flat_at(model, which);
-  if (!*out)
+  if (!at)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training: it has no gradients and no moments");
-  if (brim_model_is_host(model))
+  if (brim_model_is_host(model)) {
+    *out = at;
     return model->ops->sync(&model->context, err);
+  }
   real *copy = brim_alloc(model->runtime, bytes_of(model, which));
   if (!copy)
     return BRIM_NOMEM(err);
-  model->ops->read(&model->context, copy, *out, bytes_of(model, which));
-  *out = copy;
+  model->ops->read(&model->context, copy, at, bytes_of(model, which));
   const int status = model->ops->sync(&model->context, err);
   if (status)
     brim_release(model->runtime, copy);
+  else
+    *out = copy;
   return status;
 }
 

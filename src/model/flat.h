@@ -4,9 +4,9 @@
 #include "brim/model.h"
 #include "ops/ops.h"
 
-/* *out: the buffer itself where the device's memory is the host's, else a copy of it. Rows of embeddings are up to date.
- * BRIM_E_USAGE: there is no such buffer. Nothing else of the model may be called until brim_flat_unmap, but for questions.
- * Gradients and moments begin at brim_model_trained_offset. */
+/* *out: NULL after a failure; else the buffer itself where the device's memory is the host's, else a copy of it. Rows of
+ * embeddings are up to date. BRIM_E_USAGE: there is no such buffer. Nothing else of the model may be called until
+ * brim_flat_unmap, but for questions. Gradients and moments begin at brim_model_trained_offset. */
 int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *err) BRIM_CHECK;
 void brim_flat_unmap(brim_model *model, real *mapped);
 /* What is in `mapped` now is what the buffer has from now on, and the model knows of it. */

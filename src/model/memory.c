@@ -243,7 +243,7 @@ static int take_state(brim_model *m, brim_error *err) {
   make_ranges(m, s.first);
   m->host_touched = m->touched;
   m->host_wanted = m->wanted;
-  if (brim_model_is_host(m))
+  if (brim_model_is_host(m) || m->table_rows == 0)
     return BRIM_OK;
   m->rows_block = m->host_touched = brim_alloc_array_zero(m->runtime, m->table_rows, 2);
   if (!m->rows_block) {
@@ -297,8 +297,8 @@ static int take_int8(brim_model *m, brim_error *err) {
 
 uint64_t brim_model_state_memory(const brim_model *model) {
   carver count = {0};
-  carve_state(model, &count);
-  return block_size(&count);
+  const size_t rows = carve_state(model, &count).table_rows;
+  return block_size(&count) + (brim_model_is_host(model) ? 0 : 2 * rows); /* where the host marks rows */
 }
 
 uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
@@ -395,6 +395,7 @@ void brim_model_release_memory(brim_model *model) {
   release_work(model);
   brim_release(model->runtime, model->layout_block);
   model->layout_block = NULL;
+  model->layout_size = 0;
   brim_model_release_int8(model);
   brim_model_release_narrow(model);
   brim_model_release_state(model);
@@ -402,12 +403,13 @@ void brim_model_release_memory(brim_model *model) {
 
 /* The host's copy of what is laid out, for both stages. */
 static int take_layout(brim_model *m, size_t size, brim_error *err) {
-  if (size == 0)
+  if (size <= m->layout_size)
     return BRIM_OK;
   void *block = brim_resize(m->runtime, m->layout_block, size);
   if (!block)
     return BRIM_NOMEM(err);
   m->layout_block = block;
+  m->layout_size = size;
   return BRIM_OK;
 }
 

@@ -84,6 +84,7 @@ struct brim_model {
 
   brim_call_schedule *plan; /* with which sizes are found */
   void *layout_block;       /* host memory of brim_stage.laid, if it is another */
+  size_t layout_size;
   void *work_block;
   size_t work_size;
   brim_stage train, predict;

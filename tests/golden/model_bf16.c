@@ -67,7 +67,7 @@ static beside compare(const brim_model *model, const brim_store *want, const bri
     snprintf(name, sizeof name, "grad.%s", p->name);
     if (case_is_key_bias(name))
       continue;
-    const double ours = apart(want, name, brim_model_gradient(model, p->offset), p->count);
+    const double ours = apart(want, name, case_gradient_of(model, p), p->count);
     const double theirs = brim_json_number(brim_json_get(autocast, name));
     ratios[b.tensors] = ours / theirs;
     few[b.tensors] = p->count < FEW ? ours : 0;

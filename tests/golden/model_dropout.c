@@ -50,9 +50,10 @@ static double gradient_error(const golden *g, const brim_model *model, const bri
     return (double)INFINITY;
   const double want_norm = brim_json_number(brim_json_first(want)),
                want_sum = brim_json_number(brim_json_after(want, brim_json_first(want)));
+  const real *gradient = case_gradient_of(model, p);
   double square = 0, sum = 0;
   for (int64_t i = 0; i < p->count; i++) {
-    const double x = (double)model->gradients[p->offset + i];
+    const double x = (double)gradient[i];
     square += x * x;
     sum += x * cos((double)i);
   }

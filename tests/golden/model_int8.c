@@ -110,6 +110,15 @@ static void check_same(const char *golden, const brim_dataset *rows, int level) 
   brim_model_free(model);
 }
 
+/* By the address where there is one, else by the call for it. */
+static void set_values(brim_model *model, int64_t first, const float *from, int64_t count) {
+  brim_error err = {0};
+  if (brim_model_is_host(model))
+    memcpy(brim_model_values(model) + first, from, (size_t)count * sizeof *from);
+  else if (brim_model_write(model, BRIM_VALUES, first, count, from, &err))
+    case_stop("write", &err);
+}
+
 /* ---- of the present values */
 
 static void check_changed(const char *golden, const brim_dataset *rows, int level) {
@@ -117,7 +126,6 @@ static void check_changed(const char *golden, const brim_dataset *rows, int leve
              *fresh = case_load(case_golden(golden), kernels_of(level));
   const brim_adamw adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .clip = 1, .step = 1};
   const brim_pass training = {.training = true};
-  const size_t bytes = (size_t)model->program.flat_size * sizeof(float);
   brim_error err = {0};
   brim_batch batch = {0};
   double norm;
@@ -132,16 +140,21 @@ static void check_changed(const char *golden, const brim_dataset *rows, int leve
   if (brim_model_update(model, &adamw, &norm, &err))
     case_stop("update", &err);
   const prediction after = predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0);
-  memcpy(brim_model_values(fresh), model->values, bytes);
+  set_values(fresh, 0, case_values_of(model), model->program.flat_size);
   const prediction theirs = predict_with(fresh, rows, BRIM_PRECISION_INT8, 0, 0);
   ok(same(&after, &theirs) && !same(&after, &before), "an update makes them again");
-  float *values = brim_model_values(model);
+  float *values = brim_model_is_host(model) ? brim_model_values(model) : NULL, halves[100];
   predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0);
   const int64_t first = brim_weight_at(&model->program, model->program.operations[4].weights.of[0]); /* of a feed-forward */
-  for (int64_t i = first; i < first + 100; i++)
-    values[i] = 0.5f; /* by a pointer from before */
-  brim_model_state_written(model);
-  memcpy(brim_model_values(fresh), model->values, bytes);
+  for (int i = 0; i < 100; i++)
+    halves[i] = 0.5f;
+  if (values) { /* by a pointer from before */
+    memcpy(values + first, halves, sizeof halves);
+    brim_model_state_written(model);
+  } else {
+    set_values(model, first, halves, 100);
+  }
+  set_values(fresh, 0, case_values_of(model), model->program.flat_size);
   const prediction written = predict_with(model, rows, BRIM_PRECISION_INT8, 0, 0),
                    same_values = predict_with(fresh, rows, BRIM_PRECISION_INT8, 0, 0);
   ok(same(&written, &same_values) && !same(&written, &after), "and so do values that were written");

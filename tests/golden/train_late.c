@@ -1,12 +1,13 @@
 /* train_late.c: rows of embeddings that wait for their updates are seen by nobody: a run's evaluations, checkpoints, averages,
  * resumes and weights are those of a run that brings all rows up to date after every step. */
+#include "model/model.h"
 #include "train_case.h"
 
 static const char *model_folder;
 
 typedef struct listener {
   case_job *job;
-  const float *held; /* address of the weights from before the run */
+  const float *held; /* address of the weights from before the run; NULL: the device's memory has none */
   bool prompt;
   int64_t cancel_at;
   int stale; /* evaluations at which it did not show the weights */
@@ -16,6 +17,8 @@ typedef struct listener {
 static bool shows_weights(const listener *l) {
   const size_t bytes = (size_t)brim_model_flat_size(l->job->model) * sizeof(float);
   float *copy = malloc(bytes);
+  if (!l->held)
+    return free(copy), true;
   memcpy(copy, l->held, bytes);
   const bool shows = memcmp(copy, brim_model_values(l->job->model), bytes) == 0;
   free(copy);
@@ -56,7 +59,7 @@ static float *run(const char *output, listener *l, bool resume, int *status) {
   brim_train_options options = late_options(output);
   brim_error err = {0};
   l->job = &job;
-  l->held = brim_model_values(job.model);
+  l->held = brim_model_is_host(job.model) ? brim_model_values(job.model) : NULL;
   options.event = listen, options.event_context = l;
   options.resume = resume;
   *status = case_train(&job, &options, NULL, &err);

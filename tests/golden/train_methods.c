@@ -226,8 +226,9 @@ static void step_by_hand(const brim_train_options *options, uint64_t step, doubl
   }
   if (status)
     printf("# %s\n", err.message);
+  const float *gradients = brim_model_gradients(job.model);
   for (int64_t i = 0; i < size; i++)
-    square += (double)brim_model_gradients(job.model)[i] * (double)brim_model_gradients(job.model)[i];
+    square += (double)gradients[i] * (double)gradients[i];
   *loss = sum / *rows, *norm = sqrt(square) / *rows;
   brim_plan_free(plan);
   brim_batch_free(&batch);

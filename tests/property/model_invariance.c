@@ -19,12 +19,12 @@ typedef struct gradient {
   int64_t count;
 } gradient;
 
-static gradient copy_gradient(const brim_model *model, double loss) {
+static gradient copy_of(const brim_model *model, const float *values, double loss) {
   const size_t bytes = (size_t)model->program.flat_size * sizeof(float);
   gradient g = {.loss = loss, .values = malloc(bytes), .count = model->program.flat_size};
   if (!g.values)
     abort();
-  memcpy(g.values, model->gradients, bytes);
+  memcpy(g.values, values, bytes);
   return g;
 }
 
@@ -33,7 +33,7 @@ static gradient whole(brim_model *model, const brim_dataset *rows, int32_t width
   case_fill(&batch, rows, 0, (uint32_t)brim_dataset_rows(rows), width);
   const double loss = case_step(model, &batch, how);
   brim_batch_free(&batch);
-  return copy_gradient(model, loss);
+  return copy_of(model, case_gradients_of(model), loss);
 }
 
 /* The same step in parts of `size` rows, and widths that differ from part to part. */
@@ -56,7 +56,7 @@ static gradient in_parts(brim_model *model, const brim_dataset *rows, uint32_t s
     loss += part;
   }
   brim_batch_free(&batch);
-  return copy_gradient(model, loss);
+  return copy_of(model, case_gradients_of(model), loss);
 }
 
 /* Worst relative difference over the tensors; those of key biases, which are rounding, absolutely. */
@@ -119,8 +119,7 @@ static gradient train_two_steps(const char *golden, const char *folder, const ch
       case_stop("update", &err);
   }
   brim_model_catch_up(model);
-  memcpy(model->gradients, model->values, (size_t)model->program.flat_size * sizeof(float));
-  gradient g = copy_gradient(model, loss + norm);
+  gradient g = copy_of(model, case_values_of(model), loss + norm);
   brim_batch_free(&batch);
   brim_dataset_free(rows);
   brim_model_free(model);

@@ -34,6 +34,7 @@ static result compute_in(const job *j, brim_precision precision, const char *fre
   r.memory = brim_model_memory(r.model, &limits);
   if (brim_model_forward(r.model, &batch, &how, &r.loss, NULL, &err) || brim_model_backward(r.model, &batch, &how, &err))
     case_stop("step", &err);
+  (void)case_values_of(r.model); /* and all of it is done */
   r.flops = r.model->context.stats.gemm_flops + r.model->context.stats.attention_flops;
   brim_batch_free(&batch);
   return r;
@@ -49,7 +50,7 @@ static int64_t trained_count(const brim_model *m) {
 
 static bool same_gradient(const result *a, const result *b) {
   return a->loss == b->loss && trained_count(a->model) == trained_count(b->model) &&
-         memcmp(a->model->gradients, b->model->gradients, (size_t)trained_count(a->model) * sizeof(real)) == 0;
+         memcmp(case_gradients_of(a->model), case_gradients_of(b->model), (size_t)trained_count(a->model) * sizeof(real)) == 0;
 }
 
 /* ---- freezing --------------------------------------------------------------------------------------------- */
@@ -59,7 +60,7 @@ static double worst_tensor(const result *part, const result *all) {
   double worst = fabs(part->loss - all->loss);
   for (int32_t i = 0; i < (int32_t)part->model->program.weight_count; i++) {
     const brim_parameter *p = &part->model->program.weights[i].is;
-    const real *got = brim_model_gradient(part->model, p->offset), *want = brim_model_gradient(all->model, p->offset);
+    const real *got = case_gradient_of(part->model, p), *want = case_gradient_of(all->model, p);
     if (got && !case_is_key_bias(p->name))
       worst = fmax(worst, case_apart(got, want, p->count));
     for (int64_t k = 0; got && case_is_key_bias(p->name) && k < p->count; k++)
@@ -95,14 +96,16 @@ static void check_update(const job *j, const result *part, const char *freeze) {
   const brim_adamw adamw = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1, .step = 1};
   brim_error err = {0};
   double norm = 0, square = 0;
+  const real *gradients = case_gradients_of(part->model), *before = case_values_of(fresh);
   for (int64_t i = 0; i < trained_count(part->model); i++)
-    square += (double)part->model->gradients[i] * (double)part->model->gradients[i];
+    square += (double)gradients[i] * (double)gradients[i];
   if (brim_model_update(part->model, &adamw, &norm, &err))
     case_stop("update", &err);
+  const real *after = case_values_of(part->model);
   int wrong = 0;
   for (int32_t i = 0; i < (int32_t)fresh->program.weight_count; i++) {
     const brim_parameter *p = &fresh->program.weights[i].is;
-    const bool same = memcmp(fresh->values + p->offset, part->model->values + p->offset, (size_t)p->count * sizeof(real)) == 0;
+    const bool same = memcmp(before + p->offset, after + p->offset, (size_t)p->count * sizeof(real)) == 0;
     if (same != name_is_frozen(p->name, freeze, fresh->config.layers)) {
       printf("# %s is %s\n", p->name, same ? "as it was" : "another");
       wrong++;
@@ -227,7 +230,7 @@ static void check_narrow(const job *j, const char *freeze, bool all_tokens, int3
   double worst = fabs(narrow.loss - wide.loss) / wide.loss;
   for (int32_t i = 0; i < (int32_t)wide.model->program.weight_count; i++) {
     const brim_parameter *p = &wide.model->program.weights[i].is;
-    const real *got = brim_model_gradient(narrow.model, p->offset), *want = brim_model_gradient(wide.model, p->offset);
+    const real *got = case_gradient_of(narrow.model, p), *want = case_gradient_of(wide.model, p);
     if (got && !case_is_key_bias(p->name))
       worst = fmax(worst, case_apart(got, want, p->count));
   }
@@ -295,10 +298,10 @@ static void check_layer_decay(const job *j, const char *freeze) {
     adamw.layer_decay = above % 2; /* 0 and 1 mean none */
     if (brim_model_update(one.model, &adamw, &norm, &err))
       case_stop("update", &err);
+    const real *values = case_values_of(all.model), *others = case_values_of(one.model);
     for (int32_t i = 0; i < (int32_t)all.model->program.weight_count; i++) {
       const brim_parameter *p = &all.model->program.weights[i].is;
-      const bool same = memcmp(all.model->values + p->offset, one.model->values + p->offset, (size_t)p->count * sizeof(real)) ==
-                        0;
+      const bool same = memcmp(values + p->offset, others + p->offset, (size_t)p->count * sizeof(real)) == 0;
       if (same != (parts_above(p->name, layers) == above || p->offset < all.model->trained)) {
         printf("# %s, %d above\n", p->name, above);
         wrong++;

@@ -74,7 +74,7 @@ static void check_steps(const char *kernels) {
   int late = 0, wrong = 0;
   while (p.step < STEPS) {
     step_both(&p);
-    late += !same(&p, p.late->values, p.prompt->values);
+    late += !same(&p, case_values_of(p.late), case_values_of(p.prompt));
     if (p.step % 3 == 0)
       wrong += !same_logits(&p);
     if (p.step == 40)
@@ -83,8 +83,9 @@ static void check_steps(const char *kernels) {
   ok(wrong == 0 && late > STEPS / 2, "%s: %d steps: passes see what they would see without delay (%d wrong; rows late in %d)",
      p.late->ops->name, STEPS, wrong, late);
   brim_model_catch_up(p.late);
-  ok(same(&p, p.late->values, p.prompt->values) && same(&p, p.late->moment1, p.prompt->moment1) &&
-         same(&p, p.late->moment2, p.prompt->moment2),
+  ok(same(&p, case_values_of(p.late), case_values_of(p.prompt)) &&
+         same(&p, case_moments_of(p.late, 1), case_moments_of(p.prompt, 1)) &&
+         same(&p, case_moments_of(p.late, 2), case_moments_of(p.prompt, 2)),
      "and then weights and moments are the same bits");
   close_pair(&p);
 }
@@ -119,9 +120,9 @@ static void check_reader(void (*read)(pair *), const char *name) {
   pair p = open_pair("cpu-plain");
   while (p.step < 5)
     step_both(&p);
-  const bool before = same(&p, p.late->values, p.prompt->values);
+  const bool before = same(&p, case_values_of(p.late), case_values_of(p.prompt));
   read(&p);
-  ok(!before && same(&p, p.late->values, p.prompt->values), "%s brings all rows up to date", name);
+  ok(!before && same(&p, case_values_of(p.late), case_values_of(p.prompt)), "%s brings all rows up to date", name);
   close_pair(&p);
 }
 
@@ -133,17 +134,27 @@ static void check_written(void) {
   brim_model *fresh = case_load(case_golden("bert-pair-3"), "cpu-plain");
   const size_t bytes = (size_t)fresh->program.flat_size * sizeof(float);
   brim_model *models[] = {p.late, p.prompt};
+  float *none = calloc(1, bytes);
   for (int i = 0; i < 2; i++) {
-    memcpy(brim_model_values(models[i]), fresh->values, bytes);
-    memset(brim_model_moment1(models[i]), 0, bytes);
-    memset(brim_model_moment2(models[i]), 0, bytes);
-    brim_model_state_written(models[i]);
+    const int64_t count = fresh->program.flat_size;
+    brim_error err = {0};
+    if (brim_model_is_host(models[i])) {
+      memcpy(brim_model_values(models[i]), case_values_of(fresh), bytes);
+      memset(brim_model_moment1(models[i]), 0, bytes);
+      memset(brim_model_moment2(models[i]), 0, bytes);
+      brim_model_state_written(models[i]);
+    } else if (brim_model_write(models[i], BRIM_VALUES, 0, count, case_values_of(fresh), &err) ||
+               brim_model_write(models[i], BRIM_MOMENT1, 0, count, none, &err) ||
+               brim_model_write(models[i], BRIM_MOMENT2, 0, count, none, &err)) {
+      case_stop("write", &err);
+    }
   }
+  free(none);
   brim_model_catch_up(p.late);
-  ok(same(&p, p.late->values, fresh->values), "what is written stays");
+  ok(same(&p, case_values_of(p.late), case_values_of(fresh)), "what is written stays");
   while (p.step < 9)
     step_both(&p);
-  ok(same(&p, brim_model_values(p.late), p.prompt->values), "and is resumed");
+  ok(same(&p, brim_model_values(p.late), case_values_of(p.prompt)), "and is resumed");
   brim_model_free(fresh);
   close_pair(&p);
 }

@@ -18,19 +18,29 @@ static brim_model *prepared(const char *folder, const brim_model_limits *limits,
 
 enum { MOST_RESULTS = 1 << 20 };
 
+static void make_useless(brim_model *model, brim_region region) {
+  const size_t size = model->train.asked.region_size[region];
+  void *bytes = malloc(size + 1);
+  if (!bytes)
+    abort();
+  memset(bytes, 0xff, size);
+  case_put(model, model->train.slots.memory[region], bytes, size);
+  free(bytes);
+}
+
 /* Everything that a step leaves: logits, loss, gradients. Values of an earlier run are made useless first. */
 static int64_t run_step(brim_model *model, const brim_batch *batch, float *results) {
   brim_error err = {0};
   double loss = 0;
   const int64_t logits = (int64_t)batch->count * model->config.labels.count, weights = model->program.flat_size;
   brim_unpoison(model->work_block, model->work_size);
-  memset(model->train.slots.memory[BRIM_TEMPORARY], 0xff, model->train.asked.region_size[BRIM_TEMPORARY]);
-  memset(model->train.slots.memory[BRIM_KEPT], 0xff, model->train.asked.region_size[BRIM_KEPT]);
+  make_useless(model, BRIM_TEMPORARY);
+  make_useless(model, BRIM_KEPT);
   brim_model_gradients_written(model);
   brim_model_zero_gradients(model);
   if (brim_model_forward(model, batch, &training, &loss, results, &err) || brim_model_backward(model, batch, &training, &err))
     case_stop("step", &err);
-  memcpy(results + logits, model->gradients, (size_t)weights * sizeof *results);
+  memcpy(results + logits, case_gradients_of(model), (size_t)weights * sizeof *results);
   results[logits + weights] = (float)loss;
   return logits + weights + 1;
 }

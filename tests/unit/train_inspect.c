@@ -67,8 +67,9 @@ static void check_gradients(void) {
   ok(brim_inspect_gradients(case_runtime, model, rows, BRIM_PAD_NONE, scratch_file("no/such/folder"), &err) == BRIM_E_IO,
      "a folder that is missing");
   bool zero = true;
+  const float *gradients = brim_model_gradients(model);
   for (int64_t i = 0; i < brim_model_flat_size(model); i++)
-    zero = zero && brim_model_gradients(model)[i] == 0;
+    zero = zero && gradients[i] == 0;
   ok(zero, "the model is left without a gradient");
   brim_dataset_free(long_rows);
   brim_dataset_free(rows);
