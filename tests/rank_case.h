@@ -13,6 +13,7 @@ typedef struct meeting {
   int32_t world;
   float *floats[MOST_RANKS];
   double *doubles[MOST_RANKS];
+  int64_t summed; /* floats */
 } meeting;
 
 typedef struct member {
@@ -25,7 +26,8 @@ static int meeting_sum(void *context, float *values, int64_t count, brim_error *
   meeting *all = m->meeting;
   (void)err;
   all->floats[m->rank] = values;
-  if (pthread_barrier_wait(&all->barrier) == PTHREAD_BARRIER_SERIAL_THREAD)
+  if (pthread_barrier_wait(&all->barrier) == PTHREAD_BARRIER_SERIAL_THREAD) {
+    all->summed += count;
     for (int64_t i = 0; i < count; i++) {
       float sum = 0;
       for (int32_t r = 0; r < all->world; r++)
@@ -33,6 +35,7 @@ static int meeting_sum(void *context, float *values, int64_t count, brim_error *
       for (int32_t r = 0; r < all->world; r++)
         all->floats[r][i] = sum;
     }
+  }
   pthread_barrier_wait(&all->barrier);
   return BRIM_OK;
 }

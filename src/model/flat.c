@@ -43,15 +43,23 @@ void brim_flat_unmap(brim_model *model, real *mapped) {
     brim_release(model->runtime, mapped);
 }
 
-int brim_flat_unmap_written(brim_model *model, brim_flat which, real *mapped, brim_error *err) {
+static int write_back(brim_model *model, brim_flat which, real *mapped, brim_error *err) {
   int status = BRIM_OK;
   if (!brim_model_is_host(model)) {
     model->ops->write(&model->context, brim_flat_at(model, which), mapped, bytes_of(model, which));
     status = model->ops->sync(&model->context, err);
   }
   brim_flat_unmap(model, mapped);
-  if (status)
-    return status;
+  return status;
+}
+
+int brim_flat_unmap_summed(brim_model *model, real *mapped, brim_error *err) {
+  model->dirty = true;
+  return write_back(model, BRIM_GRADIENTS, mapped, err);
+}
+
+int brim_flat_unmap_written(brim_model *model, brim_flat which, real *mapped, brim_error *err) {
+  BRIM_TRY(write_back(model, which, mapped, err));
   if (which == BRIM_GRADIENTS)
     brim_model_gradients_written(model);
   else

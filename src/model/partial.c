@@ -79,15 +79,6 @@ uint8_t *brim_gradient_rows(const brim_model *model, size_t *count) {
   return model->host_touched;
 }
 
-void brim_gradient_written(brim_model *model) {
-  model->dirty = true;
-}
-
-void brim_partials_used(brim_partials *p, int32_t index) {
-  for (size_t i = 0; i < p->model->table_rows; i++)
-    p->list[index].rows[i] |= p->model->host_touched[i];
-}
-
 void brim_partials_rows(const brim_partials *p, int32_t index, uint8_t *bits) {
   for (size_t i = 0; i < p->model->table_rows; i++)
     bits[i / 8] |= (uint8_t)((p->list[index].rows[i] != 0) << i % 8);
@@ -189,4 +180,82 @@ void brim_partials_add(brim_partials *p, int32_t index) {
   for (size_t i = 0; i < m->table_rows; i++)
     m->host_touched[i] |= rows[i];
   m->dirty = true;
+}
+
+/* ---- packed ----------------------------------------------------------------------------------------------- */
+
+static const uint8_t *rows_of(const brim_model *m, const brim_update_range *range) {
+  return m->host_touched + (range->touched - m->touched);
+}
+
+static int64_t count_rows(const brim_model *m, const brim_update_range *range) {
+  const uint8_t *rows = rows_of(m, range);
+  int64_t count = 0;
+  for (int64_t row = 0; row < items_of(range); row++)
+    count += rows[row] != 0;
+  return count;
+}
+
+static void pack_table(const brim_model *m, const brim_update_range *range, real *values) {
+  const uint8_t *rows = rows_of(m, range);
+  real *to = values + range->offset;
+  for (int64_t row = 0; row < items_of(range); row++)
+    if (rows[row]) {
+      memmove(to, values + range->offset + row * range->row_size, (size_t)range->row_size * sizeof *to);
+      to += range->row_size;
+    }
+}
+
+static void unpack_table(const brim_model *m, const brim_update_range *range, real *values) {
+  const uint8_t *rows = rows_of(m, range);
+  const size_t bytes = (size_t)range->row_size * sizeof *values;
+  const int64_t all = count_rows(m, range);
+  int64_t packed = all;
+  for (int64_t row = items_of(range) - 1; row >= 0; row--) {
+    real *to = values + range->offset + row * range->row_size;
+    if (rows[row])
+      memmove(to, values + range->offset + --packed * range->row_size, bytes);
+    else if (row < all)
+      memset(to, 0, bytes);
+  }
+}
+
+void brim_gradient_pack(const brim_model *model, real *values) {
+  for (int32_t i = 0; i < model->range_count; i++)
+    if (model->ranges[i].row_size > 0)
+      pack_table(model, &model->ranges[i], values);
+}
+
+void brim_gradient_unpack(const brim_model *model, real *values) {
+  for (int32_t i = 0; i < model->range_count; i++)
+    if (model->ranges[i].row_size > 0)
+      unpack_table(model, &model->ranges[i], values);
+}
+
+bool brim_gradient_piece(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count) {
+  if (*range == model->range_count)
+    return false;
+  const brim_update_range *r = &model->ranges[(*range)++];
+  *offset = r->offset;
+  *count = r->row_size > 0 ? count_rows(model, r) * r->row_size : r->count;
+  for (bool dense = r->row_size <= 0; dense && *range < model->range_count; (*range)++) {
+    const brim_update_range *next = &model->ranges[*range];
+    if (next->row_size > 0 || next->offset != *offset + *count)
+      break;
+    *count += next->count;
+  }
+  return true;
+}
+
+void brim_partials_used(brim_partials *p, int32_t index) {
+  const brim_model *m = p->model;
+  for (int32_t i = 0; i < m->range_count; i++) {
+    const brim_update_range *range = &m->ranges[i];
+    if (range->row_size <= 0)
+      continue;
+    const int64_t packed = count_rows(m, range);
+    uint8_t *rows = p->list[index].rows + (range->touched - m->touched);
+    for (int64_t row = 0; row < packed; row++)
+      rows[row] = 1;
+  }
 }

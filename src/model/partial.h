@@ -21,13 +21,18 @@ void brim_partials_add(brim_partials *partials, int32_t index);
 /* [flat size - trained offset], rows of tables without a gradient included: these are zero. */
 real *brim_partials_values(const brim_partials *partials, int32_t index);
 
-/* Somebody has written into number `index`, in rows of tables that the model's gradient has. */
+/* Somebody has packed number `index`, and written into it since. */
 void brim_partials_used(brim_partials *partials, int32_t index);
 /* Sets the bits of rows of tables that number `index` has. */
 void brim_partials_rows(const brim_partials *partials, int32_t index, uint8_t *bits);
 
 /* Bytes of rows of tables that may have a gradient, in the model: one a row of each trained table. */
 uint8_t *brim_gradient_rows(const brim_model *model, size_t *count);
-/* Somebody else has written the gradient, of these rows and of all other weights. */
-void brim_gradient_written(brim_model *model);
+
+/* A gradient without the rows of tables that have none in the model: those that have one move to the beginning of their table,
+ * and back again, where the others become zero. `values` are the model's gradient, or of its size. */
+void brim_gradient_pack(const brim_model *model, real *values);
+void brim_gradient_unpack(const brim_model *model, real *values);
+/* What a packed gradient consists of: call it with *range 0, until it is false; *range is its own to count with. */
+bool brim_gradient_piece(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 #endif

@@ -6,6 +6,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/flat.h"
+#include "train/sum.h"
 
 static int32_t world_of(const brim_group *group) {
   return group->world_size > 1 ? group->world_size : 1;
@@ -25,13 +26,10 @@ uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group
 
 int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *model, const brim_group *group, int32_t slices,
                          brim_error *err) {
-  size_t rows;
-  brim_gradient_rows(model, &rows);
   *s = (brim_slice_sums){
       .runtime = runtime, .model = model, .group = group, .run = brim_slice_run_of(slices, world_of(group), group->rank)};
   s->shared = brim_alloc_array_zero(runtime, 2 * (size_t)slices + BRIM_SLICE_MORE, sizeof *s->shared);
-  s->rows = brim_alloc_array_zero(runtime, (size_t)world_of(group) + 1, rows / 8 + 1);
-  if (!s->shared || !s->rows)
+  if (!s->shared)
     return BRIM_NOMEM(err);
   return brim_partials_new(model, brim_slices_waiting(&s->run), &s->partials, err);
 }
@@ -41,7 +39,6 @@ void brim_slice_sums_close(brim_slice_sums *s) {
     return;
   brim_partials_free(s->partials);
   brim_release(s->runtime, s->shared);
-  brim_release(s->runtime, s->rows);
   *s = (brim_slice_sums){0};
 }
 
@@ -88,48 +85,40 @@ int brim_slice_sums_share(brim_slice_sums *s, double *loss, double *more, int co
   return BRIM_OK;
 }
 
-/* Rows of tables that have a gradient on any rank have one on all. */
-static int join_rows(brim_slice_sums *s, brim_error *err) {
-  size_t count;
-  uint8_t *rows = brim_gradient_rows(s->model, &count);
-  const size_t bytes = count / 8 + 1, world = (size_t)world_of(s->group);
-  uint8_t *own = s->rows + world * bytes;
-  memset(own, 0, bytes);
-  for (size_t i = 0; i < count; i++)
-    own[i / 8] |= (uint8_t)((rows[i] != 0) << i % 8);
-  for (int32_t i = 0; i + 1 < s->count; i++)
-    brim_partials_rows(s->partials, i, own);
-  BRIM_TRY(brim_group_gather(s->group, s->runtime, own, bytes, s->rows, err));
-  for (size_t rank = 1; rank < world; rank++)
-    for (size_t i = 0; i < bytes; i++)
-      s->rows[i] |= s->rows[rank * bytes + i];
-  for (size_t i = 0; i < count; i++)
-    rows[i] = s->rows[i / 8] >> i % 8 & 1;
+static int add_pieces(brim_slice_sums *s, const int32_t *owners, float *const *sums, float *out, brim_error *err) {
+  int32_t range = 0;
+  for (int64_t offset, count; brim_gradient_piece(s->model, &range, &offset, &count);) {
+    float *here[BRIM_MOST_SLICES];
+    for (int32_t i = 0; i < s->count; i++)
+      here[i] = sums[i] + offset;
+    const brim_tree_sum tree = {.slices = s->run.slices, .owners = owners, .sums = here, .out = out + offset, .count = count};
+    if (count > 0)
+      BRIM_TRY(brim_group_sum_tree(s->group, s->runtime, &tree, err));
+  }
   return BRIM_OK;
 }
 
 int brim_slice_sums_add(brim_slice_sums *s, brim_error *err) {
   int32_t owners[BRIM_MOST_SLICES];
   float *sums[BRIM_MOST_SLICES], *gradients;
+  const int32_t waiting = s->count > 0 ? s->count - 1 : 0;
   if (s->group->world_size <= 1)
     return BRIM_OK; /* the only sum is the gradient */
   for (int32_t i = 0; i < s->run.slices; i++)
     owners[i] = (int32_t)s->shared[s->run.slices + i] - 1;
+  BRIM_TRY(brim_sum_join_rows(s->group, s->runtime, s->model, s->partials, waiting, err));
   BRIM_TRY(brim_flat_map(s->model, BRIM_GRADIENTS, &gradients, err));
-  for (int32_t i = 0; i < s->count; i++)
-    sums[i] = i + 1 < s->count ? brim_partials_values(s->partials, i) : gradients;
-  const brim_tree_sum tree = {.slices = s->run.slices,
-                              .owners = owners,
-                              .sums = sums,
-                              .out = gradients,
-                              .count = brim_model_flat_size(s->model) - brim_model_trained_offset(s->model)};
-  int status = join_rows(s, err);
-  if (!status)
-    status = brim_group_sum_tree(s->group, s->runtime, &tree, err);
-  for (int32_t i = 0; i + 1 < s->count; i++)
+  for (int32_t i = 0; i < waiting; i++)
+    sums[i] = brim_partials_values(s->partials, i);
+  sums[waiting] = gradients;
+  for (int32_t i = 0; i <= waiting; i++)
+    brim_gradient_pack(s->model, sums[i]);
+  const int status = add_pieces(s, owners, sums, gradients, err);
+  for (int32_t i = 0; i < waiting; i++)
     brim_partials_used(s->partials, i);
-  brim_flat_unmap(s->model, gradients);
+  brim_gradient_unpack(s->model, gradients);
   if (!status)
-    brim_gradient_written(s->model);
+    return brim_flat_unmap_summed(s->model, gradients, err);
+  brim_flat_unmap(s->model, gradients);
   return status;
 }

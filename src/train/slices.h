@@ -12,8 +12,7 @@ typedef struct brim_slice_sums {
   brim_partials *partials;
   /* The step's sums of this rank, in their order: the last one is the model's gradient, those before it wait in `partials`. */
   int32_t names[BRIM_MOST_SLICES], count;
-  double *shared; /* [3 * slices + more] losses, owners of sums, what else ranks add up at once */
-  uint8_t *rows;  /* [world * bytes of rows] */
+  double *shared; /* [2 * slices + BRIM_SLICE_MORE] losses, owners of sums, what else ranks add up at once */
 } brim_slice_sums;
 
 /* Bytes for a rank of a group. */

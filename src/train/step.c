@@ -5,8 +5,8 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/flat.h"
 #include "train/average.h"
+#include "train/sum.h"
 #include "train/trainer.h"
 
 enum { NAMED = 8 }; /* rows that a message names */
@@ -108,19 +108,6 @@ static int step_share(brim_trainer *t, int status, step_sums *sums, bool *cancel
   return brim_group_decide(status, shared[1], shared[2], err);
 }
 
-/* The gradient of all ranks. */
-static int step_sum(brim_trainer *t, brim_error *err) {
-  const brim_group *group = &t->options.group;
-  const int64_t count = brim_model_flat_size(t->model) - brim_model_trained_offset(t->model);
-  float *gradients;
-  BRIM_TRY(brim_flat_map(t->model, BRIM_GRADIENTS, &gradients, err));
-  const int summed = group->sum(group->context, gradients, count, err);
-  if (summed)
-    brim_flat_unmap(t->model, gradients);
-  BRIM_TRY(summed);
-  return brim_flat_unmap_written(t->model, BRIM_GRADIENTS, gradients, err);
-}
-
 static int step_update(brim_trainer *t, const step_sums *sums, double lr, double *norm, brim_error *err) {
   const brim_train_options *o = &t->options;
   if (!isfinite(sums->loss))
@@ -128,7 +115,7 @@ static int step_update(brim_trainer *t, const step_sums *sums, double lr, double
   if (o->plan.slices > 0)
     BRIM_TRY(brim_slice_sums_add(&t->slices, err));
   else if (o->group.world_size > 1)
-    BRIM_TRY(step_sum(t, err));
+    BRIM_TRY(brim_sum_gradient(&o->group, t->runtime, t->model, err));
   const brim_adamw adamw = {.lr = lr,
                             .beta1 = o->beta1,
                             .beta2 = o->beta2,

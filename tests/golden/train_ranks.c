@@ -30,8 +30,8 @@ static void *run_rank(void *context) {
   return NULL;
 }
 
-/* The last rank is changed. */
-static void run_ranks(int32_t world, const brim_train_options *options, change_fn change, rank_run *runs) {
+/* The last rank is changed. Returns how many floats were summed. */
+static int64_t run_ranks(int32_t world, const brim_train_options *options, change_fn change, rank_run *runs) {
   meeting all = {.world = world};
   pthread_t threads[MOST_RANKS];
   pthread_barrier_init(&all.barrier, NULL, (unsigned)world);
@@ -43,6 +43,7 @@ static void run_ranks(int32_t world, const brim_train_options *options, change_f
   for (int32_t r = 0; r < world; r++)
     pthread_join(threads[r], NULL);
   pthread_barrier_destroy(&all.barrier);
+  return all.summed;
 }
 
 /* ---- agreement -------------------------------------------------------------------------------------------- */
@@ -159,9 +160,12 @@ static void worlds(void) {
   run_ranks(1, &options, NULL, &one);
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);
+  /* A step of 8 rows has at most 240 tokens. */
+  const brim_parameter *words = brim_model_parameter(job.model, 0);
+  const int64_t rows_unused = words->shape[0] - 240, width = words->shape[1];
   case_close(&job);
   for (int32_t world = 2; world <= MOST_RANKS; world++) {
-    run_ranks(world, &options, NULL, runs);
+    const int64_t summed = run_ranks(world, &options, NULL, runs);
     bool fine = true, same = true;
     for (int32_t r = 0; r < world; r++) {
       fine = fine && runs[r].status == BRIM_OK && runs[r].result.rows == 3 * 44 && runs[r].result.steps == 18 &&
@@ -171,6 +175,8 @@ static void worlds(void) {
     const double apart = case_distance(runs[0].weights, one.weights, size);
     ok(fine && same, "%d ranks: 3 epochs of 44 rows, and the same bits on all %s", (int)world, runs[0].err.message);
     ok(apart < 1e-5, "%d ranks train what one does (%.1e apart)", (int)world, apart);
+    ok(summed > 0 && summed < 18 * (size - rows_unused * width), "%d ranks send only rows of embeddings that their texts have",
+       (int)world);
     for (int32_t r = 0; r < world; r++)
       free(runs[r].weights);
   }

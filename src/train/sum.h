@@ -1,0 +1,13 @@
+/* sum.h: the gradient of all ranks. Of tables only the rows that any rank's texts have are sent. */
+#ifndef BRIM_TRAIN_SUM_H
+#define BRIM_TRAIN_SUM_H
+#include "brim/dist.h"
+#include "model/partial.h"
+
+/* Rows of tables that have a gradient on any rank, in the model or in the first `count` of `partials` (which may be NULL), have
+ * one in the model on all ranks. */
+int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_partials *partials,
+                       int32_t count, brim_error *err) BRIM_CHECK;
+/* The model's gradient becomes the sum of those of all ranks. */
+int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) BRIM_CHECK;
+#endif
