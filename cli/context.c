@@ -66,7 +66,7 @@ static int split_where(cli_call *cli) {
 }
 
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out) {
-  *out = (brim_source_options){.need_label = need_label};
+  *out = (brim_source_options){.need_label = need_label, .words = cli->words};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
     status = split_where(cli);

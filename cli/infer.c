@@ -85,6 +85,7 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   int status = cli_inference_open_model(cli, in, &max_length);
   if (status)
     return status;
+  cli->words = brim_task_has_tokens(brim_model_task(in->model));
   cli_dataset_request request = {.paths = in->paths ? in->paths : cli->arguments.operands,
                                  .path_count = in->paths ? in->path_count : cli->arguments.operand_count,
                                  .tokenizer = in->tokenizer,

@@ -50,6 +50,13 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
   return item;
 }
 
+/* --task, or what the class of the model says. */
+static brim_task choose_task(cli_call *cli, const brim_model_info *info) {
+  const brim_task task = cli->values->task ? task_of(cli->values->task) : info->task;
+  cli->words = brim_task_has_tokens(task);
+  return task;
+}
+
 static const brim_labels *labels_of(const cli_job *job) {
   return job->feed ? &job->labels : brim_dataset_labels(job->train);
 }
@@ -66,7 +73,10 @@ static int note_task(cli_call *cli, const brim_labels *labels) {
     used += (size_t)snprintf(names + used, sizeof names - used, "%s%.40s", i ? ", " : "", labels->names[i]);
   if (labels->count > MOST_NAMED)
     snprintf(names + used, sizeof names - used, ", ...");
-  if (brim_task_has_values(labels->task) && labels->count == 1)
+  if (brim_task_has_tokens(labels->task))
+    cli_note(cli, "task: tokens, %d labels (%s)%s", (int)labels->count, names,
+             given ? "" : ", because the model labels tokens; --task changes it");
+  else if (brim_task_has_values(labels->task) && labels->count == 1)
     cli_note(cli, "task: regression%s",
              given ? "" : ", because the labels are decimals; if they stand for classes: --task classification");
   else if (brim_task_has_values(labels->task))
@@ -105,7 +115,7 @@ static int take_model_labels(cli_call *cli, cli_job *job) {
   return status;
 }
 
-static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
+static int open_stream(cli_call *cli, cli_job *job, brim_task task, int32_t max_length) {
   const cli_values *v = cli->values;
   const cli_feed_request request = {.paths = v->train.items,
                                     .path_count = v->train.count,
@@ -114,25 +124,25 @@ static int open_stream(cli_call *cli, cli_job *job, int32_t max_length) {
                                     .plan = &job->options.plan,
                                     .rank = cli->group.rank,
                                     .max_length = max_length};
-  int status = v->keep_head ? BRIM_OK : cli_stream_labels(cli, request.paths, request.path_count, task_of(v->task), &job->labels);
+  int status = v->keep_head ? BRIM_OK : cli_stream_labels(cli, request.paths, request.path_count, task, &job->labels);
   if (!status && !job->options.max_steps)
     status = cli_stream_steps(cli, &job->options.plan, job->labels.task, &job->options.max_steps);
   return status ? status : cli_open_feed(cli, &request, &job->feed);
 }
 
-static int load_data(cli_call *cli, cli_job *job, int32_t max_length) {
+static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_length) {
   const cli_values *v = cli->values;
   cli_dataset_request request = {.paths = v->train.items,
                                  .path_count = v->train.count,
                                  .tokenizer = job->tokenizer,
                                  .max_length = max_length,
                                  .need_label = true,
-                                 .task = task_of(v->task)};
+                                 .task = task};
   int status = v->keep_head ? take_model_labels(cli, job) : BRIM_OK;
   if (v->keep_head)
     request.labels = &job->labels;
   if (!status)
-    status = v->stream ? open_stream(cli, job, max_length) : cli_load_dataset(cli, &request, &job->train);
+    status = v->stream ? open_stream(cli, job, task, max_length) : cli_load_dataset(cli, &request, &job->train);
   if (!status)
     status = note_task(cli, labels_of(job));
   for (int i = 0; !status && i < v->eval.count; i++) {
@@ -243,7 +253,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   brim_profile_end(job->profile, 0);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read and encode the data");
   if (!status)
-    status = load_data(cli, job, max_length);
+    status = load_data(cli, job, choose_task(cli, &info), max_length);
   brim_profile_end(job->profile, 0);
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the model");
   if (!status)

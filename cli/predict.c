@@ -48,7 +48,7 @@ static int write_lines(lines *l, brim_error *err) {
 
 static int put_row(void *context, uint64_t row, const float *logits, brim_error *err) {
   lines *l = context;
-  brim_prediction_put(&l->text, l->in->model, brim_dataset_origin(l->in->dataset, row), logits, l->scores);
+  brim_prediction_put(&l->text, l->in->model, l->in->dataset, row, logits, l->scores);
   return l->text.length < MOST_WAITING ? BRIM_OK : write_lines(l, err);
 }
 
@@ -181,7 +181,9 @@ const cli_command cli_predict = {
     .most_operands = 1000,
     .description =
         "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record: the probability of each class, of each of "
-        "many labels by itself (label lists those above one half), or the values themselves for a regression. No label column is "
+        "many labels by itself (label lists those above one half), or the values themselves for a regression. A model that "
+        "labels tokens gives {\"index\":0,\"tokens\":[..],\"labels\":[..],"
+        "\"scores\":[..]}, a label and its probability for each word. No label column is "
         "needed. The index counts all records, those that --min-chars and --where "
         "leave out too.",
     .options = options,

@@ -31,9 +31,12 @@ static bool parse_pooling(const char *text, void *field) {
 }
 
 bool cli_parse_format(const char *text, void *field) {
-  static const char *const words[] = {
-      [BRIM_FORMAT_CSV] = "csv", [BRIM_FORMAT_TSV] = "tsv", [BRIM_FORMAT_JSONL] = "jsonl", [BRIM_FORMAT_TXT] = "txt"};
-  for (int i = BRIM_FORMAT_CSV; i <= BRIM_FORMAT_TXT; i++)
+  static const char *const words[] = {[BRIM_FORMAT_CSV] = "csv",
+                                      [BRIM_FORMAT_TSV] = "tsv",
+                                      [BRIM_FORMAT_JSONL] = "jsonl",
+                                      [BRIM_FORMAT_TXT] = "txt",
+                                      [BRIM_FORMAT_CONLL] = "conll"};
+  for (int i = BRIM_FORMAT_CSV; i <= BRIM_FORMAT_CONLL; i++)
     if (strcmp(text, words[i]) == 0)
       return *(brim_format *)field = (brim_format)i, true;
   return false;
@@ -117,13 +120,13 @@ const cli_option cli_selection_options[] = {
 
 const cli_option cli_column_options[] = {
     HEADING("Data files"),
-    TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header", .to = {SOURCE(text_column)},
+    TEXT("text-column", text_column, "NAME", .shown = "text; 0 without a header; of words tokens", .to = {SOURCE(text_column)},
          .help = "column of the text"),
     TEXT("pair-column", pair_column, "NAME", .shown = "text_pair, if there", .to = {SOURCE(pair_column)},
          .help = "column of the second text"),
     FLAG("no-header", no_header, .to = {SOURCE(no_header)}, .help = "csv, tsv: columns have numbers, from 0"),
-    CHOICE("format", format, "csv|tsv|jsonl|txt", .shown = "by the file's name; standard input is txt", .to = {SOURCE(format)},
-           .parse = cli_parse_format, .help = "format of the data"),
+    CHOICE("format", format, "csv|tsv|jsonl|txt|conll", .shown = "by the file's name; standard input is txt",
+           .to = {SOURCE(format)}, .parse = cli_parse_format, .help = "format of the data"),
     TEXT("delimiter", delimiter, "C", .shown = "a comma in csv, a tab in tsv",
          .to = {PARSED(CLI_SOURCE, brim_source_options, delimiter)}, .parse = cli_parse_delimiter,
          .expected = "one character such as ';', or tab", .help = "csv, tsv: the character between columns; tab is one too"),
@@ -134,7 +137,8 @@ const cli_option cli_column_options[] = {
 };
 
 const cli_option cli_label_option[] = {
-    TEXT("label-column", label_column, "NAME", .shown = "label", .to = {SOURCE(label_column)}, .help = "column of the label"),
+    TEXT("label-column", label_column, "NAME", .shown = "label; of words ner_tags, tags or labels", .to = {SOURCE(label_column)},
+         .help = "column of the label"),
     {0},
 };
 
@@ -272,8 +276,10 @@ const cli_option cli_job_input_options[] = {
 };
 
 const cli_option cli_job_task_options[] = {
-    CHOICE("task", task, "classification|regression|multi-label", .shown = "by the labels",
-           .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label"),
+    CHOICE("task", task, "classification|regression|multi-label|tokens", .shown = "by the labels",
+           .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label; "
+                   "tokens has "
+                   "a label for each word"),
     FLAG("keep-head", keep_head, .excludes = "labels",
          .help = "the classes are the fine-tuned model's own, and its classifier is kept, also where the rows lack some of them; "
                  "other "

@@ -119,8 +119,7 @@ int cli_stream_labels(cli_call *cli, const char *const *paths, int path_count, b
   const cli_list *names = &cli->values->labels;
   brim_source_options source;
   if (names->count)
-    return brim_labels_make(cli->runtime, brim_task_has_lists(task) ? task : BRIM_TASK_CLASSIFICATION, names->items, names->count,
-                            out, &cli->error);
+    return brim_labels_make(cli->runtime, brim_task_of_names(task), names->items, names->count, out, &cli->error);
   if (brim_task_has_values(task))
     return brim_labels_make(cli->runtime, task, NULL, 1, out, &cli->error);
   for (int i = 0; i < path_count; i++)

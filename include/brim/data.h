@@ -21,13 +21,16 @@ extern "C" {
  * jsonl  One object a line, or, where the file begins with [, one JSON array of objects. Text is a string; a label a string, a
  *        number, a boolean or a list of them; null is a missing value. Empty lines are skipped.
  * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
- * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
+ * conll  Words with a tag: one a line, columns between tabs or spaces, an empty line after each sentence, which is a row. All
+ * lines have as many columns. -DOCSTART- lines, and comments such as "# sent_id = 7" before a sentence, are skipped. A byte order
+ * mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {
   BRIM_FORMAT_AUTO = 0,
   BRIM_FORMAT_CSV,
   BRIM_FORMAT_TSV,
   BRIM_FORMAT_JSONL,
-  BRIM_FORMAT_TXT
+  BRIM_FORMAT_TXT,
+  BRIM_FORMAT_CONLL
 } brim_format;
 typedef enum brim_quote { BRIM_QUOTE_AUTO = 0, BRIM_QUOTE_CSV, BRIM_QUOTE_NONE } brim_quote;
 
@@ -38,18 +41,22 @@ typedef struct brim_where {
 
 /* All zero is a good default. Strings are copied by brim_reader_open. */
 typedef struct brim_source_options {
-  brim_format format; /* AUTO: from the name (.csv .tsv .jsonl .json .txt, then .gz, .zst, .xz or .bz2); TXT for standard input */
+  brim_format format; /* AUTO: from the name (.csv .tsv .jsonl .json .txt .conll .bio .iob2, then .gz, .zst, .xz or .bz2); TXT for
+                         standard input */
   brim_quote quote;   /* AUTO: csv is quoted, tsv is not */
   int delimiter;      /* csv, tsv: the ASCII character between columns; 0: a comma in csv, a tab in tsv */
   bool no_header;     /* csv, tsv: columns are named by number, from 0 */
   const char *text_column;  /* NULL: "text" ("0" without a header) */
   const char *pair_column;  /* NULL: "text_pair" if there is such a column */
   const char *label_column; /* NULL: "label" if there is such a column */
-  bool need_label;          /* a missing label column or value is an error */
-  bool skip_unlabelled;     /* with need_label: a row without a label is excluded, not an error; the column must be there */
-  bool empty_label;         /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
-  int64_t min_chars;        /* rows whose text has fewer characters after stripping spaces at both ends are excluded; 0: none */
-  const brim_where *where;  /* [where_count]: rows for which one of them does not hold are excluded */
+  bool words; /* labels are of words: a text is a list of them (a string is split at white space), a label one of as many tags,
+                 and the columns are "tokens", "words" or "text", and "ner_tags", "tags", "labels" or "label"; of conll the first
+                 and the last, or by their numbers. Of datasets the task says it */
+  bool need_label;         /* a missing label column or value is an error */
+  bool skip_unlabelled;    /* with need_label: a row without a label is excluded, not an error; the column must be there */
+  bool empty_label;        /* an empty label is one: none of many labels. brim_dataset_load sets it for multi-label data */
+  int64_t min_chars;       /* rows whose text has fewer characters after stripping spaces at both ends are excluded; 0: none */
+  const brim_where *where; /* [where_count]: rows for which one of them does not hold are excluded */
   int where_count;
   int64_t max_record; /* bytes of the longest record, a guard against a quote that is never closed; 0: 1 GiB */
   bool skip_damaged;  /* what cannot be read is left out and named among the excluded rows, not an error. See below */
@@ -64,7 +71,7 @@ typedef struct brim_source_options {
 /* One record; pointers are borrowed until the next call on the reader, `file` until close. */
 typedef struct brim_record {
   const char *text;
-  size_t text_length;
+  size_t text_length; /* with brim_source_options.words a NUL follows each word */
   const char *pair;
   size_t pair_length; /* pair NULL: a single text */
   const char *label;
@@ -147,6 +154,9 @@ typedef struct brim_encoder brim_encoder;
 typedef struct brim_encoded { /* borrowed until the next call; `file` until close */
   const int32_t *ids;
   const uint8_t *type_ids;
+  const int32_t *words; /* [length] with brim_source_options.words: the number of the token's word, -1 of special tokens */
+  const char *text;     /* with words: those of the record, a NUL after each */
+  size_t text_length;
   size_t length;
   size_t lost;
   uint64_t row;
@@ -184,6 +194,10 @@ BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder
  * label whether the row has it (multi-hot), and the labels are named 0, 1, ... In csv and tsv a list is written a|b, and is one
  * only with a task: multi-label (spaces around items do not count, an empty field is a row without labels) or regression
  * (1.5|2.5).
+ *
+ * Words: a list with a tag for each, of which each is a class; -100 is none. A word's tag is the label of its first token, as in
+ * Hugging Face's recipe; its other tokens, special tokens, and what truncation cut off have none. With a known mapping an integer
+ * that is no class's name is the class of that number.
  *
  * Classes are numbered in order of their names: numbers by value, strings by byte. Integers 0..count-1 thus stay as they are;
  * other integers (-1 and 1, 1..5, gaps) keep their text as name, so that predictions print what the file said. */
@@ -277,7 +291,10 @@ typedef struct brim_sample {
   const float *labels;
   int32_t label_width;         /* [label_width] all of them; NULL and 0: `label` alone */
   const int32_t *token_labels; /* [length] classes of tokens, BRIM_NO_LABEL for none; not NULL: there is no other label */
-  uint64_t row;                /* index in the dataset */
+  const int32_t *words;        /* [length] the number of the token's word, -1 of special tokens; NULL: it was not read as words */
+  const char *word_text;       /* the row's words, also those that were cut off, a NUL after each */
+  size_t word_text_length;
+  uint64_t row; /* index in the dataset */
 } brim_sample;
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
 
@@ -294,7 +311,7 @@ typedef struct brim_text_row {
   size_t pair_length; /* NULL: a single text */
   const char *label;
   size_t label_length; /* as a file would have it; NULL: none */
-  bool label_is_list;  /* items with a NUL after each, as in brim_record */
+  bool label_is_list;  /* items with a NUL after each, as in brim_record; of labels of tokens, so is the text */
 } brim_text_row;
 /* Fills *out, which is zeroed, with row `index`. A pure function: asked in any order, more than once and from any thread. */
 typedef int (*brim_text_row_fn)(void *context, uint64_t index, brim_text_row *out, brim_error *err);

@@ -24,6 +24,8 @@ BRIM_API bool brim_task_has_values(brim_task task);
 BRIM_API bool brim_task_has_tokens(brim_task task); /* labels are of tokens */
 /* Whether a label is one class, of a row or of a token: what such a model makes of it is a brim_outcome, and not its logits. */
 BRIM_API bool brim_task_has_outcomes(brim_task task);
+/* The task of classes whose names alone are known: `task` itself where it has classes, else one class a row. */
+BRIM_API brim_task brim_task_of_names(brim_task task);
 
 /* What a classifier made of one row or labelled token: 32 bytes each, however many classes there are. */
 typedef struct brim_outcome {

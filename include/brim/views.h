@@ -114,10 +114,13 @@ BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outco
 
 /* ---- predictions ------------------------------------------------------------------------------------------ */
 
-/* A line of `brim predict`: {"index":..,"label":..,"scores":[..]} and a line end. logits: [outputs] of the row; scores: room for
- * as many, which become what the line shows. */
-BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores);
-/* A line for each row, to a file that is complete or absent. logits: [rows, outputs]. */
+/* A line of `brim predict` and its line end: {"index":..,"label":..,"scores":[..]}; of a model that labels tokens
+ * {"index":..,"tokens":[..],"labels":[..],"scores":[..]} with the row's words, the label of each (null: its tokens were cut off,
+ * or it gives none) and that label's probability; of rows that were not read as words the labels of all tokens. logits: [outputs]
+ * of the row, or [length, outputs] of its tokens; scores: room for one for each output. */
+BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row,
+                                  const float *logits, double *scores);
+/* A line for each row, to a file that is complete or absent. logits: [rows or tokens, outputs]. */
 BRIM_API int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
                                     const float *logits, brim_error *err) BRIM_CHECK;
 

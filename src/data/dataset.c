@@ -44,6 +44,7 @@ void brim_dataset_free(brim_dataset *dataset) {
   brim_release(runtime, dataset->ids);
   brim_release(runtime, dataset->type_ids);
   brim_release(runtime, dataset->token_labels);
+  brim_release(runtime, dataset->words);
   brim_release(runtime, dataset->labelled_tokens);
   if (!dataset->map) {
     brim_release(runtime, dataset->lengths);
@@ -80,6 +81,7 @@ void brim_dataset_clear(brim_dataset *d) {
   free_chunks(d->runtime, d->spare);
   brim_release(d->runtime, d->type_ids);
   brim_release(d->runtime, d->token_labels);
+  brim_release(d->runtime, d->words);
   brim_release(d->runtime, d->values);
   brim_release(d->runtime, d->origins);
   *d = (brim_dataset){.runtime = d->runtime,
@@ -103,7 +105,8 @@ static void *keep(brim_dataset *d, brim_chunk **newest, const void *bytes, size_
     *newest = chunk;
   }
   void *place = chunk->bytes + chunk->used;
-  memcpy(place, bytes, length);
+  if (length > 0)
+    memcpy(place, bytes, length);
   chunk->used += length;
   return place;
 }
@@ -163,12 +166,27 @@ static int add_token_labels(brim_dataset *d, const brim_sample *sample, brim_err
   return d->token_labels[rows] ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* The row's words, and which of them its tokens come from. All rows have them, or none. */
+static int add_words(brim_dataset *d, const brim_sample *sample, brim_error *err) {
+  const size_t rows = (size_t)d->rows, size = (size_t)sample->length * sizeof *sample->words;
+  if (rows > 0 && !sample->words != !d->words)
+    return brim_error_set(err, BRIM_E_USAGE, "row %zu: words are in all rows or in none", rows);
+  if (!sample->words)
+    return BRIM_OK;
+  BRIM_TRY(brim_grow(d->runtime, (void **)&d->words, &d->words_room, rows + 1, sizeof *d->words, err));
+  d->words[rows] = (struct brim_row_words){.numbers = keep(d, &d->tokens, sample->words, size),
+                                           .text = keep(d, &d->types, sample->word_text, sample->word_text_length),
+                                           .length = sample->word_text_length};
+  return d->words[rows].numbers && d->words[rows].text ? BRIM_OK : BRIM_NOMEM(err);
+}
+
 int brim_dataset_add(brim_dataset *d, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) {
   uint8_t type = highest_type(sample);
   size_t length = (size_t)sample->length;
   if (d->rows == 0 && sample->labels)
     d->label_width = sample->label_width;
   BRIM_TRY(add_token_labels(d, sample, err));
+  BRIM_TRY(add_words(d, sample, err));
   labelled = labelled && !sample->token_labels;
   BRIM_TRY(make_room(d, 1, type > 0, sample->row != d->rows, labelled, err));
   const int32_t *ids = keep(d, &d->tokens, sample->ids, length * sizeof *ids);
@@ -259,6 +277,14 @@ void brim_dataset_finish(brim_dataset *d) {
   d->fingerprint = fingerprint(d);
 }
 
+void brim_dataset_renumber(brim_dataset *d, const int32_t *to) {
+  for (uint64_t row = 0; d->token_labels && row < d->rows; row++) {
+    int32_t *labels = (int32_t *)d->token_labels[row]; /* they lie in the data set's own chunks */
+    for (int32_t i = 0; i < d->lengths[row]; i++)
+      labels[i] = labels[i] < 0 ? labels[i] : to[labels[i]];
+  }
+}
+
 static int count_token_labels(brim_dataset *d, brim_error *err) {
   if (!d->token_labels)
     return BRIM_OK;
@@ -278,6 +304,7 @@ int brim_dataset_seal(brim_dataset *d, brim_error *err) {
   BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
   BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));
   BRIM_TRY(trim(d, (void **)&d->token_labels, sizeof *d->token_labels, err));
+  BRIM_TRY(trim(d, (void **)&d->words, sizeof *d->words, err));
   BRIM_TRY(trim(d, (void **)&d->values, (size_t)d->label_width * sizeof *d->values, err));
   BRIM_TRY(trim(d, (void **)&d->origins, sizeof *d->origins, err));
   d->highest_id = highest_id(d);
@@ -360,6 +387,11 @@ void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample 
                        .row = row};
   if (dataset->token_labels)
     out->token_labels = dataset->token_labels[row];
+  if (dataset->words) {
+    out->words = dataset->words[row].numbers;
+    out->word_text = dataset->words[row].text;
+    out->word_text_length = dataset->words[row].length;
+  }
   if (dataset->values) {
     out->labels = dataset->values + (size_t)row * (size_t)dataset->label_width;
     out->label_width = dataset->label_width;

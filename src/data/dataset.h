@@ -22,10 +22,16 @@ struct brim_dataset {
   int32_t *lengths;
   const uint8_t **type_ids;     /* NULL as long as all are 0; rows of which all are 0 have NULL */
   const int32_t **token_labels; /* of each row as many as ids; NULL if there are none */
-  uint64_t *labelled_tokens;    /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
-  float *values;                /* [rows, label_width]; NULL if there are none */
-  uint64_t *origins;            /* NULL as long as row i comes from record i */
-  size_t ids_room, lengths_room, types_room, values_room, origins_room, token_labels_room;
+  /* Where texts were lists of words: of each row the numbers of its tokens' words, and its words, a NUL after each. */
+  struct brim_row_words {
+    const int32_t *numbers;
+    const char *text;
+    size_t length;
+  } *words;
+  uint64_t *labelled_tokens; /* [rows + 1] before each row; NULL likewise, and until the dataset is sealed */
+  float *values;             /* [rows, label_width]; NULL if there are none */
+  uint64_t *origins;         /* NULL as long as row i comes from record i */
+  size_t ids_room, lengths_room, types_room, values_room, origins_room, token_labels_room, words_room;
 
   uint64_t token_count, truncated, lost, fingerprint;
   int32_t longest, highest_id, label_width;
@@ -46,6 +52,8 @@ int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t 
 /* Adds rows of ids alone, one after another in memory: copies. Their origins are their numbers. */
 int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
                          uint64_t lost, brim_error *err) BRIM_CHECK;
+/* Where labels of tokens are not the final ones: label i becomes to[i]. */
+void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);
 /* Gives back spare room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Computes the fingerprint, and whether every row has a label. */

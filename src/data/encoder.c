@@ -30,8 +30,9 @@ typedef struct block {
   brim_coded_row *rows;
   int32_t *lengths; /* [rows] in tokens */
   size_t row_count, row_capacity, length_capacity;
-  brim_encoding tokens; /* of all rows, one after the other */
-  bool alone;           /* no row has a pair, a label or damage */
+  brim_encoding tokens;    /* of all rows, one after the other */
+  brim_word_numbers words; /* likewise, where texts are lists of words */
+  bool alone;              /* no row has a pair, a label or damage */
   uint64_t consumed;
   size_t encoded; /* rows that are ready: all, unless encoding failed */
   int failed;     /* after those rows */
@@ -43,6 +44,7 @@ struct brim_encoder {
   brim_reader *reader;
   const brim_tokenizer *tokenizer;
   brim_encode_options options;
+  bool words;               /* texts are lists of them */
   brim_scratch **scratches; /* [scratch_count] one for each thread */
   int scratch_count;
   brim_ordered *map;
@@ -64,6 +66,7 @@ static void free_block(brim_runtime *runtime, block *b) {
   brim_release(runtime, b->bytes);
   brim_release(runtime, b->rows);
   brim_release(runtime, b->lengths);
+  brim_release(runtime, b->words.at);
   brim_encoding_free(&b->tokens);
   brim_release(runtime, b);
 }
@@ -211,7 +214,10 @@ static int encode_row(brim_encoder *encoder, brim_scratch *scratch, block *b, br
   if (row->damage != NONE)
     return BRIM_OK;
   BRIM_TRY(brim_encoding_reserve(&b->tokens, BLOCK_TOKENS, err));
-  BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
+  if (encoder->words)
+    BRIM_TRY(brim_encode_words(encoder->tokenizer, scratch, text, &encoder->options, &b->tokens, &b->words, err));
+  else
+    BRIM_TRY(brim_encode_valid(encoder->tokenizer, scratch, text, pair, &encoder->options, &b->tokens, err));
   *length = (int32_t)(b->tokens.length - row->ids);
   row->lost = b->tokens.lost;
   return BRIM_OK;
@@ -266,6 +272,7 @@ int brim_encoder_restart(brim_encoder *encoder, brim_reader *reader, brim_error 
   brim_encoder_rest(encoder);
   int threads = brim_runtime_threads(encoder->runtime);
   encoder->reader = reader;
+  encoder->words = reader->words;
   encoder->at = 0;
   encoder->read_all = encoder->ended = false;
   brim_reader_progress(reader, &encoder->consumed, &encoder->total);
@@ -349,6 +356,9 @@ int brim_encoder_next(brim_encoder *encoder, brim_encoded *out, brim_error *err)
   const brim_coded_row *row = &b->rows[encoder->at];
   *out = (brim_encoded){.ids = b->tokens.ids + row->ids,
                         .type_ids = b->tokens.type_ids + row->ids,
+                        .words = encoder->words ? b->words.at + row->ids : NULL,
+                        .text = encoder->words ? b->bytes + row->text : NULL,
+                        .text_length = encoder->words ? row->text_length : 0,
                         .length = (size_t)b->lengths[encoder->at++],
                         .lost = row->lost,
                         .row = row->row,

@@ -116,7 +116,7 @@ int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t 
 }
 
 int32_t brim_labels_width(const brim_labels *labels) {
-  return brim_task_has_classes(labels->task) ? 1 : labels->count;
+  return brim_task_has_outcomes(labels->task) ? 1 : labels->count;
 }
 
 /* ---- what a label is -------------------------------------------------------------------------------------- */
@@ -235,6 +235,8 @@ void brim_label_taker_free(brim_label_taker *taker) {
   brim_hashmap_free(&taker->ids);
   brim_release(taker->runtime, taker->values);
   brim_release(taker->runtime, taker->ends);
+  brim_release(taker->runtime, taker->tokens);
+  brim_release(taker->runtime, taker->rank);
   *taker = (brim_label_taker){0};
 }
 
@@ -295,6 +297,13 @@ static int remember_known(brim_label_taker *taker, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Tags are often numbers, whose names are the model's. */
+static int32_t class_of_number(const brim_labels *known, const char *text, size_t length) {
+  const label_text label = read_label(text, length);
+  const bool fits = label.kind == BRIM_LABEL_INTEGER && label.integer >= 0 && label.integer < known->count;
+  return fits ? (int32_t)label.integer : -1;
+}
+
 /* A class of a known mapping; what was found once is remembered. */
 static int known_class(brim_label_taker *taker, const char *text, size_t length, const brim_label_source *at, int32_t *id,
                        brim_error *err) {
@@ -304,6 +313,8 @@ static int known_class(brim_label_taker *taker, const char *text, size_t length,
   if (*id >= 0)
     return BRIM_OK;
   *id = brim_labels_find(taker->known, text, length);
+  if (*id < 0 && brim_task_has_tokens(taker->task))
+    *id = class_of_number(taker->known, text, length);
   if (*id < 0)
     return refuse_unknown(taker->known, text, length, at, err);
   return brim_hashmap_put(&taker->ids, text, length, *id, NULL, NULL, err);
@@ -483,9 +494,6 @@ static int take_list(brim_label_taker *taker, const brim_label_source *source, b
 
 /* Whether this row is a list: what the task says, or else the first row. */
 static int decide_list(brim_label_taker *taker, const brim_label_source *source, bool *list, brim_error *err) {
-  if (brim_task_has_tokens(taker->task))
-    return brim_error_at(err, BRIM_E_UNSUPPORTED, source->file, source->line, -1,
-                         "labels of tokens are not read from texts: give rows of ids with a label for each");
   const bool values = taker->known && brim_task_has_values(taker->known->task), several = values && taker->known->count > 1;
   const bool bars = taker->task_given && brim_task_has_values(taker->task) && !source->list &&
                     memchr(source->text, '|', source->length) != NULL;
@@ -509,6 +517,45 @@ int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *sourc
   bool list = false;
   BRIM_TRY(decide_list(taker, source, &list, err));
   BRIM_TRY(list ? take_list(taker, source, err) : take_single(taker, source, err));
+  taker->rows++;
+  return BRIM_OK;
+}
+
+/* ---- tags of words ---------------------------------------------------------------------------------------- */
+
+/* BRIM_NO_LABEL as a file has it. */
+static bool is_none(const label_item *item) {
+  const label_text label = read_label(item->text, item->length);
+  return label.kind == BRIM_LABEL_INTEGER && label.integer == BRIM_NO_LABEL;
+}
+
+static int take_tag(brim_label_taker *taker, const label_item *item, const brim_label_source *source, brim_error *err) {
+  int32_t id = 0;
+  if (is_none(item))
+    return add_value(taker, (float)BRIM_NO_LABEL, err);
+  if (item->length == 0)
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1, "a tag is empty: O is the one of words without");
+  if (taker->known) {
+    BRIM_TRY(known_class(taker, item->text, item->length, source, &id, err));
+    return add_value(taker, (float)id, err);
+  }
+  const label_text label = read_label(item->text, item->length);
+  return take_class(taker, &label, source, err);
+}
+
+int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *source, brim_sample *sample, brim_error *err) {
+  label_item item;
+  const size_t count = (size_t)sample->length;
+  taker->count = 0;
+  for (size_t at = 0; next_item(source, &at, &item);)
+    BRIM_TRY(take_tag(taker, &item, source, err));
+  BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->tokens, &taker->token_room, count, sizeof *taker->tokens, err));
+  for (size_t i = 0; i < count; i++) {
+    const int32_t word = sample->words[i];
+    const bool first = word >= 0 && (i == 0 || sample->words[i - 1] != word);
+    taker->tokens[i] = first ? (int32_t)taker->values[word] : BRIM_NO_LABEL;
+  }
+  sample->token_labels = taker->tokens;
   taker->rows++;
   return BRIM_OK;
 }
@@ -568,6 +615,8 @@ static int make_mapping(brim_label_taker *taker, int32_t *rank, const char **nam
   BRIM_TRY(brim_labels_make(taker->runtime, taker->task, names, (int32_t)taker->class_count, labels, err));
   if (brim_task_has_lists(taker->task))
     return spread_classes(taker, rank, err);
+  if (brim_task_has_tokens(taker->task))
+    return BRIM_OK; /* those of tokens are with their rows */
   for (size_t i = 0; i < taker->count; i++)
     taker->values[i] = (float)rank[(int32_t)taker->values[i]];
   return BRIM_OK;
@@ -586,12 +635,14 @@ int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float 
     const char **names = brim_alloc_array(taker->runtime, taker->class_count, sizeof *names);
     status = rank && names ? make_mapping(taker, rank, names, labels, err) : BRIM_NOMEM(err);
     brim_release(taker->runtime, names);
-    brim_release(taker->runtime, rank);
+    taker->rank = rank;
   }
   if (status != BRIM_OK) {
     brim_labels_free(labels);
     return status;
   }
+  if (brim_task_has_tokens(taker->task))
+    return BRIM_OK;
   *values = taker->values;
   taker->values = NULL;
   return BRIM_OK;

@@ -48,6 +48,9 @@ typedef struct brim_label_taker {
   bool hot;     /* of 0.0 and 1.0: one for every label there is */
   bool begun;   /* first_... are set */
   brim_label_kind first_kind;
+  int32_t *tokens; /* of the row that brim_label_taker_words had last */
+  size_t token_room;
+  int32_t *rank; /* [class_count] after finish: the class that each became; NULL with a known mapping */
   char first_text[64], first_file[256];
   int64_t first_line;
 } brim_label_taker;
@@ -56,6 +59,10 @@ void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_
 void brim_label_taker_free(brim_label_taker *taker);
 /* The next row's label; its place is for messages. */
 int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *label, brim_error *err) BRIM_CHECK;
+/* The same where the row's words have a label each: those of its tokens go into `sample`, by sample->words, and are good until
+ * the next is added. Without a known mapping they are numbered again by brim_dataset_renumber with `rank`, after finish. */
+int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *label, brim_sample *sample,
+                           brim_error *err) BRIM_CHECK;
 /* The numbers of all rows so far; what is known of the mapping stays. */
 void brim_label_taker_forget(brim_label_taker *taker);
 /* With a known mapping: the numbers of the row that was added last go into `sample` and are forgotten here; they are good until

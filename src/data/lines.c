@@ -37,6 +37,7 @@ static int next_txt(brim_reader *reader, brim_error *err) {
   for (int i = 0; i < reader->slot_count; i++)
     reader->slots[i].present = i == BRIM_SLOT_TEXT;
   text->is_string = true;
+  text->is_list = false;
   return brim_reader_check_text(reader, text->bytes, text->bytes, text->length, err);
 }
 
@@ -50,8 +51,8 @@ static size_t whole_lines(const char *bytes, size_t length) {
 bool brim_reader_run(brim_reader *reader, size_t most, brim_run *run) {
   const char *bytes;
   size_t length;
-  if (reader->state != BRIM_READER_OPEN || reader->format != &brim_txt_format || reader->raw || reader->most == 0 ||
-      reader->selection.min_chars > 0)
+  if (reader->state != BRIM_READER_OPEN || reader->format != &brim_txt_format || reader->raw || reader->words ||
+      reader->most == 0 || reader->selection.min_chars > 0)
     return false;
   if (brim_runtime_cancelled(reader->runtime) || brim_stream_peek(reader->stream, 1, &bytes, &length, NULL) != BRIM_OK)
     return false; /* what fails fails again there, and is told there */
@@ -106,10 +107,10 @@ static bool is_scalar(const brim_json_token *token) {
          token->kind == BRIM_JSON_BOOL;
 }
 
-/* The items of an array of labels, a NUL after each. */
-static int take_list(brim_reader *reader, brim_slot *slot, brim_error *err) {
+/* The items of an array of labels or words, a NUL after each. */
+static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim_error *err) {
   brim_json_token item;
-  brim_text_clear(&reader->list);
+  brim_text_clear(list);
   for (;;) {
     BRIM_TRY(brim_json_next(&reader->json, &item, err));
     if (item.kind == BRIM_JSON_ARRAY_END)
@@ -119,17 +120,18 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_error *err) {
                                     "\"%s\" holds %s where a string, a number or a boolean is expected", slot->name,
                                     brim_json_kind_name(item.kind));
     if (item.kind == BRIM_JSON_BOOL)
-      brim_text_string(&reader->list, item.integer ? "true" : "false");
+      brim_text_string(list, item.integer ? "true" : "false");
     else if (memchr(item.text, 0, item.length))
-      return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the label holds a NUL byte");
+      return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the %s holds a NUL byte",
+                                    slot == &reader->slots[BRIM_SLOT_LABEL] ? "label" : "word");
     else
-      brim_text_append(&reader->list, item.text, item.length);
-    brim_text_append(&reader->list, "", 1);
+      brim_text_append(list, item.text, item.length);
+    brim_text_append(list, "", 1);
   }
-  slot->bytes = reader->list.data ? reader->list.data : "";
-  slot->length = reader->list.length;
+  slot->bytes = list->data ? list->data : "";
+  slot->length = list->length;
   slot->is_list = true;
-  return brim_text_status(&reader->list, err);
+  return brim_text_status(list, err);
 }
 
 #define BY_COLUMN "; if this is a table by its columns, write it by its rows: pandas' to_json(.., orient=\"records\", lines=True)"
@@ -142,15 +144,18 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
   slot->is_string = token->kind == BRIM_JSON_STRING;
   slot->is_list = false;
   if (token->kind == BRIM_JSON_ARRAY && slot == &reader->slots[BRIM_SLOT_LABEL])
-    return take_list(reader, slot, err);
+    return take_list(reader, slot, &reader->list, err);
+  if (token->kind == BRIM_JSON_ARRAY && reader->words && slot == &reader->slots[BRIM_SLOT_TEXT])
+    return take_list(reader, slot, &reader->word_list, err);
   if (slot->present && !slot->is_string && (is_text || !(number || token->kind == BRIM_JSON_BOOL)))
-    return brim_json_reader_error(&reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s",
-                                  slot->name, brim_json_kind_name(token->kind),
-                                  is_text                                   ? "a string"
-                                  : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
-                                                                            : "a string, a number or a boolean",
-                                  is_text && (token->kind == BRIM_JSON_ARRAY || token->kind == BRIM_JSON_OBJECT) ? BY_COLUMN
-                                                                                                                 : "");
+    return brim_json_reader_error(
+        &reader->json, token->byte, err, BRIM_E_FORMAT, "\"%s\" is %s where %s is expected%s", slot->name,
+        brim_json_kind_name(token->kind),
+        is_text && reader->words                  ? "a list of words, or a string,"
+        : is_text                                 ? "a string"
+        : slot == &reader->slots[BRIM_SLOT_LABEL] ? "a string, a number, a boolean or a list of them"
+                                                  : "a string, a number or a boolean",
+        is_text && !reader->words && (token->kind == BRIM_JSON_ARRAY || token->kind == BRIM_JSON_OBJECT) ? BY_COLUMN : "");
   if (slot->is_string || number) {
     slot->bytes = token->text;
     slot->length = token->length;
@@ -161,12 +166,33 @@ static int take_value(brim_reader *reader, brim_slot *slot, const brim_json_toke
   return BRIM_OK;
 }
 
+static bool is_key(const brim_json_token *key, const char *name) {
+  return strlen(name) == key->length && memcmp(name, key->text, key->length) == 0;
+}
+
+/* Whether the slot wants the key's value: one of its names, of which the record has had no better one. */
+static bool wants(brim_slot *slot, const brim_json_token *key) {
+  int which = 0;
+  if (!slot->name)
+    return false;
+  if (!is_key(key, slot->name)) {
+    for (which = 1; slot->others && slot->others[which - 1] && !is_key(key, slot->others[which - 1]);)
+      which++;
+    if (!slot->others || !slot->others[which - 1])
+      return false;
+  }
+  if (slot->bytes && which > slot->found)
+    return false;
+  slot->found = which;
+  return true;
+}
+
 /* After a key: takes its value into the slots that want it. A key that comes twice counts the second time, as in Python. */
 static int take_member(brim_reader *reader, const brim_json_token *key, brim_error *err) {
   brim_json_token value = {.kind = BRIM_JSON_END};
   for (int i = 0; i < reader->slot_count; i++) {
     brim_slot *slot = &reader->slots[i];
-    if (!slot->name || strlen(slot->name) != key->length || memcmp(slot->name, key->text, key->length) != 0)
+    if (!wants(slot, key))
       continue;
     if (value.kind == BRIM_JSON_END)
       BRIM_TRY(brim_json_next(&reader->json, &value, err));
@@ -233,8 +259,11 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
                                "'.\"%s\"[]' %s > rows.jsonl",
                                slot->name, rows, rows, brim_reader_file_name(reader));
   else if (status == BRIM_OK)
-    status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s", slot->name,
-                               reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing");
+    status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s%s", slot->name,
+                               reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing",
+                               !reader->words && keys.length && strstr(keys.data, "\"tokens\"")
+                                   ? ": words with a label each are of the task tokens (--task tokens)"
+                                   : "");
   brim_text_free(&keys);
   brim_release(reader->runtime, rows);
   return status;

@@ -56,11 +56,22 @@ static int progress(loader *l, bool finished, brim_error *err) {
 
 /* ---- rows ------------------------------------------------------------------------------------------------- */
 
+static int add_words(loader *l, const brim_encoded *row, brim_sample *sample, brim_error *err) {
+  const brim_label_source tags = {row->label, row->label_length, row->label_is_list, row->file, row->line};
+  sample->words = row->words;
+  sample->word_text = row->text, sample->word_text_length = row->text_length;
+  if (l->options->source.need_label)
+    BRIM_TRY(brim_label_taker_words(&l->taker, &tags, sample, err));
+  return brim_dataset_add(l->dataset, sample, row->lost, false, err);
+}
+
 static int add_row(loader *l, const brim_encoded *row, brim_error *err) {
   if (row->length == 0)
     return brim_error_at(err, BRIM_E_FORMAT, row->file, row->line, row->byte,
                          "the text gives no token: leave such rows out (min_chars 1), or add the special tokens");
-  const brim_sample sample = {.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = row->row};
+  brim_sample sample = {.ids = row->ids, .type_ids = row->type_ids, .length = (int32_t)row->length, .row = row->row};
+  if (row->words)
+    return add_words(l, row, &sample, err);
   BRIM_TRY(brim_dataset_add(l->dataset, &sample, row->lost, false, err));
   l->dataset->pairs |= row->pair;
   if (!l->options->source.need_label)
@@ -92,6 +103,8 @@ static int finish(loader *l, brim_error *err) {
   if (l->options->source.need_label) {
     BRIM_TRY(brim_label_taker_finish(&l->taker, &dataset->labels, &dataset->values, err));
     dataset->mapped = true;
+    if (l->taker.rank)
+      brim_dataset_renumber(dataset, l->taker.rank);
     dataset->label_width = brim_labels_width(&dataset->labels);
   }
   return brim_dataset_seal(dataset, err);
@@ -101,6 +114,7 @@ static int load(loader *l, const char *const *paths, int path_count, const brim_
   brim_reader *reader;
   brim_source_options source = l->options->source;
   source.empty_label |= brim_task_has_lists(l->taker.task);
+  source.words |= brim_task_has_tokens(l->taker.task);
   BRIM_TRY(brim_reader_open(l->runtime, paths, path_count, &source, &reader, err));
   BRIM_TRY(brim_encoder_new(l->runtime, reader, tokenizer, &l->options->encode, &l->encoder, err));
   l->dataset = brim_dataset_new(l->runtime, err);

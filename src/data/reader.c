@@ -49,6 +49,22 @@ static int name_slot(brim_reader *reader, int index, const char *name, const cha
   return slot->name ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+/* Columns of words and of their tags, as data sets of the hub name them. */
+static int name_word_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
+  static const char *const words[] = {"tokens", "words", "text", NULL};
+  static const char *const tags[] = {"ner_tags", "tags", "labels", "label", NULL};
+  if (options->pair_column)
+    return brim_error_set(err, BRIM_E_USAGE, "labels of words are for single texts: leave out the pair column");
+  BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, options->no_header ? "0" : words[0], true, err));
+  if (!options->text_column && !options->no_header)
+    reader->slots[BRIM_SLOT_TEXT].others = words + 1;
+  BRIM_TRY(
+      name_slot(reader, BRIM_SLOT_LABEL, options->label_column, options->no_header ? NULL : tags[0], options->need_label, err));
+  if (!options->label_column && !options->no_header)
+    reader->slots[BRIM_SLOT_LABEL].others = tags + 1;
+  return BRIM_OK;
+}
+
 static int name_slots(brim_reader *reader, const brim_source_options *options, brim_error *err) {
   bool names = !options->no_header, text = !reader->raw || options->min_chars > 0, others = names && !reader->raw;
   reader->slots = brim_alloc_array_zero(reader->runtime, (size_t)BRIM_SLOT_WHERE + (size_t)options->where_count,
@@ -56,9 +72,13 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
   if (!reader->slots)
     return BRIM_NOMEM(err);
   reader->slot_count = BRIM_SLOT_WHERE + options->where_count;
-  BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
-  BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err));
-  BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
+  if (options->words && !reader->raw) {
+    BRIM_TRY(name_word_slots(reader, options, err));
+  } else {
+    BRIM_TRY(name_slot(reader, BRIM_SLOT_TEXT, options->text_column, !text ? NULL : names ? "text" : "0", text, err));
+    BRIM_TRY(name_slot(reader, BRIM_SLOT_PAIR, options->pair_column, others ? "text_pair" : NULL, false, err));
+    BRIM_TRY(name_slot(reader, BRIM_SLOT_LABEL, options->label_column, others ? "label" : NULL, options->need_label, err));
+  }
   for (int i = 0; i < options->where_count; i++)
     BRIM_TRY(name_slot(reader, BRIM_SLOT_WHERE + i, options->where[i].column, NULL, true, err));
   if (options->need_label && !reader->slots[BRIM_SLOT_LABEL].name)
@@ -74,7 +94,8 @@ static int open_reader(brim_reader *reader, const char *const *paths, int path_c
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
   reader->skip_unlabelled = options->need_label && options->skip_unlabelled;
-  reader->empty_label = options->empty_label;
+  reader->words = options->words;
+  reader->empty_label = options->empty_label || options->words;
   reader->skip_damaged = options->skip_damaged;
   BRIM_TRY(brim_selection_init(&reader->selection, reader->runtime, options, err));
   BRIM_TRY(name_slots(reader, options, err));
@@ -94,6 +115,7 @@ static int make_reader(brim_runtime *runtime, const char *const *paths, int path
   reader->most = UINT64_MAX;
   brim_text_init(&reader->header, runtime);
   brim_text_init(&reader->list, runtime);
+  brim_text_init(&reader->word_list, runtime);
   pthread_mutex_init(&reader->lock, NULL);
   brim_json_reader_init(&reader->json, runtime, NULL);
   int status = open_reader(reader, paths, path_count, options, err);
@@ -132,6 +154,7 @@ void brim_reader_close(brim_reader *reader) {
   brim_release(runtime, reader->decoded);
   brim_text_free(&reader->header);
   brim_text_free(&reader->list);
+  brim_text_free(&reader->word_list);
   brim_split_free(&reader->split);
   brim_json_reader_free(&reader->json);
   brim_selection_free(&reader->selection);
@@ -162,11 +185,61 @@ static int reason_to_exclude(const brim_reader *reader) {
   return reader->skip_unlabelled && !is_labelled(reader) ? 1 + selection->where_count : -1;
 }
 
+static bool is_white(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* A string becomes the list of what stands between its white space. */
+static int split_words(brim_slot *slot, brim_text *list, brim_error *err) {
+  const char *at = slot->bytes, *end = at + slot->length;
+  if (!slot->present || slot->is_list)
+    return BRIM_OK;
+  brim_text_clear(list);
+  while (at < end) {
+    const char *from = at;
+    while (at < end && !is_white(*at))
+      at++;
+    if (at > from) {
+      brim_text_append(list, from, (size_t)(at - from));
+      brim_text_append(list, "", 1);
+    }
+    at += at < end;
+  }
+  slot->bytes = list->data ? list->data : "";
+  slot->length = list->length;
+  slot->is_list = true;
+  return brim_text_status(list, err);
+}
+
+static size_t list_count(const brim_slot *slot) {
+  size_t count = 0;
+  for (size_t i = 0; slot->present && i < slot->length; i++)
+    count += slot->bytes[i] == 0;
+  return count;
+}
+
+/* Words and their tags as lists, as many as each other. */
+static int make_words(brim_reader *reader, brim_error *err) {
+  brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *label = &reader->slots[BRIM_SLOT_LABEL];
+  if (text->present && !text->is_list && memchr(text->bytes, 0, text->length))
+    return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                         "the text holds a NUL byte");
+  BRIM_TRY(split_words(text, &reader->word_list, err));
+  BRIM_TRY(split_words(label, &reader->list, err));
+  const size_t words = list_count(text), tags = list_count(label);
+  if (!text->present || !label->present || !reader->need_label || words == tags)
+    return BRIM_OK;
+  return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
+                       "the row has %zu words and %zu tags: each word has one", words, tags);
+}
+
 /* What a record holds, from the slots. An empty text is a text. */
 static int make_record(brim_reader *reader, brim_record *record, brim_error *err) {
   const brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *pair = &reader->slots[BRIM_SLOT_PAIR];
   const brim_slot *label = &reader->slots[BRIM_SLOT_LABEL];
   const bool labelled = is_labelled(reader);
+  if (reader->words)
+    BRIM_TRY(make_words(reader, err));
   if (!text->present)
     return reader->format->missing(reader, text, err);
   if (!pair->present && pair->required)

@@ -17,10 +17,12 @@
 
 /* A wanted column, and its value in the present record. */
 typedef struct brim_slot {
-  char *name;     /* NULL: not wanted */
-  bool given;     /* the caller named it */
-  bool required;  /* every file must have it, and every record but for the label */
-  int64_t column; /* csv, tsv: its number in the present file, -1 if the file lacks it */
+  char *name;                /* NULL: not wanted */
+  const char *const *others; /* names that it may have instead, best first, to NULL; NULL: none */
+  int found;                 /* JSON: which of them the present record has, 0 is `name` */
+  bool given;                /* the caller named it */
+  bool required;             /* every file must have it, and every record but for the label */
+  int64_t column;            /* csv, tsv: its number in the present file, -1 if the file lacks it */
   const char *bytes;
   size_t length;
   bool present;            /* the record has a value here (null is none) */
@@ -45,6 +47,7 @@ extern const brim_format_ops brim_table_format; /* csv and tsv */
 extern const brim_format_ops brim_jsonl_format; /* a file that begins with [ is read by the next */
 extern const brim_format_ops brim_array_format;
 extern const brim_format_ops brim_txt_format;
+extern const brim_format_ops brim_conll_format;
 
 /* Where a reader is. A call to brim_reader_next goes from one state to another until there is a record:
  *
@@ -75,9 +78,9 @@ struct brim_reader {
   brim_source source;
   brim_slot *slots;
   int slot_count;
-  bool no_header, need_label, skip_unlabelled, empty_label;
-  brim_text list; /* the items of a label that is a list */
-  bool raw;       /* brim_reader_open_raw */
+  bool no_header, need_label, skip_unlabelled, empty_label, words;
+  brim_text list, word_list; /* the items of a label and of a text that are lists, a NUL after each */
+  bool raw;                  /* brim_reader_open_raw */
   size_t max_record;
   bool skip_damaged;
   brim_selection selection;

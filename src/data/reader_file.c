@@ -31,7 +31,12 @@ void brim_reader_interrupt(brim_reader *reader) {
 }
 
 static const brim_format_ops *format_ops(brim_format format) {
-  return format == BRIM_FORMAT_JSONL ? &brim_jsonl_format : format == BRIM_FORMAT_TXT ? &brim_txt_format : &brim_table_format;
+  static const brim_format_ops *const ops[] = {[BRIM_FORMAT_CSV] = &brim_table_format,
+                                               [BRIM_FORMAT_TSV] = &brim_table_format,
+                                               [BRIM_FORMAT_JSONL] = &brim_jsonl_format,
+                                               [BRIM_FORMAT_TXT] = &brim_txt_format,
+                                               [BRIM_FORMAT_CONLL] = &brim_conll_format};
+  return ops[format];
 }
 
 /* Passes over a byte order mark; refuses UTF-16 and files without a byte. */

@@ -15,7 +15,8 @@ static const struct {
   const char *extension;
   brim_format format;
 } known_names[] = {{".csv", BRIM_FORMAT_CSV},      {".tsv", BRIM_FORMAT_TSV},    {".jsonl", BRIM_FORMAT_JSONL},
-                   {".ndjson", BRIM_FORMAT_JSONL}, {".json", BRIM_FORMAT_JSONL}, {".txt", BRIM_FORMAT_TXT}};
+                   {".ndjson", BRIM_FORMAT_JSONL}, {".json", BRIM_FORMAT_JSONL}, {".txt", BRIM_FORMAT_TXT},
+                   {".conll", BRIM_FORMAT_CONLL},  {".bio", BRIM_FORMAT_CONLL},  {".iob2", BRIM_FORMAT_CONLL}};
 
 /* What people have on their disks that brim cannot read, and what they can do about it. */
 static const struct {
@@ -63,9 +64,10 @@ static int format_unknown(const char *path, brim_error *err) {
   for (size_t i = 0; i < sizeof foreign_names / sizeof *foreign_names; i++)
     if (ends_with(path, length, foreign_names[i].extension))
       return brim_error_at(err, BRIM_E_UNSUPPORTED, path, 0, -1, "%s", foreign_names[i].advice);
-  return brim_error_at(err, BRIM_E_USAGE, path, 0, -1,
-                       "the name does not tell the format: give it as csv, tsv, jsonl or txt, or let the name end in .csv, .tsv, "
-                       ".jsonl or .txt (then .gz, .zst, .xz or .bz2)");
+  return brim_error_at(
+      err, BRIM_E_USAGE, path, 0, -1,
+      "the name does not tell the format: give it as csv, tsv, jsonl, txt or conll, or let the name end in .csv, .tsv, "
+      ".jsonl, .txt or .conll (then .gz, .zst, .xz or .bz2)");
 }
 
 static int choose_format(brim_source_file *file, const brim_source_options *options, brim_error *err) {
@@ -78,7 +80,9 @@ static int choose_format(brim_source_file *file, const brim_source_options *opti
   if (options->delimiter && file->format != BRIM_FORMAT_CSV && file->format != BRIM_FORMAT_TSV)
     return brim_error_at(err, BRIM_E_USAGE, brim_source_name(file), 0, -1,
                          "a delimiter is for csv and tsv, and this is read as %s: give the format csv, or leave it out",
-                         file->format == BRIM_FORMAT_JSONL ? "JSON" : "txt");
+                         file->format == BRIM_FORMAT_JSONL ? "JSON"
+                         : file->format == BRIM_FORMAT_TXT ? "txt"
+                                                           : "conll");
   file->quoted = options->quote == BRIM_QUOTE_AUTO ? file->format == BRIM_FORMAT_CSV : options->quote == BRIM_QUOTE_CSV;
   return BRIM_OK;
 }

@@ -178,6 +178,8 @@ static int find_columns(brim_reader *reader, brim_error *err) {
     slot->column = -1;
     if (slot->name)
       BRIM_TRY(find_column(reader, slot->name, &slot->column, err));
+    for (int k = 0; slot->others && slot->others[k] && slot->column < 0; k++)
+      BRIM_TRY(find_column(reader, slot->others[k], &slot->column, err));
     if (slot->column < 0 && slot->required)
       return no_such_column(reader, slot->name, err);
   }
@@ -230,6 +232,7 @@ static int take_values(brim_reader *reader, const char *record, brim_error *err)
   for (int i = 0; i < reader->slot_count; i++) {
     brim_slot *slot = &reader->slots[i];
     slot->present = slot->is_string = slot->column >= 0;
+    slot->is_list = false;
     if (!slot->present)
       continue;
     const brim_span *span = &reader->split.spans[slot->column];

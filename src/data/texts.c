@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "data/dataset.h"
 #include "data/labels.h"
+#include "text/encode.h"
 
 #define BLOCK_BYTES ((size_t)256 << 10)
 #define BLOCK_ROWS  4096
@@ -25,13 +26,15 @@ typedef struct block {
   int count;
   int32_t *ids;
   uint8_t *type_ids;
-  size_t used, id_capacity, type_capacity;
+  int32_t *words; /* of each token the number of its word, where texts are lists of words */
+  size_t used, id_capacity, type_capacity, word_capacity;
   row_range rows[BLOCK_ROWS];
 } block;
 
 typedef struct worker {
   brim_scratch *scratch;
   brim_encoding encoding;
+  brim_word_numbers words;
 } worker;
 
 typedef struct texts {
@@ -41,6 +44,7 @@ typedef struct texts {
   brim_text_row_fn rows;
   void *context;
   uint64_t count, next;
+  bool words; /* texts are lists of them */
   worker *workers;
   int worker_count;
   brim_selection selection;
@@ -55,6 +59,7 @@ static void free_block(void *context, void *data) {
     return;
   brim_release(t->runtime, b->ids);
   brim_release(t->runtime, b->type_ids);
+  brim_release(t->runtime, b->words);
   brim_release(t->runtime, b);
 }
 
@@ -94,6 +99,40 @@ static int next_range(void *context, void **out, brim_error *err) {
   return BRIM_OK;
 }
 
+static size_t item_count(const char *list, size_t length) {
+  size_t count = 0;
+  for (size_t i = 0; i < length; i++)
+    count += list[i] == 0;
+  return count;
+}
+
+/* Each word has a tag. */
+static int check_words(const texts *t, const brim_text_row *row, brim_error *err) {
+  const size_t words = item_count(row->text, row->text_length);
+  if (row->pair)
+    return brim_error_set(err, BRIM_E_USAGE, "labels of words are for single texts: leave out the second");
+  if (row->text_length > 0 && row->text[row->text_length - 1])
+    return brim_error_set(err, BRIM_E_USAGE, "a list of words is expected, not a text");
+  if (!t->options->source.need_label || !row->label)
+    return BRIM_OK;
+  if (!row->label_is_list)
+    return brim_error_set(err, BRIM_E_FORMAT, "the label is no list: each word has a tag");
+  const size_t tags = item_count(row->label, row->label_length);
+  return words == tags ? BRIM_OK : brim_error_set(err, BRIM_E_FORMAT, "%zu words and %zu tags: each word has one", words, tags);
+}
+
+static int encode_words(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {
+  brim_encoding *e = &w->encoding;
+  e->runtime = t->runtime, e->length = e->lost = 0;
+  BRIM_TRY(check_words(t, row, err));
+  BRIM_TRY(brim_encode_words(t->tokenizer, w->scratch, (brim_string){row->text, row->text_length}, &t->options->encode, e,
+                             &w->words, err));
+  BRIM_TRY(brim_grow(t->runtime, (void **)&b->words, &b->word_capacity, b->used + e->length, sizeof *b->words, err));
+  if (e->length)
+    memcpy(b->words + b->used, w->words.at, e->length * sizeof *b->words);
+  return BRIM_OK;
+}
+
 static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err) {
   brim_text_row row;
   BRIM_TRY(get_row(t, b->first + (uint64_t)index, &row, err));
@@ -106,8 +145,11 @@ static int encode_row(texts *t, worker *w, block *b, int index, brim_error *err)
     range->length = TOO_SHORT;
     return BRIM_OK;
   }
-  BRIM_TRY(brim_tokenizer_encode(t->tokenizer, w->scratch, row.text, row.text_length, row.pair, row.pair_length,
-                                 &t->options->encode, &w->encoding, err));
+  if (t->words)
+    BRIM_TRY(encode_words(t, w, b, &row, err));
+  else
+    BRIM_TRY(brim_tokenizer_encode(t->tokenizer, w->scratch, row.text, row.text_length, row.pair, row.pair_length,
+                                   &t->options->encode, &w->encoding, err));
   size_t length = w->encoding.length, needed = b->used + length;
   if (length == 0)
     return brim_error_set(err, BRIM_E_FORMAT,
@@ -135,6 +177,17 @@ static int encode_range(void *context, void *data, int number, brim_error *err) 
 
 /* ---- into the dataset ------------------------------------------------------------------------------------- */
 
+static int add_words(texts *t, const brim_text_row *row, brim_sample *sample, size_t lost, brim_error *err) {
+  const uint64_t number = sample->row;
+  const brim_label_source tags = {row->label, row->label_length, row->label_is_list, "texts", (int64_t)number + 1};
+  brim_error failure = {0};
+  sample->word_text = row->text, sample->word_text_length = row->text_length;
+  if (t->options->source.need_label && !row->label)
+    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no label", (unsigned long long)number);
+  const int status = t->options->source.need_label ? brim_label_taker_words(&t->taker, &tags, sample, &failure) : BRIM_OK;
+  return status ? row_failed(number, status, &failure, err) : brim_dataset_add(t->dataset, sample, lost, false, err);
+}
+
 static int add_label(texts *t, const brim_text_row *row, uint64_t number, brim_error *err) {
   brim_error failure = {0};
   if (!t->options->source.need_label)
@@ -154,10 +207,15 @@ static int add_block(texts *t, const block *b, brim_error *err) {
       BRIM_TRY(brim_selection_exclude(&t->selection, range->length == UNLABELLED ? 1 : 0, number, 0, "texts", err));
       continue;
     }
-    const brim_sample sample = {
+    brim_sample sample = {
         .ids = b->ids + range->from, .type_ids = b->type_ids + range->from, .length = range->length, .row = number};
     brim_text_row row;
     BRIM_TRY(get_row(t, number, &row, err));
+    if (t->words) {
+      sample.words = b->words + range->from;
+      BRIM_TRY(add_words(t, &row, &sample, range->lost, err));
+      continue;
+    }
     BRIM_TRY(brim_dataset_add(t->dataset, &sample, range->lost, false, err));
     t->dataset->pairs |= row.pair != NULL;
     BRIM_TRY(add_label(t, &row, number, err));
@@ -204,6 +262,8 @@ static int make(texts *t, brim_error *err) {
   if (t->options->source.need_label) {
     BRIM_TRY(brim_label_taker_finish(&t->taker, &t->dataset->labels, &t->dataset->values, err));
     t->dataset->mapped = true;
+    if (t->taker.rank)
+      brim_dataset_renumber(t->dataset, t->taker.rank);
     t->dataset->label_width = brim_labels_width(&t->dataset->labels);
   }
   return brim_dataset_seal(t->dataset, err);
@@ -220,10 +280,12 @@ int brim_dataset_from_texts(brim_runtime *runtime, brim_text_row_fn rows, void *
   texts t = {.runtime = runtime, .tokenizer = tokenizer, .options = options, .rows = rows, .context = context, .count = count};
   t.selection.excluded.runtime = runtime;
   brim_label_taker_init(&t.taker, runtime, options->task, options->labels);
+  t.words = options->source.words || brim_task_has_tokens(t.taker.task);
   int status = make(&t, err);
   for (int i = 0; i < t.worker_count; i++) {
     brim_scratch_free(t.workers[i].scratch);
     brim_encoding_free(&t.workers[i].encoding);
+    brim_release(runtime, t.workers[i].words.at);
   }
   brim_release(runtime, t.workers);
   brim_selection_free(&t.selection);

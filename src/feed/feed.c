@@ -24,6 +24,8 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
                           (int)world - 1);
   if (o->source.need_label && !o->labels)
     return brim_error_set(err, BRIM_E_USAGE, "a feed with labels needs their mapping beforehand: give labels");
+  if (o->source.words || (o->labels && brim_task_has_tokens(o->labels->task)))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "labels of tokens are not streamed: read the rows into memory");
   if (o->repeat && o->epochs)
     return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
   if (o->rank_slices && o->plan.batch_size == 0)

@@ -239,12 +239,17 @@ static int named_labels(const reading *r, brim_task task, const brim_json_value 
   return status;
 }
 
+brim_task brim_config_class_task(const brim_config *config) {
+  const brim_json_value *classes = brim_json_get(brim_json_root(config->document), "architectures");
+  const brim_json_value *class = classes && classes->kind == BRIM_JSON_ARRAY ? brim_json_first(classes) : NULL;
+  return class && class->kind == BRIM_JSON_STRING ? brim_task_of_class(class->as.text, class->length) : BRIM_TASK_AUTO;
+}
+
 /* The task of problem_type; without one it follows from the number of outputs, as in Hugging Face. */
 static int read_task(const reading *r, int32_t count, brim_task *task, brim_error *err) {
   char known[200];
-  const brim_json_value *problem = brim_json_get(r->root, "problem_type"), *classes = brim_json_get(r->root, "architectures");
-  const brim_json_value *class = classes && classes->kind == BRIM_JSON_ARRAY ? brim_json_first(classes) : NULL;
-  *task = class && class->kind == BRIM_JSON_STRING ? brim_task_of_class(class->as.text, class->length) : BRIM_TASK_AUTO;
+  const brim_json_value *problem = brim_json_get(r->root, "problem_type");
+  *task = brim_config_class_task(r->config);
   if (*task != BRIM_TASK_AUTO)
     return BRIM_OK;
   *task = brim_task_of_outputs(count);

@@ -21,6 +21,7 @@ int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_in
   for (int32_t i = 0; i < config.layers; i++)
     out->window_layers += brim_config_has_window(&config, i);
   out->window = out->window_layers > 0 ? config.window : 0;
+  out->task = brim_config_class_task(&config);
   brim_config_free(&config);
   return brim_pooling_made_for(runtime, folder, &out->made_for, err);
 }

@@ -154,6 +154,8 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
   if (brim_dataset_label_width(dataset) > 1 || (labels && brim_task_has_lists(labels->task)))
     return brim_error_set(err, BRIM_E_USAGE,
                           "folds cannot be stratified by several labels a row: leave it out, or give the folds");
+  if (brim_dataset_token_labels(dataset))
+    return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified by labels of tokens: leave it out, or give the folds");
   if (!brim_dataset_has_labels(dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified: not every row has a label");
   BRIM_TRY(folds_new(runtime, brim_dataset_rows(dataset), count, out, err));

@@ -42,7 +42,7 @@ typedef struct brim_task_rules {
   /* the loss. Of one class: with weights of classes it is divided by the sum of the labels' weights */
   brim_loss_kind loss;
   /* weights of classes, "balanced". NULL: there are none */
-  void (*count)(const float *label, int32_t outputs, uint64_t *counts); /* adds the row's classes */
+  void (*count)(const float *label, int32_t outputs, uint64_t *counts); /* adds the row's classes; NULL for labels of tokens */
   double (*balance)(double own, double rows, int32_t outputs);
   /* metrics */
   const char *metrics[BRIM_METRIC_FIELDS]; /* loss first */

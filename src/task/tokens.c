@@ -143,7 +143,11 @@ static int judge(const brim_outcomes *o, brim_metrics *out, brim_error *err) {
   return status;
 }
 
-/* ---- averages ------------------------------------------------------------------------------------------------ */
+/* ---- weights and averages ------------------------------------------------------------------------------------------------ */
+
+static double balance(double own, double labels, int32_t outputs) {
+  return labels / (outputs * own);
+}
 
 static float logit(float mean) {
   return logf(fmaxf(mean, 1e-37f));
@@ -158,6 +162,7 @@ const brim_task_rules brim_tokens = {
     .least = 2,
     .fits = fits,
     .loss = BRIM_LOSS_CROSS_ENTROPY,
+    .balance = balance,
     .metrics = {"loss", "accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"},
     .best = "f1_micro",
     .judge = judge,

@@ -130,6 +130,50 @@ int brim_encode_valid(const brim_tokenizer *tokenizer, brim_scratch *scratch, br
   return assemble(tokenizer, scratch, pair.bytes != NULL, options, out, err);
 }
 
+/* Ids of all words, and in the place of a second text's the number of each one's word. */
+static int tokenize_words(const brim_tokenizer *t, brim_scratch *s, brim_string words, brim_error *err) {
+  brim_ids *ids = &s->ids[0], *numbers = &s->ids[1];
+  int32_t number = 0;
+  ids->count = numbers->count = 0;
+  for (const char *at = words.bytes, *end = at + words.length; at < end; number++) {
+    const size_t length = strlen(at);
+    BRIM_TRY(brim_fast_run(t, s, at, length, ids, err));
+    BRIM_TRY(brim_ids_reserve(numbers, ids->count - numbers->count, err));
+    while (numbers->count < ids->count)
+      numbers->at[numbers->count++] = number;
+    at += length + 1;
+  }
+  return BRIM_OK;
+}
+
+/* Those of the row that assemble has put at out->ids + first. */
+static int assemble_numbers(const brim_tokenizer *t, const brim_scratch *s, const brim_encode_options *options,
+                            const brim_encoding *out, size_t first, brim_word_numbers *numbers, brim_error *err) {
+  const brim_template *template = &t->processor.single;
+  const size_t kept = s->ids[1].count - out->lost, skip = options->truncate_left ? out->lost : 0;
+  BRIM_TRY(brim_grow(out->runtime, (void **)&numbers->at, &numbers->capacity, out->length, sizeof *numbers->at, err));
+  int32_t *to = numbers->at + first;
+  for (size_t i = 0; i < template->count; i++) {
+    if (template->parts[i].kind == BRIM_PART_SPECIAL && !options->no_special_tokens)
+      *to++ = -1;
+    if (template->parts[i].kind != BRIM_PART_A || kept == 0)
+      continue;
+    memcpy(to, s->ids[1].at + skip, kept * sizeof *to);
+    to += kept;
+  }
+  return BRIM_OK;
+}
+
+int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
+                      const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers, brim_error *err) {
+  const size_t first = out->length;
+  BRIM_TRY(brim_encode_options_check(tokenizer, options, false, err));
+  BRIM_TRY(brim_clean_utf8(scratch, 0, &words.bytes, &words.length, err));
+  BRIM_TRY(tokenize_words(tokenizer, scratch, words, err));
+  BRIM_TRY(assemble(tokenizer, scratch, false, options, out, err));
+  return assemble_numbers(tokenizer, scratch, options, out, first, numbers, err);
+}
+
 int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                        const brim_encode_options *options, brim_encoding *out, brim_error *err) {
   BRIM_TRY(brim_clean_utf8(scratch, 0, &text.bytes, &text.length, err));

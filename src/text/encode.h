@@ -10,6 +10,16 @@ int brim_encode_append(const brim_tokenizer *tokenizer, brim_scratch *scratch, b
 /* The same for texts that are known to be valid UTF-8. */
 int brim_encode_valid(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string text, brim_string pair,
                       const brim_encode_options *options, brim_encoding *out, brim_error *err) BRIM_CHECK;
+/* The number of the word that each token of an encoding comes from; -1 of special tokens. */
+typedef struct brim_word_numbers {
+  int32_t *at; /* [length of the encoding] */
+  size_t capacity;
+} brim_word_numbers;
+/* Words, a NUL after each, as Hugging Face's is_split_into_words encodes them: every one as a text by itself, one after the
+ * other. The row is appended to *out, and its words to *numbers, whose memory is of out->runtime; any bytes are read. */
+int brim_encode_words(const brim_tokenizer *tokenizer, brim_scratch *scratch, brim_string words,
+                      const brim_encode_options *options, brim_encoding *out, brim_word_numbers *numbers,
+                      brim_error *err) BRIM_CHECK;
 /* Room for `length` tokens in all. */
 int brim_encoding_reserve(brim_encoding *out, size_t length, brim_error *err) BRIM_CHECK;
 

@@ -11,13 +11,19 @@
 
 /* ---- balanced --------------------------------------------------------------------------------------------- */
 
-/* Rows of each class, or with each label. */
+/* Rows or tokens of each class, or rows with each label; then all of them. */
 static void count_rows(const brim_dataset *dataset, const brim_task_rules *task, int32_t outputs, uint64_t *counts) {
   for (uint64_t r = 0; r < brim_dataset_rows(dataset); r++) {
     brim_sample sample;
     brim_dataset_sample(dataset, r, &sample);
-    task->count(sample.labels, outputs, counts);
+    if (!sample.token_labels)
+      task->count(sample.labels, outputs, counts);
+    for (int32_t i = 0; sample.token_labels && i < sample.length; i++)
+      if (sample.token_labels[i] != BRIM_NO_LABEL)
+        counts[sample.token_labels[i]]++;
   }
+  const uint64_t *firsts = brim_dataset_token_labels(dataset), rows = brim_dataset_rows(dataset);
+  counts[outputs] = firsts ? firsts[rows] : rows;
 }
 
 /* `counts` of each class, and after the last one all rows. */
@@ -26,7 +32,7 @@ static int balance(const brim_labels *labels, const uint64_t *counts, double *we
   const uint64_t rows = counts[labels->count];
   for (int32_t c = 0; c < labels->count; c++) {
     if (counts[c] == 0)
-      return brim_error_set(err, BRIM_E_USAGE, "class_weights: no row has the class \"%s\": \"balanced\" needs one of each",
+      return brim_error_set(err, BRIM_E_USAGE, "class_weights: nothing has the class \"%s\": \"balanced\" needs one of each",
                             labels->names[c]);
     if (!task->one_class && counts[c] == rows)
       return brim_error_set(err, BRIM_E_USAGE, "class_weights: every row has the label \"%s\": \"balanced\" needs one without",
@@ -49,7 +55,6 @@ static int balance_data(brim_runtime *runtime, const brim_labels *labels, const 
   if (!counts)
     return BRIM_NOMEM(err);
   count_rows(rows->dataset, brim_task_rules_of(labels->task), labels->count, counts);
-  counts[labels->count] = brim_dataset_rows(rows->dataset);
   int status = balance(labels, counts, weights, err);
   brim_release(runtime, counts);
   return status;
@@ -95,7 +100,7 @@ int brim_class_weights_make(brim_runtime *runtime, const brim_model *model, cons
   if (!text)
     return BRIM_OK;
   const brim_task_rules *task = brim_task_rules_of(labels->task);
-  if (!task->count)
+  if (!task->balance)
     return brim_error_set(err, BRIM_E_USAGE, "class_weights: this is a %s, which has no classes", task->name);
   double *weights = brim_alloc_array(runtime, (size_t)labels->count, sizeof *weights);
   if (!weights)

@@ -35,8 +35,8 @@ static int start_options(brim_trainer *t, brim_error *err) {
     o->epochs = 0.0;
   if (!o->best_metric)
     o->best_metric = brim_task_rules_of(brim_model_task(t->model))->best;
-  if (o->label_smoothing > 0.0 && !brim_task_has_classes(brim_model_task(t->model)))
-    return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row");
+  if (o->label_smoothing > 0.0 && !brim_task_has_outcomes(brim_model_task(t->model)))
+    return brim_error_set(err, BRIM_E_USAGE, "label_smoothing needs a classification with one class per row or token");
   return BRIM_OK;
 }
 
@@ -183,7 +183,7 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
     rows.counted = how->labels && !how->weights ? how->labels->rows : NULL; /* a mixture does not have its files' shares */
   }
   BRIM_TRY(brim_class_weights_make(t->runtime, t->model, &rows, t->options.class_weights, &t->class_weights, err));
-  if (!t->class_weights || !brim_task_has_classes(brim_model_task(t->model)))
+  if (!t->class_weights || !brim_task_has_outcomes(brim_model_task(t->model)))
     return BRIM_OK;
   t->supply.weights = t->class_weights;
   return t->supply.feed ? brim_feed_weigh(t->supply.feed, t->class_weights, err) : BRIM_OK;

@@ -50,7 +50,7 @@ static void put_many(brim_text *out, const brim_labels *labels, const float *log
   brim_text_string(out, *separator == '[' ? "[]" : "]");
 }
 
-void brim_prediction_put(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
+static void put_row(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
   int32_t count = brim_model_outputs(model);
   brim_task task = brim_model_task(model);
   brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
@@ -63,6 +63,78 @@ void brim_prediction_put(brim_text *out, const brim_model *model, uint64_t index
   brim_text_string(out, "]}\n");
 }
 
+/* ---- words ------------------------------------------------------------------------------------------------ */
+
+/* Places of the labels that a row has: the first token of each word, or every token where there are no words; -1: cut off, or
+ * the word gives no token. */
+static int32_t next_place(const brim_sample *row, int32_t word, int32_t *at) {
+  if (!row->words)
+    return word;
+  while (*at < row->length && row->words[*at] < word)
+    ++*at;
+  return *at < row->length && row->words[*at] == word ? *at : -1;
+}
+
+static int32_t label_count(const brim_sample *row) {
+  int32_t count = row->words ? 0 : row->length;
+  for (size_t i = 0; row->words && i < row->word_text_length; i++)
+    count += row->word_text[i] == 0;
+  return count;
+}
+
+static void put_words(brim_text *out, const brim_sample *row) {
+  const char *at = row->word_text, *end = at + row->word_text_length;
+  brim_text_string(out, ",\"tokens\":[");
+  for (; at < end; at += strlen(at) + 1) {
+    brim_text_string(out, at > row->word_text ? "," : "");
+    brim_text_json_string(out, at, strlen(at));
+  }
+  brim_text_string(out, "]");
+}
+
+static void put_tokens(brim_text *out, const brim_model *model, const brim_sample *row, const float *logits, double *scores) {
+  const brim_labels *labels = brim_model_labels(model);
+  const int32_t count = label_count(row);
+  int32_t at = 0;
+  if (row->words)
+    put_words(out, row);
+  brim_text_string(out, ",\"labels\":[");
+  for (int32_t word = 0; word < count; word++) {
+    const int32_t place = next_place(row, word, &at);
+    brim_text_string(out, word ? "," : "");
+    if (place >= 0)
+      put_class(out, labels, logits + (size_t)place * (size_t)labels->count, scores);
+    else
+      brim_text_string(out, "null");
+  }
+  brim_text_string(out, "],\"scores\":[");
+  at = 0;
+  for (int32_t word = 0; word < count; word++) {
+    const int32_t place = next_place(row, word, &at);
+    brim_text_string(out, word ? "," : "");
+    if (place >= 0)
+      brim_text_printf(out, "%.9g", brim_outcome_of(logits + (size_t)place * (size_t)labels->count, labels->count, 0).score);
+    else
+      brim_text_string(out, "null");
+  }
+  brim_text_string(out, "]}\n");
+}
+
+void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, const float *logits,
+                         double *scores) {
+  const uint64_t index = brim_dataset_origin(dataset, row);
+  brim_sample sample;
+  if (!brim_task_has_tokens(brim_model_task(model))) {
+    put_row(out, model, index, logits, scores);
+    return;
+  }
+  brim_dataset_sample(dataset, row, &sample);
+  brim_text_printf(out, "{\"index\":%llu", (unsigned long long)index);
+  put_tokens(out, model, &sample, logits, scores);
+}
+
+/* ---- lines of all rows ------------------------------------------------------------------------------------ */
+
 int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
                            const float *logits, brim_error *err) {
   const size_t outputs = (size_t)brim_model_outputs(model);
@@ -71,8 +143,11 @@ int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_m
     return BRIM_NOMEM(err);
   brim_text out;
   brim_text_init(&out, runtime);
-  for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++)
-    brim_prediction_put(&out, model, brim_dataset_origin(dataset, i), logits + i * outputs, scores);
+  const int32_t *lengths = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_lengths(dataset) : NULL;
+  for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++) {
+    brim_prediction_put(&out, model, dataset, i, logits, scores);
+    logits += outputs * (lengths ? (size_t)lengths[i] : 1);
+  }
   int status = brim_text_status(&out, err);
   if (!status)
     status = brim_file_write_all(runtime, path, out.data, out.length, err);
