@@ -69,6 +69,8 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
     status = brim_model_load(cli->runtime, v->model, &options, &in->model, &cli->error);
   if (status)
     hint_at_folds(cli);
+  else
+    cli->words = brim_task_has_tokens(brim_model_task(in->model));
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)
@@ -85,7 +87,6 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
   int status = cli_inference_open_model(cli, in, &max_length);
   if (status)
     return status;
-  cli->words = brim_task_has_tokens(brim_model_task(in->model));
   cli_dataset_request request = {.paths = in->paths ? in->paths : cli->arguments.operands,
                                  .path_count = in->paths ? in->path_count : cli->arguments.operand_count,
                                  .tokenizer = in->tokenizer,

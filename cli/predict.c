@@ -48,7 +48,7 @@ static int write_lines(lines *l, brim_error *err) {
 
 static int put_row(void *context, uint64_t row, const float *logits, brim_error *err) {
   lines *l = context;
-  brim_prediction_put(&l->text, l->in->model, l->in->dataset, row, logits, l->scores);
+  brim_prediction_put(&l->text, l->in->model, l->in->dataset, row, brim_dataset_origin(l->in->dataset, row), logits, l->scores);
   return l->text.length < MOST_WAITING ? BRIM_OK : write_lines(l, err);
 }
 
@@ -76,6 +76,7 @@ typedef struct answers {
   cli_inference *in;
   brim_dataset_options how;
   const brim_record *record; /* the one at hand */
+  const brim_dataset *one;   /* and its tokens */
   brim_text text;
   double *scores;
   uint64_t rows, cut;
@@ -90,8 +91,8 @@ static int give_record(void *context, uint64_t index, brim_text_row *out, brim_e
 
 static int put_answer(void *context, uint64_t row, const float *logits, brim_error *err) {
   answers *a = context;
-  (void)row, (void)err;
-  brim_prediction_put(&a->text, a->in->model, a->record->row, logits, a->scores);
+  (void)err;
+  brim_prediction_put(&a->text, a->in->model, a->one, row, a->record->row, logits, a->scores);
   return BRIM_OK;
 }
 
@@ -101,6 +102,7 @@ static int answer(answers *a, const brim_record *record) {
   brim_dataset *one = NULL;
   a->record = record;
   int status = brim_dataset_from_texts(a->cli->runtime, give_record, a, 1, a->in->tokenizer, &a->how, &one, err);
+  a->one = one;
   if (!status)
     status = brim_predict_each(a->cli->runtime, a->in->model, one, &a->in->options, 1, put_answer, a, err);
   if (!status)
@@ -131,6 +133,8 @@ static int open_answers(answers *a, brim_reader **reader) {
   brim_source_options source;
   int32_t max_length = 0;
   int status = cli_inference_open_model(cli, a->in, &max_length);
+  if (!status)
+    a->how.task = brim_model_task(a->in->model);
   if (!status)
     status = cli_encode_options(cli, &a->how.encode);
   if (!status)

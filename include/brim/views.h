@@ -117,9 +117,9 @@ BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outco
 /* A line of `brim predict` and its line end: {"index":..,"label":..,"scores":[..]}; of a model that labels tokens
  * {"index":..,"tokens":[..],"labels":[..],"scores":[..]} with the row's words, the label of each (null: its tokens were cut off,
  * or it gives none) and that label's probability; of rows that were not read as words the labels of all tokens. logits: [outputs]
- * of the row, or [length, outputs] of its tokens; scores: room for one for each output. */
+ * of the row, or [length, outputs] of its tokens; index: what it is called; scores: room for one for each output. */
 BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row,
-                                  const float *logits, double *scores);
+                                  uint64_t index, const float *logits, double *scores);
 /* A line for each row, to a file that is complete or absent. logits: [rows or tokens, outputs]. */
 BRIM_API int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
                                     const float *logits, brim_error *err) BRIM_CHECK;

@@ -120,9 +120,8 @@ static void put_tokens(brim_text *out, const brim_model *model, const brim_sampl
   brim_text_string(out, "]}\n");
 }
 
-void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, const float *logits,
-                         double *scores) {
-  const uint64_t index = brim_dataset_origin(dataset, row);
+void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, uint64_t index,
+                         const float *logits, double *scores) {
   brim_sample sample;
   if (!brim_task_has_tokens(brim_model_task(model))) {
     put_row(out, model, index, logits, scores);
@@ -145,7 +144,7 @@ int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_m
   brim_text_init(&out, runtime);
   const int32_t *lengths = brim_task_has_tokens(brim_model_task(model)) ? brim_dataset_lengths(dataset) : NULL;
   for (uint64_t i = 0, rows = brim_dataset_rows(dataset); i < rows; i++) {
-    brim_prediction_put(&out, model, dataset, i, logits, scores);
+    brim_prediction_put(&out, model, dataset, i, brim_dataset_origin(dataset, i), logits, scores);
     logits += outputs * (lengths ? (size_t)lengths[i] : 1);
   }
   int status = brim_text_status(&out, err);

@@ -103,3 +103,5 @@ $BRIM train -q -m $MODEL --task tokens --train train.jsonl --folds 3 --stratify 
 $BRIM train -q -m $MODEL --task tokens --train train.jsonl --stream --max-steps 1 -o no
 $BRIM train -q -m $MODEL --train train.conll -o no
 $BRIM train -q -m $MODEL --train train.jsonl -o no
+echo "--- row by row"
+echo "the film was great" | "$BRIM" predict -q -m run - --unbuffered | sed 's/,"scores.*//'
