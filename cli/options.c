@@ -272,13 +272,21 @@ static int take_value(parser *p, const cli_option *option, const char *attached,
 static void suggest_named(const cli_option *options, const char *word, size_t length, char *buffer, size_t size) {
   static const struct {
     const char *name, *option, *value;
-  } named[] = {{"bf16", "precision", " bf16"},           {"fp16", "precision", " bf16"},
-               {"eval-steps", "eval-every", " N"},       {"save-steps", "save-every", " N"},
-               {"logging-steps", "log-every", " N"},     {"dataloader-num-workers", "threads", " N"},
-               {"train-file", "train", " DATA"},         {"validation-file", "eval", " DATA"},
-               {"test-file", "eval", " DATA"},           {"overwrite-output-dir", "overwrite", ""},
-               {"resume-from-checkpoint", "resume", ""}, {"optim", "beta1", " X and --beta2 X: AdamW is the only one"},
-               {"do-train", "train", " DATA"},           {"do-eval", "eval", " DATA"}};
+  } named[] = {{"bf16", "precision", " bf16"},
+               {"fp16", "precision", " bf16"},
+               {"eval-steps", "eval-every", " N"},
+               {"save-steps", "save-every", " N"},
+               {"logging-steps", "log-every", " N"},
+               {"dataloader-num-workers", "threads", " N"},
+               {"train-file", "train", " DATA"},
+               {"validation-file", "eval", " DATA"},
+               {"test-file", "eval", " DATA"},
+               {"overwrite-output-dir", "overwrite", ""},
+               {"resume-from-checkpoint", "resume", ""},
+               {"optim", "beta1", " X and --beta2 X: AdamW is the only one"},
+               {"do-train", "train", " DATA"},
+               {"do-eval", "eval", " DATA"},
+               {"gradient-accumulation-steps", "batch-size", " N with all rows of a step, which --accumulate cuts into parts"}};
   buffer[0] = 0;
   for (size_t i = 0; i < sizeof named / sizeof *named; i++) {
     bool same = strlen(named[i].name) == length;
@@ -294,7 +302,7 @@ static int parse_long(parser *p, const char *word, brim_error *err) {
   const cli_option *option = cli_find_option(p->arguments->options, word, length);
   if (option)
     return take_value(p, option, word[length] ? word + length + 1 : NULL, err);
-  char hint[96];
+  char hint[128];
   suggest_named(p->arguments->options, word, length, hint, sizeof hint);
   if (!hint[0])
     cli_suggest_option(p->arguments->options, word, length, hint, sizeof hint);

@@ -212,8 +212,7 @@ const cli_option cli_batch_options[] = {
     ROWS(cli_padding_option),
     ROWS(cli_batch_size_option),
     ROWS(cli_max_tokens_option),
-    INTEGER("accumulate", accumulate, "N", 1, 1e6, .aliases = "gradient-accumulation-steps", .shown = "one a rank",
-            .to = {PLAN(accumulate)},
+    INTEGER("accumulate", accumulate, "N", 1, 1e6, .shown = "one a rank", .to = {PLAN(accumulate)},
             .help = "with --max-tokens alone: batches of a step; with --batch-size: parts that the step, which keeps its rows, "
                     "is cut into: the batch is not multiplied by it"),
     INTEGER("slices", slices, "N", 1, BRIM_MOST_SLICES, .shown = "none", .to = {PLAN(slices)},

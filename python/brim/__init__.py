@@ -31,7 +31,13 @@ def __getattr__(name: str):
             return importlib.import_module("brim.torch")
         except ModuleNotFoundError as missing:
             raise AttributeError("brim.torch needs torch: pip install torch") from missing
-    raise AttributeError(f"module 'brim' has no attribute {name!r}")
+    raise AttributeError(f"module 'brim' has no attribute {name!r}" + (f": {_HERE[name]}" if name in _HERE else ""))
+
+
+_HERE = {"Trainer": "brim.train(model, rows) trains", "TrainingArguments": "brim.train takes them as keywords, or a TrainingArguments as args",
+         "pipeline": 'brim.Model(folder).predict("a text") labels', "load_dataset": "brim.train takes what datasets.load_dataset gives",
+         "AutoModel": "brim.Model(folder) opens every kind", "AutoTokenizer": "brim.Tokenizer(folder) opens every kind",
+         "AutoModelForSequenceClassification": "brim.Model(folder) opens every kind"}
 
 
 def __dir__():

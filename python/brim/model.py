@@ -5,7 +5,7 @@ import math
 import os
 import pathlib
 import tempfile
-from typing import Any, Callable, NamedTuple, Sequence
+from typing import Any, Callable, Iterator, NamedTuple, Sequence
 
 from . import _core, device as _device, hub as _hub, rows as _rows, runtime as _runtime
 from .dataset import Dataset
@@ -18,6 +18,9 @@ from .tokenizer import Tokenizer, _tokenizer
 class Prediction(NamedTuple):
     label: Any            #: name of the best class; the names of all labels that hold; the value, or the values
     scores: list[float]   #: probabilities of the classes or labels, or the values
+
+
+_WINDOW = 1 << 26  # bytes of logits at once
 
 
 def _sigmoid(x: float) -> float:
@@ -147,24 +150,41 @@ class Model:
         if isinstance(data, (list, tuple)) and not data:
             return _core.array("f", b"", 0, self.outputs)
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
-        return self._core.predict(dataset._core, options, progress)
+        return self._core.predict(dataset._core, options, progress, 0, len(dataset))
 
     def predict(self, data, **options) -> list[Prediction]:
-        """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``."""
+        """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. ``predict_each`` holds a window
+        of them at a time."""
+        return list(self.predict_each(data, **options))
+
+    def predict_each(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
+                     progress: Callable[[str, dict], Any] | None = None, **options) -> Iterator[Prediction]:
+        """``predict`` as an iterator: of many rows and many classes, all predictions at once are more than memory holds. The rows are
+        encoded when it is called, and computed in the windows that `brim predict` has: what 64 MB of logits hold."""
+        self._check_trained()
+        if isinstance(data, (list, tuple)) and not data:
+            return iter(())
+        dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
+        return self._windows(dataset, options, progress)
+
+    def _windows(self, dataset, options, progress) -> Iterator[Prediction]:
+        size = max(_WINDOW // (4 * self.outputs), 64)
+        for first in range(0, len(dataset), size):
+            logits = self._core.predict(dataset._core, dict(options), progress, first, min(size, len(dataset) - first))
+            flat = memoryview(logits).cast("B").cast("f")
+            for at in range(0, len(flat), self.outputs):
+                yield self._prediction(flat[at:at + self.outputs].tolist())
+
+    def _prediction(self, row: list[float]) -> Prediction:
         names = self._facts["labels"]
-        out = []
-        for row in self.logits(data, **options).tolist():
-            if self.task == "regression":
-                out.append(Prediction(row[0] if len(row) == 1 else row, row))
-                continue
-            if self.task == "multi_label":
-                out.append(Prediction([name for name, v in zip(names, row) if v > 0], [_sigmoid(v) for v in row]))
-                continue
-            top = max(row)
-            weights = [math.exp(v - top) for v in row]
-            total = sum(weights)
-            out.append(Prediction(names[row.index(top)], [w / total for w in weights]))
-        return out
+        if self.task == "regression":
+            return Prediction(row[0] if len(row) == 1 else row, row)
+        if self.task == "multi_label":
+            return Prediction([name for name, v in zip(names, row) if v > 0], [_sigmoid(v) for v in row])
+        top = max(row)
+        weights = [math.exp(v - top) for v in row]
+        total = sum(weights)
+        return Prediction(names[row.index(top)], [w / total for w in weights])
 
     def evaluate(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, progress: Callable[[str, dict], Any] | None = None, **options) -> Evaluation:

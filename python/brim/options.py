@@ -14,7 +14,7 @@ TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio"
          "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
          "best_metric", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
-CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "keep_head", "pooling", "reinit_layers",
+CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "reinit_layers",
         "no_type_ids", "revision", "on_event", "device"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",
@@ -24,7 +24,7 @@ _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_
          "output_dir": "output", "overwrite_output_dir": "overwrite", "resume_from_checkpoint": "resume",
          "gradient_checkpointing": "checkpoint_activations", "label_smoothing_factor": "label_smoothing", "max_seq_length": "max_length",
          "dataloader_drop_last": "drop_last", "early_stopping_patience": "patience", "early_stopping_threshold": "min_delta",
-         "eval_dataset": "eval", "gradient_accumulation_steps": "accumulate", "num_epochs": "epochs", "data_seed": "seed"}
+         "eval_dataset": "eval", "num_epochs": "epochs", "data_seed": "seed"}
 
 #: Names whose value says that brim's own way is what is wanted; any other value is refused with the reason.
 _FIXED = {
@@ -45,6 +45,33 @@ _FIXED = {
 _IDLE = {"do_train", "do_eval", "do_predict", "report_to", "logging_dir", "disable_tqdm", "remove_unused_columns", "dataloader_num_workers",
          "dataloader_pin_memory", "dataloader_prefetch_factor", "dataloader_persistent_workers", "run_name", "use_cpu", "no_cuda", "log_level",
          "save_safetensors", "save_only_model", "logging_first_step"}
+
+#: What else a Trainer is given, and how brim has it.
+_ELSEWHERE = {
+    "compute_metrics": "brim counts accuracy, F1, Matthews' or Pearson's and Spearman's by itself; any other: from model.evaluate(rows).rows or model.logits(rows)",
+    "data_collator": "brim makes its batches itself, without padding; brim.torch.Collator is for other training loops",
+    "callbacks": "on_event=function is called with every event",
+    "optimizers": "brim trains with AdamW: lr, beta1, beta2, eps, weight_decay, schedule",
+    "compute_loss_func": "the loss follows from the task; class_weights and label_smoothing change it",
+    "model_init": "each run begins with the folder's weights, and with a head drawn by seed",
+    "preprocess_logits_for_metrics": "model.logits(rows) gives the logits",
+    "peft_config": "brim trains all weights, or those that freeze leaves",
+    "loss": "the loss follows from the task: labels that are classes, lists or values",
+}
+#: Defaults of TrainingArguments, which an object of it means where it does not say otherwise.
+_ARGUMENTS = ("num_train_epochs", "per_device_train_batch_size", "learning_rate", "weight_decay", "max_grad_norm", "seed")
+
+
+def of_arguments(args: Any) -> dict[str, Any]:
+    """A TrainingArguments as options: what it says, and of the rest the defaults that change a result."""
+    usual = type(args)(output_dir=args.output_dir)
+    said = {name: getattr(args, name) for name in vars(usual) if not name.startswith("_") and getattr(args, name) != getattr(usual, name, None)}
+    rest = {name: getattr(args, name) for name in (*_ARGUMENTS, "output_dir") if getattr(args, name, None) is not None}
+    return {**{n: v for n, v in said.items() if n not in _DERIVED}, **rest}
+
+
+#: What TrainingArguments sets by itself.
+_DERIVED = {"hub_token", "deepspeed_plugin", "distributed_state", "local_rank", "eval_do_concat_batches", "eval_delay", "logging_dir"}
 
 
 def _plain(value):
@@ -77,6 +104,13 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
     """The options by brim's names; TypeError for a name that neither side has, or for two names of one thing."""
     out: dict[str, Any] = {}
     said: dict[str, str] = {}
+    options = dict(options)
+    parts = options.pop("gradient_accumulation_steps", None)
+    if parts is not None and parts != 1:  # there a step is so many batches; here it has batch_size rows, in parts
+        rows = next((n for n in ("batch_size", "per_device_train_batch_size", "train_batch_size") if n in options), "batch_size")
+        if "accumulate" in options:
+            raise TypeError("accumulate and gradient_accumulation_steps say the same: give one of them")
+        options |= {rows: options.get(rows, 16) * parts, "accumulate": parts}
     for given, value in options.items():
         name = "precision" if given == "bf16" else _SAME.get(given, given)
         if given in _FIXED:
@@ -86,6 +120,8 @@ def canonical(options: dict[str, Any]) -> dict[str, Any]:
             continue
         if given in _IDLE:
             continue
+        if given in _ELSEWHERE:
+            raise TypeError(f"brim.train has no {given}: {_ELSEWHERE[given]}")
         if name not in PLAN | TRAIN | CALL:
             raise _unknown(given)
         if name in out:

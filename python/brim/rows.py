@@ -104,8 +104,7 @@ def _pick(names: list[str], text: str | None, pair: str | None, label: str | Non
             if one in names:
                 return one
         wanted = name or fallbacks[0]
-        like = next((n for n in names if n.lower() in _LIKELY[option]), None)
-        raise UsageError(f'there is no column "{wanted}"; the columns are {shown}: ' + (f'give {option}="{like}"' if like else f"say which by {option}"))
+        raise UsageError(f'there is no column "{wanted}"; the columns are {shown}: ' + _advice(names, option))
 
     text = there(text, "text_column", ["text"])
     pair = there(pair, "pair_column", ["text_pair"]) if pair or "text_pair" in names else None
@@ -116,9 +115,23 @@ def _pick(names: list[str], text: str | None, pair: str | None, label: str | Non
     return text, pair, there(label, "label_column", ["label", "labels"])
 
 
-_LIKELY = {"text_column": {"sentence", "sentence1", "review", "question", "premise", "content", "body", "comment", "document", "title", "excerpt"},
+def _advice(names: list[str], option: str) -> str:
+    """Which columns are meant, as far as their names tell: both of a pair."""
+    lower = {n.lower(): n for n in names}
+    if option == "text_column":
+        for one, other in _PAIRS:
+            if one in lower and other in lower:
+                return f'give text_column="{lower[one]}", pair_column="{lower[other]}"'
+    like = next((n for n in names if n.lower() in _LIKELY[option]), None)
+    return f'give {option}="{like}"' if like else f"say which by {option}"
+
+
+#: Of GLUE, SNLI, MNLI, Quora, SQuAD and their like.
+_PAIRS = [("sentence1", "sentence2"), ("premise", "hypothesis"), ("question1", "question2"), ("question", "sentence"), ("question", "passage"),
+          ("query", "passage"), ("question", "context"), ("text1", "text2"), ("sentence_a", "sentence_b")]
+_LIKELY = {"text_column": {"text", "texts", "sentence", "sentences", "sentence1", "review", "question", "premise", "content", "body", "comment", "document", "title", "excerpt"},
            "pair_column": {"sentence2", "hypothesis", "passage", "context", "answer"},
-           "label_column": {"labels", "target", "class", "category", "score", "y", "stars", "rating"}}
+           "label_column": {"label", "labels", "target", "class", "category", "score", "y", "stars", "rating"}}
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------

@@ -47,6 +47,10 @@ class Result(_Paged):
     output: str | None = None                                        #: the run's folder
     _log: list[str] = field(default_factory=list)                    #: its log, for a page where there is no folder
 
+    def __getattr__(self, name: str):
+        where = f": result.model.{name}" if not name.startswith("_") and hasattr(Model, name) else ""
+        raise AttributeError(f"a Result has no {name}{where}")
+
     def __repr__(self) -> str:
         best = "" if math.isnan(self.best_metric) else f", best {self.best_metric:.4g} at step {self.best_step}"
         return f"Result({self.steps:,} steps, {self.rows:,} rows, loss {self.loss:.4g}{best}, {self.seconds:.1f} s, {self.model!r})"
@@ -96,7 +100,8 @@ def _rows_to_train(train):
 
 def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: str | os.PathLike | None = None, task: str = "auto",
           labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
-          pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
+          pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
+          keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
           no_type_ids: bool = False, device: str = "cpu", tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result | FoldsResult:
@@ -107,7 +112,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     DatasetDict, whose "train" it is, and whose validation or test is evaluated where eval is not given. eval: the same, or {name: that}.
     labels: the classes in the order of their ids; None: those of the model or of the rows. missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
-    character between the columns of csv and tsv files.
+    character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
     device: "cpu", or "cuda" for an NVIDIA GPU; a ``Model`` stays where it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
@@ -117,15 +122,25 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     ("balanced", {class: weight}, or one a class), label_smoothing, patience, min_delta, eval_batch_size, log_every, eval_every,
     save_every, keep_checkpoints, best_metric, memory_limit ("2GB"), swa_start, swa_every, resume, resume_anyway, overwrite, and of batches batch_size
     (16), max_tokens, batching ("random"), padding ("none"), accumulate, and so on. The names of transformers' TrainingArguments
-    (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too.
+    (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too, and so is an object of it as args.
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
     the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold, predictions.jsonl and folds.json.
     Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
     ways = options.pop("_compare", None)
+    args = options.pop("args", None)
+    if type(train).__name__.endswith("TrainingArguments"):  # as Trainer has them: model, args, train_dataset
+        args, train = train, None
     if "train_dataset" in options:
         train = options.pop("train_dataset") if train is None else train
+    if "processing_class" in options:
+        tokenizer = options.pop("processing_class") if tokenizer is None else tokenizer
+    if args is not None:
+        given = {**_options.of_arguments(args), **({"seed": seed} if seed != 42 else {}), **({"output_dir": os.fspath(output)} if output else {})}
+        seed = given.pop("seed")
+        options = {**given, **options}
+        output = None
     if train is None:
         raise TypeError("brim.train needs rows: brim.train(model, rows)")
     given = {"eval": eval, "output": output, "max_length": max_length}
@@ -134,6 +149,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.default())
+    if not isinstance(model, (Model, str, os.PathLike)) or model == "":
+        raise TypeError(_not_a_model(model))
     if not isinstance(model, Model):
         model = _hub.folder(model, revision=revision, runtime=runtime)
         tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
@@ -142,8 +159,10 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     said = {"max_length": model.max_length, "made_for": None} if isinstance(model, Model) else _core.describe(runtime, model)
     fits = said["max_length"]
     limit = max_length or fits
+    if max_length is not None and not 0 < max_length <= fits:
+        raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
-               **({"delimiter": delimiter} if delimiter else {})}
+               **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
 
     def rows(data, known) -> Dataset:
         return Dataset.of(data, tokenizer, labelled=True, labels=known, task=task if known is None or isinstance(known, list) else "auto",
@@ -174,6 +193,13 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         return _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify, texts)
     sources = {name: (data, d) for (name, data), (_, d) in zip(named, evals)}
     return _run(model, dataset, evals, output, seed, limit, on_event, options, sources, tokenizer, columns)
+
+
+def _not_a_model(model) -> str:
+    if hasattr(model, "save_pretrained"):
+        return (f"{type(model).__name__} is torch's: model.save_pretrained(folder) and tokenizer.save_pretrained(folder), then brim.train(folder, ...), "
+                "whose weights go on from there")
+    return f"brim.train needs a model first: a folder, a name such as \"bert-base-uncased\", or a brim.Model, not {model!r:.60}"
 
 
 def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -63,6 +63,10 @@ static bool set_field(const core_field *field, PyObject *value, void *out) {
   switch (field->kind) {
   case CORE_REAL:
     *(double *)at = PyFloat_AsDouble(value);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError)) {
+      PyErr_Clear();
+      PyErr_Format(PyExc_TypeError, "%s: a number is needed, not %R", field->name, value);
+    }
     return !PyErr_Occurred();
   case CORE_BOOL: {
     int truth = PyObject_IsTrue(value);

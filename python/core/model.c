@@ -1,7 +1,6 @@
 /* model.c: load, train, evaluate, predict, save. */
 #include "core.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +23,7 @@ typedef struct job {
   core_viewer viewer;
   brim_judged judged;
   core_array *outcomes[5]; /* label, predicted, loss, score, label_score of each row */
+  Py_ssize_t first, count; /* rows of the dataset */
 } job;
 
 /* ---- loading and saving ----------------------------------------------------------------------------------- */
@@ -136,22 +136,26 @@ static bool eval_options(PyObject *options, brim_eval_options *out) {
   return true;
 }
 
-/* A number that is none would come out as a class all the same. */
-static int check_finite(const job *j, brim_error *error) {
-  const float *logits = j->logits->data;
-  const Py_ssize_t outputs = j->logits->shape[1];
-  for (Py_ssize_t i = 0; i < j->logits->shape[0] * outputs; i++)
-    if (!isfinite(logits[i]))
-      return brim_error_set(error, BRIM_E_DIVERGED,
-                            "row %llu: the model's output is not a finite number; its weights are damaged",
-                            (unsigned long long)brim_dataset_origin(j->dataset, (uint64_t)(i / outputs)));
-  return BRIM_OK;
-}
-
+/* All rows, or a window of them. */
 static int predict_work(void *context, brim_error *error) {
   job *j = context;
-  int status = brim_predict(j->runtime->runtime, j->model->model, j->dataset, &j->eval, j->logits->data, error);
-  return status == BRIM_OK ? check_finite(j, error) : status;
+  brim_runtime *runtime = j->runtime->runtime;
+  brim_dataset *window = NULL;
+  int status = BRIM_OK;
+  if (j->eval.padding == BRIM_PAD_MAX_LENGTH && j->eval.max_length <= 0)
+    j->eval.max_length = brim_dataset_longest(j->dataset); /* of all windows */
+  if ((uint64_t)j->count < brim_dataset_rows(j->dataset)) {
+    uint64_t *rows = malloc(((size_t)j->count + 1) * sizeof *rows);
+    for (Py_ssize_t i = 0; rows && i < j->count; i++)
+      rows[i] = (uint64_t)(j->first + i);
+    status = rows ? brim_dataset_subset(runtime, j->dataset, rows, (uint64_t)j->count, &window, error)
+                  : brim_error_set(error, BRIM_E_MEMORY, "out of memory");
+    free(rows);
+  }
+  if (!status)
+    status = brim_predict(runtime, j->model->model, window ? window : j->dataset, &j->eval, j->logits->data, error);
+  brim_dataset_free(window);
+  return status;
 }
 
 /* A column an outcome's part: loss and probabilities as floats. */
@@ -188,10 +192,10 @@ PyObject *core_metrics_dict(const brim_metrics *m) {
                        "rmse", m->rmse, "pearson", m->pearson, "spearman", m->spearman, "seconds", m->seconds);
 }
 
-/* The common part: method(dataset, options, progress). */
+/* The common part: method(dataset, options, progress), and of predict the first row and their number. */
 static bool begin(core_model *self, PyObject *args, job *j) {
   PyObject *dataset, *options, *progress;
-  if (!PyArg_ParseTuple(args, "OOO", &dataset, &options, &progress))
+  if (!PyArg_ParseTuple(args, "OOO|nn", &dataset, &options, &progress, &j->first, &j->count))
     return false;
   core_dataset *of = core_cast(self->state, dataset, CORE_DATASET);
   brim_eval_options_init(&j->eval);
@@ -212,7 +216,10 @@ static PyObject *predict(PyObject *object, PyObject *args) {
   job j = {0};
   if (!begin(self, args, &j))
     return NULL;
-  j.logits = CORE_NEW_ARRAY(self, 'f', (Py_ssize_t)brim_dataset_rows(j.dataset), brim_model_outputs(self->model));
+  const bool inside = j.first >= 0 && j.count >= 0 && (uint64_t)j.first + (uint64_t)j.count <= brim_dataset_rows(j.dataset);
+  if (!inside)
+    PyErr_SetString(PyExc_ValueError, "there are no such rows");
+  j.logits = inside ? CORE_NEW_ARRAY(self, 'f', j.count, brim_model_outputs(self->model)) : NULL;
   int status = j.logits ? core_listened(&j.listener, core_run(self->state, self->runtime, predict_work, &j)) : -1;
   core_leave(self);
   if (status != BRIM_OK)

@@ -146,14 +146,23 @@ static bool known_type(const struct ArrowSchema *s, bool numbers) {
   return is_string(s->format) || (numbers && strlen(s->format) == 1 && strchr("bcCsSiIlLfg", *s->format));
 }
 
+/* Of Arrow's formats, in words. */
+static const char *type_name(const char *format) {
+  if (strlen(format) == 1 && strchr("cCsSiIlL", *format))
+    return "whole numbers";
+  if (strlen(format) == 1 && strchr("efg", *format))
+    return "numbers";
+  return *format == 'b' ? "booleans" : *format == '+' ? "lists or objects" : *format == 't' ? "times" : "something else";
+}
+
 static int64_t find_column(const struct ArrowSchema *schema, const char *name, const char *fallback, bool needed, bool numbers) {
   const char *wanted = name ? name : fallback;
   for (int64_t i = 0; i < schema->n_children; i++)
     if (schema->children[i]->name && strcmp(schema->children[i]->name, wanted) == 0) {
       if (known_type(schema->children[i], numbers))
         return i;
-      PyErr_Format(PyExc_TypeError, "column \"%s\" has Arrow type \"%s\": a string%s is needed", wanted,
-                   schema->children[i]->format, numbers ? ", a number or a boolean" : "");
+      PyErr_Format(PyExc_TypeError, "column \"%s\" holds %s where a string%s is needed", wanted,
+                   type_name(schema->children[i]->format), numbers ? ", a number or a boolean" : "");
       return -1;
     }
   if (needed || name)

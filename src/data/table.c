@@ -1,5 +1,6 @@
 /* table.c: csv and tsv. */
 #include <string.h>
+#include <strings.h>
 
 #include "base/memory.h"
 #include "base/number.h"
@@ -116,6 +117,23 @@ static const char *separator_hint(const brim_reader *reader) {
   return "";
 }
 
+/* What to say of a column that has its default's name and is not there: another spelling, or no head line at all. */
+static const char *name_hint(const brim_reader *reader, const char *name) {
+  const brim_split *split = &reader->split;
+  if (strcmp(name, "text") != 0 && strcmp(name, "label") != 0)
+    return "";
+  for (size_t i = 0; i < split->count; i++)
+    if (split->spans[i].length == strlen(name) && strncasecmp(reader->decoded + split->spans[i].start, name, strlen(name)) == 0)
+      return "; capitals count: name the column (--text-column, --label-column)";
+  for (size_t i = 0; i < split->count; i++) {
+    double number;
+    const brim_span *span = &split->spans[i];
+    if (span->length > 0 && brim_number_real(reader->decoded + span->start, span->length, &number))
+      return "; it looks as if there were no head line: --no-header (header=False in Python) calls the columns 0, 1, ..";
+  }
+  return "";
+}
+
 static int no_such_column(const brim_reader *reader, const char *name, brim_error *err) {
   const char *file = brim_reader_file_name(reader);
   if (reader->no_header)
@@ -127,8 +145,8 @@ static int no_such_column(const brim_reader *reader, const char *name, brim_erro
   list_columns(reader, &columns);
   int status = brim_text_status(&columns, err);
   if (status == BRIM_OK)
-    status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s%s", name, columns.data,
-                           separator_hint(reader));
+    status = brim_error_at(err, BRIM_E_USAGE, file, 0, -1, "there is no column \"%s\"; the columns are %s%s%s", name,
+                           columns.data, separator_hint(reader), name_hint(reader, name));
   brim_text_free(&columns);
   return status;
 }

@@ -87,6 +87,17 @@ TRIES = [
     ("echo '{\"text\": [\"a\"], \"label\": [1]}' > o.json; " + TRAIN + " o.json -o r", 1, 'to_json(.., orient="records", lines=True)'),
     ("printf 'PK\\3\\4....' > a.csv; " + TRAIN + " a.csv -o r", 1, "this is a zip archive or a spreadsheet: take the file out"),
     (TRAIN + " none.zip -o r", 1, "none.zip: cannot open"),
+    # tables as people have them: Windows, Excel, no head line, other names
+    ("printf 'text,label\\r\\na,1\\r\\nb,0\\r\\n' > c.csv; " + TRAIN + " c.csv --max-steps 1 -o crlf", 0, trained("crlf", 1, ["0", "1"])),
+    ("printf '\\357\\273\\277text,label\\na,True\\nb,False\\n' > c.csv; " + TRAIN + " c.csv --max-steps 1 -o mark", 0, trained("mark", 1, ["False", "True"])),
+    ("printf 'text,label\\n\\351t\\351,1\\nb,0\\n' > c.csv; " + TRAIN + " c.csv -o r", 1, "convert the file first, for example with iconv -f latin1"),
+    ("printf 'a film,1\\nb plot,0\\n' > c.csv; " + TRAIN + " c.csv -o r", 2, "it looks as if there were no head line: --no-header"),
+    (TRAIN + " c.csv --no-header --label-column 1 --max-steps 1 -o bare", 0, trained("bare", 1, ["0", "1"])),
+    ("printf 'Text,Label\\na,1\\nb,0\\n' > c.csv; " + TRAIN + " c.csv -o r", 2, "capitals count"),
+    (TRAIN + " c.csv --text-column Text --label-column Label --max-steps 1 -o capitals", 0, trained("capitals", 1, ["0", "1"])),
+    ("printf 'premise,hypothesis,label\\na,b,entailment\\nc,d,neutral\\n' > c.csv; "
+     + TRAIN + " c.csv --text-column premise --pair-column hypothesis --max-steps 1 -o snli", 0, trained("snli", 1, ["entailment", "neutral"])),
+    (TRAIN + " $DATA/train.csv --gradient-accumulation-steps 4 -o r", 2, "here it is --batch-size N with all rows of a step"),
     (TRAIN + " - --eval - -o r", 2, "standard input (-) is named twice"),
     ("BRIM_THREADS=abc $B doctor", 2, 'BRIM_THREADS is "abc"'),
     ("BRIM_CPU=foo $B doctor", 2, 'BRIM_CPU is "foo"'),

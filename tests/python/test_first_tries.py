@@ -3,7 +3,7 @@
 A try is an expression; what it needs beside Python is found by the names it uses (pd, pl, pa, np, datasets, transformers, torch), and
 where that is not installed the try is skipped with the command that installs it. Half of them are what the first pages of Hugging Face,
 pandas, polars and sentence-transformers do with their own objects."""
-import importlib
+import importlib.util
 import os
 import pathlib
 import re
@@ -86,6 +86,23 @@ class Pairs:
         return DICTS[i]
 
 
+def needs(name):
+    """Skips the try where a package is missing that another one imports late."""
+    if importlib.util.find_spec(name) is None:
+        raise unittest.SkipTest(f"pip install {name}")
+    return True
+
+
+def windows(predict_each, rows):
+    """Predictions of so many rows at a time."""
+    import brim.model
+    before, brim.model._WINDOW = brim.model._WINDOW, 0
+    try:
+        return list(predict_each({"text": COLUMNS["text"]}, batch_size=rows))
+    finally:
+        brim.model._WINDOW = before
+
+
 GOOD = (24, ["neg", "pos"], "pos")
 NAMES = ["neg", "pos"]
 
@@ -146,6 +163,23 @@ TRIES = [
     ("pandas: to_dict", "learn(pd.DataFrame(COLUMNS).to_dict('records'))", GOOD),
     ("pandas: other columns", "learn(pd.DataFrame({'sentence': COLUMNS['text'], 'label': COLUMNS['label'], 'idx': range(24)}))",
      fails(ValueError, 'the columns are "sentence", "label", "idx": give text_column="sentence"')),
+    ("pandas: capitals", "learn(pd.DataFrame({'Text': ['a'], 'Label': [1]}))", fails(ValueError, 'give text_column="Text"')),
+    ("pandas: numbers as texts", "learn(pd.DataFrame({'text': [1, 2], 'label': [0, 1]}))", fails(TypeError, 'column "text" holds whole numbers where a string')),
+    ("pandas: nullable integers", "brim.train(MODEL, pd.DataFrame({'text': ['a', 'b', 'c'], 'label': pd.array([1, None, 0], dtype='Int64')}), missing_label='skip',"
+     " max_steps=1).model.labels.names", ["0", "1"]),
+    ("pandas: to_json by columns", "pd.DataFrame(COLUMNS).to_json(HERE / 'columns.json'), brim.train(MODEL, HERE / 'columns.json')",
+     fails(brim.errors.FormatError, 'to_json(.., orient="records", lines=True)')),
+    ("pandas: to_json by rows", "pd.DataFrame(COLUMNS).to_json(HERE / 'rows.jsonl', orient='records', lines=True), learn(HERE / 'rows.jsonl')[0]", 24),
+    ("pandas: to_csv with its index", "pd.DataFrame(COLUMNS).to_csv(HERE / 'index.csv'), learn(HERE / 'index.csv')[0]", 24),
+    ("pandas: to_csv without a head line", "pd.DataFrame(COLUMNS).to_csv(HERE / 'bare.csv', index=False, header=False), learn(HERE / 'bare.csv', header=False,"
+     " label_column='1')", GOOD),
+    ("pandas: to_csv with tabs", "pd.DataFrame(COLUMNS).to_csv(HERE / 'tabs.tsv', sep='\t', index=False), learn(HERE / 'tabs.tsv')", GOOD),
+    ("pandas: to_csv in Latin-1", "pd.DataFrame({'text': ['été', 'b'], 'label': [0, 1]}).to_csv(HERE / 'latin.csv', encoding='latin1', index=False), "
+     "brim.train(MODEL, HERE / 'latin.csv')", fails(brim.errors.FormatError, "is not UTF-8: convert the file first")),
+    ("pandas: to_csv for Excel", "pd.DataFrame(COLUMNS).to_csv(HERE / 'excel.csv', encoding='utf-8-sig', index=False, lineterminator='\\r\\n'), learn(HERE / 'excel.csv')", GOOD),
+    ("pandas: to_csv, gzip", "pd.DataFrame(COLUMNS).to_csv(HERE / 'packed.csv.gz', index=False), learn(HERE / 'packed.csv.gz')", GOOD),
+    ("pandas: to_csv, zip", "pd.DataFrame(COLUMNS).to_csv(HERE / 'packed.csv.zip', index=False), learn(HERE / 'packed.csv.zip')",
+     fails(brim.Error, "zip is not read: take the file out of it")),
     ("pandas: columns by name", "learn(pd.DataFrame({'sentence': COLUMNS['text'], 'y': IDS['label']}), text_column='sentence', label_column='y')[0]", 24),
     ("pandas: lists of labels", "brim.train(MODEL, pd.DataFrame({'text': ['a', 'b'], 'label': [['x'], ['x', 'y']]}), max_steps=1).model.task", "multi_label"),
     ("pandas: a missing text", "brim.train(MODEL, pd.DataFrame({'text': ['a', None], 'label': ['x', 'y']}))", fails(ValueError, "row 1 has no text")),
@@ -182,6 +216,32 @@ TRIES = [
     ("datasets: predict", "datasets and labels(trained().predict(hf(COLUMNS)))[:2]", ["pos", "neg"]),
     ("transformers: Trainer's names", "datasets and brim.train(MODEL, train_dataset=hf(IDS, NAMES), eval_dataset=hf(IDS, NAMES), output_dir=HERE / 'out', "
      "num_train_epochs=1, per_device_train_batch_size=8, learning_rate=2e-5, weight_decay=0.01, eval_strategy='epoch', save_strategy='epoch').steps", 3),
+    ("transformers: TrainingArguments", "transformers and torch and needs('accelerate') and brim.train(MODEL, args=transformers.TrainingArguments(output_dir=str(HERE / 'ta'), "
+     "num_train_epochs=2, per_device_train_batch_size=4, learning_rate=1e-3, weight_decay=0.1, eval_strategy='epoch', report_to='none'), train_dataset=DICTS, "
+     "eval_dataset=DICTS, processing_class=transformers.AutoTokenizer.from_pretrained(MODEL)).steps", 12),
+    ("transformers: its defaults", "transformers and torch and needs('accelerate') and brim.train(MODEL, transformers.TrainingArguments(output_dir=str(HERE / 'tb'), "
+     "report_to='none'), train_dataset=DICTS).steps", 9),
+    ("transformers: gradient_accumulation_steps", "brim.train(MODEL, DICTS, per_device_train_batch_size=4, gradient_accumulation_steps=3, num_train_epochs=1).steps", 2),
+    ("transformers: compute_metrics", "brim.train(MODEL, DICTS, compute_metrics=len)", fails(TypeError, "brim.train has no compute_metrics: brim counts accuracy")),
+    ("transformers: data_collator", "brim.train(MODEL, DICTS, data_collator=len)", fails(TypeError, "brim makes its batches itself")),
+    ("transformers: callbacks", "brim.train(MODEL, DICTS, callbacks=[])", fails(TypeError, "on_event=function is called")),
+    ("transformers: a model of torch", "torch and brim.train(transformers.AutoModelForSequenceClassification.from_pretrained(MODEL), DICTS)",
+     fails(TypeError, "model.save_pretrained(folder) and tokenizer.save_pretrained(folder)")),
+    ("Trainer", "brim.Trainer", fails(AttributeError, "brim.train(model, rows) trains")),
+    ("pipeline", "brim.pipeline", fails(AttributeError, 'predict("a text") labels')),
+    ("result.predict", "brim.train(MODEL, DICTS, max_steps=1).predict('a')", fails(AttributeError, "result.model.predict")),
+    ("no model", "brim.train(None, DICTS)", fails(TypeError, "needs a model first: a folder, a name")),
+    ("an address", "brim.train('https://huggingface.co/google-bert/bert-base-uncased', DICTS)", fails(OSError, 'give the name alone, "google-bert/bert-base-uncased"')),
+    ("max_length above the model's", "brim.train(MODEL, DICTS, max_length=1000)", fails(ValueError, "max_length is 1000: the model has positions for 1 to 64 tokens")),
+    ("epochs as a word", "brim.train(MODEL, DICTS, epochs='3')", fails(TypeError, "epochs: a number is needed, not '3'")),
+    ("datasets: load_dataset of csv", "datasets and [(e['name'], e['rows']) for e in brim.train(MODEL, datasets.load_dataset('csv', data_files={'train': str(DATA / 'train.csv'), "
+     "'test': str(DATA / 'test.csv')}, cache_dir=str(HERE / 'cache')), max_steps=1).evaluations]", [("test", 24)]),
+    ("datasets: snli's columns", "datasets and brim.train(MODEL, datasets.Dataset.from_dict({'premise': ['a', 'b'], 'hypothesis': ['c', 'd'], 'label': [0, 1]}))",
+     fails(ValueError, 'give text_column="premise", pair_column="hypothesis"')),
+    ("datasets: snli's -1", "datasets and brim.train(MODEL, hf({'text': ['a', 'b', 'c'], 'label': [-1, 0, 1]}, NAMES), missing_label='skip', max_steps=1).rows", 2),
+    ("datasets: qnli's columns", "datasets and brim.train(MODEL, datasets.Dataset.from_dict({'question': ['a', 'b'], 'sentence': ['c', 'd'], 'label': [0, 1]}))",
+     fails(ValueError, 'give text_column="question", pair_column="sentence"')),
+    ("datasets: rows with ids too", "datasets and brim.train(MODEL, hf(COLUMNS).map(lambda r: {'input_ids': [2, 3], 'attention_mask': [1, 1]}), max_steps=1).steps", 1),
     ("transformers: its tokenizer", "transformers and len(brim.Dataset.of(PAIRS, transformers.AutoTokenizer.from_pretrained(MODEL)))", 24),
     ("transformers: its tokenizer's ids", "transformers and brim.Dataset.from_texts(['good plot'], transformers.AutoTokenizer.from_pretrained(MODEL))[0]['ids'].tolist()"
      " == brim.Tokenizer(MODEL).encode('good plot').ids.tolist()", True),
@@ -191,6 +251,8 @@ TRIES = [
     ("pipeline('a text')", "trained().predict('a good film')[0].label", "pos"),
     ("pipeline([texts])", "labels(trained().predict(['a good film', 'a bad plot']))", ["pos", "neg"]),
     ("pipeline(generator)", "labels(trained().predict(t for t in ['a good film', 'a bad plot']))", ["pos", "neg"]),
+    ("pipeline, one after the other", "[p.label for p in trained().predict_each(iter(['a good film', 'a bad plot']))]", ["pos", "neg"]),
+    ("pipeline of windows", "list(windows(trained().predict_each, 7)) == trained().predict(COLUMNS)", True),
     ("pipeline([])", "trained().predict([])", []),
     ("pipeline({'text', 'text_pair'})", "len(trained().predict([{'text': 'good', 'text_pair': 'bad'}]))", 1),
     ("CrossEncoder.predict of pairs", "len(trained().predict([('good', 'bad'), ['film', 'plot']]))", 2),
