@@ -333,6 +333,17 @@ int brim_config_load(brim_runtime *runtime, const char *folder, const brim_label
   return status;
 }
 
+int brim_config_stored_labels(brim_runtime *runtime, const brim_config *config, brim_labels *out, brim_error *err) {
+  brim_config stored = *config;
+  stored.labels = (brim_labels){0};
+  const reading r = {runtime, &stored, config->document, brim_json_root(config->document)};
+  const int status = read_labels(&r, err);
+  if (status)
+    brim_labels_free(&stored.labels);
+  *out = stored.labels;
+  return status;
+}
+
 void brim_config_free(brim_config *config) {
   brim_labels_free(&config->labels);
   brim_json_free(config->document);

@@ -45,6 +45,8 @@ int brim_config_load(brim_runtime *runtime, const char *folder, const brim_label
 int brim_config_load_encoder(brim_runtime *runtime, const char *folder, brim_config *out, brim_error *err) BRIM_CHECK;
 /* Where the class of the model says its task, as ..ForTokenClassification does; AUTO elsewhere. */
 brim_task brim_config_class_task(const brim_config *config);
+/* What the file says of its labels, whatever those of `config` are. */
+int brim_config_stored_labels(brim_runtime *runtime, const brim_config *config, brim_labels *out, brim_error *err) BRIM_CHECK;
 void brim_config_free(brim_config *config);
 
 /* The activation that a member names; without the member that of the default. */

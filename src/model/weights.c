@@ -161,24 +161,24 @@ static int keep_former(loading *l, const brim_labels *stored, brim_error *err) {
 static int find_order(loading *l, brim_error *err) {
   const brim_labels *labels = &l->model->config.labels;
   brim_runtime *runtime = l->model->runtime;
-  brim_config stored;
+  brim_labels stored;
   brim_error ignored;
   if (!l->options->labels || !labels->names)
     return BRIM_OK;
-  int status = brim_config_load(runtime, l->folder, NULL, &stored, &ignored);
+  int status = brim_config_stored_labels(runtime, &l->model->config, &stored, &ignored);
   if (status)
     return status == BRIM_E_MEMORY ? BRIM_NOMEM(err) : BRIM_OK;
-  bool same = stored.labels.names && stored.labels.count == labels->count;
+  bool same = stored.names && stored.count == labels->count;
   if (same) {
     l->order = brim_alloc_array(runtime, (size_t)labels->count, sizeof *l->order);
-    status = l->order ? match_classes(runtime, &stored.labels, labels, l->order, &same, err) : BRIM_NOMEM(err);
+    status = l->order ? match_classes(runtime, &stored, labels, l->order, &same, err) : BRIM_NOMEM(err);
   }
   if (!same) {
     brim_release(runtime, l->order);
     l->order = NULL;
-    status = status ? status : keep_former(l, &stored.labels, err);
+    status = status ? status : keep_former(l, &stored, err);
   }
-  brim_config_free(&stored);
+  brim_labels_free(&stored);
   return status;
 }
 

@@ -363,6 +363,35 @@ static void check_table(void) {
   brim_model_free(m);
 }
 
+/* ---- config.json is read once, also where its classes have to be put in another order */
+
+static int configs_read;
+
+int __real_brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out, brim_error *err);
+int __wrap_brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out, brim_error *err);
+int __wrap_brim_json_load(brim_runtime *runtime, const char *path, size_t limit, brim_json_document **out, brim_error *err) {
+  const char *end = strrchr(path, '/');
+  configs_read += end && strcmp(end, "/config.json") == 0;
+  return __real_brim_json_load(runtime, path, limit, out, err);
+}
+
+static void check_read_once(void) {
+  char *names[] = {"c", "a", "b"};
+  const brim_labels labels = {.task = BRIM_TASK_CLASSIFICATION, .count = 3, .names = names};
+  const char *folder = case_variant("bert-pair-3", "once", "\"id2label\":{\"0\":\"a\",\"1\":\"b\",\"2\":\"c\"}");
+  const brim_model_options options = {.labels = &labels, .device = BRIM_DEVICE_REFERENCE};
+  brim_model *ordered, *stored = case_load(folder, NULL);
+  brim_error err = {0};
+  int64_t count = 0;
+  configs_read = 0;
+  ok_int(brim_model_load(case_runtime, folder, &options, &ordered, &err), BRIM_OK, "classes in another order");
+  ok_int(configs_read, 1, "config.json is read once");
+  const float *got = values_of(ordered, "classifier.bias", &count), *want = values_of(stored, "classifier.bias", &count);
+  ok(count == 3 && got[0] == want[2] && got[1] == want[0] && got[2] == want[1], "and each class has its own bias");
+  brim_model_free(ordered);
+  brim_model_free(stored);
+}
+
 /* Elements by their place in the table, in every buffer; what is not there is refused. */
 static void check_pieces(void) {
   brim_model *m = case_load(case_golden("bert-odd-regression"), NULL);
@@ -402,6 +431,7 @@ int main(void) {
   check_new_layers();
   check_missing();
   check_kernels();
+  check_read_once();
   check_labels();
   check_label_order();
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
