@@ -4,7 +4,7 @@ from __future__ import annotations
 import os
 import threading
 
-from . import _core
+from . import _core, ranks
 
 _lock = threading.Lock()
 _default = None
@@ -23,7 +23,7 @@ def default():
     global _default
     with _lock:
         if _default is None:
-            _default = Runtime(int(os.environ.get("BRIM_THREADS", "0")))
+            _default = Runtime(int(os.environ.get("BRIM_THREADS") or ranks.threads()))
         return _default
 
 

@@ -12,7 +12,7 @@ import warnings
 from dataclasses import dataclass, field
 from typing import Any, Callable, Iterator, NamedTuple
 
-from . import _core, hub as _hub, options as _options, rows as _rows, runtime as _runtime
+from . import _core, hub as _hub, options as _options, ranks as _ranks, rows as _rows, runtime as _runtime
 from .dataset import Dataset
 from .labels import Labels
 from .errors import STOP, Cancelled, UsageError
@@ -125,6 +125,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     (learning_rate, num_train_epochs, per_device_train_batch_size, output_dir, ...) are understood too, and so is an object of it as args.
     folds: every row is held out once, and what comes back is a ``FoldsResult``: a number of folds, drawn by fold_seed (stratify: each like
     the whole), or the fold of each row. The model then keeps its weights; output has a run for each fold, predictions.jsonl and folds.json.
+    Started by an MPI launcher (mpirun -n 4 python train.py) all processes train together: every one calls it with the same arguments; the
+    first has the events and evaluations and writes, all get the same model. slices=24 has the same bits for any number of them.
     Ctrl-C writes a checkpoint first; resume=True goes on from it, bit for bit. With more epochs or max_steps than before, a run, finished or
     not, becomes longer: the "resume" event says both learning rates. resume_anyway=True continues with other kernels too (another processor).
     """
@@ -148,6 +150,10 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     eval, output, max_length = (options.pop(name, None) for name in given)
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
+    if folds is not None and _ranks.launched():
+        raise UsageError("folds: several processes train folds by the command only: mpirun -n N brim train --folds")
+    if ways is None:
+        _ranks.join()
     runtime = runtime or (model._runtime if isinstance(model, Model) else _runtime.default())
     if not isinstance(model, (Model, str, os.PathLike)) or model == "":
         raise TypeError(_not_a_model(model))
@@ -273,13 +279,15 @@ def _run(model, dataset, evals, output, seed, limit, on_event, options, sources,
             result._log.append(json.dumps({"event": kind, **{name: _plain(value) for name, value in fields.items()}}) + "\n")
         return on_event(kind, fields) if on_event else None
 
-    texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals else []
+    writes = _ranks.join()[0] == 0
+    texts = lambda: keep_texts(model._runtime, result.output, sources, tokenizer, columns) if result.output and evals and writes else []
     try:
         found = _core.train(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, listen)
     except (Cancelled, KeyboardInterrupt):
         if result.losses:  # what was stopped keeps them too
             texts()
         raise
+    model._untrained = None  # ranks but the first have no events
     kept = texts()
     for note in found.pop("notes").splitlines():
         warnings.warn(note, RuntimeWarning, stacklevel=3)

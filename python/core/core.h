@@ -194,6 +194,11 @@ extern PyType_Spec core_runtime_spec, core_array_spec, core_tokenizer_spec, core
     core_batch_spec, core_feed_spec, core_model_spec, core_judged_spec;
 
 PyObject *core_runtime_make(PyObject *module, PyObject *args);
+PyObject *core_ranks_launched(PyObject *module, PyObject *nothing);
+PyObject *core_ranks_join(PyObject *module, PyObject *args);
+PyObject *core_ranks_end(PyObject *module, PyObject *args);
+/* The joined ranks, or this process alone. */
+brim_group core_group(void);
 PyObject *core_tokenizer_make(PyObject *module, PyObject *args);
 PyObject *core_encode_batch(PyObject *module, PyObject *args);
 PyObject *core_labels_make(PyObject *module, PyObject *args);

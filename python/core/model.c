@@ -329,7 +329,8 @@ static void on_evaluated(void *context, const brim_evaluation *evaluation) {
 static int train_work(void *context, brim_error *error) {
   job *j = context;
   brim_runtime *runtime = j->runtime->runtime;
-  int status = core_viewer_open(&j->viewer, runtime, j->train.output, error);
+  const bool writes = j->train.group.rank == 0;
+  int status = core_viewer_open(&j->viewer, runtime, writes ? j->train.output : NULL, error);
   if (status != BRIM_OK)
     return status;
   status = brim_train(runtime, j->model->model, j->tokenizer, j->dataset, j->evals, j->eval_count, &j->train, &j->result, error);
@@ -383,6 +384,7 @@ PyObject *core_train(PyObject *module, PyObject *args) {
   if (PyErr_Occurred() || !core_plan_options(plan, &j.train.plan) || !core_no_more(plan) ||
       !core_train_options(options, &j.train) || !core_no_more(options))
     return NULL;
+  j.train.group = core_group();
   j.runtime = j.model->runtime;
   j.tokenizer = words ? words->tokenizer : NULL;
   j.dataset = rows->dataset;

@@ -1,0 +1,88 @@
+/* ranks.c: the processes of an MPI launcher. They are joined once, when this one first trains, until it ends. */
+#include "core.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "brim/dist.h"
+
+enum { EXIT_LOST = 1, PAUSE = 4 }; /* seconds in which the rank that speaks ends the job */
+
+/* Of the process, as MPI is. */
+static brim_ranks *ranks;
+static brim_runtime *own_runtime;
+
+/* Called from another thread: a rank is lost, and this one does not come to an end. */
+static void on_overdue(void *context, const char *message, bool speaks) {
+  (void)context;
+  if (speaks)
+    fprintf(stderr, "\nbrim: %s\n", message);
+  else
+    sleep(PAUSE);
+  fflush(NULL);
+  _exit(EXIT_LOST);
+}
+
+/* With -disable-auto-cleanup MPICH's launcher sends it to all when a rank dies. */
+static void ignore_launcher(void) {
+  struct sigaction now;
+  if (sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
+    signal(SIGUSR1, SIG_IGN);
+}
+
+static int open_ranks(double timeout, brim_error *error) {
+  int status = brim_runtime_new(&(brim_runtime_options){.threads = 1}, &own_runtime, error);
+  if (status == BRIM_OK)
+    status = brim_ranks_open(own_runtime, &(brim_ranks_options){.timeout = timeout, .overdue = on_overdue}, &ranks, error);
+  if (status != BRIM_OK && own_runtime)
+    brim_runtime_free(own_runtime), own_runtime = NULL;
+  return status;
+}
+
+brim_group core_group(void) {
+  return ranks ? *brim_ranks_group(ranks) : brim_group_single();
+}
+
+/* ranks_launched() -> whether a launcher has started several processes */
+PyObject *core_ranks_launched(PyObject *module, PyObject *nothing) {
+  (void)module, (void)nothing;
+  const brim_launch launch = brim_launch_find();
+  return PyBool_FromLong(launch.launcher && launch.world_size != 1);
+}
+
+/* ranks_join(seconds without a sign of life, 0: 20) -> (rank, number of ranks) */
+PyObject *core_ranks_join(PyObject *module, PyObject *args) {
+  double timeout;
+  brim_error error;
+  if (!PyArg_ParseTuple(args, "d", &timeout))
+    return NULL;
+  if (!ranks) {
+    ignore_launcher();
+    PyThreadState *saved = PyEval_SaveThread();
+    const int status = open_ranks(timeout, &error);
+    PyEval_RestoreThread(saved);
+    if (status != BRIM_OK)
+      return core_fail(core_of(module), status, &error);
+  }
+  return Py_BuildValue("(ii)", (int)core_group().rank, (int)core_group().world_size);
+}
+
+/* ranks_end(why this process fails, or None) -> False: it should end at once, another rank has failed */
+PyObject *core_ranks_end(PyObject *module, PyObject *args) {
+  const char *reason;
+  brim_error error;
+  bool speaks, whole = true;
+  (void)module;
+  if (!PyArg_ParseTuple(args, "z", &reason))
+    return NULL;
+  if (ranks) {
+    int status = reason ? brim_error_set(&error, BRIM_E_INTERNAL, "%.500s", reason) : BRIM_OK;
+    PyThreadState *saved = PyEval_SaveThread();
+    status = brim_ranks_settle(ranks, status, &error, &speaks);
+    whole = brim_ranks_close(ranks) && status == BRIM_OK;
+    PyEval_RestoreThread(saved);
+    ranks = NULL;
+  }
+  return PyBool_FromLong(whole);
+}

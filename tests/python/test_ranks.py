@@ -1,0 +1,95 @@
+"""``brim.train`` under an MPI launcher, with and without mpi4py."""
+import importlib.util
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+import case
+
+LAUNCHERS = [name for name in ("mpirun.openmpi", "mpirun.mpich", "mpirun") if shutil.which(name)][:2]
+ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1", "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+           "OMPI_MCA_rmaps_base_oversubscribe": "1", "UCX_RNDV_THRESH": "inf"}
+TRAIN = """
+import os, sys
+{before}
+import brim
+from brim import ranks
+result = brim.train("model", "data/train.jsonl", eval="data/test.jsonl", output=sys.argv[1], slices=24, batch_size=20, epochs=2, lr=1e-3)
+rank, world = ranks.join()
+assert (rank == 0) == bool(result.losses) == bool(result.evaluations), (rank, result.losses)
+assert result.rows == 192 and len(result.model.predict(["a fine film"])) == 1
+print("rank", rank, "of", world, flush=True)
+{after}
+"""
+
+
+@unittest.skipUnless(LAUNCHERS, "there is no MPI: tools/deps --mpi")
+class Ranks(unittest.TestCase):
+    def run_script(self, script, *words, launcher=None, ranks=1, **more):
+        path = pathlib.Path(self.folder, "script.py")
+        path.write_text(script)
+        launch = [launcher, "-n", str(ranks)] if launcher else []
+        done = subprocess.run([*launch, sys.executable, str(path), *words], cwd=case.folder(), env={**os.environ, **ALLOWED, **more}, stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=300, check=False)
+        return done.returncode, done.stdout + done.stderr
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="brim-python-ranks-")
+        self.addCleanup(shutil.rmtree, self.folder)
+
+    def weights(self, name):
+        return pathlib.Path(self.folder, name, "model.safetensors").read_bytes()
+
+    def alone(self):
+        code, text = self.run_script(TRAIN.format(before="", after=""), f"{self.folder}/one")
+        self.assertEqual(code, 0, text)
+        return self.weights("one")
+
+    def test_same_bits(self):
+        "brim.train of several processes: the bits of one, and one of them writes"
+        one = self.alone()
+        for launcher in LAUNCHERS:
+            for ranks in (2, 3):
+                code, text = self.run_script(TRAIN.format(before="", after=""), f"{self.folder}/{launcher}-{ranks}", launcher=launcher, ranks=ranks)
+                self.assertEqual(code, 0, text)
+                self.assertEqual({f"rank {rank} of {ranks}" for rank in range(ranks)}, {line for line in text.splitlines() if line.startswith("rank ")}, text)
+                self.assertEqual(one, self.weights(f"{launcher}-{ranks}"))
+                self.assertTrue(pathlib.Path(self.folder, f"{launcher}-{ranks}", "report.html").exists())
+
+    @unittest.skipUnless(importlib.util.find_spec("mpi4py"), "mpi4py is not installed")
+    def test_mpi4py(self):
+        "brim.train joins the MPI that mpi4py began"
+        one = self.alone()
+        script = TRAIN.format(before="from mpi4py import MPI", after="assert MPI.COMM_WORLD.allreduce(1) == world == MPI.COMM_WORLD.Get_size()")
+        code, text = self.run_script(script, f"{self.folder}/two", launcher=LAUNCHERS[0], ranks=2)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(one, self.weights("two"))
+
+    def test_failures(self):
+        "a process that fails ends all, and says why; other arguments are told before the first step"
+        fails = "import os, brim\nfrom brim import ranks\nrank, world = ranks.join()\nif rank == 1:\n    raise KeyError('no such thing')\n"
+        code, text = self.run_script(fails + TRAIN.format(before="", after=""), f"{self.folder}/none", launcher=LAUNCHERS[0], ranks=2)
+        self.assertNotEqual(code, 0)
+        self.assertIn("no such thing", text)
+        other = TRAIN.replace("lr=1e-3", "lr=1e-3 * (1 + ranks.join()[0])").format(before="", after="")
+        code, text = self.run_script(other, f"{self.folder}/none", launcher=LAUNCHERS[0], ranks=2)
+        self.assertNotEqual(code, 0)
+        self.assertIn("lr: 0.002 on rank 1, 0.001 on rank 0", text)
+        folds = TRAIN.replace("eval=", "folds=3, eval=").format(before="", after="")
+        code, text = self.run_script(folds, f"{self.folder}/none", launcher=LAUNCHERS[0], ranks=2)
+        self.assertIn("several processes train folds by the command only", text)
+        self.assertFalse(pathlib.Path(self.folder, "none").exists())
+
+    def test_none(self):
+        "BRIM_MPI=none: each process trains alone"
+        script = "import sys, brim\nfrom brim import ranks\nassert not ranks.launched() and ranks.join() == (0, 1)\n"
+        code, text = self.run_script(script, launcher=LAUNCHERS[0], ranks=2, BRIM_MPI="none")
+        self.assertEqual(code, 0, text)
+
+
+if __name__ == "__main__":
+    case.main()
