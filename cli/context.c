@@ -38,8 +38,32 @@ int cli_write(cli_call *cli, const char *path, const brim_text *text) {
   return brim_file_write_all(cli->runtime, path ? path : "-", text->data, text->length, &cli->error);
 }
 
+/* Of a JSON array of numbers. */
+static double mean_of(const brim_event *event, const char *name) {
+  const brim_field *field = brim_event_field(event, name);
+  double sum = 0;
+  int count = 0;
+  for (const char *at = field ? field->text : ""; *at && at[1]; count++) {
+    char *end;
+    sum += strtod(at + 1, &end);
+    at = end;
+  }
+  return count ? sum / count : 0;
+}
+
+static void note_ranks(cli_call *cli, const brim_event *event) {
+  cli_note(cli,
+           "rank %lld of %lld computed longest, %.2f of the mean; on average %.1f s of computing, %.1f s of waiting, %.1f s for "
+           "gradients",
+           (long long)brim_event_field(event, "slowest")->integer, (long long)brim_event_field(event, "processes")->integer,
+           brim_event_field(event, "balance")->real, mean_of(event, "compute"), mean_of(event, "wait"),
+           mean_of(event, "communication"));
+}
+
 int cli_progress(void *context, const brim_event *event) {
-  const cli_call *cli = context;
+  cli_call *cli = context;
+  if (strcmp(event->kind, "ranks") == 0)
+    note_ranks(cli, event);
   return brim_progress_event(cli->progress, event);
 }
 

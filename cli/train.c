@@ -205,7 +205,7 @@ static int on_event(void *context, const brim_event *event) {
     return next_fold(cli, event);
   if (cli->views)
     (void)brim_views_event(cli->views, event);
-  return brim_progress_event(cli->progress, event);
+  return cli_progress(cli, event);
 }
 
 /* ---- result ----------------------------------------------------------------------------------------------- */

@@ -21,6 +21,7 @@ typedef enum brim_work {
   BRIM_WORK_DATA,      /* batches out of the data set, plans of an epoch */
   BRIM_WORK_EVALUATION,
   BRIM_WORK_CHECKPOINT, /* checkpoints and the final model */
+  BRIM_WORK_RANKS,      /* other processes: waiting for them, and the gradient's way to and from them */
   BRIM_WORK_LOG,        /* events: the log, the progress bar */
   BRIM_WORK_FRAME,      /* a step: in the trace, but what counts is what is inside */
   BRIM_WORK_COUNT

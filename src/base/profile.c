@@ -42,7 +42,7 @@ static double cpu_seconds(brim_work work) {
 const char *brim_work_name(brim_work work) {
   static const char *const names[BRIM_WORK_COUNT] = {"start",      "products", "attention", "elementwise", "norm",
                                                      "embedding",  "loss",     "optimizer", "data",        "evaluation",
-                                                     "checkpoint", "log",      "frame"};
+                                                     "checkpoint", "ranks",    "log",       "frame"};
   return (unsigned)work < BRIM_WORK_COUNT ? names[work] : "unknown";
 }
 

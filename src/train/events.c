@@ -2,6 +2,8 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/json.h"
+#include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"
@@ -171,6 +173,61 @@ int brim_trainer_emit_checkpoint(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_BOOL("interrupted", !t->state.scheduled),
   };
   return emit(t, true, "checkpoint", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+/* One number of each rank, as a JSON array. */
+static void put_times(brim_text *out, const brim_rank_times *all, int32_t world, size_t offset) {
+  brim_text_clear(out);
+  for (int32_t rank = 0; rank < world; rank++) {
+    brim_text_string(out, rank ? "," : "[");
+    brim_text_json_number(out, *(const double *)((const char *)&all[rank] + offset));
+  }
+  brim_text_string(out, "]");
+}
+
+static int emit_times(brim_trainer *t, const brim_rank_times *all, brim_text texts[3], brim_error *err) {
+  const int32_t world = t->options.group.world_size;
+  int32_t slowest = 0;
+  double sum = 0;
+  for (int32_t rank = 0; rank < world; rank++) {
+    slowest = all[rank].compute > all[slowest].compute ? rank : slowest;
+    sum += all[rank].compute;
+  }
+  put_times(&texts[0], all, world, offsetof(brim_rank_times, compute));
+  put_times(&texts[1], all, world, offsetof(brim_rank_times, wait));
+  put_times(&texts[2], all, world, offsetof(brim_rank_times, communication));
+  int status = BRIM_OK;
+  for (int i = 0; i < 3 && !status; i++)
+    status = brim_text_status(&texts[i], err);
+  BRIM_TRY(brim_group_agree(&t->options.group, status, err));
+  const brim_field fields[] = {
+      BRIM_FIELD_INT("processes", world),
+      BRIM_FIELD_INT("slowest", slowest),
+      BRIM_FIELD_REAL("balance", sum > 0 ? all[slowest].compute * world / sum : 1.0),
+      BRIM_FIELD_JSON("compute", texts[0].data),
+      BRIM_FIELD_JSON("wait", texts[1].data),
+      BRIM_FIELD_JSON("communication", texts[2].data),
+  };
+  return emit(t, true, "ranks", fields, BRIM_FIELD_COUNT(fields), err);
+}
+
+int brim_trainer_emit_ranks(brim_trainer *t, brim_error *err) {
+  const brim_group *group = &t->options.group;
+  brim_text texts[3];
+  if (group->world_size <= 1)
+    return BRIM_OK;
+  brim_rank_times *all = brim_alloc_array(t->runtime, (size_t)group->world_size, sizeof *all);
+  for (int i = 0; i < 3; i++)
+    brim_text_init(&texts[i], t->runtime);
+  int status = brim_group_agree(group, all ? BRIM_OK : BRIM_NOMEM(err), err);
+  if (!status)
+    status = brim_group_gather(group, t->runtime, &t->times, sizeof t->times, all, err);
+  if (!status)
+    status = emit_times(t, all, texts, err);
+  for (int i = 0; i < 3; i++)
+    brim_text_free(&texts[i]);
+  brim_release(t->runtime, all);
+  return status;
 }
 
 int brim_trainer_emit_end(brim_trainer *t, const char *failure, brim_error *err) {

@@ -70,6 +70,8 @@ static int train_run(brim_trainer *t, brim_train_result *result, brim_error *err
   if (!status)
     status = brim_trainer_finish(t, err);
   if (!status)
+    status = brim_trainer_emit_ranks(t, err);
+  if (!status)
     return brim_trainer_emit_end(t, NULL, err);
   train_note_failure(t, err);
   return status;

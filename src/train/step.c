@@ -2,6 +2,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/clock.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
@@ -108,14 +109,25 @@ static int step_share(brim_trainer *t, int status, step_sums *sums, bool *cancel
   return brim_group_decide(status, shared[1], shared[2], err);
 }
 
+/* The gradient of all slices and all ranks. */
+static int step_sum(brim_trainer *t, brim_error *err) {
+  const brim_train_options *o = &t->options;
+  const double begun = brim_seconds_now();
+  if (o->group.world_size <= 1 && o->plan.slices == 0)
+    return BRIM_OK;
+  brim_profile_begin(o->profile, BRIM_WORK_RANKS, "gradient of all processes");
+  const int status = o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, err)
+                                        : brim_sum_gradient(&o->group, t->runtime, t->model, err);
+  brim_profile_end(o->profile, 0);
+  t->times.communication += brim_seconds_now() - begun;
+  return status;
+}
+
 static int step_update(brim_trainer *t, const step_sums *sums, double lr, double *norm, brim_error *err) {
   const brim_train_options *o = &t->options;
   if (!isfinite(sums->loss))
     return step_diverged(t, "loss", sums, err);
-  if (o->plan.slices > 0)
-    BRIM_TRY(brim_slice_sums_add(&t->slices, err));
-  else if (o->group.world_size > 1)
-    BRIM_TRY(brim_sum_gradient(&o->group, t->runtime, t->model, err));
+  BRIM_TRY(step_sum(t, err));
   const brim_adamw adamw = {.lr = lr,
                             .beta1 = o->beta1,
                             .beta2 = o->beta2,
@@ -160,7 +172,14 @@ static int step_run(brim_trainer *t, brim_error *err) {
   step_sums sums = {0};
   double norm = 0.0, lr = step_rate(t);
   bool cancel = false;
-  int status = step_share(t, step_parts(t, &sums, err), &sums, &cancel, err);
+  const double begun = brim_seconds_now();
+  int status = step_parts(t, &sums, err);
+  const double computed = brim_seconds_now();
+  brim_profile_begin(t->options.profile, BRIM_WORK_RANKS, "waiting for all processes");
+  status = step_share(t, status, &sums, &cancel, err);
+  brim_profile_end(t->options.profile, 0);
+  t->times.compute += computed - begun;
+  t->times.wait += brim_seconds_now() - computed;
   if (!status)
     status = step_update(t, &sums, lr, &norm, err);
   if (status) {

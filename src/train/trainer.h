@@ -22,6 +22,11 @@ typedef struct brim_resumed {
   char former_kernels[64];
 } brim_resumed;
 
+/* Where a rank's time goes in its steps, in seconds: up to its own gradient; until all ranks have theirs; the sum of all. */
+typedef struct brim_rank_times {
+  double compute, wait, communication;
+} brim_rank_times;
+
 typedef struct brim_trainer {
   brim_runtime *runtime;
   brim_model *model;
@@ -56,6 +61,7 @@ typedef struct brim_trainer {
   double start;         /* when this process began to train */
   double earlier;       /* seconds that the run had taken before */
   uint64_t tokens_here; /* trained since `start` */
+  brim_rank_times times; /* likewise, of this rank */
 } brim_trainer;
 
 #define BRIM_NO_STEP UINT64_MAX
@@ -91,6 +97,8 @@ int brim_trainer_emit_eval(brim_trainer *trainer, const char *name, const brim_m
                            brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_epoch(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_emit_checkpoint(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+/* Of several ranks: where the time of each went. */
+int brim_trainer_emit_ranks(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 /* `failure` NULL: the run reached its end. */
 int brim_trainer_emit_end(brim_trainer *trainer, const char *failure, brim_error *err) BRIM_CHECK;
 

@@ -192,7 +192,16 @@ class Case:
             ok(code == 0 and result.get("rows") == 192 and result.get("steps") == 12, "3 processes: two epochs of 96 rows", text)
             shas.add(pathlib.Path(name, "model.safetensors").read_bytes())
         ok(len(shas) == 1, "the same bits from run to run")
-        events = [json.loads(line)["event"] for line in open("first/log.jsonl", encoding="utf-8")]
+        lines = [json.loads(line) for line in open("first/log.jsonl", encoding="utf-8")]
+        events = [line["event"] for line in lines]
+        times = next((line for line in lines if line["event"] == "ranks"), {})
+        whole = all(len(times.get(what, ())) == 3 and min(times[what]) >= 0 for what in ("compute", "wait", "communication"))
+        most = max(times.get("compute", [0]))
+        ok(whole and times["compute"][times["slowest"]] == most > 0 and abs(times["balance"] - 3 * most / sum(times["compute"])) < 1e-6 and events[-2:] == ["ranks", "end"],
+           "the log has each rank's times", times)
+        code, text = self.mpi.run(2, [word for word in self.train("told", "--max-steps", "3", "--profile") if word != "--quiet"])
+        ok(code == 0 and re.search(r"rank [01] of 2 computed longest, 1\.\d\d of the mean", text) and "waiting for all processes" in text and "gradient of all processes" in text,
+           "the slowest rank is named, and the profile has waiting and communication", text)
         ok(events.count("start") == 1 and events.count("end") == 1 and os.path.exists("first/report.html"), "one of them writes the run")
 
     def shared_out(self):
