@@ -323,6 +323,16 @@ class Case:
             code, text = self.mpi.run(ranks, self.train("slices-elastic", *changed))
             ok(code == 0, f"--slices: {ranks} processes to epoch {epochs}", text)
         ok(pathlib.Path("slices-elastic/model.safetensors").read_bytes() == one, "--slices: 4, 1 and 3 processes, one after another, have the bits of one")
+        stream = ("--slices", "24", "--stream", "--max-steps", "9")
+        self.alone(*self.train("stream-1", *stream))
+        code, text = self.mpi.run(3, self.train("stream-3", *stream))
+        kept = [pathlib.Path(name, "model.safetensors").read_bytes() for name in ("stream-1", "stream-3")]
+        ok(code == 0 and len(set(kept)) == 1, "--slices --stream: 3 processes have the bits of one", text)
+        folds = ("--slices", "24", "--folds", "3", "--epochs", "1")
+        self.alone(*self.train("folds-1", *folds))
+        code, text = self.mpi.run(2, self.train("folds-2", *folds))
+        kept = [pathlib.Path(name, "predictions.jsonl").read_bytes() for name in ("folds-1", "folds-2")]
+        ok(code == 0 and len(set(kept)) == 1, "--slices --folds: 2 processes predict held-out rows as one does", text)
         self.refused("other slices on a rank", 2, self.only(1, self.train("none"), "exec " + " ".join(self.train("none", "--slices", "8"))), "slices: 8 on rank 1")
 
     def elastic(self):
