@@ -58,9 +58,9 @@ typedef struct brim_trainer {
   uint64_t average_first, average_every;
   brim_memory_plan memory;
 
-  double start;         /* when this process began to train */
-  double earlier;       /* seconds that the run had taken before */
-  uint64_t tokens_here; /* trained since `start` */
+  double start;          /* when this process began to train */
+  double earlier;        /* seconds that the run had taken before */
+  uint64_t tokens_here;  /* trained since `start` */
   brim_rank_times times; /* likewise, of this rank */
 } brim_trainer;
 
