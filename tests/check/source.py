@@ -131,9 +131,21 @@ def check_program(root):
         if re.search(r"\bBRIM_CALL\(", text) and path.parent.name != "kinds" and path.name not in ("lowering.c", "gradients.c", "kind.h"):
             kinds.append(f"{place} writes calls")
         names += [f"{place} names {name}" for name in sorted(families) if f'"{name}"' in source and path.name != families[name]]
-    point(calls if listed else ["no operations were found"], "in src/model only a schedule's run calls the device's operations")
+    for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
+        place = path.relative_to(root)
+        if place.parts[:2] not in (("src", "model"), ("src", "ops")):
+            calls += [f"{place} calls {name}" for name in sorted(listed)
+                      if re.search(rf"\bops->{name}\(", CODE_NOISE.sub(" ", path.read_text(encoding="utf-8")))]
+    point(calls if listed else ["no operations were found"], "only a schedule's run calls the device's operations, and few files of src/model")
     point(kinds, "only kinds write calls into a schedule")
     point(names if families else ["no families were found"], "a family is named in its own file alone")
+    named = {name: path.name for path in files(root / "src/model/kinds", ".c")
+             for name in re.findall(r'\.name = "([\w-]+)"', path.read_text(encoding="utf-8"))}
+    problems = [f"{path.relative_to(root)} compares kinds by their names" for path in files(root / "src", ".c", ".h")
+                if re.search(r"\bkind->name\b", path.read_text(encoding="utf-8")) and path.name != "listing.c"]
+    problems += [f"{path.relative_to(root)} names the kind {name}" for path in files(root / "src/model", ".c", ".h") for name in sorted(named)
+                 if path.parent.name not in ("kinds", "families") and f'"{name}"' in path.read_text(encoding="utf-8")]
+    point(problems if named else ["no kinds were found"], "a kind is named in its own file alone")
 
 
 def check_tasks(root):
