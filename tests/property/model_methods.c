@@ -222,8 +222,9 @@ static void check_checkpoints(const job *j, bool all_tokens, int32_t width) {
 
 /* ---- precision -------------------------------------------------------------------------------------------- */
 
-/* bf16 has 8 bits: its gradients are near those of fp32, not the same; checkpoints give the same bits as copies do. DistilBERT's head has
- * a ReLU: a unit near 0 may be on with one precision and off with the other, which is a large part of what four rows come to. */
+/* bf16 has 8 bits: its gradients are near those of fp32, not the same; checkpoints give the same bits as copies do. DistilBERT's
+ * head has a ReLU: a unit near 0 may be on with one precision and off with the other, which is a large part of what four rows
+ * come to. */
 static void check_narrow(const job *j, const char *freeze, bool all_tokens, int32_t width) {
   result wide = compute(j, freeze, false, all_tokens, width),
          narrow = compute_in(j, BRIM_PRECISION_BF16, freeze, false, all_tokens, width),
