@@ -126,7 +126,7 @@ int cli_pick_precision(cli_call *cli, brim_precision *out) {
 int cli_check_device(cli_call *cli) {
   brim_gpu_info gpu;
   brim_error missing;
-  if (strcmp(cli->values->device, "cuda") != 0 || brim_gpu_find(&gpu, &missing) == BRIM_OK)
+  if (!cli->values->device || strcmp(cli->values->device, "cuda") != 0 || brim_gpu_find(&gpu, &missing) == BRIM_OK)
     return BRIM_OK;
   return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device cuda: %s", missing.message);
 }

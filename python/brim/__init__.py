@@ -13,14 +13,14 @@ from . import _core, data, errors, hub
 from .data import Batch, Batches, Dataset, Labels, Plan, Stream, restore_order
 from .errors import STOP, Error
 from .judged import Evaluation
-from .model import Model, Prediction
+from .model import Model, Prediction, TokenPrediction
 from .runtime import Runtime, set_threads
 from .tokenizer import Encoding, Ragged, Tokenizer
 from .study import Analysis, Comparison, FoldsResult, analyze
 from .training import Event, Result, compare, train, train_events
 
 __version__ = _core.version()
-__all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "Encoding", "Error", "Evaluation", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result",
+__all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "Encoding", "Error", "Evaluation", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result", "TokenPrediction",
            "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "train", "train_events"]
 
 

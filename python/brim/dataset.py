@@ -141,12 +141,16 @@ class Dataset:
 
         labelled: True needs labels, False does not look at them (and reads pairs as (text, pair)), None takes them if they are there.
         labels: the mapping of a model, or class names. Columns default to "text", "text_pair" and "label".
+        task="tokens", or such labels: words with a label each, from columns "tokens" and "ner_tags", "tags" or "labels", from (words, labels),
+        or files (conll too). A word's label is that of its first token; -100 is none.
         """
         runtime = options.get("runtime") or _runtime.default()
         tokenizer = _tokenizer(tokenizer, runtime)
         if isinstance(data, Dataset):
             return data
         columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column}
+        if task == "tokens" or isinstance(labels, Labels) and labels.task == "tokens":
+            return cls._of_words(data, tokenizer, labelled, labels, columns, **{**options, "runtime": runtime})
         if _rows.is_files(data):
             return cls.from_files(data, tokenizer, labels=labels, need_label=labelled, task=task, **columns, **options)
         if _rows.is_table(data):
@@ -155,6 +159,33 @@ class Dataset:
         if labelled and found.labels is None:
             raise UsageError("the rows have no labels: they are (text, label), (text, pair, label), or dicts with a label")
         return cls._of_columns(found, tokenizer, mapping=labels, task=task, **options)
+
+    @classmethod
+    def _of_words(cls, data, tokenizer, labelled, labels, columns, *, runtime, max_length=None, truncation="longest_first", special_tokens=True,
+                  missing_label="error", min_chars=0, **rest) -> "Dataset":
+        """Rows of words with a label each."""
+        known = labels if labels is None or isinstance(labels, Labels) else Labels(labels, task="tokens", runtime=runtime)
+        encode = {"max_length": max_length, "truncation": truncation, "special_tokens": special_tokens, "missing_label": missing_label,
+                  "min_chars": min_chars}
+        if _rows.is_files(data) and not _rows.table_files(_rows.paths_of(data)):
+            return cls.from_files(data, tokenizer, labels=known, need_label=labelled, task="tokens", runtime=runtime, **columns, **encode, **rest)
+        if columns["pair_column"]:
+            raise UsageError("labels of words are for single texts: leave out pair_column")
+        if _rows.is_files(data):
+            data = _rows.read_tables(_rows.paths_of(data))
+        found = _rows.of_words(data, columns["text_column"], columns["label_column"], labelled)
+        if labelled and found.labels is None:
+            raise UsageError("the rows have no labels: they are dicts with tokens and tags, or (words, labels)")
+        if known is None and found.names and found.labels is not None:
+            known = Labels(found.names, task="tokens", runtime=runtime)
+        options = {"max_length": max_length, "task": "tokens", "need_label": found.labels is not None, "min_chars": min_chars,
+                   "skip_unlabelled": _skips(missing_label), "truncation": truncation, "no_special_tokens": not special_tokens}
+        core = _core.dataset_texts(runtime, tokenizer._core, found.texts, None, found.labels, known._core if known else None, options)
+        return cls(core, tokenizer, runtime)
+
+    def _words(self, row: int):
+        """The row's words, the number of each token's word (-1: special), and the tokens' labels or None; None: it is no row of words."""
+        return self._core.words(row)
 
     @classmethod
     def from_ids(cls, ids: Sequence[int] | Sequence[Sequence[int]], offsets: Sequence[int] | None = None, *, type_ids=None, labels=None,
@@ -185,11 +216,14 @@ class Dataset:
         return f"Dataset({len(self)} rows, {self.tokens} tokens)"
 
     def __getitem__(self, row: int) -> dict[str, Any]:
-        """ids (int32 [length]), type_ids (uint8, or None when all are 0), label (None if there is none), origin (row of its source)."""
+        """ids (int32 [length]), type_ids (uint8, or None when all are 0), label (None if there is none), origin (row of its source). Of rows of
+        words also tokens (the words), word_ids (of each id, None for special tokens) and labels (of each id, -100 for none)."""
         if row < 0:
             row += len(self)
         ids, types, label, origin = self._core.sample(row)
-        return {"ids": ids, "type_ids": types, "label": None if label != label else label, "origin": origin}
+        found = {"ids": ids, "type_ids": types, "label": None if label != label else label, "origin": origin}
+        words = self._core.words(row)
+        return found if words is None else {**found, "tokens": words[0], "word_ids": [None if w < 0 else w for w in words[1]], "labels": words[2]}
 
     tokens = property(lambda self: self._facts["tokens"], doc="after truncation")
     truncated = property(lambda self: self._facts["truncated"], doc="rows that were cut")
@@ -229,6 +263,8 @@ class Dataset:
         return bytes(ids), bytes(types), offsets, values
 
     def __reduce__(self):
+        if len(self) and self._core.words(0) is not None:
+            raise TypeError("rows of words with a label each cannot be pickled: make the Dataset where it is needed")
         return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types)
 
     # ---- batches -------------------------------------------------------------------------------------------------

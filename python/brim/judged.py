@@ -64,7 +64,7 @@ class Evaluation(dict, _Paged):
         """confusion[label][predicted] of up to 64 classes; None for more, whose most frequent mistakes are ``confused``, and other tasks."""
         facts = self._facts()
         count = facts["outputs"]
-        if facts["task"] != "classification" or count > 64:
+        if facts["task"] not in ("classification", "tokens") or count > 64:
             return None
         matrix = [[0] * count for _ in range(count)]
         for label, predicted, rows in facts["confused"]:
@@ -102,6 +102,11 @@ def add_texts(judged, data: Any, dataset, tokenizer, columns: dict[str, str | No
         return
     text, pair = columns.get("text_column"), columns.get("pair_column")
     try:
+        if dataset._words(0) is not None:
+            places = {dataset[i]["origin"]: i for i in range(len(dataset))}
+            for index, row in enumerate(rows):
+                judged.text(index, " ".join(dataset._words(places[row])[0]), None)
+            return
         if _rows.is_files(data):
             files = _rows.paths_of(data)
             if not _rows.table_files(files):

@@ -23,12 +23,34 @@ class Prediction(NamedTuple):
 _WINDOW = 1 << 26  # bytes of logits at once
 
 
+class TokenPrediction(NamedTuple):
+    """What a model that labels tokens says of a row: lists of equal length."""
+
+    tokens: list[str]            #: the row's words
+    labels: list[str | None]     #: of each word; None: its tokens were cut off, or it gives none
+    scores: list[float | None]   #: probability of each label
+
+    @property
+    def entities(self) -> list[tuple[str, int, int, str]]:
+        """(kind, first word, word after the last, their text) of each stretch of B-, I-, E- and S- labels, as seqeval finds them."""
+        found, begin, before = [], 0, "O"
+        for at, label in enumerate([*(name or "O" for name in self.labels), "O"]):
+            other = before[2:] != label[2:]
+            if before[0] != "O" and (before[0] in "ES" or label[0] in "BSO" or other):
+                found.append((before[2:], begin, at, " ".join(self.tokens[begin:at])))
+            if label[0] != "O" and (label[0] in "BS" or before[0] in "ESO" or other):
+                begin = at
+            before = label
+        return found
+
+
 def _sigmoid(x: float) -> float:
     return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))
 
 
 _METRICS = {"classification": {"accuracy", "f1", "matthews"}, "multi_label": {"accuracy", "f1_micro", "f1_macro"},
-            "regression": {"rmse", "pearson", "spearman"}}
+            "regression": {"rmse", "pearson", "spearman"},
+            "tokens": {"accuracy", "f1_micro", "f1_macro", "entity_precision", "entity_recall", "entity_f1"}}
 
 
 def of_task(task: str, metrics: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +101,7 @@ class Model:
         return f"Model({self.path!r}, {self.type}, {self.task}, {self.outputs} outputs)"
 
     type = property(lambda self: self._facts["type"], doc='"bert", "roberta", ...')
-    task = property(lambda self: self._facts["task"], doc='"classification", "multi_label" or "regression"')
+    task = property(lambda self: self._facts["task"], doc='"classification", "multi_label", "regression" or "tokens"')
     outputs = property(lambda self: self._facts["outputs"], doc="logits per row")
     max_length = property(lambda self: self._facts["max_length"], doc="tokens that fit")
     kernels = property(lambda self: self._facts["kernels"], doc="what computes: results are bit-identical with the same kernels")
@@ -124,6 +146,12 @@ class Model:
 
     def _dataset(self, data, *, labelled: bool, max_length: int | None, **columns) -> Dataset:
         how = {"max_length": max_length or self.max_length, "runtime": self._runtime}
+        if self.task == "tokens" and not isinstance(data, Dataset):
+            if isinstance(data, str) and not _rows.names_a_file(data):
+                data = [data]
+            if not _rows.names_a_file(data) and not (_rows.is_table(data) or isinstance(data, dict)):
+                data = _Rows(_rows.as_list(data))
+            return Dataset.of(data, self.tokenizer, labelled=labelled, labels=self.labels if labelled else None, task="tokens", **columns, **how)
         if labelled:
             return Dataset.of(data, self.tokenizer, labelled=True, labels=self.labels, **columns, **how)
         if isinstance(data, bytes) or isinstance(data, str) and not _rows.names_a_file(data):
@@ -140,7 +168,7 @@ class Model:
 
     def logits(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
                progress: Callable[[str, dict], Any] | None = None, **options):
-        """float32 [rows, outputs] in the order of the rows.
+        """float32 [rows, outputs] in the order of the rows; of a model that labels tokens [tokens, outputs], of all tokens of all rows.
 
         data: a text; a list of texts, of pairs (text, text) or of dicts; a table or a dict of columns; a Dataset; a file: a pathlib.Path,
         or a str that names an existing file or ends as data files do. options: batching, padding, batch_size, max_tokens (none changes a
@@ -154,7 +182,8 @@ class Model:
 
     def predict(self, data, **options) -> list[Prediction]:
         """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. ``predict_each`` holds a window
-        of them at a time."""
+        of them at a time. Of a model that labels tokens a ``TokenPrediction`` a row: of lists of words, or of texts, which are split at white
+        space."""
         return list(self.predict_each(data, **options))
 
     def predict_each(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
@@ -168,12 +197,33 @@ class Model:
         return self._windows(dataset, options, progress)
 
     def _windows(self, dataset, options, progress) -> Iterator[Prediction]:
-        size = max(_WINDOW // (4 * self.outputs), 64)
+        tokens = self.task == "tokens"
+        size = max(_WINDOW // (4 * self.outputs * (dataset.longest if tokens else 1)), 64)
         for first in range(0, len(dataset), size):
             logits = self._core.predict(dataset._core, dict(options), progress, first, min(size, len(dataset) - first))
             flat = memoryview(logits).cast("B").cast("f")
+            if tokens:
+                yield from self._of_words(dataset, first, min(size, len(dataset) - first), flat)
+                continue
             for at in range(0, len(flat), self.outputs):
                 yield self._prediction(flat[at:at + self.outputs].tolist())
+
+    def _of_words(self, dataset, first: int, count: int, flat) -> Iterator[TokenPrediction]:
+        names, outputs, at = self._facts["labels"], self.outputs, 0
+        for row in range(first, first + count):
+            found = dataset._words(row)
+            if found is None:
+                raise TypeError("rows of ids have no words: take logits")
+            words, numbers, _ = found
+            labels, scores = [None] * len(words), [None] * len(words)
+            for word in numbers:
+                values = flat[at:at + outputs].tolist()
+                at += outputs
+                if word >= 0 and labels[word] is None:
+                    top = max(values)
+                    labels[word] = names[values.index(top)]
+                    scores[word] = 1 / sum(math.exp(v - top) for v in values)
+            yield TokenPrediction(words, labels, scores)
 
     def _prediction(self, row: list[float]) -> Prediction:
         names = self._facts["labels"]

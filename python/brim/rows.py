@@ -326,6 +326,78 @@ def texts_at(data: Any, numbers: list[int], text=None, pair=None) -> list[tuple[
     return list(zip(rows.texts, rows.pairs or [None] * len(numbers)))
 
 
+# ---- words with a label each ------------------------------------------------------------------------------------------
+
+_WORDS, _TAGS = ["tokens", "words", "text"], ["ner_tags", "tags", "labels", "label"]
+
+
+def _word_columns(names: list[str], text, label, labelled):
+    shown = ", ".join(f'"{n}"' for n in names[:20])
+
+    def there(name, option, fallbacks):
+        found = next((one for one in ([name] if name else fallbacks) if one in names), None)
+        if found is None:
+            raise UsageError(f'there is no column "{name or fallbacks[0]}"; the columns are {shown}: say which by {option}')
+        return found
+
+    text = there(text, "text_column", _WORDS)
+    wanted = labelled or label or (labelled is None and any(n in names for n in _TAGS))
+    return text, there(label, "label_column", _TAGS) if wanted and labelled is not False else None
+
+
+def of_words(data: Any, text=None, label=None, labelled: bool | None = None) -> Columns:
+    """Rows of words with a label each, from whatever holds them: lists of words (a str is split at white space), and of labels."""
+    classes = None
+    if is_table(data):
+        text, label = _word_columns(_column_names(data) or [], text, label, labelled)
+        if _of_datasets(data, "Dataset"):
+            classes = _class_names(data.features.get(label)) if label else None
+            words, tags = data[text], data[label] if label else None
+        else:
+            words, tags = _values(data, text), _values(data, label) if label else None
+    elif isinstance(data, Mapping):
+        text, label = _word_columns([str(n) for n in data], text, label, labelled)
+        words, tags = _values(data, text), _values(data, label) if label else None
+    elif is_rows(data):
+        words, tags, names = [], [], None
+        for number, row in enumerate(data if hasattr(data, "__iter__") else (data[i] for i in range(len(data)))):
+            if isinstance(row, Mapping):
+                names = names or _word_columns([str(n) for n in row], text, label, labelled)
+                try:
+                    row = (row[names[0]], row[names[1]] if names[1] else None)
+                except KeyError as missing:
+                    raise UsageError(f"row {number} has no {missing}") from None
+            elif isinstance(row, str) or not (isinstance(row, tuple) and len(row) == 2 and not isinstance(row[0], str)):
+                row = (row, None)
+            words.append(row[0]), tags.append(row[1])
+        tags = tags if labelled is not False and any(t is not None for t in tags) else None
+    else:
+        raise UsageError(f"{_short(data)} has no rows: give files, a table, a dict of columns, or a list of rows")
+    words, tags = [_items(w, number, "words") for number, w in enumerate(words)], \
+        None if tags is None else [None if t is None else _items(t, number, "labels", classes) for number, t in enumerate(tags)]
+    if tags is not None and len(tags) != len(words):
+        raise UsageError(f"{len(words)} rows of words and {len(tags)} of labels")
+    return Columns(words, None, tags, classes)
+
+
+def _items(row: Any, number: int, what: str, classes: list[str] | None = None) -> bytes:
+    """A list as the library has it: a NUL after each item. The integers of a ClassLabel become its names."""
+    if isinstance(row, str):
+        row = row.split()
+    row = row.tolist() if hasattr(row, "tolist") else row
+    if not isinstance(row, (list, tuple)):
+        raise UsageError(f"row {number}: {what} are a list, not {_short(row)}")
+    if classes is not None:
+        row = [classes[one] if isinstance(one, int) and 0 <= one < len(classes) else one for one in row]
+    wrong = next((one for one in row if not isinstance(one, (str, int, float))), "")
+    if wrong != "":
+        raise UsageError(f"row {number}: one of the {what} is {_short(wrong)}: a str or a number is expected")
+    text = [str(one) for one in row]
+    if any("\0" in one for one in text):
+        raise UsageError(f"row {number}: one of the {what} holds a NUL")
+    return b"".join(one.encode() + b"\0" for one in text)
+
+
 # ---- files of tables -------------------------------------------------------------------------------------------------
 
 def table_files(files: list[str]) -> list[str]:

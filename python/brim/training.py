@@ -162,16 +162,18 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         tokenizer = Tokenizer(model, runtime=runtime) if tokenizer is None else _tokenizer(tokenizer, runtime)
     else:
         tokenizer = model.tokenizer if tokenizer is None else _tokenizer(tokenizer, runtime)
-    said = {"max_length": model.max_length, "made_for": None} if isinstance(model, Model) else _core.describe(runtime, model)
+    said = {"max_length": model.max_length, "made_for": None, "task": model.task if model.task == "tokens" else "auto"} if isinstance(model, Model) else _core.describe(runtime, model)
     fits = said["max_length"]
     limit = max_length or fits
     if max_length is not None and not 0 < max_length <= fits:
         raise UsageError(f"max_length is {max_length}: the model has positions for 1 to {fits} tokens")
+    if task == "auto":
+        task = said["task"]
     columns = {"text_column": text_column, "pair_column": pair_column, "label_column": label_column, "missing_label": missing_label,
                **({"delimiter": delimiter} if delimiter else {}), **({} if header else {"header": False})}
 
     def rows(data, known) -> Dataset:
-        return Dataset.of(data, tokenizer, labelled=True, labels=known, task=task if known is None or isinstance(known, list) else "auto",
+        return Dataset.of(data, tokenizer, labelled=True, labels=known, task=task if task == "tokens" or known is None or isinstance(known, list) else "auto",
                           max_length=limit, runtime=runtime, **columns)
 
     if keep_head and not isinstance(model, Model):
@@ -259,7 +261,7 @@ def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, da
     found = _core.compare(model._core, dataset._core, evals[0][1]._core if evals else None, plan, rest, ways, on_event)
     for one in found:
         one["metrics"] = one["metrics"] and of_task(model.task, one["metrics"])
-    metric = None if not evals else "rmse" if model.task == "regression" else "accuracy"
+    metric = None if not evals else {"regression": "rmse", "tokens": "f1_micro"}.get(model.task, "accuracy")
     name = f": {os.fspath(data)}" if isinstance(data, (str, os.PathLike)) else ""
     return Comparison([Way(**one) for one in found], metric, regression=model.task == "regression",
                       title=f"The same job in {len(found)} ways{name}")

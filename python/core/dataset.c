@@ -2,6 +2,8 @@
 #include "core.h"
 #include "texts.h"
 
+#include <string.h>
+
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
 static bool parse_format(const char *name, int *out) {
@@ -282,6 +284,39 @@ static PyObject *sample(PyObject *object, PyObject *row) {
   return Py_BuildValue("(NNNK)", ids, types, label, (unsigned long long)brim_dataset_origin(self->dataset, number));
 }
 
+/* words(row) -> ([words], [number of each token's word, -1: special], [label of each token] or None); None: rows are not of
+ * words. */
+static PyObject *words(PyObject *object, PyObject *row) {
+  core_dataset *self = (core_dataset *)object;
+  unsigned long long number = PyLong_AsUnsignedLongLong(row);
+  if (PyErr_Occurred())
+    return NULL;
+  if (number >= brim_dataset_rows(self->dataset))
+    return PyErr_Format(PyExc_IndexError, "there are %llu rows", (unsigned long long)brim_dataset_rows(self->dataset));
+  brim_sample s;
+  brim_dataset_sample(self->dataset, number, &s);
+  if (!s.words)
+    Py_RETURN_NONE;
+  PyObject *list = PyList_New(0), *numbers = PyList_New(0), *labels = s.token_labels ? PyList_New(0) : Py_NewRef(Py_None);
+  const char *at = s.word_text, *end = at + s.word_text_length;
+  for (; list && at < end; at += strlen(at) + 1) {
+    PyObject *word = PyUnicode_DecodeUTF8(at, (Py_ssize_t)strlen(at), "replace");
+    if (!word || PyList_Append(list, word) < 0)
+      Py_CLEAR(list);
+    Py_XDECREF(word);
+  }
+  for (int32_t i = 0; numbers && labels && i < s.length; i++) {
+    PyObject *word = PyLong_FromLong(s.words[i]), *label = PyLong_FromLong(s.token_labels ? s.token_labels[i] : 0);
+    if (!word || PyList_Append(numbers, word) < 0)
+      Py_CLEAR(numbers);
+    if (!label || (s.token_labels && PyList_Append(labels, label) < 0))
+      Py_CLEAR(labels);
+    Py_XDECREF(word);
+    Py_XDECREF(label);
+  }
+  return Py_BuildValue("(NNN)", list, numbers, labels);
+}
+
 static PyObject *excluded(PyObject *object, PyObject *nothing) {
   (void)nothing;
   uint64_t count;
@@ -302,9 +337,13 @@ static void destroy(PyObject *object) {
   core_drop(object);
 }
 
-static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},       {"labels", labels_of, METH_NOARGS, NULL},
-                                {"lengths", lengths, METH_NOARGS, NULL},   {"sample", sample, METH_O, NULL},
-                                {"excluded", excluded, METH_NOARGS, NULL}, {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {{"facts", facts, METH_NOARGS, NULL},
+                                {"labels", labels_of, METH_NOARGS, NULL},
+                                {"lengths", lengths, METH_NOARGS, NULL},
+                                {"sample", sample, METH_O, NULL},
+                                {"excluded", excluded, METH_NOARGS, NULL},
+                                {"words", words, METH_O, NULL},
+                                {NULL, NULL, 0, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {0, NULL}};
 PyType_Spec core_dataset_spec = {.name = "brim._core.Dataset",
                                  .basicsize = sizeof(core_dataset),

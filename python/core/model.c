@@ -83,7 +83,8 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
   return (PyObject *)self;
 }
 
-/* describe(runtime, path) -> {type, max_length, vocab_size, type_count, made_for}: what the folder says; weights are not read. */
+/* describe(runtime, path) -> {type, task, max_length, vocab_size, type_count, made_for}: what the folder says; weights are not
+ * read. */
 PyObject *core_describe(PyObject *module, PyObject *args) {
   PyObject *runtime;
   const char *path;
@@ -98,8 +99,9 @@ PyObject *core_describe(PyObject *module, PyObject *args) {
   if (status != BRIM_OK)
     return core_fail(core_of(module), status, &error);
   const char *made_for = info.made_for == BRIM_POOLING_CONFIG ? NULL : brim_pooling_name(info.made_for);
-  return Py_BuildValue("{szsssisisi}", "made_for", made_for, "type", info.type, "max_length", (int)info.max_length, "vocab_size",
-                       (int)info.vocab_size, "type_count", (int)info.type_count);
+  return Py_BuildValue("{szsssssisisi}", "made_for", made_for, "task",
+                       info.task == BRIM_TASK_AUTO ? "auto" : core_task_name(info.task), "type", info.type, "max_length",
+                       (int)info.max_length, "vocab_size", (int)info.vocab_size, "type_count", (int)info.type_count);
 }
 
 static PyObject *save(PyObject *object, PyObject *folder) {
@@ -158,6 +160,12 @@ static int predict_work(void *context, brim_error *error) {
   return status;
 }
 
+/* One a row, or one a labelled token. */
+static uint64_t outcome_count(const brim_dataset *dataset) {
+  const uint64_t rows = brim_dataset_rows(dataset), *firsts = brim_dataset_token_labels(dataset);
+  return firsts ? firsts[rows] : rows;
+}
+
 /* A column an outcome's part: loss and probabilities as floats. */
 static void split_outcomes(const job *j, const brim_outcome *outcomes) {
   for (Py_ssize_t i = 0; i < j->outcomes[0]->shape[0]; i++) {
@@ -171,9 +179,9 @@ static void split_outcomes(const job *j, const brim_outcome *outcomes) {
 
 static int evaluate_work(void *context, brim_error *error) {
   job *j = context;
-  const bool one = brim_model_task(j->model->model) == BRIM_TASK_CLASSIFICATION;
+  const bool one = brim_task_has_outcomes(brim_model_task(j->model->model));
   if (one)
-    j->eval.outcomes = malloc(((size_t)brim_dataset_rows(j->dataset) + 1) * sizeof *j->eval.outcomes);
+    j->eval.outcomes = malloc(((size_t)outcome_count(j->dataset) + 1) * sizeof *j->eval.outcomes);
   else
     j->eval.logits = j->logits->data;
   if (one && !j->eval.outcomes)
@@ -186,10 +194,11 @@ static int evaluate_work(void *context, brim_error *error) {
 }
 
 PyObject *core_metrics_dict(const brim_metrics *m) {
-  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens",
+  return Py_BuildValue("{sKsKsKsdsdsdsdsdsdsdsdsdsdsdsdsd}", "rows", (unsigned long long)m->rows, "tokens",
                        (unsigned long long)m->tokens, "slots", (unsigned long long)m->slots, "loss", m->loss, "accuracy",
                        m->accuracy, "f1", m->f1, "matthews", m->matthews, "f1_micro", m->f1_micro, "f1_macro", m->f1_macro,
-                       "rmse", m->rmse, "pearson", m->pearson, "spearman", m->spearman, "seconds", m->seconds);
+                       "rmse", m->rmse, "pearson", m->pearson, "spearman", m->spearman, "entity_precision", m->entity_precision,
+                       "entity_recall", m->entity_recall, "entity_f1", m->entity_f1, "seconds", m->seconds);
 }
 
 /* The common part: method(dataset, options, progress), and of predict the first row and their number. */
@@ -211,6 +220,16 @@ static bool begin(core_model *self, PyObject *args, job *j) {
   return core_enter(self);
 }
 
+/* Rows of logits of the rows that are asked for. */
+static Py_ssize_t logit_rows(const job *j) {
+  Py_ssize_t count = 0;
+  if (!brim_task_has_tokens(brim_model_task(j->model->model)))
+    return j->count;
+  for (Py_ssize_t i = 0; i < j->count; i++)
+    count += brim_dataset_lengths(j->dataset)[j->first + i];
+  return count;
+}
+
 static PyObject *predict(PyObject *object, PyObject *args) {
   core_model *self = (core_model *)object;
   job j = {0};
@@ -219,7 +238,7 @@ static PyObject *predict(PyObject *object, PyObject *args) {
   const bool inside = j.first >= 0 && j.count >= 0 && (uint64_t)j.first + (uint64_t)j.count <= brim_dataset_rows(j.dataset);
   if (!inside)
     PyErr_SetString(PyExc_ValueError, "there are no such rows");
-  j.logits = inside ? CORE_NEW_ARRAY(self, 'f', j.count, brim_model_outputs(self->model)) : NULL;
+  j.logits = inside ? CORE_NEW_ARRAY(self, 'f', logit_rows(&j), brim_model_outputs(self->model)) : NULL;
   int status = j.logits ? core_listened(&j.listener, core_run(self->state, self->runtime, predict_work, &j)) : -1;
   core_leave(self);
   if (status != BRIM_OK)
@@ -230,8 +249,8 @@ static PyObject *predict(PyObject *object, PyObject *args) {
 /* What evaluate_work fills in. */
 static bool room_for_rows(core_model *self, job *j) {
   static const char formats[] = {'i', 'i', 'f', 'f', 'f'};
-  const Py_ssize_t rows = (Py_ssize_t)brim_dataset_rows(j->dataset);
-  if (brim_model_task(self->model) != BRIM_TASK_CLASSIFICATION)
+  const Py_ssize_t rows = (Py_ssize_t)outcome_count(j->dataset);
+  if (!brim_task_has_outcomes(brim_model_task(self->model)))
     return (j->logits = CORE_NEW_ARRAY(self, 'f', rows, brim_model_outputs(self->model))) != NULL;
   for (int i = 0; i < 5; i++)
     if (!(j->outcomes[i] = CORE_NEW_ARRAY(self, formats[i], rows, -1)))

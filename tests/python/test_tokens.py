@@ -1,0 +1,120 @@
+"""Words with a label each: training, predicting and evaluating from whatever holds them."""
+import json
+import pickle
+import random
+import unittest
+
+import case
+import brim
+
+HERE = case.folder()
+MODEL = HERE / "model"
+NAMES = ["O", "B-GOOD", "I-GOOD", "B-BAD", "I-BAD"]
+
+
+def make(seed, count):
+    draw, rows = random.Random(seed), []
+    for _ in range(count):
+        words, tags = [], []
+        for _ in range(draw.randint(1, 5)):
+            kind = draw.choice([None, "GOOD", "BAD"])
+            for i in range(draw.randint(1, 2)):
+                words.append(draw.choice({None: ["the", "film", "was"], "GOOD": ["good", "great"], "BAD": ["bad", "poor", "dull"]}[kind]))
+                tags.append("O" if kind is None else ("I-" if i else "B-") + kind)
+        rows.append({"tokens": words, "ner_tags": tags})
+    return rows
+
+
+TRAIN, EVAL = make(1, 80), make(2, 25)
+
+
+class Tokens(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.result = brim.train(MODEL, TRAIN, task="tokens", labels=NAMES, eval=EVAL, epochs=5, lr=4e-3)
+        cls.model = cls.result.model
+
+    def test_training(self):
+        """labels are those that were given, evaluations have entities"""
+        self.assertEqual((self.model.task, self.model.labels.names), ("tokens", NAMES))
+        last = self.result.evaluations[-1]
+        self.assertTrue(last["entity_f1"] > 0.3 and last["accuracy"] > 0.5)
+        self.assertTrue(self.result.losses[-1][1] < self.result.losses[0][1])
+
+    def test_predictions(self):
+        """a label and its probability for each word; evaluation is what they are worth"""
+        found = self.model.predict(EVAL)
+        self.assertEqual([f.tokens for f in found], [r["tokens"] for r in EVAL])
+        pairs = [(t, p) for r, f in zip(EVAL, found) for t, p in zip(r["ner_tags"], f.labels)]
+        metrics = self.model.evaluate(EVAL)
+        self.assertAlmostEqual(metrics["accuracy"], sum(t == p for t, p in pairs) / len(pairs), places=12)
+        self.assertEqual(len(metrics.rows["label"]), len(pairs))
+        self.assertEqual([NAMES[i] for i in metrics.rows["predicted"].tolist()], [p for _, p in pairs])
+        self.assertEqual(sum(map(sum, metrics.confusion)), len(pairs))
+        for wrong in metrics.wrong:
+            self.assertEqual(wrong.text, " ".join(EVAL[wrong.row]["tokens"]))
+        truth = {(i, e) for i, r in enumerate(EVAL) for e in brim.TokenPrediction(r["tokens"], r["ner_tags"], []).entities}
+        guess = {(i, e) for i, f in enumerate(found) for e in f.entities}
+        self.assertAlmostEqual(metrics["entity_f1"], 2 * len(truth & guess) / (len(truth) + len(guess)), places=12)
+
+    def test_forms(self):
+        """a text, texts, lists of words, files: the same predictions"""
+        text = "the film was great"
+        one = self.model.predict(text)
+        self.assertEqual(one, self.model.predict([text]))
+        self.assertEqual(one, self.model.predict([text.split()]))
+        self.assertEqual(one, self.model.predict([{"tokens": text.split()}]))
+        self.assertEqual(one, self.model.predict({"tokens": [text.split()]}))
+        path = HERE / "words.jsonl"
+        path.write_text("".join(json.dumps(r) + "\n" for r in EVAL), encoding="utf-8")
+        conll = HERE / "words.conll"
+        conll.write_text("".join("".join(f"{w} {t}\n" for w, t in zip(r["tokens"], r["ner_tags"])) + "\n" for r in EVAL), encoding="utf-8")
+        expected = self.model.evaluate(EVAL)
+        for data in (path, conll, [(r["tokens"], r["ner_tags"]) for r in EVAL], {k: [r[k] for r in EVAL] for k in EVAL[0]}):
+            self.assertEqual(self.model.evaluate(data)["loss"], expected["loss"])
+        self.assertEqual(len(self.model.predict(path)), len(EVAL))
+        self.assertEqual(self.model.predict([]), [])
+        long = self.model.predict([["film"] * 200])[0]
+        self.assertEqual((len(long.labels), long.labels.count(None)), (200, 200 - (self.model.max_length - 2)))
+
+    def test_rows(self):
+        """what a row is: word_ids, and the label of each word's first token"""
+        row = brim.Dataset.of([(["xy", "", "film"], ["B-BAD", "O", "O"])], brim.Tokenizer(MODEL), task="tokens", labels=NAMES)[0]
+        self.assertEqual((row["tokens"], row["word_ids"], row["labels"]),
+                         (["xy", "", "film"], [None, 0, 0, 2, None], [-100, 3, -100, 0, -100]))
+        with self.assertRaises(TypeError):
+            pickle.dumps(brim.Dataset.of([(["film"], ["O"])], brim.Tokenizer(MODEL), task="tokens"))
+
+    def test_datasets(self):
+        """datasets with a list of ClassLabel: its names, in their order"""
+        try:
+            import datasets
+        except ImportError:
+            self.skipTest("datasets is not installed")
+        many = getattr(datasets, "List", datasets.Sequence)
+        features = datasets.Features({"tokens": many(datasets.Value("string")), "ner_tags": many(datasets.ClassLabel(names=NAMES))})
+        table = datasets.Dataset.from_list([{**r, "ner_tags": [NAMES.index(t) for t in r["ner_tags"]]} for r in EVAL], features=features)
+        self.assertEqual(self.model.evaluate(table)["loss"], self.model.evaluate(EVAL)["loss"])
+        self.assertEqual(brim.Dataset.of(table, brim.Tokenizer(MODEL), task="tokens").labels.names, NAMES)
+
+    def test_folds(self):
+        """folds, and a folder that is opened again"""
+        found = brim.train(MODEL, TRAIN, task="tokens", folds=3, epochs=2, lr=4e-3, eval={"e": EVAL})
+        self.assertEqual(found.metrics["rows"], len(TRAIN))
+        self.model.save(HERE / "saved-tokens")
+        again = brim.Model(HERE / "saved-tokens")
+        self.assertEqual((again.task, again.predict("the film was great")), ("tokens", self.model.predict("the film was great")))
+        more = brim.train(HERE / "saved-tokens", TRAIN, max_steps=1)
+        self.assertEqual(more.model.task, "tokens")
+
+    def test_refused(self):
+        """one line each"""
+        for bad, words in (([(["a"], ["O", "O"])], "1 words and 2 tags"), ([(["a"], ["B-UGLY"])], "row 0"), ([(["a"], [99])], '"99"'),
+                           ([{"tokens": ["a"]}], "ner_tags"), ([{"tokens": 5, "tags": [1]}], "a list"), ([([["a"]], ["O"])], "row 0")):
+            with self.assertRaises(brim.Error, msg=bad) as error:
+                self.model.evaluate(bad)
+            self.assertIn(words, str(error.exception))
+
+
+if __name__ == "__main__":
+    case.main()
