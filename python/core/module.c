@@ -150,7 +150,12 @@ static int clear(PyObject *module) {
   return 0;
 }
 
-static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}};
+/* CPython from 3.12 on loads a module into another interpreter only if it says that it has nothing in common with its
+ * copies; 3.11 refuses a slot that it does not know. These are Py_mod_multiple_interpreters and
+ * Py_MOD_PER_INTERPRETER_GIL_SUPPORTED, which the limited API of 3.11 does not name. */
+enum { MULTIPLE_INTERPRETERS = 3 };
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, execute}, {0, NULL}},
+                        later_slots[] = {{Py_mod_exec, execute}, {MULTIPLE_INTERPRETERS, (void *)2}, {0, NULL}};
 static PyModuleDef definition = {
     .m_base = PyModuleDef_HEAD_INIT,
     .m_name = "brim._core",
@@ -164,5 +169,7 @@ static PyModuleDef definition = {
 
 PyMODINIT_FUNC PyInit__core(void);
 PyMODINIT_FUNC PyInit__core(void) {
+  if (Py_Version >= 0x030C0000)
+    definition.m_slots = later_slots;
   return PyModuleDef_Init(&definition);
 }

@@ -367,7 +367,9 @@ class Pooling(unittest.TestCase):
     def test_readme(self):
         sizes = {"vocab_size": len(brim.Tokenizer(HERE / "model")), "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
                  "intermediate_size": 64, "max_position_embeddings": 66, "pad_token_id": 0, "num_labels": 3}
-        families = {"bert": {}, "roberta": {"type_vocab_size": 1}, "electra": {"embedding_size": 16}, "albert": {"embedding_size": 16}, "mpnet": {"pad_token_id": 1},
+        relative = {"relative_attention": True, "position_buckets": 8, "max_relative_positions": -1, "norm_rel_ebd": "layer_norm", "share_att_key": True,
+                    "pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0, "pooler_hidden_size": 32}
+        families = {"bert": {}, "roberta": {"type_vocab_size": 1}, "xlm-roberta": {"type_vocab_size": 1}, "camembert": {"type_vocab_size": 1}, "deberta-v2": relative, "electra": {"embedding_size": 16}, "albert": {"embedding_size": 16}, "mpnet": {"pad_token_id": 1},
                     "distilbert": {"dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 64}}
         for family, more in families.items():
             folder = HERE / f"pool-{family}"
