@@ -272,6 +272,9 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
     status = cli_source_options(cli, request->need_label, &options.source);
   if (!status)
     status = brim_dataset_load(cli->runtime, request->paths, request->path_count, request->tokenizer, &options, out, &cli->error);
+  if (status == BRIM_E_IO && !request->need_label && strchr(cli->error.file, ' ') && cli->error.line == 0)
+    snprintf(cli->hint, sizeof cli->hint, "; a text comes through standard input: echo \"..\" | brim %s .. -",
+             cli->command->name);
   if (status)
     return status;
   uint64_t excluded;

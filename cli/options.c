@@ -256,6 +256,9 @@ static int store_given(parser *p, const cli_option *option, const char *text, br
 
 /* The value of an option: what is attached to it, or the next word. */
 static int take_value(parser *p, const cli_option *option, const char *attached, brim_error *err) {
+  const char *next = attached || option->implied || p->at == p->count ? attached : p->argv[p->at];
+  if (next && !*next && option->kind != CLI_FLAG && option->required) /* as of a shell's variable that is not set */
+    return brim_error_set(err, BRIM_E_USAGE, "--%s is empty: give %s", option->name, option->value);
   if (option->kind == CLI_FLAG) {
     if (attached)
       return brim_error_set(err, BRIM_E_USAGE, "--%s takes no value", option->name);
@@ -286,6 +289,8 @@ static void suggest_named(const cli_option *options, const char *word, size_t le
                {"optim", "beta1", " X and --beta2 X: AdamW is the only one"},
                {"do-train", "train", " DATA"},
                {"do-eval", "eval", " DATA"},
+               {"gpu", "device", " cuda"},
+               {"cuda", "device", " cuda"},
                {"gradient-accumulation-steps", "batch-size", " N with all rows of a step, which --accumulate cuts into parts"}};
   buffer[0] = 0;
   for (size_t i = 0; i < sizeof named / sizeof *named; i++) {

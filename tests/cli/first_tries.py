@@ -67,6 +67,10 @@ TRIES = [
     ("$B train --batch-size 99999999999999999999", 2, "is out of range"),
     ("$B train --seed 18446744073709551615", 2, "is out of range"),
     ("$B train --epochs -1", 2, "-1"),
+    ("$B train --gpu", 2, "here it is --device cuda"),
+    ("$B train -m '' --train $DATA/train.csv -o r", 2, "--model is empty: give DIR"),
+    ("$B train -m $MODEL --train '' -o r", 2, "--train is empty: give DATA"),
+    ("$B train -m $MODEL --train $DATA/train.csv -o ''", 2, "--output is empty: give RUN"),
     ("$B train --bf16", 2, "here it is --precision bf16"),
     ("$B train --do_train", 2, "here it is --train"),
     ("$B train --save_steps 5", 2, "here it is --save-every N"),
@@ -141,6 +145,7 @@ TRIES = [
     ("cp $DATA/test.csv in.csv; $B predict -q -m run in.csv -o in.csv", 2, "is also an input"),
     ("cmp in.csv $DATA/test.csv", 0, lambda _: True),
     ("rm run/config.json; $B predict -q -m run $DATA/test.csv", 1, "--model run/checkpoints/step-2"),
+    ("$B predict -q -m words 'a good film'", 1, 'a text comes through standard input: echo ".." | brim predict .. -'),
     # evaluation
     ("$B evaluate -q -m words $DATA/test.jsonl --json > e.json", 0, lambda _: lines("e.json")[0]["rows"] == 24),
     ("$B evaluate -q -m words $DATA/test.jsonl", 0, "accuracy"),
