@@ -109,18 +109,19 @@ SHAPES = [
     ("eurobert", 2, 6, 60, 90, 1e-5, "silu", 2, [9, 1, 40, 22]),
     ("eurobert", 12, 4, 96, 192, 1e-5, "silu", 3, [31, 150, 8]),
 ]
-CLASSES = {"bert": "Bert", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
+CLASSES = {"bert": "Bert", "ernie": "Ernie", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
            "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet", "deberta-v2": "DebertaV2", "modernbert": "ModernBert",
-           "nomic_bert": "NomicBert", "gte": "Gte", "eurobert": "EuroBert"}
+           "nomic_bert": "NomicBert", "jina_embeddings_v3": "JinaEmbeddingsV3", "gte": "Gte", "eurobert": "EuroBert"}
 # Positions begin with 0; elsewhere they are counted from padding's.
-FROM_ZERO = ("bert", "distilbert", "electra", "albert", "deberta-v2", "modernbert", "nomic_bert", "gte", "eurobert")
-ROTATED = ("modernbert", "nomic_bert", "gte", "eurobert")  # heads of an even width
+FROM_ZERO = ("bert", "ernie", "distilbert", "electra", "albert", "deberta-v2", "modernbert", "nomic_bert", "gte", "eurobert", "jina_embeddings_v3")
+ROTATED = ("jina_embeddings_v3", "modernbert", "nomic_bert", "gte", "eurobert")  # heads of an even width
 STREAMS = ("modernbert", "eurobert")  # would grow too much with weights as large as elsewhere
 
 
 # What else a configuration may say: with --random each has one of these.
 BOTH = (False, True)
-ROTARY = {"rope_parameters": tuple({"rope_type": "default", "rope_theta": theta} for theta in (100.0, 1000.0, 160000.0))}
+ROTARY = {"rope_parameters": (*({"rope_type": "default", "rope_theta": theta} for theta in (100.0, 1000.0, 160000.0)),
+                              {"rope_type": "linear", "rope_theta": 500.0, "factor": 2.5})}
 OPTIONS = {
     "electra": {"embedding_size": (8, 24, "width")},
     "albert": {"embedding_size": (8, 24, "width"), "num_hidden_groups": (1, 1, 2)},
@@ -136,6 +137,7 @@ OPTIONS = {
                                   (("full_attention", far), ("sliding_attention", near))}
                                  for far, near in ((160000.0, 10000.0), (500.0, 70.5)))},
     "nomic_bert": ROTARY | {"type_vocab_size": (1, 2)},
+    "jina_embeddings_v3": ROTARY,
     "gte": ROTARY | {"type_vocab_size": (0, 1, 2)},
     "eurobert": ROTARY | {"attention_bias": BOTH, "mlp_bias": BOTH, "classifier_pooling": ("late", "mean", "bos")},
 }
@@ -158,7 +160,7 @@ def drawn(number, seed, families):
     if family == "eurobert":
         more["num_key_value_heads"] = rng.choice([k for k in range(1, heads + 1) if heads % k == 0])
     if not more.get("relative_attention", True):
-        more["pos_att_type"] = None
+        more |= {"pos_att_type": [], "norm_rel_ebd": "none"}
     if more.get("max_relative_positions", -1) > 0:
         more["max_relative_positions"] = max(more["max_relative_positions"], more["position_buckets"])
     return shape, {key: width if value == "width" else value for key, value in more.items()}
@@ -205,7 +207,7 @@ def name_of(shape, more):
 
 def make_models(script, shapes):
     """Folders of all models; they are made where they are not there, or not of these specs."""
-    specs = {f"{i:02d}-{shape[0]}": spec(shape, more) for i, (shape, more) in enumerate(shapes, 1)}
+    specs = {f"{i:02d}-{shape[0]}": spec(shape, more) | {"draw": i} for i, (shape, more) in enumerate(shapes, 1)}
     text = json.dumps(specs, indent=1)
     stamp, want = WORK / "made", hashlib.sha256(text.encode() + script.read_bytes()).hexdigest()
     if not stamp.exists() or stamp.read_text() != want:

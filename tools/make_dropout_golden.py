@@ -25,6 +25,7 @@ RATES = {
     "deberta-v2": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, pooler_dropout=0.15, cls_dropout=0.25),
     "distilbert": dict(dropout=0.2, attention_dropout=0.3, seq_classif_dropout=0.25),
     "nomic_bert": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
+    "jina_embeddings_v3": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
     "gte": dict(hidden_dropout_prob=0.2, attention_probs_dropout_prob=0.3, classifier_dropout=0.25),
     "eurobert": dict(attention_dropout=0.3),
     "modernbert": dict(embedding_dropout=0.2, attention_dropout=0.3, mlp_dropout=0.15, classifier_dropout=0.25),
@@ -79,7 +80,7 @@ def sites(family, layers):
             out.append((base | 2, "hidden"))
         if family != "albert":
             out.append((base | 1, "hidden"))
-    if family in ("roberta", "electra", "mpnet", "deberta-v2"):
+    if family in ("roberta", "electra", "mpnet", "deberta-v2", "jina_embeddings_v3"):
         out.append((1, "head"))
     out.append((2, "head"))
     return out

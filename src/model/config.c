@@ -26,6 +26,7 @@ typedef struct reading {
 
 static int read_size(const reading *r, const char *key, int32_t high, int32_t *out, brim_error *err) {
   int64_t value = *out;
+  key = brim_family_key(r->config->family, r->root, key);
   BRIM_TRY(brim_json_read_int(r->document, r->root, key, 1, high, &value, err));
   *out = (int32_t)value;
   return BRIM_OK;
@@ -33,6 +34,7 @@ static int read_size(const reading *r, const char *key, int32_t high, int32_t *o
 
 /* A real number from `low` to `high`. */
 static int read_range(const reading *r, const char *key, double low, double high, double *out, brim_error *err) {
+  key = brim_family_key(r->config->family, r->root, key);
   BRIM_TRY(brim_json_read_real(r->document, r->root, key, out, err));
   if (!(*out >= low && *out <= high))
     return brim_json_error(r->document, brim_json_get(r->root, key), err, BRIM_E_FORMAT, "%s is %g, but must lie from %g to %g",
@@ -181,7 +183,8 @@ static int refuse_unsupported(const reading *r, brim_error *err) {
     return brim_json_error(r->document, brim_json_get(r->root, "is_decoder"), err, BRIM_E_UNSUPPORTED,
                            "the model is a decoder (is_decoder); brim trains encoders");
   const brim_json_value *kind = brim_json_get(r->root, "position_embedding_type");
-  if (kind && kind->kind != BRIM_JSON_NULL && !brim_json_is_string(kind, "absolute"))
+  const char *own = r->config->family->has_ntk ? "rope" : "absolute";
+  if (kind && kind->kind != BRIM_JSON_NULL && !brim_json_is_string(kind, "absolute") && !brim_json_is_string(kind, own))
     return brim_json_error(r->document, kind, err, BRIM_E_UNSUPPORTED,
                            "position_embedding_type must be \"absolute\": brim has no other");
   return BRIM_OK;

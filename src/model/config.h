@@ -24,6 +24,7 @@ typedef struct brim_config {
   bool ignores_types;   /* every token has type 0 */
   /* of encoders with rotary positions, gates and a residual stream */
   double theta[2];                          /* of layers that see all tokens; of those with a window */
+  double factor[2];                         /* by which their positions are divided; 0: as 1 */
   int32_t window;                           /* tokens to each side that a layer with a window sees */
   uint64_t windowed[BRIM_MOST_LAYERS / 64]; /* a bit a layer */
   int32_t group;                            /* heads of queries that share one of keys and values */

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/config.h"
+#include "model/families/rotary.h"
 #include "task/task.h"
 
 /* ---- any JSON value, two spaces a level as Hugging Face writes it ------------------------------------------ */
@@ -159,11 +160,22 @@ static bool ignores_types(const brim_config *config) {
   return config->ignores_types;
 }
 
+/* Members that say in a newer way what older ones said. */
+static void write_type(brim_text *out, const brim_config *config) {
+  brim_text_printf(out, "\"%s\"", config->family->saved ? config->family->saved : config->family->type);
+}
+
+static bool writes_rope(const brim_config *config) {
+  return config->family->writes_rope;
+}
+
 static const struct decided {
   const char *key;
   bool (*added)(const brim_config *config); /* when the file had no such member; NULL: never */
   void (*write)(brim_text *out, const brim_config *config);
 } decided[] = {
+    {"model_type", NULL, write_type},
+    {"rope_parameters", writes_rope, brim_write_rope},
     {"architectures", always, write_architectures},
     {"id2label", always, write_id2label},
     {"label2id", always, write_label2id},
@@ -178,22 +190,34 @@ static const struct decided {
 };
 enum { DECIDED = sizeof decided / sizeof *decided };
 
-static const struct decided *find_decided(const brim_json_value *key) {
+static const struct decided *find_decided(const brim_config *config, const char *key, size_t length) {
   for (size_t i = 0; i < DECIDED; i++)
-    if (strlen(decided[i].key) == key->length && memcmp(decided[i].key, key->as.text, key->length) == 0)
-      return &decided[i];
+    if (strlen(decided[i].key) == length && memcmp(decided[i].key, key, length) == 0)
+      return decided[i].added == writes_rope && !writes_rope(config) ? NULL : &decided[i];
   return NULL;
+}
+
+/* The name by which a member of the file is saved; NULL: it is left out. */
+static const char *saved_name(const brim_config *config, const brim_json_value *key) {
+  const brim_renamed *renamed = brim_family_renamed(config->family, key->as.text, key->length);
+  if (!renamed)
+    return key->as.text;
+  return renamed->newer && !brim_json_get(brim_json_root(config->document), renamed->newer) ? renamed->newer : NULL;
 }
 
 static void write_config(brim_text *out, const brim_config *config) {
   const brim_json_value *root = brim_json_root(config->document);
   const char *separator = "{";
   for (const brim_json_value *key = brim_json_first(root); key; key = brim_json_after(root, key)) {
-    const struct decided *own = find_decided(key);
+    const char *name = saved_name(config, key);
+    const size_t length = name == key->as.text || !name ? key->length : strlen(name);
+    const struct decided *own = name ? find_decided(config, name, length) : NULL;
+    if (!name)
+      continue;
     brim_text_string(out, separator);
     separator = ",";
     new_line(out, 1);
-    brim_text_json_string(out, key->as.text, key->length);
+    brim_text_json_string(out, name, length);
     brim_text_string(out, ": ");
     if (own)
       own->write(out, config);

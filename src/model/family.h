@@ -3,6 +3,7 @@
  * A family is a file of families/ and its row in families/families.h. */
 #ifndef BRIM_MODEL_FAMILY_H
 #define BRIM_MODEL_FAMILY_H
+#include "base/json.h"
 #include "ops/ops.h"
 
 struct brim_config;
@@ -36,16 +37,27 @@ typedef struct brim_family_defaults {
   const char *activation;
 } brim_family_defaults;
 
+/* A member of config.json as older files call it. What is saved has the newer name; NULL: it is left out, because other members
+ * say what it said. */
+typedef struct brim_renamed {
+  const char *older, *newer;
+} brim_renamed;
+
 /* One model_type. */
 typedef struct brim_family {
-  const char *type;         /* model_type */
-  const char *architecture; /* architectures[0] of a saved classifier */
-  const char *prefix;       /* of the encoder's tensors; files of a bare encoder lack it */
+  const char *type;          /* model_type */
+  const char *saved;         /* the model_type of what is saved; NULL: the same */
+  const brim_renamed *older; /* ends with {0}; NULL: there are none */
+  const char *architecture;  /* architectures[0] of a saved classifier */
+  const char *prefix;        /* of the encoder's tensors; files of a bare encoder lack it */
+  const char *older_prefix;  /* that other files have; NULL: none */
   const brim_family_keys *keys;
   const brim_family_names *names;
   bool pad_positions;  /* positions count from pad_token_id + 1, as fairseq does; else from 0 */
   bool fixed_eps;      /* layer_norm_eps is not configurable */
   bool may_lack_types; /* type_vocab_size may be 0 */
+  bool has_ntk;        /* rotary positions may be scaled as Alibaba's files say */
+  bool writes_rope;    /* what is saved has rope_parameters, where the file had older members for them */
   const char *first;   /* what `classifier_pooling` of config.json calls the first token; NULL: there is no such member */
   brim_family_defaults defaults;
   /* Reads and checks what only this family has; what all have is read. NULL: there is nothing. */
@@ -57,6 +69,10 @@ typedef struct brim_family {
   void (*append)(struct brim_program *p, const struct brim_config *config);
 } brim_family;
 
+/* The name that the file has for a member: `key`, or an older one where only that is there. */
+const char *brim_family_key(const brim_family *family, const brim_json_value *root, const char *key);
+/* The row of an older name; NULL: it is none. */
+const brim_renamed *brim_family_renamed(const brim_family *family, const char *key, size_t length);
 /* NULL when there is no such model_type. */
 const brim_family *brim_family_find(const char *type, size_t length);
 /* "bert, roberta, ..." for messages; returns `text`. */

@@ -85,6 +85,7 @@ typedef struct brim_terms {
   int32_t group;            /* heads of queries that share one of keys and values; 0: as 1 */
   int32_t window;           /* attend: a query sees keys that are at most so many tokens away; 0: all */
   double theta;             /* project: of rotary positions; 0: none */
+  double factor;            /* and by what they are divided; 0: as 1 */
   bool rms;                 /* norm: without mean */
   bool second;              /* gate: the activation takes the second half */
   brim_activation activation;

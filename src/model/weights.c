@@ -44,13 +44,18 @@ static const brim_stored *find_name(const brim_store *store, const char *name) {
   return t ? t : find_old_name(store, name);
 }
 
-/* Under its name, or without the encoder's prefix, as files of a bare encoder have it. */
+/* Under its name; or without the encoder's prefix, as files of a bare encoder have it; or with an older one. */
 static const brim_stored *find_tensor(const loading *l, const brim_parameter *p) {
-  const char *prefix = l->model->config.family->prefix;
+  const char *prefix = l->model->config.family->prefix, *older = l->model->config.family->older_prefix;
   const size_t length = strlen(prefix);
   const brim_stored *t = find_name(l->store, p->name);
   if (!t && strncmp(p->name, prefix, length) == 0)
     t = find_name(l->store, p->name + length);
+  if (!t && older && strncmp(p->name, prefix, length) == 0) {
+    char name[192];
+    snprintf(name, sizeof name, "%s%s", older, p->name + length);
+    t = find_name(l->store, name);
+  }
   return t;
 }
 

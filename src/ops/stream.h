@@ -64,14 +64,15 @@ typedef struct brim_rotary {
   int32_t heads, head_size; /* even */
   bool back;
   double theta;
-  real *x; /* changed; row r, head a: x + r * stride + a * head_size */
+  double factor; /* positions are divided by it; 0: as 1 */
+  real *x;       /* changed; row r, head a: x + r * stride + a * head_size */
   int64_t stride;
 } brim_rotary;
 
-/* theta^(-2i/D). It and its product with a position, the angle, are rounded at each step to single precision, as checkpoints were
- * trained and transformers computes them, also for models in double precision. */
-static inline float brim_rotary_frequency(double theta, int32_t head_size, int32_t i) {
-  const float exponent = (float)(2 * i) / (float)head_size;
-  return 1.0f / (float)pow(theta, (double)exponent);
+/* theta^(-2i/D) / factor. It and its product with a position, the angle, are rounded at each step to single precision, as
+ * checkpoints were trained and transformers computes them, also for models in double precision. */
+static inline float brim_rotary_frequency(const brim_rotary *p, int32_t i) {
+  const float exponent = (float)(2 * i) / (float)p->head_size, frequency = 1.0f / (float)pow(p->theta, (double)exponent);
+  return p->factor > 0 ? frequency / (float)p->factor : frequency;
 }
 #endif

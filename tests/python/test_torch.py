@@ -16,6 +16,7 @@ import unittest.mock
 import case
 
 try:
+    import safetensors.torch
     import torch
     import transformers
 except ImportError:
@@ -310,7 +311,7 @@ class Parity(unittest.TestCase):
         """The same with random weights, made here by transformers."""
         size = {"vocab_size": 90, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
         roberta = size | {"max_position_embeddings": 40, "type_vocab_size": 1, "pad_token_id": 1}
-        families = {"bert": size | {"max_position_embeddings": 40}, "roberta": roberta, "camembert": roberta, "xlm-roberta": roberta,
+        families = {"bert": size | {"max_position_embeddings": 40}, "ernie": size | {"max_position_embeddings": 40}, "roberta": roberta, "camembert": roberta, "xlm-roberta": roberta,
                     "distilbert": {"vocab_size": 90, "dim": 32, "n_layers": 2, "n_heads": 4, "hidden_dim": 48, "max_position_embeddings": 40},
                     "electra": size | {"max_position_embeddings": 40, "embedding_size": 20},
                     "albert": size | {"max_position_embeddings": 40, "embedding_size": 20, "num_hidden_layers": 4, "num_hidden_groups": 2},
@@ -322,6 +323,7 @@ class Parity(unittest.TestCase):
                                           "classifier_pooling": "mean"},
                     "nomic_bert": size | {"max_position_embeddings": 40},
                     "gte": size | {"max_position_embeddings": 40, "type_vocab_size": 0},
+                    "jina_embeddings_v3": size | {"max_position_embeddings": 40},
                     "eurobert": size | {"max_position_embeddings": 40, "num_key_value_heads": 2, "pad_token_id": 0}}
         others = [("deberta-v2", families["deberta-v2"] | {"share_att_key": False, "embedding_size": 20, "type_vocab_size": 2}),
                   ("deberta-v2", families["deberta-v2"] | {"relative_attention": False, "position_biased_input": True})]
@@ -333,6 +335,51 @@ class Parity(unittest.TestCase):
                 parameter.data += 0.1 * torch.randn(parameter.shape)
             model.save_pretrained(HERE / f"random-{number}-{name}")
             self.same_logits(HERE / f"random-{number}-{name}")
+
+    def older(self, name, sizes, change, prefix):
+        """A folder whose config.json and names of tensors are older ones: read as the newer ones, saved by the newer names."""
+        config = transformers.AutoConfig.for_model(name, num_labels=3, initializer_range=0.2, **sizes)
+        model = transformers.AutoModelForSequenceClassification.from_config(config)
+        folder = HERE / f"older-{name}"
+        model.save_pretrained(folder / "newer")
+        members = json.loads((folder / "newer" / "config.json").read_text())
+        change(members)
+        (folder / "config.json").write_text(json.dumps(members))
+        tensors = safetensors.torch.load_file(folder / "newer" / "model.safetensors")
+        safetensors.torch.save_file({n.replace(*prefix): t for n, t in tensors.items()}, folder / "model.safetensors")
+        newer, older = brim.Model(folder / "newer"), brim.Model(folder)
+        rows = brim.Dataset.from_ids([5, 6, 7, 8, 9, 10, 11], [0, 3, 7])
+        self.assertEqual(older.logits(rows).tolist(), newer.logits(rows).tolist(), name)
+        older._core.save(str(folder / "saved"))
+        again = transformers.AutoModelForSequenceClassification.from_pretrained(folder / "saved").eval()
+        self.assertIs(type(again), type(model))
+        with torch.no_grad():
+            for text, ours in (([5, 6, 7], 0), ([8, 9, 10, 11], 1)):
+                want = again(input_ids=torch.tensor([text]), attention_mask=torch.ones(1, len(text), dtype=torch.int64)).logits[0]
+                self.assertLess((torch.tensor(older.logits(rows).tolist()[ours]) - want).abs().max().item(), 1e-5, name)
+
+    def test_older_files(self):
+        size = {"vocab_size": 90, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48}
+
+        def nomic(members):
+            for old, new in (("n_embd", "hidden_size"), ("n_layer", "num_hidden_layers"), ("n_head", "num_attention_heads"),
+                             ("n_inner", "intermediate_size"), ("n_positions", "max_position_embeddings"),
+                             ("layer_norm_epsilon", "layer_norm_eps"), ("resid_pdrop", "hidden_dropout_prob"),
+                             ("attn_pdrop", "attention_probs_dropout_prob")):
+                members[old] = members.pop(new)
+            for name in ("hidden_act", "head_dim", "rope_parameters"):
+                members.pop(name)
+            members.update(activation_function="swiglu", rotary_emb_base=500, rotary_scaling_factor=None, prenorm=False)
+
+        def new(members):
+            members.pop("rope_parameters")
+            members.update(model_type="new", rope_theta=20000, rope_scaling={"type": "ntk", "factor": 8.0},
+                           position_embedding_type="rope", pack_qkv=True)
+
+        self.older("nomic_bert", size | {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}, "max_position_embeddings": 64},
+                   nomic, ("nomic_bert.", "bert."))
+        scaled = {"rope_type": "linear", "rope_theta": 160000.0, "factor": 8.0 ** (2 / 8)}  # what the published code computes
+        self.older("gte", size | {"rope_parameters": scaled, "max_position_embeddings": 64}, new, ("gte.", "new."))
 
     def test_there_and_back(self):
         """A model of transformers, trained by brim, opened by transformers."""

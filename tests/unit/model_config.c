@@ -114,6 +114,68 @@ static void check_gated(void) {
   brim_config_free(&c);
 }
 
+static void check_refused(const char *json, int code, const char *words) {
+  brim_config c;
+  brim_error err;
+  const int status = load(json, NULL, &c, &err);
+  if (!ok(status == code && strstr(err.message, words), "refused: %.90s", json))
+    printf("# %d: %s\n", status, err.message);
+  brim_config_free(&c);
+}
+
+/* What brim_config_save writes of this config.json. */
+static char *saved(const char *json, size_t *length) {
+  brim_config c;
+  brim_error err;
+  if (load(json, NULL, &c, &err))
+    case_stop(json, &err);
+  const char *folder = scratch_make_folder(c.family->type);
+  if (brim_config_save(case_runtime, &c, folder, &err))
+    case_stop("save", &err);
+  brim_config_free(&c);
+  char path[600];
+  snprintf(path, sizeof path, "%s/config.json", folder);
+  return case_read_file(path, length);
+}
+
+static bool holds(const char *text, size_t length, const char *words) {
+  return memmem(text, length, words, strlen(words)) != NULL;
+}
+
+/* Older names are read, and what is saved has the newer ones, which transformers reads. */
+static void check_older(void) {
+  brim_config c;
+  brim_error err;
+  size_t n;
+#define NOMIC                                                                                                                    \
+  "{\"model_type\":\"nomic_bert\",\"n_embd\":96,\"n_head\":6,\"n_layer\":3,\"n_inner\":100,\"n_positions\":512,"                 \
+  "\"layer_norm_epsilon\":1e-5,\"resid_pdrop\":0.25,\"attn_pdrop\":0.125,\"rotary_emb_base\":500,\"vocab_size\":70"
+  if (load(NOMIC ",\"activation_function\":\"swiglu\",\"rotary_scaling_factor\":null}", NULL, &c, &err))
+    case_stop("nomic_bert", &err);
+  ok(c.hidden == 96 && c.heads == 6 && c.layers == 3 && c.intermediate == 100 && c.positions == 512 && c.norm_eps == 1e-5 &&
+         c.hidden_dropout == 0.25 && c.attention_dropout == 0.125 && c.theta[0] == 500 && c.activation == BRIM_ACT_SILU,
+     "older members of NomicBERT");
+  brim_config_free(&c);
+  char *text = saved(NOMIC "}", &n);
+  ok(holds(text, n, "\"hidden_size\": 96") && holds(text, n, "\"rope_theta\": 500.0") && !holds(text, n, "n_embd") &&
+         !holds(text, n, "rotary_emb_base"),
+     "are saved as newer ones");
+  brim_runtime_release(case_runtime, text);
+  check_refused(NOMIC ",\"activation_function\":\"geglu\"}", BRIM_E_UNSUPPORTED, "swiglu");
+  check_refused(NOMIC ",\"prenorm\":true}", BRIM_E_UNSUPPORTED, "prenorm");
+  check_refused(NOMIC ",\"rotary_scaling_factor\":2}", BRIM_E_UNSUPPORTED, "rotary_scaling_factor");
+#define NEW "{\"model_type\":\"new\",\"position_embedding_type\":\"rope\",\"rope_theta\":20000"
+  text = saved(NEW ",\"rope_scaling\":{\"type\":\"ntk\",\"factor\":8.0}}", &n);
+  ok(holds(text, n, "\"model_type\": \"gte\"") && holds(text, n, "\"rope_theta\": 160000.0") &&
+         holds(text, n, "\"factor\": 1.067") && holds(text, n, "\"linear\"") && !holds(text, n, "rope_scaling"),
+     "model_type new is saved as gte, with its scaled positions");
+  brim_runtime_release(case_runtime, text);
+  check_refused(NEW ",\"pack_qkv\":false}", BRIM_E_UNSUPPORTED, "pack_qkv");
+  check_refused(NEW ",\"layer_norm_type\":\"rms_norm\"}", BRIM_E_UNSUPPORTED, "layer_norm_type");
+  check_refused(NEW ",\"rope_scaling\":{\"type\":\"yarn\",\"factor\":8.0}}", BRIM_E_UNSUPPORTED, "rope_type yarn");
+  check_refused(NEW ",\"rope_scaling\":{\"type\":\"ntk\",\"factor\":0.5}}", BRIM_E_FORMAT, "factor");
+}
+
 static void check_deberta(void) {
   brim_config c;
   brim_error err;
@@ -184,17 +246,9 @@ static void check_labels(void) {
   ok(load("{\"model_type\":\"bert\"}", &single, &c, &err) == BRIM_E_MISMATCH, "a single class is refused");
 }
 
-static void check_refused(const char *json, int code, const char *words) {
-  brim_config c;
-  brim_error err;
-  const int status = load(json, NULL, &c, &err);
-  if (!ok(status == code && strstr(err.message, words), "refused: %.90s", json))
-    printf("# %d: %s\n", status, err.message);
-  brim_config_free(&c);
-}
-
 static void check_all_refused(void) {
-  check_refused("{\"model_type\":\"gpt2\"}", BRIM_E_UNSUPPORTED, "bert, roberta, camembert, xlm-roberta, distilbert");
+  check_refused("{\"model_type\":\"gpt2\"}", BRIM_E_UNSUPPORTED, "bert, ernie, roberta, camembert, xlm-roberta, distilbert");
+  check_refused("{\"model_type\":\"ernie\",\"use_task_id\":true}", BRIM_E_UNSUPPORTED, "use_task_id");
   check_refused("{\"hidden_size\":3}", BRIM_E_FORMAT, "model_type");
   check_refused("{\"model_type\":\"mpnet\",\"relative_attention_num_buckets\":16}", BRIM_E_UNSUPPORTED, "buckets");
 #define DEBERTA "{\"model_type\":\"deberta-v2\",\"relative_attention\":true,\"share_att_key\":true,\"pos_att_type\":\"p2c|c2p\""
@@ -224,7 +278,8 @@ static void check_all_refused(void) {
                 "rope_type yarn");
   check_refused(MODERN("\"rope_parameters\":{\"sliding_attention\":{\"rope_theta\":0}}"), BRIM_E_FORMAT, "rope_theta is 0");
   check_refused(MODERN("\"rope_parameters\":3"), BRIM_E_FORMAT, "object");
-  check_refused(MODERN("\"rope_scaling\":{\"type\":\"ntk\"}"), BRIM_E_UNSUPPORTED, "rope_scaling");
+  check_refused(MODERN("\"rope_scaling\":{\"type\":\"ntk\",\"factor\":8}"), BRIM_E_UNSUPPORTED, "rope_type ntk");
+  check_refused(MODERN("\"rope_scaling\":{\"type\":\"linear\"}"), BRIM_E_FORMAT, "factor");
   check_refused(MODERN("\"global_rope_theta\":-1"), BRIM_E_FORMAT, "global_rope_theta");
   check_refused(MODERN("\"classifier_pooling\":\"last\""), BRIM_E_UNSUPPORTED, "cls, mean");
   check_refused(MODERN("\"mlp_dropout\":2"), BRIM_E_FORMAT, "mlp_dropout");
@@ -243,7 +298,7 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"bert\",\"layer_norm_eps\":0}", BRIM_E_FORMAT, "layer_norm_eps");
   check_refused("{\"model_type\":\"bert\",\"pad_token_id\":40000}", BRIM_E_FORMAT, "pad_token_id");
   check_refused("{\"model_type\":\"modernbert\",\"rope_parameters\":{\"rope_type\":\"yarn\"}}", BRIM_E_UNSUPPORTED, "yarn");
-  check_refused("{\"model_type\":\"modernbert\",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"linear\"}}}",
+  check_refused("{\"model_type\":\"modernbert\",\"rope_parameters\":{\"sliding_attention\":{\"rope_type\":\"dynamic\"}}}",
                 BRIM_E_UNSUPPORTED, "linear");
   check_refused("{\"model_type\":\"modernbert\",\"vocab_size\":1000}", BRIM_E_FORMAT, "pad_token_id");
   check_refused("{\"model_type\":\"roberta\",\"pad_token_id\":null}", BRIM_E_FORMAT, "pad_token_id");
@@ -467,6 +522,7 @@ int main(void) {
   check_modernbert();
   check_gated();
   check_deberta();
+  check_older();
   check_all_refused();
   check_saved();
   check_own();

@@ -1,8 +1,9 @@
-/* bert.c: BERT, and RoBERTa, CamemBERT and XLM-R, which are BERT with positions counted as fairseq does and another head.
- * Sources: modeling_bert.py, modeling_roberta.py, modeling_camembert.py and modeling_xlm_roberta.py of Hugging Face
- * transformers 5.23, with their configurations' defaults. */
+/* bert.c: BERT; ERNIE, which is BERT by another name; and RoBERTa, CamemBERT and XLM-R, which are BERT with positions counted as
+ * fairseq does and another head. Sources: modeling_bert.py, modeling_ernie.py, modeling_roberta.py, modeling_camembert.py and
+ * modeling_xlm_roberta.py of Hugging Face transformers 5.23, with their configurations' defaults. */
 #include "model/families/bert.h"
 
+#include "base/status.h"
 #include "model/families/encoder.h"
 
 static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "classifier_dropout"};
@@ -49,6 +50,27 @@ const brim_family brim_family_bert = {
     .names = &bert_names,
     .defaults = {BRIM_BERT_SIZES, BRIM_BERT_RATES, .vocab_size = 30522, .types = 2, .pad_id = 0},
     .pooled_logits = "model.classifier(model.bert.pooler(pooled.unsqueeze(1)))",
+    .append = append_bert};
+
+static int read_ernie(brim_config *c, brim_error *err) {
+  const brim_json_value *root = brim_json_root(c->document);
+  bool tasks = false;
+  BRIM_TRY(brim_json_read_bool(c->document, root, "use_task_id", &tasks, err));
+  if (tasks)
+    return brim_json_error(c->document, brim_json_get(root, "use_task_id"), err, BRIM_E_UNSUPPORTED,
+                           "use_task_id must be false: brim has ERNIE without a table of tasks only");
+  return BRIM_OK;
+}
+
+const brim_family brim_family_ernie = {
+    .type = "ernie",
+    .architecture = "ErnieForSequenceClassification",
+    .prefix = "ernie.",
+    .keys = &keys,
+    .names = &bert_names,
+    .defaults = {BRIM_BERT_SIZES, BRIM_BERT_RATES, .vocab_size = 30522, .types = 2, .pad_id = 0},
+    .read = read_ernie,
+    .pooled_logits = "model.classifier(model.ernie.pooler(pooled.unsqueeze(1)))",
     .append = append_bert};
 
 #define ROBERTA                                                                                                                  \

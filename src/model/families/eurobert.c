@@ -50,7 +50,7 @@ static int read(brim_config *c, brim_error *err) {
   c->group = c->heads / (int32_t)shared;
   BRIM_TRY(brim_json_read_bool(c->document, root, "attention_bias", &c->attention_bias, err));
   BRIM_TRY(brim_json_read_bool(c->document, root, "mlp_bias", &c->inner_bias, err));
-  BRIM_TRY(brim_read_theta(c, brim_json_get(root, "rope_parameters"), "rope_theta", &c->theta[0], err));
+  BRIM_TRY(brim_read_theta(c, brim_json_get(root, "rope_parameters"), "rope_theta", 0, err));
   return brim_read_pooling(c, "late", err);
 }
 
@@ -74,7 +74,7 @@ static brim_projected project(const brim_writing *w, int32_t x, brim_heads heads
 
 static int32_t layer(const brim_writing *w, int32_t x) {
   const brim_config *c = w->config;
-  const brim_heads heads = {.count = c->heads, .group = c->group, .theta = c->theta[0]};
+  const brim_heads heads = {.count = c->heads, .group = c->group, .theta = c->theta[0], .factor = c->factor[0]};
   brim_begin_layer(w, x);
   const brim_projected projected = project(w, brim_append_norm(w->p, x, brim_declare_norm(w, names.attention_norm, c->hidden)),
                                            heads);

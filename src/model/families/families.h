@@ -5,6 +5,7 @@
 
 #define BRIM_FAMILIES(X)                                                                                                         \
   X(bert)                                                                                                                        \
+  X(ernie)                                                                                                                       \
   X(roberta)                                                                                                                     \
   X(camembert)                                                                                                                   \
   X(xlm_roberta)                                                                                                                 \
@@ -16,6 +17,8 @@
   X(modernbert)                                                                                                                  \
   X(nomic_bert)                                                                                                                  \
   X(gte)                                                                                                                         \
+  X(gte_new)                                                                                                                     \
+  X(jina)                                                                                                                        \
   X(eurobert)
 
 #define BRIM_FAMILY_DECLARE(name) extern const brim_family brim_family_##name;

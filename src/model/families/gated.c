@@ -34,19 +34,25 @@ int32_t brim_write_gate(const brim_writing *w, int32_t x, bool bias, bool second
                                         .drop = brim_drop_in_layer(w, c->inner_dropout, BRIM_SITE_INNER)});
 }
 
-int32_t brim_write_gated_layer(const brim_writing *w, int32_t x, bool second) {
+int32_t brim_write_turned_attention(const brim_writing *w, int32_t x) {
   const brim_config *c = w->config;
   const brim_family_names *names = w->names;
-  const brim_heads heads = {.count = c->heads, .theta = c->theta[0]};
+  const brim_heads heads = {.count = c->heads, .theta = c->theta[0], .factor = c->factor[0]};
   brim_begin_layer(w, x);
   const int32_t qkv = brim_declare_biased(w, names->query, 3 * c->hidden, c->hidden, c->attention_bias);
   const brim_projected projected = brim_append_project_heads(w->p, x, qkv, 1, brim_bias_of(w->p, qkv), heads);
   const int32_t context = brim_append_attend_heads(w->p, projected, heads,
                                                    brim_drop_in_layer(w, c->attention_dropout, BRIM_SITE_ATTENTION));
-  const int32_t attended = brim_append_join(
-      w->p, context, x, brim_declare_biased(w, names->attention_output, c->hidden, c->hidden, c->attention_bias),
-      brim_drop_in_layer(w, c->hidden_dropout, BRIM_SITE_ATTENTION_OUTPUT),
-      brim_declare_norm(w, names->attention_norm, c->hidden));
+  return brim_append_join(w->p, context, x,
+                          brim_declare_biased(w, names->attention_output, c->hidden, c->hidden, c->attention_bias),
+                          brim_drop_in_layer(w, c->hidden_dropout, BRIM_SITE_ATTENTION_OUTPUT),
+                          brim_declare_norm(w, names->attention_norm, c->hidden));
+}
+
+int32_t brim_write_gated_layer(const brim_writing *w, int32_t x, bool second) {
+  const brim_config *c = w->config;
+  const brim_family_names *names = w->names;
+  const int32_t attended = brim_write_turned_attention(w, x);
   const int32_t gated = brim_write_gate(w, attended, false, second);
   return brim_append_join(w->p, gated, attended, brim_declare_biased(w, names->down, c->hidden, c->intermediate, c->inner_bias),
                           brim_drop_in_layer(w, c->hidden_dropout, BRIM_SITE_OUTPUT),

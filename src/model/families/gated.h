@@ -10,6 +10,9 @@ brim_drop_at brim_drop_in_layer(const brim_writing *w, double rate, uint32_t sit
 /* dropout(activation(u) * g) of x, in one matrix (names->up) or two (names->gate, which is activated, and names->up). `second`:
  * in one matrix the second half is activated. */
 int32_t brim_write_gate(const brim_writing *w, int32_t x, bool bias, bool second);
+/* norm(x + dropout(attention(x) W)), with rotary positions and one matrix for queries, keys and values (names->query). Begins the
+ * layer. */
+int32_t brim_write_turned_attention(const brim_writing *w, int32_t x);
 /* A layer of BERT with rotary positions in place of a table, one matrix for queries, keys and values (names->query), and a gate.
  */
 int32_t brim_write_gated_layer(const brim_writing *w, int32_t x, bool second);

@@ -29,8 +29,30 @@ static int read(brim_config *c, brim_error *err) {
   c->attention_bias = c->inner_bias = true;
   c->inner_dropout = c->hidden_dropout;
   BRIM_TRY(brim_check_rotary(c, err));
-  return brim_read_theta(c, brim_json_get(brim_json_root(c->document), "rope_parameters"), "rope_theta", &c->theta[0], err);
+  return brim_read_theta(c, brim_json_get(brim_json_root(c->document), "rope_parameters"), "rope_theta", 0, err);
 }
+
+/* The published files, model_type "new": theta is another where they do not say, and positions may be scaled. */
+static int read_new(brim_config *c, brim_error *err) {
+  const brim_json_value *root = brim_json_root(c->document), *norm = brim_json_get(root, "layer_norm_type");
+  bool packed = true, scaled = false;
+  BRIM_TRY(brim_json_read_bool(c->document, root, "pack_qkv", &packed, err));
+  BRIM_TRY(brim_json_read_bool(c->document, root, "logn_attention_scale", &scaled, err));
+  if (!packed)
+    return brim_json_error(c->document, brim_json_get(root, "pack_qkv"), err, BRIM_E_UNSUPPORTED, "pack_qkv must be true");
+  if (scaled)
+    return brim_json_error(c->document, brim_json_get(root, "logn_attention_scale"), err, BRIM_E_UNSUPPORTED,
+                           "logn_attention_scale must be false: brim does not have it");
+  if (norm && norm->kind != BRIM_JSON_NULL && !brim_json_is_string(norm, "layer_norm"))
+    return brim_json_error(c->document, norm, err, BRIM_E_UNSUPPORTED, "layer_norm_type must be layer_norm");
+  c->attention_bias = c->inner_bias = true;
+  c->inner_dropout = c->hidden_dropout;
+  c->theta[0] = 10000;
+  BRIM_TRY(brim_check_rotary(c, err));
+  return brim_read_theta(c, brim_json_get(root, "rope_parameters"), "rope_theta", 0, err);
+}
+
+static const brim_renamed older[] = {{"rope_theta", NULL}, {"rope_scaling", NULL}, {"position_embedding_type", NULL}, {0}};
 
 static void append(brim_program *p, const brim_config *c) {
   brim_writing w = brim_writing_of(p, c);
@@ -41,12 +63,12 @@ static void append(brim_program *p, const brim_config *c) {
   brim_write_head(&w, x, (brim_head){.dropout = c->head_dropout, .activation = BRIM_ACT_TANH});
 }
 
+#define GTE                                                                                                                      \
+  .architecture = "GteForSequenceClassification", .prefix = "gte.", .older_prefix = "new.", .keys = &keys, .names = &names,      \
+  .may_lack_types = true, .append = append
+
 const brim_family brim_family_gte = {.type = "gte",
-                                     .architecture = "GteForSequenceClassification",
-                                     .prefix = "gte.",
-                                     .keys = &keys,
-                                     .names = &names,
-                                     .may_lack_types = true,
+                                     GTE,
                                      .defaults = {.vocab_size = 250048,
                                                   .hidden = 768,
                                                   .layers = 12,
@@ -59,5 +81,24 @@ const brim_family brim_family_gte = {.type = "gte",
                                                   .hidden_dropout = 0.1,
                                                   .head_dropout = -1,
                                                   .activation = "gelu"},
-                                     .read = read,
-                                     .append = append};
+                                     .read = read};
+
+const brim_family brim_family_gte_new = {.type = "new",
+                                         .saved = "gte",
+                                         .older = older,
+                                         .has_ntk = true,
+                                         .writes_rope = true,
+                                         GTE,
+                                         .defaults = {.vocab_size = 30528,
+                                                      .hidden = 768,
+                                                      .layers = 12,
+                                                      .heads = 12,
+                                                      .intermediate = 3072,
+                                                      .positions = 2048,
+                                                      .types = 1,
+                                                      .pad_id = 0,
+                                                      .norm_eps = 1e-12,
+                                                      .hidden_dropout = 0.1,
+                                                      .head_dropout = -1,
+                                                      .activation = "gelu"},
+                                         .read = read_new};

@@ -66,7 +66,7 @@ static int read_thetas(brim_config *c, const brim_json_value *root, brim_error *
   if (nested) // one for all layers, where each kind of layer has its own
     BRIM_TRY(brim_check_rope_type(c, parameters, err));
   for (int i = 0; i < 2; i++) {
-    BRIM_TRY(brim_read_theta(c, nested ? brim_json_get(parameters, kinds[i]) : parameters, older[i], &c->theta[i], err));
+    BRIM_TRY(brim_read_theta(c, nested ? brim_json_get(parameters, kinds[i]) : parameters, older[i], i, err));
   }
   return BRIM_OK;
 }
@@ -102,7 +102,8 @@ static int read(brim_config *c, brim_error *err) {
 static int32_t attend(const brim_writing *w, int32_t x) {
   const brim_config *c = w->config;
   const bool windowed = brim_config_has_window(c, w->layer);
-  const brim_heads heads = {.count = c->heads, .window = windowed ? c->window : 0, .theta = c->theta[windowed]};
+  const brim_heads heads = {
+      .count = c->heads, .window = windowed ? c->window : 0, .theta = c->theta[windowed], .factor = c->factor[windowed]};
   const int32_t qkv = brim_declare_biased(w, "attn.Wqkv", 3 * c->hidden, c->hidden, c->attention_bias);
   const brim_projected projected = brim_append_project_heads(w->p, x, qkv, 1, brim_bias_of(w->p, qkv), heads);
   return brim_append_attend_heads(w->p, projected, heads, brim_drop_in_layer(w, c->attention_dropout, BRIM_SITE_ATTENTION));

@@ -25,10 +25,56 @@ static const brim_family_names names = {
     .head_dense_in_encoder = true,
 };
 
+/* The published files' members, which are GPT-2's. */
+static const brim_renamed older[] = {{"n_embd", "hidden_size"},
+                                     {"n_layer", "num_hidden_layers"},
+                                     {"n_head", "num_attention_heads"},
+                                     {"n_inner", "intermediate_size"},
+                                     {"n_positions", "max_position_embeddings"},
+                                     {"layer_norm_epsilon", "layer_norm_eps"},
+                                     {"resid_pdrop", "hidden_dropout_prob"},
+                                     {"attn_pdrop", "attention_probs_dropout_prob"},
+                                     {"activation_function", NULL},
+                                     {"rotary_emb_base", NULL},
+                                     {0}};
+
+/* What those files can say besides, and brim computes in one way alone. */
+static int check_older(const brim_config *c, const brim_json_value *root, brim_error *err) {
+  static const struct {
+    const char *key;
+    bool is;
+  } flags[] = {{"prenorm", false},      {"qkv_proj_bias", false},  {"mlp_fc1_bias", false}, {"mlp_fc2_bias", false},
+               {"use_rms_norm", false}, {"parallel_block", false}, {"causal", false},       {"rotary_emb_interleaved", false}};
+  static const struct {
+    const char *key;
+    double is;
+  } numbers[] = {{"rotary_emb_fraction", 1}, {"rotary_scaling_factor", 1}, {"rotary_emb_scale_base", 0}};
+  const brim_json_value *act = brim_json_get(root, "activation_function");
+  for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+    bool value = flags[i].is;
+    BRIM_TRY(brim_json_read_bool(c->document, root, flags[i].key, &value, err));
+    if (value != flags[i].is)
+      return brim_json_error(c->document, brim_json_get(root, flags[i].key), err, BRIM_E_UNSUPPORTED,
+                             "%s must be %s: brim has no other", flags[i].key, flags[i].is ? "true" : "false");
+  }
+  for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    double value = numbers[i].is;
+    BRIM_TRY(brim_json_read_real(c->document, root, numbers[i].key, &value, err));
+    if (value != numbers[i].is)
+      return brim_json_error(c->document, brim_json_get(root, numbers[i].key), err, BRIM_E_UNSUPPORTED,
+                             "%s must be %g or null: brim has no other", numbers[i].key, numbers[i].is);
+  }
+  if (act && act->kind != BRIM_JSON_NULL && !brim_json_is_string(act, "swiglu"))
+    return brim_json_error(c->document, act, err, BRIM_E_UNSUPPORTED, "activation_function must be swiglu: brim has no other");
+  return BRIM_OK;
+}
+
 static int read(brim_config *c, brim_error *err) {
+  const brim_json_value *root = brim_json_root(c->document);
   c->theta[0] = 1000;
+  BRIM_TRY(check_older(c, root, err));
   BRIM_TRY(brim_check_rotary(c, err));
-  return brim_read_theta(c, brim_json_get(brim_json_root(c->document), "rope_parameters"), "rotary_emb_base", &c->theta[0], err);
+  return brim_read_theta(c, brim_json_get(root, "rope_parameters"), "rotary_emb_base", 0, err);
 }
 
 static void append(brim_program *p, const brim_config *c) {
@@ -43,6 +89,9 @@ static void append(brim_program *p, const brim_config *c) {
 const brim_family brim_family_nomic_bert = {.type = "nomic_bert",
                                             .architecture = "NomicBertForSequenceClassification",
                                             .prefix = "nomic_bert.",
+                                            .older_prefix = "bert.",
+                                            .older = older,
+                                            .writes_rope = true,
                                             .keys = &keys,
                                             .names = &names,
                                             .defaults = {.vocab_size = 30528,

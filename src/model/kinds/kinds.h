@@ -40,6 +40,7 @@ typedef struct brim_heads {
   int32_t group;  /* of them that share one head of keys and values; 0: as 1 */
   int32_t window; /* a query sees keys that are at most so many tokens away; 0: all */
   double theta;   /* 0: no rotary positions */
+  double factor;  /* positions are divided by it; 0: as 1 */
 } brim_heads;
 brim_projected brim_append_project_heads(brim_program *p, int32_t x, int32_t weight, int32_t matrices, int32_t bias,
                                          brim_heads heads);

@@ -54,7 +54,8 @@ static int32_t key_heads(const brim_operation *o) {
 }
 
 static void rotate(brim_lowering *l, const brim_operation *o, int32_t heads, brim_at x, brim_row_kind rows, bool back) {
-  brim_rotary op = {.heads = heads, .back = back, .theta = o->terms.theta, .stride = brim_stride(l, x)};
+  brim_rotary op = {
+      .heads = heads, .back = back, .theta = o->terms.theta, .factor = o->terms.factor, .stride = brim_stride(l, x)};
   if (o->terms.theta == 0)
     return;
   op.head_size = width_of(brim_program_of(l), o, QUERIES) / o->terms.heads;
@@ -211,7 +212,7 @@ brim_projected brim_append_project_heads(brim_program *p, int32_t x, int32_t wei
   brim_operation o = {.kind = heads.theta > 0 ? &rotary : &kind,
                       .in = BRIM_LIST(x),
                       .out = BRIM_LIST(made.queries, made.keys_values),
-                      .terms = {.heads = heads.count, .group = heads.group, .theta = heads.theta}};
+                      .terms = {.heads = heads.count, .group = heads.group, .theta = heads.theta, .factor = heads.factor}};
   list_weights(&o, weight, matrices);
   list_weights(&o, bias, matrices);
   brim_add_operation(p, &o);

@@ -100,7 +100,7 @@ static void angle_task(void *context, int64_t task, int worker) {
   const int32_t size = p->of->head_size, half = size / 2;
   const int64_t first = task * POSITIONS_PER_TASK, end = least(first + POSITIONS_PER_TASK, p->positions);
   for (int32_t i = 0; i < half; i++) {
-    const float frequency = brim_rotary_frequency(p->of->theta, size, i);
+    const float frequency = brim_rotary_frequency(p->of, i);
     for (int64_t position = first; position < end; position++) {
       const double angle = (double)((float)position * frequency);
       float *to = p->table + position * size + i;

@@ -50,7 +50,7 @@ void REF(rotate)(brim_ops_context *c, const brim_rotary *p) {
   for (int32_t r = 0; r < p->at.count; r++) {
     const int32_t slot = p->at.slot ? p->at.slot[r] : r, s = p->layout.sequence[slot], token = slot - p->layout.offsets[s];
     for (int32_t i = 0; i < half && token < p->layout.lengths[s]; i++) {
-      const double angle = (double)((float)token * brim_rotary_frequency(p->theta, p->head_size, i));
+      const double angle = (double)((float)token * brim_rotary_frequency(p, i));
       const double cosine = (double)(float)cos(angle), sine = (double)(float)sin(p->back ? -angle : angle);
       for (int32_t head = 0; head < p->heads; head++) {
         real *x = p->x + r * p->stride + (int64_t)head * p->head_size + i;
