@@ -347,7 +347,7 @@ class Parity(unittest.TestCase):
         (folder / "config.json").write_text(json.dumps(members))
         tensors = safetensors.torch.load_file(folder / "newer" / "model.safetensors")
         safetensors.torch.save_file({n.replace(*prefix): t for n, t in tensors.items()}, folder / "model.safetensors")
-        newer, older = brim.Model(folder / "newer"), brim.Model(folder)
+        newer, older = brim.Model(folder / "newer", tokenizer=TOKENIZER), brim.Model(folder, tokenizer=TOKENIZER)
         rows = brim.Dataset.from_ids([5, 6, 7, 8, 9, 10, 11], [0, 3, 7])
         self.assertEqual(older.logits(rows).tolist(), newer.logits(rows).tolist(), name)
         older._core.save(str(folder / "saved"))
