@@ -98,7 +98,7 @@ void brim_cuda_rotate(brim_ops_context *c, const brim_rotary *op) {
     return;
   }
   for (int32_t i = 0; i < op->head_size / 2; i++)
-    a.frequency[i] = brim_rotary_frequency(op->theta, op->head_size, i);
+    a.frequency[i] = brim_rotary_frequency(op, i);
   launch_rotate(c, row_blocks(op->at.count), 1, 0, &a);
 }
 
