@@ -6,8 +6,9 @@ longest text of a random batch, `sorted` in batches of equal length (evenly spac
 SDPA attention, and the better one takes part. All take turns, round by round; figures are medians. Tokens are real tokens: padding is no
 work done. Texts are tokenized beforehand on both sides.
 
-A case is MODEL:TEXTS:BATCH. Models: minilm, distilbert, bert-base (the last two are shapes with random weights). Texts: rt (Rotten
-Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs). For each case:
+A case is MODEL:TEXTS:BATCH. Models: minilm; distilbert, bert-base, modernbert-base, deberta-v3-small, mpnet-base, albert-base (shapes
+with random weights). Texts: rt (Rotten Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs), joined (reviews joined to
+512 to 2,048 tokens). --also compile,autocast lets PyTorch compile too, and sets its 16-bit products beside. For each case:
 
   speed      real tokens/s and ratios; UFU: useful FLOPs of real tokens, full-model formula 6 N s + 12 L H s^2, optimizer included, per
              second, over the speed of sgemm on the model's own shapes (forward, dX, dW; the best of OpenBLAS and oneDNN each),
@@ -34,14 +35,23 @@ import time
 from common import BRIM, DATA, ROOT, brim_json, fetch_data, machine, median, print_table, write_json
 from train_peers import ATTENTIONS, PADDINGS, Peer, Texts
 
-TEXTS = {"rt": ("train.csv", 64), "imdb": ("imdb.csv", 400), "stsb": ("stsb.csv", 128)}
-SHAPES = {"distilbert": {"layers": 6, "hidden": 768, "heads": 12}, "bert-base": {"layers": 12, "hidden": 768, "heads": 12}}
+TEXTS = {"rt": ("train.csv", 64), "imdb": ("imdb.csv", 400), "stsb": ("stsb.csv", 128), "joined": ("joined.csv", 2048)}
+RELATIVE = {"relative_attention": True, "position_buckets": 256, "norm_rel_ebd": "layer_norm", "share_att_key": True,
+            "pos_att_type": ["p2c", "c2p"], "position_biased_input": False, "type_vocab_size": 0}
+BASE = {"hidden_size": 768, "num_attention_heads": 12, "intermediate_size": 3072}
+SHAPES = {"distilbert": ("distilbert", {"n_layers": 6}), "bert-base": ("bert", {}), "modernbert-base": ("modernbert", {"pad_token_id": 0}),
+          "deberta-v3-small": ("deberta-v2", BASE | {"num_hidden_layers": 6} | RELATIVE), "mpnet-base": ("mpnet", {}),
+          "albert-base": ("albert", BASE | {"embedding_size": 128})}
 CASES = ["minilm:rt:16", "minilm:rt:32", "minilm:imdb:16", "minilm:stsb:16", "distilbert:rt:16", "distilbert:imdb:16",
          "bert-base:rt:16", "bert-base:imdb:16"]
 PARTS = ["speed", "memory", "padding", "start", "predict", "threads"]
 # What is aimed at: ratio to sorted, ratio to fixed, UFU.
 TARGETS = {"minilm:rt:16": (2.0, 5.0, 0.70), "minilm:rt:32": (1.8, 4.5, None), "minilm:imdb:16": (1.8, 3.5, 0.80),
-           "bert-base:rt:16": (1.4, None, 0.80), "bert-base:imdb:16": (1.4, None, 0.80)}
+           "bert-base:rt:16": (1.4, None, 0.80), "bert-base:imdb:16": (1.4, None, 0.80),
+           "deberta-v3-small:rt:16": (2.0, None, None), "deberta-v3-small:imdb:16": (2.0, None, None),
+           "modernbert-base:joined:8": (2.0, None, None),
+           **{f"{shape}:{texts}:16": (least, None, None) for shape in ("modernbert-base", "mpnet-base", "albert-base")
+              for texts, least in (("rt", 1.3), ("imdb", 1.5))}}
 AVX2 = {"BRIM_CPU": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}
 
@@ -50,6 +60,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--parts", default=",".join(PARTS), help="parts, separated by commas")
+    parser.add_argument("--also", default="", help="of PyTorch: compile, autocast, or both, separated by a comma")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=0, help="optimizer steps a round; 0: as many as take some seconds")
     parser.add_argument("--budget", type=float, default=150, help="seconds for the rounds of a case")
@@ -80,6 +91,24 @@ def make_pairs(given, folder):
     return True
 
 
+def make_joined():
+    """joined.csv: reviews of imdb.csv one after the other, 350 to 1,500 words a row, which are about 512 to 2,048 tokens."""
+    import csv
+    import random
+
+    draw, words, label, want = random.Random(1), [], None, 350
+    with open(DATA / "imdb.csv", encoding="utf-8", newline="") as source, open(DATA / "joined.csv", "w", encoding="utf-8", newline="") as out:
+        csv.field_size_limit(1 << 30)
+        writer = csv.writer(out)
+        writer.writerow(["text", "label"])
+        for row in csv.DictReader(source):
+            words += row["text"].split()
+            label = row["label"] if label is None else label
+            if len(words) >= want:
+                writer.writerow([" ".join(words[:1500]), label])
+                words, label, want = [], None, draw.randint(350, 1500)
+
+
 def model_folder(name, minilm):
     """MiniLM as it is, or a shape with random weights and MiniLM's tokenizer."""
     if name == "minilm":
@@ -87,15 +116,12 @@ def model_folder(name, minilm):
     folder = DATA / "shapes" / name
     if not (folder / "config.json").exists():
         import torch
-        from transformers import BertConfig, BertForSequenceClassification, DistilBertConfig, DistilBertForSequenceClassification
+        from transformers import AutoConfig, AutoModelForSequenceClassification
 
         torch.manual_seed(1)
-        shape = SHAPES[name]
-        if name == "distilbert":
-            model = DistilBertForSequenceClassification(DistilBertConfig(vocab_size=30522, n_layers=shape["layers"], num_labels=2))
-        else:
-            model = BertForSequenceClassification(BertConfig(vocab_size=30522, num_hidden_layers=shape["layers"], num_labels=2))
-        model.save_pretrained(folder)
+        kind, sizes = SHAPES[name]
+        config = AutoConfig.for_model(kind, vocab_size=30522, num_labels=2, **sizes)
+        AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
         shutil.copy(minilm / "tokenizer.json", folder)
     return folder
 
@@ -112,6 +138,9 @@ class Case:
         self.layers = config.get("num_hidden_layers") or config["n_layers"]
         self.intermediate = config.get("intermediate_size") or config["hidden_dim"]
         self.big = self.hidden >= 768
+        self.gated = config["model_type"] == "modernbert"
+        windowed = (config.get("layer_types") or []).count("sliding_attention")
+        self.windows = windowed, config.get("local_attention", 0) + 1  # layers with one, and tokens that each sees
 
     def steps(self):
         """Optimizer steps a round: some seconds of the slowest contender."""
@@ -121,9 +150,10 @@ class Case:
         return max(1, min(12, int(6e10 / work)))
 
     def flops_per_token(self):
-        weights = self.layers * (4 * self.hidden**2 + 2 * self.hidden * self.intermediate)
-        lengths = self.texts.lengths
-        return sum(6 * weights * s + 12 * self.layers * self.hidden * s * s for s in lengths) / sum(lengths)
+        weights = self.layers * (4 * self.hidden**2 + (3 if self.gated else 2) * self.hidden * self.intermediate)
+        lengths, (windowed, seen) = self.texts.lengths, self.windows
+        pairs = ((self.layers - windowed) * s * s + windowed * s * min(s, seen) for s in lengths)
+        return (6 * weights * sum(lengths) + 12 * self.hidden * sum(pairs)) / sum(lengths)
 
     def tokens_a_step(self):
         return self.batch * sum(self.texts.lengths) / len(self.texts.lengths)
@@ -141,12 +171,13 @@ def brim_modes(case, modes, steps, seed):
 
 
 def choose(case, peers):
-    """The better kind of attention for each padding, from one short run each; the first of all only warms up."""
-    peers["eager"].train(case.texts, "sorted", 1, 0)
+    """The best kind of attention for each padding, from one short run each; the first of all only warms up."""
+    for peer in peers.values():
+        peer.train(case.texts, "sorted", 1, 0)
     best = {}
     for padding in PADDINGS:
         speeds = {}
-        for attention in ATTENTIONS:
+        for attention in peers.keys() - {"autocast"}:
             tokens, seconds, _ = peers[attention].train(case.texts, padding, 1 if case.big else 2, 1)
             speeds[attention] = tokens / seconds
         best[padding] = max(speeds, key=speeds.get)
@@ -174,7 +205,12 @@ def sgemm(case):
 
 
 def run_speed(case, options):
-    peers = {attention: Peer(case.model, attention, case.texts.regression) for attention in ATTENTIONS}
+    peers = {}
+    for attention in (*ATTENTIONS, *filter(None, options.also.split(","))):
+        try:
+            peers[attention] = Peer(case.model, attention, case.texts.regression)
+        except ValueError as none:
+            print(f"  {case.name}: PyTorch has no {attention}: {str(none).splitlines()[0][:100]}", flush=True)
     best, steps, speeds, limits = choose(case, peers), case.steps(), {}, []
     start = time.monotonic()
     for number in range(options.rounds):
@@ -182,6 +218,9 @@ def run_speed(case, options):
         for padding in PADDINGS:
             tokens, seconds, _ = peers[best[padding]].train(case.texts, padding, steps, number)
             speeds.setdefault(padding, []).append(tokens / seconds)
+        if "autocast" in peers:
+            tokens, seconds, _ = peers["autocast"].train(case.texts, "sorted", steps, number)
+            speeds.setdefault("autocast", []).append(tokens / seconds)
         limits.append(sgemm(case))
         print(f"  {case.name}: round {number + 1}, {time.monotonic() - start:.0f} s", flush=True)
         if time.monotonic() - start > options.budget:
@@ -324,7 +363,7 @@ def print_speed(name, r):
     against = dict(zip(("sorted", "fixed", "ufu"), TARGETS.get(name, (None, None, None))))
     rows = []
     for method, values in r["speeds"].items():
-        label = "brim, random batches, no padding" if method == "brim" else f"PyTorch, {method} ({r['attention'][method]})"
+        label = "brim, random batches, no padding" if method == "brim" else f"PyTorch, {method} ({r['attention'].get(method, 'sorted')})"
         ratio = brim / median(values)
         rows.append([label, f"{median(values):,.0f}", f"{min(values):,.0f}", f"{max(values):,.0f}", f"{ratio:.2f} x",
                      verdict(ratio, against.get(method))])
@@ -408,6 +447,8 @@ def main():
         if ":stsb:" in name and not (DATA / "stsb.csv").exists() and not make_pairs(options.pairs, options.data):
             print(f"{name}: SKIPPED, there are no pairs: give --pairs FILE")
             continue
+        if ":joined:" in name and not (DATA / "joined.csv").exists():
+            make_joined()
         case, results[name] = Case(name, minilm, options), {}
         if "speed" in parts:
             results[name]["speed"] = run_speed(case, options)

@@ -8,6 +8,7 @@ import sys
 import time
 
 PADDINGS, ATTENTIONS = ("fixed", "dynamic", "sorted"), ("eager", "sdpa")
+EXTRA = ("compile", "autocast")  # what attention is by itself, compiled; and with products of 16 bits
 
 
 class Texts:
@@ -60,17 +61,22 @@ class Texts:
 
 
 class Peer:
-    """A model of PyTorch with one kind of attention."""
+    """A model of PyTorch with one kind of attention. ValueError: the model has no such kind."""
 
     def __init__(self, folder, attention, regression=False):
+        import contextlib
+
         import torch
         import transformers
 
         transformers.logging.set_verbosity_error()
         transformers.utils.logging.disable_progress_bar()
         self.model = transformers.AutoModelForSequenceClassification.from_pretrained(
-            folder, num_labels=1 if regression else 2, attn_implementation=attention, ignore_mismatched_sizes=True)
-        self.typed = "distilbert" not in self.model.config.model_type
+            folder, num_labels=1 if regression else 2, ignore_mismatched_sizes=True, **({} if attention in EXTRA else {"attn_implementation": attention}))
+        self.typed = (getattr(self.model.config, "type_vocab_size", 0) or 0) > 0
+        self.around = (lambda: torch.autocast("cpu", torch.bfloat16)) if attention == "autocast" else contextlib.nullcontext
+        if attention == "compile":
+            self.model = torch.compile(self.model, dynamic=True)
         self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=5e-5, weight_decay=0.0)
 
     def feed(self, tensors):
@@ -79,7 +85,9 @@ class Peer:
     def step(self, tensors):
         import torch
 
-        self.model(**self.feed(tensors)).loss.backward()
+        with self.around():
+            loss = self.model(**self.feed(tensors)).loss
+        loss.backward()
         torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
         self.optimizer.step()
         self.optimizer.zero_grad()
