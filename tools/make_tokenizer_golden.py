@@ -288,6 +288,55 @@ def write_cases(name, lines):
     (HERE / "tokenizer_cases" / (name + ".jsonl.gz")).write_bytes(gzip.compress(text.encode("ascii"), 9, mtime=0))
 
 
+def families(name, parts):
+    """The components of published tokenizers, on the base of their kind: as transformers 5 converts them, or as their files have them."""
+    spaces = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+    charsmap = json.loads((HERE / "tokenizers" / "unigram" / "tokenizer.json").read_text(encoding="utf-8"))["normalizer"]
+    folded = {"type": "NFKC"}  # most of what the map does: one is large enough for a file
+    vocab = parts["model"]["vocab"]
+    ids = dict(vocab) if isinstance(vocab, dict) else {piece: i for i, (piece, _) in enumerate(vocab)}
+
+    def sequence(*normalizers):
+        return {"type": "Sequence", "normalizers": list(normalizers)}
+
+    def quotes(mark):
+        return {"type": "Replace", "pattern": {"String": mark}, "content": '"'}
+
+    if name == "wordpiece":  # BERT's, nomic's; MPNet's has the special tokens of RoBERTa
+        yield {"post_processor": template("[CLS] A [SEP]", "[CLS] A [SEP] B:1 [SEP]:1", ids)}
+        yield {"post_processor": template("[CLS] A [SEP]", "[CLS] A [SEP] [SEP] B [SEP]", ids)}
+    elif name == "unigram":
+        strip = {"type": "Strip", "strip_left": True, "strip_right": True}
+        yield {"normalizer": sequence(strip, charsmap, spaces)}  # DeBERTa-v3
+        yield {"normalizer": sequence({"type": "Lowercase"}, strip, folded, spaces),  # and with do_lower_case, split_by_punct
+               "pre_tokenizer": {"type": "Sequence", "pretokenizers": [{"type": "Punctuation", "behavior": "Isolated"}, parts["pre_tokenizer"]]}}
+        yield {"normalizer": sequence(quotes("``"), quotes("''"), {"type": "NFKD"}, {"type": "StripAccents"}, {"type": "Lowercase"}, folded,
+                                      spaces)}  # ALBERT
+    else:
+        wide = [{"id": len(ids) + place, "content": " " * n, "single_word": False, "lstrip": False, "rstrip": False, "normalized": True, "special": False}
+                for place, n in enumerate((2, 3, 4, 8))]
+        yield {"normalizer": {"type": "NFC"}, "added_tokens": [*parts["added_tokens"], *wide],  # ModernBERT's
+               "post_processor": template("<s> A </s>", "<s> A </s> B </s>", ids)}
+        pieces = ["<pad>", "</s>", "<s>", "<unk>", "<mask>", *(f"<0x{b:02X}>" for b in range(256)), "\u2581", *LETTERS, "th", "the", "\u2581the", "\u2581\u2581",
+                  "do", "dog", "\u2581d", "T", "C", ".", "..", "1", "2", "\u00e9", "\n", "\n\n"]
+        merges = [["t", "h"], ["th", "e"], ["\u2581", "the"], ["\u2581", "\u2581"], ["d", "o"], ["do", "g"], ["\u2581", "d"], [".", "."], ["\n", "\n"]]
+        own = {t: i for i, t in enumerate(pieces)}
+        added = [dict(parts["added_tokens"][0], id=own[t], content=t, lstrip=t == "<mask>") for t in pieces[:5]]
+        yield {"model": {**parts["model"], "vocab": own, "merges": merges, "byte_fallback": True, "fuse_unk": True, "unk_token": "<unk>"},  # Gemma's, mmBERT's
+               "added_tokens": added, "normalizer": {"type": "Replace", "pattern": {"String": " "}, "content": "\u2581"},
+               "pre_tokenizer": {"type": "Split", "pattern": {"String": " "}, "behavior": "MergedWithPrevious", "invert": False},
+               "post_processor": template("<s> A </s>", "<s> A </s> B </s>", own),
+               "decoder": {"type": "Sequence", "decoders": [{"type": "Replace", "pattern": {"String": "\u2581"}, "content": " "}, {"type": "ByteFallback"},
+                                                            {"type": "Fuse"}]}}
+
+
+def family_cases(tokenizer):
+    for text in [*TEXTS, PLAIN, STRANGE]:
+        yield case(tokenizer, text, None, {})
+    for options in ({}, {"max_length": 9}, {"max_length": 12, "stride": 3}):
+        yield case(tokenizer, PLAIN, "the dogs don't un-run", options)
+
+
 def write_variants():
     lines = []
     for place, (name, parts) in enumerate(bases()):
@@ -296,6 +345,10 @@ def write_variants():
             tokenizer = Tokenizer.from_str(json.dumps({"version": "1.0", "truncation": None, "padding": None, **parts, **change}))
             lines.append({"variant": name, "parts": {key: json.dumps(value) for key, value in change.items()}})
             lines += [c for c in variant_cases(tokenizer, change) if c]
+        for change in families(name, parts):
+            tokenizer = Tokenizer.from_str(json.dumps({"version": "1.0", "truncation": None, "padding": None, **parts, **change}))
+            lines.append({"variant": name, "parts": {key: json.dumps(value) for key, value in change.items()}})
+            lines += [c for c in family_cases(tokenizer) if c]
     write_cases("variants", lines)
     print("variants", sum("variant" in line for line in lines), len(lines))
 
