@@ -24,6 +24,7 @@ static const cli_option options[] = {
     ROWS(cli_method_options),
     ROWS(cli_optimizer_options),
     ROWS(cli_machine_options),
+    TEXT("precision", precisions, "LIST", .fallback = "fp32", .help = "fp32, bf16 or fp32,bf16: a row of each for every mode"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     HEADING("Output"),
@@ -34,18 +35,20 @@ static const cli_option options[] = {
     {0},
 };
 
-enum { MOST_MODES = BRIM_MOST_MODES };
+enum { MOST_MODES = BRIM_MOST_MODES, MOST_PRECISIONS = 2 };
 
 typedef struct mode_list {
   brim_mode modes[MOST_MODES];
   char names[MOST_MODES][48];
   int count;
+  brim_precision precisions[MOST_PRECISIONS];
+  int precision_count;
 } mode_list;
 
-static const brim_mode known_modes[] = {{"fixed", BRIM_RANDOM, BRIM_PAD_MAX_LENGTH},
-                                        {"dynamic", BRIM_RANDOM, BRIM_PAD_LONGEST},
-                                        {"uniform", BRIM_UNIFORM, BRIM_PAD_LONGEST},
-                                        {"brim", BRIM_RANDOM, BRIM_PAD_NONE}};
+static const brim_mode known_modes[] = {{"fixed", BRIM_RANDOM, BRIM_PAD_MAX_LENGTH, NULL},
+                                        {"dynamic", BRIM_RANDOM, BRIM_PAD_LONGEST, NULL},
+                                        {"uniform", BRIM_UNIFORM, BRIM_PAD_LONGEST, NULL},
+                                        {"brim", BRIM_RANDOM, BRIM_PAD_NONE, NULL}};
 
 /* A known name, or "uniform+none". */
 static bool parse_mode(char *word, brim_mode *mode) {
@@ -79,6 +82,53 @@ static int parse_modes(cli_call *cli, mode_list *list) {
   return list->count ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_USAGE, "--modes is empty");
 }
 
+/* The next word of a list with commas; false at its end. */
+static bool next_word(const char **at, char *word, size_t room) {
+  const size_t length = strcspn(*at, ",");
+  if (!**at)
+    return false;
+  snprintf(word, room, "%.*s", (int)length, *at);
+  *at += length + ((*at)[length] == ',');
+  return true;
+}
+
+static int parse_precisions(cli_call *cli, mode_list *list) {
+  char word[48];
+  for (const char *at = cli->values->precisions; next_word(&at, word, sizeof word);) {
+    brim_precision precision = BRIM_PRECISION_FP32;
+    if (strcmp(word, "fp16") == 0)
+      return cli_refuse_fp16(cli);
+    if (!brim_precision_parse(word, &precision) || precision == BRIM_PRECISION_INT8)
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision: \"%s\" is none of fp32, bf16", word);
+    for (int i = 0; i < list->precision_count; i++)
+      if (list->precisions[i] == precision)
+        return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision: %s is there twice", word);
+    list->precisions[list->precision_count++] = precision;
+  }
+  return list->precision_count ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_USAGE, "--precision is empty");
+}
+
+/* A row for each mode in each precision, from the last on, so that a mode is read before its place is taken. */
+static int multiply_modes(cli_call *cli, mode_list *list) {
+  const int modes = list->count, each = list->precision_count;
+  if (modes * each > MOST_MODES)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--modes, --precision: %d modes in %d precisions are more than %d rows",
+                          modes, each, MOST_MODES);
+  list->count = modes * each;
+  for (int i = list->count - 1; i >= 0; i--) {
+    char name[sizeof list->names[0]];
+    list->modes[i] = list->modes[i / each];
+    list->modes[i].precision = &list->precisions[i % each];
+    if (each > 1)
+      snprintf(name, sizeof name, "%.40s %s", list->names[i / each], brim_precision_name(list->precisions[i % each]));
+    else
+      snprintf(name, sizeof name, "%s", list->names[i]);
+    memcpy(list->names[i], name, sizeof name);
+    list->modes[i].name = list->names[i];
+  }
+  return BRIM_OK;
+}
+
 /* ---- output ----------------------------------------------------------------------------------------------- */
 
 static bool is_regression(const brim_model *model) {
@@ -90,6 +140,7 @@ static void put_mode_json(brim_json_writer *json, const brim_mode_result *r, boo
   brim_json_put_string(json, "method", r->mode.name);
   brim_json_put_string(json, "batching", brim_batching_name(r->mode.batching));
   brim_json_put_string(json, "padding", brim_padding_name(r->mode.padding));
+  brim_json_put_string(json, "precision", brim_precision_name(*r->mode.precision));
   brim_json_put_count(json, "steps", r->steps);
   brim_json_put_count(json, "rows", r->rows);
   brim_json_put_count(json, "tokens", r->tokens);
@@ -193,6 +244,10 @@ static int run(cli_call *cli) {
   cli_job job = {0};
   mode_list list = {0};
   int status = parse_modes(cli, &list);
+  if (!status)
+    status = parse_precisions(cli, &list);
+  if (!status)
+    status = multiply_modes(cli, &list);
   if (!status && cli->values->eval.count > 1)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--eval: compare takes one");
   if (!status) {
@@ -210,7 +265,7 @@ const cli_command cli_compare = {
     .operands = "",
     .description =
         "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the share of it "
-        "that carried no text, `tokens/s` counts real tokens only, `speed` is against the first mode. Nothing is kept.",
+        "that carried no text, `tokens/s` counts real tokens only, `speed` is against the first row. Nothing is kept.",
     .options = options,
     .example = "brim compare --model MiniLM --train reviews.csv --max-length 400 --max-steps 20",
     .run = run,

@@ -112,15 +112,17 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out) {
   return status;
 }
 
+int cli_refuse_fp16(cli_call *cli) {
+  return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED,
+                        "--precision fp16 needs a device with 16-bit arithmetic: take bf16 or fp32");
+}
+
 int cli_pick_precision(cli_call *cli, brim_precision *out) {
   const char *name = cli->values->precision;
   *out = BRIM_PRECISION_FP32;
   if (name && !brim_precision_parse(name, out))
     return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --precision allows a word that the library does not know");
-  if (*out == BRIM_PRECISION_FP16)
-    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED,
-                          "--precision fp16 needs a device with 16-bit arithmetic: take bf16 or fp32");
-  return BRIM_OK;
+  return *out == BRIM_PRECISION_FP16 ? cli_refuse_fp16(cli) : BRIM_OK;
 }
 
 int cli_check_device(cli_call *cli) {

@@ -119,7 +119,7 @@ typedef struct cli_values {
   int64_t folds, fold_seed;
   bool stratify;
   const char *fold_column;
-  const char *compared;
+  const char *compared, *precisions; /* lists */
   /* inspect */
   const char *batch, *hyperparameters, *pass;
   bool all_tokens;

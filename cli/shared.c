@@ -366,6 +366,10 @@ const cli_option cli_machine_options[] = {
          .parse = parse_size, .expected = "a size such as 2GB, 1500MB or 2GiB",
          .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),
     ROWS(cli_device_option),
+    {0},
+};
+
+const cli_option cli_precision_option[] = {
     CHOICE(
         "precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
         .help = "bf16 multiplies 16-bit values in the layers: up to twice as fast where the processor can (`brim doctor`), and "

@@ -70,6 +70,7 @@ static const cli_option options[] = {
     CHOICE("eval-padding", eval_padding, "none|longest|max_length", .fallback = "none", .to = {TRAIN(eval.padding)},
            .parse = cli_parse_padding, .help = "what is computed"),
     ROWS(cli_machine_options),
+    ROWS(cli_precision_option),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     HEADING("Output"),

@@ -46,6 +46,7 @@ typedef struct brim_mode {
   const char *name;
   brim_batching batching;
   brim_padding padding;
+  const brim_precision *precision; /* NULL: that of the options */
 } brim_mode;
 typedef struct brim_mode_result {
   brim_mode mode;
@@ -56,9 +57,9 @@ typedef struct brim_mode_result {
   bool evaluated;
 } brim_mode_result;
 /* Trains once per mode from identical weights, head and seed: the model's values are restored between modes and at the end. One
- * step is taken and forgotten before the first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not
- * looked at. Events are those of training, with "mode" (name, batching, padding, index, count) before each. results:
- * [mode_count]. */
+ * step is taken and forgotten before the first clock runs, and where the precision changes. `eval` may be NULL. Nothing is
+ * written; `options->output` is not looked at. Events are those of training, with "mode" (name, batching, padding, index, count)
+ * before each. results: [mode_count]. */
 BRIM_API int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *train, const brim_dataset *eval,
                           const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
                           brim_error *err) BRIM_CHECK;

@@ -29,6 +29,7 @@ static brim_train_options compare_options(const compare_job *job, const brim_mod
   brim_train_options options = *job->options;
   options.plan.batching = mode->batching;
   options.plan.padding = mode->padding;
+  options.precision = mode->precision ? *mode->precision : options.precision;
   if (mode->padding == BRIM_PAD_MAX_LENGTH && options.plan.max_length == 0)
     options.plan.max_length = brim_dataset_longest(job->train);
   if (options.group.world_size <= 0)
@@ -51,12 +52,19 @@ static int compare_announce(const compare_job *job, const brim_mode *mode, int i
 
 /* ---- before the clock runs -------------------------------------------------------------------------------- */
 
-/* Takes the memory of all modes at once and finds the mode that uses the most of it. */
-static int compare_prepare(const compare_job *job, const brim_mode *modes, int count, int *largest, brim_error *err) {
-  brim_model_limits limits = {.training = true};
+static brim_precision precision_of(const compare_job *job, const brim_mode *mode) {
+  return mode->precision ? *mode->precision : job->options->precision;
+}
+
+/* Takes the memory of all modes of a precision at once and finds the mode that uses the most of it. */
+static int compare_prepare(const compare_job *job, const brim_mode *modes, int count, brim_precision precision, int *largest,
+                           brim_error *err) {
+  brim_model_limits limits = {.training = true, .precision = precision};
   *largest = 0;
   for (int i = 0; i < count; i++) {
     brim_train_options options = compare_options(job, &modes[i]);
+    if (options.precision != precision)
+      continue;
     brim_survey survey;
     BRIM_TRY(brim_train_options_check(&options, err));
     BRIM_TRY(brim_survey_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &survey,
@@ -81,6 +89,12 @@ static int compare_warm_up(const compare_job *job, const brim_mode *mode, brim_e
   options.event = NULL;
   int status = brim_train(job->runtime, job->model, NULL, job->train, NULL, 0, &options, &ignored, err);
   return status ? status : compare_restore(job, err);
+}
+
+/* Whether memory of another precision was used last: an evaluation's is that of fp32. */
+static bool changes_precision(const compare_job *job, const brim_mode *modes, int i) {
+  const brim_precision precision = precision_of(job, &modes[i]);
+  return i == 0 || precision != precision_of(job, &modes[i - 1]) || (job->eval && precision != BRIM_PRECISION_FP32);
 }
 
 /* ---- the modes -------------------------------------------------------------------------------------------- */
@@ -115,9 +129,11 @@ static int compare_run(const compare_job *job, const brim_mode *modes, int count
   BRIM_TRY(brim_dataset_fits(job->model, job->train, job->options->plan.max_length, true, "training data", err));
   if (job->eval)
     BRIM_TRY(brim_dataset_fits(job->model, job->eval, job->options->plan.max_length, true, "evaluation data", err));
-  BRIM_TRY(compare_prepare(job, modes, count, &largest, err));
-  BRIM_TRY(compare_warm_up(job, &modes[largest], err));
   for (int i = 0; i < count; i++) {
+    if (changes_precision(job, modes, i)) {
+      BRIM_TRY(compare_prepare(job, modes, count, precision_of(job, &modes[i]), &largest, err));
+      BRIM_TRY(compare_warm_up(job, &modes[largest], err));
+    }
     BRIM_TRY(compare_announce(job, &modes[i], i, count, err));
     BRIM_TRY(compare_mode(job, &modes[i], &results[i], err));
   }

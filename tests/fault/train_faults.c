@@ -25,7 +25,8 @@ static int train_job(case_job *job, const char *output, brim_error *err) {
 }
 
 static int compare_job(case_job *job, const char *output, brim_error *err) {
-  static const brim_mode modes[] = {{"padded", BRIM_RANDOM, BRIM_PAD_LONGEST}, {"ragged", BRIM_RANDOM, BRIM_PAD_NONE}};
+  static const brim_mode modes[] = {{"padded", BRIM_RANDOM, BRIM_PAD_LONGEST, NULL},
+                                    {"ragged", BRIM_RANDOM, BRIM_PAD_NONE, NULL}};
   brim_train_options options = case_options(output);
   brim_mode_result results[2];
   options.max_steps = 1;

@@ -453,10 +453,10 @@ static void unfit_data(void) {
 }
 
 static void comparison(void) {
-  static const brim_mode modes[] = {{"fixed", BRIM_RANDOM, BRIM_PAD_MAX_LENGTH},
-                                    {"dynamic", BRIM_RANDOM, BRIM_PAD_LONGEST},
-                                    {"uniform", BRIM_UNIFORM, BRIM_PAD_LONGEST},
-                                    {"brim", BRIM_RANDOM, BRIM_PAD_NONE}};
+  static const brim_mode modes[] = {{"fixed", BRIM_RANDOM, BRIM_PAD_MAX_LENGTH, NULL},
+                                    {"dynamic", BRIM_RANDOM, BRIM_PAD_LONGEST, NULL},
+                                    {"uniform", BRIM_UNIFORM, BRIM_PAD_LONGEST, NULL},
+                                    {"brim", BRIM_RANDOM, BRIM_PAD_NONE, NULL}};
   case_job job = case_open(model_folder, 2);
   brim_train_options options = case_options(scratch_file("not-written"));
   brim_mode_result results[4];
