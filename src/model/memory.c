@@ -357,6 +357,11 @@ static void guard_stage(const brim_model *m, const brim_stage *stage) {
   brim_unpoison(m->work_block, m->work_size);
   carve_layout(&c, m, &stage->limits, &same);
   carve(&c, stage->slots.workspace_size, 1);
+  if (!m->layout_block)
+    return;
+  carver laid = {.base = align_block(m->layout_block)};
+  brim_unpoison(m->layout_block, m->layout_size);
+  carve_layout(&laid, m, &stage->limits, &same);
 }
 
 void brim_model_enter(brim_model *model, const brim_stage *stage) {
