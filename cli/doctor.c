@@ -152,7 +152,9 @@ static void show_gpu(findings *f, const brim_gpu_info *gpu) {
   if (gpu->name[0])
     say(f, "GPU", "%s, sm_%d, %.1f GB%s", gpu->name, gpu->capability, (double)gpu->memory / 1e9,
         gpu->cards > 1 ? "; the first of several, CUDA_VISIBLE_DEVICES chooses another" : "");
-  if (gpu->compiler[0])
+  if (gpu->compiler[0] && gpu->compiler_version == 0)
+    say(f, "kernels", "compiled beforehand, %s", gpu->compiler);
+  else if (gpu->compiler[0])
     say_library(f, "compiler", "NVRTC", gpu->compiler_version, gpu->compiler);
   if (gpu->products[0])
     say_library(f, "cuBLASLt", "version", gpu->products_version, gpu->products);

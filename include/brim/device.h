@@ -37,7 +37,7 @@ typedef struct brim_gpu_info {
   int cards;          /* how many there are */
   int capability;     /* 90: compute capability 9.0, sm_90 */
   uint64_t memory;    /* bytes of the card */
-  char compiler[256]; /* file of NVRTC */
+  char compiler[256]; /* file of NVRTC; or of kernels that were compiled beforehand, which have no version */
   int compiler_version;
   char products[256]; /* file of cuBLASLt; empty: brim's own kernels multiply, which is slower */
   int products_version;

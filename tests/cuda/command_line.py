@@ -128,6 +128,17 @@ def check_products():
     ok("pip install nvidia-cublas" in run("doctor")[0], "and says what to install")
 
 
+def check_made():
+    """Kernels that were compiled beforehand, under the name that a missing one is asked for by."""
+    cubin = next(pathlib.Path("cache").rglob("*.cubin"))
+    text = cubin.read_bytes().rstrip(b"\0").split()[-1].decode()  # the false compiler's machine code is the text's hash
+    pathlib.Path("made").mkdir()
+    pathlib.Path("made", f"{text}-sm_90.cubin").write_bytes(cubin.read_bytes())
+    _, error, code = train("made-run", "--device", "cuda", BRIM_CUBINS="made", BRIM_NVRTC="/nowhere")
+    ok(code == 0 and weights("made-run") == weights("card"), f"kernels that were compiled beforehand need no compiler {error}")
+    ok("compiled beforehand" in run("doctor", BRIM_CUBINS="made", BRIM_NVRTC="/nowhere")[0], "and doctor says so")
+
+
 def check_failures():
     """A card that fails at one call after another: an end with a word, or a whole run, and never a wrong one."""
     calls, seen = 6, 0
@@ -149,7 +160,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_made, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -1,6 +1,6 @@
 /* compile.c: NVRTC compiles every kernel for every architecture that is promised, and what each takes of registers and memory is
- * what resources.txt lists for the NVRTC of its first line: compile [--update]. Without NVRTC there is nothing to test, which is
- * said. */
+ * what resources.txt lists for the NVRTC of its first line: compile [--update]; compile --save FOLDER [90] makes files for
+ * BRIM_CUBINS. Without NVRTC there is nothing to test, which is said. */
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -116,6 +116,15 @@ int main(int argc, char **argv) {
   brim_nvrtc_close(&nvrtc);
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL))
     return 99;
+  if (argc > 2 && strcmp(argv[1], "--save") == 0) {
+    for (int i = 0; i < ARCHITECTURES; i++)
+      if ((argc == 3 || atoi(argv[3]) == capabilities[i]) && brim_cuda_save(runtime, capabilities[i], argv[2], &err)) {
+        fprintf(stderr, "%s\n", err.message);
+        return 1;
+      }
+    brim_runtime_free(runtime);
+    return 0;
+  }
   snprintf(path, sizeof path, "%s/tests/cuda/resources.txt", tap_source());
   const bool update = argc > 1 && strcmp(argv[1], "--update") == 0;
   char *listed = read_list(path), version[32];

@@ -1,4 +1,4 @@
-// fake_cuda.cpp: libcuda and NVRTC for tests, in one library: what brim calls of them, with the emulation as the card.
+// fake_cuda.cpp: libcuda and NVRTC for tests (and cuBLASLt, fake_cublaslt.cpp), in one library: what brim calls of them, with the emulation as the card.
 //
 // Work is queued and done when somebody waits, as far as the interface allows: arguments are copied at a launch, transfers are
 // not. Handles, orders and sizes are checked; what is wrong fails, with a word on stderr that says why. "Compiling" gives the hash
@@ -202,11 +202,17 @@ int cuStreamDestroy_v2(void *s) {
   delete static_cast<stream *>(s);
   return status;
 }
-int cuMemAlloc_v2(unsigned long long *out, size_t size) {
+static int take_memory(unsigned long long *out, size_t size) {
   BEGIN;
   void *memory = size ? emulate::take(size) : nullptr;
   *out = reinterpret_cast<uintptr_t>(memory);
   return !size ? INVALID_VALUE : memory ? SUCCESS : OUT_OF_MEMORY;
+}
+int cuMemAlloc_v2(unsigned long long *out, size_t size) {
+  return take_memory(out, size);
+}
+int cuMemAllocManaged(unsigned long long *out, size_t size, unsigned) {
+  return take_memory(out, size);
 }
 int cuMemFree_v2(unsigned long long memory) {
   const std::lock_guard<std::mutex> guard(lock);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/folder.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
@@ -120,12 +121,38 @@ static bool read_cached(brim_runtime *runtime, const char *path, brim_cuda_image
   return out->cached;
 }
 
+/* ---- machine code that was made beforehand: a name without NVRTC's version, which is not needed then */
+
+static bool made_path(int capability, char path[PATH]) {
+  const char *folder = getenv("BRIM_CUBINS");
+  return folder && *folder &&
+         snprintf(path, PATH, "%s/%016llx-sm_%d.cubin", folder, (unsigned long long)brim_cuda_text_hash, capability) < PATH;
+}
+
+bool brim_cuda_made(int capability, char path[256]) {
+  char whole[PATH];
+  return made_path(capability, whole) && brim_path_exists(whole) && snprintf(path, 256, "%s", whole) < 256;
+}
+
+int brim_cuda_save(brim_runtime *runtime, int capability, const char *folder, brim_error *err) {
+  char path[PATH];
+  brim_cuda_image image;
+  BRIM_TRY(brim_make_folder(runtime, folder, err));
+  BRIM_TRY(brim_cuda_compile_fresh(runtime, capability, NULL, &image, err));
+  snprintf(path, sizeof path, "%s/%016llx-sm_%d.cubin", folder, (unsigned long long)brim_cuda_text_hash, capability);
+  const int status = brim_file_write_all(runtime, path, image.bytes, image.size, err);
+  brim_cuda_image_free(runtime, &image);
+  return status;
+}
+
 /* ---- entry */
 
 int brim_cuda_compile(brim_runtime *runtime, int capability, brim_cuda_image *out, brim_error *err) {
   brim_nvrtc nvrtc;
   char path[PATH];
   *out = (brim_cuda_image){0};
+  if (made_path(capability, path) && read_cached(runtime, path, out))
+    return BRIM_OK;
   int status = brim_nvrtc_open(&nvrtc, err);
   const bool known = !status && cache_path(runtime, &nvrtc, capability, path);
   if (!status && !(known && read_cached(runtime, path, out))) {

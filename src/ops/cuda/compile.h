@@ -19,6 +19,11 @@ typedef struct brim_cuda_image {
  * XDG_CACHE_HOME, or ~/.cache/brim), under a name made of the text, the options, the card and NVRTC's version; where it cannot be
  * kept it is made each time. BRIM_E_UNSUPPORTED: no NVRTC, or it refuses. */
 int brim_cuda_compile(brim_runtime *runtime, int capability, brim_cuda_image *out, brim_error *err) BRIM_CHECK;
+/* Machine code that was made beforehand is taken from the folder BRIM_CUBINS, if it has that of this text and card: no NVRTC is
+ * needed then. True: it has; `path` is the file. */
+bool brim_cuda_made(int capability, char path[256]);
+/* Makes it. */
+int brim_cuda_save(brim_runtime *runtime, int capability, const char *folder, brim_error *err) BRIM_CHECK;
 /* Without a look at the cache, and with the resources of each kernel in `log`. `extra` NULL, or one option more. */
 int brim_cuda_compile_fresh(brim_runtime *runtime, int capability, const char *extra, brim_cuda_image *out,
                             brim_error *err) BRIM_CHECK;

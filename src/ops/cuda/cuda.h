@@ -25,7 +25,8 @@ typedef struct brim_cuda {
   brim_cuda_address lt_workspace;
   brim_cuda_plan *plans;
   int plan_count;
-  int status; /* the first failure since the last sync: nothing is queued after it */
+  bool managed; /* BRIM_CUDA_MANAGED: tests look into the card's memory */
+  int status;   /* the first failure since the last sync: nothing is queued after it */
   brim_error error;
 } brim_cuda;
 

@@ -1,6 +1,7 @@
 /* device.c: opens a card, and queues kernels. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/memory.h"
@@ -115,6 +116,7 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   BRIM_TRY(load_module(c, err));
   BRIM_TRY(find_kernels(d, err));
   BRIM_TRY(ask_for_memory(d, err));
+  d->managed = getenv("BRIM_CUDA_MANAGED") != NULL;
   brim_cuda_open_products(c);
   return BRIM_OK;
 }

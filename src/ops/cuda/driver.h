@@ -22,6 +22,7 @@ typedef unsigned long long brim_cuda_address;
   X(cuStreamSynchronize, (void *stream))                                                                                         \
   X(cuStreamDestroy_v2, (void *stream))                                                                                          \
   X(cuMemAlloc_v2, (brim_cuda_address * memory, size_t size))                                                                    \
+  X(cuMemAllocManaged, (brim_cuda_address * memory, size_t size, unsigned flags))                                                \
   X(cuMemFree_v2, (brim_cuda_address memory))                                                                                    \
   X(cuMemcpyHtoDAsync_v2, (brim_cuda_address to, const void *from, size_t size, void *stream))                                   \
   X(cuMemcpyDtoHAsync_v2, (void *to, brim_cuda_address from, size_t size, void *stream))                                         \

@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "brim/device.h"
+#include "ops/cuda/compile.h"
 #include "ops/cuda/cuda.h"
 
 static int find_card(brim_cuda *d, brim_gpu_info *out, brim_error *err) {
@@ -21,6 +22,8 @@ static int find_card(brim_cuda *d, brim_gpu_info *out, brim_error *err) {
 static int find_compiler(brim_gpu_info *out, brim_error *err) {
   brim_nvrtc nvrtc;
   int major = 0, minor = 0;
+  if (brim_cuda_made(out->capability, out->compiler))
+    return BRIM_OK;
   BRIM_TRY(brim_nvrtc_open(&nvrtc, err));
   if (nvrtc.nvrtcVersion(&major, &minor) == 0)
     out->compiler_version = 1000 * major + 10 * minor;
