@@ -87,14 +87,16 @@ static void case_replace(char *text, const char *from, const char *to) {
 
 /* A folder with a golden model whose dropout is 0.3 (so that it matters), or NULL when there is none of that name. */
 __attribute__((unused)) static const char *case_model_folder(const char *name) {
-  static char folder[512];
+  static char folders[2][512];
+  static int next;
+  char *folder = folders[next++ % 2];
   size_t length;
   const char *source = case_path(case_path(tap_source(), "tests/golden/models"), name);
   char *config = case_read(case_path(source, "config.json"), NULL);
   char *weights = case_read(case_path(source, "model.safetensors"), &length);
   bool found = config && weights;
   if (found) {
-    if (snprintf(folder, sizeof folder, "%s/%s", scratch_folder(), name) >= (int)sizeof folder)
+    if (snprintf(folder, sizeof folders[0], "%s/%s", scratch_folder(), name) >= (int)sizeof folders[0])
       abort();
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
       exit(99);

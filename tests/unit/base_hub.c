@@ -63,13 +63,14 @@ static void names(void) {
   says(find("cut", NULL, BRIM_HUB_MODEL), "this copy of cut is incomplete: it has no model.safetensors", "`hf download cut`");
   says(find("nobody/knows", NULL, BRIM_HUB_MODEL), "no such file or folder", "`hf download nobody/knows`");
   says(find("plain@v2", NULL, BRIM_HUB_MODEL), "and revision v2", "`hf download plain --revision v2`");
+  says(find("plain@v1.0", NULL, BRIM_HUB_MODEL), "and revision v1.0", "`hf download plain --revision v1.0`");
   says(find("odd", NULL, BRIM_HUB_MODEL), "no model of that name", "`hf download odd`");
 }
 
 static void no_names(void) {
   static const char *const paths[] = {
-      "..", "../hub/models--plain", "a/../b",   "/nowhere", "./plain", "a/b/c", "plain/", "a--b", "-a",
-      "",   "plain@../../x",        "plain@.x", "pla in",   "plain@"};
+      "..", "../hub/models--plain", "a/../b",   "/nowhere", "./plain", "a/b/c",     "plain/", "a--b", "-a",
+      "",   "plain@../../x",        "plain@.x", "pla in",   "plain@",  "plain@a..b"};
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
     ok_string(find(paths[i], NULL, BRIM_HUB_MODEL), paths[i], "no name");
   says(find("../x", "main", BRIM_HUB_MODEL), "../x at revision main", "no name of a model");

@@ -19,7 +19,7 @@ typedef struct job {
   int most_ahead, queue;
   atomic_int_fast64_t taken;
   bool slow, uses_pool;
-  int64_t slow_at;
+  int64_t slow_at, asked;
   brim_ordered *upstream;
 } job;
 
@@ -33,6 +33,7 @@ static int produce(void *context, void **out, brim_error *err) {
     atomic_store(&j->overlap, true);
   int64_t serial = j->next;
   int status = BRIM_OK;
+  j->asked++;
   if (serial - atomic_load(&j->taken) > j->queue)
     atomic_store(&j->overlap, true);
   if (serial == j->produce_fails) {
@@ -128,7 +129,9 @@ static void in_order(brim_runtime *runtime, int threads, int queue) {
   brim_ordered *o = open_map(&j, threads, queue);
   ok_int(take(&j, o, INT64_MAX, 0, 1, &status, &err), 2000, "all blocks in order");
   ok(status == BRIM_END && err.code == 77, "then the end, which is no error");
+  const int64_t asked = j.asked;
   ok_int(take(&j, o, 1, 0, 1, &status, &err), 0, "and again");
+  ok(j.asked == asked, "once it has ended nothing more is asked for");
   brim_ordered_free(o);
   ok(!atomic_load(&j.overlap), "%d threads, queue %d: one produce at a time, one block a worker, no more in flight than allowed",
      threads, queue);

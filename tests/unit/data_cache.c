@@ -154,13 +154,17 @@ static void staleness(void) {
   options.task = BRIM_TASK_REGRESSION; /* decides nothing without labels */
   try_load(path, options, folder, 2);
   ok(used && count_files(folder) == 4, "each choice that matters, and only those");
+  brim_dataset_options skip = {.source = {.need_label = true, .skip_unlabelled = true}}, comma = {.source = {.delimiter = ','}};
+  try_load(path, skip, folder, 2);
+  try_load(path, comma, folder, 2);
+  ok(!used && count_files(folder) == 6, "rows without a label that are left out, and a delimiter");
   brim_tokenizer *other, *first = tokenizer;
   char vocabulary[] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\nb\nc\n##b\n##d\n";
   scratch_make_folder("other");
   ok_int(brim_tokenizer_load(data_runtime, scratch_write("other/vocab.txt", vocabulary), &other, NULL), BRIM_OK, "another one");
   tokenizer = other;
   try_load(path, options, folder, 2);
-  ok(!used && count_files(folder) == 5, "has a file of its own");
+  ok(!used && count_files(folder) == 7, "has a file of its own");
   tokenizer = first;
   brim_tokenizer_free(other);
 }

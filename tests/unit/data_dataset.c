@@ -87,6 +87,9 @@ static void refused(void) {
   brim_dataset_options few = {.source.min_chars = 3};
   expect("all excluded", "a.txt", "ab\n \n", &few,
          "!5 a.txt: no rows are left: 2 were excluded, the first because of: fewer than 3 characters\n");
+  brim_dataset_options labelled = {.source = {.min_chars = 3, .need_label = true, .skip_unlabelled = true}};
+  expect("all excluded, for one reason each", "a.csv", "text,label\nab,1\nlong,\n", &labelled,
+         "!5 a.csv: no rows are left: 2 were excluded, the first because of: fewer than 3 characters\n");
   brim_dataset_options bare = {.encode.no_special_tokens = true};
   expect("no token", "a.txt", "ab\n \nc\n", &bare,
          "!5 a.txt: line 2, byte 3: the text gives no token: leave such rows out (min_chars 1), or add the special tokens\n");

@@ -88,6 +88,7 @@ static void inference(void) {
 static void tasks(void) {
   ok_string(TAKE(REGRESS, NULL, "1", "0", "3.5", " -2 "), "regression: 1 0 3.5 -2", "integers as values");
   ok_string(TAKE(CLASSIFY, NULL, "1.0", "0.5", "1"), "classes 0.5 1 1.0: 2 0 1", "decimals as classes");
+  ok_string(TAKE(CLASSIFY, NULL, "10.5", "9.5", "-2.5"), "classes -2.5 9.5 10.5: 2 1 0", "decimals as classes, by value");
   ok_string(TAKE(CLASSIFY, NULL, "1", "many", "0.5"), "classes 0.5 1 many: 1 2 0", "a mixture as classes");
 }
 

@@ -38,10 +38,32 @@ static const char *outcome(const char *path, const brim_feed_options *o, const c
   return out.data;
 }
 
+/* The largest number of sources, and one more. */
+static void many_sources(void) {
+  char names[65][16], paths_of[65][300];
+  const char *paths[65];
+  double weights[65];
+  brim_feed_options o = plain;
+  brim_feed *feed;
+  brim_error err = {0};
+  for (size_t i = 0; i < 65; i++) {
+    snprintf(names[i], sizeof names[i], "source-%zu.txt", i);
+    snprintf(paths_of[i], sizeof paths_of[i], "%s", scratch_write(names[i], "a\n"));
+    paths[i] = paths_of[i];
+    weights[i] = 1;
+  }
+  o.weights = weights;
+  ok_int(brim_feed_open(data_runtime, paths, 64, tokenizer, &o, &feed, &err), BRIM_OK, "64 sources");
+  brim_feed_close(feed);
+  ok_int(brim_feed_open(data_runtime, paths, 65, tokenizer, &o, &feed, &err), BRIM_E_UNSUPPORTED, "65 are too many");
+  ok_string(err.message, "65 sources are too many to mix: 64 are possible", "which it says");
+}
+
 static void usage(void) {
   brim_feed_options o = plain;
   const char *path = scratch_write("few.txt", "ab\nabc\na\nb\nc\n");
   ok_string(outcome(path, &o, NULL), "end", "a plain file");
+  many_sources();
   o.source.need_label = true;
   ok_string(outcome(path, &o, NULL), "!2 a feed with labels needs their mapping beforehand: give labels\n", "no labels");
   o = plain, o.rank = 2, o.plan.world_size = 2;

@@ -199,6 +199,23 @@ static void check_vocabulary(void) {
   ok(brim_tokenizer_load(runtime, scratch_file("none"), &t, &err) == BRIM_E_IO && !t, "no such file: %s", err.message);
 }
 
+/* A byte-level vocabulary of two files: what a merge says is done. */
+static void check_merges(void) {
+  brim_tokenizer *t;
+  brim_error err = {0};
+  int32_t ids[16];
+  const char *folder = scratch_file("two");
+  mkdir(folder, 0777);
+  write_file(folder, "vocab.json", "{\"<s>\":0,\"<pad>\":1,\"</s>\":2,\"<unk>\":3,\"a\":4,\"b\":5,\"c\":6,\"ab\":7,\"abc\":8}");
+  write_file(folder, "merges.txt", "#version: 0.2\na b\nab c\n");
+  write_file(folder, "tokenizer_config.json", "{\"tokenizer_class\": \"RobertaTokenizer\"}");
+  ok(brim_tokenizer_load(runtime, folder, &t, &err) == BRIM_OK, "a folder with vocab.json and merges.txt %s", err.message);
+  ok(encode(t, "abca", NULL, NULL, ids) == 4 && ids[0] == 0 && ids[1] == 8 && ids[2] == 4 && ids[3] == 2, "its merges are done");
+  brim_tokenizer_free(t);
+  write_file(folder, "merges.txt", "#version: 0.2\na b c\n");
+  ok(brim_tokenizer_load(runtime, folder, &t, &err) == BRIM_E_FORMAT && err.line == 2, "line %d: %s", (int)err.line, err.message);
+}
+
 static void check_options(void) {
   static const char json[] = "{\"post_processor\":{\"type\":\"BertProcessing\",\"sep\":[\"s\",3],\"cls\":[\"c\",2]},"
                              "\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},\"model\":{\"type\":\"WordPiece\",\"vocab\":"
@@ -234,6 +251,7 @@ int main(void) {
   check_cuts();
   check_holes();
   check_vocabulary();
+  check_merges();
   check_options();
   brim_runtime_free(runtime);
   return tap_done();

@@ -60,6 +60,13 @@ static void check_pattern(const char *pattern, const char *text, size_t want_fro
   brim_runes_free(&runes);
 }
 
+static void check_refused(const char *pattern) {
+  brim_pattern *p = NULL;
+  brim_error err = {0};
+  ok(brim_pattern_compile(runtime, pattern, strlen(pattern), true, &p, &err) == BRIM_E_UNSUPPORTED && !p, "%s: %s", pattern,
+     err.message);
+}
+
 static void check_patterns(void) {
   check_pattern("\\s+(?!\\S)", "a   b", 1, 3);
   check_pattern("\\s+(?!\\S)", "a b", 0, 0);
@@ -74,6 +81,11 @@ static void check_patterns(void) {
   check_pattern("[a-c^]+", "x^ab", 1, 4);
   check_pattern("\\x41|\\x{1F600}", "\U0001F600", 0, 1);
   check_pattern("\\P{L}+", "ab12c", 2, 4);
+  check_pattern("\\W+", "ab, c", 2, 4);
+  check_pattern("a{2,3}b", "abaaaab", 3, 7);
+  check_refused("a{3,2}");
+  check_refused("a{2");
+  check_refused("a{2,3");
 }
 
 static void check_score(const char *text, double want) {
