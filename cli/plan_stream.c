@@ -88,7 +88,8 @@ int cli_plan_stream(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream with --world-size %lld: give the --rank whose part is wanted",
                           (long long)v->world_size);
   if (v->repeat)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "sources that repeat have no end to print: leave out --repeat");
+    return brim_error_set(&cli->error, BRIM_E_USAGE,
+                          "with --repeat the stream has no end, and all of it would be printed: leave out --repeat");
   int status = cli_plan_options(cli, &plan);
   if (!status)
     status = cli_load_tokenizer(cli, &tokenizer);

@@ -77,9 +77,10 @@ static int run(cli_call *cli) {
   const int count = cli->arguments.operand_count;
   brim_runs runs = {0};
   if (count > 1 && v->data.count)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--data: for the report of one run, not of %d", count);
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--data is for the report of one run, but %d runs are named: name one",
+                          count);
   if (count > 1 && !v->output && !v->csv)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "where should the report of %d runs go? --output FILE", count);
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "a report of %d runs needs --output FILE, the page to write", count);
   int status = brim_runs_open(cli->runtime, cli->arguments.operands, count, &runs, &cli->error);
   if (!status && v->csv)
     status = write_csv(cli, &runs);

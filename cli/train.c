@@ -173,8 +173,8 @@ static void note_resume(const cli_call *cli, const brim_event *event) {
              (long long)total->integer, (long long)former->integer, (long long)step->integer + 1, rate->real, former_rate->real);
   if (before->kind == BRIM_VALUE_TEXT)
     cli_note(cli,
-             "the run was begun with %s and continues with %s from step %lld: both compute the same, but round otherwise, so its "
-             "weights are not the bits that the former would give",
+             "the run was begun with %s and continues with %s from step %lld: both compute the same, but round differently, so "
+             "the last bits of the weights differ from those of a run without this change",
              before->text, kernels->text, (long long)step->integer + 1);
 }
 

@@ -236,7 +236,7 @@ PyObject *core_array_load(PyObject *module, PyObject *args) {
                      : columns == 0 ? items == 0
                                     : items % columns == 0 && items / columns == rows);
   if (!fits)
-    return PyErr_Format(PyExc_ValueError, "these are no numbers of an array");
+    return PyErr_Format(PyExc_ValueError, "expected a buffer of numbers, such as an array of int32 or float32");
   return (PyObject *)core_array_new(core_of(module), module, *format, rows, columns, (void *)bytes, NULL, false);
 }
 

@@ -174,7 +174,7 @@ static bool check_offsets(const core_array *ids, const core_array *offsets) {
   for (Py_ssize_t i = 0; fine && i < n; i++)
     fine = at[i] <= at[i + 1] && at[i + 1] - at[i] <= INT32_MAX;
   if (!fine)
-    PyErr_SetString(PyExc_ValueError, "offsets rise from 0 to the number of ids");
+    PyErr_SetString(PyExc_ValueError, "offsets must rise from 0 to the number of ids");
   return fine;
 }
 
@@ -184,7 +184,7 @@ static brim_sample *samples_of(const core_array *ids, const core_array *offsets,
   const int64_t *at = offsets->data;
   Py_ssize_t n = offsets->shape[0] - 1;
   if ((types && types->shape[0] != ids->shape[0]) || (values && values->shape[0] != n * width)) {
-    PyErr_SetString(PyExc_ValueError, "as many type_ids as ids and as many labels as rows are needed");
+    PyErr_SetString(PyExc_ValueError, "type_ids must be as long as ids, and labels must be as many as rows");
     return NULL;
   }
   brim_sample *samples = PyMem_Calloc((size_t)n + 1, sizeof *samples);

@@ -47,7 +47,7 @@ static bool feed_options(core_state *state, PyObject *keywords, PyObject *labels
 /* Doubles, one a path, as bytes. */
 static PyObject *shares_of(PyObject *weights, Py_ssize_t count) {
   if (!PyList_Check(weights) || PyList_Size(weights) != count) {
-    PyErr_Format(PyExc_ValueError, "one weight for each of the %zd sources is needed", count);
+    PyErr_Format(PyExc_ValueError, "weights must hold one number for each of the %zd sources", count);
     return NULL;
   }
   PyObject *shares = PyBytes_FromStringAndSize(NULL, count * (Py_ssize_t)sizeof(double));

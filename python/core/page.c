@@ -34,7 +34,7 @@ static bool put_table(brim_page *page, PyObject *part) {
   bool fine = PyArg_ParseTuple(part, "szOO", &(const char *){0}, &caption, &titles, &cells) && read_words(titles, &t) &&
               read_words(cells, &c);
   if (fine && (t.count < 1 || t.count > MOST || c.count % t.count != 0)) {
-    PyErr_SetString(PyExc_ValueError, "a table has as many cells as columns and rows");
+    PyErr_SetString(PyExc_ValueError, "a table needs one cell for each column of each row");
     fine = false;
   }
   for (Py_ssize_t i = 0; fine && i < t.count; i++)

@@ -72,14 +72,14 @@ static int compare_work(void *context, brim_error *error) {
 static bool read_modes(job *j, PyObject *list) {
   const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : 0;
   if (count < 1 || count > MOST_MODES)
-    return PyErr_Format(PyExc_ValueError, "from 1 to %d ways are compared", MOST_MODES) != NULL;
+    return PyErr_Format(PyExc_ValueError, "expected 1 to %d modes to compare", MOST_MODES) != NULL;
   for (Py_ssize_t i = 0; i < count; i++) {
     const char *batching, *padding;
     int chosen[2];
     if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sss", &j->modes[i].name, &batching, &padding))
       return false;
     if (!core_parse_batching(batching, &chosen[0]) || !core_parse_padding(padding, &chosen[1]))
-      return PyErr_Format(PyExc_ValueError, "there is no way %s+%s", batching, padding) != NULL;
+      return PyErr_Format(PyExc_ValueError, "there is no mode %s+%s", batching, padding) != NULL;
     j->modes[i].batching = (brim_batching)chosen[0];
     j->modes[i].padding = (brim_padding)chosen[1];
   }

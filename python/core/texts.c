@@ -10,7 +10,7 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
   if (list == Py_None)
     return true;
   if (!PyList_Check(list) || PyList_Size(list) != count) {
-    PyErr_SetString(PyExc_ValueError, "texts, pairs and labels are lists of the same length");
+    PyErr_SetString(PyExc_ValueError, "texts, pairs and labels must be lists of the same length");
     return false;
   }
   column->rows = calloc((size_t)count + 1, sizeof *column->rows);
@@ -29,7 +29,7 @@ static bool fill_list(core_column *column, PyObject *list, Py_ssize_t count) {
 
 bool core_texts_lists(core_texts *texts, PyObject *text, PyObject *pair, PyObject *label) {
   if (!PyList_Check(text)) {
-    PyErr_SetString(PyExc_TypeError, "texts are a list");
+    PyErr_SetString(PyExc_TypeError, "texts must be a list");
     return false;
   }
   texts->count = PyList_Size(text);

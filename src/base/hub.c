@@ -209,8 +209,10 @@ int brim_hub_find(brim_runtime *runtime, const char *name, const char *revision,
   *folder = NULL;
   if (brim_path_exists(name) || !split(name, revision, &w)) {
     if (revision && !brim_path_exists(name))
-      return brim_error_set(err, BRIM_E_USAGE, "%.100s at revision %.100s: this is no name of a model on the Hugging Face hub",
-                            name, revision);
+      return brim_error_set(
+          err, BRIM_E_USAGE,
+          "%.100s at revision %.100s: this is not the name of a model on the Hugging Face hub (NAME or OWNER/NAME)", name,
+          revision);
     return take_folder(runtime, name, folder, err);
   }
   brim_text path;

@@ -411,7 +411,7 @@ void brim_stream_free(brim_stream *s) {
 /* Back to the first byte of a compressed file. */
 static int rewind_stream(brim_stream *s, brim_error *err) {
   if (!s->borrowed && (s->size < 0 || lseek(s->fd, 0, SEEK_SET) != 0))
-    return brim_error_at(err, BRIM_E_USAGE, s->name, 0, -1, "cannot go back in a pipe; give a file");
+    return brim_error_at(err, BRIM_E_USAGE, s->name, 0, -1, "a pipe cannot be read again from an earlier place: give a file");
   if (s->z_ready)
     inflateReset(&s->z);
   if (s->zstd)

@@ -158,7 +158,7 @@ static void add_label(brim_dataset *d, const brim_sample *sample) {
 static int add_token_labels(brim_dataset *d, const brim_sample *sample, brim_error *err) {
   const size_t rows = (size_t)d->rows, size = (size_t)sample->length * sizeof *sample->token_labels;
   if (rows > 0 && !sample->token_labels != !d->token_labels)
-    return brim_error_set(err, BRIM_E_USAGE, "row %zu: labels of tokens are in all rows or in none", rows);
+    return brim_error_set(err, BRIM_E_USAGE, "row %zu: either all rows have labels of tokens, or none has", rows);
   if (!sample->token_labels)
     return BRIM_OK;
   BRIM_TRY(brim_grow(d->runtime, (void **)&d->token_labels, &d->token_labels_room, rows + 1, sizeof *d->token_labels, err));

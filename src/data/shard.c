@@ -62,7 +62,7 @@ static int check_header(const sharder *s, brim_error *err) {
   if (length == other_length && (length == 0 || memcmp(first->data, other->data, length) == 0))
     return BRIM_OK;
   return brim_error_at(err, BRIM_E_MISMATCH, brim_reader_file_name(reader), 1, -1,
-                       "the header is not that of %s: shards of both would have two headers; shard them apart",
+                       "its header differs from that of %s: shard the files separately",
                        brim_source_name(&reader->source.files[0]));
 }
 
@@ -70,7 +70,7 @@ static int check_formats(const brim_source *source, brim_error *err) {
   for (size_t i = 1; i < source->count; i++)
     if (source->files[i].format != source->files[0].format)
       return brim_error_at(err, BRIM_E_MISMATCH, brim_source_name(&source->files[i]), 0, -1,
-                           "its format is not that of %s: shard them apart", brim_source_name(&source->files[0]));
+                           "its format differs from that of %s: shard the files separately", brim_source_name(&source->files[0]));
   return BRIM_OK;
 }
 

@@ -66,7 +66,8 @@ int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, 
     if (atomic_load(&r->broken))
       return brim_heart_cause(r, err);
     if (patience > 0 && brim_seconds_now() - begun > patience)
-      return brim_error_set(err, BRIM_E_IO, "a rank has not answered for %.0f seconds", patience);
+      return brim_error_set(err, BRIM_E_IO,
+                            "a rank has not answered for %.0f seconds: it has ended, or its machine cannot be reached", patience);
     if ((uint32_t)left != known)
       turn = 0, known = (uint32_t)left;
     yield(turn);

@@ -188,7 +188,7 @@ int brim_mpi_load(const char *given, brim_mpi *mpi, brim_error *err) {
   for (int i = 0; i < MPI_CALLS; i++) {
     void *symbol = dlsym(mpi->library, call_names[i]);
     if (!symbol)
-      return brim_error_set(err, BRIM_E_UNSUPPORTED, "the MPI library has no %s: it is not one", call_names[i]);
+      return brim_error_set(err, BRIM_E_UNSUPPORTED, "the library has no %s: it is not an MPI library", call_names[i]);
     memcpy(&mpi->calls[i], &symbol, sizeof symbol);
   }
   Dl_info info = {0};

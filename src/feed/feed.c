@@ -29,14 +29,13 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
   if (o->repeat && o->epochs)
     return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
   if (o->rank_slices && o->plan.batch_size == 0)
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "rank_slices needs batch_size too: with max_tokens alone no rank knows how many steps the others make");
+  if (o->rank_slices && o->plan.batch_size % world)
     return brim_error_set(
         err, BRIM_E_USAGE,
-        "rank_slices with max_tokens alone: how many steps it makes of a slice, the other ranks cannot know. Give "
-        "batch_size too");
-  if (o->rank_slices && o->plan.batch_size % world)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "rank_slices: a batch_size of %lld does not fall evenly on %d ranks: give a multiple of %d",
-                          (long long)o->plan.batch_size, (int)world, (int)world);
+        "rank_slices: %lld rows of a batch cannot be shared equally by %d ranks: give a batch_size that is a multiple of %d",
+        (long long)o->plan.batch_size, (int)world, (int)world);
   if (o->rank_slices && o->plan.slices)
     return brim_error_set(err, BRIM_E_USAGE,
                           "slices: ranks that read slices of their own have steps of their own: leave out rank_slices or slices");
@@ -428,7 +427,11 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
   while (feed->step < place->step) {
     int status = feed->part < parts_of(feed->window) ? next_part(feed, &part, err) : BRIM_END;
     if (status != BRIM_OK)
-      return status != BRIM_END ? status : brim_error_set(err, BRIM_E_MISMATCH, "the window of the state has fewer steps now");
+      return status != BRIM_END
+                 ? status
+                 : brim_error_set(
+                       err, BRIM_E_MISMATCH,
+                       "this window has fewer steps than when the state was saved: the data have changed; begin again");
   }
   /* The rest of the last step that is done, then the parts of the one that is not. */
   uint64_t parts = parts_of(feed->window);
@@ -440,7 +443,8 @@ static int pass_over(brim_feed *feed, const brim_feed_place *place, brim_error *
   }
   for (uint64_t i = 0; i < place->part; i++) {
     if (feed->part == parts)
-      return brim_error_set(err, BRIM_E_MISMATCH, "the step of the state has fewer parts now");
+      return brim_error_set(err, BRIM_E_MISMATCH,
+                            "this step has fewer parts than when the state was saved: the data have changed; begin again");
     BRIM_TRY(next_part(feed, &part, err));
   }
   return BRIM_OK;

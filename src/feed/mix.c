@@ -40,7 +40,7 @@ static int order_files(brim_producer *p, const brim_tap *tap, uint64_t pass, bri
 
 static int changed(const brim_producer *p, const brim_tap *tap, brim_error *err) {
   return brim_error_at(err, BRIM_E_MISMATCH, p->shards->paths[p->order[tap->first + tap->slice.first]], 0, -1,
-                       "from here on there are other rows than when they were counted: a file has changed");
+                       "the rows from here on are not those that were counted at first: the file has changed; begin again");
 }
 
 /* Passes over the rows of earlier ranks, which nobody encodes here. */

@@ -94,7 +94,7 @@ static int part_sources(brim_runtime *runtime, const char *const *paths, int pat
     brim_source_free(&source);
   }
   if (out->first[path_count] != out->count)
-    return brim_error_set(err, BRIM_E_IO, "files came or went while they were looked for: try again");
+    return brim_error_set(err, BRIM_E_IO, "files were added or removed while brim looked for them: try again");
   return BRIM_OK;
 }
 

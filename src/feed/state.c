@@ -186,7 +186,8 @@ static int compare_shards(const brim_feed *feed, const brim_json_value *array, b
   if (!array || array->kind != BRIM_JSON_ARRAY)
     return malformed(err);
   if (array->length != feed->shards.count)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the state was saved over %u files, here are %zu: give the same, or begin again",
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the state was saved with %u files, but %zu are given: give the same files, or begin again",
                           (unsigned)array->length, feed->shards.count);
   for (const brim_json_value *v = brim_json_first(array); v; v = brim_json_after(array, v), i++) {
     uint64_t print;
@@ -194,7 +195,8 @@ static int compare_shards(const brim_feed *feed, const brim_json_value *array, b
       return malformed(err);
     if (print != feed->shards.prints[i])
       return brim_error_at(err, BRIM_E_MISMATCH, feed->shards.paths[i], 0, -1,
-                           "is not the file that it was when the state was saved (its name, size or content differ)");
+                           "this file differs from the one that the state was saved with (name, size or content): give the same "
+                           "files, or begin again");
   }
   return BRIM_OK;
 }
@@ -235,10 +237,10 @@ static int compare_slice(const brim_feed *feed, const brim_json_value *root, uin
     return malformed(err);
   if (world == (uint64_t)feed->slices.world && rank == (uint64_t)feed->slices.rank)
     return BRIM_OK;
-  return brim_error_set(
-      err, BRIM_E_MISMATCH,
-      "the state is of the slice of rank %llu of %llu, not of rank %d of %d: with rank_slices neither can change",
-      (unsigned long long)rank, (unsigned long long)world, (int)feed->slices.rank, (int)feed->slices.world);
+  return brim_error_set(err, BRIM_E_MISMATCH,
+                        "the state was saved by rank %llu of %llu, but this is rank %d of %d: with rank_slices, resume with the "
+                        "same number of ranks",
+                        (unsigned long long)rank, (unsigned long long)world, (int)feed->slices.rank, (int)feed->slices.world);
 }
 
 static int read_beginning(const brim_feed *feed, const brim_json_value *root, brim_beginning *b, brim_error *err) {

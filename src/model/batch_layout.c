@@ -34,7 +34,7 @@ static int check_tokens(const brim_model *m, const brim_batch *batch, int32_t se
   for (int32_t i = batch->offsets[sequence]; i < batch->offsets[sequence + 1]; i++) {
     if (batch->ids[i] < 0 || batch->ids[i] >= m->config.vocab_size)
       return brim_error_set(err, BRIM_E_MISMATCH,
-                            "row %llu has token id %d, but the model has ids 0 to %d: the tokenizer is another model's",
+                            "row %llu has token id %d, but the model has ids 0 to %d: use the model's own tokenizer",
                             row_of(batch, sequence), batch->ids[i], m->config.vocab_size - 1);
     if (types > 0 && batch->type_ids && batch->type_ids[i] >= types)
       return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has token type %d, but the model has types 0 to %d",

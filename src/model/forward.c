@@ -98,7 +98,7 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
                        brim_error *err) {
   brim_tape *tape = &model->tape;
   if (pass->training && !loss)
-    return brim_error_set(err, BRIM_E_USAGE, "a training pass computes the loss: it needs a place for it");
+    return brim_error_set(err, BRIM_E_USAGE, "a training pass computes the loss: loss must not be NULL");
   BRIM_TRY(brim_model_lay_out(model, batch, pass, loss != NULL, err));
   if (loss)
     *loss = 0;
@@ -132,7 +132,7 @@ int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_p
   (void)pass;
   if (!tape->stage || !tape->training || tape->backward_done || tape->layout.n != batch->count ||
       tape->layout.tokens != batch->offsets[batch->count])
-    return brim_error_set(err, BRIM_E_USAGE, "backward needs a training forward of the same batch before it");
+    return brim_error_set(err, BRIM_E_USAGE, "backward must follow a training forward pass of the same batch");
   tape->backward_done = true;
   if (batch->count == 0)
     return BRIM_OK;
@@ -144,7 +144,7 @@ int brim_model_hidden(brim_model *model, const brim_batch *batch, float *hidden,
   const brim_tape *tape = &model->tape;
   const int32_t width = brim_model_hidden_size(model);
   if (!tape->stage || !tape->all_tokens || tape->layout.n != batch->count || tape->backward_done)
-    return brim_error_set(err, BRIM_E_USAGE, "hidden states are there after a forward of this batch with all_tokens");
+    return brim_error_set(err, BRIM_E_USAGE, "hidden states exist only after a forward pass of this batch with all_tokens");
   const real *all = batch->count ? brim_version_address(tape->schedule, tape->schedule->hidden, &tape->frame) : NULL;
   read_tokens(model, all, width, hidden);
   return brim_model_settle(model, err);

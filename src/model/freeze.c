@@ -31,7 +31,7 @@ int brim_freeze_parse(const char *parts, int32_t *out, brim_error *err) {
   const bool prefixed = strncmp(parts, prefix, strlen(prefix)) == 0;
   if (strcmp(parts, "embeddings") != 0 && !read_layers(prefixed ? parts + strlen(prefix) : parts, &layers))
     return brim_error_set(err, BRIM_E_USAGE,
-                          "freeze is \"%.40s\": take embeddings, layers:N (the embeddings and the lowest N layers, from 1 on) or "
+                          "freeze is \"%.40s\": use embeddings, layers:N (the embeddings and the lowest N layers, from 1 on) or "
                           "encoder (all but the head)",
                           parts);
   *out = 1 + layers;

@@ -316,7 +316,7 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
   if (limits->max_slots < 1 || limits->max_slots > INT32_MAX || limits->max_sequences < 1 || limits->max_length < 1)
     return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
   if (limits->precision == BRIM_PRECISION_FP16)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "fp16 needs a device with 16-bit arithmetic: take bf16 or fp32 on a CPU");
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU");
   if (limits->precision == BRIM_PRECISION_INT8 && limits->training)
     return brim_error_set(err, BRIM_E_USAGE, "int8 is for predictions: train in fp32 or bf16");
   if (limits->precision == BRIM_PRECISION_INT8 && brim_program_limits(&m->program).intermediate >= 1 << 17)
@@ -324,10 +324,10 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
   if (limits->precision == BRIM_PRECISION_INT8 && !(m->ops->features & BRIM_FEATURE_INT8))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply bytes: predict in fp32 or bf16", m->ops->name);
   if (brim_program_limits(&m->program).distances > 0 && !(m->ops->features & BRIM_FEATURE_DISTANCES))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no attention by distance, which %s needs: take another device",
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no attention by distance, which %s needs: use another device",
                           m->ops->name, brim_model_type(m));
   if (limits->precision == BRIM_PRECISION_BF16 && !(m->ops->features & BRIM_FEATURE_BF16))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply 16-bit values: take fp32", m->ops->name);
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply 16-bit values: use fp32", m->ops->name);
   if (limits->max_length > longest)
     return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
                           limits->max_length, longest);

@@ -99,13 +99,15 @@ static int check_places(const header *h, size_t first, brim_error *err) {
     const brim_stored *t = &s->tensors[i];
     if (t->offset != at)
       return brim_error_at(err, BRIM_E_FORMAT, h->path, 0, t->offset < at ? t->offset : at,
-                           t->offset < at ? "tensor %.200s lies over another one" : "there is a gap before tensor %.200s",
+                           t->offset < at ? "tensor %.200s overlaps another one: the file is damaged; fetch it again"
+                                          : "there is a gap before tensor %.200s: the file is damaged; fetch it again",
                            t->name);
     at += t->bytes;
     BRIM_TRY(brim_hashmap_put(&s->index, t->name, strlen(t->name), (int32_t)i, NULL, NULL, err));
   }
   if (at != h->file_size)
-    return brim_error_at(err, BRIM_E_FORMAT, h->path, 0, at, "there are %lld bytes after the last tensor",
+    return brim_error_at(err, BRIM_E_FORMAT, h->path, 0, at,
+                         "there are %lld bytes after the last tensor: the file is damaged; fetch it again",
                          (long long)(h->file_size - at));
   return BRIM_OK;
 }
@@ -135,7 +137,7 @@ static int header_length(const char *path, const uint8_t prefix[PREFIX], int64_t
   for (int i = PREFIX; i-- > 0;)
     n = n << 8 | prefix[i];
   if (n > HEADER_LIMIT)
-    return brim_error_at(err, BRIM_E_FORMAT, path, 0, 0, "this is no safetensors file: its header would be %llu bytes long",
+    return brim_error_at(err, BRIM_E_FORMAT, path, 0, 0, "this is not a safetensors file: its header would be %llu bytes long",
                          (unsigned long long)n);
   if ((int64_t)n > file_size - PREFIX)
     return brim_error_at(err, BRIM_E_FORMAT, path, 0, file_size,

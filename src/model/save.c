@@ -27,7 +27,8 @@ static int check_range(const brim_model *m, brim_flat which, int64_t offset, int
   if (!brim_flat_at(m, which))
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training: it has no gradients and no moments");
   if (offset < from || count < 0 || count > m->program.flat_size - offset)
-    return brim_error_set(err, BRIM_E_USAGE, "there are no %lld elements from %lld on: this buffer has those from %lld to %lld",
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "%lld elements from %lld on are outside this buffer, which has those from %lld to %lld",
                           (long long)count, (long long)offset, (long long)from, (long long)m->program.flat_size);
   return BRIM_OK;
 }

@@ -145,7 +145,7 @@ int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *t
                  brim_error *err) {
   compare_job job = {.runtime = runtime, .model = model, .train = train, .eval = eval, .options = options};
   if (mode_count <= 0)
-    return brim_error_set(err, BRIM_E_USAGE, "there is no mode to compare");
+    return brim_error_set(err, BRIM_E_USAGE, "no modes are given: name at least one");
   job.weights = brim_alloc(runtime, compare_bytes(model));
   if (!job.weights)
     return BRIM_NOMEM(err);

@@ -24,7 +24,7 @@ static int folds_new(brim_runtime *runtime, uint64_t rows, int32_t count, brim_f
   if (count < 2 || count > BRIM_MOST_FOLDS)
     return brim_error_set(err, BRIM_E_USAGE, "%d folds: from 2 to %d are possible", (int)count, BRIM_MOST_FOLDS);
   if ((uint64_t)count > rows)
-    return brim_error_set(err, BRIM_E_USAGE, "%d folds of %llu rows: take fewer, every fold needs a row", (int)count,
+    return brim_error_set(err, BRIM_E_USAGE, "%d folds of %llu rows: every fold needs a row, so use fewer folds", (int)count,
                           (unsigned long long)rows);
   *out = (brim_folds){.count = count, .rows = rows, .runtime = runtime};
   out->fold = brim_alloc_array(runtime, (size_t)rows, sizeof *out->fold);
@@ -207,8 +207,8 @@ int brim_folds_given(brim_runtime *runtime, const int32_t *fold, uint64_t rows, 
 static int column_number(const brim_record *record, const char *column, int32_t *fold, brim_error *err) {
   int64_t number;
   if (!record->label)
-    return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, record->byte, "column \"%.100s\" has no fold here",
-                         column);
+    return brim_error_at(err, BRIM_E_FORMAT, record->file, record->line, record->byte,
+                         "column \"%.100s\" is empty here: every row needs the number of its fold", column);
   if (brim_number_integer(record->label, record->label_length, &number) && number >= 0 && number < BRIM_MOST_FOLDS) {
     *fold = (int32_t)number;
     return BRIM_OK;

@@ -47,7 +47,7 @@ static int options_check_metric(const char *metric, brim_error *err) {
   if (!metric || brim_metric_find(BRIM_TASK_AUTO, slash ? slash + 1 : metric))
     return BRIM_OK;
   brim_metric_names(BRIM_TASK_AUTO, names, sizeof names);
-  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%.40s\": take one of %s, or SET/METRIC", metric, names);
+  return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%.40s\": use one of %s, or SET/METRIC", metric, names);
 }
 
 /* How evaluation sets are computed: what a plan would refuse is refused under the option's name. */
@@ -90,7 +90,7 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
   if (o->group.rank < 0 || o->group.rank >= world)
     return brim_error_set(err, BRIM_E_USAGE, "rank %d does not exist in a group of %d", (int)o->group.rank, (int)world);
   if ((int)o->schedule < BRIM_SCHEDULE_LINEAR || o->schedule > BRIM_SCHEDULE_CONSTANT)
-    return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: take linear, cosine or constant", (int)o->schedule);
+    return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: use linear, cosine or constant", (int)o->schedule);
   if (o->precision == BRIM_PRECISION_INT8)
     return brim_error_set(err, BRIM_E_USAGE, "precision: int8 is for predictions: train in fp32 or bf16");
   int32_t frozen;

@@ -28,9 +28,9 @@ static int refuse_length(const brim_trainer *t, const brim_train_former *former,
   else
     snprintf(before, sizeof before, "epochs %.9g", former->epochs);
   if (former->max_steps > 0 && t->options.max_steps == 0)
-    return brim_error_at(err, BRIM_E_MISMATCH, t->folder.output, 0, -1,
-                         "the run was begun with %s, now it is not given: give the same to go on, or more to make the run longer",
-                         before);
+    return brim_error_at(
+        err, BRIM_E_MISMATCH, t->folder.output, 0, -1,
+        "the run was started with %s, which is missing now: give the same to resume, or more to make the run longer", before);
   return brim_error_at(err, BRIM_E_MISMATCH, t->folder.output, 0, -1,
                        "the run was begun with %s, which is %llu steps, now it is %llu: a run that is resumed may become "
                        "longer, not shorter",
@@ -62,8 +62,8 @@ static int make_longer(brim_trainer *t, const brim_train_former *former, brim_er
     return BRIM_OK;
   if (t->state.stopped)
     return brim_error_at(err, BRIM_E_MISMATCH, t->folder.output, 0, -1,
-                         "the run stopped at step %llu because patience was at its end: more steps do not change that; begin "
-                         "another run, without patience or with more of it",
+                         "early stopping (patience) ended this run at step %llu, so it cannot become longer: start another run "
+                         "with more patience, or without it",
                          (unsigned long long)t->state.step);
   BRIM_TRY(average_longer(t, err));
   t->resumed.longer = true;

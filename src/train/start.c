@@ -49,7 +49,7 @@ static int start_metric(brim_trainer *t, const brim_named_dataset *evals, int co
   t->metric = brim_metric_find(brim_model_task(t->model), name);
   if (!t->metric) {
     brim_metric_names(brim_model_task(t->model), names, sizeof names);
-    return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: take one of %s",
+    return brim_error_set(err, BRIM_E_USAGE, "best_metric is \"%s\", which this model's task does not have: use one of %s",
                           o->best_metric, names);
   }
   while (slash && t->metric_set < count &&

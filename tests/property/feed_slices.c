@@ -315,19 +315,20 @@ static void refusals(void) {
   must(brim_feed_save(f.feed, &state, &err), &err);
   close_feed(&f);
   o.plan.world_size = 4;
-  refuses_state(d, &o, &state, "the slice of rank 1 of 3, not of rank 1 of 4");
+  refuses_state(d, &o, &state, "by rank 1 of 3, but this is rank 1 of 4");
   o.plan.world_size = 3;
   o.rank = 2;
-  refuses_state(d, &o, &state, "the slice of rank 1 of 3, not of rank 2 of 3");
+  refuses_state(d, &o, &state, "by rank 1 of 3, but this is rank 2 of 3");
   o.rank_slices = false;
   refuses_state(d, &o, &state, "other options");
   o.rank_slices = true;
   brim_text_free(&state);
   o.plan.batch_size = 32;
-  refuses(d, &o, BRIM_E_USAGE, "a batch_size of 32 does not fall evenly on 3 ranks: give a multiple of 3");
+  refuses(d, &o, BRIM_E_USAGE,
+          "32 rows of a batch cannot be shared equally by 3 ranks: give a batch_size that is a multiple of 3");
   o.plan.batch_size = 0;
   o.plan.max_tokens = 100;
-  refuses(d, &o, BRIM_E_USAGE, "Give batch_size too");
+  refuses(d, &o, BRIM_E_USAGE, "rank_slices needs batch_size too");
   o = options_of(d, &ways[4], 9, 0);
   o.plan.batch_size = 900;
   refuses(d, &o, BRIM_E_USAGE, "no full step");

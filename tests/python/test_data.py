@@ -410,7 +410,7 @@ class Streams(unittest.TestCase):
         self.assertEqual(len(set(seen)), 96)
         self.assertEqual(len(seen), 96)
         self.assertEqual(steps, {11})
-        with self.assertRaisesRegex(brim.errors.MismatchError, "the slice of rank 2 of 3"):
+        with self.assertRaisesRegex(brim.errors.MismatchError, "saved by rank 2 of 3"):
             self.open(epochs=1, batch_size=9, rank_slices=True).load_state_dict(state)
 
     def test_facts(self):

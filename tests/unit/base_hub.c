@@ -73,8 +73,8 @@ static void no_names(void) {
       "",   "plain@../../x",        "plain@.x", "pla in",   "plain@",  "plain@a..b"};
   for (size_t i = 0; i < sizeof paths / sizeof *paths; i++)
     ok_string(find(paths[i], NULL, BRIM_HUB_MODEL), paths[i], "no name");
-  says(find("../x", "main", BRIM_HUB_MODEL), "../x at revision main", "no name of a model");
-  says(find("plain", "../x", BRIM_HUB_MODEL), "plain at revision ../x", "no name of a model");
+  says(find("../x", "main", BRIM_HUB_MODEL), "../x at revision main", "not the name of a model");
+  says(find("plain", "../x", BRIM_HUB_MODEL), "plain at revision ../x", "not the name of a model");
 }
 
 static void caches(void) {

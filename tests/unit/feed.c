@@ -180,13 +180,14 @@ static void mismatches(void) {
   ok_string(outcome(path, &o, state.data), other, "another window");
   write_gz("set/b.txt.gz", 8, 31);
   ok_string(outcome(path, &plain, state.data),
-            "!7 set/b.txt.gz: is not the file that it was when the state was saved (its name, size or content differ)\n",
+            "!7 set/b.txt.gz: this file differs from the one that the state was saved with (name, size or content): give the "
+            "same files, or begin again\n",
             "a shard that changed");
   write_gz("set/b.txt.gz", 7, 31);
   ok_string(outcome(path, &plain, state.data), "end", "the shard as it was");
   write_gz("set/c.txt.gz", 7, 3);
-  ok_string(outcome(path, &plain, state.data), "!7 the state was saved over 2 files, here are 3: give the same, or begin again\n",
-            "a shard too many");
+  ok_string(outcome(path, &plain, state.data),
+            "!7 the state was saved with 2 files, but 3 are given: give the same files, or begin again\n", "a shard too many");
   remove(scratch_file("set/c.txt.gz"));
   brim_text_free(&state);
 }
