@@ -53,8 +53,7 @@ int brim_labels_make(brim_runtime *runtime, brim_task task, const char *const *n
                      brim_error *err) {
   *out = (brim_labels){0};
   if (!brim_task_rules_of(task))
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "labels are given without their task: say classification, regression or multi-label");
+    return brim_error_set(err, BRIM_E_USAGE, "labels without a task: say classification, regression or multi-label");
   if (count < 1 || count > BRIM_MAX_CLASSES)
     return brim_error_set(err, BRIM_E_FORMAT, "%d classes: from 1 to %d are possible", (int)count, BRIM_MAX_CLASSES);
   if (brim_task_has_values(task)) {
@@ -381,7 +380,7 @@ static int take_item(brim_label_taker *taker, const label_item *item, const brim
                      brim_error *err) {
   if (item->length == 0)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "a label of this list is empty: \"a|b\" names two labels, \"a||b\" has an empty one between them");
+                         "an empty label in a list: a|b names two, a||b three");
   if (taker->known && brim_task_has_lists(taker->known->task)) {
     int32_t id = 0;
     BRIM_TRY(known_class(taker, item->text, item->length, source, &id, err));
@@ -506,9 +505,8 @@ static int decide_list(brim_label_taker *taker, const brim_label_source *source,
     taker->width = (size_t)taker->known->count;
   if (!taker->task_given && taker->lists != source->list)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         taker->lists
-                             ? "this label is a single value, but the first row's is a list: make all of them lists, or none"
-                             : "this label is a list, but the first row's is a single value: make all of them lists, or none");
+                         taker->lists ? "this label is a single value, but the first row's is a list: make all lists, or none"
+                                      : "this label is a list, but the first row's is a single value: make all lists, or none");
   if (source->list && !*list)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
                          "the label is a list, but classification has one class a row: choose the task multi-label");

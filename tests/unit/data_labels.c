@@ -186,20 +186,16 @@ static void lists(void) {
   ok_string(TAKE(AUTO, NULL, "b|a", "c"), "classes b|a c: 0 1", "without one a|b is a class");
   ok_string(TAKE(REGRESS, NULL, "1|2.5", "3|4"), "regression: 1|2.5 3|4", "values with a task");
   ok_string(LISTS(AUTO, NULL, "a", "=b"),
-            "!5 f: line 2: this label is a single value, but the first row's is a list: make all of them lists, or none",
-            "no list");
+            "!5 f: line 2: this label is a single value, but the first row's is a list: make all lists, or none", "no list");
   ok_string(LISTS(AUTO, NULL, "=b", "a"),
-            "!5 f: line 2: this label is a list, but the first row's is a single value: make all of them lists, or none",
-            "a list");
+            "!5 f: line 2: this label is a list, but the first row's is a single value: make all lists, or none", "a list");
   ok_string(LISTS(AUTO, NULL, "1", "x"),
             "!5 f: line 2: label \"x\" is not a number, but the first label, \"1\" (f line 1), is an integer: choose the task, "
             "classification or regression, or correct the labels",
             "a mixture");
   ok_string(LISTS(CLASSIFY, NULL, "a"),
             "!5 f: line 1: the label is a list, but classification has one class a row: choose the task multi-label", "a list");
-  ok_string(TAKE(MANY, NULL, "a||b"),
-            "!5 f: line 1: a label of this list is empty: \"a|b\" names two labels, \"a||b\" has an empty one between them",
-            "an empty item");
+  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: an empty label in a list: a|b names two, a||b three", "an empty item");
   ok_string(TAKE(MANY, NULL, "", ""), "!5 no row has a label: there is nothing to learn", "no labels at all");
   ok_string(LISTS(AUTO, NULL, "0.5,1.5", "2.5"),
             "!5 f: line 2: the label has 1 values, 2 were expected: every row of a regression has as many", "too few values");
