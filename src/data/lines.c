@@ -253,7 +253,8 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   char *rows = NULL;
   brim_text_init(&keys, reader->runtime);
   int status = list_keys(reader, &keys, &rows, err);
-  if (status == BRIM_OK && rows && reader->row == reader->first_row)
+  const bool words = reader->words || (keys.length && strstr(keys.data, "\"tokens\"")); /* whose lists are no rows */
+  if (status == BRIM_OK && rows && !words && reader->row == reader->first_row)
     status = brim_reader_fault(reader, err, reader->line, 0,
                                "there is no \"%s\" in this object; if its \"%s\" are the rows, write one on each line: jq -c "
                                "'.\"%s\"[]' %s > rows.jsonl",
@@ -261,9 +262,7 @@ static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error 
   else if (status == BRIM_OK)
     status = brim_reader_fault(reader, err, reader->line, 0, "there is no \"%s\" in this %s; it has %s%s", slot->name,
                                reader->format == &brim_jsonl_format ? "line" : "object", keys.length ? keys.data : "nothing",
-                               !reader->words && keys.length && strstr(keys.data, "\"tokens\"")
-                                   ? ": words with a label each are of the task tokens (--task tokens)"
-                                   : "");
+                               words && !reader->words ? ": words with a label each are of the task tokens (--task tokens)" : "");
   brim_text_free(&keys);
   brim_release(reader->runtime, rows);
   return status;
