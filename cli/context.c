@@ -114,7 +114,7 @@ int cli_plan_options(cli_call *cli, brim_plan_options *out) {
 
 int cli_refuse_fp16(cli_call *cli) {
   return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED,
-                        "--precision fp16 needs a device with 16-bit arithmetic: take bf16 or fp32");
+                        "--precision fp16 needs a device with 16-bit arithmetic: use bf16 or fp32");
 }
 
 int cli_pick_precision(cli_call *cli, brim_precision *out) {

@@ -337,7 +337,7 @@ static void mismatches(const char *output) {
   gzFile gz = gzopen(scratch_file("shards/1.csv.gz"), "wb");
   gzputs(gz, "text,label\nabc,a\n");
   gzclose(gz);
-  refuse(&how, &o, BRIM_E_MISMATCH, "is not the file that it was");
+  refuse(&how, &o, BRIM_E_MISMATCH, "this file differs from the one");
 }
 
 int main(void) {

@@ -156,7 +156,7 @@ static void refusals(void) {
   options.max_steps = 13;
   ok(train(&options, NULL, &result, NULL, &err) == BRIM_OK && result.steps == 13, "one more step");
   options.max_steps = 0, options.epochs = 3;
-  refused(&options, "max_steps 13, now it is not given", "steps that are no longer given");
+  refused(&options, "max_steps 13, which is missing now", "steps that are no longer given");
 
   options = longer_options(scratch_file("patient"), 2, BRIM_SCHEDULE_LINEAR);
   options.eval_every = 2, options.patience = 1, options.min_delta = 1e9;
@@ -165,7 +165,7 @@ static void refusals(void) {
   options.resume = true;
   ok_int(train(&options, NULL, &result, NULL, NULL), BRIM_OK, "it is finished as it is");
   options.epochs = 3;
-  refused(&options, "patience was at its end", "a run that patience ended");
+  refused(&options, "early stopping (patience) ended this run", "a run that patience ended");
 }
 
 /* With max_steps only some epochs are planned ahead, and a memory limit caps the parts of the others. */
