@@ -7,7 +7,6 @@
 #include <sys/mman.h>
 
 #include "base/memory.h"
-#include "base/poison.h"
 #include "base/status.h"
 
 const brim_ops *brim_inner_ops_cpu(brim_cpu_level level); /* find.c, under other names */
@@ -80,13 +79,10 @@ static entry *enqueue(brim_ops_context *c, work what) {
   return e;
 }
 
-/* AddressSanitizer was told which memory is in use when calls were queued, which says nothing of when they are done. */
 static void protect(const device *d, int how) {
-  for (const block *b = d->blocks; b; b = b->next) {
-    brim_unpoison(b->base, b->size);
+  for (const block *b = d->blocks; b; b = b->next)
     if (mprotect(b->base, b->size, how))
       abort();
-  }
 }
 
 /* False: a host buffer is not what it was when it was to be sent. */
@@ -172,7 +168,6 @@ static void release(brim_ops_context *c, void *memory) {
     at = &(*at)->next;
   block *b = *at;
   *at = b->next;
-  brim_unpoison(b->base, b->size);
   munmap(b->base, b->size);
   free(b);
 }

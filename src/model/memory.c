@@ -21,13 +21,14 @@ enum { LINE = 64 }; /* alignment of every piece */
 typedef struct carver {
   char *base;
   size_t used;
+  bool foreign; /* a device's own memory, of which AddressSanitizer knows nothing */
 } carver;
 
 /* With AddressSanitizer there is a guard after every piece, which nobody may touch. */
 static void *carve(carver *c, size_t count, size_t size) {
   const size_t bytes = count * size, room = (bytes + LINE - 1) / LINE * LINE + BRIM_RED_ZONE;
   char *piece = c->base ? c->base + c->used : NULL;
-  if (piece) {
+  if (piece && !c->foreign) {
     brim_unpoison(piece, bytes);
     brim_poison(piece + bytes, room - bytes);
   }
@@ -46,6 +47,11 @@ static size_t block_size(const carver *c) {
 
 static char *align_block(void *block) {
   return (char *)(((uintptr_t)block + LINE - 1) / LINE * LINE);
+}
+
+/* Of a block on the model's device. */
+static carver carver_of(const brim_model *m, void *block) {
+  return (carver){.base = align_block(block), .foreign = !brim_model_is_host(m)};
 }
 
 /* ---- pieces of a pass ------------------------------------------------------------------------------------- */
@@ -226,7 +232,7 @@ static int take_state(brim_model *m, brim_error *err) {
   void *block = m->ops->alloc(&m->context, size, true);
   if (!block)
     return BRIM_NOMEM(err);
-  c = (carver){.base = align_block(block)};
+  c = carver_of(m, block);
   const state_pieces s = carve_state(m, &c);
   m->state_block = block;
   m->state_size = size;
@@ -285,7 +291,7 @@ static int take_int8(brim_model *m, brim_error *err) {
   void *block = m->ops->alloc(&m->context, size, false);
   if (!block)
     return BRIM_NOMEM(err);
-  carver c = {.base = align_block(block)};
+  carver c = carver_of(m, block);
   m->int8_block = block;
   m->int8_size = size;
   carve_int8(m, &c, m->packed);
@@ -335,7 +341,7 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
 }
 
 static int make_stage(const brim_model *m, const brim_model_limits *limits, brim_stage *stage, brim_error *err) {
-  carver c = {.base = align_block(m->work_block)};
+  carver c = carver_of(m, m->work_block);
   uint64_t regions[BRIM_REGIONS] = {0};
   stage->limits.max_slots = 0;
   BRIM_TRY(plan_both(m, limits, &stage->asked, &stage->all, regions, err));
@@ -352,7 +358,7 @@ static int make_stage(const brim_model *m, const brim_model_limits *limits, brim
 static void guard_stage(const brim_model *m, const brim_stage *stage) {
   if (BRIM_RED_ZONE == 0)
     return;
-  carver c = {.base = align_block(m->work_block)};
+  carver c = carver_of(m, m->work_block);
   brim_slots same;
   brim_unpoison(m->work_block, m->work_size);
   carve_layout(&c, m, &stage->limits, &same);

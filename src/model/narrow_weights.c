@@ -2,7 +2,6 @@
  * all from the first to the last of them: tables come before the layers, and are not in it. AdamW writes the copy as it goes; who
  * changes values in another way has it made again before the next pass. */
 #include "base/memory.h"
-#include "base/poison.h"
 #include "base/status.h"
 #include "model/model.h"
 

@@ -77,12 +77,17 @@ static void issue(const brim_ops *ops, brim_ops_context *c, brim_device_op op, c
 
 /* ---- where AddressSanitizer watches, memory is there for the calls of its version's life only ---------------- */
 
+/* It knows the host's memory, and of calls that are done when they return. */
+static bool is_guarded(const brim_ops *ops) {
+  return BRIM_RED_ZONE > 0 && (ops->features & BRIM_FEATURE_HOST_MEMORY);
+}
+
 static void *guarded(const brim_call_schedule *s, const brim_value_version *v, const brim_frame *f) {
   return brim_version_address(s, (int32_t)(v - s->versions), f);
 }
 
 static void guard_before(const brim_call_schedule *s, int32_t call, const brim_frame *f) {
-  for (size_t i = 0; BRIM_RED_ZONE > 0 && i < s->version_count; i++)
+  for (size_t i = 0; i < s->version_count; i++)
     if (s->versions[i].first == call)
       brim_unpoison(guarded(s, &s->versions[i], f), s->versions[i].size - BRIM_RED_ZONE);
 }
@@ -97,7 +102,7 @@ static bool is_replaced(const brim_call_schedule *s, size_t version) {
 }
 
 static void guard_after(const brim_call_schedule *s, int32_t call, const brim_frame *f) {
-  for (size_t i = 0; BRIM_RED_ZONE > 0 && i < s->version_count; i++)
+  for (size_t i = 0; i < s->version_count; i++)
     if (s->versions[i].last == call && !is_replaced(s, i))
       brim_poison(guarded(s, &s->versions[i], f), s->versions[i].size);
 }
@@ -119,14 +124,17 @@ static void run_call(const brim_call_schedule *s, const brim_call *call, const b
 int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,
                       bool backward, brim_error *err) {
   const int32_t first = backward ? s->forward_count : 0, end = backward ? (int32_t)s->call_count : s->forward_count;
-  for (int i = 0; BRIM_RED_ZONE > 0 && !backward && i < BRIM_REGIONS; i++)
+  const bool guard = is_guarded(ops);
+  for (int i = 0; guard && !backward && i < BRIM_REGIONS; i++)
     brim_poison(frame->memory[i], s->region_size[i]);
   for (int32_t i = first; i < end; i++) {
     BRIM_TRY(brim_check_cancel(c->runtime, err));
-    guard_before(s, i, frame);
+    if (guard)
+      guard_before(s, i, frame);
     if (!s->calls[i].only_with_loss || frame->loss)
       run_call(s, &s->calls[i], ops, c, frame);
-    guard_after(s, i, frame);
+    if (guard)
+      guard_after(s, i, frame);
   }
   return BRIM_OK;
 }

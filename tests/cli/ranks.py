@@ -248,7 +248,7 @@ class Case:
         self.refused("a wrong option", 2, self.train("none", "--nonsense"), "unknown option")
         self.refused("no MPI library", 2, self.train("none"), "BRIM_MPI: the MPI library cannot be loaded", BRIM_MPI="/nowhere/libmpi.so")
         libc = next(line.split()[-1] for line in open("/proc/self/maps", encoding="utf-8") if "libc.so" in line or "libc-" in line)
-        self.refused("a library that is none", 2, self.train("none"), "MPI library has no MPI_", BRIM_MPI=libc)
+        self.refused("a library that is none", 2, self.train("none"), "it is not an MPI library", BRIM_MPI=libc)
 
     # ---- what fails
 

@@ -60,7 +60,7 @@ class Studies(unittest.TestCase):
         self.assertEqual(pictures((HERE / "page.html").read_text()), pictures((HERE / "theirs.html").read_text()))
         self.assertEqual(pickle.loads(pickle.dumps(found))._repr_html_(), found._repr_html_())
         self.assertEqual(brim.compare(MODEL, TRAIN, modes="sorted+longest", max_steps=2)[0].batching, "sorted")
-        for wrong, words in (({"modes": "best"}, "none of fixed"), ({"modes": "a+b"}, "no way a\\+b"), ({"output": "x"}, "writes nothing"),
+        for wrong, words in (({"modes": "best"}, "none of fixed"), ({"modes": "a+b"}, "there is no mode a\\+b"), ({"output": "x"}, "writes nothing"),
                              ({"batching": "sorted"}, "ways have theirs"), ({"lrr": 1}, "did you mean lr")):
             with self.assertRaisesRegex((TypeError, ValueError), words):
                 brim.compare(MODEL, TRAIN, **wrong)
