@@ -152,7 +152,7 @@ static bool has_problem(const brim_config *config) {
   return brim_task_rules_of(config->labels.task)->problem != NULL;
 }
 
-static bool pools(const brim_config *config) {
+bool brim_config_pools(const brim_config *config) {
   return config->pooling == BRIM_POOLING_MAX || (config->pooling == BRIM_POOLING_MEAN && !has_own_pooling(config));
 }
 
@@ -184,7 +184,7 @@ static const struct decided {
     {"torch_dtype", NULL, write_dtype},
     {"num_labels", NULL, write_label_count},
     {"_num_labels", NULL, write_label_count},
-    {"brim_pooling", pools, write_pooling},
+    {"brim_pooling", brim_config_pools, write_pooling},
     {"classifier_pooling", has_own_pooling, write_own_pooling},
     {"brim_type_ids", ignores_types, write_type_ids},
 };

@@ -62,8 +62,7 @@ typedef struct brim_family {
   brim_family_defaults defaults;
   /* Reads and checks what only this family has; what all have is read. NULL: there is nothing. */
   int (*read)(struct brim_config *config, brim_error *err);
-  /* Python for README.md: the logits of `pooled` [rows, hidden] by the head of transformers' `model`. NULL: nothing is written.
-   */
+  /* Python for README.md: the logits of `pooled` [rows, hidden] by the head of transformers' `model`. */
   const char *pooled_logits;
   /* Appends the encoder's operations and its head's. */
   void (*append)(struct brim_program *p, const struct brim_config *config);

@@ -58,7 +58,7 @@ static int write_readme(brim_runtime *runtime, const brim_config *config, const 
 }
 
 int brim_readme_save(brim_runtime *runtime, const brim_config *config, const char *folder, brim_error *err) {
-  const bool wanted = config->pooling != BRIM_POOLING_CLS && config->family->pooled_logits;
+  const bool wanted = brim_config_pools(config);
   char *path = brim_path_join(runtime, folder, "README.md");
   int status = path ? BRIM_OK : BRIM_NOMEM(err);
   const bool there = path && brim_path_exists(path), ours = there && is_ours(path);

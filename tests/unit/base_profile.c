@@ -84,7 +84,7 @@ static void check_trace(int spans) {
 }
 
 static void check_bounds(void) {
-  static char names[80][8];
+  static char names[80][16];
   brim_profile *p;
   if (brim_profile_new(runtime, &p, NULL))
     exit(99);

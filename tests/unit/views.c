@@ -30,7 +30,7 @@ static void one_class(void) {
 /* Row i has class i % 3 of very many, and is taken for class 99 where i % 3 is 1, for 98 where it is 2. */
 static void many_classes(void) {
   enum { CLASSES = 100, ROWS = 90 };
-  char text[CLASSES][8];
+  char text[CLASSES][16];
   const char *many[CLASSES];
   float *labels = calloc(ROWS, sizeof *labels), *logits = calloc(ROWS * CLASSES, sizeof *logits);
   brim_judged j;

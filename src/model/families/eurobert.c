@@ -114,5 +114,6 @@ const brim_family brim_family_eurobert = {.type = "eurobert",
                                                        .pad_id = 128001,
                                                        .norm_eps = 1e-5,
                                                        .activation = "silu"},
+                                          .pooled_logits = "model.classifier(model.activation(model.dense(pooled)))",
                                           .read = read,
                                           .append = append};

@@ -65,7 +65,7 @@ static void append(brim_program *p, const brim_config *c) {
 
 #define GTE                                                                                                                      \
   .architecture = "GteForSequenceClassification", .prefix = "gte.", .older_prefix = "new.", .keys = &keys, .names = &names,      \
-  .may_lack_types = true, .append = append
+  .may_lack_types = true, .pooled_logits = "model.classifier(model.gte.pooler(pooled.unsqueeze(1)))", .append = append
 
 const brim_family brim_family_gte = {.type = "gte",
                                      GTE,

@@ -149,5 +149,6 @@ const brim_family brim_family_modernbert = {.type = "modernbert",
                                                          .pad_id = 50283,
                                                          .norm_eps = 1e-5,
                                                          .activation = "gelu"},
+                                            .pooled_logits = "model.classifier(model.head(pooled))",
                                             .read = read,
                                             .append = append};

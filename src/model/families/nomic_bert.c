@@ -105,5 +105,6 @@ const brim_family brim_family_nomic_bert = {.type = "nomic_bert",
                                                          .norm_eps = 1e-12,
                                                          .head_dropout = -1,
                                                          .activation = "silu"},
+                                            .pooled_logits = "model.classifier(model.nomic_bert.pooler(pooled.unsqueeze(1)))",
                                             .read = read,
                                             .append = append};
