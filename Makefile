@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test test-long test-data test-mpi format test-python wheel sanitize bench bench-plan install uninstall deps clean help
+.PHONY: all quickstart test test-long test-data test-mpi format test-python test-wheel wheel sanitize bench bench-plan install uninstall deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -52,6 +52,9 @@ test-python: ## the Python package: pip install . in a fresh environment, and it
 
 wheel: ## the Python package as a wheel for any Linux of this kind, in dist/
 	@tools/wheel
+
+test-wheel: ## the wheel on every CPython from 3.11 on that this machine has
+	@tools/test_wheel
 
 format: ## format the C files as tests/check expects them
 	@tools/format --install
