@@ -182,6 +182,10 @@ static int refuse_unsupported(const reading *r, brim_error *err) {
   if (decoder)
     return brim_json_error(r->document, brim_json_get(r->root, "is_decoder"), err, BRIM_E_UNSUPPORTED,
                            "the model is a decoder (is_decoder); brim trains encoders");
+  const brim_json_value *quantized = brim_json_get(r->root, "quantization_config");
+  if (quantized && quantized->kind == BRIM_JSON_OBJECT)
+    return brim_json_error(r->document, quantized, err, BRIM_E_UNSUPPORTED,
+                           "the weights are quantized (quantization_config): brim trains the model that they were made from");
   const brim_json_value *kind = brim_json_get(r->root, "position_embedding_type");
   const char *own = r->config->family->has_ntk ? "rope" : "absolute";
   if (kind && kind->kind != BRIM_JSON_NULL && !brim_json_is_string(kind, "absolute") && !brim_json_is_string(kind, own))
