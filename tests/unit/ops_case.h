@@ -340,7 +340,7 @@ static inline void check_level(const char *name, brim_cpu_level level, const bri
     runtimes[t] = runtimes[t] ? runtimes[t] : case_runtime_of(threads[t]);
     record other = run_case(ops, runtimes[t], limits, fn, parameters);
     same = same && other.count == want->count &&
-           (t == 0 || memcmp(other.value, first.value, first.count * sizeof *first.value) == 0);
+           (t == 0 || first.count == 0 || memcmp(other.value, first.value, first.count * sizeof *first.value) == 0);
     if (t == 0)
       first = other;
     else
