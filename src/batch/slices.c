@@ -4,24 +4,13 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/slices.h"
 #include "base/status.h"
 #include "batch/share.h"
 
 /* Ranks among whom any run of slices should be fair. */
 static const int32_t worlds[] = {2, 3, 4, 6, 8};
 enum { WORLDS = sizeof worlds / sizeof *worlds, MOST_WORLD = 8 };
-
-/* The first slice of a rank's run. */
-static int32_t run_start(int32_t slices, int32_t world, int32_t rank) {
-  return (int32_t)((int64_t)slices * rank / world);
-}
-
-static int32_t rank_of(int32_t slices, int32_t world, int32_t slice) {
-  int32_t rank = (int32_t)((int64_t)slice * world / slices);
-  while (run_start(slices, world, rank + 1) <= slice)
-    rank++;
-  return rank;
-}
 
 /* ---- dealing ---------------------------------------------------------------------------------------------- */
 
@@ -68,14 +57,14 @@ static void spread(brim_share *s) {
     for (int32_t at = 0; at < slices; at++) {
       double load = 0;
       for (int w = 0; w < WORLDS; w++)
-        load += loads[w][rank_of(slices, worlds[w], at)] * worlds[w];
+        load += loads[w][brim_slice_rank(slices, worlds[w], at)] * worlds[w];
       if (!taken[at] && load < least)
         best = at, least = load;
     }
     placed[next] = taken[best] = true;
     number[next] = best;
     for (int w = 0; w < WORLDS; w++)
-      loads[w][rank_of(slices, worlds[w], best)] += costs[next];
+      loads[w][brim_slice_rank(slices, worlds[w], best)] += costs[next];
   }
   for (uint64_t i = 0; i < s->count; i++)
     s->first.part_of[i] = (uint32_t)number[s->first.part_of[i]];
@@ -92,7 +81,8 @@ static uint64_t count_parts(const brim_share *s, uint32_t *counts) {
     counts[s->first.part_of[i]]++;
   for (int32_t rank = 0; rank < world; rank++) {
     uint64_t used = 0;
-    for (int32_t slice = run_start(slices, world, rank); slice < run_start(slices, world, rank + 1); slice++)
+    const brim_slice_run run = brim_slice_run_of(slices, world, rank);
+    for (int32_t slice = run.first; slice < run.end; slice++)
       used += counts[slice] > 0;
     most = used > most ? used : most;
   }
@@ -132,8 +122,9 @@ static int write_slices(brim_share *s, brim_error *err) {
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, all, sizeof *s->ends, err));
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->slices, &s->slice_room, all, sizeof *s->slices, err));
   for (int32_t rank = 0; rank < world; rank++) {
+    const brim_slice_run run = brim_slice_run_of(slices, world, rank);
     uint64_t part = (uint64_t)rank * s->parts;
-    for (int32_t slice = run_start(slices, world, rank); slice < run_start(slices, world, rank + 1); slice++) {
+    for (int32_t slice = run.first; slice < run.end; slice++) {
       if (counts[slice] == 0)
         continue;
       next[slice] = end;

@@ -2,42 +2,11 @@
 #include "dist/tree.h"
 
 #include "base/memory.h"
+#include "base/slices.h"
 #include "base/status.h"
 #include "dist/group.h"
 
 enum { PIECE = 1 << 14 };
-
-brim_slice_run brim_slice_run_of(int32_t slices, int32_t world, int32_t rank) {
-  return (brim_slice_run){slices, (int32_t)((int64_t)slices * rank / world), (int32_t)((int64_t)slices * (rank + 1) / world)};
-}
-
-/* The height of the smallest node that holds both. */
-static int height(int32_t one, int32_t other) {
-  int h = 0;
-  for (uint32_t differ = (uint32_t)(one ^ other); differ; differ >>= 1)
-    h++;
-  return h;
-}
-
-bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int32_t next) {
-  const int h = height(one, other);
-  const int64_t first = (int64_t)(one >> h) << h, end = first + ((int64_t)1 << h);
-  if (first < run->first || (end > run->end && run->end < run->slices))
-    return false;
-  return next >= run->end || h < height(other, next);
-}
-
-/* Where no slice is empty, which is when most wait. */
-int32_t brim_slices_waiting(const brim_slice_run *run) {
-  int32_t names[64], count = 0, most = 0;
-  for (int32_t slice = run->first; slice < run->end; slice++) {
-    for (; count >= 2 && brim_slices_meet(run, names[count - 2], names[count - 1], slice); count--)
-      names[count - 2] = names[count - 1];
-    most = count > most ? count : most;
-    names[count++] = slice;
-  }
-  return most;
-}
 
 int32_t brim_tree_names(const brim_tree_sum *sum, int32_t *names) {
   int32_t count = 0;
@@ -51,7 +20,7 @@ int32_t brim_tree_names(const brim_tree_sum *sum, int32_t *names) {
 static void add_node(float *const *sums, const int32_t *names, int32_t sum_count, size_t count) {
   if (sum_count < 2)
     return;
-  const int h = height(names[0], names[sum_count - 1]);
+  const int32_t h = brim_slices_height(names[0], names[sum_count - 1]);
   int32_t left = 1;
   while (names[left] >> (h - 1) == names[0] >> (h - 1))
     left++;

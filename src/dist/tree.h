@@ -1,23 +1,7 @@
-/* tree.h: the fixed tree along which the sums of a step's slices are added.
- *
- * A node holds 2^k neighbouring slices that begin at a multiple of 2^k, and is the sum of its halves; a half without rows is left
- * out. So the sum of all slices has the same bits wherever, and in however many pieces, its nodes were added up. A sum is named
- * by one of its slices: two neighbouring sums meet at the height that the names tell. */
+/* tree.h: the sums of a step's slices, which ranks have, added along the fixed tree of base/slices.h. */
 #ifndef BRIM_DIST_TREE_H
 #define BRIM_DIST_TREE_H
 #include "brim/dist.h"
-
-/* A run of slices: what a rank adds up by itself. */
-typedef struct brim_slice_run {
-  int32_t slices, first, end;
-} brim_slice_run;
-
-/* Of a rank. */
-brim_slice_run brim_slice_run_of(int32_t slices, int32_t world, int32_t rank);
-/* May the neighbouring sums be added, when `next` (the run's end: nothing) is the slice that comes after them? */
-bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int32_t next);
-/* The most sums that a run has waiting while it works on another one. */
-int32_t brim_slices_waiting(const brim_slice_run *run);
 
 /* The sums of one rank are added to those of all others. */
 typedef struct brim_tree_sum {

@@ -1,6 +1,7 @@
 /* slices.h: the gradient of a step, slice by slice, with the same bits for any number of ranks. */
 #ifndef BRIM_TRAIN_SLICES_H
 #define BRIM_TRAIN_SLICES_H
+#include "base/slices.h"
 #include "dist/tree.h"
 #include "model/partial.h"
 

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/slices.h"
 #include "dist/group.h"
 #include "dist/ranks.h"
 #include "tap.h"

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/slices.h"
 #include "dist/tree.h"
 #include "tap.h"
 
@@ -95,6 +96,39 @@ static void sums(void) {
   ok_int(good, tried, "runs of slices, empty ones among them, have the bits of the tree");
 }
 
+/* All slices at once, added as brim_slices_joins says. */
+static bool joined(int32_t slices, const bool *there) {
+  int32_t names[BRIM_MOST_SLICES], count = 0, depth = 0, most = 0;
+  uint8_t joins[BRIM_MOST_SLICES];
+  float held[BRIM_SLICE_DEPTH], want = 0;
+  for (int32_t i = 0; i < slices; i++)
+    if (there[i])
+      names[count++] = i;
+  if (count == 0)
+    return true;
+  const int32_t said = brim_slices_joins(names, count, joins);
+  for (int32_t i = 0; i < count; i++) {
+    held[depth++] = value(names[i], 0);
+    most = depth > most ? depth : most;
+    for (int32_t k = 0; k < joins[i]; k++, depth--)
+      held[depth - 2] += held[depth - 1];
+  }
+  (void)node(there, slices, 0, 512, 0, &want);
+  return depth == 1 && said == most && memcmp(&want, held, sizeof want) == 0;
+}
+
+static void at_once(void) {
+  int tried = 0, good = 0;
+  bool there[BRIM_MOST_SLICES];
+  for (int32_t slices = 1; slices <= BRIM_MOST_SLICES; slices++)
+    for (uint32_t empty = 0; empty < 4; empty++) {
+      for (int32_t i = 0; i < slices; i++)
+        there[i] = empty == 0 || draw() % 4 >= empty;
+      tried++, good += joined(slices, there);
+    }
+  ok_int(good, tried, "so has the sum of all, added after each slice as often as brim_slices_joins says");
+}
+
 static void sizes(void) {
   const brim_slice_run one = brim_slice_run_of(24, 1, 0), half = brim_slice_run_of(24, 2, 1), third = brim_slice_run_of(24, 3, 1);
   ok(one.first == 0 && one.end == 24 && half.first == 12 && half.end == 24 && third.first == 8 && third.end == 16,
@@ -102,11 +136,18 @@ static void sizes(void) {
   ok_int(brim_slices_waiting(&one), 4, "24 slices on one rank: 4 sums wait");
   ok_int(brim_slices_waiting(&third), 3, "8 slices: 3 sums wait");
   const brim_slice_run none = brim_slice_run_of(2, 5, 0), single = brim_slice_run_of(1, 1, 0);
+  bool fine = true;
+  for (int32_t slice = 0; slice < 20; slice++) {
+    const brim_slice_run run = brim_slice_run_of(20, 3, brim_slice_rank(20, 3, slice));
+    fine = fine && run.first <= slice && slice < run.end;
+  }
+  ok(fine, "each of 20 slices is in the run of its rank, of 3");
   ok(none.first == none.end && brim_slices_waiting(&none) == 0 && brim_slices_waiting(&single) == 0, "a rank without a slice");
 }
 
 int main(void) {
   sums();
+  at_once();
   sizes();
   return tap_done();
 }

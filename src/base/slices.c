@@ -1,0 +1,53 @@
+/* slices.c: see slices.h. */
+#include "base/slices.h"
+
+brim_slice_run brim_slice_run_of(int32_t slices, int32_t world, int32_t rank) {
+  return (brim_slice_run){slices, (int32_t)((int64_t)slices * rank / world), (int32_t)((int64_t)slices * (rank + 1) / world)};
+}
+
+int32_t brim_slice_rank(int32_t slices, int32_t world, int32_t slice) {
+  int32_t rank = (int32_t)((int64_t)slice * world / slices);
+  while (brim_slice_run_of(slices, world, rank).end <= slice)
+    rank++;
+  return rank;
+}
+
+int32_t brim_slices_height(int32_t one, int32_t other) {
+  int32_t h = 0;
+  for (uint32_t differ = (uint32_t)(one ^ other); differ; differ >>= 1)
+    h++;
+  return h;
+}
+
+bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int32_t next) {
+  const int32_t h = brim_slices_height(one, other);
+  const int64_t first = (int64_t)(one >> h) << h, end = first + ((int64_t)1 << h);
+  if (first < run->first || (end > run->end && run->end < run->slices))
+    return false;
+  return next >= run->end || h < brim_slices_height(other, next);
+}
+
+/* Where no slice is empty, which is when most wait. */
+int32_t brim_slices_waiting(const brim_slice_run *run) {
+  int32_t names[64], count = 0, most = 0;
+  for (int32_t slice = run->first; slice < run->end; slice++) {
+    for (; count >= 2 && brim_slices_meet(run, names[count - 2], names[count - 1], slice); count--)
+      names[count - 2] = names[count - 1];
+    most = count > most ? count : most;
+    names[count++] = slice;
+  }
+  return most;
+}
+
+int32_t brim_slices_joins(const int32_t *names, int32_t count, uint8_t *joins) {
+  int32_t held[BRIM_SLICE_DEPTH], depth = 0, most = 0;
+  for (int32_t i = 0; i < count; i++) {
+    held[depth++] = names[i];
+    most = depth > most ? depth : most;
+    for (joins[i] = 0; depth >= 2; joins[i]++, depth--)
+      if (i + 1 < count &&
+          brim_slices_height(held[depth - 2], held[depth - 1]) >= brim_slices_height(held[depth - 1], names[i + 1]))
+        break;
+  }
+  return most;
+}

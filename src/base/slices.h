@@ -1,0 +1,32 @@
+/* slices.h: the slices of a step, and the fixed tree along which their sums are added.
+ *
+ * A node holds 2^k neighbouring slices that begin at a multiple of 2^k, and is the sum of its halves; a half without rows is left
+ * out. So the sum of all slices has the same bits wherever, and in however many pieces, its nodes were added up. A sum is named
+ * by one of its slices: two neighbouring sums meet at the height that the names tell. */
+#ifndef BRIM_BASE_SLICES_H
+#define BRIM_BASE_SLICES_H
+#include "brim/base.h"
+
+/* A run of slices: what a rank adds up by itself. */
+typedef struct brim_slice_run {
+  int32_t slices, first, end;
+} brim_slice_run;
+
+/* Of a rank. */
+brim_slice_run brim_slice_run_of(int32_t slices, int32_t world, int32_t rank);
+/* The rank whose run has the slice. */
+int32_t brim_slice_rank(int32_t slices, int32_t world, int32_t slice);
+
+/* The height of the smallest node that holds both. */
+int32_t brim_slices_height(int32_t one, int32_t other);
+/* May the neighbouring sums be added, when `next` (the run's end: nothing) is the slice that comes after them? */
+bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int32_t next);
+/* The most sums that a run has waiting while it works on another one. */
+int32_t brim_slices_waiting(const brim_slice_run *run);
+
+/* The most sums that there are at once while all of BRIM_MOST_SLICES are added, the one that is worked on included. */
+enum { BRIM_SLICE_DEPTH = 9 };
+/* For slices of these names, in their order, which together are one node: how often the last two sums are added after each.
+ * Returns the most sums that there are at once. */
+int32_t brim_slices_joins(const int32_t *names, int32_t count, uint8_t *joins);
+#endif
