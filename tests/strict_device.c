@@ -41,13 +41,16 @@ typedef struct device {
   entry *first, **last;
 } device;
 
-static atomic_long fails_at = -1, done;
+static atomic_long fails_at = -1, done, syncs;
 
 void strict_fail(long n) {
   atomic_store(&fails_at, n < 0 ? -1 : atomic_load(&done) + n);
 }
 long strict_done(void) {
   return atomic_load(&done);
+}
+long strict_syncs(void) {
+  return atomic_load(&syncs);
 }
 
 /* ---- the queue */
@@ -113,6 +116,7 @@ static bool run_entry(const device *d, brim_ops_context *c, const entry *e) {
 
 static int sync(brim_ops_context *c, brim_error *err) {
   device *d = c->device;
+  atomic_fetch_add(&syncs, 1);
   int status = BRIM_OK;
   protect(d, PROT_READ | PROT_WRITE);
   while (d->first) {

@@ -10,6 +10,7 @@
 
 /* From now on the n-th thing that is done (0: the next one) fails, and with it all that is queued after it; -1: nothing does. */
 void strict_fail(long n);
-/* How many things were done so far. */
+/* How many things were done so far, and how often somebody waited for them. */
 long strict_done(void);
+long strict_syncs(void);
 #endif

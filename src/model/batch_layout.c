@@ -115,8 +115,7 @@ static void place_classes(const brim_batch *batch, int32_t sequence, brim_slots 
 }
 
 /* To the device. What was laid out stays as it is until the forward has its answer. */
-static void send(brim_model *m, const brim_stage *stage, const brim_batch *batch, int32_t slots) {
-  const brim_slots *from = &stage->laid, *to = &stage->slots;
+static void send(brim_model *m, const brim_slots *from, const brim_slots *to, const brim_batch *batch, int32_t slots) {
   const size_t r = (size_t)slots, n = (size_t)batch->count;
   const struct {
     void *to;
@@ -137,7 +136,7 @@ static void send(brim_model *m, const brim_stage *stage, const brim_batch *batch
 }
 
 static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bool labels, brim_error *err) {
-  brim_slots *s = &stage->laid;
+  brim_slots *s = &stage->laid[m->queued];
   const brim_slots *device = &stage->slots;
   int32_t slot = 0, longest = 0;
   for (int32_t i = 0; i < batch->count; i++) {
@@ -153,7 +152,7 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
   s->offsets[batch->count] = slot;
   BRIM_TRY(check_longest(stage, batch->width ? batch->width : longest, err));
   if (!brim_model_is_host(m))
-    send(m, stage, batch, slot);
+    send(m, s, device, batch, slot);
   m->tape.layout = (brim_layout){.n = batch->count,
                                  .slots = slot,
                                  .tokens = batch->offsets[batch->count],
@@ -178,6 +177,7 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   brim_model_enter(model, stage);
   BRIM_TRY(lay_out(model, stage, batch, labels, err));
   model->tape.stage = stage;
+  model->tape.laid = &stage->laid[model->queued];
   model->tape.training = pass->training;
   model->tape.all_tokens = pass->all_tokens;
   return BRIM_OK;

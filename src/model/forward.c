@@ -1,4 +1,5 @@
 /* forward.c: passes: from token ids to logits and loss, and back to every weight. What they compute is the schedule's. */
+#include <math.h>
 #include <string.h>
 
 #include "base/status.h"
@@ -40,23 +41,29 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .class_weights = pass->class_weights,
                   .smoothing = pass->label_smoothing,
                   .divisor = loss_divisor(batch),
-                  .loss = loss ? &m->answers[BRIM_ANSWER_LOSS] : NULL};
+                  .loss = loss ? &m->answers[BRIM_ANSWER_LOSS + m->queued] : NULL};
   memcpy(f.memory, s->memory, sizeof f.memory);
   brim_dropout_key(pass->seed, pass->optimizer_step, f.key);
   return f;
 }
 
+/* `from` goes to the device by way of memory that stays as it is until the answers are there. */
+static void send(brim_model *m, void *to, void *by, const void *from, size_t size) {
+  memcpy(by, from, size);
+  m->ops->write(&m->context, to, by, size);
+}
+
 /* Labels and weights of classes to where the device finds them. */
 static void send_labels(brim_model *m, const brim_batch *batch, brim_frame *f) {
-  const brim_slots *s = &m->tape.stage->slots;
+  const brim_slots *s = &m->tape.stage->slots, *laid = m->tape.laid;
   const size_t count = (size_t)batch->count * (size_t)brim_labels_width(&m->config.labels);
   if (!s->classes) {
-    m->ops->write(&m->context, s->labels, f->labels, count * sizeof *s->labels);
+    send(m, s->labels, laid->labels, f->labels, count * sizeof *s->labels);
     f->labels = s->labels;
   }
   if (!f->class_weights)
     return;
-  m->ops->write(&m->context, s->class_weights, f->class_weights, (size_t)m->config.labels.count * sizeof *s->class_weights);
+  send(m, s->class_weights, laid->class_weights, f->class_weights, (size_t)m->config.labels.count * sizeof *s->class_weights);
   f->class_weights = s->class_weights;
 }
 
@@ -73,7 +80,7 @@ static void read_numbers(brim_model *m, const real *from, int64_t count, float *
 
 /* Rows of the real tokens of the laid out batch, one after another. */
 static void read_tokens(brim_model *m, const real *from, int32_t width, float *to) {
-  const brim_slots *laid = &m->tape.stage->laid;
+  const brim_slots *laid = m->tape.laid;
   for (int32_t i = 0; i < m->tape.layout.n; to += (int64_t)laid->lengths[i++] * width)
     read_numbers(m, from + (int64_t)laid->offsets[i] * width, (int64_t)laid->lengths[i] * width, to);
 }
@@ -94,14 +101,16 @@ int brim_model_settle(brim_model *model, brim_error *err) {
   return status;
 }
 
-int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
-                       brim_error *err) {
+bool brim_model_queue_full(const brim_model *model) {
+  return model->queued == BRIM_MOST_QUEUED;
+}
+
+/* Queues the pass; where a loss is wanted it waits among the answers. */
+static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool loss, brim_error *err) {
   brim_tape *tape = &model->tape;
-  if (pass->training && !loss)
-    return brim_error_set(err, BRIM_E_USAGE, "a training pass computes the loss: loss must not be NULL");
-  BRIM_TRY(brim_model_lay_out(model, batch, pass, loss != NULL, err));
-  if (loss)
-    *loss = 0;
+  if (brim_model_queue_full(model))
+    return brim_error_set(err, BRIM_E_USAGE, "%d passes wait for their answers", BRIM_MOST_QUEUED);
+  BRIM_TRY(brim_model_lay_out(model, batch, pass, loss, err));
   if (batch->count == 0)
     return BRIM_OK;
   if (tape->stage->limits.precision == BRIM_PRECISION_INT8)
@@ -110,7 +119,7 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
     brim_model_make_narrow(model);
   brim_model_catch_up_batch(model);
   tape->schedule = pass->all_tokens ? &tape->stage->all : &tape->stage->asked;
-  tape->frame = frame_of(model, batch, pass, loss != NULL);
+  tape->frame = frame_of(model, batch, pass, loss);
   if (loss && !brim_model_is_host(model))
     send_labels(model, batch, &tape->frame);
   const int status = brim_schedule_run(tape->schedule, model->ops, &model->context, &tape->frame, false, err);
@@ -120,11 +129,47 @@ int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pa
     *tape = (brim_tape){0};
     return status;
   }
+  model->queued += loss;
+  return BRIM_OK;
+}
+
+int brim_model_queue_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) {
+  return queue_pass(model, batch, pass, true, err);
+}
+
+int brim_model_answers(brim_model *model, brim_answers *out, brim_error *err) {
+  double answers[BRIM_ANSWERS];
+  const int32_t losses = model->queued;
+  const bool update = model->update_queued;
+  *out = (brim_answers){.count = losses};
+  model->queued = 0;
+  model->update_queued = false;
+  model->ops->read(&model->context, answers, model->answers, (size_t)(BRIM_ANSWER_LOSS + losses) * sizeof *answers);
+  BRIM_TRY(brim_model_settle(model, err));
+  memcpy(out->losses, answers + BRIM_ANSWER_LOSS, (size_t)losses * sizeof *out->losses);
+  out->norm = sqrt(answers[BRIM_ANSWER_SQUARE]);
+  if (update && isfinite(out->norm)) /* from here on it has been */
+    brim_model_updated(model);
+  return BRIM_OK;
+}
+
+int brim_model_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, double *loss, float *logits,
+                       brim_error *err) {
+  brim_answers answers;
+  if (pass->training && !loss)
+    return brim_error_set(err, BRIM_E_USAGE, "a training pass computes the loss: loss must not be NULL");
+  BRIM_TRY(queue_pass(model, batch, pass, loss != NULL, err));
   if (loss)
-    model->ops->read(&model->context, loss, tape->frame.loss, sizeof *loss);
+    *loss = 0;
+  if (batch->count == 0)
+    return BRIM_OK;
   if (logits)
     read_logits(model, logits);
-  return brim_model_settle(model, err);
+  if (!loss)
+    return brim_model_settle(model, err);
+  BRIM_TRY(brim_model_answers(model, &answers, err));
+  *loss = answers.losses[answers.count - 1];
+  return BRIM_OK;
 }
 
 int brim_model_backward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) {

@@ -15,7 +15,8 @@
 #include "model/kind.h"
 #include "model/model.h"
 
-enum { LINE = 64 }; /* alignment of every piece */
+enum { LINE = 64 };                        /* alignment of every piece */
+enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of a table, where it marks them in memory of its own */
 
 /* Hands out pieces of a block; with base NULL it only counts. */
 typedef struct carver {
@@ -151,13 +152,18 @@ static int stage_size(const brim_model *m, const brim_model_limits *limits, size
   return BRIM_OK;
 }
 
-/* Bytes of a laid out batch on the host, where that is another memory. */
+/* Laid out batches on the host, where that is another memory. */
+static void carve_laid(carver *c, const brim_model *m, const brim_model_limits *limits, brim_slots laid[BRIM_MOST_QUEUED]) {
+  for (int i = 0; i < (limits->training ? BRIM_MOST_QUEUED : 1); i++)
+    carve_layout(c, m, limits, &laid[i]);
+}
+
 static size_t layout_size(const brim_model *m, const brim_model_limits *limits) {
   carver count = {0};
-  brim_slots unused = {0};
+  brim_slots unused[BRIM_MOST_QUEUED];
   if (brim_model_is_host(m))
     return 0;
-  carve_layout(&count, m, limits, &unused);
+  carve_laid(&count, m, limits, unused);
   return block_size(&count);
 }
 
@@ -251,7 +257,7 @@ static int take_state(brim_model *m, brim_error *err) {
   m->host_wanted = m->wanted;
   if (brim_model_is_host(m) || m->table_rows == 0)
     return BRIM_OK;
-  m->rows_block = m->host_touched = brim_alloc_array_zero(m->runtime, m->table_rows, 2);
+  m->rows_block = m->host_touched = brim_alloc_array_zero(m->runtime, m->table_rows, HOST_ROWS);
   if (!m->rows_block) {
     brim_model_release_state(m);
     return BRIM_NOMEM(err);
@@ -304,7 +310,7 @@ static int take_int8(brim_model *m, brim_error *err) {
 uint64_t brim_model_state_memory(const brim_model *model) {
   carver count = {0};
   const size_t rows = carve_state(model, &count).table_rows;
-  return block_size(&count) + (brim_model_is_host(model) ? 0 : 2 * rows); /* where the host marks rows */
+  return block_size(&count) + (brim_model_is_host(model) ? 0 : HOST_ROWS * rows);
 }
 
 uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
@@ -347,9 +353,10 @@ static int make_stage(const brim_model *m, const brim_model_limits *limits, brim
   BRIM_TRY(plan_both(m, limits, &stage->asked, &stage->all, regions, err));
   carve_slots(m, limits, regions, &c, &stage->slots);
   carver laid = {.base = m->layout_block ? align_block(m->layout_block) : NULL};
-  stage->laid = stage->slots;
+  for (int i = 0; i < BRIM_MOST_QUEUED; i++)
+    stage->laid[i] = stage->slots;
   if (!brim_model_is_host(m))
-    carve_layout(&laid, m, limits, &stage->laid);
+    carve_laid(&laid, m, limits, stage->laid);
   stage->limits = *limits;
   return BRIM_OK;
 }
@@ -359,15 +366,15 @@ static void guard_stage(const brim_model *m, const brim_stage *stage) {
   if (BRIM_RED_ZONE == 0)
     return;
   carver c = carver_of(m, m->work_block);
-  brim_slots same;
+  brim_slots same[BRIM_MOST_QUEUED];
   brim_unpoison(m->work_block, m->work_size);
-  carve_layout(&c, m, &stage->limits, &same);
+  carve_layout(&c, m, &stage->limits, same);
   carve(&c, stage->slots.workspace_size, 1);
   if (!m->layout_block)
     return;
   carver laid = {.base = align_block(m->layout_block)};
   brim_unpoison(m->layout_block, m->layout_size);
-  carve_layout(&laid, m, &stage->limits, &same);
+  carve_laid(&laid, m, &stage->limits, same);
 }
 
 void brim_model_enter(brim_model *model, const brim_stage *stage) {

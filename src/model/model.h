@@ -5,6 +5,7 @@
 #define BRIM_MODEL_MODEL_H
 #include "brim/model.h"
 #include "model/config.h"
+#include "model/queue.h"
 #include "model/schedule.h"
 #include "ops/ops.h"
 
@@ -26,14 +27,16 @@ typedef struct brim_slots {
 typedef struct brim_stage {
   brim_model_limits limits; /* max_slots 0: not prepared */
   brim_slots slots;
-  brim_slots laid; /* of these the laid out batch, in host memory: the same pieces where the device's memory is the host's */
-  brim_call_schedule asked, all; /* of what the head reads, and of all tokens; they share the memory */
+  brim_slots laid[BRIM_MOST_QUEUED]; /* of these the laid out batches that wait to be sent, in host memory: the same pieces where
+                                        the device's memory is the host's */
+  brim_call_schedule asked, all;     /* of what the head reads, and of all tokens; they share the memory */
 } brim_stage;
 
 /* What the last forward was, for backward. */
 typedef struct brim_tape {
   brim_layout layout;
-  brim_stage *stage; /* NULL: there was none */
+  brim_stage *stage;      /* NULL: there was none */
+  const brim_slots *laid; /* of the stage */
   const brim_call_schedule *schedule;
   brim_frame frame;
   bool training, all_tokens, backward_done;
@@ -55,7 +58,7 @@ struct brim_model {
   /* In the device's memory: values, gradients, moments, answers, bytes of rows, and the blocks that they are in. */
   void *values_block;
   real *values;
-  double *answers;                     /* BRIM_ANSWER_... of the last pass or update */
+  double *answers;                     /* [BRIM_ANSWERS]: the gradient's sum of squares, and losses */
   int32_t frozen;                      /* parts from below: 1 the embeddings, 1 + n these and n layers; 0: nothing */
   char frozen_name[24];                /* the same in words */
   int64_t trained;                     /* offset of the first trained value */
@@ -67,8 +70,11 @@ struct brim_model {
   size_t table_rows;
   brim_update_step *past; /* updates that rows of tables may be late by */
   int32_t past_count;
-  bool dirty;                     /* gradients may hold something */
-  void *state_block, *rows_block; /* rows_block: host_touched and host_wanted, if they are others */
+  bool dirty;         /* gradients may hold something */
+  int32_t queued;     /* forwards whose losses wait in the answers */
+  bool update_queued; /* and an update, which is this step */
+  brim_update_step queued_step;
+  void *state_block, *rows_block; /* rows_block: host_touched, and host_wanted of each queued forward, if they are others */
   size_t state_size;
 
   void *int8_block; /* quantized weights; NULL: not prepared for them */
@@ -91,7 +97,7 @@ struct brim_model {
   brim_tape tape;
 };
 
-enum { BRIM_ANSWER_LOSS, BRIM_ANSWER_SQUARE, BRIM_ANSWERS };
+enum { BRIM_ANSWER_SQUARE, BRIM_ANSWER_LOSS, BRIM_ANSWERS = BRIM_ANSWER_LOSS + BRIM_MOST_QUEUED };
 
 /* Whether the host may look into the device's memory. */
 static inline bool brim_model_is_host(const brim_model *model) {
@@ -139,6 +145,8 @@ brim_bfloat *brim_model_narrow_copy(const brim_model *model, const brim_weight *
 void brim_model_touch(brim_model *model);
 /* Brings these rows up to date. */
 void brim_model_catch_up_batch(brim_model *model);
+/* The update that was queued has been. */
+void brim_model_updated(brim_model *model);
 
 /* ---- weights.c */
 /* Values from the folder's files; fills the lists of unused and initialised tensors. With options->labels a head of another label

@@ -21,7 +21,7 @@ static void mark_rows(brim_model *m, uint8_t *all) {
     const brim_selection by = weight_of(m, i)->selected;
     uint8_t *rows = by == BRIM_BY_NOTHING ? NULL : all + (m->ranges[i].touched - m->touched);
     for (int32_t slot = 0; rows && slot < m->tape.layout.slots; slot++)
-      rows[selected_row(&m->tape.stage->laid, by, slot)] = 1;
+      rows[selected_row(m->tape.laid, by, slot)] = 1;
   }
 }
 
@@ -41,6 +41,8 @@ static brim_update update_of(brim_model *m) {
                        .ranges = m->ranges,
                        .range_count = m->range_count,
                        .square = &m->answers[BRIM_ANSWER_SQUARE],
+                       .losses = &m->answers[BRIM_ANSWER_LOSS],
+                       .loss_count = m->queued,
                        .past = m->past,
                        .past_count = m->past_count};
 }
@@ -65,9 +67,10 @@ void brim_model_catch_up_batch(brim_model *model) {
   if (model->past_count == 0)
     return;
   const brim_update u = update_of(model);
-  memset(model->host_wanted, 0, model->table_rows);
-  mark_rows(model, model->host_wanted);
-  send_rows(model, model->wanted, model->host_wanted);
+  uint8_t *wanted = model->host_wanted + (model->rows_block ? (size_t)model->queued * model->table_rows : 0);
+  memset(wanted, 0, model->table_rows);
+  mark_rows(model, wanted);
+  send_rows(model, model->wanted, wanted);
   model->ops->catch_up(&model->context, &u);
 }
 
@@ -136,7 +139,7 @@ static void set_copies(brim_model *m) {
     m->ranges[i].copy = brim_model_narrow_copy(m, weight_of(m, i));
 }
 
-int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
+int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_error *err) {
   if (!model->state_block || model->train.limits.max_slots == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training");
   brim_update u = update_of(model);
@@ -154,15 +157,24 @@ int brim_model_update(brim_model *model, const brim_adamw *options, double *norm
   send_rows(model, model->touched, model->host_touched);
   model->ops->gradient_square(&model->context, &u);
   model->ops->adamw(&model->context, &u);
-  double square;
-  model->ops->read(&model->context, &square, u.square, sizeof square);
-  BRIM_TRY(brim_model_settle(model, err));
-  *norm = sqrt(square);
-  if (!isfinite(square)) /* and adamw did nothing */
-    return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
-  remember(model, &u.step); /* from here on the update has been */
+  model->update_queued = true;
+  model->queued_step = u.step;
+  return BRIM_OK;
+}
+
+void brim_model_updated(brim_model *model) {
+  remember(model, &model->queued_step);
   model->int8_made = false;
   memset(model->host_touched, 0, model->table_rows);
   model->dirty = false;
+}
+
+int brim_model_update(brim_model *model, const brim_adamw *options, double *norm, brim_error *err) {
+  brim_answers answers;
+  BRIM_TRY(brim_model_queue_update(model, options, err));
+  BRIM_TRY(brim_model_answers(model, &answers, err));
+  *norm = answers.norm;
+  if (!isfinite(answers.norm))
+    return brim_error_set(err, BRIM_E_DIVERGED, "the gradient is not finite: lower the learning rate, or look at the data");
   return BRIM_OK;
 }

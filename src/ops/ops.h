@@ -402,7 +402,8 @@ typedef struct brim_update_step {
 
 enum { BRIM_UPDATE_PAST = 64 }; /* most updates that a row may be late: a row's count is a byte, and a flush is rare enough */
 
-/* gradient_square: *square = sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges.
+/* gradient_square: *square = sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges; NaN
+ * where one of `losses` is not finite.
  *
  * adamw: clip (factor min(1, clip / (sqrt(*square) + 1e-6)) when clip > 0), then AdamW: decay before the update, eps outside the
  * root. Rows of an embedding that are neither touched nor alive are skipped when that changes nothing (no decay). Zeroes the
@@ -422,10 +423,12 @@ typedef struct brim_update {
   brim_update_step step;
   double clip;
   const brim_update_step *past;
-  int32_t past_count; /* earlier updates that rows of tables may not have had, oldest first; the
-                         tables' rate is in their lr */
-  double *square;     /* of the whole gradient: gradient_square writes it, adamw reads it */
-  bool all;           /* catch_up */
+  int32_t past_count;   /* earlier updates that rows of tables may not have had, oldest first; the
+                           tables' rate is in their lr */
+  double *square;       /* of the whole gradient: gradient_square writes it, adamw reads it */
+  const double *losses; /* [loss_count] of the step, which is none where one is not finite: gradient_square reads them */
+  int32_t loss_count;
+  bool all; /* catch_up */
 } brim_update;
 
 /* ---- the table */

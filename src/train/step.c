@@ -6,54 +6,79 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "model/queue.h"
 #include "train/average.h"
 #include "train/sum.h"
 #include "train/trainer.h"
 
 enum { NAMED = 8 }; /* rows that a message names */
 
+/* A part, as its answer is read. */
+typedef struct step_part {
+  uint64_t named[NAMED]; /* its first rows */
+  int32_t rows, slice;
+} step_part;
+
 /* What one step adds up over its parts. */
 typedef struct step_sums {
   double loss; /* this rank's share of the step's mean loss, then the whole */
+  double norm; /* of the gradient */
   uint64_t tokens, slots;
   uint32_t rows;         /* of the step, over all ranks */
   double divisor;        /* of the loss: these rows, or the sum of their weights */
   uint64_t named[NAMED]; /* the first rows of this rank, or of its first part whose loss is not finite */
   uint64_t listed;
-  bool bad; /* there is such a part */
+  bool bad;                          /* there is such a part */
+  step_part parts[BRIM_MOST_QUEUED]; /* that wait for their answers */
+  int32_t waiting;
 } step_sums;
 
-static void note_rows(step_sums *sums, const brim_batch *part, bool bad) {
+static void note_rows(step_sums *sums, const step_part *part, bool bad) {
   if (sums->bad)
     return;
   if (bad)
     sums->listed = 0;
   sums->bad = bad;
-  for (int32_t i = 0; i < part->count; i++, sums->listed++)
+  for (int32_t i = 0; i < part->rows; i++, sums->listed++)
     if (sums->listed < NAMED)
-      sums->named[sums->listed] = part->rows[i];
+      sums->named[sums->listed] = part->named[i];
 }
 
-static int step_part(brim_trainer *t, const brim_batch *part, step_sums *sums, brim_error *err) {
+/* Waits for what the device has found so far. */
+static int step_answers(brim_trainer *t, step_sums *sums, brim_error *err) {
+  brim_answers answers;
+  BRIM_TRY(brim_model_answers(t->model, &answers, err));
+  for (int32_t i = 0; i < sums->waiting; i++) {
+    note_rows(sums, &sums->parts[i], !isfinite(answers.losses[i]));
+    sums->loss += answers.losses[i];
+    if (t->options.plan.slices > 0)
+      brim_slice_sums_note(&t->slices, sums->parts[i].slice, answers.losses[i]);
+  }
+  sums->waiting = 0;
+  sums->norm = answers.norm;
+  return BRIM_OK;
+}
+
+static int step_compute(brim_trainer *t, const brim_batch *part, step_sums *sums, brim_error *err) {
   const brim_pass pass = {.training = true,
                           .dropout = true,
                           .seed = t->options.seed,
                           .optimizer_step = t->state.step + 1,
                           .class_weights = t->class_weights,
                           .label_smoothing = t->options.label_smoothing};
-  const bool slices = t->options.plan.slices > 0;
-  double loss = 0.0;
-  if (slices)
+  if (brim_model_queue_full(t->model))
+    BRIM_TRY(step_answers(t, sums, err));
+  if (t->options.plan.slices > 0)
     brim_slice_sums_next(&t->slices, part->slice);
-  BRIM_TRY(brim_model_forward(t->model, part, &pass, &loss, NULL, err));
-  note_rows(sums, part, !isfinite(loss));
-  sums->loss += loss;
-  if (slices)
-    brim_slice_sums_note(&t->slices, part->slice, loss);
+  BRIM_TRY(brim_model_queue_forward(t->model, part, &pass, err));
+  step_part *noted = &sums->parts[sums->waiting++];
+  *noted = (step_part){.rows = part->count, .slice = part->slice};
+  for (int32_t i = 0; i < part->count && i < NAMED; i++)
+    noted->named[i] = part->rows[i];
   return brim_model_backward(t->model, part, &pass, err);
 }
 
-/* All parts of this rank. The supply counts those of all ranks. */
+/* All parts of this rank, queued. The supply counts those of all ranks. */
 static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
   if (t->options.plan.slices > 0)
     brim_slice_sums_begin(&t->slices);
@@ -64,7 +89,7 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
     brim_profile_end(t->options.profile, 0);
     BRIM_TRY(status);
     if (part->count > 0)
-      BRIM_TRY(step_part(t, part, sums, err));
+      BRIM_TRY(step_compute(t, part, sums, err));
   }
   if (t->options.plan.slices > 0)
     brim_slice_sums_end(&t->slices);
@@ -113,8 +138,6 @@ static int step_share(brim_trainer *t, int status, step_sums *sums, bool *cancel
 static int step_sum(brim_trainer *t, brim_error *err) {
   const brim_train_options *o = &t->options;
   const double begun = brim_seconds_now();
-  if (o->group.world_size <= 1 && o->plan.slices == 0)
-    return BRIM_OK;
   brim_profile_begin(o->profile, BRIM_WORK_RANKS, "gradient of all processes");
   const int status = o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, err)
                                         : brim_sum_gradient(&o->group, t->runtime, t->model, err);
@@ -123,11 +146,9 @@ static int step_sum(brim_trainer *t, brim_error *err) {
   return status;
 }
 
-static int step_update(brim_trainer *t, const step_sums *sums, double lr, double *norm, brim_error *err) {
+/* The device decides whether there is an update: it has the losses that were not answered, and the gradient. */
+static int step_update(brim_trainer *t, double lr, brim_error *err) {
   const brim_train_options *o = &t->options;
-  if (!isfinite(sums->loss))
-    return step_diverged(t, "loss", sums, err);
-  BRIM_TRY(step_sum(t, err));
   const brim_adamw adamw = {.lr = lr,
                             .beta1 = o->beta1,
                             .beta2 = o->beta2,
@@ -136,8 +157,29 @@ static int step_update(brim_trainer *t, const step_sums *sums, double lr, double
                             .clip = o->clip,
                             .layer_decay = o->layer_lr_decay,
                             .step = t->state.step + 1};
-  int status = brim_model_update(t->model, &adamw, norm, err);
-  return status == BRIM_E_DIVERGED ? step_diverged(t, "gradient", sums, err) : status;
+  return brim_model_queue_update(t->model, &adamw, err);
+}
+
+/* Alone the device is asked once, after the update; among ranks before the sum of their gradients too. */
+static int step_own(brim_trainer *t, step_sums *sums, double lr, brim_error *err) {
+  BRIM_TRY(step_parts(t, sums, err));
+  if (t->options.group.world_size <= 1 && isfinite(sums->loss)) /* of those that were answered */
+    BRIM_TRY(step_update(t, lr, err));
+  return step_answers(t, sums, err);
+}
+
+static int step_among_ranks(brim_trainer *t, step_sums *sums, double lr, brim_error *err) {
+  BRIM_TRY(step_sum(t, err));
+  BRIM_TRY(step_update(t, lr, err));
+  return step_answers(t, sums, err);
+}
+
+static int step_finish(brim_trainer *t, step_sums *sums, double lr, brim_error *err) {
+  if (!isfinite(sums->loss))
+    return step_diverged(t, "loss", sums, err);
+  if (t->options.group.world_size > 1)
+    BRIM_TRY(step_among_ranks(t, sums, lr, err));
+  return isfinite(sums->norm) ? BRIM_OK : step_diverged(t, "gradient", sums, err);
 }
 
 static void tally_add(brim_tally *tally, const step_sums *sums) {
@@ -168,12 +210,19 @@ static double step_rate(const brim_trainer *t) {
   return brim_learning_rate(o->schedule, o->lr, t->state.step + 1, t->warmup, t->survey.total_steps);
 }
 
+/* After a failure nothing of the step waits, and nothing is left of it. */
+static void step_undo(brim_trainer *t) {
+  brim_answers unused;
+  brim_error ignored;
+  (void)!brim_model_answers(t->model, &unused, &ignored);
+  brim_model_zero_gradients(t->model);
+}
+
 static int step_run(brim_trainer *t, brim_error *err) {
   step_sums sums = {0};
-  double norm = 0.0, lr = step_rate(t);
+  const double lr = step_rate(t), begun = brim_seconds_now();
   bool cancel = false;
-  const double begun = brim_seconds_now();
-  int status = step_parts(t, &sums, err);
+  int status = step_own(t, &sums, lr, err);
   const double computed = brim_seconds_now();
   brim_profile_begin(t->options.profile, BRIM_WORK_RANKS, "waiting for all processes");
   status = step_share(t, status, &sums, &cancel, err);
@@ -181,13 +230,13 @@ static int step_run(brim_trainer *t, brim_error *err) {
   t->times.compute += computed - begun;
   t->times.wait += brim_seconds_now() - computed;
   if (!status)
-    status = step_update(t, &sums, lr, &norm, err);
+    status = step_finish(t, &sums, lr, err);
   if (status) {
-    brim_model_zero_gradients(t->model);
+    step_undo(t);
     return status;
   }
   BRIM_TRY(brim_group_agree(&t->options.group, step_done(t, &sums, err), err));
-  BRIM_TRY(brim_trainer_emit_step(t, sums.loss, lr, norm, err));
+  BRIM_TRY(brim_trainer_emit_step(t, sums.loss, lr, sums.norm, err));
   t->state.log_bytes = t->folder.log.bytes;
   t->safe = t->state;
   if (t->options.group.world_size == 1)

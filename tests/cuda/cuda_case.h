@@ -62,7 +62,9 @@ static void bridged_loss(brim_ops_context *c, const brim_loss *op) {
 static void bridged_gradient_square(brim_ops_context *c, const brim_update *op) {
   brim_update u = *op;
   u.square = case_take(sizeof *u.square);
+  u.losses = case_sent(op->losses, (size_t)op->loss_count * sizeof *u.losses);
   synced_gradient_square(c, &u);
+  case_returned(op->losses, u.losses, (size_t)op->loss_count * sizeof *u.losses);
   case_returned(op->square, u.square, sizeof *u.square);
 }
 

@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include "../model_case.h"
+#include "base/status.h"
+#include "model/queue.h"
 #include "strict_device.h"
 
 static brim_ops_context c;
@@ -119,6 +121,98 @@ static void check_steps(const char *golden) {
   brim_dataset_free(rows);
 }
 
+/* ---- a step that is queued */
+
+enum { PARTS = 5 };
+static const brim_adamw queued_step = {.lr = 1e-3, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip = 1};
+
+/* The parts of a step, the update, and answers: of each, or of all at once. Who asks for all at once forgets each batch early. */
+static int step_of(brim_model *m, brim_dataset *rows, brim_batch *batch, uint64_t step, bool queued, brim_answers *out,
+                   brim_error *err) {
+  const brim_pass pass = {.training = true, .dropout = true, .seed = 3, .optimizer_step = step};
+  brim_adamw adamw = queued_step;
+  adamw.step = step;
+  *out = (brim_answers){0};
+  for (uint32_t i = 0; i < PARTS; i++) {
+    case_fill(batch, rows, i % 2, 2 - i % 2, 0);
+    BRIM_TRY(queued ? brim_model_queue_forward(m, batch, &pass, err)
+                    : brim_model_forward(m, batch, &pass, &out->losses[out->count++], NULL, err));
+    BRIM_TRY(brim_model_backward(m, batch, &pass, err));
+  }
+  if (!queued)
+    return brim_model_update(m, &adamw, &out->norm, err);
+  BRIM_TRY(brim_model_queue_update(m, &adamw, err));
+  return brim_model_answers(m, out, err);
+}
+
+static void check_queued(const char *golden) {
+  brim_dataset *rows = case_rows(golden);
+  brim_model *models[2];
+  brim_batch batch = {0};
+  brim_error err;
+  int wrong = 0, told = 0;
+  long waits = 0;
+  case_fill(&batch, rows, 0, 2, 0);
+  const brim_model_limits limits = case_limits(&batch, true);
+  for (int i = 0; i < 2; i++) {
+    models[i] = case_load(case_golden(golden), ops->name);
+    if (brim_model_prepare(models[i], &limits, &err))
+      case_stop("prepare", &err);
+  }
+  for (uint64_t step = 1; step <= 2 * BRIM_UPDATE_PAST + 3; step++) {
+    brim_answers answers[2];
+    for (int i = 0; i < 2; i++) {
+      const long before = strict_syncs();
+      if (i == 1 && step % 7 == 0) { /* it fails somewhere: nothing has been */
+        strict_fail((long)(step * 5 % 150));
+        told += step_of(models[i], rows, &batch, step, true, &answers[i], &err) != BRIM_OK;
+        strict_fail(-1);
+        brim_model_zero_gradients(models[i]);
+      }
+      const long began = strict_syncs();
+      if (step_of(models[i], rows, &batch, step, i == 1, &answers[i], &err))
+        case_stop("step", &err);
+      waits += i == 1 ? strict_syncs() - began : 0;
+      wrong += i == 1 && before == began && strict_syncs() - began != 1;
+    }
+    wrong += answers[0].norm != answers[1].norm || answers[0].count != answers[1].count ||
+             memcmp(answers[0].losses, answers[1].losses, PARTS * sizeof *answers[0].losses) != 0;
+  }
+  wrong += !same_buffers(models[0], models[1]);
+  ok(wrong == 0 && told == 18, "%s: queued steps have the bits of steps that wait (%d wrong), also after %d failures", golden,
+     wrong, told);
+  ok(waits == 2 * BRIM_UPDATE_PAST + 3, "a step of %d parts waits for the device once: %ld", PARTS, waits);
+  for (int i = 0; i < 2; i++)
+    brim_model_free(models[i]);
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+}
+
+/* As many forwards as may wait, and one more. */
+static void check_full(const char *golden) {
+  const brim_pass pass = {.training = true};
+  brim_model *m = case_load(case_golden(golden), ops->name);
+  brim_dataset *rows = case_rows(golden);
+  brim_batch batch = {0};
+  brim_answers answers;
+  brim_error err;
+  int queued = 0;
+  case_fill(&batch, rows, 0, 2, 0);
+  const brim_model_limits limits = case_limits(&batch, true);
+  if (brim_model_prepare(m, &limits, &err))
+    case_stop("prepare", &err);
+  while (!brim_model_queue_full(m) && brim_model_queue_forward(m, &batch, &pass, &err) == BRIM_OK)
+    queued++;
+  ok(queued == BRIM_MOST_QUEUED && brim_model_queue_forward(m, &batch, &pass, &err) == BRIM_E_USAGE, "one more is refused: %s",
+     err.message);
+  ok(brim_model_answers(m, &answers, &err) == BRIM_OK && answers.count == queued && answers.losses[0] > 0 &&
+         answers.losses[queued - 1] == answers.losses[0] && !brim_model_queue_full(m),
+     "all are answered");
+  brim_model_free(m);
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+}
+
 int main(void) {
   brim_error err;
   case_start(2);
@@ -132,6 +226,9 @@ int main(void) {
   ops->close(&c);
   check_steps("bert-pair-3");
   check_steps("roberta-regression");
+  check_queued("bert-pair-3");
+  check_queued("roberta-regression");
+  check_full("bert-pair-3");
   brim_runtime_free(case_runtime);
   return tap_done();
 }

@@ -31,6 +31,27 @@ static int run(const char *output, long n, bool resume, float **weights, char **
   return status;
 }
 
+/* Begin and end wait too, as often in both runs. */
+static void check_waits(void) {
+  long syncs[2], steps[2];
+  for (int i = 0; i < 2; i++) {
+    brim_error err = {0};
+    case_job job = case_open(folder, 2);
+    brim_train_options options = case_options(NULL);
+    options.max_steps = steps[i] = i ? 11 : 4;
+    options.plan.max_tokens = 60; /* parts */
+    brim_dataset_free(job.eval);
+    job.eval = NULL;
+    const long before = strict_syncs();
+    if (case_train(&job, &options, NULL, &err))
+      printf("# %s\n", err.message);
+    syncs[i] = strict_syncs() - before;
+    case_close(&job);
+  }
+  ok(syncs[1] - syncs[0] == steps[1] - steps[0], "a step waits once for the device: %ld times in %ld steps, %ld in %ld", syncs[0],
+     steps[0], syncs[1], steps[1]);
+}
+
 int main(void) {
   brim_error err = {0};
   float *want = NULL, *got = NULL;
@@ -58,5 +79,6 @@ int main(void) {
      "resumed (%d) they end with the same weights (%d) and the same log (%d)", resumed, same, same_logs);
   free(want);
   free(want_log);
+  check_waits();
   return tap_done();
 }

@@ -59,6 +59,35 @@ static void steps(const brim_ops *ops, brim_ops_context *c, const void *paramete
   case_free(&m);
 }
 
+/* A step with a loss that is not finite changes nothing, whatever its gradient. */
+static void losses(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const double *loss = parameters;
+  case_memory m = {0};
+  inputs in = {44};
+  double list[] = {0.5, 0, -0.0}, alone, square;
+  real *values = case_values(&m, &in, ODD, 1), *gradients = case_values(&m, &in, ODD, 1);
+  real *moment1 = case_fill(&m, ODD, 0), *moment2 = case_fill(&m, ODD, 0), first = values[0];
+  const brim_update_range range = {.count = ODD, .rate = 1};
+  brim_update u = {.values = values,
+                   .gradients = gradients,
+                   .moment1 = moment1,
+                   .moment2 = moment2,
+                   .ranges = &range,
+                   .range_count = 1,
+                   .step = {.lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .correction1 = 0.1, .correction2 = 0.001},
+                   .square = &alone};
+  list[1] = *loss;
+  ops->gradient_square(c, &u);
+  u.square = &square, u.losses = list, u.loss_count = 3;
+  ops->gradient_square(c, &u);
+  ops->adamw(c, &u);
+  const bool right = isfinite(*loss) ? square == alone && values[0] != first : isnan(square) && values[0] == first;
+  emit(out, "the gradient's square alone, or not a number", &(real){right ? 1 : (real)NAN}, 1);
+  emit(out, "values", values, ODD);
+  emit(out, "gradients", gradients, ODD);
+  case_free(&m);
+}
+
 /* ---- a copy of 16 bits ---- */
 
 /* A constant gradient, then none: the second moment falls as in double precision, which 16 bits could not hold (a step of 0.999
@@ -279,6 +308,12 @@ CASES(update) {
   for (int i = 0; i < 2; i++)
     check_case(copies[i] ? "a gradient, then none, with a copy in 16 bits" : "a gradient, then none", &limits, falling,
                &copies[i], 1e-5);
+  static const double some_losses[] = {3, -1e300, INFINITY, -INFINITY, (double)NAN};
+  for (int i = 0; i < 5; i++) {
+    char name[64];
+    snprintf(name, sizeof name, "losses of a step, one of them %g", some_losses[i]);
+    check_case(name, &limits, losses, &some_losses[i], 2e-6);
+  }
   check_case("rows with moments", &limits, alive, NULL, 0);
 #ifdef BRIM_CASE_CUDA
   on_the_card(&limits, late_rows);

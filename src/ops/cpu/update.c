@@ -94,6 +94,8 @@ void CPU(gradient_square)(brim_ops_context *c, const brim_update *u) {
   double sum = 0;
   for (int64_t i = 0; i < w.tasks; i++)
     sum += w.sums[i];
+  for (int32_t i = 0; i < u->loss_count; i++)
+    sum += 0 * u->losses[i]; /* NaN unless it is finite */
   *u->square = sum;
 }
 

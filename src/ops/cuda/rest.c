@@ -140,7 +140,10 @@ void brim_cuda_gradient_square(brim_ops_context *c, const brim_update *u) {
   brim_ops_cuda()->clear(c, c->workspace, CU_SUMS * sizeof(double));
   while (next_ranges(c, u, &next, &a))
     launch_gradient_square(c, a.pieces < CU_SUMS ? a.pieces : CU_SUMS, 1, 0, &a);
-  launch_finish_square(c, 1, 1, 0, &(cu_finish){.count = CU_SUMS, .sums = c->workspace, .square = u->square});
+  launch_finish_square(
+      c, 1, 1, 0,
+      &(cu_finish){
+          .count = CU_SUMS, .loss_count = u->loss_count, .sums = c->workspace, .losses = u->losses, .square = u->square});
 }
 
 _Static_assert((int)CU_PAST >= (int)BRIM_UPDATE_PAST, "a row may be late by as many updates as a kernel takes");

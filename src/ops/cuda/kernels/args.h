@@ -339,9 +339,10 @@ typedef struct cu_late {
   cu_step past[CU_PAST];
 } cu_late;
 
-typedef struct cu_finish { /* *square = the sum of `count` sums */
-  int count;
+typedef struct cu_finish { /* *square = the sum of `count` sums; NaN where a loss is not finite */
+  int count, loss_count;
   GLOBAL(const double) sums;
+  GLOBAL(const double) losses;
   GLOBAL(double) square;
 } cu_finish;
 

@@ -42,9 +42,12 @@ KERNEL(finish_square, cu_finish) {
   double own = 0;
   for (int i = threadIdx.x; i < a.count; i += blockDim.x)
     own += a.sums[i];
-  const double sum = block_sum(lines, own);
-  if (threadIdx.x == 0)
-    a.square[0] = sum;
+  double sum = block_sum(lines, own);
+  if (threadIdx.x != 0)
+    return;
+  for (int i = 0; i < a.loss_count; i++)
+    sum += 0 * a.losses[i]; /* NaN unless it is finite */
+  a.square[0] = sum;
 }
 
 /* AdamW of one value. */
