@@ -43,6 +43,11 @@ def distance(one, other):
     return max(abs(a - b) for a, b in zip(weights(one), weights(other), strict=True))
 
 
+def mean_distance(one, other):
+    pairs = list(zip(weights(one), weights(other), strict=True))
+    return sum(abs(a - b) for a, b in pairs) / len(pairs)
+
+
 def events(folder):
     return [json.loads(line) for line in pathlib.Path(folder, "log.jsonl").read_text(encoding="utf-8").splitlines()]
 
@@ -128,6 +133,28 @@ def check_products():
     ok("pip install nvidia-cublas" in run("doctor")[0], "and says what to install")
 
 
+def check_narrow():
+    """Values of 16 bits: the processor rounds them where the card does, and other masks would move weights by a hundred times as much."""
+    words = ["--precision", "bf16"]
+    said = [train("narrow", "--device", "cuda", *words), train("narrow2", "--device", "cuda", *words, BRIM_EMULATE_SEED="78"),
+            train("narrow-cpu", *words), train("narrow-lt", "--device", "cuda", *words, BRIM_CUBLASLT=LIBRARY)]
+    config = pathlib.Path("model/config.json")
+    kept = config.read_text(encoding="utf-8")
+    config.write_text(json.dumps({**json.loads(kept), "hidden_dropout_prob": 0, "attention_probs_dropout_prob": 0}), encoding="utf-8")
+    said.append(train("no-masks", *words))
+    config.write_text(kept, encoding="utf-8")
+    ok(all(code == 0 for _, _, code in said), f"bf16: train ends well {''.join(error for _, error, _ in said)}")
+    apart, products, masks = (mean_distance(name, "narrow-cpu") for name in ("narrow", "narrow-lt", "no-masks"))
+    ok(apart < 1e-4 and products < 1e-4, f"bf16: weights are {apart:.1e} from the processor's in bf16, with cuBLASLt {products:.1e}")
+    ok(masks > 20 * max(apart, products), f"and {masks:.1e} without masks")
+    ok(weights("narrow") == weights("narrow2"), "bf16: the same weights in another order of threads and blocks")
+    ok(mean_distance("narrow", "card") > 0, "and they are not those of fp32")
+    train("narrow1", "--device", "cuda", *words, epochs=1)
+    _, error, code = train("narrow1", "--resume", *words)
+    ok(code == 0 and weights("narrow1") == weights("narrow"), f"bf16: a resumed run has the same bits {error}")
+    ok(events("narrow")[0]["given"]["precision"] == "bf16", "the run says that it was in bf16")
+
+
 def check_made():
     """Kernels that were compiled beforehand, under the name that a missing one is asked for by."""
     cubin = next(pathlib.Path("cache").rglob("*.cubin"))
@@ -160,7 +187,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_made, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -157,7 +157,39 @@ inline float float_of(unsigned bits) {
   std::memcpy(&x, &bits, sizeof x);
   return x;
 }
+
+// ---- numbers of 16 bits: to the nearest, to even between two
+
+inline unsigned short bfloat_of(float x) {
+  const unsigned bits = bits_of(x);
+  return static_cast<unsigned short>(x != x ? bits >> 16 | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+// IEEE's half precision: ten bits after the point, exponents from -14 to 15, smaller numbers in steps of 2^-24.
+inline unsigned short half_of(float x) {
+  const unsigned sign = bits_of(x) >> 16 & 0x8000;
+  const float size = std::fabs(x);
+  if (x != x)
+    return 0x7fff;
+  if (size >= 65520)
+    return static_cast<unsigned short>(sign | 0x7c00);
+  int exponent = size > 0 ? std::ilogb(size) : -14;
+  exponent = exponent < -14 ? -14 : exponent;
+  const unsigned steps = static_cast<unsigned>(std::nearbyint(std::ldexp(size, 10 - exponent))); // 1024: the exponent's own bit
+  return static_cast<unsigned short>(sign | (static_cast<unsigned>(exponent + 14) * 1024 + steps));
+}
+
+inline float of_half(unsigned short x) {
+  const int exponent = x >> 10 & 31, steps = x & 1023;
+  const float size = exponent == 31 ? (steps ? NAN : INFINITY)
+                     : exponent     ? std::ldexp(static_cast<float>(1024 + steps), exponent - 25)
+                                    : std::ldexp(static_cast<float>(steps), -24);
+  return x & 0x8000 ? -size : size;
+}
 } // namespace emulate
+
+using emulate::half_of;
+using emulate::of_half;
 
 #define BRIM_EMULATED
 #define DEVICE                           static inline

@@ -1,6 +1,6 @@
 // fake_cublaslt.cpp: what brim calls of cuBLASLt, in the library of the false driver: products that the processor computes when the
-// stream comes to them. What the interface asks for is checked: shapes, leading dimensions, alignment as it was promised, an algorithm that
-// was given out for this product, working memory that is there, no reduction in place.
+// stream comes to them. What the interface asks for is checked: types that go together, shapes, leading dimensions, alignment as it was
+// promised, an algorithm that was given out for this product, working memory that is there, no reduction in place.
 #include "fake_cublaslt.h"
 
 #include <cstdio>
@@ -11,21 +11,22 @@
 #include "fake_cuda.h"
 
 struct matrix {
+  int type;
   uint64_t rows, columns;
   int64_t stride;
 };
 struct operation {
   int32_t turned[2];
   uint32_t epilogue;
-  const float *bias;
+  const void *bias; // of the result's type
 };
 struct preference {
   uint64_t workspace;
   uint32_t reduction, aligned[4];
 };
 struct algorithm {
-  uint64_t word, n, k, turned; // of the weight: the result's columns, or the sum's length, may change
-  uint64_t rest[4];
+  uint64_t word, n, k, turned, types; // of the weight: the result's columns, or the sum's length, may change
+  uint64_t rest[3];
 };
 struct heuristic {
   algorithm chosen;
@@ -35,7 +36,7 @@ struct heuristic {
   int reserved[4];
 };
 enum : uint64_t { WORD = 0xb0bcab1e, NEEDED = 4096 };
-enum { GOOD = 0, NOT_SUPPORTED = 15, INVALID = 7, R_32F = 0, COMPUTE_32F = 68, BIAS = 4, IN_PLACE = 1 };
+enum { GOOD = 0, NOT_SUPPORTED = 15, INVALID = 7, R_32F = 0, R_16F = 2, R_16BF = 14, COMPUTE_32F = 68, BIAS = 4, IN_PLACE = 1 };
 
 static long products, chosen;
 static int handle;
@@ -45,26 +46,46 @@ static int wrong(const char *what) {
   return INVALID;
 }
 
-// Of D = op(A) op(B).
+static size_t size_of(int type) {
+  return type == R_32F ? 4 : 2;
+}
+
+static float number_at(const void *x, int type, int64_t i) {
+  if (type == R_32F)
+    return static_cast<const float *>(x)[i];
+  const uint16_t bits = static_cast<const uint16_t *>(x)[i];
+  return type == R_16F ? emulate::of_half(bits) : emulate::float_of(unsigned(bits) << 16);
+}
+
+static void set_number(void *x, int type, int64_t i, float value) {
+  if (type == R_32F)
+    static_cast<float *>(x)[i] = value;
+  else
+    static_cast<uint16_t *>(x)[i] = type == R_16F ? emulate::half_of(value) : emulate::bfloat_of(value);
+}
+
+// Of D = op(A) op(B): single precision from single precision; from 16 bits, the same type or single precision.
 static bool fits(const operation *o, const matrix *a, const matrix *b, const matrix *d) {
+  if (a->type != b->type || (d->type != a->type && d->type != R_32F))
+    return false;
   const uint64_t n = o->turned[0] ? a->columns : a->rows, k = o->turned[0] ? a->rows : a->columns;
   return d->rows == n && d->columns == (o->turned[1] ? b->rows : b->columns) && k == (o->turned[1] ? b->columns : b->rows);
 }
 
-static algorithm algorithm_for(const operation *o) {
-  return {WORD, 0, 0, uint64_t(o->turned[0] * 2 + o->turned[1]) | uint64_t(o->epilogue) << 8, {}};
+static algorithm algorithm_for(const operation *o, const matrix *a, const matrix *d) {
+  return {WORD, 0, 0, uint64_t(o->turned[0] * 2 + o->turned[1]) | uint64_t(o->epilogue) << 8, uint64_t(a->type * 16 + d->type), {}};
 }
 
-static bool is_there(const float *at, const matrix *m) {
+static bool is_there(const void *at, const matrix *m) {
   return m->rows == 0 || m->columns == 0 ||
-         emulate::is_inside(at, (size_t(m->stride) * (m->columns - 1) + m->rows) * sizeof(float));
+         emulate::is_inside(at, (size_t(m->stride) * (m->columns - 1) + m->rows) * size_of(m->type));
 }
 
-static float at(const float *x, const matrix &m, bool turned, uint64_t row, uint64_t column) {
-  return turned ? x[int64_t(row) * m.stride + int64_t(column)] : x[int64_t(column) * m.stride + int64_t(row)];
+static float at(const void *x, const matrix &m, bool turned, uint64_t row, uint64_t column) {
+  return number_at(x, m.type, turned ? int64_t(row) * m.stride + int64_t(column) : int64_t(column) * m.stride + int64_t(row));
 }
 
-static void compute(const operation &o, const float *a, const matrix &am, const float *b, const matrix &bm, float beta, float *d,
+static void compute(const operation &o, const void *a, const matrix &am, const void *b, const matrix &bm, float beta, void *d,
                     const matrix &dm) {
   const uint64_t k = o.turned[0] ? am.rows : am.columns;
   for (uint64_t column = 0; column < dm.columns; column++)
@@ -72,8 +93,10 @@ static void compute(const operation &o, const float *a, const matrix &am, const 
       double sum = 0;
       for (uint64_t i = 0; i < k; i++)
         sum += double(at(a, am, o.turned[0], row, i)) * double(at(b, bm, o.turned[1], i, column));
-      float &y = d[int64_t(column) * dm.stride + int64_t(row)];
-      y = float(sum) + (beta != 0 ? beta * y : 0) + (o.epilogue == BIAS ? o.bias[row] : 0);
+      const int64_t to = int64_t(column) * dm.stride + int64_t(row);
+      set_number(d, dm.type, to,
+                 float(sum) + (beta != 0 ? beta * number_at(d, dm.type, to) : 0) +
+                     (o.epilogue == BIAS ? number_at(o.bias, dm.type, int64_t(row)) : 0));
     }
 }
 
@@ -117,9 +140,9 @@ int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value,
   return wrong("an attribute of an operation");
 }
 int cublasLtMatrixLayoutCreate(void **out, int type, uint64_t rows, uint64_t columns, int64_t stride) {
-  if (type != R_32F)
-    return wrong("type of a matrix");
-  *out = new matrix{rows, columns, stride};
+  if ((type != R_32F && type != R_16F && type != R_16BF) || stride % int64_t(16 / size_of(type)) != 0)
+    return wrong("type of a matrix, or rows that are not of 16 bytes");
+  *out = new matrix{type, rows, columns, stride};
   return GOOD;
 }
 int cublasLtMatrixLayoutDestroy(void *m) {
@@ -164,7 +187,7 @@ int cublasLtMatmulAlgoGetHeuristic(void *h, void *desc, void *a, void *b, void *
     if (aligned != 16)
       return wrong("addresses are multiples of 16");
   *count = p->workspace >= NEEDED;
-  const heuristic h1 = {algorithm_for(o), NEEDED, GOOD, 1, {}};
+  const heuristic h1 = {algorithm_for(o, static_cast<matrix *>(a), static_cast<matrix *>(d)), NEEDED, GOOD, 1, {}};
   if (*count)
     memcpy(found, &h1, sizeof h1);
   chosen++;
@@ -172,7 +195,7 @@ int cublasLtMatmulAlgoGetHeuristic(void *h, void *desc, void *a, void *b, void *
 }
 int cublasLtMatmulAlgoCheck(void *h, void *desc, void *a, void *b, void *c, void *d, const void *algorithm_at, void *result) {
   const operation *o = static_cast<operation *>(desc);
-  const algorithm want = algorithm_for(o);
+  const algorithm want = algorithm_for(o, static_cast<matrix *>(a), static_cast<matrix *>(d));
   if (h != &handle || c != d || !fits(o, static_cast<matrix *>(a), static_cast<matrix *>(b), static_cast<matrix *>(d)))
     return wrong("shapes do not fit the check");
   if (static_cast<matrix *>(d)->columns == FAKE_REFUSED_ROWS)
@@ -186,7 +209,7 @@ int cublasLtMatmul(void *h, void *desc, const void *alpha, const void *a, void *
   const operation o = *static_cast<operation *>(desc);
   const matrix am = *static_cast<matrix *>(a_layout), bm = *static_cast<matrix *>(b_layout), dm = *static_cast<matrix *>(d_layout);
   const float kept = *static_cast<const float *>(beta);
-  const algorithm want = algorithm_for(&o);
+  const algorithm want = algorithm_for(&o, &am, &dm);
   const uintptr_t addresses = reinterpret_cast<uintptr_t>(a) | reinterpret_cast<uintptr_t>(b) | reinterpret_cast<uintptr_t>(d);
   if (h != &handle || *static_cast<const float *>(alpha) != 1 || c != d || c_layout != d_layout || !fits(&o, &am, &bm, &dm))
     return wrong("operands of a product");
@@ -195,12 +218,11 @@ int cublasLtMatmul(void *h, void *desc, const void *alpha, const void *a, void *
     return wrong("algorithm, addresses or leading dimensions");
   products++;
   return fake_cuda_enqueue(stream, [=] {
-    const float *x = static_cast<const float *>(a), *y = static_cast<const float *>(b);
-    if (!is_there(x, &am) || !is_there(y, &bm) || !is_there(static_cast<float *>(d), &dm) || !emulate::is_inside(workspace, size) || size < NEEDED ||
-        (o.epilogue == BIAS && !emulate::is_inside(o.bias, dm.rows * sizeof(float))))
+    if (!is_there(a, &am) || !is_there(b, &bm) || !is_there(d, &dm) || !emulate::is_inside(workspace, size) || size < NEEDED ||
+        (o.epilogue == BIAS && !emulate::is_inside(o.bias, dm.rows * size_of(dm.type))))
       return wrong("memory of a product is not all there");
     memset(workspace, 0xff, size);
-    compute(o, x, am, y, bm, kept, static_cast<float *>(d), dm);
+    compute(o, a, am, b, bm, kept, d, dm);
     return int(GOOD);
   });
 }

@@ -6,6 +6,29 @@ typedef struct setting {
   int32_t rows, in, out;
 } setting;
 
+static brim_bfloat *narrow_values(case_memory *m, inputs *in, int64_t n) {
+  brim_bfloat *x = case_alloc(m, (size_t)n * sizeof *x);
+  for (int64_t i = 0; i < n; i++) {
+    const float value = (float)(2 * next_unit(in) - 1);
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    x[i] = (brim_bfloat)(bits >> 16);
+  }
+  return x;
+}
+
+static void emit_narrow(record *out, const char *name, const brim_bfloat *x, int64_t n) {
+  for (int64_t i = 0; i < n; i++) {
+    const uint32_t bits = (uint32_t)x[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    emit(out, name, &(real){value}, 1);
+    out->parts--;
+  }
+  out->name[out->parts] = name;
+  out->end[out->parts++] = out->count;
+}
+
 /* Rows of x, y, dx and dy are farther apart than they are long. */
 static void linear(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   const setting *s = parameters;
@@ -43,16 +66,62 @@ static void linear(const brim_ops *ops, brim_ops_context *c, const void *paramet
   case_free(&m);
 }
 
+/* The same of 16-bit values: with a bias the result is of 16 bits, and so is the bias that cuBLASLt sees; added to, of 32. */
+static void narrow_linear(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const setting *s = parameters;
+  case_memory m = {0};
+  inputs in = {53};
+  const int64_t xs = (int64_t)s->rows * s->in, ws = (int64_t)s->in * s->out, ys = (int64_t)s->rows * s->out;
+  const brim_bfloat *x = narrow_values(&m, &in, xs), *w = narrow_values(&m, &in, ws), *dy = narrow_values(&m, &in, ys);
+  const real *b = case_values(&m, &in, s->out, 1);
+  brim_bfloat *y = narrow_values(&m, &in, ys), *dx = narrow_values(&m, &in, xs);
+  real *wide_y = case_values(&m, &in, ys, 1), *dw = case_values(&m, &in, ws, 1), *db = case_values(&m, &in, s->out, 1);
+  brim_bf16_linear f = {
+      .rows = s->rows, .in = s->in, .out = s->out, .x = x, .x_stride = s->in, .w = w, .b = b, .y_stride = s->out};
+  f.y = (brim_typed){BRIM_TYPE_BF16, y};
+  ops->bf16_forward(c, &f);
+  emit_narrow(out, "y", y, ys);
+  f.y = (brim_typed){BRIM_TYPE_REAL, wide_y};
+  f.add = true;
+  ops->bf16_forward(c, &f);
+  emit(out, "y of 32 bits", wide_y, ys);
+  ops->bf16_backward(c, &(brim_bf16_linear_gradient){.rows = s->rows,
+                                                     .in = s->in,
+                                                     .out = s->out,
+                                                     .x = x,
+                                                     .x_stride = s->in,
+                                                     .w = w,
+                                                     .dy = dy,
+                                                     .dy_stride = s->out,
+                                                     .dx = {BRIM_TYPE_BF16, dx},
+                                                     .dx_stride = s->in,
+                                                     .dw = dw,
+                                                     .db = db});
+  emit_narrow(out, "dx", dx, xs);
+  emit(out, "dw", dw, ws);
+  emit(out, "db", db, s->out);
+  case_free(&m);
+}
+
 /* A line per shape: how many of its ten products (twice two orders) cuBLASLt did, and how many algorithms were asked for. */
-static void check(const setting *s, long products) {
+static void check_as(const char *what, case_fn fn, double tolerance, const setting *s, long products) {
   const brim_ops_limits limits = {
       .max_slots = 512, .max_sequences = 1, .max_length = 1, .hidden = 64, .intermediate = 64, .heads = 1};
   const long before = fake_cuda_products();
   char name[80];
-  snprintf(name, sizeof name, "%d rows, %d to %d", s->rows, s->in, s->out);
-  check_case(name, &limits, linear, s, 2e-6);
+  snprintf(name, sizeof name, "%s: %d rows, %d to %d", what, s->rows, s->in, s->out);
+  check_case(name, &limits, fn, s, tolerance);
   ok(fake_cuda_products() - before == products, "%s: %ld products of cuBLASLt, expected %ld", name, fake_cuda_products() - before,
      products);
+}
+
+static void check(const setting *s, long products) {
+  check_as("fp32", linear, 2e-6, s, products);
+}
+
+/* A bias of 16 bits may move a result by the half of its last bit, before it is rounded. */
+static void check_narrow(const setting *s, long products) {
+  check_as("bf16", narrow_linear, 8e-3, s, products);
 }
 
 /* One model's life: weights of two shapes, batches of many sizes. */
@@ -101,6 +170,12 @@ int main(void) {
   check(&heads, 0); /* rows of w^T y are not of 16 bytes */
   check(&odd, 0);
   check(&refused, 2 * 2 * 1); /* the gradient of the weight sums over the rows, which is another thing */
+  const setting half_even = {37, 20, 32};
+  check_narrow(&even, 2 * 4);
+  check_narrow(&one, 2 * 4);
+  check_narrow(&heads, 0);
+  check_narrow(&half_even, 0); /* rows of 40 bytes */
+  check_narrow(&refused, 2 * 1);
   check_algorithms();
   return tap_done();
 }

@@ -6,7 +6,11 @@
 #include "model/safetensors.h"
 #include "model_case.h"
 
+#ifdef BRIM_GOLDEN_KERNELS /* of another device */
+static const char *const kernels[] = {BRIM_GOLDEN_KERNELS};
+#else
 static const char *const kernels[] = {"ref", "cpu-plain", "cpu-avx2", "cpu-avx512"};
+#endif
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
 /* |got - want| / |want|, L2. */

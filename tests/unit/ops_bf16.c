@@ -309,7 +309,7 @@ static void check_against_reference(void) {
   }
 }
 
-#ifndef BRIM_REAL_DOUBLE
+#if !defined(BRIM_REAL_DOUBLE) && !defined(BRIM_CASE_CUDA)
 /* ---- to the bit: c = fma(odd), then fma(even), in exact arithmetic */
 
 __extension__ typedef
@@ -522,7 +522,7 @@ static void check_choice(void) {
 
 CASES(bf16) {
   check_against_reference();
-#ifndef BRIM_REAL_DOUBLE
+#if !defined(BRIM_REAL_DOUBLE) && !defined(BRIM_CASE_CUDA)
   if (ops_only_calls())
     return;
   check_all_bits();

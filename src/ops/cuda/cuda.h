@@ -54,6 +54,10 @@ BRIM_CUDA_KERNELS(BRIM_CUDA_LAUNCH)
 cu_layout brim_cuda_layout_of(const brim_layout *layout);
 cu_rows brim_cuda_rows_of(const brim_rows *rows);
 cu_dropout brim_cuda_dropout_of(const brim_dropout *dropout);
+/* Tensors of either type; what 16 bits are, the context says. */
+cu_typed brim_cuda_real(const real *x);
+cu_typed brim_cuda_narrow_of(const brim_ops_context *c, const brim_bfloat *x);
+cu_typed brim_cuda_typed_of(const brim_ops_context *c, brim_typed x);
 
 static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
   return (count + each - 1) / each;
@@ -69,9 +73,37 @@ void brim_cuda_close_products(brim_ops_context *c);
 /* Queues a product. The number of rows, which batches change, is that of the result, or of the terms of its sums. */
 void brim_cuda_multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k);
 
+/* What a layer multiplies, counted, and queued with what follows it (layers.c); y may be what the sum is added to. */
+typedef struct brim_cuda_linear {
+  int64_t rows;
+  int32_t in, out;
+  cu_typed x, w, y;
+  int64_t x_stride, y_stride;
+  const real *b; /* NULL: none */
+  bool add;
+} brim_cuda_linear;
+void brim_cuda_linear_queue(brim_ops_context *c, const brim_cuda_linear *l);
+
+/* dx = dy w; dw += dy^T x; db += column sums of dy; each where it is there. */
+typedef struct brim_cuda_linear_back {
+  int64_t rows;
+  int32_t in, out;
+  cu_typed x, w, dy, dx;
+  int64_t x_stride, dy_stride, dx_stride;
+  bool add; /* dx */
+  real *dw, *db;
+} brim_cuda_linear_back;
+void brim_cuda_linear_back_queue(brim_ops_context *c, const brim_cuda_linear_back *l);
+/* y = act(pre); and dpre in y, act(pre) in pre. */
+void brim_cuda_activate(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y);
+void brim_cuda_activate_turn(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y);
+void brim_cuda_norm_gradient(brim_ops_context *c, const cu_norm_gradient *g);
+
 /* ---- attention (layers.c), with or without terms by distance */
 /* All but `tiles`. */
 cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *op);
+void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attention *a);
+void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 /* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a table of distances. */
 size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool table);
 /* Of the longest text: its tokens, or its slots where texts are padded, which have the same number then. */
@@ -79,41 +111,50 @@ int32_t brim_cuda_longest(const brim_layout *layout);
 int brim_cuda_slot_tiles(const brim_layout *layout);
 int brim_cuda_query_tiles(const brim_attention *op);
 
-/* ---- the operations that have kernels (layers.c, rest.c, stream.c) */
-#define BRIM_CUDA_HAS_embed_forward       ~,
-#define BRIM_CUDA_HAS_embed_backward      ~,
-#define BRIM_CUDA_HAS_linear_forward      ~,
-#define BRIM_CUDA_HAS_linear_act_forward  ~,
-#define BRIM_CUDA_HAS_linear_norm_forward ~,
-#define BRIM_CUDA_HAS_linear_backward     ~,
-#define BRIM_CUDA_HAS_linear_act_backward ~,
-#define BRIM_CUDA_HAS_norm_forward        ~,
-#define BRIM_CUDA_HAS_norm_backward       ~,
-#define BRIM_CUDA_HAS_act_backward        ~,
-#define BRIM_CUDA_HAS_prenorm_forward     ~,
-#define BRIM_CUDA_HAS_prenorm_backward    ~,
-#define BRIM_CUDA_HAS_stream_sum          ~,
-#define BRIM_CUDA_HAS_gate_forward        ~,
-#define BRIM_CUDA_HAS_gate_backward       ~,
-#define BRIM_CUDA_HAS_rotate              ~,
-#define BRIM_CUDA_HAS_relative_forward    ~,
-#define BRIM_CUDA_HAS_relative_backward   ~,
-#define BRIM_CUDA_HAS_attention_forward   ~,
-#define BRIM_CUDA_HAS_attention_backward  ~,
-#define BRIM_CUDA_HAS_gather_rows         ~,
-#define BRIM_CUDA_HAS_scatter_rows        ~,
-#define BRIM_CUDA_HAS_pool_forward        ~,
-#define BRIM_CUDA_HAS_pool_backward       ~,
-#define BRIM_CUDA_HAS_dropout             ~,
-#define BRIM_CUDA_HAS_add                 ~,
-#define BRIM_CUDA_HAS_zero                ~,
-#define BRIM_CUDA_HAS_narrow              ~,
-#define BRIM_CUDA_HAS_widen               ~,
-#define BRIM_CUDA_HAS_loss                ~,
-#define BRIM_CUDA_HAS_gradient_square     ~,
-#define BRIM_CUDA_HAS_adamw               ~,
-#define BRIM_CUDA_HAS_mark_alive          ~,
-#define BRIM_CUDA_HAS_catch_up            ~,
+/* ---- the operations that have kernels (layers.c, narrow.c, rest.c, stream.c) */
+#define BRIM_CUDA_HAS_embed_forward           ~,
+#define BRIM_CUDA_HAS_embed_backward          ~,
+#define BRIM_CUDA_HAS_linear_forward          ~,
+#define BRIM_CUDA_HAS_linear_act_forward      ~,
+#define BRIM_CUDA_HAS_linear_norm_forward     ~,
+#define BRIM_CUDA_HAS_linear_backward         ~,
+#define BRIM_CUDA_HAS_linear_act_backward     ~,
+#define BRIM_CUDA_HAS_norm_forward            ~,
+#define BRIM_CUDA_HAS_norm_backward           ~,
+#define BRIM_CUDA_HAS_act_backward            ~,
+#define BRIM_CUDA_HAS_prenorm_forward         ~,
+#define BRIM_CUDA_HAS_prenorm_backward        ~,
+#define BRIM_CUDA_HAS_stream_sum              ~,
+#define BRIM_CUDA_HAS_gate_forward            ~,
+#define BRIM_CUDA_HAS_gate_backward           ~,
+#define BRIM_CUDA_HAS_rotate                  ~,
+#define BRIM_CUDA_HAS_relative_forward        ~,
+#define BRIM_CUDA_HAS_relative_backward       ~,
+#define BRIM_CUDA_HAS_attention_forward       ~,
+#define BRIM_CUDA_HAS_attention_backward      ~,
+#define BRIM_CUDA_HAS_gather_rows             ~,
+#define BRIM_CUDA_HAS_scatter_rows            ~,
+#define BRIM_CUDA_HAS_pool_forward            ~,
+#define BRIM_CUDA_HAS_pool_backward           ~,
+#define BRIM_CUDA_HAS_dropout                 ~,
+#define BRIM_CUDA_HAS_add                     ~,
+#define BRIM_CUDA_HAS_zero                    ~,
+#define BRIM_CUDA_HAS_narrow                  ~,
+#define BRIM_CUDA_HAS_widen                   ~,
+#define BRIM_CUDA_HAS_loss                    ~,
+#define BRIM_CUDA_HAS_bf16_forward            ~,
+#define BRIM_CUDA_HAS_bf16_act_forward        ~,
+#define BRIM_CUDA_HAS_bf16_norm_forward       ~,
+#define BRIM_CUDA_HAS_bf16_backward           ~,
+#define BRIM_CUDA_HAS_bf16_act_backward       ~,
+#define BRIM_CUDA_HAS_bf16_norm_again         ~,
+#define BRIM_CUDA_HAS_bf16_norm_backward      ~,
+#define BRIM_CUDA_HAS_bf16_attention_forward  ~,
+#define BRIM_CUDA_HAS_bf16_attention_backward ~,
+#define BRIM_CUDA_HAS_gradient_square         ~,
+#define BRIM_CUDA_HAS_adamw                   ~,
+#define BRIM_CUDA_HAS_mark_alive              ~,
+#define BRIM_CUDA_HAS_catch_up                ~,
 
 #define BRIM_CUDA_DECLARE(name, operands, ...) void brim_cuda_##name(brim_ops_context *c, const operands *op);
 BRIM_OPS_LIST(BRIM_CUDA_DECLARE)

@@ -185,6 +185,19 @@ cu_rows brim_cuda_rows_of(const brim_rows *rows) {
   return (cu_rows){rows->count, rows->slot};
 }
 
+cu_typed brim_cuda_real(const real *x) {
+  return (cu_typed){.wide = (real *)(uintptr_t)x};
+}
+
+cu_typed brim_cuda_narrow_of(const brim_ops_context *c, const brim_bfloat *x) {
+  (void)c;
+  return (cu_typed){.narrow = (brim_bfloat *)(uintptr_t)x};
+}
+
+cu_typed brim_cuda_typed_of(const brim_ops_context *c, brim_typed x) {
+  return x.type == BRIM_TYPE_BF16 ? brim_cuda_narrow_of(c, x.at) : brim_cuda_real(x.at);
+}
+
 cu_dropout brim_cuda_dropout_of(const brim_dropout *dropout) {
   return (cu_dropout){dropout->on, dropout->threshold, (float)dropout->scale, dropout->key[0], dropout->key[1], dropout->site};
 }

@@ -35,7 +35,7 @@ static void table_gradient(brim_ops_context *c, const brim_embed *op, const int3
             .slots = op->layout.slots, .width = op->hidden, .index = index, .bytes = bytes, .dsum = op->dsum, .table = table});
 }
 
-static void norm_gradient(brim_ops_context *c, const cu_norm_gradient *g) {
+void brim_cuda_norm_gradient(brim_ops_context *c, const cu_norm_gradient *g) {
   if (g->dgamma || g->dbeta)
     launch_norm_columns(c, brim_cuda_blocks(g->width, BRIM_CUDA_COLUMNS), 1, 0, g);
   launch_norm_rows(c, brim_cuda_blocks(g->at.count, BRIM_CUDA_ROWS), 1, 0, g);
@@ -52,17 +52,17 @@ void brim_cuda_embed_backward(brim_ops_context *c, const brim_embed *op) {
                          .x = op->dout,
                          .y = op->dsum});
   if (op->gamma)
-    norm_gradient(c, &(cu_norm_gradient){.layout = layout,
-                                         .at = all,
-                                         .width = op->hidden,
-                                         .sum = op->sum,
-                                         .mean = op->mean,
-                                         .rstd = op->rstd,
-                                         .gamma = op->gamma,
-                                         .dy = op->dsum,
-                                         .dsum = op->dsum,
-                                         .dgamma = op->dgamma,
-                                         .dbeta = op->dbeta});
+    brim_cuda_norm_gradient(c, &(cu_norm_gradient){.layout = layout,
+                                                   .at = all,
+                                                   .width = op->hidden,
+                                                   .sum = brim_cuda_real(op->sum),
+                                                   .mean = op->mean,
+                                                   .rstd = op->rstd,
+                                                   .gamma = op->gamma,
+                                                   .dy = op->dsum,
+                                                   .dsum = op->dsum,
+                                                   .dgamma = op->dgamma,
+                                                   .dbeta = op->dbeta});
   table_gradient(c, op, op->ids, NULL, op->dword);
   table_gradient(c, op, op->positions, NULL, op->dposition);
   table_gradient(c, op, NULL, op->type_ids, op->type ? op->dtype : NULL);
@@ -75,23 +75,85 @@ static void count_product(brim_ops_context *c, int64_t rows, int32_t in, int32_t
   c->stats.gemm_flops += 2.0 * (double)rows * in * out;
 }
 
-void brim_cuda_linear_forward(brim_ops_context *c, const brim_linear *op) {
-  count_product(c, op->rows, op->in, op->out);
+void brim_cuda_linear_queue(brim_ops_context *c, const brim_cuda_linear *l) {
+  count_product(c, l->rows, l->in, l->out);
   brim_cuda_multiply(c,
-                     &(cu_product){.m = op->rows,
-                                   .n = op->out,
-                                   .k = op->in,
-                                   .a = op->x,
-                                   .a_m = op->x_stride,
+                     &(cu_product){.m = l->rows,
+                                   .n = l->out,
+                                   .k = l->in,
+                                   .a = l->x,
+                                   .a_m = l->x_stride,
                                    .a_k = 1,
-                                   .b = op->w,
+                                   .b = l->w,
                                    .b_k = 1,
-                                   .b_n = op->in,
-                                   .bias = op->b,
-                                   .add = op->add,
-                                   .y = op->y,
-                                   .y_m = op->y_stride},
+                                   .b_n = l->in,
+                                   .bias = l->b,
+                                   .add = l->add,
+                                   .y = l->y,
+                                   .y_m = l->y_stride},
                      false);
+}
+
+void brim_cuda_linear_back_queue(brim_ops_context *c, const brim_cuda_linear_back *l) {
+  if (l->dx.wide || l->dx.narrow) {
+    count_product(c, l->rows, l->in, l->out);
+    brim_cuda_multiply(c,
+                       &(cu_product){.m = l->rows,
+                                     .n = l->in,
+                                     .k = l->out,
+                                     .a = l->dy,
+                                     .a_m = l->dy_stride,
+                                     .a_k = 1,
+                                     .b = l->w,
+                                     .b_k = l->in,
+                                     .b_n = 1,
+                                     .add = l->add,
+                                     .y = l->dx,
+                                     .y_m = l->dx_stride},
+                       false);
+  }
+  if (l->dw) {
+    count_product(c, l->rows, l->in, l->out);
+    brim_cuda_multiply(c,
+                       &(cu_product){.m = l->out,
+                                     .n = l->in,
+                                     .k = l->rows,
+                                     .a = l->dy,
+                                     .a_m = 1,
+                                     .a_k = l->dy_stride,
+                                     .b = l->x,
+                                     .b_k = l->x_stride,
+                                     .b_n = 1,
+                                     .add = true,
+                                     .y = brim_cuda_real(l->dw),
+                                     .y_m = l->in},
+                       true);
+  }
+  if (l->db)
+    launch_column_sums(c, brim_cuda_blocks(l->out, BRIM_CUDA_COLUMNS), 1, 0,
+                       &(cu_columns){.rows = l->rows, .stride = l->dy_stride, .width = l->out, .x = l->dy, .y = l->db});
+}
+
+void brim_cuda_activate(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y) {
+  launch_activate(c, brim_cuda_blocks(count, THREADS), 1, 0, &(cu_activate){.count = count, .act = (int)act, .pre = pre, .y = y});
+}
+
+void brim_cuda_activate_turn(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y) {
+  launch_activate_turn(c, brim_cuda_blocks(count, THREADS), 1, 0,
+                       &(cu_activate){.count = count, .act = (int)act, .pre = pre, .y = y});
+}
+
+void brim_cuda_linear_forward(brim_ops_context *c, const brim_linear *op) {
+  brim_cuda_linear_queue(c, &(brim_cuda_linear){.rows = op->rows,
+                                                .in = op->in,
+                                                .out = op->out,
+                                                .x = brim_cuda_real(op->x),
+                                                .x_stride = op->x_stride,
+                                                .w = brim_cuda_real(op->w),
+                                                .b = op->b,
+                                                .y = brim_cuda_real(op->y),
+                                                .y_stride = op->y_stride,
+                                                .add = op->add});
 }
 
 /* y = x w^T + b, contiguous. */
@@ -103,10 +165,8 @@ static void linear(brim_ops_context *c, int64_t rows, int32_t in, int32_t out, c
 
 void brim_cuda_linear_act_forward(brim_ops_context *c, const brim_linear_act *op) {
   real *pre = op->pre ? op->pre : op->y;
-  const int64_t count = op->rows * op->out;
   linear(c, op->rows, op->in, op->out, op->x, op->w, op->b, pre);
-  launch_activate(c, brim_cuda_blocks(count, THREADS), 1, 0,
-                  &(cu_activate){.count = count, .act = (int)op->act, .pre = pre, .y = op->y});
+  brim_cuda_activate(c, op->rows * op->out, op->act, brim_cuda_real(pre), brim_cuda_real(op->y));
 }
 
 void brim_cuda_linear_norm_forward(brim_ops_context *c, const brim_linear_norm *op) {
@@ -118,68 +178,42 @@ void brim_cuda_linear_norm_forward(brim_ops_context *c, const brim_linear_norm *
                                  .dropout = brim_cuda_dropout_of(&to->dropout),
                                  .width = op->out,
                                  .eps = to->eps,
-                                 .residual = to->residual,
-                                 .branch = op->y,
+                                 .residual = brim_cuda_real(to->residual),
+                                 .branch = brim_cuda_real(op->y),
                                  .gamma = to->gamma,
                                  .beta = to->beta,
-                                 .sum = op->sum,
+                                 .sum = brim_cuda_real(op->sum),
                                  .mean = op->mean,
                                  .rstd = op->rstd,
-                                 .y = op->y});
+                                 .y = brim_cuda_real(op->y)});
 }
 
 void brim_cuda_linear_backward(brim_ops_context *c, const brim_linear_gradient *op) {
-  if (op->dx) {
-    count_product(c, op->rows, op->in, op->out);
-    brim_cuda_multiply(c,
-                       &(cu_product){.m = op->rows,
-                                     .n = op->in,
-                                     .k = op->out,
-                                     .a = op->dy,
-                                     .a_m = op->dy_stride,
-                                     .a_k = 1,
-                                     .b = op->w,
-                                     .b_k = op->in,
-                                     .b_n = 1,
-                                     .add = op->add,
-                                     .y = op->dx,
-                                     .y_m = op->dx_stride},
-                       false);
-  }
-  if (op->dw) {
-    count_product(c, op->rows, op->in, op->out);
-    brim_cuda_multiply(c,
-                       &(cu_product){.m = op->out,
-                                     .n = op->in,
-                                     .k = op->rows,
-                                     .a = op->dy,
-                                     .a_m = 1,
-                                     .a_k = op->dy_stride,
-                                     .b = op->x,
-                                     .b_k = op->x_stride,
-                                     .b_n = 1,
-                                     .add = true,
-                                     .y = op->dw,
-                                     .y_m = op->in},
-                       true);
-  }
-  if (op->db)
-    launch_column_sums(c, brim_cuda_blocks(op->out, BRIM_CUDA_COLUMNS), 1, 0,
-                       &(cu_columns){.rows = op->rows, .stride = op->dy_stride, .width = op->out, .x = op->dy, .y = op->db});
+  brim_cuda_linear_back_queue(c, &(brim_cuda_linear_back){.rows = op->rows,
+                                                          .in = op->in,
+                                                          .out = op->out,
+                                                          .x = brim_cuda_real(op->x),
+                                                          .x_stride = op->x_stride,
+                                                          .w = brim_cuda_real(op->w),
+                                                          .dy = brim_cuda_real(op->dy),
+                                                          .dy_stride = op->dy_stride,
+                                                          .dx = brim_cuda_real(op->dx),
+                                                          .dx_stride = op->dx_stride,
+                                                          .add = op->add,
+                                                          .dw = op->dw,
+                                                          .db = op->db});
 }
 
 void brim_cuda_linear_act_backward(brim_ops_context *c, const brim_linear_act_gradient *op) {
-  const int64_t count = op->rows * op->in;
-  brim_cuda_linear_backward(c, &(brim_linear_gradient){.rows = op->rows,
-                                                       .in = op->in,
-                                                       .out = op->out,
-                                                       .w = op->w,
-                                                       .dy = op->dz,
-                                                       .dy_stride = op->out,
-                                                       .dx = op->dpre,
-                                                       .dx_stride = op->in});
-  launch_activate_turn(c, brim_cuda_blocks(count, THREADS), 1, 0,
-                       &(cu_activate){.count = count, .act = (int)op->act, .pre = op->pre, .y = op->dpre});
+  brim_cuda_linear_back_queue(c, &(brim_cuda_linear_back){.rows = op->rows,
+                                                          .in = op->in,
+                                                          .out = op->out,
+                                                          .w = brim_cuda_real(op->w),
+                                                          .dy = brim_cuda_real(op->dz),
+                                                          .dy_stride = op->out,
+                                                          .dx = brim_cuda_real(op->dpre),
+                                                          .dx_stride = op->in});
+  brim_cuda_activate_turn(c, op->rows * op->in, op->act, brim_cuda_real(op->pre), brim_cuda_real(op->dpre));
 }
 
 /* ---- norms and activations */
@@ -188,34 +222,37 @@ void brim_cuda_norm_forward(brim_ops_context *c, const brim_norm *op) {
   launch_norm_forward(c, brim_cuda_blocks(op->rows, BRIM_CUDA_ROWS), 1, 0,
                       &(cu_norm){.rows = (int)op->rows,
                                  .width = op->width,
-                                 .sum = op->sum,
+                                 .sum = brim_cuda_real(op->sum),
                                  .mean = op->mean,
                                  .rstd = op->rstd,
                                  .gamma = op->gamma,
                                  .beta = op->beta,
-                                 .y = op->y});
+                                 .y = brim_cuda_real(op->y)});
 }
 
 void brim_cuda_norm_backward(brim_ops_context *c, const brim_norm_gradient *op) {
-  norm_gradient(c, &(cu_norm_gradient){.layout = brim_cuda_layout_of(&op->layout),
-                                       .at = brim_cuda_rows_of(&op->at),
-                                       .dropout = brim_cuda_dropout_of(&op->dropout),
-                                       .width = op->width,
-                                       .sum = op->sum,
-                                       .mean = op->mean,
-                                       .rstd = op->rstd,
-                                       .gamma = op->gamma,
-                                       .dy = op->dy,
-                                       .dsum = op->dsum,
-                                       .dbranch = op->dbranch,
-                                       .dgamma = op->dgamma,
-                                       .dbeta = op->dbeta});
+  brim_cuda_norm_gradient(c, &(cu_norm_gradient){.layout = brim_cuda_layout_of(&op->layout),
+                                                 .at = brim_cuda_rows_of(&op->at),
+                                                 .dropout = brim_cuda_dropout_of(&op->dropout),
+                                                 .width = op->width,
+                                                 .sum = brim_cuda_real(op->sum),
+                                                 .mean = op->mean,
+                                                 .rstd = op->rstd,
+                                                 .gamma = op->gamma,
+                                                 .dy = op->dy,
+                                                 .dsum = op->dsum,
+                                                 .dbranch = brim_cuda_real(op->dbranch),
+                                                 .dgamma = op->dgamma,
+                                                 .dbeta = op->dbeta});
 }
 
 void brim_cuda_act_backward(brim_ops_context *c, const brim_act_gradient *op) {
-  launch_activate_backward(
-      c, brim_cuda_blocks(op->count, THREADS), 1, 0,
-      &(cu_activate){.count = op->count, .act = (int)op->act, .pre = (real *)(uintptr_t)op->pre, .dy = op->dy, .y = op->dpre});
+  launch_activate_backward(c, brim_cuda_blocks(op->count, THREADS), 1, 0,
+                           &(cu_activate){.count = op->count,
+                                          .act = (int)op->act,
+                                          .pre = brim_cuda_real(op->pre),
+                                          .dy = brim_cuda_real(op->dy),
+                                          .y = brim_cuda_real(op->dpre)});
 }
 
 /* ---- attention */
@@ -242,15 +279,15 @@ cu_attention brim_cuda_attention_of(brim_ops_context *c, const brim_attention *o
                         .q_stride = op->q_stride,
                         .kv_stride = op->kv_stride,
                         .out_stride = op->out_stride,
-                        .q = op->q,
-                        .k = op->k,
-                        .v = op->v,
-                        .out = op->out,
+                        .q = brim_cuda_real(op->q),
+                        .k = brim_cuda_real(op->k),
+                        .v = brim_cuda_real(op->v),
+                        .out = brim_cuda_real(op->out),
                         .lse = op->lse,
-                        .dout = op->dout,
-                        .dq = op->dq,
-                        .dk = op->dk,
-                        .dv = op->dv,
+                        .dout = brim_cuda_real(op->dout),
+                        .dq = brim_cuda_real(op->dq),
+                        .dk = brim_cuda_real(op->dk),
+                        .dv = brim_cuda_real(op->dv),
                         .delta = c->workspace};
 }
 
@@ -267,16 +304,24 @@ int brim_cuda_query_tiles(const brim_attention *op) {
   return op->first_only ? 1 : brim_cuda_slot_tiles(&op->layout);
 }
 
+void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attention *a) {
+  a->tiles = brim_cuda_query_tiles(op);
+  launch_attention_forward(c, (int64_t)a->texts * a->tiles, op->heads, brim_cuda_pair_memory(op, 3, 1, false), a);
+}
+
+void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a) {
+  a->tiles = brim_cuda_query_tiles(op);
+  launch_attention_queries(c, (int64_t)a->texts * a->tiles, op->heads, brim_cuda_pair_memory(op, 4, 1, false), a);
+  a->tiles = brim_cuda_slot_tiles(&op->layout);
+  launch_attention_keys(c, (int64_t)a->texts * a->tiles, op->heads / a->group, brim_cuda_pair_memory(op, 4, 2, false), a);
+}
+
 void brim_cuda_attention_forward(brim_ops_context *c, const brim_attention *op) {
   cu_attention a = brim_cuda_attention_of(c, op);
-  a.tiles = brim_cuda_query_tiles(op);
-  launch_attention_forward(c, (int64_t)a.texts * a.tiles, op->heads, brim_cuda_pair_memory(op, 3, 1, false), &a);
+  brim_cuda_attend(c, op, &a);
 }
 
 void brim_cuda_attention_backward(brim_ops_context *c, const brim_attention *op) {
   cu_attention a = brim_cuda_attention_of(c, op);
-  a.tiles = brim_cuda_query_tiles(op);
-  launch_attention_queries(c, (int64_t)a.texts * a.tiles, op->heads, brim_cuda_pair_memory(op, 4, 1, false), &a);
-  a.tiles = brim_cuda_slot_tiles(&op->layout);
-  launch_attention_keys(c, (int64_t)a.texts * a.tiles, op->heads / a.group, brim_cuda_pair_memory(op, 4, 2, false), &a);
+  brim_cuda_attend_back(c, op, &a);
 }

@@ -2,16 +2,20 @@
  *
  * A product's algorithm must not depend on how many rows happen to come first: bits would depend on it, and a run that is resumed
  * begins in the middle. So it is asked for once for each weight's shape, for ROWS rows, and serves any number. Sums that are
- * split are added in a fixed order (no reduction in place), and the library's version is part of the recorded kernels. */
+ * split are added in a fixed order (no reduction in place), and the library's version is part of the recorded kernels.
+ *
+ * Values of 16 bits are multiplied as they are, with sums in single precision. A result of 16 bits wants a bias of 16 bits, of
+ * which a copy is made before the product. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/memory.h"
 #include "ops/cuda/cuda.h"
 
-enum { PRODUCT_TILE = 64, ROWS = 4096, WORKSPACE = 32 << 20, ALIGNED = 16 };
+enum { PRODUCT_TILE = 64, ROWS = 4096, WORKSPACE = 32 << 20, ALIGNED = 16, CONVERT_THREADS = 256 };
+enum { MOST_BIASES = 1 << 16 }; /* of a result of 16 bits */
 /* Of cublasLt.h and library_types.h. */
-enum { COMPUTE_32F = 68, R_32F = 0, OP_N = 0, OP_T = 1 };
+enum { COMPUTE_32F = 68, R_32F = 0, R_16F = 2, R_16BF = 14, OP_N = 0, OP_T = 1 };
 enum { DESC_TRANSA = 3, DESC_TRANSB = 4, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8, EPILOGUE_BIAS = 4 };
 enum { LAYOUT_ROWS = 2, LAYOUT_COLUMNS = 3 };
 enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_REDUCTION = 3, PREFERENCE_ALIGNMENT_A = 5, REDUCTION_NOT_IN_PLACE = 6 };
@@ -21,6 +25,7 @@ typedef struct shape {
   int64_t m, n, k;
   int64_t a, b, y; /* leading dimensions */
   int32_t a_turned, b_turned, add, bias;
+  int32_t type, y_type; /* of a and b; of y and the bias */
 } shape;
 
 struct brim_cuda_plan {
@@ -40,7 +45,8 @@ void brim_cuda_open_products(brim_ops_context *c) {
   if (!brim_cublaslt_open(&d->lt))
     return;
   d->plans = brim_alloc_zero(c->runtime, BRIM_CUDA_PLANS * sizeof *d->plans);
-  if (d->plans && d->driver.cuMemAlloc_v2(&memory, WORKSPACE) == 0 && d->lt.cublasLtCreate(&d->lt_handle) == 0) {
+  if (d->plans && d->driver.cuMemAlloc_v2(&memory, WORKSPACE + MOST_BIASES * sizeof(brim_bfloat)) == 0 &&
+      d->lt.cublasLtCreate(&d->lt_handle) == 0) {
     d->lt_workspace = memory;
     snprintf(d->name + strlen(d->name), sizeof d->name - strlen(d->name), "-cublaslt%zu", d->lt.cublasLtGetVersion());
     return;
@@ -74,9 +80,21 @@ void brim_cuda_close_products(brim_ops_context *c) {
 
 /* ---- plans */
 
+static const void *address_of(cu_typed x) {
+  return x.narrow ? (const void *)x.narrow : x.wide;
+}
+
+static int32_t type_of(cu_typed x) {
+  return !x.narrow ? R_32F : x.fp16 ? R_16F : R_16BF;
+}
+
+/* Whether rows that are so many values apart begin at multiples of 16 bytes. */
+static bool has_aligned_rows(cu_typed x, int64_t stride) {
+  return (uintptr_t)address_of(x) % ALIGNED == 0 && stride % (x.narrow ? ALIGNED / 2 : ALIGNED / 4) == 0;
+}
+
 /* False: it is not one for cuBLASLt, whose rows and addresses are multiples of 16 bytes here. */
 static bool shape_of(const cu_product *p, bool rows_are_k, shape *out) {
-  const uintptr_t addresses = (uintptr_t)p->a | (uintptr_t)p->b | (uintptr_t)p->y | (uintptr_t)p->bias;
   *out = (shape){.m = rows_are_k ? p->m : 0,
                  .n = p->n,
                  .k = rows_are_k ? 0 : p->k,
@@ -86,8 +104,11 @@ static bool shape_of(const cu_product *p, bool rows_are_k, shape *out) {
                  .a_turned = p->a_k != 1,
                  .b_turned = p->b_n != 1,
                  .add = p->add,
-                 .bias = p->bias != NULL};
-  return addresses % ALIGNED == 0 && (out->a | out->b | out->y) % (ALIGNED / (int)sizeof(float)) == 0;
+                 .bias = p->bias != NULL,
+                 .type = type_of(p->a),
+                 .y_type = type_of(p->y)};
+  return has_aligned_rows(p->a, out->a) && has_aligned_rows(p->b, out->b) && has_aligned_rows(p->y, out->y) &&
+         (uintptr_t)p->bias % ALIGNED == 0 && (!p->bias || !p->y.narrow || p->n <= MOST_BIASES);
 }
 
 /* The layouts for so many rows. */
@@ -103,9 +124,9 @@ static bool set_rows(const brim_cublaslt *lt, const brim_cuda_plan *p, int64_t r
 static bool make_layouts(const brim_cublaslt *lt, brim_cuda_plan *p) {
   const shape *s = &p->of;
   const uint64_t m = s->m ? (uint64_t)s->m : ROWS, n = (uint64_t)s->n, k = s->k ? (uint64_t)s->k : ROWS;
-  return lt->cublasLtMatrixLayoutCreate(&p->a, R_32F, s->a_turned ? m : k, s->a_turned ? k : m, s->a) == 0 &&
-         lt->cublasLtMatrixLayoutCreate(&p->b, R_32F, s->b_turned ? k : n, s->b_turned ? n : k, s->b) == 0 &&
-         lt->cublasLtMatrixLayoutCreate(&p->y, R_32F, n, m, s->y) == 0;
+  return lt->cublasLtMatrixLayoutCreate(&p->a, s->type, s->a_turned ? m : k, s->a_turned ? k : m, s->a) == 0 &&
+         lt->cublasLtMatrixLayoutCreate(&p->b, s->type, s->b_turned ? k : n, s->b_turned ? n : k, s->b) == 0 &&
+         lt->cublasLtMatrixLayoutCreate(&p->y, s->y_type, n, m, s->y) == 0;
 }
 
 static bool make_desc(const brim_cublaslt *lt, brim_cuda_plan *p, const void *bias) {
@@ -167,6 +188,17 @@ static bool serves(const brim_cuda *d, brim_cuda_plan *p, int64_t rows) {
   return p->serves;
 }
 
+/* Where cuBLASLt finds the bias: of the result's type. */
+static const void *bias_for(brim_ops_context *c, const cu_product *p) {
+  const brim_cuda *d = c->device;
+  if (!p->bias || !p->y.narrow)
+    return p->bias;
+  const cu_typed copy = {.narrow = (brim_bfloat *)(uintptr_t)(d->lt_workspace + WORKSPACE), .fp16 = p->y.fp16};
+  launch_convert(c, brim_cuda_blocks(p->n, CONVERT_THREADS), 1, 0,
+                 &(cu_convert){.count = p->n, .x = brim_cuda_real(p->bias), .y = copy});
+  return copy.narrow;
+}
+
 /* False: the plain kernel has to do it. */
 static bool multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) {
   brim_cuda *d = c->device;
@@ -176,13 +208,16 @@ static bool multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) 
     return false;
   if (!brim_cuda_check(c, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent"))
     return true;
+  const brim_cublaslt *lt = &d->lt;
   brim_cuda_plan *plan = plan_of(d, &s, p->bias);
   if (!plan || !plan->usable || !serves(d, plan, rows_are_k ? p->k : p->m))
     return false;
-  int code = p->bias ? d->lt.cublasLtMatmulDescSetAttribute(plan->desc, DESC_BIAS_POINTER, &p->bias, sizeof p->bias) : 0;
+  const void *a = address_of(p->a), *b = address_of(p->b), *bias = bias_for(c, p);
+  void *y = (void *)(uintptr_t)address_of(p->y);
+  int code = bias ? lt->cublasLtMatmulDescSetAttribute(plan->desc, DESC_BIAS_POINTER, &bias, sizeof bias) : 0;
   if (!code)
-    code = d->lt.cublasLtMatmul(d->lt_handle, plan->desc, &one, p->b, plan->b, p->a, plan->a, &kept, p->y, plan->y, p->y, plan->y,
-                                &plan->algorithm, (void *)(uintptr_t)d->lt_workspace, WORKSPACE, d->stream);
+    code = lt->cublasLtMatmul(d->lt_handle, plan->desc, &one, b, plan->b, a, plan->a, &kept, y, plan->y, y, plan->y,
+                              &plan->algorithm, (void *)(uintptr_t)d->lt_workspace, WORKSPACE, d->stream);
   if (code)
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "cuBLASLt failed with %d in a product of %lld x %lld x %lld", code, (long long)p->m,
                    (long long)p->n, (long long)p->k);

@@ -42,12 +42,16 @@ void brim_cuda_zero(brim_ops_context *c, const brim_zero *op) {
   brim_ops_cuda()->clear(c, op->x, (size_t)op->count * sizeof *op->x);
 }
 
+static void convert(brim_ops_context *c, int64_t count, cu_typed x, cu_typed y) {
+  launch_convert(c, brim_cuda_blocks(count, THREADS), 1, 0, &(cu_convert){.count = count, .x = x, .y = y});
+}
+
 void brim_cuda_narrow(brim_ops_context *c, const brim_to_bfloat *op) {
-  launch_narrow(c, brim_cuda_blocks(op->count, THREADS), 1, 0, &(cu_narrow){.count = op->count, .x = op->x, .y = op->y});
+  convert(c, op->count, brim_cuda_real(op->x), brim_cuda_narrow_of(c, op->y));
 }
 
 void brim_cuda_widen(brim_ops_context *c, const brim_from_bfloat *op) {
-  launch_widen(c, brim_cuda_blocks(op->count, THREADS), 1, 0, &(cu_widen){.count = op->count, .x = op->x, .y = op->y});
+  convert(c, op->count, brim_cuda_narrow_of(c, op->x), brim_cuda_real(op->y));
 }
 
 void brim_cuda_pool_forward(brim_ops_context *c, const brim_pool *op) {

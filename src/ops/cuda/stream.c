@@ -16,7 +16,7 @@ void brim_cuda_prenorm_forward(brim_ops_context *c, const brim_prenorm *op) {
                                        .width = op->width,
                                        .rms = op->rms,
                                        .eps = op->eps,
-                                       .x = op->x,
+                                       .x = (real *)(uintptr_t)op->x,
                                        .gamma = op->gamma,
                                        .beta = op->beta,
                                        .mean = op->mean,
@@ -29,7 +29,7 @@ void brim_cuda_prenorm_backward(brim_ops_context *c, const brim_prenorm_gradient
     launch_norm_columns(c, brim_cuda_blocks(op->width, BRIM_CUDA_COLUMNS), 1, 0,
                         &(cu_norm_gradient){.at = {.count = (int)op->rows},
                                             .width = op->width,
-                                            .sum = op->x,
+                                            .sum = brim_cuda_real(op->x),
                                             .mean = op->mean,
                                             .rstd = op->rstd,
                                             .dy = op->dy,
@@ -40,7 +40,7 @@ void brim_cuda_prenorm_backward(brim_ops_context *c, const brim_prenorm_gradient
                                     .width = op->width,
                                     .rms = op->rms,
                                     .add = op->add,
-                                    .x = op->x,
+                                    .x = (real *)(uintptr_t)op->x,
                                     .gamma = op->gamma,
                                     .mean = (real *)(uintptr_t)op->mean,
                                     .rstd = (real *)(uintptr_t)op->rstd,
@@ -54,9 +54,9 @@ void brim_cuda_stream_sum(brim_ops_context *c, const brim_stream_sum *op) {
                                      .at = brim_cuda_rows_of(&op->at),
                                      .dropout = brim_cuda_dropout_of(&op->dropout),
                                      .width = op->width,
-                                     .residual = op->residual,
-                                     .x = op->x,
-                                     .y = op->y});
+                                     .residual = brim_cuda_real(op->residual),
+                                     .x = brim_cuda_real(op->x),
+                                     .y = brim_cuda_real(op->y)});
 }
 
 static cu_gate gate_of(const brim_gate *op) {
@@ -66,10 +66,10 @@ static cu_gate gate_of(const brim_gate *op) {
                    .width = op->width,
                    .act = (int)op->act,
                    .second = op->second,
-                   .pre = op->pre,
-                   .y = op->y,
-                   .dy = op->dy,
-                   .dpre = op->dpre};
+                   .pre = brim_cuda_real(op->pre),
+                   .y = brim_cuda_real(op->y),
+                   .dy = brim_cuda_real(op->dy),
+                   .dpre = brim_cuda_real(op->dpre)};
 }
 
 void brim_cuda_gate_forward(brim_ops_context *c, const brim_gate *op) {

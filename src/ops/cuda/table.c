@@ -99,11 +99,13 @@ BRIM_OPS_LIST(MISSING)
 #define SECOND(first, second, ...) second
 #define CHOOSE(...)                SECOND(__VA_ARGS__)
 #define ENTRY(name, operands, feature, ...)                                                                                      \
-  .name = CHOOSE(BRIM_CUDA_HAS_##name brim_cuda_##name, (feature) ? NULL : missing_##name, 0),
+  .name = CHOOSE(BRIM_CUDA_HAS_##name brim_cuda_##name, ((feature) & ~FEATURES) ? NULL : missing_##name, 0),
+
+enum { FEATURES = BRIM_FEATURE_BF16 | BRIM_FEATURE_DISTANCES | BRIM_FEATURE_LATE_ROWS };
 
 static const brim_ops table = {.name = "cuda",
                                .exact_name = exact_name,
-                               .features = BRIM_FEATURE_DISTANCES | BRIM_FEATURE_LATE_ROWS,
+                               .features = FEATURES,
                                .workspace = workspace,
                                .open = brim_cuda_open,
                                .close = brim_cuda_close,

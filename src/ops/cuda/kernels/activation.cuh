@@ -1,4 +1,5 @@
-/* activation.cuh: GELU in its erf form (1), in its tanh form (2), ReLU (3), tanh (4), SiLU (5): the numbers of brim_activation. */
+/* activation.cuh: GELU in its erf form (1), in its tanh form (2), ReLU (3), tanh (4), SiLU (5): the numbers of brim_activation.
+ */
 
 DEVICE float activated(int act, float x) {
   switch (act) {
@@ -42,20 +43,20 @@ DEVICE float activation_slope(int act, float x) {
 KERNEL(activate, cu_activate) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < a.count)
-    a.y[i] = activated(a.act, a.pre[i]);
+    put(a.y, i, activated(a.act, get(a.pre, i)));
 }
 
 KERNEL(activate_backward, cu_activate) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < a.count)
-    a.y[i] = a.dy[i] * activation_slope(a.act, a.pre[i]);
+    put(a.y, i, get(a.dy, i) * activation_slope(a.act, get(a.pre, i)));
 }
 
 KERNEL(activate_turn, cu_activate) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i >= a.count)
     return;
-  const float pre = a.pre[i];
-  a.y[i] *= activation_slope(a.act, pre);
-  a.pre[i] = activated(a.act, pre);
+  const float pre = get(a.pre, i);
+  put(a.y, i, get(a.y, i) * activation_slope(a.act, pre));
+  put(a.pre, i, activated(a.act, pre));
 }

@@ -27,6 +27,14 @@ typedef struct cu_rows {
   GLOBAL(const int) slot;
 } cu_rows;
 
+/* A tensor of numbers of 32 bits (wide) or of 16 (narrow): bfloat16, or, where `fp16`, IEEE's half precision. Both NULL: there is
+ * none. */
+typedef struct cu_typed {
+  GLOBAL(float) wide;
+  GLOBAL(unsigned short) narrow;
+  int fp16;
+} cu_typed;
+
 /* ---- rows */
 
 typedef struct cu_gather { /* y[i] = x[slot[i]] */
@@ -60,17 +68,10 @@ typedef struct cu_add { /* y += x; y may be x */
   GLOBAL(float) y;
 } cu_add;
 
-typedef struct cu_narrow {
+typedef struct cu_convert { /* y = x as y is stored */
   long long count;
-  GLOBAL(const float) x;
-  GLOBAL(unsigned short) y;
-} cu_narrow;
-
-typedef struct cu_widen {
-  long long count;
-  GLOBAL(const unsigned short) x;
-  GLOBAL(float) y;
-} cu_widen;
+  cu_typed x, y;
+} cu_convert;
 
 typedef struct cu_pool { /* forward: y from x; backward: dx from dy */
   cu_layout layout;
@@ -86,28 +87,29 @@ typedef struct cu_pool { /* forward: y from x; backward: dx from dy */
 
 typedef struct cu_norm { /* y = (sum - mean) * rstd * gamma + beta; beta may be NULL, also below */
   int rows, width;
-  GLOBAL(const float) sum;
+  cu_typed sum;
   GLOBAL(const float) mean;
   GLOBAL(const float) rstd;
   GLOBAL(const float) gamma;
   GLOBAL(const float) beta;
-  GLOBAL(float) y;
+  cu_typed y;
 } cu_norm;
 
-typedef struct cu_join { /* sum = residual + dropout(branch), and its norm; sum may be the residual, y the branch */
+/* sum = residual + dropout(branch), and the norm of the sum as it is stored, twice where there is a copy of y; sum may be the
+ * residual, y the branch. */
+typedef struct cu_join {
   cu_layout layout;
   cu_rows at;
   cu_dropout dropout;
   int width;
   float eps;
-  GLOBAL(const float) residual;
-  GLOBAL(const float) branch;
+  cu_typed residual, branch;
   GLOBAL(const float) gamma;
   GLOBAL(const float) beta;
-  GLOBAL(float) sum;
+  cu_typed sum;
   GLOBAL(float) mean;
   GLOBAL(float) rstd;
-  GLOBAL(float) y;
+  cu_typed y, copy;
 } cu_join;
 
 typedef struct cu_norm_gradient { /* dsum may be dy */
@@ -115,13 +117,13 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
   cu_rows at;
   cu_dropout dropout;
   int width;
-  GLOBAL(const float) sum;
+  cu_typed sum;
   GLOBAL(const float) mean;
   GLOBAL(const float) rstd;
   GLOBAL(const float) gamma;
   GLOBAL(const float) dy;
   GLOBAL(float) dsum;
-  GLOBAL(float) dbranch;
+  cu_typed dbranch;
   GLOBAL(float) dgamma; /* of columns */
   GLOBAL(float) dbeta;
 } cu_norm_gradient;
@@ -131,7 +133,7 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
 typedef struct cu_prenorm { /* rows: dx from dy, added to what is there with `add` */
   int rows, width, rms, add;
   float eps;
-  GLOBAL(const float) x;
+  GLOBAL(float) x;
   GLOBAL(const float) gamma;
   GLOBAL(const float) beta;
   GLOBAL(float) mean;
@@ -146,9 +148,7 @@ typedef struct cu_stream_sum { /* y = residual + dropout(x); y may be x */
   cu_rows at;
   cu_dropout dropout;
   int width;
-  GLOBAL(const float) residual;
-  GLOBAL(const float) x;
-  GLOBAL(float) y;
+  cu_typed residual, x, y;
 } cu_stream_sum;
 
 typedef struct cu_gate { /* dpre may be pre */
@@ -156,10 +156,7 @@ typedef struct cu_gate { /* dpre may be pre */
   cu_rows at;
   cu_dropout dropout;
   int width, act, second;
-  GLOBAL(const float) pre;
-  GLOBAL(float) y;
-  GLOBAL(float) dy;
-  GLOBAL(float) dpre;
+  cu_typed pre, y, dy, dpre;
 } cu_gate;
 
 enum { CU_HALF_HEAD = 128 };
@@ -208,25 +205,22 @@ typedef struct cu_table_gradient {
 typedef struct cu_activate { /* forward: y = act(pre). turn: dy becomes that of pre, and pre becomes act(pre) */
   long long count;
   int act;
-  GLOBAL(float) pre;
-  GLOBAL(const float) dy;
-  GLOBAL(float) y;
+  cu_typed pre, dy, y;
 } cu_activate;
 
 /* y[m, n] = sum over k of a[m, k] b[k, n], + bias[n], + what y was; element a[m, k] is at a + m * a_m + k * a_k. */
 typedef struct cu_product {
   long long m, a_m, a_k, b_k, b_n, y_m, k;
   int n, add;
-  GLOBAL(const float) a;
-  GLOBAL(const float) b;
+  cu_typed a, b;
   GLOBAL(const float) bias;
-  GLOBAL(float) y;
+  cu_typed y;
 } cu_product;
 
 typedef struct cu_columns { /* y[c] += sum of x[r, c] over the rows */
   long long rows, stride;
   int width;
-  GLOBAL(const float) x;
+  cu_typed x;
   GLOBAL(float) y;
 } cu_columns;
 
@@ -241,15 +235,8 @@ typedef struct cu_attention {
   float scale;
   long long rows; /* of q */
   long long q_stride, kv_stride, out_stride;
-  GLOBAL(const float) q;
-  GLOBAL(const float) k;
-  GLOBAL(const float) v;
-  GLOBAL(float) out;
+  cu_typed q, k, v, out, dout, dq, dk, dv; /* of one type */
   GLOBAL(float) lse;
-  GLOBAL(const float) dout;
-  GLOBAL(float) dq;
-  GLOBAL(float) dk;
-  GLOBAL(float) dv;
   GLOBAL(float) delta; /* [A, rows]: the kernel of queries writes it, that of keys reads it */
 } cu_attention;
 
@@ -316,6 +303,7 @@ typedef struct cu_update {
   double clip;
   float new1, beta2, new2, root, eps;
   int range_count, pieces;
+  int fp16; /* what copies are */
   cu_range ranges[CU_RANGES];
 } cu_update;
 

@@ -1,10 +1,10 @@
-/* attention.cuh: softmax(scale q k^T) v within each text and head, for texts of any length: a block has 32 queries, or 32 keys, of
- * one head, and takes what they meet 32 at a time: with a window, only what is near enough. Eight neighbouring lanes share a query:
- * each has four keys of 32, those whose masks come from one block of random bits, and every eighth column of a head. Scores may
- * have terms by distance, for which each kernel has a second name.
+/* attention.cuh: softmax(scale q k^T) v within each text and head, for texts of any length: a block has 32 queries, or 32 keys,
+ * of one head, and takes what they meet 32 at a time: with a window, only what is near enough. Eight neighbouring lanes share a
+ * query: each has four keys of 32, those whose masks come from one block of random bits, and every eighth column of a head.
+ * Scores may have terms by distance, for which each kernel has a second name.
  *
- * Backward computes the probabilities again from the log-sum-exp. The kernel of queries gives dq and each query's delta, the one of
- * keys dk and dv: no two blocks write the same row. */
+ * Backward computes the probabilities again from the log-sum-exp. The kernel of queries gives dq and each query's delta, the one
+ * of keys dk and dv: no two blocks write the same row. */
 
 enum { PAIR_TILE = 32, PAIR_LANES = 8, PAIR_KEYS = PAIR_TILE / PAIR_LANES, PAIR_ROOM = PAIR_TILE + 1, MOST_HEAD_SIZE = 128 };
 enum { PAIR_COLUMNS = MOST_HEAD_SIZE / PAIR_LANES };
@@ -53,10 +53,11 @@ DEVICE bool meets(const cu_attention &a, const head_of &h, int query, int key) {
 }
 
 /* Rows first .. first + 31 of a head, zeros from `count` on. */
-DEVICE void load_pair_tile(SHARED_AT(float) to, GLOBAL(const float) from, long long stride, int first, int count, int size) {
+DEVICE void load_pair_tile(SHARED_AT(float) to, const cu_typed &from, long long at, long long stride, int first, int count,
+                           int size) {
   for (int i = threadIdx.x; i < PAIR_TILE * size; i += blockDim.x) {
     const int row = i / size, column = i % size;
-    to[row * (size + 1) + column] = first + row < count ? (float)from[(first + row) * stride + column] : 0.0f;
+    to[row * (size + 1) + column] = first + row < count ? get(from, at + (first + row) * stride + column) : 0.0f;
   }
 }
 
@@ -75,16 +76,15 @@ DEVICE bool has_tables(const cu_attention &) {
   return false;
 }
 
-DEVICE GLOBAL(const float) key_table(const cu_attention &a) {
-  return a.k;
+DEVICE GLOBAL(const float) key_table(const cu_attention &) {
+  return {};
 }
 
-DEVICE GLOBAL(const float) query_table(const cu_attention &a) {
-  return a.q;
+DEVICE GLOBAL(const float) query_table(const cu_attention &) {
+  return {};
 }
 
-DEVICE void load_distances(const cu_attention &, const head_of &, GLOBAL(const float), int, SHARED_AT(float)) {
-}
+DEVICE void load_distances(const cu_attention &, const head_of &, GLOBAL(const float), int, SHARED_AT(float)) {}
 
 DEVICE float with_bias(const cu_attention &, const head_of &, int, float score) {
   return score;
@@ -223,9 +223,8 @@ DEVICE pair_scores scores_of(const ARGS &r, const head_of &h, int first_query, i
   pair_scores of;
   for (int u = 0; u < PAIR_KEYS; u++) {
     const int key = key_of(lane, u);
-    of.s[u] = has_tables(r) || meets(a, h, first_query + own, first + key)
-                  ? dot(q + own * (size + 1), k + key * (size + 1), size)
-                  : 0.0f;
+    of.s[u] = has_tables(r) || meets(a, h, first_query + own, first + key) ? dot(q + own * (size + 1), k + key * (size + 1), size)
+                                                                           : 0.0f;
   }
   if (has_tables(r)) {
     load_distances(r, h, key_table(r), first_query - first, room);
@@ -257,12 +256,12 @@ template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
   SHARED_AT(float) room = p + PAIR_TILE * PAIR_ROOM;
   const int own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES, query = h.first + own;
   float top = -INFINITY, sum = 0, out[PAIR_COLUMNS] = {};
-  load_pair_tile(q, a.q + h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries, size);
+  load_pair_tile(q, a.q, h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries, size);
   const int end = end_met(a, h, h.keys);
   for (int first = first_met(a, h); first < end; first += PAIR_TILE) {
     __syncthreads();
-    load_pair_tile(k, a.k + h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
-    load_pair_tile(v, a.v + h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
+    load_pair_tile(k, a.k, h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
+    load_pair_tile(v, a.v, h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
     __syncthreads();
     pair_scores of = scores_of(r, h, h.first, first, own, lane, q, k, room);
     float most = -INFINITY, part = 0;
@@ -277,7 +276,7 @@ template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
     for (int u = 0; u < PAIR_KEYS; u++) {
       const float x = expf(of.s[u] - from);
       part += x;
-      p[own * PAIR_ROOM + key_of(lane, u)] = dropped_key(a, w, first, u, x);
+      p[own * PAIR_ROOM + key_of(lane, u)] = dropped_key(a, w, first, u, as_stored(a.q, x));
     }
     top = most;
     sum = fmaf(sum, rest, pair_sum(part));
@@ -298,7 +297,7 @@ template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
   for (int i = 0; i < PAIR_COLUMNS; i++) {
     const int column = lane + i * PAIR_LANES;
     if (column < size)
-      a.out[row * a.out_stride + h.shift + column] = sum > 0 ? out[i] / sum : 0;
+      put(a.out, row * a.out_stride + h.shift + column, sum > 0 ? out[i] / sum : 0);
   }
   if (lane == 0)
     a.lse[h.head * a.rows + row] = sum > 0 ? top + logf(sum) : 0;
@@ -321,6 +320,14 @@ DEVICE pair_terms terms_of(const cu_attention &a, const head_of &h, const words 
   return t;
 }
 
+/* scale * p * change; in 16 bits what is rounded is p times the change without dropout's factor. */
+DEVICE float score_gradient(const cu_attention &a, float p, float change) {
+  if (!a.q.narrow)
+    return a.scale * p * change;
+  const float factor = a.dropout.on && a.dropout.scale > 0 ? a.dropout.scale : 1.0f;
+  return a.scale * factor * as_stored(a.q, p * change / factor);
+}
+
 /* ds = scale * p * (dp - delta), delta = sum(p * dp) / sum(p); dq = ds k. */
 template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
   DYNAMIC_SHARED(memory);
@@ -339,15 +346,15 @@ template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
   const long long row = h.query_row + query;
   const float lse = query < h.queries ? (float)a.lse[h.head * a.rows + row] : 0.0f;
   float whole = 0, total = 0, dq[PAIR_COLUMNS] = {};
-  load_pair_tile(q, a.q + h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries, size);
-  load_pair_tile(dout, a.dout + h.query_row * a.out_stride + h.shift, a.out_stride, h.first, h.queries, size);
+  load_pair_tile(q, a.q, h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries, size);
+  load_pair_tile(dout, a.dout, h.query_row * a.out_stride + h.shift, a.out_stride, h.first, h.queries, size);
   const int end = end_met(a, h, h.keys);
   for (int again = 0; again < 2; again++) {
     const float delta = again && whole > 0 ? total / whole : 0;
     for (int first = first_met(a, h); first < end; first += PAIR_TILE) {
       __syncthreads();
-      load_pair_tile(k, a.k + h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
-      load_pair_tile(v, a.v + h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
+      load_pair_tile(k, a.k, h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
+      load_pair_tile(v, a.v, h.begin * a.kv_stride + h.shared, a.kv_stride, first, h.keys, size);
       __syncthreads();
       const words w = pair_words(a, h, query, first, lane);
       const pair_scores of = scores_of(r, h, h.first, first, own, lane, q, k, room);
@@ -367,14 +374,14 @@ template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
         load_distances(r, h, key_table(r), h.first - first, room);
       }
       for (int u = 0; u < PAIR_KEYS; u++)
-        ds[own * PAIR_ROOM + key_of(lane, u)] = a.scale * t.p[u] * (t.dp[u] - delta);
+        ds[own * PAIR_ROOM + key_of(lane, u)] = score_gradient(a, t.p[u], t.dp[u] - delta);
       __syncthreads();
       UNROLL
       for (int i = 0; i < PAIR_COLUMNS; i++) {
         const int column = lane + i * PAIR_LANES;
         for (int key = 0; key < PAIR_TILE && column < size; key++)
-          dq[i] = fmaf((float)ds[own * PAIR_ROOM + key],
-                       with_distance(r, room, own, key, column, k[key * (size + 1) + column]), dq[i]);
+          dq[i] = fmaf((float)ds[own * PAIR_ROOM + key], with_distance(r, room, own, key, column, k[key * (size + 1) + column]),
+                       dq[i]);
       }
     }
     if (!again) {
@@ -388,7 +395,7 @@ template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
   for (int i = 0; i < PAIR_COLUMNS; i++) {
     const int column = lane + i * PAIR_LANES;
     if (column < size)
-      a.dq[row * a.q_stride + h.shift + column] = dq[i];
+      put(a.dq, row * a.q_stride + h.shift + column, dq[i]);
   }
   if (lane == 0)
     a.delta[h.head * a.rows + row] = whole > 0 ? total / whole : 0;
@@ -411,23 +418,23 @@ template <class ARGS> DEVICE void attention_keys(const ARGS &r) {
   SHARED_AT(float) room = ds + PAIR_TILE * PAIR_ROOM;
   const int own = threadIdx.x / PAIR_LANES, lane = threadIdx.x % PAIR_LANES, end = end_met(a, h, h.queries);
   float dk[PAIR_COLUMNS] = {}, dv[PAIR_COLUMNS] = {};
-  load_pair_tile(k, a.k + h.begin * a.kv_stride + h.shared, a.kv_stride, h.first, h.keys, size);
-  load_pair_tile(v, a.v + h.begin * a.kv_stride + h.shared, a.kv_stride, h.first, h.keys, size);
+  load_pair_tile(k, a.k, h.begin * a.kv_stride + h.shared, a.kv_stride, h.first, h.keys, size);
+  load_pair_tile(v, a.v, h.begin * a.kv_stride + h.shared, a.kv_stride, h.first, h.keys, size);
   for (int member = 0; member < a.group; member++) {
     for (int first = first_met(a, h); first < end; first += PAIR_TILE) {
       const int query = first + own;
       const long long row = h.head * a.rows + h.query_row + query;
       const float lse = query < h.queries ? (float)a.lse[row] : 0.0f, delta = query < h.queries ? (float)a.delta[row] : 0.0f;
       __syncthreads();
-      load_pair_tile(q, a.q + h.query_row * a.q_stride + h.shift, a.q_stride, first, h.queries, size);
-      load_pair_tile(dout, a.dout + h.query_row * a.out_stride + h.shift, a.out_stride, first, h.queries, size);
+      load_pair_tile(q, a.q, h.query_row * a.q_stride + h.shift, a.q_stride, first, h.queries, size);
+      load_pair_tile(dout, a.dout, h.query_row * a.out_stride + h.shift, a.out_stride, first, h.queries, size);
       __syncthreads();
       const words w = pair_words(a, h, query, h.first, lane);
       const pair_scores of = scores_of(r, h, first, h.first, own, lane, q, k, room);
       const pair_terms t = terms_of(a, h, w, of, query, h.first, lane, lse, dout + own * (size + 1), v);
       for (int u = 0; u < PAIR_KEYS; u++) {
-        kept[own * PAIR_ROOM + key_of(lane, u)] = dropped_key(a, w, h.first, u, t.p[u]);
-        ds[own * PAIR_ROOM + key_of(lane, u)] = a.scale * t.p[u] * (t.dp[u] - delta);
+        kept[own * PAIR_ROOM + key_of(lane, u)] = dropped_key(a, w, h.first, u, as_stored(a.q, t.p[u]));
+        ds[own * PAIR_ROOM + key_of(lane, u)] = score_gradient(a, t.p[u], t.dp[u] - delta);
       }
       __syncthreads();
       UNROLL
@@ -435,8 +442,7 @@ template <class ARGS> DEVICE void attention_keys(const ARGS &r) {
         const int column = lane + i * PAIR_LANES;
         for (int j = 0; j < PAIR_TILE && column < size; j++) {
           dv[i] = fmaf((float)kept[j * PAIR_ROOM + own], (float)dout[j * (size + 1) + column], dv[i]);
-          dk[i] = fmaf((float)ds[j * PAIR_ROOM + own],
-                       with_distance(r, room, j, own, column, q[j * (size + 1) + column]), dk[i]);
+          dk[i] = fmaf((float)ds[j * PAIR_ROOM + own], with_distance(r, room, j, own, column, q[j * (size + 1) + column]), dk[i]);
         }
       }
     }
@@ -450,8 +456,8 @@ template <class ARGS> DEVICE void attention_keys(const ARGS &r) {
     const int column = lane + i * PAIR_LANES;
     const long long at = (h.begin + h.first + own) * a.kv_stride + h.shared + column;
     if (column < size) {
-      a.dk[at] = dk[i];
-      a.dv[at] = dv[i];
+      put(a.dk, at, dk[i]);
+      put(a.dv, at, dv[i]);
     }
   }
 }
@@ -493,13 +499,13 @@ DEVICE float pair_gradient(const cu_relative &r, const head_of &h, const distant
   const long long table = table_row * r.stride + h.shift, out = x.row * a.out_stride + h.shift;
   float score = 0, dp = 0;
   for (int i = lane; i < a.head_size; i += PAIR_LANES) {
-    const float q = a.q[x.q + i], k = a.k[x.k + i];
+    const float q = get(a.q, x.q + i), k = get(a.k, x.k + i);
     score = fmaf(q, k, score);
     if (has_tables(r)) {
       score = fmaf(q, (float)r.keys[table + i], score);
       score = fmaf(k, (float)r.queries[table + i], score);
     }
-    dp = fmaf((float)a.dout[out + i], (float)a.v[x.k + i], dp);
+    dp = fmaf(get(a.dout, out + i), get(a.v, x.k + i), dp);
   }
   score = a.scale * pair_sum(score) + (r.bias ? (float)r.bias[(long long)table_row * r.heads + h.head] : 0.0f);
   dp = pair_sum(dp);
@@ -534,8 +540,8 @@ KERNEL(relative_tables, cu_relative) {
           bias += ds[j];
           if (has_tables(a) && column < t.head_size)
             sum = fmaf((float)ds[j],
-                       of_keys ? (float)t.q[(h.query_row + first + j + to_query) * t.q_stride + h.shift + column]
-                               : (float)t.k[(h.begin + first + j + to_key) * t.kv_stride + h.shared + column],
+                       of_keys ? get(t.q, (h.query_row + first + j + to_query) * t.q_stride + h.shift + column)
+                               : get(t.k, (h.begin + first + j + to_key) * t.kv_stride + h.shared + column),
                        sum);
         }
         __syncthreads();

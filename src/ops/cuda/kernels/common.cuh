@@ -4,18 +4,75 @@
  * Sums have a fixed order: no kernel adds with atomics. Where a product and a sum are to be one rounding, fmaf says so; else
  * they are two, on every device (--fmad=false). */
 #ifndef BRIM_EMULATED
-#define DEVICE               static __device__ __forceinline__
-#define KERNEL(name, args)   extern "C" __global__ void __launch_bounds__(BRIM_THREADS_##name, 1) brim_##name(const args a)
+#define DEVICE                    static __device__ __forceinline__
+#define KERNEL(name, args)        extern "C" __global__ void __launch_bounds__(BRIM_THREADS_##name, 1) brim_##name(const args a)
 #define SHARED(type, name, count) __shared__ type name[count]
-#define DYNAMIC_SHARED(name) extern __shared__ float name[]
-#define SHARED_AT(type)      type *
-#define UNROLL               _Pragma("unroll")
-#define INFINITY             __uint_as_float(0x7f800000u)
+#define DYNAMIC_SHARED(name)      extern __shared__ float name[]
+#define SHARED_AT(type)           type *
+#define UNROLL                    _Pragma("unroll")
+#define INFINITY                  __uint_as_float(0x7f800000u)
+
+/* IEEE's half precision: to the nearest, to even between two; and back. */
+DEVICE unsigned short half_of(float x) {
+  unsigned short y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}
+
+DEVICE float of_half(unsigned short x) {
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}
 #endif
 
 enum { WARP = 32 };
-#define ALL_LANES 0xffffffffu
+#define ALL_LANES        0xffffffffu
 #define ROWS_OF(threads) ((threads) / WARP) /* rows of a block whose warps have a row each */
+
+/* The row of a warp, in kernels whose warps have a row each. */
+#define ROW_OF_WARP(row, lane, count)                                                                                            \
+  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;                              \
+  if (row >= (count))                                                                                                            \
+  return
+
+/* ---- numbers of 16 bits. Which type a tensor has is alike for all threads */
+
+/* bfloat16: to the nearest, to even between two; NaN stays NaN. */
+DEVICE unsigned short bfloat_of(float x) {
+  const unsigned bits = __float_as_uint(x);
+  if (x != x)
+    return (unsigned short)(bits >> 16 | 0x40);
+  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+DEVICE unsigned short narrowed(float x, int fp16) {
+  return fp16 ? half_of(x) : bfloat_of(x);
+}
+
+DEVICE float widened(unsigned short x, int fp16) {
+  return fp16 ? of_half(x) : __uint_as_float((unsigned)x << 16);
+}
+
+DEVICE bool is_there(const cu_typed &t) {
+  return t.wide || t.narrow;
+}
+
+DEVICE float get(const cu_typed &t, long long i) {
+  return t.narrow ? widened(t.narrow[i], t.fp16) : (float)t.wide[i];
+}
+
+/* x as it will be read from there. */
+DEVICE float as_stored(const cu_typed &t, float x) {
+  return t.narrow ? widened(narrowed(x, t.fp16), t.fp16) : x;
+}
+
+DEVICE void put(const cu_typed &t, long long i, float x) {
+  if (t.narrow)
+    t.narrow[i] = narrowed(x, t.fp16);
+  else
+    t.wide[i] = x;
+}
 
 DEVICE float warp_sum(float x) {
   for (int apart = WARP / 2; apart > 0; apart /= 2)
@@ -85,7 +142,14 @@ DEVICE int slot_of(const cu_rows &at, int row) {
   return at.slot ? (int)at.slot[row] : row;
 }
 
-/* For each column of this lane in a row of `width`: STRETCH counts stretches of 64, HALF their halves. */
-#define FOR_COLUMNS(column, half, first, width, lane)                                                                            \
-  for (int half = 0, column = (first) + (lane); half < 2; half++, column += WARP)                                                \
-    if (column < (width))
+/* For each column of this lane in a row: does `each(column, bits, half)`, whose last two say to `dropped` whether it is kept. */
+template <class EACH>
+DEVICE void each_column(const cu_dropout &d, const cu_layout &layout, const cu_rows &at, int row, int width, int lane,
+                        EACH each) {
+  const mask_row mask = mask_of(d, layout, slot_of(at, row));
+  for (int first = 0; first < width; first += 2 * WARP) {
+    const unsigned bits = mask_bits(d, mask, first / (2 * WARP), lane);
+    for (int half = 0, column = first + lane; half < 2 && column < width; half++, column += WARP)
+      each(column, bits, half);
+  }
+}

@@ -1,10 +1,8 @@
-/* embed.cuh: three tables summed, normalised (where there is a gamma), dropped out: a warp a slot. The gradient of a table: a block a slot and 256 columns;
- * the first slot of a row of the table adds up all of them, in their order. */
+/* embed.cuh: three tables summed, normalised (where there is a gamma), dropped out: a warp a slot. The gradient of a table: a
+ * block a slot and 256 columns; the first slot of a row of the table adds up all of them, in their order. */
 
 KERNEL(embed_forward, cu_embed) {
-  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  if (row >= a.slots)
-    return;
+  ROW_OF_WARP(row, lane, a.slots);
   const long long at = (long long)row * a.width;
   const long long word = (long long)a.ids[row] * a.width, position = a.position ? (long long)a.positions[row] * a.width : 0;
   const long long type = a.types ? (long long)a.types[row] * a.width : 0;
@@ -15,19 +13,16 @@ KERNEL(embed_forward, cu_embed) {
     a.sum[at + i] = sum;
     total += sum;
   }
-  const float mean = warp_sum(total) / (float)a.width;
-  const float rstd = reciprocal_deviation(row_squares(a.sum + at, a.width, mean, lane), a.width, a.eps);
-  const mask_row mask = mask_of(a.dropout, a.layout, row);
-  for (int first = 0; first < a.width; first += 2 * WARP) {
-    const unsigned bits = mask_bits(a.dropout, mask, first / (2 * WARP), lane);
-    FOR_COLUMNS(column, half, first, a.width, lane) {
-      const float x = a.gamma ? normed(a.sum[at + column], mean, rstd, a.gamma, a.beta, column) : (float)a.sum[at + column];
-      a.y[at + column] = dropped(a.dropout, bits, half, x);
-    }
-  }
+  const cu_typed sums = {a.sum, {}, 0};
+  const cu_rows all = {a.slots, {}};
+  const moments m = moments_of(sums, at, a.width, a.eps, total, lane);
+  each_column(a.dropout, a.layout, all, row, a.width, lane, [&](int column, unsigned bits, int half) {
+    const float sum = a.sum[at + column];
+    a.y[at + column] = dropped(a.dropout, bits, half, a.gamma ? normed(sum, m.mean, m.rstd, a.gamma, a.beta, column) : sum);
+  });
   if (lane == 0 && a.gamma) {
-    a.mean[row] = mean;
-    a.rstd[row] = rstd;
+    a.mean[row] = m.mean;
+    a.rstd[row] = m.rstd;
   }
 }
 

@@ -7,8 +7,7 @@
   X(scatter, cu_scatter, 128)                                                                                                    \
   X(drop, cu_drop, 128)                                                                                                          \
   X(add, cu_add, 256)                                                                                                            \
-  X(narrow, cu_narrow, 256)                                                                                                      \
-  X(widen, cu_widen, 256)                                                                                                        \
+  X(convert, cu_convert, 256)                                                                                                    \
   X(pool_forward, cu_pool, 128)                                                                                                  \
   X(pool_backward, cu_pool, 128)                                                                                                 \
   X(norm_forward, cu_norm, 128)                                                                                                  \

@@ -4,80 +4,91 @@ DEVICE float normed(float x, float mean, float rstd, GLOBAL(const float) gamma, 
   return fmaf((x - mean) * rstd, (float)gamma[column], beta ? (float)beta[column] : 0.0f);
 }
 
-DEVICE float reciprocal_deviation(float squares, int width, float eps) {
-  return 1.0f / sqrtf(squares / (float)width + eps);
-}
-
 KERNEL(norm_forward, cu_norm) {
-  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  if (row >= a.rows)
-    return;
+  ROW_OF_WARP(row, lane, a.rows);
   const float mean = a.mean[row], rstd = a.rstd[row];
   const long long at = (long long)row * a.width;
   for (int i = lane; i < a.width; i += WARP)
-    a.y[at + i] = normed(a.sum[at + i], mean, rstd, a.gamma, a.beta, i);
+    put(a.y, at + i, normed(get(a.sum, at + i), mean, rstd, a.gamma, a.beta, i));
 }
 
-/* Sum of squares of what a row's values are apart from their mean; each lane reads what it wrote. */
-DEVICE float row_squares(GLOBAL(const float) x, int width, float mean, int lane) {
+/* Mean and reciprocal deviation of a row from the sum of its values that this lane has, which reads again what it wrote. */
+struct moments {
+  float mean, rstd;
+};
+
+DEVICE moments moments_of(const cu_typed &x, long long at, int width, float eps, float own, int lane) {
+  const float mean = warp_sum(own) / (float)width;
   float squares = 0;
   for (int i = lane; i < width; i += WARP) {
-    const float apart = x[i] - mean;
+    const float apart = get(x, at + i) - mean;
     squares = fmaf(apart, apart, squares);
   }
-  return warp_sum(squares);
+  const moments m = {mean, 1.0f / sqrtf(warp_sum(squares) / (float)width + eps)};
+  return m;
+}
+
+/* to = residual + dropout(branch), a row; this lane's share of their sum. */
+template <class ARGS> DEVICE float add_branch(const ARGS &a, const cu_typed &branch, const cu_typed &to, int row, int lane) {
+  const long long at = (long long)row * a.width;
+  float total = 0;
+  each_column(a.dropout, a.layout, a.at, row, a.width, lane, [&](int column, unsigned bits, int half) {
+    const float sum = get(a.residual, at + column) + dropped(a.dropout, bits, half, get(branch, at + column));
+    put(to, at + column, sum);
+    total += as_stored(to, sum);
+  });
+  return total;
 }
 
 KERNEL(join_forward, cu_join) {
-  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  if (row >= a.at.count)
-    return;
-  const mask_row mask = mask_of(a.dropout, a.layout, slot_of(a.at, row));
+  ROW_OF_WARP(row, lane, a.at.count);
   const long long at = (long long)row * a.width;
-  float total = 0;
-  for (int first = 0; first < a.width; first += 2 * WARP) {
-    const unsigned bits = mask_bits(a.dropout, mask, first / (2 * WARP), lane);
-    FOR_COLUMNS(column, half, first, a.width, lane) {
-      const float sum = a.residual[at + column] + dropped(a.dropout, bits, half, a.branch[at + column]);
-      a.sum[at + column] = sum;
-      total += sum;
-    }
+  const float total = add_branch(a, a.branch, a.sum, row, lane);
+  const moments m = moments_of(a.sum, at, a.width, a.eps, total, lane);
+  for (int i = lane; i < a.width; i += WARP) {
+    const float y = normed(get(a.sum, at + i), m.mean, m.rstd, a.gamma, a.beta, i);
+    put(a.y, at + i, y);
+    if (is_there(a.copy))
+      put(a.copy, at + i, as_stored(a.y, y));
   }
-  const float mean = warp_sum(total) / (float)a.width;
-  const float rstd = reciprocal_deviation(row_squares(a.sum + at, a.width, mean, lane), a.width, a.eps);
-  for (int i = lane; i < a.width; i += WARP)
-    a.y[at + i] = normed(a.sum[at + i], mean, rstd, a.gamma, a.beta, i);
   if (lane == 0) {
-    a.mean[row] = mean;
-    a.rstd[row] = rstd;
+    a.mean[row] = m.mean;
+    a.rstd[row] = m.rstd;
   }
 }
 
-/* With n = (x - mean) * rstd and g = dy * gamma: dsum = rstd * (g - mean(g) - n * mean(g * n)). */
-KERNEL(norm_rows, cu_norm_gradient) {
-  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  if (row >= a.at.count)
-    return;
-  const float mean = a.mean[row], rstd = a.rstd[row];
-  const long long at = (long long)row * a.width;
+/* The gradient of a norm's input: with n = (x - mean) * rstd and g = dy * gamma, rstd * (g - mean(g) - n * mean(g * n)); with rms
+ * nothing was subtracted. */
+struct norm_slope {
+  float mean, rstd, g_mean, gn_mean;
+};
+
+DEVICE float norm_gradient(const norm_slope &s, float x, float g) {
+  return s.rstd * (g - s.g_mean - (x - s.mean) * s.rstd * s.gn_mean);
+}
+
+DEVICE norm_slope slope_of(const cu_typed &x, GLOBAL(const float) dy, GLOBAL(const float) gamma, long long at, int width,
+                           float mean, float rstd, int rms, int lane) {
   float g_sum = 0, gn_sum = 0;
-  for (int i = lane; i < a.width; i += WARP) {
-    const float n = (a.sum[at + i] - mean) * rstd, g = a.dy[at + i] * a.gamma[i];
-    g_sum += g;
+  for (int i = lane; i < width; i += WARP) {
+    const float n = (get(x, at + i) - mean) * rstd, g = dy[at + i] * gamma[i];
+    g_sum += rms ? 0 : g;
     gn_sum = fmaf(g, n, gn_sum);
   }
-  const float g_mean = warp_sum(g_sum) / (float)a.width, gn_mean = warp_sum(gn_sum) / (float)a.width;
-  const mask_row mask = mask_of(a.dropout, a.layout, slot_of(a.at, row));
-  for (int first = 0; first < a.width; first += 2 * WARP) {
-    const unsigned bits = mask_bits(a.dropout, mask, first / (2 * WARP), lane);
-    FOR_COLUMNS(column, half, first, a.width, lane) {
-      const float n = (a.sum[at + column] - mean) * rstd, g = a.dy[at + column] * a.gamma[column];
-      const float d = rstd * (g - g_mean - n * gn_mean);
-      a.dsum[at + column] = d;
-      if (a.dbranch)
-        a.dbranch[at + column] = dropped(a.dropout, bits, half, d);
-    }
-  }
+  const norm_slope s = {mean, rstd, warp_sum(g_sum) / (float)width, warp_sum(gn_sum) / (float)width};
+  return s;
+}
+
+KERNEL(norm_rows, cu_norm_gradient) {
+  ROW_OF_WARP(row, lane, a.at.count);
+  const long long at = (long long)row * a.width;
+  const norm_slope slope = slope_of(a.sum, a.dy, a.gamma, at, a.width, a.mean[row], a.rstd[row], 0, lane);
+  each_column(a.dropout, a.layout, a.at, row, a.width, lane, [&](int column, unsigned bits, int half) {
+    const float d = norm_gradient(slope, get(a.sum, at + column), a.dy[at + column] * a.gamma[column]);
+    a.dsum[at + column] = d;
+    if (is_there(a.dbranch))
+      put(a.dbranch, at + column, dropped(a.dropout, bits, half, d));
+  });
 }
 
 /* ---- sums of columns: a warp has every eighth row of 32 columns; the eight sums are added in order */
@@ -95,14 +106,14 @@ DEVICE float finish_column(SHARED_AT(float) lines, float own, int warp, int lane
 }
 
 KERNEL(norm_columns, cu_norm_gradient) {
-  SHARED(float, of_gamma, COLUMN_WARPS * WARP);
-  SHARED(float, of_beta, COLUMN_WARPS * WARP);
+  SHARED(float, of_gamma, COLUMN_WARPS *WARP);
+  SHARED(float, of_beta, COLUMN_WARPS *WARP);
   const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, column = blockIdx.x * WARP + lane;
   float gamma = 0, beta = 0;
   for (int row = warp; row < a.at.count && column < a.width; row += COLUMN_WARPS) {
     const long long i = (long long)row * a.width + column;
     const float dy = a.dy[i];
-    gamma = fmaf(dy, (a.sum[i] - a.mean[row]) * a.rstd[row], gamma);
+    gamma = fmaf(dy, (get(a.sum, i) - a.mean[row]) * a.rstd[row], gamma);
     beta += dy;
   }
   gamma = finish_column(of_gamma, gamma, warp, lane);
@@ -116,11 +127,11 @@ KERNEL(norm_columns, cu_norm_gradient) {
 }
 
 KERNEL(column_sums, cu_columns) {
-  SHARED(float, lines, COLUMN_WARPS * WARP);
+  SHARED(float, lines, COLUMN_WARPS *WARP);
   const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, column = blockIdx.x * WARP + lane;
   float sum = 0;
   for (long long row = warp; row < a.rows && column < a.width; row += COLUMN_WARPS)
-    sum += a.x[row * a.stride + column];
+    sum += get(a.x, row * a.stride + column);
   sum = finish_column(lines, sum, warp, lane);
   if (warp == 0 && column < a.width)
     a.y[column] += sum;

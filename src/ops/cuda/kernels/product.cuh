@@ -3,18 +3,18 @@
 enum { TILE = 64, DEPTH = 16, TILE_ROOM = TILE + 1, OWN = 4 };
 
 /* A tile of [TILE, DEPTH], transposed. Neighbouring threads read neighbours: along k where that is dense, else along m. */
-DEVICE void load_product_tile(SHARED_AT(float) to, GLOBAL(const float) from, long long first, long long count, long long step,
+DEVICE void load_product_tile(SHARED_AT(float) to, const cu_typed &from, long long first, long long count, long long step,
                               long long first_k, long long count_k, long long step_k) {
   for (int i = threadIdx.x; i < TILE * DEPTH; i += blockDim.x) {
     const int m = step_k == 1 ? i / DEPTH : i % TILE, k = step_k == 1 ? i % DEPTH : i / TILE;
     const bool there = first + m < count && first_k + k < count_k;
-    to[k * TILE_ROOM + m] = there ? (float)from[(first + m) * step + (first_k + k) * step_k] : 0.0f;
+    to[k * TILE_ROOM + m] = there ? get(from, (first + m) * step + (first_k + k) * step_k) : 0.0f;
   }
 }
 
 KERNEL(product, cu_product) {
-  SHARED(float, of_a, DEPTH * TILE_ROOM);
-  SHARED(float, of_b, DEPTH * TILE_ROOM);
+  SHARED(float, of_a, DEPTH *TILE_ROOM);
+  SHARED(float, of_b, DEPTH *TILE_ROOM);
   const long long m = (long long)blockIdx.x * TILE, n = (long long)blockIdx.y * TILE;
   const int left = threadIdx.x % (TILE / OWN) * OWN, top = threadIdx.x / (TILE / OWN) * OWN;
   float sum[OWN][OWN] = {};
@@ -43,7 +43,7 @@ KERNEL(product, cu_product) {
       if (a.bias)
         y += a.bias[column];
       if (a.add)
-        y += a.y[row * a.y_m + column];
-      a.y[row * a.y_m + column] = y;
+        y += get(a.y, row * a.y_m + column);
+      put(a.y, row * a.y_m + column, y);
     }
 }

@@ -1,34 +1,24 @@
 /* rows.cuh: whole rows, a warp each; and values, a thread each. */
 
 KERNEL(gather, cu_gather) {
-  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  if (row >= a.at.count)
-    return;
+  ROW_OF_WARP(row, lane, a.at.count);
   const long long from = slot_of(a.at, row) * a.x_stride, to = (long long)row * a.width;
   for (int i = lane; i < a.width; i += WARP)
     a.y[to + i] = a.x[from + i];
 }
 
 KERNEL(scatter, cu_scatter) {
-  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  if (row >= a.at.count)
-    return;
+  ROW_OF_WARP(row, lane, a.at.count);
   const long long to = slot_of(a.at, row) * a.dx_stride, from = (long long)row * a.width;
   for (int i = lane; i < a.width; i += WARP)
     a.dx[to + i] += a.dy[from + i];
 }
 
 KERNEL(drop, cu_drop) {
-  const int row = blockIdx.x * ROWS_OF(blockDim.x) + threadIdx.x / WARP, lane = threadIdx.x % WARP;
-  if (row >= a.at.count)
-    return;
-  const mask_row mask = mask_of(a.dropout, a.layout, slot_of(a.at, row));
+  ROW_OF_WARP(row, lane, a.at.count);
   const long long at = (long long)row * a.width;
-  for (int first = 0; first < a.width; first += 2 * WARP) {
-    const unsigned bits = mask_bits(a.dropout, mask, first / (2 * WARP), lane);
-    FOR_COLUMNS(column, half, first, a.width, lane)
-      a.y[at + column] = dropped(a.dropout, bits, half, a.x[at + column]);
-  }
+  each_column(a.dropout, a.layout, a.at, row, a.width, lane,
+              [&](int column, unsigned bits, int half) { a.y[at + column] = dropped(a.dropout, bits, half, a.x[at + column]); });
 }
 
 KERNEL(add, cu_add) {
@@ -37,24 +27,10 @@ KERNEL(add, cu_add) {
     a.y[i] += a.x[i];
 }
 
-/* To the nearest, to even between two; NaN stays NaN. */
-DEVICE unsigned short narrowed(float x) {
-  const unsigned bits = __float_as_uint(x);
-  if (x != x)
-    return (unsigned short)(bits >> 16 | 0x40);
-  return (unsigned short)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
-KERNEL(narrow, cu_narrow) {
+KERNEL(convert, cu_convert) {
   const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
   if (i < a.count)
-    a.y[i] = narrowed(a.x[i]);
-}
-
-KERNEL(widen, cu_widen) {
-  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < a.count)
-    a.y[i] = __uint_as_float((unsigned)a.x[i] << 16);
+    put(a.y, i, get(a.x, i));
 }
 
 /* ---- a text's tokens as one row: blocks (text, columns), a thread a column */

@@ -60,7 +60,8 @@ DEVICE void update_value(GLOBAL(float) value, GLOBAL(float) moment1, GLOBAL(floa
   moment2[0] = v;
 }
 
-/* A row of a table without a gradient is left alone when that changes nothing. Only threads of rows without one look at `alive`. */
+/* A row of a table without a gradient is left alone when that changes nothing. Only threads of rows without one look at `alive`.
+ */
 KERNEL(adamw, cu_update) {
   const double square = a.square[0];
   if (!(square - square == 0))
@@ -81,10 +82,10 @@ KERNEL(adamw, cu_update) {
         continue;
       if (touched && range.alive && range.row_size > 0 && i % range.row_size == 0)
         range.alive[i / range.row_size] = 1;
-      update_value(a.values + at, a.moment1 + at, a.moment2 + at, touched ? a.gradients[at] * clip : 0.0f, a.new1, a.beta2, a.new2,
-                   a.root, a.eps, range.keep, range.step);
+      update_value(a.values + at, a.moment1 + at, a.moment2 + at, touched ? a.gradients[at] * clip : 0.0f, a.new1, a.beta2,
+                   a.new2, a.root, a.eps, range.keep, range.step);
       if (range.copy)
-        range.copy[i] = narrowed(a.values[at]);
+        range.copy[i] = narrowed(a.values[at], a.fp16);
       if (touched)
         a.gradients[at] = 0;
     }
