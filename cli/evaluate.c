@@ -70,77 +70,81 @@ static void numbers_of(const class_score *s, named_number out[3]) {
 
 /* ---- as JSON ---------------------------------------------------------------------------------------------- */
 
-static void put_matrix_json(brim_text *out, const uint64_t *counts, int32_t rows, int32_t columns) {
-  for (int32_t i = 0; i < rows; i++)
-    for (int32_t k = 0; k < columns; k++) {
-      brim_text_string(out, k ? "," : i ? "],[" : "[[");
-      brim_text_integer(out, (int64_t)counts[(size_t)i * (size_t)columns + (size_t)k]);
-    }
-  brim_text_string(out, "]]");
+static void put_matrix_json(brim_json_writer *json, const char *name, const uint64_t *counts, int32_t rows, int32_t columns) {
+  brim_json_open_array(json, name);
+  for (int32_t i = 0; i < rows; i++) {
+    brim_json_open_array(json, NULL);
+    for (int32_t k = 0; k < columns; k++)
+      brim_json_put_count(json, NULL, counts[(size_t)i * (size_t)columns + (size_t)k]);
+    brim_json_close_array(json);
+  }
+  brim_json_close_array(json);
 }
 
-/* Of very many classes: the pairs that are most often confused. */
-static void put_confused_json(brim_text *out, const verdict *v) {
-  brim_text_string(out, "null,\"confused\":[");
+/* Of very many classes: no matrix, but the pairs that are most often confused. */
+static void put_confused_json(brim_json_writer *json, const verdict *v) {
+  brim_json_put_string(json, "confusion", NULL);
+  brim_json_open_array(json, "confused");
   for (size_t i = 0; i < v->confused_count; i++) {
     const brim_confused *c = &v->confused[i];
-    const char *label = v->labels->names[c->label], *predicted = v->labels->names[c->predicted];
-    brim_text_string(out, i ? ",{\"label\":" : "{\"label\":");
-    brim_text_json_string(out, label, strlen(label));
-    brim_text_string(out, ",\"predicted\":");
-    brim_text_json_string(out, predicted, strlen(predicted));
-    brim_text_printf(out, ",\"rows\":%llu}", (unsigned long long)c->rows);
+    brim_json_open_object(json, NULL);
+    brim_json_put_string(json, "label", v->labels->names[c->label]);
+    brim_json_put_string(json, "predicted", v->labels->names[c->predicted]);
+    brim_json_put_count(json, "rows", c->rows);
+    brim_json_close_object(json);
   }
-  brim_text_string(out, "]");
+  brim_json_close_array(json);
 }
 
-/* "classes": of each its name, rows, predicted, precision, recall and F1; then the confusion matrix. */
-static void put_classes_json(brim_text *out, const verdict *v) {
+static void put_class_json(brim_json_writer *json, const char *name, const class_score *score) {
+  named_number numbers[3];
+  numbers_of(score, numbers);
+  brim_json_open_object(json, NULL);
+  brim_json_put_string(json, "name", name);
+  brim_json_put_count(json, "rows", score->rows);
+  brim_json_put_count(json, "predicted", score->predicted);
+  for (int i = 0; i < 3; i++)
+    brim_json_put_number(json, numbers[i].name, numbers[i].value);
+  brim_json_close_object(json);
+}
+
+/* "classes": of each its name, rows, predicted, precision, recall and F1; then the confusion matrix, of lists of labels one each.
+ */
+static void put_classes_json(brim_json_writer *json, const verdict *v) {
   const brim_labels *labels = v->labels;
-  bool many = brim_task_has_lists(labels->task);
-  brim_text_string(out, ",\"classes\":[");
-  for (int32_t c = 0; c < labels->count; c++) {
-    const class_score score = v->scores[c];
-    named_number numbers[3];
-    numbers_of(&score, numbers);
-    brim_text_string(out, c ? ",{\"name\":" : "{\"name\":");
-    brim_text_json_string(out, labels->names[c], strlen(labels->names[c]));
-    brim_text_printf(out, ",\"rows\":%llu,\"predicted\":%llu", (unsigned long long)score.rows,
-                     (unsigned long long)score.predicted);
-    for (int i = 0; i < 3; i++) {
-      brim_text_printf(out, ",\"%s\":", numbers[i].name);
-      brim_text_json_number(out, numbers[i].value);
-    }
-    brim_text_string(out, "}");
+  brim_json_open_array(json, "classes");
+  for (int32_t c = 0; c < labels->count; c++)
+    put_class_json(json, labels->names[c], &v->scores[c]);
+  brim_json_close_array(json);
+  if (!v->counts) {
+    put_confused_json(json, v);
+  } else if (!brim_task_has_lists(labels->task)) {
+    put_matrix_json(json, "confusion", v->counts, labels->count, labels->count);
+  } else {
+    brim_json_open_array(json, "confusion");
+    for (int32_t c = 0; c < labels->count; c++)
+      put_matrix_json(json, NULL, v->counts + 4 * (size_t)c, 2, 2);
+    brim_json_close_array(json);
   }
-  brim_text_string(out, "],\"confusion\":");
-  if (!v->counts)
-    put_confused_json(out, v);
-  else if (!many)
-    put_matrix_json(out, v->counts, labels->count, labels->count);
-  for (int32_t c = 0; many && c < labels->count; c++) {
-    brim_text_string(out, c ? "," : "[");
-    put_matrix_json(out, v->counts + 4 * (size_t)c, 2, 2);
-  }
-  brim_text_string(out, many ? "]" : "");
 }
 
 static void put_json(brim_text *out, const verdict *v, const brim_metrics *m) {
   brim_field fields[BRIM_METRIC_FIELDS];
   int count = brim_metrics_fields(v->labels->task, m, fields);
-  brim_text_printf(out, "{\"rows\":%llu", (unsigned long long)m->rows);
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_count(&json, "rows", m->rows);
   if (brim_task_has_tokens(v->labels->task))
-    brim_text_printf(out, ",\"labelled\":%llu", (unsigned long long)v->count);
-  for (int i = 0; i < count; i++) {
-    brim_text_printf(out, ",\"%s\":", fields[i].name);
-    brim_text_json_number(out, fields[i].real);
-  }
+    brim_json_put_count(&json, "labelled", v->count);
+  for (int i = 0; i < count; i++)
+    brim_json_put_number(&json, fields[i].name, fields[i].real);
   if (v->scores)
-    put_classes_json(out, v);
-  brim_text_printf(out, ",\"tokens\":%llu,\"slots\":%llu,\"seconds\":", (unsigned long long)m->tokens,
-                   (unsigned long long)m->slots);
-  brim_text_json_number(out, m->seconds);
-  brim_text_string(out, "}\n");
+    put_classes_json(&json, v);
+  brim_json_put_count(&json, "tokens", m->tokens);
+  brim_json_put_count(&json, "slots", m->slots);
+  brim_json_put_number(&json, "seconds", m->seconds);
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
 }
 
 /* ---- as a table ------------------------------------------------------------------------------------------- */

@@ -113,6 +113,10 @@ int brim_json_error(const brim_json_document *document, const brim_json_value *v
 
 /* The next value begins on a line of its own. There must be one. */
 void brim_json_begin_line(brim_json_writer *json);
+/* A member's name of any bytes; its value comes next, with NULL for a name. */
+void brim_json_put_name(brim_json_writer *json, const char *bytes, size_t length);
+/* A value that is JSON already. */
+void brim_json_put_json(brim_json_writer *json, const char *name, const char *bytes, size_t length);
 /* The field's value, under its name or (named false) without; a text that is NULL is empty. */
 void brim_json_put_field(brim_json_writer *json, const brim_field *field, bool named);
 

@@ -81,9 +81,20 @@ void brim_json_put_bytes(brim_json_writer *json, const char *name, const char *b
   brim_text_json_string(json->out, bytes, length);
 }
 
-void brim_json_put_text(brim_json_writer *json, const char *name, const brim_text *value) {
+void brim_json_put_name(brim_json_writer *json, const char *bytes, size_t length) {
+  begin_value(json, NULL);
+  brim_text_json_string(json->out, bytes, length);
+  brim_text_append(json->out, ":", 1);
+  json->comma = false;
+}
+
+void brim_json_put_json(brim_json_writer *json, const char *name, const char *bytes, size_t length) {
   begin_value(json, name);
-  brim_text_append(json->out, value->data, value->length);
+  brim_text_append(json->out, bytes, length);
+}
+
+void brim_json_put_text(brim_json_writer *json, const char *name, const brim_text *value) {
+  brim_json_put_json(json, name, value->data, value->length);
   json->out->failed |= value->failed;
 }
 

@@ -1,6 +1,4 @@
 /* tensors_write.c: writes a safetensors file. */
-#include <string.h>
-
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/model.h"
@@ -12,25 +10,35 @@ static int64_t tensor_bytes(const brim_tensor *t) {
   return count * (int64_t)sizeof(float);
 }
 
+static void put_tensor(brim_json_writer *json, const brim_tensor *t, int64_t at) {
+  brim_json_open_object(json, t->name);
+  brim_json_put_string(json, "dtype", "F32");
+  brim_json_open_array(json, "shape");
+  for (int32_t d = 0; d < t->rank; d++)
+    brim_json_put_integer(json, NULL, t->shape[d]);
+  brim_json_close_array(json);
+  brim_json_open_array(json, "data_offsets");
+  brim_json_put_integer(json, NULL, at);
+  brim_json_put_integer(json, NULL, at + tensor_bytes(t));
+  brim_json_close_array(json);
+  brim_json_close_object(json);
+}
+
 /* The header with its length before it, filled up with spaces so that the data begins at a multiple of 8. "pt" tells PyTorch
  * programs that the tensors are theirs. */
 static void write_header(brim_text *out, const brim_tensor *tensors, int count) {
+  brim_json_writer json = {.out = out};
   int64_t at = 0;
   brim_text_append(out, "\0\0\0\0\0\0\0\0", 8);
-  brim_text_string(out, "{\"__metadata__\":{\"format\":\"pt\"}");
+  brim_json_open_object(&json, NULL);
+  brim_json_open_object(&json, "__metadata__");
+  brim_json_put_string(&json, "format", "pt");
+  brim_json_close_object(&json);
   for (int i = 0; i < count; i++) {
-    const brim_tensor *t = &tensors[i];
-    brim_text_string(out, ",");
-    brim_text_json_string(out, t->name, strlen(t->name));
-    brim_text_string(out, ":{\"dtype\":\"F32\",\"shape\":[");
-    for (int32_t d = 0; d < t->rank; d++) {
-      brim_text_string(out, d ? "," : "");
-      brim_text_integer(out, t->shape[d]);
-    }
-    brim_text_printf(out, "],\"data_offsets\":[%lld,%lld]}", (long long)at, (long long)(at + tensor_bytes(t)));
-    at += tensor_bytes(t);
+    put_tensor(&json, &tensors[i], at);
+    at += tensor_bytes(&tensors[i]);
   }
-  brim_text_string(out, "}");
+  brim_json_close_object(&json);
   while (out->length % 8 != 0 && !out->failed)
     brim_text_string(out, " ");
   for (int i = 0; i < 8 && !out->failed; i++)

@@ -66,18 +66,10 @@ static int read_settings(brim_runtime *runtime, const brim_tokenizer_file *confi
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-static void write_string(brim_text *out, const char *text, size_t length) {
-  brim_text_json_string(out, text, length);
-}
-
-static const char *truth(bool value) {
-  return value ? "true" : "false";
-}
-
 /* "added_tokens": the special tokens that have an id, by id. */
-static void write_added(brim_text *out, const special *specials) {
-  bool done[ROLES] = {false}, first = true;
-  brim_text_string(out, "\"added_tokens\":[");
+static void put_added(brim_json_writer *json, const special *specials) {
+  bool done[ROLES] = {false};
+  brim_json_open_array(json, "added_tokens");
   for (;;) {
     int next = -1;
     for (int i = 0; i < ROLES; i++)
@@ -92,13 +84,26 @@ static void write_added(brim_text *out, const special *specials) {
       twin = twin || (i != next && done[i] && specials[i].id == t->id);
     if (twin)
       continue;
-    brim_text_printf(out, "%s{\"id\":%lld,\"content\":", first ? "" : ",", (long long)t->id);
-    write_string(out, t->text, t->length);
-    brim_text_printf(out, ",\"single_word\":false,\"lstrip\":%s,\"rstrip\":false,\"normalized\":false,\"special\":true}",
-                     truth(t->left_strip));
-    first = false;
+    brim_json_open_object(json, NULL);
+    brim_json_put_integer(json, "id", t->id);
+    brim_json_put_bytes(json, "content", t->text, t->length);
+    brim_json_put_bool(json, "single_word", false);
+    brim_json_put_bool(json, "lstrip", t->left_strip);
+    brim_json_put_bool(json, "rstrip", false);
+    brim_json_put_bool(json, "normalized", false);
+    brim_json_put_bool(json, "special", true);
+    brim_json_close_object(json);
   }
-  brim_text_string(out, "],");
+  brim_json_close_array(json);
+}
+
+/* What every tokenizer.json begins with. */
+static void open_file(brim_json_writer *json, const special *specials) {
+  brim_json_open_object(json, NULL);
+  brim_json_put_string(json, "version", "1.0");
+  brim_json_put_string(json, "truncation", NULL);
+  brim_json_put_string(json, "padding", NULL);
+  put_added(json, specials);
 }
 
 static const special *role(const special *specials, const char *name) {
@@ -116,37 +121,48 @@ static int need(const special *t, const brim_tokenizer_file *vocab, brim_error *
                        (int)(t->length < 100 ? t->length : 100), t->text);
 }
 
-static void write_special_piece(brim_text *out, const special *t, int type_id) {
-  brim_text_string(out, "{\"SpecialToken\":{\"id\":");
-  write_string(out, t->text, t->length);
-  brim_text_printf(out, ",\"type_id\":%d}}", type_id);
+/* {"SpecialToken":{"id":"[CLS]","type_id":0}}, {"Sequence":{"id":"A","type_id":0}} */
+static void put_piece(brim_json_writer *json, const char *kind, const char *id, size_t length, int type_id) {
+  brim_json_open_object(json, NULL);
+  brim_json_open_object(json, kind);
+  brim_json_put_bytes(json, "id", id, length);
+  brim_json_put_integer(json, "type_id", type_id);
+  brim_json_close_object(json);
+  brim_json_close_object(json);
 }
 
-static void write_special_entry(brim_text *out, const special *t) {
-  write_string(out, t->text, t->length);
-  brim_text_string(out, ":{\"id\":");
-  write_string(out, t->text, t->length);
-  brim_text_printf(out, ",\"ids\":[%lld],\"tokens\":[", (long long)t->id);
-  write_string(out, t->text, t->length);
-  brim_text_string(out, "]}");
+static void put_special_entry(brim_json_writer *json, const special *t) {
+  brim_json_put_name(json, t->text, t->length);
+  brim_json_open_object(json, NULL);
+  brim_json_put_bytes(json, "id", t->text, t->length);
+  brim_json_open_array(json, "ids");
+  brim_json_put_integer(json, NULL, t->id);
+  brim_json_close_array(json);
+  brim_json_open_array(json, "tokens");
+  brim_json_put_bytes(json, NULL, t->text, t->length);
+  brim_json_close_array(json);
+  brim_json_close_object(json);
 }
 
-static void write_bert_template(brim_text *out, const special *cls, const special *sep) {
-  brim_text_string(out, "\"post_processor\":{\"type\":\"TemplateProcessing\",\"single\":[");
-  write_special_piece(out, cls, 0);
-  brim_text_string(out, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},");
-  write_special_piece(out, sep, 0);
-  brim_text_string(out, "],\"pair\":[");
-  write_special_piece(out, cls, 0);
-  brim_text_string(out, ",{\"Sequence\":{\"id\":\"A\",\"type_id\":0}},");
-  write_special_piece(out, sep, 0);
-  brim_text_string(out, ",{\"Sequence\":{\"id\":\"B\",\"type_id\":1}},");
-  write_special_piece(out, sep, 1);
-  brim_text_string(out, "],\"special_tokens\":{");
-  write_special_entry(out, cls);
-  brim_text_string(out, ",");
-  write_special_entry(out, sep);
-  brim_text_string(out, "}},");
+static void put_bert_template(brim_json_writer *json, const special *cls, const special *sep) {
+  brim_json_open_object(json, "post_processor");
+  brim_json_put_string(json, "type", "TemplateProcessing");
+  for (int pair = 0; pair < 2; pair++) {
+    brim_json_open_array(json, pair ? "pair" : "single");
+    put_piece(json, "SpecialToken", cls->text, cls->length, 0);
+    put_piece(json, "Sequence", "A", 1, 0);
+    put_piece(json, "SpecialToken", sep->text, sep->length, 0);
+    if (pair) {
+      put_piece(json, "Sequence", "B", 1, 1);
+      put_piece(json, "SpecialToken", sep->text, sep->length, 1);
+    }
+    brim_json_close_array(json);
+  }
+  brim_json_open_object(json, "special_tokens");
+  put_special_entry(json, cls);
+  put_special_entry(json, sep);
+  brim_json_close_object(json);
+  brim_json_close_object(json);
 }
 
 /* ---- vocab.txt -------------------------------------------------------------------------------------------- */
@@ -169,8 +185,8 @@ static bool next_line(const brim_tokenizer_file *file, size_t *at, line *out) {
   return true;
 }
 
-/* "vocab": every line with its number; of equal lines the last counts. */
-static int write_vocab(const brim_tokenizer_file *vocab, settings *s, brim_hashmap *last, brim_text *out, brim_error *err) {
+/* Notes each line's number, of equal lines the last, and the ids of the special tokens. */
+static int number_lines(const brim_tokenizer_file *vocab, settings *s, brim_hashmap *last, brim_error *err) {
   line l;
   size_t at = 0;
   for (int32_t id = 0; next_line(vocab, &at, &l); id++) {
@@ -178,47 +194,63 @@ static int write_vocab(const brim_tokenizer_file *vocab, settings *s, brim_hashm
       return brim_error_at(err, BRIM_E_FORMAT, vocab->name, id + 1, l.text - vocab->bytes, "malformed UTF-8");
     BRIM_TRY(brim_hashmap_put(last, l.text, l.length, id, NULL, NULL, err));
   }
-  bool first = true;
-  at = 0;
-  brim_text_string(out, "\"vocab\":{");
-  for (int32_t id = 0; next_line(vocab, &at, &l); id++) {
-    if (brim_hashmap_get(last, l.text, l.length, -1) != id)
-      continue;
-    if (!first)
-      brim_text_string(out, ",");
-    first = false;
-    write_string(out, l.text, l.length);
-    brim_text_printf(out, ":%d", (int)id);
-  }
-  brim_text_string(out, "}");
   for (int i = 0; i < ROLES; i++)
     s->specials[i].id = brim_hashmap_get(last, s->specials[i].text, s->specials[i].length, -1);
   return BRIM_OK;
 }
 
-static int write_wordpiece(const brim_tokenizer_file *vocab, settings *s, brim_hashmap *last, brim_text *model, brim_text *out,
-                           brim_error *err) {
-  BRIM_TRY(write_vocab(vocab, s, last, model, err));
+static void put_vocab(brim_json_writer *json, const brim_tokenizer_file *vocab, const brim_hashmap *last) {
+  line l;
+  size_t at = 0;
+  brim_json_open_object(json, "vocab");
+  for (int32_t id = 0; next_line(vocab, &at, &l); id++)
+    if (brim_hashmap_get(last, l.text, l.length, -1) == id) {
+      brim_json_put_name(json, l.text, l.length);
+      brim_json_put_integer(json, NULL, id);
+    }
+  brim_json_close_object(json);
+}
+
+static void put_bert_texts(brim_json_writer *json, const settings *s) {
+  brim_json_open_object(json, "normalizer");
+  brim_json_put_string(json, "type", "BertNormalizer");
+  brim_json_put_bool(json, "clean_text", true);
+  brim_json_put_bool(json, "handle_chinese_chars", s->chinese);
+  if (s->accents < 0)
+    brim_json_put_string(json, "strip_accents", NULL);
+  else
+    brim_json_put_bool(json, "strip_accents", s->accents > 0);
+  brim_json_put_bool(json, "lowercase", s->lower);
+  brim_json_close_object(json);
+  brim_json_open_object(json, "pre_tokenizer");
+  brim_json_put_string(json, "type", "BertPreTokenizer");
+  brim_json_close_object(json);
+}
+
+static int write_wordpiece(const brim_tokenizer_file *vocab, settings *s, brim_hashmap *last, brim_text *out, brim_error *err) {
+  BRIM_TRY(number_lines(vocab, s, last, err));
   const special *unk = role(s->specials, "unk_token"), *cls = role(s->specials, "cls_token"),
                 *sep = role(s->specials, "sep_token");
   BRIM_TRY(need(unk, vocab, err));
   BRIM_TRY(need(cls, vocab, err));
   BRIM_TRY(need(sep, vocab, err));
-  BRIM_TRY(brim_text_status(model, err));
-  brim_text_string(out, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,");
-  write_added(out, s->specials);
-  brim_text_printf(
-      out,
-      "\"normalizer\":{\"type\":\"BertNormalizer\",\"clean_text\":true,\"handle_chinese_chars\":%s,\"strip_accents\":%s,"
-      "\"lowercase\":%s},\"pre_tokenizer\":{\"type\":\"BertPreTokenizer\"},",
-      truth(s->chinese), s->accents < 0 ? "null" : truth(s->accents > 0), truth(s->lower));
-  write_bert_template(out, cls, sep);
-  brim_text_string(out, "\"decoder\":{\"type\":\"WordPiece\",\"prefix\":\"##\",\"cleanup\":true},"
-                        "\"model\":{\"type\":\"WordPiece\",\"unk_token\":");
-  write_string(out, unk->text, unk->length);
-  brim_text_string(out, ",\"continuing_subword_prefix\":\"##\",\"max_input_chars_per_word\":100,");
-  brim_text_append(out, model->data, model->length);
-  brim_text_string(out, "}}");
+  brim_json_writer json = {.out = out};
+  open_file(&json, s->specials);
+  put_bert_texts(&json, s);
+  put_bert_template(&json, cls, sep);
+  brim_json_open_object(&json, "decoder");
+  brim_json_put_string(&json, "type", "WordPiece");
+  brim_json_put_string(&json, "prefix", "##");
+  brim_json_put_bool(&json, "cleanup", true);
+  brim_json_close_object(&json);
+  brim_json_open_object(&json, "model");
+  brim_json_put_string(&json, "type", "WordPiece");
+  brim_json_put_bytes(&json, "unk_token", unk->text, unk->length);
+  brim_json_put_string(&json, "continuing_subword_prefix", "##");
+  brim_json_put_integer(&json, "max_input_chars_per_word", 100);
+  put_vocab(&json, vocab, last);
+  brim_json_close_object(&json);
+  brim_json_close_object(&json);
   return brim_text_status(out, err);
 }
 
@@ -233,42 +265,78 @@ int brim_legacy_wordpiece(brim_runtime *runtime, const brim_tokenizer_file *voca
                              {.role = "sep_token", .text = "[SEP]"},
                              {.role = "mask_token", .text = "[MASK]"}}};
   brim_hashmap last;
-  brim_text model;
   brim_hashmap_init(&last, runtime);
-  brim_text_init(&model, runtime);
   int status = read_settings(runtime, config, &s, err);
   if (status == BRIM_OK)
-    status = write_wordpiece(vocab, &s, &last, &model, out, err);
+    status = write_wordpiece(vocab, &s, &last, out, err);
   brim_hashmap_free(&last);
-  brim_text_free(&model);
   brim_json_free(s.document);
   return status;
 }
 
 /* ---- vocab.json and merges.txt ------------------------------------------------------------------------------ */
 
-static int write_merges(const brim_tokenizer_file *merges, brim_text *out, brim_error *err) {
+static int put_merges(brim_json_writer *json, const brim_tokenizer_file *merges, brim_error *err) {
   line l;
   size_t at = 0;
-  bool first = true;
-  brim_text_string(out, "\"merges\":[");
+  brim_json_open_array(json, "merges");
   for (int64_t number = 1; next_line(merges, &at, &l); number++) {
     if (l.length == 0 || (l.length >= 8 && memcmp(l.text, "#version", 8) == 0))
       continue;
-    const char *blank = memchr(l.text, ' ', l.length);
-    size_t left = blank ? (size_t)(blank - l.text) : 0;
-    if (!blank || memchr(blank + 1, ' ', l.length - left - 1) || brim_utf8_valid(l.text, l.length) != l.length)
+    const char *space = memchr(l.text, ' ', l.length);
+    size_t left = space ? (size_t)(space - l.text) : 0;
+    if (!space || memchr(space + 1, ' ', l.length - left - 1) || brim_utf8_valid(l.text, l.length) != l.length)
       return brim_error_at(err, BRIM_E_FORMAT, merges->name, number, l.text - merges->bytes,
                            "a merge must be two tokens with a space between them");
-    brim_text_string(out, first ? "[" : ",[");
-    first = false;
-    write_string(out, l.text, left);
-    brim_text_string(out, ",");
-    write_string(out, blank + 1, l.length - left - 1);
-    brim_text_string(out, "]");
+    brim_json_open_array(json, NULL);
+    brim_json_put_bytes(json, NULL, l.text, left);
+    brim_json_put_bytes(json, NULL, space + 1, l.length - left - 1);
+    brim_json_close_array(json);
   }
-  brim_text_string(out, "]");
-  return brim_text_status(out, err);
+  brim_json_close_array(json);
+  return BRIM_OK;
+}
+
+/* A stage that looks at words as bytes. */
+static void put_byte_level(brim_json_writer *json, const char *name, bool prefix_space) {
+  brim_json_open_object(json, name);
+  brim_json_put_string(json, "type", "ByteLevel");
+  brim_json_put_bool(json, "add_prefix_space", prefix_space);
+  brim_json_put_bool(json, "trim_offsets", true);
+  brim_json_put_bool(json, "use_regex", true);
+  brim_json_close_object(json);
+}
+
+static void put_roberta_ends(brim_json_writer *json, const special *cls, const special *sep, bool prefix_space) {
+  brim_json_open_object(json, "post_processor");
+  brim_json_put_string(json, "type", "RobertaProcessing");
+  for (int last = 1; last >= 0; last--) {
+    const special *t = last ? sep : cls;
+    brim_json_open_array(json, last ? "sep" : "cls");
+    brim_json_put_bytes(json, NULL, t->text, t->length);
+    brim_json_put_integer(json, NULL, t->id);
+    brim_json_close_array(json);
+  }
+  brim_json_put_bool(json, "trim_offsets", true);
+  brim_json_put_bool(json, "add_prefix_space", prefix_space);
+  brim_json_close_object(json);
+}
+
+static int put_bpe_model(brim_json_writer *json, const brim_tokenizer_file *vocab, const brim_tokenizer_file *merges,
+                         brim_error *err) {
+  brim_json_open_object(json, "model");
+  brim_json_put_string(json, "type", "BPE");
+  brim_json_put_string(json, "dropout", NULL);
+  brim_json_put_string(json, "unk_token", NULL);
+  brim_json_put_string(json, "continuing_subword_prefix", NULL);
+  brim_json_put_string(json, "end_of_word_suffix", NULL);
+  brim_json_put_bool(json, "fuse_unk", false);
+  brim_json_put_bool(json, "byte_fallback", false);
+  brim_json_put_bool(json, "ignore_merges", false);
+  brim_json_put_json(json, "vocab", vocab->bytes, vocab->length);
+  BRIM_TRY(put_merges(json, merges, err));
+  brim_json_close_object(json);
+  return BRIM_OK;
 }
 
 static int write_bpe(const brim_tokenizer_file *vocab, const brim_tokenizer_file *merges, const brim_json_document *document,
@@ -284,24 +352,14 @@ static int write_bpe(const brim_tokenizer_file *vocab, const brim_tokenizer_file
   const special *cls = role(s->specials, "cls_token"), *sep = role(s->specials, "sep_token");
   BRIM_TRY(need(cls, vocab, err));
   BRIM_TRY(need(sep, vocab, err));
-  brim_text_string(out, "{\"version\":\"1.0\",\"truncation\":null,\"padding\":null,");
-  write_added(out, s->specials);
-  brim_text_printf(out,
-                   "\"normalizer\":null,\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":%s,\"trim_offsets\":true,"
-                   "\"use_regex\":true},\"post_processor\":{\"type\":\"RobertaProcessing\",\"sep\":[",
-                   truth(s->prefix_space));
-  write_string(out, sep->text, sep->length);
-  brim_text_printf(out, ",%lld],\"cls\":[", (long long)sep->id);
-  write_string(out, cls->text, cls->length);
-  brim_text_printf(out, ",%lld],\"trim_offsets\":true,\"add_prefix_space\":%s},", (long long)cls->id, truth(s->prefix_space));
-  brim_text_string(out,
-                   "\"decoder\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true,\"trim_offsets\":true,\"use_regex\":true},"
-                   "\"model\":{\"type\":\"BPE\",\"dropout\":null,\"unk_token\":null,\"continuing_subword_prefix\":null,"
-                   "\"end_of_word_suffix\":null,\"fuse_unk\":false,\"byte_fallback\":false,\"ignore_merges\":false,\"vocab\":");
-  brim_text_append(out, vocab->bytes, vocab->length);
-  brim_text_string(out, ",");
-  BRIM_TRY(write_merges(merges, out, err));
-  brim_text_string(out, "}}");
+  brim_json_writer json = {.out = out};
+  open_file(&json, s->specials);
+  brim_json_put_string(&json, "normalizer", NULL);
+  put_byte_level(&json, "pre_tokenizer", s->prefix_space);
+  put_roberta_ends(&json, cls, sep, s->prefix_space);
+  put_byte_level(&json, "decoder", true);
+  BRIM_TRY(put_bpe_model(&json, vocab, merges, err));
+  brim_json_close_object(&json);
   return brim_text_status(out, err);
 }
 

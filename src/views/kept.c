@@ -16,56 +16,76 @@ static int path_of(const char *folder, char *path, size_t size, brim_error *err)
 
 /* ---- writing ---------------------------------------------------------------------------------------------- */
 
-static void put_number(brim_text *out, const char *name, double value) {
-  brim_text_printf(out, ",\"%s\":", name);
-  brim_text_json_number(out, value);
+static brim_json_writer open_line(brim_text *out, const char *event, int set) {
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_string(&json, "event", event);
+  brim_json_put_integer(&json, "set", set);
+  return json;
 }
 
-static void put_string(brim_text *out, const char *name, const char *text, size_t length) {
-  brim_text_printf(out, ",\"%s\":", name);
-  if (text)
-    brim_text_json_string(out, text, length);
-  else
-    brim_text_string(out, "null");
+static void close_line(brim_json_writer *json) {
+  brim_json_close_object(json);
+  brim_text_string(json->out, "\n");
 }
 
 static void put_wrong(brim_text *out, int set, const brim_wrong_row *w) {
-  brim_text_printf(out, "{\"event\":\"wrong\",\"set\":%d,\"row\":%llu", set, (unsigned long long)w->row);
-  put_number(out, "loss", w->loss);
-  put_string(out, "label", w->label, strlen(w->label));
-  put_string(out, "predicted", w->predicted, strlen(w->predicted));
-  put_number(out, "score", w->score);
-  put_number(out, "label_score", w->label_score);
-  put_string(out, "text", w->text, w->length);
-  brim_text_string(out, "}\n");
+  brim_json_writer json = open_line(out, "wrong", set);
+  brim_json_put_count(&json, "row", w->row);
+  brim_json_put_number(&json, "loss", w->loss);
+  brim_json_put_string(&json, "label", w->label);
+  brim_json_put_string(&json, "predicted", w->predicted);
+  brim_json_put_number(&json, "score", w->score);
+  brim_json_put_number(&json, "label_score", w->label_score);
+  if (w->text)
+    brim_json_put_bytes(&json, "text", w->text, w->length);
+  else
+    brim_json_put_string(&json, "text", NULL);
+  close_line(&json);
+}
+
+static void put_class(brim_text *out, int set, const char *name, const brim_class_count *c) {
+  brim_json_writer json = open_line(out, "class", set);
+  brim_json_put_string(&json, "name", name);
+  brim_json_put_count(&json, "rows", c->rows);
+  brim_json_put_count(&json, "predicted", c->predicted);
+  brim_json_put_count(&json, "both", c->both);
+  close_line(&json);
+}
+
+static void put_confused(brim_text *out, int set, const brim_confused *c) {
+  brim_json_writer json = open_line(out, "confused", set);
+  brim_json_put_integer(&json, "label", c->label);
+  brim_json_put_integer(&json, "predicted", c->predicted);
+  brim_json_put_count(&json, "rows", c->rows);
+  close_line(&json);
+}
+
+static void put_point(brim_text *out, int set, double label, double predicted) {
+  brim_json_writer json = open_line(out, "point", set);
+  brim_json_put_number(&json, "label", label);
+  brim_json_put_number(&json, "predicted", predicted);
+  close_line(&json);
 }
 
 static void put_set(brim_text *out, int set, const brim_judged *j) {
   brim_field fields[BRIM_METRIC_FIELDS];
   const int count = brim_metrics_fields(j->task, &(brim_metrics){0}, fields);
-  brim_text_printf(out, "{\"event\":\"set\",\"set\":%d", set);
-  put_string(out, "name", j->name, strlen(j->name));
-  brim_text_printf(out, ",\"step\":%llu,\"task\":\"%s\",\"outputs\":%d,\"rows\":%llu", (unsigned long long)j->step,
-                   brim_task_name(j->task), (int)j->outputs, (unsigned long long)j->rows);
+  brim_json_writer json = open_line(out, "set", set);
+  brim_json_put_string(&json, "name", j->name);
+  brim_json_put_count(&json, "step", j->step);
+  brim_json_put_string(&json, "task", brim_task_name(j->task));
+  brim_json_put_integer(&json, "outputs", j->outputs);
+  brim_json_put_count(&json, "rows", j->rows);
   for (int i = 0; i < count; i++)
-    put_number(out, fields[i].name, j->metrics[i]);
-  brim_text_string(out, "}\n");
-  for (int32_t i = 0; j->classes && i < j->outputs; i++) {
-    const brim_class_count *c = &j->classes[i];
-    brim_text_printf(out, "{\"event\":\"class\",\"set\":%d", set);
-    put_string(out, "name", j->names[i], strlen(j->names[i]));
-    brim_text_printf(out, ",\"rows\":%llu,\"predicted\":%llu,\"both\":%llu}\n", (unsigned long long)c->rows,
-                     (unsigned long long)c->predicted, (unsigned long long)c->both);
-  }
+    brim_json_put_number(&json, fields[i].name, j->metrics[i]);
+  close_line(&json);
+  for (int32_t i = 0; j->classes && i < j->outputs; i++)
+    put_class(out, set, j->names[i], &j->classes[i]);
   for (size_t i = 0; i < j->confused_count; i++)
-    brim_text_printf(out, "{\"event\":\"confused\",\"set\":%d,\"label\":%d,\"predicted\":%d,\"rows\":%llu}\n", set,
-                     (int)j->confused[i].label, (int)j->confused[i].predicted, (unsigned long long)j->confused[i].rows);
-  for (size_t i = 0; i < j->points * (size_t)j->outputs; i++) {
-    brim_text_printf(out, "{\"event\":\"point\",\"set\":%d", set);
-    put_number(out, "label", j->labels[i]);
-    put_number(out, "predicted", j->values[i]);
-    brim_text_string(out, "}\n");
-  }
+    put_confused(out, set, &j->confused[i]);
+  for (size_t i = 0; i < j->points * (size_t)j->outputs; i++)
+    put_point(out, set, j->labels[i], j->values[i]);
   for (int i = 0; i < j->wrong_count; i++)
     put_wrong(out, set, &j->wrong[i]);
 }

@@ -10,57 +10,64 @@
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */
 
-/* "label": the class's name, or its number where the data's labels are numbers. */
-static void put_label(brim_text *out, const brim_labels *labels, int32_t class) {
+/* A class's name, or its number where the data's labels are numbers. */
+static void put_label(brim_json_writer *json, const char *name, const brim_labels *labels, int32_t class) {
   if (labels && labels->names && !labels->integers)
-    brim_text_json_string(out, labels->names[class], strlen(labels->names[class]));
+    brim_json_put_string(json, name, labels->names[class]);
   else
-    brim_text_integer(out, class);
+    brim_json_put_integer(json, name, class);
+}
+
+static void put_score(brim_json_writer *json, const char *name, double score) {
+  brim_json_put_printf(json, name, "%.9g", score); /* nine digits hold any float */
 }
 
 /* One value, or a list of several. */
-static void put_values(brim_text *out, const float *logits, int32_t count, double *scores) {
+static void put_values(brim_json_writer *json, const float *logits, int32_t count, double *scores) {
+  if (count > 1)
+    brim_json_open_array(json, "label");
   for (int32_t i = 0; i < count; i++) {
     scores[i] = (double)logits[i];
-    brim_text_printf(out, "%s%.9g", i ? "," : count > 1 ? "[" : "", scores[i]);
+    put_score(json, count > 1 ? NULL : "label", scores[i]);
   }
-  brim_text_string(out, count > 1 ? "]" : "");
+  if (count > 1)
+    brim_json_close_array(json);
 }
 
-static void put_class(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
+static void put_class(brim_json_writer *json, const char *name, const brim_labels *labels, const float *logits, double *scores) {
   int32_t best = 0;
   brim_softmax(logits, labels->count, scores);
   for (int32_t i = 1; i < labels->count; i++)
     if (logits[i] > logits[best])
       best = i;
-  put_label(out, labels, best);
+  put_label(json, name, labels, best);
 }
 
 /* The labels that are more likely than not. */
-static void put_many(brim_text *out, const brim_labels *labels, const float *logits, double *scores) {
-  const char *separator = "[";
+static void put_many(brim_json_writer *json, const brim_labels *labels, const float *logits, double *scores) {
+  brim_json_open_array(json, "label");
   for (int32_t i = 0; i < labels->count; i++) {
     scores[i] = brim_sigmoid(logits[i]);
-    if (!(logits[i] > 0))
-      continue;
-    brim_text_string(out, separator);
-    put_label(out, labels, i);
-    separator = ",";
+    if (logits[i] > 0)
+      put_label(json, NULL, labels, i);
   }
-  brim_text_string(out, *separator == '[' ? "[]" : "]");
+  brim_json_close_array(json);
 }
 
-static void put_row(brim_text *out, const brim_model *model, uint64_t index, const float *logits, double *scores) {
+static void put_row(brim_json_writer *json, const brim_model *model, const float *logits, double *scores) {
+  const brim_labels *labels = brim_model_labels(model);
   int32_t count = brim_model_outputs(model);
   brim_task task = brim_model_task(model);
-  brim_text_printf(out, "{\"index\":%llu,\"label\":", (unsigned long long)index);
   if (brim_task_has_values(task))
-    put_values(out, logits, count, scores);
+    put_values(json, logits, count, scores);
+  else if (brim_task_has_lists(task))
+    put_many(json, labels, logits, scores);
   else
-    (brim_task_has_lists(task) ? put_many : put_class)(out, brim_model_labels(model), logits, scores);
+    put_class(json, "label", labels, logits, scores);
+  brim_json_open_array(json, "scores");
   for (int32_t i = 0; i < count; i++)
-    brim_text_printf(out, "%s%.9g", i ? "," : ",\"scores\":[", scores[i]); /* nine digits hold any float */
-  brim_text_string(out, "]}\n");
+    put_score(json, NULL, scores[i]);
+  brim_json_close_array(json);
 }
 
 /* ---- words ------------------------------------------------------------------------------------------------ */
@@ -82,54 +89,52 @@ static int32_t label_count(const brim_sample *row) {
   return count;
 }
 
-static void put_words(brim_text *out, const brim_sample *row) {
+static void put_words(brim_json_writer *json, const brim_sample *row) {
   const char *at = row->word_text, *end = at + row->word_text_length;
-  brim_text_string(out, ",\"tokens\":[");
-  for (; at < end; at += strlen(at) + 1) {
-    brim_text_string(out, at > row->word_text ? "," : "");
-    brim_text_json_string(out, at, strlen(at));
-  }
-  brim_text_string(out, "]");
+  brim_json_open_array(json, "tokens");
+  for (; at < end; at += strlen(at) + 1)
+    brim_json_put_string(json, NULL, at);
+  brim_json_close_array(json);
 }
 
-static void put_tokens(brim_text *out, const brim_model *model, const brim_sample *row, const float *logits, double *scores) {
+/* "labels" and "scores": of each word its class and how likely that is; null where nothing was predicted. */
+static void put_tokens(brim_json_writer *json, const brim_model *model, const brim_sample *row, const float *logits,
+                       double *scores) {
   const brim_labels *labels = brim_model_labels(model);
   const int32_t count = label_count(row);
-  int32_t at = 0;
   if (row->words)
-    put_words(out, row);
-  brim_text_string(out, ",\"labels\":[");
-  for (int32_t word = 0; word < count; word++) {
-    const int32_t place = next_place(row, word, &at);
-    brim_text_string(out, word ? "," : "");
-    if (place >= 0)
-      put_class(out, labels, logits + (size_t)place * (size_t)labels->count, scores);
-    else
-      brim_text_string(out, "null");
+    put_words(json, row);
+  for (int pass = 0; pass < 2; pass++) {
+    int32_t at = 0;
+    brim_json_open_array(json, pass ? "scores" : "labels");
+    for (int32_t word = 0; word < count; word++) {
+      const int32_t place = next_place(row, word, &at);
+      const float *own = logits + (size_t)(place < 0 ? 0 : place) * (size_t)labels->count;
+      if (place < 0)
+        brim_json_put_string(json, NULL, NULL);
+      else if (pass)
+        put_score(json, NULL, brim_outcome_of(own, labels->count, 0).score);
+      else
+        put_class(json, NULL, labels, own, scores);
+    }
+    brim_json_close_array(json);
   }
-  brim_text_string(out, "],\"scores\":[");
-  at = 0;
-  for (int32_t word = 0; word < count; word++) {
-    const int32_t place = next_place(row, word, &at);
-    brim_text_string(out, word ? "," : "");
-    if (place >= 0)
-      brim_text_printf(out, "%.9g", brim_outcome_of(logits + (size_t)place * (size_t)labels->count, labels->count, 0).score);
-    else
-      brim_text_string(out, "null");
-  }
-  brim_text_string(out, "]}\n");
 }
 
 void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row, uint64_t index,
                          const float *logits, double *scores) {
-  brim_sample sample;
-  if (!brim_task_has_tokens(brim_model_task(model))) {
-    put_row(out, model, index, logits, scores);
-    return;
+  brim_json_writer json = {.out = out};
+  brim_json_open_object(&json, NULL);
+  brim_json_put_count(&json, "index", index);
+  if (brim_task_has_tokens(brim_model_task(model))) {
+    brim_sample sample;
+    brim_dataset_sample(dataset, row, &sample);
+    put_tokens(&json, model, &sample, logits, scores);
+  } else {
+    put_row(&json, model, logits, scores);
   }
-  brim_dataset_sample(dataset, row, &sample);
-  brim_text_printf(out, "{\"index\":%llu", (unsigned long long)index);
-  put_tokens(out, model, &sample, logits, scores);
+  brim_json_close_object(&json);
+  brim_text_string(out, "\n");
 }
 
 /* ---- lines of all rows ------------------------------------------------------------------------------------ */
