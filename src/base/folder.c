@@ -45,7 +45,8 @@ bool brim_path_is_folder(const char *path) {
 
 /* Only has to be unlikely: the caller makes the name exclusively and tries again. */
 char *brim_temporary_name(brim_runtime *runtime, const char *path) {
-  static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345";
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz012345", mark[] = ".tmp-";
+  enum { MARK = sizeof mark - 1, RANDOM = 6, ENDING = MARK + RANDOM };
   struct {
     struct timespec time;
     uint64_t process, place;
@@ -56,19 +57,19 @@ char *brim_temporary_name(brim_runtime *runtime, const char *path) {
   size_t last = length; /* where the name in its folder begins: a long one is cut, so that the ending fits too */
   while (last > 0 && path[last - 1] != '/')
     last--;
-  if (length - last > NAME_MAX - strlen(".tmp-XXXXXX"))
-    length = last + NAME_MAX - strlen(".tmp-XXXXXX");
-  char *name = brim_alloc(runtime, length + sizeof ".tmp-XXXXXX");
+  if (length - last > NAME_MAX - ENDING)
+    length = last + NAME_MAX - ENDING;
+  char *name = brim_alloc(runtime, length + ENDING + 1);
   if (!name)
     return NULL;
   clock_gettime(CLOCK_REALTIME, &unique.time);
   unique.place = (uint64_t)(uintptr_t)name;
   uint64_t bits = brim_hash64(&unique, sizeof unique, 0);
   memcpy(name, path, length);
-  memcpy(name + length, ".tmp-", 5);
-  for (size_t i = 0; i < 6; i++)
-    name[length + 5 + i] = letters[bits >> 5 * i & 31];
-  name[length + 11] = 0;
+  memcpy(name + length, mark, MARK);
+  for (size_t i = 0; i < RANDOM; i++)
+    name[length + MARK + i] = letters[bits >> 5 * i & 31];
+  name[length + ENDING] = 0;
   return name;
 }
 

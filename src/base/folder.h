@@ -3,7 +3,7 @@
 #define BRIM_BASE_FOLDER_H
 #include "brim/base.h"
 
-/* A folder is written aside (PATH.tmp-XXXXXX) and renamed by commit; free without commit removes it. An existing folder of that
+/* A folder is written aside (PATH.tmp-k3xq0a) and renamed by commit; free without commit removes it. An existing folder of that
  * name is replaced: it is there, whole, until the new one is. Files in it should be written with brim_file_*, which syncs them.
  */
 typedef struct brim_folder brim_folder;
@@ -26,7 +26,7 @@ const char *brim_path_name(const char *path); /* after the last slash */
 bool brim_path_exists(const char *path);
 bool brim_path_is_folder(const char *path);
 
-/* "PATH.tmp-XXXXXX" in fresh memory, or NULL; a different one at every call, for names that are made with O_EXCL or mkdir. */
+/* "PATH.tmp-k3xq0a" in fresh memory, or NULL; a different one at every call, for names that are made with O_EXCL or mkdir. */
 char *brim_temporary_name(brim_runtime *runtime, const char *path);
 /* Makes sure that the name `path` itself (a rename to it) survives a power cut. */
 int brim_sync_parent(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;

@@ -74,13 +74,9 @@ static int fail_expected(const brim_json_reader *r, brim_error *err, const char 
   return brim_json_reader_error(r, r->at, err, BRIM_E_FORMAT, "not valid JSON: expected %s, but %s", what, found);
 }
 
-static void skip_blanks(brim_json_reader *r) {
-  while (r->at < r->length) {
-    char c = r->bytes[r->at];
-    if (c != ' ' && c != '\n' && c != '\r' && c != '\t')
-      return;
+static void skip_spaces(brim_json_reader *r) {
+  while (r->at < r->length && brim_json_is_space(r->bytes[r->at]))
     r->at++;
-  }
 }
 
 /* ---- strings ---- */
@@ -333,13 +329,13 @@ static int read_on(brim_json_reader *r, brim_json_token *token, brim_error *err)
   if (c != ',')
     return fail_expected(r, err, object ? "',' or '}'" : "',' or ']'");
   r->at++;
-  skip_blanks(r);
+  skip_spaces(r);
   token->byte = r->at;
   return object ? read_key(r, token, err) : read_value(r, token, err);
 }
 
 int brim_json_next(brim_json_reader *r, brim_json_token *token, brim_error *err) {
-  skip_blanks(r);
+  skip_spaces(r);
   *token = (brim_json_token){.byte = r->at};
   char c = r->at < r->length ? r->bytes[r->at] : 0;
   switch (r->expect) {
@@ -347,7 +343,7 @@ int brim_json_next(brim_json_reader *r, brim_json_token *token, brim_error *err)
     if (c != ':')
       return fail_expected(r, err, "':'");
     r->at++;
-    skip_blanks(r);
+    skip_spaces(r);
     token->byte = r->at;
     return read_value(r, token, err);
   case EXPECT_FIRST_ITEM:

@@ -6,6 +6,11 @@
 
 #define BRIM_JSON_DEPTH 128 /* deepest nesting of arrays and objects */
 
+/* What may stand between JSON values. */
+static inline bool brim_json_is_space(char c) {
+  return c == ' ' || c == '\n' || c == '\r' || c == '\t';
+}
+
 typedef enum brim_json_kind {
   BRIM_JSON_END, /* the document is over */
   BRIM_JSON_NULL,

@@ -7,17 +7,13 @@
 
 /* ---- between objects -------------------------------------------------------------------------------------- */
 
-static bool is_space(char c) {
-  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
 /* Passes over spaces and line ends. *next: the byte after them, or 0 at the end of the stream. */
 static int skip_spaces(brim_reader *reader, char *next, brim_error *err) {
   for (;;) {
     const char *bytes;
     size_t length, at = 0;
     BRIM_TRY(brim_stream_peek(reader->stream, 1, &bytes, &length, err));
-    for (; at < length && is_space(bytes[at]); at++)
+    for (; at < length && brim_json_is_space(bytes[at]); at++)
       reader->next_line += bytes[at] == '\n';
     *next = at < length ? bytes[at] : 0;
     const bool over = at < length || length == 0;
@@ -40,7 +36,7 @@ bool brim_reader_is_array(brim_reader *reader) {
   for (size_t at = 0, least = 1; least <= reader->max_record; least = at + 1) {
     if (brim_stream_peek(reader->stream, least, &bytes, &length, NULL) != BRIM_OK)
       return false; /* what fails fails again where records are read, and is told there */
-    while (at < length && is_space(bytes[at]))
+    while (at < length && brim_json_is_space(bytes[at]))
       at++;
     if (at < length || length < least)
       return at < length && bytes[at] == '[';

@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
-#include "base/utf8.h"
 #include "data/reader.h"
 
 static int begin_conll(brim_reader *reader, brim_error *err) {
@@ -64,14 +63,13 @@ static int find_columns(brim_reader *reader, brim_error *err) {
                        "the line has no tag: a word, a space or tab, and its tag are expected");
 }
 
-static int check_text(const brim_reader *reader, const char *line, size_t length, brim_error *err) {
-  const size_t valid = brim_utf8_valid(line, length);
-  const bool nul = memchr(line, 0, length) != NULL;
-  if (valid == length && !nul)
-    return BRIM_OK;
-  return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->next_line - 1, -1,
-                       nul ? "the line holds a NUL byte"
-                           : "the line is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8");
+/* `byte`: where in the file the line begins. */
+static int check_text(const brim_reader *reader, const char *line, size_t length, int64_t byte, brim_error *err) {
+  const char *nul = memchr(line, 0, length);
+  if (!nul)
+    return brim_reader_check_line(reader, line, length, reader->next_line - 1, byte, err);
+  return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->next_line - 1, byte + (nul - line),
+                       "the line holds a NUL byte: remove it, for example with tr -d '\\000'");
 }
 
 /* A word and its tag, to the ends of the lists. */
@@ -137,17 +135,19 @@ static void set_lists(brim_reader *reader) {
 static int next_sentence(brim_reader *reader, brim_error *err) {
   const char *line;
   size_t length;
+  int64_t byte;
   int status;
   brim_text_clear(&reader->word_list);
   brim_text_clear(&reader->list);
   do {
-    reader->record_byte = brim_stream_offset(reader->stream);
+    reader->record_byte = byte = brim_stream_offset(reader->stream);
     reader->record_line = reader->next_line;
     BRIM_TRY(next_line(reader, &line, &length, err));
   } while (length == 0 || is_skipped(line, length));
   do {
-    BRIM_TRY(check_text(reader, line, length, err));
+    BRIM_TRY(check_text(reader, line, length, byte, err));
     BRIM_TRY(take_line(reader, line, length, err));
+    byte = brim_stream_offset(reader->stream);
     status = next_line(reader, &line, &length, err);
   } while (status == BRIM_OK && length > 0);
   if (status != BRIM_OK && status != BRIM_END)

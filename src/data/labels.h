@@ -9,6 +9,16 @@
 
 typedef enum brim_label_kind { BRIM_LABEL_INTEGER, BRIM_LABEL_DECIMAL, BRIM_LABEL_STRING } brim_label_kind;
 
+/* A label's text, read: for numbers without the spaces around them. */
+typedef struct brim_label_text {
+  brim_label_kind kind;
+  const char *text;
+  size_t length;
+  int64_t integer;
+  double real;
+} brim_label_text;
+brim_label_text brim_label_read(const char *text, size_t length);
+
 /* A class in the order of first appearance. */
 typedef struct brim_label_class {
   char *name;

@@ -26,13 +26,22 @@ int brim_reader_fault(const brim_reader *reader, brim_error *err, const char *re
                        reader->record_byte + (int64_t)at, "%s", message);
 }
 
-int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length, brim_error *err) {
-  size_t valid = brim_utf8_valid(bytes, length);
+int brim_reader_check_line(const brim_reader *reader, const char *bytes, size_t length, int64_t line, int64_t byte,
+                           brim_error *err) {
+  const size_t valid = brim_utf8_valid(bytes, length);
   if (valid == length)
     return BRIM_OK;
-  return brim_reader_fault(reader, err, record, (size_t)(bytes - record) + valid,
-                           "byte 0x%02X is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8",
-                           (unsigned char)bytes[valid]);
+  return brim_error_at(
+      err, BRIM_E_FORMAT, brim_reader_file_name(reader), line + brim_count_lines(bytes, valid), byte + (int64_t)valid,
+      "byte 0x%02X is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8", (unsigned char)bytes[valid]);
+}
+
+int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length, brim_error *err) {
+  const size_t before = (size_t)(bytes - record);
+  if (brim_utf8_valid(bytes, length) == length)
+    return BRIM_OK;
+  return brim_reader_check_line(reader, bytes, length, reader->record_line + brim_count_lines(record, before),
+                                reader->record_byte + (int64_t)before, err);
 }
 
 /* ---- open ------------------------------------------------------------------------------------------------- */
@@ -185,6 +194,7 @@ static int reason_to_exclude(const brim_reader *reader) {
   return reader->skip_unlabelled && !is_labelled(reader) ? 1 + selection->where_count : -1;
 }
 
+/* As isspace in the locale C. */
 static bool is_white(char c) {
   return c == ' ' || (c >= '\t' && c <= '\r');
 }

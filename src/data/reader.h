@@ -155,6 +155,9 @@ bool brim_json_is_open(const char *bytes, size_t length);
 /* Fills the slots from the JSON object in reader->line. */
 int brim_reader_take_object(brim_reader *reader, brim_error *err) BRIM_CHECK;
 /* Refuses text that is not UTF-8: bytes[0, length) is inside the record. */
+/* The same for bytes that do not lie in the record, from that line and byte of the file on. */
+int brim_reader_check_line(const brim_reader *reader, const char *bytes, size_t length, int64_t line, int64_t byte,
+                           brim_error *err) BRIM_CHECK;
 int brim_reader_check_text(const brim_reader *reader, const char *record, const char *bytes, size_t length,
                            brim_error *err) BRIM_CHECK;
 /* As brim_reader_open; `stop` ends it, and whatever call waits for a pipe. It must stay as long as the reader. */

@@ -28,7 +28,7 @@ bool brim_owned_step_of(const char *name, uint64_t *step) {
   return true;
 }
 
-/* "tmp-XXXXXX" as brim_temporary_name makes it. */
+/* "tmp-" and six letters or digits, as brim_temporary_name makes it. */
 static bool is_temporary(const char *ending) {
   return strncmp(ending, "tmp-", 4) == 0 && strlen(ending) == 10 && strspn(ending + 4, "abcdefghijklmnopqrstuvwxyz012345") == 6;
 }

@@ -82,10 +82,14 @@ static void conll(void) {
       {"a O\nb\n", "!5 a.conll: line 2: the line has 1 column where the first has 2: \"b\"\n"},
       {"a\nb\n", "!5 a.conll: line 1: the line has no tag: a word, a space or tab, and its tag are expected\n"},
       {"a O\nb\377 O\n",
-       "!5 a.conll: line 2: the line is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8\n"},
+       "!5 a.conll: line 2, byte 5: byte 0xFF is not UTF-8: convert the file first, for example with iconv -f latin1 -t utf8\n"},
   };
   for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
     ok_string(data_read_text("a.conll", wrong[i][0], &words), wrong[i][1], "refused");
+  ok_string(data_read_bytes("a.conll", "a O\n\nb\0 O\n", 10, &words),
+            "0 1 0 [a\\x00] - [O\\x00]\n"
+            "!5 a.conll: line 3, byte 6: the line holds a NUL byte: remove it, for example with tr -d '\\000'\n",
+            "a byte that no text has");
   ok_string(data_read_text("a.conll", "a O\n", &(brim_source_options){.words = true, .need_label = true, .label_column = "3"}),
             "!2 a.conll: line 1: there is no column 3: the columns of a conll file are numbers, here 0 to 1\n", "no such column");
   ok_string(data_read_text("a.conll", "a O\n", &(brim_source_options){0}),
