@@ -1,6 +1,8 @@
 /* batch.c: what a batch holds: arrays that share its memory, and padded or 64-bit copies as torch wants them. */
 #include "core.h"
 
+#include <structmember.h>
+
 #include <string.h>
 
 static core_batch *new_batch(core_state *state, PyObject *module, PyObject *keep) {
@@ -136,18 +138,21 @@ PyObject *core_batch_load(PyObject *module, PyObject *args) {
 
 /* ---- views ------------------------------------------------------------------------------------------------ */
 
-#define VIEW(name, format, member, length)                                                                                       \
-  static PyObject *get_##name(PyObject *object, void *nothing) {                                                                 \
-    core_batch *self = (core_batch *)object;                                                                                     \
-    (void)nothing;                                                                                                               \
-    return (PyObject *)core_array_new(self->state, self->module, format, (Py_ssize_t)(length), -1, self->batch.member, object,   \
-                                      false);                                                                                    \
-  }
-VIEW(ids, 'i', ids, self->batch.tokens)
-VIEW(type_ids, 'B', type_ids, self->batch.tokens)
-VIEW(offsets, 'i', offsets, self->batch.count + 1)
-VIEW(rows, 'q', rows, self->batch.count)
-VIEW(places, 'i', places, self->batch.count)
+/* An array of the batch, as Python sees it. */
+typedef struct view {
+  char format;    /* of an item, as in the struct module */
+  size_t at;      /* where brim_batch has the pointer */
+  bool of_tokens; /* an item a token; else one a row */
+  int more;       /* items besides these */
+} view;
+
+static PyObject *get_view(PyObject *object, void *closure) {
+  core_batch *self = (core_batch *)object;
+  const view *v = closure;
+  const Py_ssize_t length = (Py_ssize_t)(v->of_tokens ? self->batch.tokens : self->batch.count) + v->more;
+  void *data = *(void **)((char *)&self->batch + v->at);
+  return (PyObject *)core_array_new(self->state, self->module, v->format, length, -1, data, object, false);
+}
 
 /* [rows], or [rows, outputs] where a row has several. */
 static PyObject *get_labels(PyObject *object, void *nothing) {
@@ -157,19 +162,6 @@ static PyObject *get_labels(PyObject *object, void *nothing) {
                                     self->batch.label_width > 1 ? self->batch.label_width : -1, self->batch.labels, object,
                                     false);
 }
-
-#define NUMBER(name, member)                                                                                                     \
-  static PyObject *get_##name(PyObject *object, void *nothing) {                                                                 \
-    (void)nothing;                                                                                                               \
-    return PyLong_FromLongLong((long long)((core_batch *)object)->batch.member);                                                 \
-  }
-NUMBER(count, count)
-NUMBER(width, width)
-NUMBER(tokens, tokens)
-NUMBER(slots, slots)
-NUMBER(step, step)
-NUMBER(step_rows, step_rows)
-NUMBER(label_width, label_width)
 
 /* ---- copies ----------------------------------------------------------------------------------------------- */
 
@@ -242,21 +234,25 @@ static PyMethodDef methods[] = {{"padded", padded, METH_VARARGS, NULL},
                                 {"flat", flat, METH_NOARGS, NULL},
                                 {"classes", classes, METH_NOARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
-static PyGetSetDef members[] = {{"ids", get_ids, NULL, NULL, NULL},
-                                {"type_ids", get_type_ids, NULL, NULL, NULL},
-                                {"offsets", get_offsets, NULL, NULL, NULL},
-                                {"labels", get_labels, NULL, NULL, NULL},
-                                {"rows", get_rows, NULL, NULL, NULL},
-                                {"places", get_places, NULL, NULL, NULL},
-                                {"count", get_count, NULL, NULL, NULL},
-                                {"width", get_width, NULL, NULL, NULL},
-                                {"tokens", get_tokens, NULL, NULL, NULL},
-                                {"slots", get_slots, NULL, NULL, NULL},
-                                {"step", get_step, NULL, NULL, NULL},
-                                {"step_rows", get_step_rows, NULL, NULL, NULL},
-                                {"label_width", get_label_width, NULL, NULL, NULL},
-                                {NULL, NULL, NULL, NULL, NULL}};
-static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, members}, {0, NULL}};
+#define VIEW(name, ...)                                                                                                          \
+  {                                                                                                                              \
+    #name, get_view, NULL, NULL, &(view) {                                                                                       \
+      .at = offsetof(brim_batch, name), __VA_ARGS__                                                                              \
+    }                                                                                                                            \
+  }
+static PyGetSetDef arrays[] = {VIEW(ids, .format = 'i', .of_tokens = true),
+                               VIEW(type_ids, .format = 'B', .of_tokens = true),
+                               VIEW(offsets, .format = 'i', .more = 1),
+                               VIEW(rows, .format = 'q'),
+                               VIEW(places, .format = 'i'),
+                               {"labels", get_labels, NULL, NULL, NULL},
+                               {NULL, NULL, NULL, NULL, NULL}};
+#define NUMBER(name, type) {#name, type, offsetof(core_batch, batch.name), READONLY, NULL}
+static PyMemberDef numbers[] = {NUMBER(count, T_INT),       NUMBER(width, T_INT),      NUMBER(tokens, T_LONGLONG),
+                                NUMBER(slots, T_LONGLONG),  NUMBER(step, T_ULONGLONG), NUMBER(step_rows, T_UINT),
+                                NUMBER(label_width, T_INT), {NULL, 0, 0, 0, NULL}};
+static PyType_Slot slots[] = {
+    {Py_tp_dealloc, destroy}, {Py_tp_methods, methods}, {Py_tp_getset, arrays}, {Py_tp_members, numbers}, {0, NULL}};
 PyType_Spec core_batch_spec = {.name = "brim._core.Batch",
                                .basicsize = sizeof(core_batch),
                                .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,

@@ -144,14 +144,21 @@ static PyObject *restore(PyObject *object, PyObject *text) {
   Py_RETURN_NONE;
 }
 
-static PyObject *ledger(PyObject *object, PyObject *nothing) {
+/* What the feed has done so far; false with an exception set. */
+static bool tell(PyObject *object, brim_feed_ledger *l) {
   core_feed *self = (core_feed *)object;
-  (void)nothing;
   if (!usable(self) || !core_enter(self))
-    return NULL;
-  brim_feed_ledger l;
-  brim_feed_tell(self->feed, &l);
+    return false;
+  brim_feed_tell(self->feed, l);
   core_leave(self);
+  return true;
+}
+
+static PyObject *ledger(PyObject *object, PyObject *nothing) {
+  brim_feed_ledger l;
+  (void)nothing;
+  if (!tell(object, &l))
+    return NULL;
   return Py_BuildValue("{sKsKsKsKsKsKsKsKsKsKsKsKsKsK}", "epoch", (unsigned long long)l.epoch, "rows_read",
                        (unsigned long long)l.rows_read, "rows_excluded", (unsigned long long)l.rows_excluded, "rows_damaged",
                        (unsigned long long)l.rows_damaged, "rows_yielded", (unsigned long long)l.rows_yielded, "rows_dropped",
@@ -178,13 +185,10 @@ static PyObject *files(PyObject *object, PyObject *nothing) {
 
 /* (epoch, batches of it so far that have rows) */
 static PyObject *get_place(PyObject *object, void *nothing) {
-  core_feed *self = (core_feed *)object;
-  (void)nothing;
-  if (!usable(self) || !core_enter(self))
-    return NULL;
   brim_feed_ledger l;
-  brim_feed_tell(self->feed, &l);
-  core_leave(self);
+  (void)nothing;
+  if (!tell(object, &l))
+    return NULL;
   return Py_BuildValue("(KK)", (unsigned long long)l.epoch, (unsigned long long)l.batches);
 }
 

@@ -17,15 +17,7 @@ import bench_methods  # noqa: E402
 import bench_results  # noqa: E402
 import results_data  # noqa: E402
 import results_torch  # noqa: E402
-
-count = failed = 0
-
-
-def point(good, name):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}")
+from points import end, point  # noqa: E402
 
 
 def scores():
@@ -127,5 +119,4 @@ def model():
 
 for test in (scores, judgement, rows, tables, methods, model):
     test()
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+sys.exit(end())

@@ -11,23 +11,14 @@ import subprocess
 import sys
 import textwrap
 
+from points import end, holds
+
 ROOT, PARSER = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
 LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)|!\[[^\]]*\]\(([^)\s]+)\)")
 BLOCK = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^ *```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`([^`\n]+)`")
 NAMED = re.compile(r"(?<![\w/.{}$-])((?:src|cli|docs|tests|tools|bench|include|python|examples|man)/[\w./*{},-]*\w)")
 MADE = re.compile(r"^(docs/(image|picture)|python/build)|\*|^tests/fuzz/fuzzer_|^bench/(bench_NAME|requirements-NAME)|NAME")
-count = failed = 0
-
-
-def point(problems, name):
-    global count, failed
-    count += 1
-    failed += bool(problems)
-    print(f"{'not ok' if problems else 'ok'} {count} - {name}")
-    for problem in problems:
-        print(f"# {problem}")
-
 
 def pages():
     return sorted(p for p in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.md"), *(ROOT / "examples").rglob("*.md"),
@@ -65,7 +56,7 @@ def check_links():
                 problems.append(f"{where(page, text, match.start())}: {target} is not there")
             elif anchor and to.suffix == ".md" and anchor not in anchors(read(to)):
                 problems.append(f"{where(page, text, match.start())}: {name or 'the page'} has no heading {anchor}")
-    point(problems, "links and anchors lead somewhere")
+    holds(problems, "links and anchors lead somewhere")
 
 
 def exists(name):
@@ -96,7 +87,7 @@ def check_names():
             name = match[1].rstrip(".,")
             if not MADE.search(name) and not exists(name) and "." in pathlib.PurePath(name).name:
                 problems.append(f"{where(path, text, match.start())}: {name} is not there")
-    point(problems, "files that pages and comments name are there")
+    holds(problems, "files that pages and comments name are there")
 
 
 # ---- command lines --------------------------------------------------------------------------------------------------
@@ -156,8 +147,8 @@ def check_commands():
     text = "".join("\x1f".join(words if whole else ["names", *words]) + "\n" for _, words, whole in lines)
     answers = subprocess.run([PARSER, "--parse"], input=text, capture_output=True, text=True, check=True, cwd=ROOT).stdout.splitlines()
     problems = [f"{place}: brim {' '.join(words)}: {answer}" for (place, words, _), answer in zip(lines, answers, strict=True) if answer != "ok"]
-    point(problems, f"the program takes each of {len(lines)} command lines")
-    point([] if len(lines) > 60 else [f"only {len(lines)}"], "command lines were found")
+    holds(problems, f"the program takes each of {len(lines)} command lines")
+    holds([] if len(lines) > 60 else [f"only {len(lines)}"], "command lines were found")
 
 
 def check_python():
@@ -172,12 +163,11 @@ def check_python():
                 compile(textwrap.dedent(block[3]), str(page), "exec")
             except SyntaxError as error:
                 problems.append(f"{where(page, text, block.start())}: {error}")
-    point(problems, f"{blocks} blocks of Python compile")
+    holds(problems, f"{blocks} blocks of Python compile")
 
 
 check_links()
 check_names()
 check_commands()
 check_python()
-print(f"1..{count}")
-sys.exit(1 if failed else 0)
+sys.exit(end())

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import tempfile
 
+from points import end, point
+
 ROOT, BUILD, MESON = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]), sys.argv[3]
 PROGRAM = """#include <brim/brim.h>
 #include <stdio.h>
@@ -22,16 +24,6 @@ int main(void) {
   return 0;
 }
 """
-count = failed = 0
-
-
-def point(good, name, said=""):
-    global count, failed
-    count += 1
-    failed += not good
-    print(f"{'ok' if good else 'not ok'} {count} - {name}")
-    for line in said.splitlines() if not good else ():
-        print(f"# {line}")
 
 
 def run(*command, **more):
@@ -82,8 +74,7 @@ def main():
                 log.unlink(missing_ok=True)
             else:
                 log.write_bytes(before)
-    print(f"1..{count}")
-    return 1 if failed else 0
+    return end()
 
 
 if __name__ == "__main__":

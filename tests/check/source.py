@@ -10,6 +10,8 @@ import re
 import subprocess
 import sys
 
+from points import end, holds
+
 MAY_INCLUDE = {
     "base": set(),
     "task": {"base"},
@@ -37,17 +39,6 @@ MOST_LINES = 650
 MOST_GOLDEN = 16_000_000
 GENERATED = {"unicode_tables.c"}
 
-count = failed = 0
-
-
-def point(problems, name):
-    global count, failed
-    count += 1
-    failed += bool(problems)
-    print(f"{'not ok' if problems else 'ok'} {count} - {name}")
-    for problem in problems:
-        print(f"# {problem}")
-
 
 def files(folder, *suffixes):
     return sorted(path for path in folder.rglob("*") if path.suffix in suffixes)
@@ -73,7 +64,7 @@ def check_includes(root):
                     problems.append(f"{path.relative_to(root)} includes {name}")
                 if name == "brim/brim.h":
                     problems.append(f"{path.relative_to(root)} includes brim/brim.h, which is for users")
-        point(problems, f"src/{folder} includes only what it may")
+        holds(problems, f"src/{folder} includes only what it may")
 
 
 def check_public_only(root, folder):
@@ -82,7 +73,7 @@ def check_public_only(root, folder):
         for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
             if not name.startswith("brim/") and not (path.parent / name).exists():
                 problems.append(f"{path.relative_to(root)} includes {name}")
-    point(problems, f"{folder} includes public headers only")
+    holds(problems, f"{folder} includes public headers only")
 
 
 def check_calls(root):
@@ -94,7 +85,7 @@ def check_calls(root):
                 continue
             line = text.count("\n", 0, match.start()) + 1
             problems.append(f"{path.relative_to(root)}:{line}: {match[1]}")
-    point(problems, "the library does not print, exit, draw or allocate behind the runtime's back")
+    holds(problems, "the library does not print, exit, draw or allocate behind the runtime's back")
 
 
 def check_devices(root):
@@ -107,7 +98,7 @@ def check_devices(root):
             if parts[:2] == ("src", "ops") and len(parts) > 3 or parts[:2] == ("src", "dist") and match[1].startswith("nccl"):
                 continue
             problems.append(f"{path.relative_to(root)} names {match[1]}")
-    point(problems, "only src/ops/*/ names BLAS or CUDA, only src/dist NCCL")
+    holds(problems, "only src/ops/*/ names BLAS or CUDA, only src/dist NCCL")
 
 
 # Who may call which of the device's operations: all else is a call that a kind wrote into a schedule.
@@ -136,16 +127,16 @@ def check_program(root):
         if place.parts[:2] not in (("src", "model"), ("src", "ops")):
             calls += [f"{place} calls {name}" for name in sorted(listed)
                       if re.search(rf"\bops->{name}\(", CODE_NOISE.sub(" ", path.read_text(encoding="utf-8")))]
-    point(calls if listed else ["no operations were found"], "only a schedule's run calls the device's operations, and few files of src/model")
-    point(kinds, "only kinds write calls into a schedule")
-    point(names if families else ["no families were found"], "a family is named in its own file alone")
+    holds(calls if listed else ["no operations were found"], "only a schedule's run calls the device's operations, and few files of src/model")
+    holds(kinds, "only kinds write calls into a schedule")
+    holds(names if families else ["no families were found"], "a family is named in its own file alone")
     named = {name: path.name for path in files(root / "src/model/kinds", ".c")
              for name in re.findall(r'\.name = "([\w-]+)"', path.read_text(encoding="utf-8"))}
     problems = [f"{path.relative_to(root)} compares kinds by their names" for path in files(root / "src", ".c", ".h")
                 if re.search(r"\bkind->name\b", path.read_text(encoding="utf-8")) and path.name != "listing.c"]
     problems += [f"{path.relative_to(root)} names the kind {name}" for path in files(root / "src/model", ".c", ".h") for name in sorted(named)
                  if path.parent.name not in ("kinds", "families") and f'"{name}"' in path.read_text(encoding="utf-8")]
-    point(problems if named else ["no kinds were found"], "a kind is named in its own file alone")
+    holds(problems if named else ["no kinds were found"], "a kind is named in its own file alone")
 
 
 def check_tasks(root):
@@ -158,7 +149,7 @@ def check_tasks(root):
         text = CODE_NOISE.sub(" ", path.read_text(encoding="utf-8"))
         problems += [f"{path.relative_to(root)} names {name}" for name in sorted(set(named)) if re.search(rf"\b{name}\b", text)]
     named = [name for name in named if not name.endswith("_H")]
-    point(problems if named else ["no tasks were found"], "a task is named in src/task alone")
+    holds(problems if named else ["no tasks were found"], "a task is named in src/task alone")
 
 
 def check_sizes(root):
@@ -167,7 +158,7 @@ def check_sizes(root):
         lines = path.read_text(encoding="utf-8").count("\n")
         if lines > MOST_LINES and path.name not in GENERATED:
             problems.append(f"{path.relative_to(root)}: {lines} lines")
-    point(problems, f"no file is longer than {MOST_LINES} lines")
+    holds(problems, f"no file is longer than {MOST_LINES} lines")
     folder = root / "tests" / "golden"
     sizes = {path.parent: 0 for path in folder.rglob("*") if path.is_file()}
     for path in folder.rglob("*"):
@@ -175,19 +166,19 @@ def check_sizes(root):
             sizes[path.parent] += path.stat().st_size
     total = sum(sizes.values())
     largest = [f"{place.relative_to(root)}: {size / 1e6:.1f} MB" for place, size in sorted(sizes.items(), key=lambda item: -item[1])[:5]]
-    point(largest if total > MOST_GOLDEN else [], f"tests/golden holds {total / 1e6:.1f} of {MOST_GOLDEN / 1e6:.0f} MB")
+    holds(largest if total > MOST_GOLDEN else [], f"tests/golden holds {total / 1e6:.1f} of {MOST_GOLDEN / 1e6:.0f} MB")
 
 
 def check_exports(root, library):
     names = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout.split("\n")
     found = [line.split()[-1] for line in names if line.strip()]
-    point([name for name in found if not name.startswith("brim_")], "the library exports brim_* and nothing else")
+    holds([name for name in found if not name.startswith("brim_")], "the library exports brim_* and nothing else")
     declared = set()
     for path in files(root / "include", ".h"):
         declared.update(DECLARED.findall(re.sub(r"/\*.*?\*/", " ", path.read_text(encoding="utf-8"), flags=re.DOTALL)))
     problems = [f"{name} is exported but not declared" for name in sorted(set(found) - declared)]
     problems += [f"{name} is declared but not exported" for name in sorted(declared - set(found))]
-    point(problems, "what is exported is what the public headers declare")
+    holds(problems, "what is exported is what the public headers declare")
     listed = root / "tests" / "check" / "exports.txt"
     if "--update" in sys.argv:
         listed.write_text("".join(name + "\n" for name in sorted(found)), encoding="ascii")
@@ -195,7 +186,7 @@ def check_exports(root, library):
     problems = [f"{name} is new" for name in sorted(set(found) - names)] + [f"{name} is gone" for name in sorted(names - set(found))]
     if problems:
         problems.append(f"if that is meant: python3 tests/check/source.py . {library} --update")
-    point(problems, "what is exported is what exports.txt lists")
+    holds(problems, "what is exported is what exports.txt lists")
 
 
 def check_globals(library):
@@ -207,7 +198,7 @@ def check_globals(library):
         if len(parts) >= 5 and "O" in parts and any(part in (".data", ".bss", ".tdata", ".tbss") for part in parts):
             if not parts[-1].startswith(("completed.", "__")):
                 problems.append(parts[-1])
-    point(problems, "the library has no mutable globals")
+    holds(problems, "the library has no mutable globals")
 
 
 def main():
@@ -222,8 +213,7 @@ def main():
     check_sizes(root)
     check_exports(root, library)
     check_globals(library)
-    print(f"1..{count}")
-    return 1 if failed else 0
+    return end()
 
 
 if __name__ == "__main__":

@@ -10,19 +10,6 @@ typedef struct shape {
 
 /* ---- values of 16 bits */
 
-static float wide_of(brim_bfloat x) {
-  const uint32_t bits = (uint32_t)x << 16;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-static brim_bfloat half_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return isnan(x) ? (brim_bfloat)0x7fc0 : (brim_bfloat)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 /* Products of small ones, and sums of these, are near the smallest numbers; those of large ones near the largest. */
 static brim_bfloat next_half(inputs *in, kind k) {
   const uint32_t bits = (uint32_t)(next_unit(in) * 65536), exponent = (uint32_t)(next_unit(in) * 6);

@@ -4,19 +4,6 @@
 
 /* ---- values of 16 bits */
 
-static float wide_of(brim_bfloat x) {
-  const uint32_t bits = (uint32_t)x << 16;
-  float value;
-  memcpy(&value, &bits, sizeof value);
-  return value;
-}
-
-static brim_bfloat half_of(float x) {
-  uint32_t bits;
-  memcpy(&bits, &x, sizeof bits);
-  return isnan(x) ? (brim_bfloat)0x7fc0 : (brim_bfloat)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 static brim_bfloat *rounded(case_memory *m, const real *x, int64_t n) {
   brim_bfloat *y = case_alloc(m, (size_t)n * sizeof *y);
   for (int64_t i = 0; i < n; i++)

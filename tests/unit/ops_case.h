@@ -134,6 +134,20 @@ static inline real *case_fill(case_memory *m, int64_t n, real value) {
   return x;
 }
 
+/* A value of 16 bits as a float, and the nearest to a float, of two the even one. */
+static inline float wide_of(brim_bfloat x) {
+  const uint32_t bits = (uint32_t)x << 16;
+  float value;
+  memcpy(&value, &bits, sizeof value);
+  return value;
+}
+
+static inline brim_bfloat half_of(float x) {
+  uint32_t bits;
+  memcpy(&bits, &x, sizeof bits);
+  return isnan(x) ? (brim_bfloat)0x7fc0 : (brim_bfloat)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
 /* A layout of these lengths; width 0: ragged, else padded. */
 static inline brim_layout case_layout(case_memory *m, int n, const int *lengths, int width) {
   int32_t *offsets = case_alloc(m, (size_t)(n + 1) * sizeof *offsets), *own = case_alloc(m, (size_t)n * sizeof *own);
