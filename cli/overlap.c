@@ -1,9 +1,9 @@
 /* overlap.c: `brim analyze --folds`: tokens that a fold's held-out part has and its training part does not. */
-#include <string.h>
+#include <stdlib.h>
 
 #include "folds.h"
 
-enum { COLUMNS = 9, SHOWN_TOKENS = 3, JSON_TOKENS = 20, MOST_ROWS = 1000 };
+enum { COLUMNS = 9, SHOWN_TOKENS = 3, JSON_TOKENS = 20 };
 
 typedef struct overlap_row {
   char text[COLUMNS][96];
@@ -41,16 +41,21 @@ void cli_put_overlap(brim_text *out, const brim_overlap *overlap, const brim_tok
   static const brim_column columns[COLUMNS] = {{"fold", true},       {"train rows", true}, {"valid rows", true},
                                                {"only train", true}, {"both", true},       {"only valid", true},
                                                {"of types", true},   {"of tokens", true},  {"most often", false}};
-  static overlap_row rows[MOST_ROWS];
-  static const char *cells[MOST_ROWS * COLUMNS];
-  int count = overlap->count < MOST_ROWS ? overlap->count : MOST_ROWS;
-  for (int fold = 0; fold < count; fold++) {
+  const int count = overlap->count;
+  overlap_row *rows = calloc((size_t)count, sizeof *rows);
+  const char **cells = calloc((size_t)count * COLUMNS, sizeof *cells);
+  if (!rows || !cells)
+    out->failed = true;
+  for (int fold = 0; fold < count && !out->failed; fold++) {
     fill_row(&rows[fold], fold, &overlap->folds[fold], tokenizer);
     for (int c = 0; c < COLUMNS; c++)
       cells[fold * COLUMNS + c] = rows[fold].text[c];
   }
   brim_text_string(out, "\ntoken types of each fold: in training alone, in both, and in the held-out part alone (unseen)\n");
-  brim_table_text(out, columns, COLUMNS, cells, count);
+  if (!out->failed)
+    brim_table_text(out, columns, COLUMNS, cells, count);
+  free(cells);
+  free(rows);
 }
 
 static void put_fold_json(brim_json_writer *json, int index, const brim_fold_overlap *f, const brim_tokenizer *tokenizer) {

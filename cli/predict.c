@@ -52,12 +52,16 @@ static int put_row(void *context, uint64_t row, const float *logits, brim_error 
   return l->text.length < MOST_WAITING ? BRIM_OK : write_lines(l, err);
 }
 
-static int predict(cli_call *cli, cli_inference *in) {
-  lines l = {.cli = cli, .in = in, .scores = calloc((size_t)brim_model_outputs(in->model), sizeof *l.scores)};
+static int predict_all(cli_call *cli, cli_inference *in) {
+  lines l = {.cli = cli, .in = in};
+  int status = cli_inference_open(cli, in, false);
+  if (status)
+    return status;
+  l.scores = calloc((size_t)brim_model_outputs(in->model), sizeof *l.scores);
   if (!l.scores)
     return cli_no_memory(cli, "the predictions");
   brim_text_init(&l.text, cli->runtime);
-  int status = brim_predict_each(cli->runtime, in->model, in->dataset, &in->options, 0, put_row, &l, &cli->error);
+  status = brim_predict_each(cli->runtime, in->model, in->dataset, &in->options, 0, put_row, &l, &cli->error);
   if (!status)
     status = write_lines(&l, &cli->error);
   if (!status && l.file)
@@ -165,14 +169,7 @@ static int predict_as_they_come(cli_call *cli, cli_inference *in) {
 
 static int run(cli_call *cli) {
   cli_inference in = {0};
-  int status;
-  if (cli->values->unbuffered) {
-    status = predict_as_they_come(cli, &in);
-  } else {
-    status = cli_inference_open(cli, &in, false);
-    if (!status)
-      status = predict(cli, &in);
-  }
+  const int status = cli->values->unbuffered ? predict_as_they_come(cli, &in) : predict_all(cli, &in);
   cli_inference_close(&in);
   return status;
 }
