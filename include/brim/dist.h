@@ -19,6 +19,8 @@ typedef struct brim_group {
   int (*sum_double)(void *context, double *values, int64_t count, brim_error *err);
   void *context;
   int (*sum_tree)(void *context, const struct brim_tree_sum *sum, brim_error *err); /* brim's own; NULL: by sum_double */
+  bool apart; /* gradients are summed after backward, by its thread; else another thread sums pieces of them while it goes on. Two
+                 threads never call a group at once */
 } brim_group;
 
 /* The group of one process: sums are the identity. */

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -121,11 +122,13 @@ int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_rank
     r->options = *options;
   if (r->options.timeout <= 0)
     r->options.timeout = TIMEOUT;
+  const char *overlap = getenv("BRIM_OVERLAP");
   r->group = (brim_group){.rank = wire->rank,
                           .world_size = wire->world,
                           .sum = brim_exchange_sum,
                           .sum_double = brim_exchange_sum_double,
                           .sum_tree = brim_exchange_sum_tree,
+                          .apart = overlap && strcmp(overlap, "none") == 0,
                           .context = r};
   pthread_mutex_init(&r->door, NULL);
   pthread_condattr_init(&monotonic);

@@ -11,6 +11,10 @@ real *brim_flat_at(const brim_model *m, brim_flat which) {
   return buffers[which];
 }
 
+bool brim_flat_is_host(const brim_model *m) {
+  return brim_model_is_host(m);
+}
+
 static size_t bytes_of(const brim_model *m, brim_flat which) {
   return (size_t)(m->program.flat_size - (which == BRIM_VALUES ? 0 : m->trained)) * sizeof(real);
 }

@@ -15,6 +15,8 @@ int brim_flat_unmap_written(brim_model *model, brim_flat which, real *mapped, br
 int brim_flat_unmap_summed(brim_model *model, real *mapped, brim_error *err) BRIM_CHECK;
 /* Zeros everywhere, without a look at which of them are. */
 void brim_flat_clear(brim_model *model, brim_flat which);
+/* Whether the device's memory is the host's. */
+bool brim_flat_is_host(const brim_model *model);
 /* Its address on the device; NULL: there is none. */
 real *brim_flat_at(const brim_model *model, brim_flat which);
 #endif

@@ -7,6 +7,7 @@
 #include "model/config.h"
 #include "model/queue.h"
 #include "model/schedule.h"
+#include "model/telling.h"
 #include "ops/ops.h"
 
 /* A batch as it is laid out, and what a pass works in: pieces of the block, in the device's memory. */
@@ -95,6 +96,7 @@ struct brim_model {
   size_t work_size;
   brim_stage train, predict;
   brim_tape tape;
+  const brim_telling *telling; /* of backward, or NULL */
 };
 
 enum { BRIM_ANSWER_SQUARE, BRIM_ANSWER_LOSS, BRIM_ANSWERS = BRIM_ANSWER_LOSS + BRIM_MOST_QUEUED };

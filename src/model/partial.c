@@ -188,7 +188,7 @@ static const uint8_t *rows_of(const brim_model *m, const brim_update_range *rang
   return m->host_touched + (range->touched - m->touched);
 }
 
-static int64_t count_rows(const brim_model *m, const brim_update_range *range) {
+int64_t brim_gradient_rows_of(const brim_model *m, const brim_update_range *range) {
   const uint8_t *rows = rows_of(m, range);
   int64_t count = 0;
   for (int64_t row = 0; row < items_of(range); row++)
@@ -209,7 +209,7 @@ static void pack_table(const brim_model *m, const brim_update_range *range, real
 static void unpack_table(const brim_model *m, const brim_update_range *range, real *values) {
   const uint8_t *rows = rows_of(m, range);
   const size_t bytes = (size_t)range->row_size * sizeof *values;
-  const int64_t all = count_rows(m, range);
+  const int64_t all = brim_gradient_rows_of(m, range);
   int64_t packed = all;
   for (int64_t row = items_of(range) - 1; row >= 0; row--) {
     real *to = values + range->offset + row * range->row_size;
@@ -237,7 +237,7 @@ bool brim_gradient_piece(const brim_model *model, int32_t *range, int64_t *offse
     return false;
   const brim_update_range *r = &model->ranges[(*range)++];
   *offset = r->offset;
-  *count = r->row_size > 0 ? count_rows(model, r) * r->row_size : r->count;
+  *count = r->row_size > 0 ? brim_gradient_rows_of(model, r) * r->row_size : r->count;
   for (bool dense = r->row_size <= 0; dense && *range < model->range_count; (*range)++) {
     const brim_update_range *next = &model->ranges[*range];
     if (next->row_size > 0 || next->offset != *offset + *count)
@@ -253,7 +253,7 @@ void brim_partials_used(brim_partials *p, int32_t index) {
     const brim_update_range *range = &m->ranges[i];
     if (range->row_size <= 0)
       continue;
-    const int64_t packed = count_rows(m, range);
+    const int64_t packed = brim_gradient_rows_of(m, range);
     uint8_t *rows = p->list[index].rows + (range->touched - m->touched);
     for (int64_t row = 0; row < packed; row++)
       rows[row] = 1;

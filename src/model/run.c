@@ -121,10 +121,20 @@ static void run_call(const brim_call_schedule *s, const brim_call *call, const b
   issue(ops, c, (brim_device_op)call->op, operands.bytes);
 }
 
+/* `told`: what was, so far. */
+static void tell(const brim_call *call, const brim_frame *f, int64_t *told) {
+  const int64_t from = call->complete > f->trained ? call->complete - f->trained : 0;
+  if (!f->telling || from >= *told)
+    return;
+  *told = from;
+  f->telling->complete(f->telling->context, from);
+}
+
 int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,
                       bool backward, brim_error *err) {
   const int32_t first = backward ? s->forward_count : 0, end = backward ? (int32_t)s->call_count : s->forward_count;
   const bool guard = is_guarded(ops);
+  int64_t told = INT64_MAX;
   for (int i = 0; guard && !backward && i < BRIM_REGIONS; i++)
     brim_poison(frame->memory[i], s->region_size[i]);
   for (int32_t i = first; i < end; i++) {
@@ -135,6 +145,8 @@ int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops
       run_call(s, &s->calls[i], ops, c, frame);
     if (guard)
       guard_after(s, i, frame);
+    if (backward)
+      tell(&s->calls[i], frame, &told);
   }
   return BRIM_OK;
 }

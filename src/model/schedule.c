@@ -93,6 +93,20 @@ static void hold_nothing(brim_call_schedule *s) {
                              .chosen_by = BRIM_NONE};
 }
 
+/* A gradient is complete when the operations that list its weight have run backward. */
+static void find_complete(brim_call_schedule *s) {
+  const brim_program *p = s->program;
+  int64_t end = 0;
+  for (int32_t i = (int32_t)s->call_count - 1; i >= s->forward_count; i--) {
+    const brim_list *listed = &p->operations[s->calls[i].operation].weights;
+    s->calls[i].complete = end;
+    for (int32_t k = 0; k < listed->count; k++) {
+      const brim_parameter *w = listed->of[k] == BRIM_NONE ? NULL : &p->weights[listed->of[k]].is;
+      end = w && w->offset + w->count > end ? w->offset + w->count : end;
+    }
+  }
+}
+
 static int fail(const brim_lowering *l, brim_error *err) {
   if (l->status == BRIM_E_MEMORY)
     return BRIM_NOMEM(err);
@@ -122,6 +136,7 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
   for (int32_t i = (int32_t)program->part_count - 1; i >= 0; i--)
     if (s->parts[i].trained)
       lower_backward(&l, i);
+  find_complete(s);
   if (!l.status)
     l.status = take_places(s, s->version_count, err);
   return l.status ? fail(&l, err) : BRIM_OK;

@@ -6,6 +6,7 @@
 #ifndef BRIM_MODEL_SCHEDULE_H
 #define BRIM_MODEL_SCHEDULE_H
 #include "model/program.h"
+#include "model/telling.h"
 
 /* One way of running a program. */
 typedef struct brim_variant {
@@ -71,6 +72,7 @@ typedef struct brim_call {
   bool only_with_loss;
   uint16_t size; /* of the operands */
   int32_t operation, part;
+  int64_t complete;  /* of backward: after it nothing is added to gradients of the values from this one on */
   uint32_t operands; /* offset in the schedule's bytes */
   int32_t first_fill, fill_count;
 } brim_call;
@@ -152,7 +154,8 @@ typedef struct brim_frame {
   const int32_t *classes; /* of slots, where labels are of tokens; else NULL */
   const double *class_weights;
   double smoothing, divisor;
-  double *loss; /* NULL: not wanted */
+  double *loss;                /* NULL: not wanted */
+  const brim_telling *telling; /* of backward, or NULL */
 } brim_frame;
 
 /* Calls of forward, or of backward. Cancelling is looked at before each. */

@@ -321,6 +321,8 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   brim_flat_clear(t->model, BRIM_GRADIENTS);
   if (t->options.plan.slices > 0)
     BRIM_TRY(brim_slice_sums_open(&t->slices, t->runtime, t->model, &t->options.group, t->options.plan.slices, err));
+  else
+    BRIM_TRY(brim_overlap_open(&t->overlap, t->runtime, t->model, &t->options.group, err));
   t->average_first = brim_average_first(&t->options, t->survey.total_steps);
   if (t->average_first == 0)
     return BRIM_OK;
@@ -400,6 +402,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_release(t->runtime, t->outcomes);
   brim_release(t->runtime, t->part_logits);
   brim_slice_sums_close(&t->slices);
+  brim_overlap_close(&t->overlap);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);
   brim_run_folder_close(&t->folder);

@@ -88,6 +88,8 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
     int status = brim_supply_next(&t->supply, &part, &last, err);
     brim_profile_end(t->options.profile, 0);
     BRIM_TRY(status);
+    if (last)
+      brim_overlap_begin(&t->overlap);
     if (part->count > 0)
       BRIM_TRY(step_compute(t, part, sums, err));
   }
@@ -134,13 +136,28 @@ static int step_share(brim_trainer *t, int status, step_sums *sums, bool *cancel
   return brim_group_decide(status, shared[1], shared[2], err);
 }
 
+/* What is left of the sum over ranks that backward has begun. Also where this rank has failed, but for the group. */
+static int step_join(brim_trainer *t, int status, brim_error *err) {
+  const double begun = brim_seconds_now();
+  brim_error ignored;
+  if (!t->overlap.runtime)
+    return status;
+  brim_profile_begin(t->options.profile, BRIM_WORK_RANKS, "gradient of all processes");
+  const int joined = brim_overlap_end(&t->overlap, status ? &ignored : err);
+  brim_profile_end(t->options.profile, 0);
+  t->times.communication += brim_seconds_now() - begun;
+  return status ? status : joined;
+}
+
 /* The gradient of all slices and all ranks. */
 static int step_sum(brim_trainer *t, brim_error *err) {
   const brim_train_options *o = &t->options;
   const double begun = brim_seconds_now();
+  if (t->overlap.runtime)
+    return BRIM_OK;
   brim_profile_begin(o->profile, BRIM_WORK_RANKS, "gradient of all processes");
   const int status = o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, err)
-                                        : brim_sum_gradient(&o->group, t->runtime, t->model, err);
+                                        : brim_sum_gradient(&o->group, t->runtime, t->model, NULL, NULL, err);
   brim_profile_end(o->profile, 0);
   t->times.communication += brim_seconds_now() - begun;
   return status;
@@ -223,11 +240,12 @@ static int step_run(brim_trainer *t, brim_error *err) {
   const double lr = step_rate(t), begun = brim_seconds_now();
   bool cancel = false;
   int status = step_own(t, &sums, lr, err);
+  t->times.compute += brim_seconds_now() - begun;
+  status = step_join(t, status, err);
   const double computed = brim_seconds_now();
   brim_profile_begin(t->options.profile, BRIM_WORK_RANKS, "waiting for all processes");
   status = step_share(t, status, &sums, &cancel, err);
   brim_profile_end(t->options.profile, 0);
-  t->times.compute += computed - begun;
   t->times.wait += brim_seconds_now() - computed;
   if (!status)
     status = step_finish(t, &sums, lr, err);

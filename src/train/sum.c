@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/flat.h"
+#include "model/telling.h"
 
 static int join(const brim_group *group, brim_runtime *runtime, uint8_t *rows, size_t count, uint8_t *bits, brim_error *err) {
   const size_t bytes = count / 8 + 1, world = (size_t)group->world_size;
@@ -34,21 +35,33 @@ int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_mode
   return status;
 }
 
-static int sum_pieces(const brim_group *group, const brim_model *model, float *gradients, brim_error *err) {
+/* Dense pieces in the order in which backward completes them; then tables, whose rows all ranks' texts have. */
+static int sum_pieces(const brim_group *group, const brim_model *model, float *gradients, brim_sum_wait wait, void *context,
+                      brim_error *err) {
   int32_t range = 0;
-  for (int64_t offset, count; brim_gradient_piece(model, &range, &offset, &count);)
+  for (int64_t offset, count; brim_gradient_next_dense(model, &range, &offset, &count);) {
+    if (wait)
+      wait(context, offset);
+    BRIM_TRY(group->sum(group->context, gradients + offset, count, err));
+  }
+  if (wait)
+    wait(context, 0);
+  brim_gradient_pack(model, gradients);
+  int status = BRIM_OK;
+  range = 0;
+  for (int64_t offset, count; !status && brim_gradient_next_table(model, &range, &offset, &count);)
     if (count > 0)
-      BRIM_TRY(group->sum(group->context, gradients + offset, count, err));
-  return BRIM_OK;
+      status = group->sum(group->context, gradients + offset, count, err);
+  brim_gradient_unpack(model, gradients);
+  return status;
 }
 
-int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) {
+int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_sum_wait wait, void *context,
+                      brim_error *err) {
   float *gradients;
   BRIM_TRY(brim_sum_join_rows(group, runtime, model, NULL, 0, err));
   BRIM_TRY(brim_flat_map(model, BRIM_GRADIENTS, &gradients, err));
-  brim_gradient_pack(model, gradients);
-  const int status = sum_pieces(group, model, gradients, err);
-  brim_gradient_unpack(model, gradients);
+  const int status = sum_pieces(group, model, gradients, wait, context, err);
   if (!status)
     return brim_flat_unmap_summed(model, gradients, err);
   brim_flat_unmap(model, gradients);

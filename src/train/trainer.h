@@ -4,6 +4,7 @@
 #include "task/task.h"
 #include "train/checkpoint.h"
 #include "train/memory.h"
+#include "train/overlap.h"
 #include "train/schedule.h"
 #include "train/slices.h"
 #include "train/supply.h"
@@ -22,7 +23,8 @@ typedef struct brim_resumed {
   char former_kernels[64];
 } brim_resumed;
 
-/* Where a rank's time goes in its steps, in seconds: up to its own gradient; until all ranks have theirs; the sum of all. */
+/* Where a rank's time goes in its steps, in seconds: up to its own gradient; until all ranks have theirs; what is left of the sum
+ * of all. */
 typedef struct brim_rank_times {
   double compute, wait, communication;
 } brim_rank_times;
@@ -50,6 +52,7 @@ typedef struct brim_trainer {
   brim_resumed resumed;
 
   brim_slice_sums slices; /* with options.plan.slices */
+  brim_overlap overlap;   /* without them */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
   brim_outcome *outcomes;      /* instead of logits: classification */

@@ -18,10 +18,13 @@ struct rank_run {
   float *weights;
 };
 
+static bool sums_apart; /* gradients are summed after backward */
+
 static void *run_rank(void *context) {
   rank_run *run = context;
   case_job job = case_open(model_folder, 1);
   run->options.group = meeting_group(&run->member);
+  run->options.group.apart = sums_apart;
   if (run->change)
     run->change(&job, run);
   run->status = case_train(&job, &run->options, &run->result, &run->err);
@@ -183,6 +186,51 @@ static void worlds(void) {
   free(one.weights);
 }
 
+/* ---- during backward -------------------------------------------------------------------------------------- */
+
+static void cancelled(case_job *job, rank_run *run) {
+  (void)run;
+  brim_runtime_cancel(job->runtime);
+}
+
+/* Sums of pieces that backward has just completed have the bits of a sum afterwards. */
+static void during_backward(void) {
+  for (int i = 0; i < 4; i++) {
+    rank_run runs[2][MOST_RANKS];
+    brim_train_options options = case_options(NULL);
+    options.epochs = 2;
+    options.lr = 3e-4;
+    options.freeze = i == 1 ? "embeddings" : NULL;
+    options.precision = i == 2 ? BRIM_PRECISION_BF16 : BRIM_PRECISION_FP32;
+    options.plan.accumulate = i == 3 ? 4 : 0; /* several parts a step */
+    sums_apart = false;
+    const int64_t during = run_ranks(3, &options, NULL, runs[0]);
+    sums_apart = true;
+    const int64_t after = run_ranks(3, &options, NULL, runs[1]);
+    sums_apart = false;
+    case_job job = case_open(model_folder, 1);
+    const size_t size = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+    case_close(&job);
+    ok(!runs[0][0].status && !runs[1][0].status && memcmp(runs[0][0].weights, runs[1][0].weights, size) == 0 && during == after,
+       "3 ranks: gradients that are summed during backward have the bits of a sum after it (%d) %s", i, runs[0][0].err.message);
+    for (int32_t r = 0; r < 6; r++)
+      free(runs[r / 3][r % 3].weights);
+  }
+}
+
+/* The others have begun to sum: the one that stops takes part to the end of the step. */
+static void one_stops(void) {
+  rank_run runs[MOST_RANKS];
+  brim_train_options options = case_options(NULL);
+  run_ranks(3, &options, cancelled, runs);
+  bool all = true;
+  for (int32_t r = 0; r < 3; r++) {
+    all = all && runs[r].status == BRIM_E_CANCELLED;
+    free(runs[r].weights);
+  }
+  ok(all, "a rank that is cancelled stops all: %s", runs[0].err.message);
+}
+
 int main(void) {
   model_folder = case_model_folder("bert-pair-3");
   if (!model_folder) {
@@ -191,5 +239,7 @@ int main(void) {
   }
   agreements();
   worlds();
+  during_backward();
+  one_stops();
   return tap_done();
 }

@@ -231,6 +231,56 @@ static void check_weights(const char *golden) {
   brim_model_free(model);
 }
 
+/* ---- what is told to be complete is what it is in the end */
+
+typedef struct told {
+  brim_model *model;
+  real *values; /* [trained values], as they were when they were told */
+  int64_t from, size;
+  int times;
+} told;
+
+static void note_told(void *context, int64_t from) {
+  told *t = context;
+  if (t->from > from)
+    memcpy(t->values + from, t->model->gradients + from, (size_t)(t->from - from) * sizeof(real));
+  t->from = from;
+  t->times++;
+}
+
+static void check_told(const char *golden, const char *third) {
+  const char *const freeze[] = {"", "embeddings", third, ""};
+  brim_dataset *rows = case_rows(golden);
+  brim_batch batch = {0};
+  bool same = true;
+  int64_t least = INT64_MAX;
+  case_fill(&batch, rows, 0, 4, 0);
+  for (int i = 0; i < 4; i++) {
+    brim_model_limits limits = case_limits(&batch, true);
+    limits.all_tokens = false;
+    limits.checkpoint_activations = i % 2;
+    limits.precision = i == 3 ? BRIM_PRECISION_BF16 : BRIM_PRECISION_FP32;
+    brim_model *model = prepared(case_golden(golden), &limits, freeze[i]);
+    brim_error err = {0};
+    double loss;
+    told t = {.model = model, .size = model->program.flat_size - model->trained};
+    t.from = t.size;
+    t.values = malloc((size_t)t.size * sizeof *t.values);
+    const brim_telling telling = {note_told, &t};
+    brim_model_tell(model, &telling);
+    if (!t.values || brim_model_forward(model, &batch, &training, &loss, NULL, &err) ||
+        brim_model_backward(model, &batch, &training, &err))
+      case_stop("step", &err);
+    same = same && t.from == 0 && memcmp(t.values, model->gradients, (size_t)t.size * sizeof *t.values) == 0;
+    least = t.times < least ? t.times : least;
+    free(t.values);
+    brim_model_free(model);
+  }
+  ok(same && least > 2, "%s: gradients are complete when backward tells it, %lld times at least", golden, (long long)least);
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+}
+
 int main(void) {
   static const char *const goldens[] = {"deberta-v3-cls",   "bert-pair-3",  "mpnet-cls",   "bert-odd-regression",
                                         "camembert-binary", "distilbert-4", "electra-cls", "roberta-binary",
@@ -248,8 +298,10 @@ int main(void) {
   for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
     check_weights(goldens[i]);
     check_places(goldens[i]);
+    check_told(goldens[i], "layers:1");
   }
   check_weights("albert-regression");
+  check_told("albert-regression", ""); /* whose layers share their weights */
   brim_runtime_free(case_runtime);
   return tap_done();
 }

@@ -1,0 +1,21 @@
+/* telling.h: which part of the gradient is complete while backward is under way. */
+#ifndef BRIM_MODEL_TELLING_H
+#define BRIM_MODEL_TELLING_H
+#include "brim/model.h"
+
+/* `complete` is called between two operations of backward, by its thread: nothing of this pass will be added to the gradient from
+ * `from` on, which counts as the gradient buffer does and falls from call to call. */
+typedef struct brim_telling {
+  void (*complete)(void *context, int64_t from);
+  void *context;
+} brim_telling;
+
+/* Every backward from now on tells; NULL: none does. Borrowed. Nothing is told where the device's memory is not the host's. */
+void brim_model_tell(brim_model *model, const brim_telling *telling);
+
+/* The gradient but for its tables, from its end to its beginning, as backward completes it, in pieces of about 4 MB: call it with
+ * *range 0, until it is false; *range is its own to count with. */
+bool brim_gradient_next_dense(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
+/* Likewise the tables of a packed gradient (partial.h). */
+bool brim_gradient_next_table(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
+#endif

@@ -1,0 +1,100 @@
+#include "train/overlap.h"
+
+#include "base/status.h"
+#include "base/thread.h"
+#include "model/flat.h"
+#include "train/sum.h"
+
+/* ---- the thread ------------------------------------------------------------------------------------------- */
+
+static void wait_for_piece(void *context, int64_t from) {
+  brim_overlap *o = context;
+  pthread_mutex_lock(&o->lock);
+  while (o->complete > from)
+    pthread_cond_wait(&o->changed, &o->lock);
+  pthread_mutex_unlock(&o->lock);
+}
+
+static void *sum_steps(void *context) {
+  brim_overlap *o = context;
+  pthread_mutex_lock(&o->lock);
+  for (;;) {
+    while (!o->stop && (!o->begun || o->done))
+      pthread_cond_wait(&o->changed, &o->lock);
+    if (o->stop)
+      break;
+    pthread_mutex_unlock(&o->lock);
+    int status = o->status; /* a group that failed goes on failing */
+    if (!status)
+      status = brim_sum_gradient(o->group, o->runtime, o->model, wait_for_piece, o, &o->error);
+    pthread_mutex_lock(&o->lock);
+    o->status = status;
+    o->done = true;
+    pthread_cond_broadcast(&o->changed);
+  }
+  pthread_mutex_unlock(&o->lock);
+  return NULL;
+}
+
+/* ---- who computes ----------------------------------------------------------------------------------------- */
+
+/* The rows of tables that this step reads are known by now. */
+static void on_complete(void *context, int64_t from) {
+  brim_overlap *o = context;
+  pthread_mutex_lock(&o->lock);
+  o->begun = true;
+  o->complete = from;
+  pthread_cond_broadcast(&o->changed);
+  pthread_mutex_unlock(&o->lock);
+}
+
+int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group, brim_error *err) {
+  *o = (brim_overlap){.model = model, .group = group, .telling = {on_complete, o}, .complete = INT64_MAX};
+  if (group->world_size <= 1 || group->apart || !brim_flat_is_host(model))
+    return BRIM_OK;
+  pthread_mutex_init(&o->lock, NULL);
+  pthread_cond_init(&o->changed, NULL);
+  o->runtime = runtime;
+  const int status = brim_thread_start(&o->thread, sum_steps, o, err);
+  if (status) {
+    pthread_cond_destroy(&o->changed);
+    pthread_mutex_destroy(&o->lock);
+    o->runtime = NULL;
+  }
+  return status;
+}
+
+void brim_overlap_close(brim_overlap *o) {
+  if (!o->runtime)
+    return;
+  pthread_mutex_lock(&o->lock);
+  o->stop = true;
+  pthread_cond_broadcast(&o->changed);
+  pthread_mutex_unlock(&o->lock);
+  pthread_join(o->thread, NULL);
+  pthread_cond_destroy(&o->changed);
+  pthread_mutex_destroy(&o->lock);
+  *o = (brim_overlap){0};
+}
+
+void brim_overlap_begin(brim_overlap *o) {
+  if (o->runtime)
+    brim_model_tell(o->model, &o->telling);
+}
+
+int brim_overlap_end(brim_overlap *o, brim_error *err) {
+  if (!o->runtime)
+    return BRIM_OK;
+  brim_model_tell(o->model, NULL);
+  on_complete(o, 0);
+  pthread_mutex_lock(&o->lock);
+  while (!o->done)
+    pthread_cond_wait(&o->changed, &o->lock);
+  o->begun = o->done = false;
+  o->complete = INT64_MAX;
+  const int status = o->status;
+  if (status)
+    *err = o->error;
+  pthread_mutex_unlock(&o->lock);
+  return status;
+}

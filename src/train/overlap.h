@@ -1,0 +1,37 @@
+/* overlap.h: the gradient of all ranks, summed by a thread while this rank's backward is still under way.
+ *
+ * The thread sums pieces in an order that is the same on all ranks, each as soon as backward has told that it is complete. Bits
+ * are those of a sum afterwards: each value is added up by itself. */
+#ifndef BRIM_TRAIN_OVERLAP_H
+#define BRIM_TRAIN_OVERLAP_H
+#include <pthread.h>
+
+#include "brim/dist.h"
+#include "model/telling.h"
+
+typedef struct brim_overlap {
+  brim_runtime *runtime; /* NULL: not open */
+  brim_model *model;
+  const brim_group *group;
+  brim_telling telling;
+  pthread_t thread;
+  pthread_mutex_t lock;
+  pthread_cond_t changed;
+  bool begun, done, stop; /* of the step's sum */
+  int64_t complete;       /* the gradient is, from here on */
+  int status;
+  brim_error error;
+} brim_overlap;
+
+/* All are borrowed until brim_overlap_close. Does nothing where ranks sum afterwards: there is one rank, group->apart, or the
+ * device's memory is not the host's. */
+int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group,
+                      brim_error *err) BRIM_CHECK;
+void brim_overlap_close(brim_overlap *o);
+/* Before this rank's last backward of a step: pieces that it completes are summed. The group is the thread's until
+ * brim_overlap_end. */
+void brim_overlap_begin(brim_overlap *o);
+/* After it, or in its place, also where this rank failed: the others wait for its share, whatever it is. The model's gradient is
+ * now the sum of all ranks; where nothing is open it is not. */
+int brim_overlap_end(brim_overlap *o, brim_error *err) BRIM_CHECK;
+#endif
