@@ -5,16 +5,16 @@
 // of the text, and loading takes nothing but the hash of the text that g++ has compiled here.
 #include "emulated.hpp"
 
-#include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
-#include <deque>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <vector>
 
 #include "fake_cublaslt.h"
 #include "fake_cuda.h"
+#include "fake_streams.hpp"
 #include "kernels_hash.h"
 #include BRIM_KERNELS
 #include "ops/cuda/kernels/list.h"
@@ -35,62 +35,69 @@ struct kernel_entry {
 #define ENTRY(name, args, threads)                                                                                               \
   {"brim_" #name, [](const void *a) { brim_##name(*static_cast<const args *>(a)); }, sizeof(args), threads, 48 << 10},
 static kernel_entry kernels[] = {BRIM_CUDA_KERNELS(ENTRY)};
-enum { KERNELS = sizeof kernels / sizeof *kernels };
+enum { KERNELS = sizeof kernels / sizeof *kernels, MOST_DEVICES = 8 };
 
 static std::mutex lock;
-static int capability = 90, most_shared = 227 << 10, devices = 1;
-static long fails_at = -1, calls, launches;
-static bool initialized;
-static int contexts;
-static thread_local bool current;
+static int capability = 90, most_shared = 227 << 10, devices = 1, fail_code = OUT_OF_MEMORY;
+static long fails_at = -1, calls, launches, counts[FAKE_COUNTS], breaks_capture = -1;
+static bool initialized, fails_on, without_graphs;
+static int contexts[MOST_DEVICES];
+static thread_local int *current;
+static std::map<char *, size_t> pinned;
 
-struct stream {
-  std::deque<std::function<int()>> queue;
-};
+using fake::wrong;
+
 struct module {
   int functions;
 };
-
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NOT_INITIALIZED = 3, NO_DEVICE = 100, INVALID_IMAGE = 200,
-       INVALID_CONTEXT = 201, NOT_FOUND = 500, LAUNCH_FAILED = 719 };
-
-static int wrong(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
-static int wrong(int code, const char *format, ...) {
-  va_list args;
-  va_start(args, format);
-  fprintf(stderr, "# false CUDA: ");
-  vfprintf(stderr, format, args);
-  fprintf(stderr, "\n");
-  va_end(args);
-  return code;
-}
-
-static int drain(stream *s) {
-  int status = SUCCESS;
-  while (!s->queue.empty()) {
-    const std::function<int()> work = s->queue.front();
-    s->queue.pop_front();
-    if (status == SUCCESS)
-      status = work();
-  }
-  return status;
-}
 
 static int check_range(const void *at, size_t size, const char *doing) {
   return emulate::is_inside(at, size) ? SUCCESS : wrong(INVALID_VALUE, "%s: %zu bytes at %p are not all there", doing, size, at);
 }
 
+static bool is_pinned(const void *at, size_t size) {
+  const char *from = static_cast<const char *>(at);
+  for (const auto &[base, room] : pinned)
+    if (from >= base && from + size <= base + room)
+      return true;
+  return false;
+}
+
+static uint64_t sum_of(const void *at, size_t size) {
+  uint64_t sum = 0xcbf29ce484222325u;
+  for (size_t i = 0; i < size; i++)
+    sum = (sum ^ static_cast<const unsigned char *>(at)[i]) * 0x100000001b3u;
+  return sum;
+}
+
+// A stream of the context that is current.
+static fake::stream *stream_at(void *s, const char *doing) {
+  fake::stream *at = static_cast<fake::stream *>(s);
+  if (fake::context_of(at) == current)
+    return at;
+  wrong(INVALID_CONTEXT, "%s: the stream is of another card than the context", doing);
+  return nullptr;
+}
+
 int fake_cuda_enqueue(void *s, std::function<int()> work) {
   const std::lock_guard<std::mutex> guard(lock);
-  static_cast<stream *>(s)->queue.push_back(std::move(work));
-  return SUCCESS;
+  fake::stream *at = stream_at(s, "product");
+  return at ? fake::enqueue(at, {"product", 0, std::move(work), {}}) : int(INVALID_CONTEXT);
 }
 
 // Of every call but those that ask: the n-th fails when it was told to.
+#define STREAM(s)                                                                                                                \
+  fake::stream *at = stream_at(s, __func__);                                                                                     \
+  if (!at)                                                                                                                       \
+  return INVALID_CONTEXT
+// What waits or takes memory spoils a capture.
+#define NOT_CAPTURED                                                                                                             \
+  if (fake::is_capturing())                                                                                                      \
+  return fake::spoil_capture(), int(CAPTURE_UNSUPPORTED)
 #define BEGIN                                                                                                                    \
   const std::lock_guard<std::mutex> guard(lock);                                                                                 \
-  if (calls++ == fails_at)                                                                                                       \
-    return OUT_OF_MEMORY;                                                                                                        \
+  if (calls++ == fails_at || (fails_on && fails_at >= 0 && calls > fails_at))                                                    \
+    return fail_code;                                                                                                            \
   if (!initialized || !current)                                                                                                  \
   return wrong(initialized ? INVALID_CONTEXT : NOT_INITIALIZED, "%s without %s", __func__, initialized ? "a context" : "cuInit")
 
@@ -100,6 +107,7 @@ extern "C" {
 
 void fake_cuda_seed(uint64_t value) {
   emulate::seed(value);
+  fake::set_eager(value % 2 == 1);
 }
 void fake_cuda_fail(long n) {
   fails_at = n < 0 ? -1 : calls + n;
@@ -110,11 +118,24 @@ long fake_cuda_calls(void) {
 long fake_cuda_launches(void) {
   return launches;
 }
+long fake_cuda_count(fake_cuda_what what) {
+  return what == FAKE_RUN ? fake::ran() : counts[what];
+}
+uint64_t fake_cuda_digest(void) {
+  return fake::digest();
+}
 long fake_cuda_left(void) {
-  return static_cast<long>(emulate::in_use()) + contexts;
+  long left = static_cast<long>(emulate::in_use() + pinned.size());
+  for (int count : contexts)
+    left += count;
+  return left;
 }
 void fake_cuda_be(int number, int shared, int count) {
   capability = number, most_shared = shared, devices = count;
+}
+void fake_cuda_graphs(bool there, long broken) {
+  without_graphs = !there;
+  breaks_capture = broken < 0 ? -1 : counts[FAKE_CAPTURES] + broken;
 }
 
 // ---- libcuda
@@ -122,15 +143,19 @@ void fake_cuda_be(int number, int shared, int count) {
 int cuInit(unsigned) {
   initialized = true;
   const char *order = getenv("BRIM_EMULATE_SEED"), *number = getenv("BRIM_FAKE_CAPABILITY"), *cards = getenv("BRIM_FAKE_CARDS"),
-             *fails = getenv("BRIM_FAKE_FAIL");
+             *fails = getenv("BRIM_FAKE_FAIL"), *code = getenv("BRIM_FAKE_CODE"), *graphs = getenv("BRIM_FAKE_GRAPHS");
   if (order)
-    emulate::seed(strtoull(order, nullptr, 10));
+    fake_cuda_seed(strtoull(order, nullptr, 10));
   if (number)
     capability = atoi(number);
   if (cards)
     devices = atoi(cards);
   if (fails)
     fails_at = atol(fails);
+  if (code)
+    fail_code = atoi(code), fails_on = true;
+  if (graphs)
+    without_graphs = strcmp(graphs, "0") == 0;
   return devices > 0 ? SUCCESS : NO_DEVICE;
 }
 int cuDriverGetVersion(int *version) {
@@ -143,7 +168,7 @@ int cuDeviceGetCount(int *count) {
 }
 int cuDeviceGet(int *device, int ordinal) {
   *device = ordinal;
-  return ordinal < devices ? SUCCESS : INVALID_VALUE;
+  return ordinal < devices ? SUCCESS : INVALID_DEVICE;
 }
 int cuDeviceGetName(char *name, int size, int) {
   snprintf(name, static_cast<size_t>(size), "emulated");
@@ -168,42 +193,89 @@ int cuDeviceGetAttribute(int *value, int attribute, int) {
     return wrong(INVALID_VALUE, "attribute %d", attribute);
   }
 }
-int cuDevicePrimaryCtxRetain(void **context, int) {
+int cuDevicePrimaryCtxRetain(void **context, int device) {
   const std::lock_guard<std::mutex> guard(lock);
-  contexts++;
-  *context = &contexts;
+  if (device < 0 || device >= devices)
+    return INVALID_DEVICE;
+  contexts[device]++;
+  *context = &contexts[device];
   return SUCCESS;
 }
-int cuDevicePrimaryCtxRelease_v2(int) {
+int cuDevicePrimaryCtxRelease_v2(int device) {
   const std::lock_guard<std::mutex> guard(lock);
-  contexts--;
-  return contexts < 0 ? INVALID_CONTEXT : SUCCESS;
+  contexts[device]--;
+  return contexts[device] < 0 ? INVALID_CONTEXT : SUCCESS;
 }
 int cuCtxSetCurrent(void *context) {
-  current = context != nullptr;
+  current = static_cast<int *>(context);
   return SUCCESS;
 }
 int cuGetErrorName(int code, const char **name) {
-  *name = code == LAUNCH_FAILED ? "CUDA_ERROR_LAUNCH_FAILED" : code == OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR";
+  static const std::map<int, const char *> names = {{LAUNCH_FAILED, "CUDA_ERROR_LAUNCH_FAILED"}, {OUT_OF_MEMORY, "CUDA_ERROR_OUT_OF_MEMORY"},
+                                                    {NO_DEVICE, "CUDA_ERROR_NO_DEVICE"}, {INVALID_DEVICE, "CUDA_ERROR_INVALID_DEVICE"},
+                                                    {46, "CUDA_ERROR_DEVICE_UNAVAILABLE"}, {214, "CUDA_ERROR_ECC_UNCORRECTABLE"},
+                                                    {700, "CUDA_ERROR_ILLEGAL_ADDRESS"}, {999, "CUDA_ERROR_UNKNOWN"}};
+  const auto found = names.find(code);
+  *name = found == names.end() ? "CUDA_ERROR" : found->second;
   return SUCCESS;
 }
+
+// ---- streams and events
+
 int cuStreamCreate(void **out, unsigned) {
   BEGIN;
-  *out = new stream;
+  NOT_CAPTURED;
+  *out = fake::open_stream(current);
   return SUCCESS;
 }
 int cuStreamSynchronize(void *s) {
   BEGIN;
-  return drain(static_cast<stream *>(s));
+  counts[FAKE_SYNCS]++;
+  STREAM(s);
+  return fake::finish(at);
 }
 int cuStreamDestroy_v2(void *s) {
   const std::lock_guard<std::mutex> guard(lock);
-  const int status = drain(static_cast<stream *>(s));
-  delete static_cast<stream *>(s);
-  return status;
+  return fake::close_stream(static_cast<fake::stream *>(s));
 }
+int cuStreamWaitEvent(void *s, void *e, unsigned) {
+  BEGIN;
+  STREAM(s);
+  return fake::wait(at, static_cast<fake::event *>(e));
+}
+int cuEventCreate(void **out, unsigned) {
+  BEGIN;
+  NOT_CAPTURED;
+  *out = fake::open_event();
+  return SUCCESS;
+}
+int cuEventRecord(void *e, void *s) {
+  BEGIN;
+  STREAM(s);
+  return fake::record(static_cast<fake::event *>(e), at);
+}
+int cuEventQuery(void *e) {
+  BEGIN;
+  return fake::is_done(static_cast<fake::event *>(e)) ? SUCCESS : NOT_READY;
+}
+int cuEventSynchronize(void *e) {
+  BEGIN;
+  NOT_CAPTURED;
+  counts[FAKE_SLOT_WAITS]++;
+  return fake::finish(static_cast<fake::event *>(e));
+}
+int cuEventDestroy_v2(void *e) {
+  const std::lock_guard<std::mutex> guard(lock);
+  fake::close_event(static_cast<fake::event *>(e));
+  return SUCCESS;
+}
+
+// ---- memory
+
 static int take_memory(unsigned long long *out, size_t size) {
   BEGIN;
+  NOT_CAPTURED;
+  counts[FAKE_ALLOCATIONS]++;
   void *memory = size ? emulate::take(size) : nullptr;
   *out = reinterpret_cast<uintptr_t>(memory);
   return !size ? INVALID_VALUE : memory ? SUCCESS : OUT_OF_MEMORY;
@@ -216,57 +288,93 @@ int cuMemAllocManaged(unsigned long long *out, size_t size, unsigned) {
 }
 int cuMemFree_v2(unsigned long long memory) {
   const std::lock_guard<std::mutex> guard(lock);
+  NOT_CAPTURED;
   return emulate::give(reinterpret_cast<void *>(memory)) ? SUCCESS : wrong(INVALID_VALUE, "cuMemFree of what was not taken");
+}
+int cuMemHostAlloc(void **out, size_t size, unsigned) {
+  BEGIN;
+  NOT_CAPTURED;
+  counts[FAKE_ALLOCATIONS]++;
+  char *memory = static_cast<char *>(malloc(size));
+  if (!memory)
+    return OUT_OF_MEMORY;
+  memset(memory, 0xff, size);
+  pinned[memory] = size;
+  *out = memory;
+  return SUCCESS;
+}
+int cuMemFreeHost(void *memory) {
+  const std::lock_guard<std::mutex> guard(lock);
+  if (pinned.erase(static_cast<char *>(memory)) == 0)
+    return wrong(INVALID_VALUE, "cuMemFreeHost of what was not taken");
+  free(memory);
+  return SUCCESS;
 }
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t size, void *s) {
   BEGIN;
+  STREAM(s);
   void *target = reinterpret_cast<void *>(to);
-  static_cast<stream *>(s)->queue.push_back([=] {
-    const int status = check_range(target, size, "copy to the card");
-    if (status == SUCCESS && size)
-      memcpy(target, from, size);
-    return status;
-  });
-  return SUCCESS;
+  const uint64_t sum = sum_of(from, size);
+  counts[is_pinned(from, size) ? FAKE_PINNED : FAKE_PAGEABLE]++;
+  return fake::enqueue(at, {"copy to the card", size,
+                            [=] {
+                              const int status = check_range(target, size, "copy to the card");
+                              if (status == SUCCESS && sum_of(from, size) != sum)
+                                return wrong(INVALID_VALUE, "host memory changed before it was sent");
+                              if (status == SUCCESS && size)
+                                memcpy(target, from, size);
+                              return status;
+                            },
+                            {{target, size, true}}});
 }
 int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t size, void *s) {
   BEGIN;
+  STREAM(s);
   const void *source = reinterpret_cast<void *>(from);
-  static_cast<stream *>(s)->queue.push_back([=] {
-    const int status = check_range(source, size, "copy from the card");
-    if (status == SUCCESS && size)
-      memcpy(to, source, size);
-    return status;
-  });
+  counts[is_pinned(to, size) ? FAKE_PINNED : FAKE_PAGEABLE]++;
   if (size)
     memset(to, 0xff, size); // until then
-  return SUCCESS;
+  return fake::enqueue(at, {"copy from the card", size,
+                            [=] {
+                              const int status = check_range(source, size, "copy from the card");
+                              if (status == SUCCESS && size)
+                                memcpy(to, source, size);
+                              return status;
+                            },
+                            {{source, size, false}}});
 }
 int cuMemcpyDtoDAsync_v2(unsigned long long to, unsigned long long from, size_t size, void *s) {
   BEGIN;
+  STREAM(s);
   void *target = reinterpret_cast<void *>(to);
   const void *source = reinterpret_cast<void *>(from);
-  static_cast<stream *>(s)->queue.push_back([=] {
-    int status = check_range(target, size, "copy on the card");
-    if (status == SUCCESS)
-      status = check_range(source, size, "copy on the card");
-    if (status == SUCCESS && size)
-      memmove(target, source, size);
-    return status;
-  });
-  return SUCCESS;
+  return fake::enqueue(at, {"copy on the card", size,
+                            [=] {
+                              int status = check_range(target, size, "copy on the card");
+                              if (status == SUCCESS)
+                                status = check_range(source, size, "copy on the card");
+                              if (status == SUCCESS && size)
+                                memmove(target, source, size);
+                              return status;
+                            },
+                            {{target, size, true}, {source, size, false}}});
 }
 int cuMemsetD8Async(unsigned long long to, unsigned char value, size_t size, void *s) {
   BEGIN;
+  STREAM(s);
   void *target = reinterpret_cast<void *>(to);
-  static_cast<stream *>(s)->queue.push_back([=] {
-    const int status = check_range(target, size, "fill");
-    if (status == SUCCESS && size)
-      memset(target, value, size);
-    return status;
-  });
-  return SUCCESS;
+  return fake::enqueue(at, {"fill", size,
+                            [=] {
+                              const int status = check_range(target, size, "fill");
+                              if (status == SUCCESS && size)
+                                memset(target, value, size);
+                              return status;
+                            },
+                            {{target, size, true}}});
 }
+
+// ---- kernels
+
 int cuModuleLoadData(void **out, const void *image) {
   BEGIN;
   char expected[64];
@@ -303,13 +411,71 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
   if (threads != k->threads || threads_y != 1 || threads_z != 1 || extra || shared_bytes > unsigned(k->most_shared) ||
       k->size > 4096)
     return wrong(INVALID_VALUE, "%s with blocks of %u threads and %u bytes", k->name, threads, shared_bytes);
+  STREAM(s);
   std::vector<char> own(static_cast<char *>(*args), static_cast<char *>(*args) + k->size);
   launches++;
-  static_cast<stream *>(s)->queue.push_back([=] {
-    emulate::launch(k->name, k->run, own.data(), {x, y, z}, threads, shared_bytes);
-    const std::string problem = emulate::take_problem();
-    return problem.empty() ? int(SUCCESS) : wrong(LAUNCH_FAILED, "%s", problem.c_str());
-  });
+  return fake::enqueue(at, {k->name, (uint64_t(x) << 32 | y) * 31 + shared_bytes,
+                            [=] {
+                              emulate::launch(k->name, k->run, own.data(), {x, y, z}, threads, shared_bytes);
+                              const std::string problem = emulate::take_problem();
+                              return problem.empty() ? int(SUCCESS) : wrong(LAUNCH_FAILED, "%s", problem.c_str());
+                            },
+                            {}});
+}
+
+// ---- graphs
+
+int cuStreamBeginCapture_v2(void *s, int) {
+  BEGIN;
+  STREAM(s);
+  if (without_graphs)
+    return NOT_SUPPORTED;
+  counts[FAKE_CAPTURES]++;
+  return fake::begin_capture(at);
+}
+int cuStreamEndCapture(void *s, void **out) {
+  BEGIN;
+  STREAM(s);
+  if (counts[FAKE_CAPTURES] - 1 == breaks_capture)
+    fake::spoil_capture();
+  fake::graph *made = nullptr;
+  const int status = fake::end_capture(at, &made);
+  *out = made;
+  return status;
+}
+int cuGraphInstantiateWithFlags(void **out, void *g, unsigned long long) {
+  BEGIN;
+  counts[FAKE_GRAPHS]++;
+  *out = new fake::graph(*static_cast<fake::graph *>(g));
+  return SUCCESS;
+}
+int cuGraphExecUpdate_v2(void *exec, void *g, void *) {
+  BEGIN;
+  fake::graph *to = static_cast<fake::graph *>(exec);
+  const fake::graph *from = static_cast<fake::graph *>(g);
+  bool same = to->nodes.size() == from->nodes.size();
+  for (size_t i = 0; same && i < to->nodes.size(); i++)
+    same = to->nodes[i].name == from->nodes[i].name;
+  if (same)
+    *to = *from;
+  return same ? SUCCESS : UPDATE_FAILURE;
+}
+int cuGraphLaunch(void *exec, void *s) {
+  BEGIN;
+  STREAM(s);
+  counts[FAKE_GRAPH_LAUNCHES]++;
+  int status = SUCCESS;
+  for (const fake::work &w : static_cast<fake::graph *>(exec)->nodes)
+    if (status == SUCCESS)
+      status = fake::enqueue(at, w);
+  return status;
+}
+int cuGraphDestroy(void *g) {
+  delete static_cast<fake::graph *>(g);
+  return SUCCESS;
+}
+int cuGraphExecDestroy(void *g) {
+  delete static_cast<fake::graph *>(g);
   return SUCCESS;
 }
 

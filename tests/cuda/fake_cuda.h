@@ -1,6 +1,7 @@
 /* fake_cuda.h: what tests ask of the false libcuda besides what brim does. */
 #ifndef BRIM_FAKE_CUDA_H
 #define BRIM_FAKE_CUDA_H
+#include <stdbool.h>
 #include <stdint.h>
 #ifdef __cplusplus
 extern "C" {
@@ -13,7 +14,26 @@ long fake_cuda_left(void);                                /* memory and contexts
 void fake_cuda_be(int capability, int shared, int count); /* 90 and so on, bytes of shared memory of a block; cards */
 long fake_cuda_products(void);                            /* products that were asked of cuBLASLt so far */
 long fake_cuda_chosen(void);                              /* and algorithms */
-enum { FAKE_REFUSED_ROWS = 93 };                          /* of a result, which no algorithm takes */
+/* What the driver was asked for so far: to wait for a stream; to wait until memory for transfers is free again; memory, the
+ * card's and the host's; transfers from and to pinned memory, and other; captures, graphs that were made, and launches of graphs;
+ * and what ran. */
+typedef enum fake_cuda_what {
+  FAKE_SYNCS,
+  FAKE_SLOT_WAITS,
+  FAKE_ALLOCATIONS,
+  FAKE_PINNED,
+  FAKE_PAGEABLE,
+  FAKE_CAPTURES,
+  FAKE_GRAPHS,
+  FAKE_GRAPH_LAUNCHES,
+  FAKE_RUN,
+  FAKE_COUNTS
+} fake_cuda_what;
+long fake_cuda_count(fake_cuda_what what);
+uint64_t fake_cuda_digest(void); /* of the kernels, products and transfers that ran, in their order */
+void fake_cuda_graphs(
+    bool there, long broken); /* whether there are any; the n-th capture from now on (0: the next) comes to nothing, -1: none */
+enum { FAKE_REFUSED_ROWS = 93 }; /* of a result, which no algorithm takes */
 #ifdef __cplusplus
 }
 #endif

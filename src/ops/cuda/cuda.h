@@ -14,6 +14,27 @@ typedef enum brim_cuda_kernel { BRIM_CUDA_KERNELS(BRIM_CUDA_NUMBER) CU_KERNELS }
 enum { BRIM_CUDA_PLANS = 96 };
 typedef struct brim_cuda_plan brim_cuda_plan;
 
+/* Of what goes to the card and comes back (transfer.c): memory that is used in turn, and pieces of one of them. */
+enum { BRIM_CUDA_SLOTS = 4, BRIM_CUDA_PIECES = 32 };
+typedef struct brim_cuda_slot {
+  void *sent, *taken; /* events: its transfer is done; its pieces are in their places */
+  bool used;
+} brim_cuda_slot;
+typedef struct brim_cuda_piece {
+  void *at; /* on the card, or the caller's */
+  size_t offset, size;
+} brim_cuda_piece;
+typedef struct brim_cuda_transfer {
+  void *stream;
+  char *pinned, *answers;   /* one block of pinned memory: the slots', and of what is read */
+  brim_cuda_address mirror; /* of the slots, on the card */
+  brim_cuda_slot slots[BRIM_CUDA_SLOTS];
+  int slot; /* the one that is being filled */
+  size_t filled, answered;
+  brim_cuda_piece pieces[BRIM_CUDA_PIECES], reads[BRIM_CUDA_PIECES];
+  int piece_count, answer_count;
+} brim_cuda_transfer;
+
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
@@ -26,7 +47,8 @@ typedef struct brim_cuda {
   brim_cuda_plan *plans;
   int plan_count;
   bool managed; /* BRIM_CUDA_MANAGED: tests look into the card's memory */
-  int status;   /* the first failure since the last sync: nothing is queued after it */
+  brim_cuda_transfer transfer;
+  int status; /* the first failure since the last sync: nothing is queued after it */
   brim_error error;
 } brim_cuda;
 
@@ -41,6 +63,16 @@ void brim_cuda_fail(brim_ops_context *c, int code, const char *format, ...) BRIM
 bool brim_cuda_check(brim_ops_context *c, int code, const char *doing);
 /* Queues x * y blocks; `args` is copied. No blocks: nothing to do. */
 void brim_cuda_launch(brim_ops_context *c, brim_cuda_kernel kernel, int64_t x, int64_t y, size_t shared, const void *args);
+
+/* ---- transfer.c */
+/* The name of the call that failed with *code, or NULL. */
+const char *brim_cuda_open_transfers(brim_cuda *d, int *code);
+void brim_cuda_close_transfers(brim_cuda *d);
+/* The card, ready for a call: what was written before is on its way. False after a failure. */
+bool brim_cuda_ready(brim_ops_context *c);
+void brim_cuda_write(brim_ops_context *c, void *to, const void *from, size_t size);
+void brim_cuda_read(brim_ops_context *c, void *to, const void *from, size_t size);
+int brim_cuda_sync(brim_ops_context *c, brim_error *err);
 
 /* One function a kernel, so that each takes its own struct: launch_add(c, x, y, shared, &args). */
 #define BRIM_CUDA_LAUNCH(name, args, ...)                                                                                        \

@@ -107,12 +107,14 @@ static int ask_for_memory(const brim_cuda *d, brim_error *err) {
 
 static int open_device(brim_ops_context *c, brim_error *err) {
   brim_cuda *d = c->device;
-  int cards;
+  int cards, code = 0;
   BRIM_TRY(brim_cuda_driver_open(&d->driver, err));
   BRIM_TRY(brim_cuda_find_card(d, &cards, err));
   BRIM_TRY(check_open(d, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err));
   BRIM_TRY(check_open(d, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err));
   BRIM_TRY(check_open(d, d->driver.cuStreamCreate(&d->stream, 1), "cuStreamCreate", err));
+  const char *failed = brim_cuda_open_transfers(d, &code);
+  BRIM_TRY(check_open(d, code, failed, err));
   BRIM_TRY(load_module(c, err));
   BRIM_TRY(find_kernels(d, err));
   BRIM_TRY(ask_for_memory(d, err));
@@ -140,6 +142,8 @@ void brim_cuda_close(brim_ops_context *c) {
   if (d->stream)
     d->driver.cuStreamSynchronize(d->stream);
   brim_cuda_close_products(c);
+  if (d->context)
+    brim_cuda_close_transfers(d);
   if (d->stream)
     d->driver.cuStreamDestroy_v2(d->stream);
   if (d->module)
@@ -167,7 +171,7 @@ void brim_cuda_launch(brim_ops_context *c, brim_cuda_kernel kernel, int64_t x, i
     return;
   }
   void *list[] = {(void *)(uintptr_t)args};
-  if (brim_cuda_check(c, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent"))
+  if (brim_cuda_ready(c))
     brim_cuda_check(c,
                     d->driver.cuLaunchKernel(d->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads[kernel], 1, 1,
                                              (unsigned)shared, d->stream, list, NULL),

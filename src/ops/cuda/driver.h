@@ -21,6 +21,14 @@ typedef unsigned long long brim_cuda_address;
   X(cuStreamCreate, (void **stream, unsigned flags))                                                                             \
   X(cuStreamSynchronize, (void *stream))                                                                                         \
   X(cuStreamDestroy_v2, (void *stream))                                                                                          \
+  X(cuStreamWaitEvent, (void *stream, void *event, unsigned flags))                                                              \
+  X(cuEventCreate, (void **event, unsigned flags))                                                                               \
+  X(cuEventRecord, (void *event, void *stream))                                                                                  \
+  X(cuEventQuery, (void *event))                                                                                                 \
+  X(cuEventSynchronize, (void *event))                                                                                           \
+  X(cuEventDestroy_v2, (void *event))                                                                                            \
+  X(cuMemHostAlloc, (void **memory, size_t size, unsigned flags))                                                                \
+  X(cuMemFreeHost, (void *memory))                                                                                               \
   X(cuMemAlloc_v2, (brim_cuda_address * memory, size_t size))                                                                    \
   X(cuMemAllocManaged, (brim_cuda_address * memory, size_t size, unsigned flags))                                                \
   X(cuMemFree_v2, (brim_cuda_address memory))                                                                                    \

@@ -206,7 +206,7 @@ static bool multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) 
   shape s;
   if (!d->lt_handle || d->status || !shape_of(p, rows_are_k, &s))
     return false;
-  if (!brim_cuda_check(c, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent"))
+  if (!brim_cuda_ready(c))
     return true;
   const brim_cublaslt *lt = &d->lt;
   brim_cuda_plan *plan = plan_of(d, &s, p->bias);

@@ -7,15 +7,9 @@ static brim_cuda_address address_of(const void *memory) {
   return (brim_cuda_address)(uintptr_t)memory;
 }
 
-/* The card, ready for a call; NULL after a failure. */
-static brim_cuda *ready(brim_ops_context *c) {
-  brim_cuda *d = c->device;
-  return d->status == BRIM_OK && brim_cuda_check(c, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent") ? d : NULL;
-}
-
 static void clear(brim_ops_context *c, void *memory, size_t size) {
-  const brim_cuda *d = ready(c);
-  if (d && size)
+  const brim_cuda *d = c->device;
+  if (size && brim_cuda_ready(c))
     brim_cuda_check(c, d->driver.cuMemsetD8Async(address_of(memory), 0, size, d->stream), "cuMemsetD8Async");
 }
 
@@ -33,44 +27,21 @@ static void *take(brim_ops_context *c, size_t size, bool zeroed) {
   return at;
 }
 
-static int sync(brim_ops_context *c, brim_error *err) {
-  brim_cuda *d = c->device;
-  const int current = d->driver.cuCtxSetCurrent(d->context);
-  const int code = current ? current : d->driver.cuStreamSynchronize(d->stream);
-  brim_cuda_check(c, code, "cuStreamSynchronize");
-  const int status = d->status;
-  if (status && err)
-    *err = d->error;
-  d->status = BRIM_OK;
-  return status;
-}
-
 /* The driver waits for all work before it gives memory back, but not the emulation of it. A failure is told by the next sync. */
 static void release(brim_ops_context *c, void *memory) {
   brim_cuda *d = c->device;
   if (!memory)
     return;
+  (void)brim_cuda_ready(c);
   if (!d->driver.cuCtxSetCurrent(d->context)) {
     brim_cuda_check(c, d->driver.cuStreamSynchronize(d->stream), "cuStreamSynchronize");
     d->driver.cuMemFree_v2(address_of(memory));
   }
 }
 
-static void write_to(brim_ops_context *c, void *to, const void *from, size_t size) {
-  const brim_cuda *d = ready(c);
-  if (d && size)
-    brim_cuda_check(c, d->driver.cuMemcpyHtoDAsync_v2(address_of(to), from, size, d->stream), "cuMemcpyHtoDAsync");
-}
-
-static void read_from(brim_ops_context *c, void *to, const void *from, size_t size) {
-  const brim_cuda *d = ready(c);
-  if (d && size)
-    brim_cuda_check(c, d->driver.cuMemcpyDtoHAsync_v2(to, address_of(from), size, d->stream), "cuMemcpyDtoHAsync");
-}
-
 static void copy(brim_ops_context *c, void *to, const void *from, size_t size) {
-  const brim_cuda *d = ready(c);
-  if (d && size)
+  const brim_cuda *d = c->device;
+  if (size && brim_cuda_ready(c))
     brim_cuda_check(c, d->driver.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), size, d->stream), "cuMemcpyDtoDAsync");
 }
 
@@ -111,11 +82,11 @@ static const brim_ops table = {.name = "cuda",
                                .close = brim_cuda_close,
                                .alloc = take,
                                .release = release,
-                               .write = write_to,
-                               .read = read_from,
+                               .write = brim_cuda_write,
+                               .read = brim_cuda_read,
                                .copy = copy,
                                .clear = clear,
-                               .sync = sync,
+                               .sync = brim_cuda_sync,
                                BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *brim_ops_cuda(void) {

@@ -1,0 +1,102 @@
+/* Steps of training on the emulated card: how often the host waits in one, that nothing is allocated and all transfers are of
+ * pinned memory, and the same bits whatever runs early or late. */
+#include "../train_case.h"
+#include "fake_cuda.h"
+#include "model/model.h"
+
+enum { STEPS = 6, PARTS = 2, ROWS = 48, SYNCS_OF_PASS = 1 };
+
+typedef struct counted {
+  long now[FAKE_COUNTS], step[STEPS][FAKE_COUNTS];
+  int steps;
+} counted;
+
+typedef struct outcome {
+  counted counts;
+  float *weights;
+  int64_t size;
+} outcome;
+
+static int note(void *context, const brim_event *event) {
+  counted *c = context;
+  const bool step = strcmp(event->kind, "step") == 0;
+  for (int i = 0; i < FAKE_COUNTS; i++) {
+    const long now = fake_cuda_count((fake_cuda_what)i);
+    if (step && c->steps < STEPS)
+      c->step[c->steps][i] = now - c->now[i];
+    c->now[i] = now;
+  }
+  c->steps += step;
+  return BRIM_OK;
+}
+
+static void need(int status, const brim_error *err) {
+  if (status == BRIM_OK)
+    return;
+  printf("Bail out! %s\n", err->message);
+  exit(99);
+}
+
+/* Steps of one epoch, each cut into so many parts. */
+static outcome train(const char *folder, uint64_t seed, int parts) {
+  outcome out = {0};
+  case_job job = {0};
+  brim_error err = {0};
+  brim_train_options options = case_options(NULL);
+  const brim_runtime_options threads = {.threads = 1};
+  const brim_model_options on_card = {.seed = 1, .device = BRIM_DEVICE_CUDA};
+  fake_cuda_seed(seed);
+  need(brim_runtime_new(&threads, &job.runtime, &err), &err);
+  need(brim_model_load(job.runtime, folder, &on_card, &job.model, &err), &err);
+  job.train = case_dataset(job.runtime, ROWS, 30, brim_model_vocab_size(job.model), brim_model_outputs(job.model), 1);
+  options.epochs = 1;
+  options.log_every = 1;
+  options.plan.accumulate = parts;
+  options.event = note;
+  options.event_context = &out.counts;
+  need(case_train(&job, &options, NULL, &err), &err);
+  out.size = brim_model_flat_size(job.model);
+  out.weights = malloc((size_t)out.size * sizeof *out.weights);
+  need(brim_model_read(job.model, BRIM_VALUES, 0, out.size, out.weights, &err), &err);
+  case_close(&job);
+  return out;
+}
+
+static bool same(const outcome *a, const outcome *b) {
+  return a->size == b->size && memcmp(a->weights, b->weights, (size_t)a->size * sizeof *a->weights) == 0;
+}
+
+static void show(const outcome *o, const char *what) {
+  for (int i = 0; i < STEPS; i++)
+    printf(
+        "# %s, step %d: %ld waits for the card, %ld for memory of transfers, %ld allocations, %ld transfers (%ld not pinned)\n",
+        what, i + 1, o->counts.step[i][FAKE_SYNCS], o->counts.step[i][FAKE_SLOT_WAITS], o->counts.step[i][FAKE_ALLOCATIONS],
+        o->counts.step[i][FAKE_PINNED], o->counts.step[i][FAKE_PAGEABLE]);
+}
+
+/* In every step. */
+static bool all(const outcome *o, fake_cuda_what what, long count) {
+  for (int i = 0; i < STEPS; i++)
+    if (o->counts.step[i][what] != count)
+      return false;
+  return o->counts.steps == STEPS;
+}
+
+int main(void) {
+  const char *folder = case_model_folder("bert-pair-3");
+  outcome whole = train(folder, 0, 1), early = train(folder, 1, 1), parts = train(folder, 0, PARTS),
+          other = train(folder, 1, PARTS);
+  show(&whole, "whole");
+  show(&parts, "in parts");
+  ok(all(&whole, FAKE_SYNCS, SYNCS_OF_PASS + 1), "a step of one part waits %d times for the card", SYNCS_OF_PASS + 1);
+  ok(all(&parts, FAKE_SYNCS, SYNCS_OF_PASS * PARTS + 1), "and one of %d parts %d times", PARTS, SYNCS_OF_PASS * PARTS + 1);
+  ok(all(&whole, FAKE_ALLOCATIONS, 0) && all(&parts, FAKE_ALLOCATIONS, 0), "no step takes memory, of the card or of the host");
+  ok(all(&whole, FAKE_PAGEABLE, 0) && all(&parts, FAKE_PAGEABLE, 0), "all transfers of a step are of pinned memory");
+  ok(all(&whole, FAKE_SLOT_WAITS, 0) && all(&parts, FAKE_SLOT_WAITS, 0), "and none waits for the one before");
+  ok(same(&whole, &early) && same(&parts, &other), "transfers that run early give the bits of transfers that run late");
+  ok_int(fake_cuda_left(), 0, "nothing is left");
+  outcome *outcomes[] = {&whole, &early, &parts, &other};
+  for (int i = 0; i < 4; i++)
+    free(outcomes[i]->weights);
+  return tap_done();
+}
