@@ -130,8 +130,8 @@ static void tell(const brim_call *call, const brim_frame *f, int64_t *told) {
   f->telling->complete(f->telling->context, from);
 }
 
-int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,
-                      bool backward, brim_error *err) {
+static int run_calls(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,
+                     bool backward, brim_error *err) {
   const int32_t first = backward ? s->forward_count : 0, end = backward ? (int32_t)s->call_count : s->forward_count;
   const bool guard = is_guarded(ops);
   int64_t told = INT64_MAX;
@@ -149,4 +149,17 @@ int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops
       tell(&s->calls[i], frame, &told);
   }
   return BRIM_OK;
+}
+
+int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,
+                      bool backward, brim_error *err) {
+  int status;
+  bool again;
+  do {
+    if (ops->begin && !frame->telling)
+      ops->begin(c, frame->layout.slots);
+    status = run_calls(s, ops, c, frame, backward, err);
+    again = ops->end && ops->end(c);
+  } while (again && !status);
+  return status;
 }

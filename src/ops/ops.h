@@ -495,6 +495,10 @@ typedef struct brim_ops {
   void (*clear)(brim_ops_context *c, void *memory, size_t size);
   /* Waits for all that is queued. The first failure since the last sync, after which nothing was done. */
   int (*sync)(brim_ops_context *c, brim_error *err);
+  /* NULL, or: the operations from `begin` to `end`, of so many slots, come again and again with other operands, so a device may
+   * hand them over at once. Nothing else is called in between. True: none was queued, and they are to be called once more. */
+  void (*begin)(brim_ops_context *c, int64_t slots);
+  bool (*end)(brim_ops_context *c);
 
   BRIM_OPS_LIST(BRIM_OPS_ENTRY)
 } brim_ops;

@@ -166,6 +166,13 @@ def check_made():
     ok("compiled beforehand" in run("doctor", BRIM_CUBINS="made", BRIM_NVRTC="/nowhere")[0], "and doctor says so")
 
 
+def check_graphs():
+    """Small parts are graphs, which a driver may lack."""
+    old = str(pathlib.Path(LIBRARY).with_name("libfake_old_cuda.so"))
+    _, error, code = train("old", "--device", "cuda", BRIM_LIBCUDA=old)
+    ok(code == 0 and weights("old") == weights("card"), f"a driver without graphs gives the same weights {error}")
+
+
 def check_failures():
     """A card that fails at one call after another: an end with a word, or a whole run, and never a wrong one."""
     calls, seen = 6, 0
@@ -187,7 +194,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_graphs, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -30,7 +30,7 @@ typedef enum fake_cuda_what {
   FAKE_COUNTS
 } fake_cuda_what;
 long fake_cuda_count(fake_cuda_what what);
-uint64_t fake_cuda_digest(void); /* of the kernels, products and transfers that ran, in their order */
+uint64_t fake_cuda_digest(void); /* of the kernels, products and transfers that ran since it was last asked, in their order */
 void fake_cuda_graphs(
     bool there, long broken); /* whether there are any; the n-th capture from now on (0: the next) comes to nothing, -1: none */
 enum { FAKE_REFUSED_ROWS = 93 }; /* of a result, which no algorithm takes */

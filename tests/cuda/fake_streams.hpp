@@ -46,7 +46,7 @@ int wait(stream *s, event *e);
 bool is_done(const event *e);
 int finish(event *e);  // the host waits
 int finish(stream *s); // the host waits
-// Sums, since the program began, over what ran: how much, and which in which order.
+// What ran: how much since the program began; and which, in which order, since it was last asked.
 long ran();
 uint64_t digest();
 

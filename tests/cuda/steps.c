@@ -4,7 +4,7 @@
 #include "fake_cuda.h"
 #include "model/model.h"
 
-enum { STEPS = 6, PARTS = 2, ROWS = 48, SYNCS_OF_PASS = 1 };
+enum { STEPS = 6, PARTS = 2, ROWS = 48, SYNCS_OF_PASS = 0 };
 
 typedef struct counted {
   long now[FAKE_COUNTS], step[STEPS][FAKE_COUNTS];
@@ -15,6 +15,8 @@ typedef struct outcome {
   counted counts;
   float *weights;
   int64_t size;
+  uint64_t digest; /* of what ran */
+  long captures, graphs, launches;
 } outcome;
 
 static int note(void *context, const brim_event *event) {
@@ -46,6 +48,9 @@ static outcome train(const char *folder, uint64_t seed, int parts) {
   const brim_runtime_options threads = {.threads = 1};
   const brim_model_options on_card = {.seed = 1, .device = BRIM_DEVICE_CUDA};
   fake_cuda_seed(seed);
+  fake_cuda_digest();
+  const long captures = fake_cuda_count(FAKE_CAPTURES), graphs = fake_cuda_count(FAKE_GRAPHS),
+             launches = fake_cuda_count(FAKE_GRAPH_LAUNCHES);
   need(brim_runtime_new(&threads, &job.runtime, &err), &err);
   need(brim_model_load(job.runtime, folder, &on_card, &job.model, &err), &err);
   job.train = case_dataset(job.runtime, ROWS, 30, brim_model_vocab_size(job.model), brim_model_outputs(job.model), 1);
@@ -59,6 +64,10 @@ static outcome train(const char *folder, uint64_t seed, int parts) {
   out.weights = malloc((size_t)out.size * sizeof *out.weights);
   need(brim_model_read(job.model, BRIM_VALUES, 0, out.size, out.weights, &err), &err);
   case_close(&job);
+  out.digest = fake_cuda_digest();
+  out.captures = fake_cuda_count(FAKE_CAPTURES) - captures;
+  out.graphs = fake_cuda_count(FAKE_GRAPHS) - graphs;
+  out.launches = fake_cuda_count(FAKE_GRAPH_LAUNCHES) - launches;
   return out;
 }
 
@@ -82,6 +91,28 @@ static bool all(const outcome *o, fake_cuda_what what, long count) {
   return o->counts.steps == STEPS;
 }
 
+/* What graphs are is seen in nothing but how the card got its work. */
+static void test_graphs(const char *folder, const outcome *in_graphs) {
+  enum { PASSES = 2 * STEPS, BROKEN = 3 };
+  setenv("BRIM_CUDA_GRAPHS", "0", 1);
+  outcome plain = train(folder, 0, 1);
+  unsetenv("BRIM_CUDA_GRAPHS");
+  fake_cuda_graphs(false, -1);
+  outcome without = train(folder, 0, 1);
+  fake_cuda_graphs(true, BROKEN);
+  outcome broken = train(folder, 0, 1);
+  fake_cuda_graphs(true, -1);
+  ok(in_graphs->launches == PASSES && in_graphs->captures == PASSES && in_graphs->graphs < PASSES / 2,
+     "%d passes are %ld launches of %ld graphs", PASSES, in_graphs->launches, in_graphs->graphs);
+  ok(plain.captures == 0 && same(&plain, in_graphs) && plain.digest == in_graphs->digest,
+     "without graphs the same calls run in the same order, with the same bits");
+  ok(without.launches == 0 && same(&without, in_graphs) && without.digest == in_graphs->digest,
+     "and so they do where the driver refuses to capture");
+  ok(broken.launches == BROKEN && broken.captures == BROKEN + 1 && same(&broken, in_graphs) && broken.digest == in_graphs->digest,
+     "a capture that comes to nothing is done again, call by call, and is the last one");
+  free(plain.weights), free(without.weights), free(broken.weights);
+}
+
 int main(void) {
   const char *folder = case_model_folder("bert-pair-3");
   outcome whole = train(folder, 0, 1), early = train(folder, 1, 1), parts = train(folder, 0, PARTS),
@@ -94,6 +125,7 @@ int main(void) {
   ok(all(&whole, FAKE_PAGEABLE, 0) && all(&parts, FAKE_PAGEABLE, 0), "all transfers of a step are of pinned memory");
   ok(all(&whole, FAKE_SLOT_WAITS, 0) && all(&parts, FAKE_SLOT_WAITS, 0), "and none waits for the one before");
   ok(same(&whole, &early) && same(&parts, &other), "transfers that run early give the bits of transfers that run late");
+  test_graphs(folder, &whole);
   ok_int(fake_cuda_left(), 0, "nothing is left");
   outcome *outcomes[] = {&whole, &early, &parts, &other};
   for (int i = 0; i < 4; i++)

@@ -35,6 +35,19 @@ typedef struct brim_cuda_transfer {
   int piece_count, answer_count;
 } brim_cuda_transfer;
 
+/* Graphs of small parts (graph.c), one a class: the same kernels in the same order. */
+enum { BRIM_CUDA_CLASSES = 16 };
+typedef struct brim_cuda_graph {
+  uint64_t class;
+  void *made; /* NULL: none */
+} brim_cuda_graph;
+typedef struct brim_cuda_graphs {
+  bool capturing, off; /* off: one came to nothing */
+  uint64_t class;      /* of what is being captured, so far */
+  brim_cuda_graph of[BRIM_CUDA_CLASSES];
+  int next;
+} brim_cuda_graphs;
+
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
@@ -48,6 +61,7 @@ typedef struct brim_cuda {
   int plan_count;
   bool managed; /* BRIM_CUDA_MANAGED: tests look into the card's memory */
   brim_cuda_transfer transfer;
+  brim_cuda_graphs graphs;
   int status; /* the first failure since the last sync: nothing is queued after it */
   brim_error error;
 } brim_cuda;
@@ -73,6 +87,14 @@ bool brim_cuda_ready(brim_ops_context *c);
 void brim_cuda_write(brim_ops_context *c, void *to, const void *from, size_t size);
 void brim_cuda_read(brim_ops_context *c, void *to, const void *from, size_t size);
 int brim_cuda_sync(brim_ops_context *c, brim_error *err);
+
+/* ---- graph.c */
+bool brim_cuda_wants_graph(const brim_cuda *d, int64_t slots);
+void brim_cuda_begin(brim_ops_context *c, int64_t slots);
+bool brim_cuda_end(brim_ops_context *c);
+/* Which kernel, or which algorithm of a product: what makes the class. */
+void brim_cuda_note_call(brim_cuda *d, uint64_t what);
+void brim_cuda_close_graphs(brim_cuda *d);
 
 /* One function a kernel, so that each takes its own struct: launch_add(c, x, y, shared, &args). */
 #define BRIM_CUDA_LAUNCH(name, args, ...)                                                                                        \

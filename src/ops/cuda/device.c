@@ -142,8 +142,10 @@ void brim_cuda_close(brim_ops_context *c) {
   if (d->stream)
     d->driver.cuStreamSynchronize(d->stream);
   brim_cuda_close_products(c);
-  if (d->context)
+  if (d->context) {
+    brim_cuda_close_graphs(d);
     brim_cuda_close_transfers(d);
+  }
   if (d->stream)
     d->driver.cuStreamDestroy_v2(d->stream);
   if (d->module)
@@ -171,6 +173,7 @@ void brim_cuda_launch(brim_ops_context *c, brim_cuda_kernel kernel, int64_t x, i
     return;
   }
   void *list[] = {(void *)(uintptr_t)args};
+  brim_cuda_note_call(d, (uint64_t)kernel);
   if (brim_cuda_ready(c))
     brim_cuda_check(c,
                     d->driver.cuLaunchKernel(d->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads[kernel], 1, 1,

@@ -66,6 +66,13 @@ static const char *find_all(void *library, const char *const *names, void *const
 #define NAME(name, parameters)  #name,
 #define PLACE(name, parameters) &to->name,
 
+static void find_graphs(brim_cuda_driver *driver) {
+  brim_cuda_graph_calls *to = &driver->graph;
+  static const char *const names[] = {BRIM_CUDA_GRAPHS(NAME)};
+  void *const places[] = {BRIM_CUDA_GRAPHS(PLACE)};
+  driver->has_graphs = find_all(driver->library, names, places, sizeof names / sizeof *names) == NULL;
+}
+
 int brim_cuda_driver_open(brim_cuda_driver *to, brim_error *err) {
   static const char *const files[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", NULL};
   static const char *const names[] = {BRIM_CUDA_DRIVER(NAME)};
@@ -79,6 +86,7 @@ int brim_cuda_driver_open(brim_cuda_driver *to, brim_error *err) {
   if (!to->library)
     return brim_error_set(err, BRIM_E_UNSUPPORTED,
                           "no NVIDIA driver: libcuda.so.1 was not found; install the driver of the card, or use the device cpu");
+  find_graphs(to);
   const char *missing = find_all(to->library, names, places, sizeof names / sizeof *names);
   return missing ? brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no %s: install a newer driver", to->path, missing) : BRIM_OK;
 }

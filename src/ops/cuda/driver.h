@@ -43,6 +43,16 @@ typedef unsigned long long brim_cuda_address;
   X(cuLaunchKernel, (void *function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,                 \
                      unsigned threads_z, unsigned shared, void *stream, void **args, void **extra))
 
+/* Of graphs, which older drivers lack. */
+#define BRIM_CUDA_GRAPHS(X)                                                                                                      \
+  X(cuStreamBeginCapture_v2, (void *stream, int mode))                                                                           \
+  X(cuStreamEndCapture, (void *stream, void **graph))                                                                            \
+  X(cuGraphInstantiateWithFlags, (void **exec, void *graph, unsigned long long flags))                                           \
+  X(cuGraphExecUpdate_v2, (void *exec, void *graph, void *result))                                                               \
+  X(cuGraphLaunch, (void *exec, void *stream))                                                                                   \
+  X(cuGraphDestroy, (void *graph))                                                                                               \
+  X(cuGraphExecDestroy, (void *exec))
+
 #define BRIM_NVRTC(X)                                                                                                            \
   X(nvrtcVersion, (int *major, int *minor))                                                                                      \
   X(nvrtcCreateProgram, (void **program, const char *text, const char *name, int header_count, const char *const *headers,       \
@@ -88,10 +98,16 @@ typedef struct brim_lt_heuristic {
 
 #define BRIM_CUDA_POINTER(name, parameters) int(*name) parameters;
 
+typedef struct brim_cuda_graph_calls {
+  BRIM_CUDA_GRAPHS(BRIM_CUDA_POINTER)
+} brim_cuda_graph_calls;
+
 typedef struct brim_cuda_driver {
   void *library;
   char path[256]; /* where it was found */
   BRIM_CUDA_DRIVER(BRIM_CUDA_POINTER)
+  brim_cuda_graph_calls graph;
+  bool has_graphs;
 } brim_cuda_driver;
 
 typedef struct brim_nvrtc {

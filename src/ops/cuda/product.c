@@ -218,6 +218,7 @@ static bool multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) 
   if (!code)
     code = lt->cublasLtMatmul(d->lt_handle, plan->desc, &one, b, plan->b, a, plan->a, &kept, y, plan->y, y, plan->y,
                               &plan->algorithm, (void *)(uintptr_t)d->lt_workspace, WORKSPACE, d->stream);
+  brim_cuda_note_call(d, (uint64_t)(CU_KERNELS + (plan - d->plans)));
   if (code)
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "cuBLASLt failed with %d in a product of %lld x %lld x %lld", code, (long long)p->m,
                    (long long)p->n, (long long)p->k);

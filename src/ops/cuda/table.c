@@ -87,6 +87,8 @@ static const brim_ops table = {.name = "cuda",
                                .copy = copy,
                                .clear = clear,
                                .sync = brim_cuda_sync,
+                               .begin = brim_cuda_begin,
+                               .end = brim_cuda_end,
                                BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *brim_ops_cuda(void) {
