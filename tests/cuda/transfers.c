@@ -6,7 +6,7 @@
 #include "fake_cuda.h"
 #include "ops/cuda/cuda.h"
 
-enum { BYTES = 256, BIG = 3 << 20, PIECES = 100 };
+enum { BYTES = 256, BIG = 24 << 20, PIECES = 100 };
 
 typedef struct scene {
   brim_cuda_driver driver;

@@ -15,7 +15,7 @@ enum { BRIM_CUDA_PLANS = 96 };
 typedef struct brim_cuda_plan brim_cuda_plan;
 
 /* Of what goes to the card and comes back (transfer.c): memory that is used in turn, and pieces of one of them. */
-enum { BRIM_CUDA_SLOTS = 4, BRIM_CUDA_PIECES = 32 };
+enum { BRIM_CUDA_SLOTS = 32, BRIM_CUDA_PIECES = 32 };
 typedef struct brim_cuda_slot {
   void *sent, *taken; /* events: its transfer is done; its pieces are in their places */
   bool used;

@@ -10,7 +10,7 @@
 
 #include "ops/cuda/cuda.h"
 
-enum { SLOT = 1 << 20, ANSWERS = 1 << 20, ALIGNED = 64, NO_TIMING = 2, NOT_READY = 600 };
+enum { SLOT = 256 << 10, ANSWERS = 1 << 20, ALIGNED = 64, NO_TIMING = 2, NOT_READY = 600 };
 
 static brim_cuda_address address_of(const void *memory) {
   return (brim_cuda_address)(uintptr_t)memory;
