@@ -2,6 +2,7 @@
  */
 #include "base/runtime.h"
 #include "fault.h"
+#include "model/partial.h"
 #include "model/safetensors.h"
 #include "model_case.h"
 
@@ -36,6 +37,46 @@ static int load_ordered(brim_runtime *runtime, void *context, brim_error *err) {
   brim_model *model;
   int status = brim_model_load(runtime, context, &options, &model, err);
   brim_model_free(model);
+  return status;
+}
+
+/* Gradients of slices, beside the model's own. */
+static int make_partials(brim_runtime *runtime, void *context, brim_error *err) {
+  const brim_model_options options = {.kernels = "cpu-plain"};
+  const brim_model_limits training = {.max_slots = 64, .max_sequences = 4, .max_length = 32, .training = true};
+  brim_model *model;
+  brim_partials *partials = NULL;
+  int status = brim_model_load(runtime, context, &options, &model, err);
+  if (!status)
+    status = brim_model_prepare(model, &training, err);
+  if (!status)
+    status = brim_partials_new(model, 3, &partials, err);
+  if (!status)
+    brim_partials_free(partials);
+  brim_model_free(model);
+  return status;
+}
+
+/* A folder whose weights are in two files. */
+static const char *make_shards(void) {
+  static const float values[2] = {1, 2};
+  static const char index[] = "{\"weight_map\":{\"a\":\"a.safetensors\",\"b\":\"b.safetensors\"}}";
+  const char *folder = scratch_make_folder("shards"), *const names[] = {"a", "b"};
+  brim_error err;
+  char path[600];
+  for (int i = 0; i < 2; i++) {
+    snprintf(path, sizeof path, "%s/%s.safetensors", folder, names[i]);
+    if (brim_tensors_write(case_runtime, path, &(brim_tensor){names[i], 1, {2}, values}, 1, &err))
+      case_stop(path, &err);
+  }
+  case_write(folder, "model.safetensors.index.json", index, strlen(index));
+  return folder;
+}
+
+static int read_shards(brim_runtime *runtime, void *context, brim_error *err) {
+  brim_store *store;
+  const int status = brim_store_open_folder(runtime, context, &store, err);
+  brim_store_close(store);
   return status;
 }
 
@@ -103,6 +144,8 @@ int main(void) {
       (void *)(uintptr_t)case_variant("bert-pair-3", "ordered", "\"id2label\":{\"0\":\"no\",\"1\":\"so so\",\"2\":\"yes\"}"));
   fault_check("a description", 1, inspect_config, NULL, (void *)(uintptr_t)case_golden("roberta-regression"));
   snprintf(views, sizeof views, "%s/../torch/views.bin", case_golden(""));
+  fault_check("gradients of slices", 1, make_partials, NULL, (void *)(uintptr_t)case_golden("bert-odd-regression"));
+  fault_check("weights in two files", 1, read_shards, NULL, (void *)(uintptr_t)make_shards());
   fault_check("PyTorch's tensors", 1, read_store, NULL, views);
   check_cuts("model.safetensors");
   check_cuts("config.json");

@@ -50,6 +50,39 @@ static void check_defaults(void) {
   brim_config_free(&c);
 }
 
+/* What a config.json of nothing but its type stands for: transformers 5.23's classes of configuration, and for `new` that of
+ * Alibaba-NLP/new-impl. */
+static void check_family_defaults(void) {
+  static const struct {
+    const char *type;
+    int32_t vocab, hidden, layers, heads, intermediate, positions, types, pad;
+    double eps;
+  } expected[] = {
+      {"roberta", 50265, 768, 12, 12, 3072, 512, 2, 1, 1e-12},        {"mpnet", 30527, 768, 12, 12, 3072, 512, 0, 1, 1e-12},
+      {"albert", 30000, 4096, 12, 64, 16384, 512, 2, 0, 1e-12},       {"electra", 30522, 256, 12, 4, 1024, 512, 2, 0, 1e-12},
+      {"distilbert", 30522, 768, 6, 12, 3072, 512, 0, 0, 1e-12},      {"deberta-v2", 128100, 1536, 24, 24, 6144, 512, 0, 0, 1e-7},
+      {"modernbert", 50368, 768, 22, 12, 1152, 8192, 0, 50283, 1e-5}, {"nomic_bert", 30528, 768, 12, 12, 3072, 2048, 2, 0, 1e-12},
+      {"eurobert", 128256, 768, 12, 12, 3072, 8192, 0, 128001, 1e-5}, {"gte", 250048, 768, 12, 12, 3072, 8192, 1, 1, 1e-12},
+      {"new", 30528, 768, 12, 12, 3072, 2048, 1, 0, 1e-12},
+  };
+  for (size_t i = 0; i < sizeof expected / sizeof *expected; i++) {
+    char json[64];
+    brim_config c;
+    brim_error err;
+    snprintf(json, sizeof json, "{\"model_type\":\"%s\"}", expected[i].type);
+    if (load(json, NULL, &c, &err))
+      case_stop(expected[i].type, &err);
+    if (!ok(c.vocab_size == expected[i].vocab && c.hidden == expected[i].hidden && c.layers == expected[i].layers &&
+                c.heads == expected[i].heads && c.intermediate == expected[i].intermediate &&
+                c.positions == expected[i].positions && c.types == expected[i].types && c.pad_id == expected[i].pad &&
+                c.norm_eps == expected[i].eps,
+            "the sizes of a %s whose config.json names none", expected[i].type))
+      printf("# %d %d %d %d %d %d %d %d %g\n", (int)c.vocab_size, (int)c.hidden, (int)c.layers, (int)c.heads, (int)c.intermediate,
+             (int)c.positions, (int)c.types, (int)c.pad_id, c.norm_eps);
+    brim_config_free(&c);
+  }
+}
+
 /* Layers with a window, as a text of 0 and 1. */
 static const char *windows_of(const brim_config *c) {
   static char text[64];
@@ -513,6 +546,7 @@ static void check_described(void) {
 int main(void) {
   case_start(1);
   check_defaults();
+  check_family_defaults();
   check_activation("gelu", BRIM_OK, BRIM_ACT_GELU);
   check_activation("gelu_new", BRIM_OK, BRIM_ACT_GELU_NEW);
   check_activation("gelu_pytorch_tanh", BRIM_OK, BRIM_ACT_GELU_NEW);

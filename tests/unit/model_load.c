@@ -205,6 +205,8 @@ static void check_new_layers(void) {
   brim_model_free(want);
 }
 
+static brim_error last;
+
 static void check_refused(const char *what, const char *folder, const brim_labels *labels, int code, const char *words) {
   brim_model *model;
   brim_error err = {0};
@@ -212,6 +214,7 @@ static void check_refused(const char *what, const char *folder, const brim_label
   const int status = brim_model_load(case_runtime, folder, &options, &model, &err);
   if (!ok(status == code && !model && strstr(err.message, words), "refused: %s", what))
     printf("# %d: %s\n", status, err.message);
+  last = err;
   brim_model_free(model);
 }
 
@@ -220,6 +223,7 @@ static void check_missing(void) {
                 "bert.encoder.layer.1.output.dense.weight");
   check_refused("a tensor has another shape", make_folder("bert-pair-3", "turned", "", turned), NULL, BRIM_E_MISMATCH,
                 "bert.encoder.layer.1.output.dense.weight has shape [96, 48], but config.json asks for [48, 96]");
+  ok(strstr(last.file, "model.safetensors") && last.line == 0 && last.byte > 0, "at its byte of the file, which has no lines");
   check_refused("another vocabulary", make_folder("bert-pair-3", "vocabulary", "\"vocab_size\":501", keep), NULL, BRIM_E_MISMATCH,
                 "[500, 48]");
   check_refused("config.json and weights have other label counts",
@@ -238,6 +242,17 @@ static void check_kernels(void) {
   model = case_load(case_golden("bert-pair-3"), "cpu-plain");
   ok_string(brim_model_kernels(model), "cpu-plain", "kernels by name");
   brim_model_free(model);
+}
+
+static void check_precisions(void) {
+  static const char *const names[] = {"fp32", "bf16", "fp16", "int8"};
+  static const brim_precision values[] = {BRIM_PRECISION_FP32, BRIM_PRECISION_BF16, BRIM_PRECISION_FP16, BRIM_PRECISION_INT8};
+  bool good = true;
+  brim_precision found = BRIM_PRECISION_INT8;
+  for (int i = 0; i < 4; i++)
+    good &= brim_precision_parse(names[i], &found) && found == values[i] && strcmp(brim_precision_name(values[i]), names[i]) == 0;
+  ok(good, "precisions have names");
+  ok(!brim_precision_parse("float", &found) && strcmp(brim_precision_name((brim_precision)99), "unknown") == 0, "and no others");
 }
 
 /* Labels of the data: another count makes a new classifier, the same count keeps it. */
@@ -431,6 +446,7 @@ int main(void) {
   check_new_layers();
   check_missing();
   check_kernels();
+  check_precisions();
   check_read_once();
   check_labels();
   check_label_order();

@@ -281,11 +281,45 @@ static void check_told(const char *golden, const char *third) {
   brim_dataset_free(rows);
 }
 
+/* ---- the list of operations, for readers */
+
+static const char *list_of(const char *folder, const brim_model_limits *limits, brim_text *text) {
+  brim_error err;
+  brim_model *model = case_load(folder, NULL);
+  brim_text_init(text, case_runtime);
+  if (brim_model_list_program(model, limits, text, &err))
+    case_stop(folder, &err);
+  brim_text_append(text, "", 1);
+  brim_model_free(model);
+  return text->data;
+}
+
+static void check_listing(void) {
+  brim_text text;
+  brim_model_limits limits = {.max_slots = 20000, .max_sequences = 5000, .max_length = 16, .training = true};
+  const char *folder = case_variant("albert-regression", "longer", "\"num_hidden_layers\":5");
+  const char *list = list_of(folder, &limits, &text);
+  ok(strstr(list, "layer 2 to layer 3: as layer 1\n") && strstr(list, "\nlayer 4\n"),
+     "layers that are alike are listed once; the last, of first tokens, is not");
+  /* 2 x 5000 texts x 48 x 48; 2 x 20000 tokens x 48 x 3 x 48 */
+  ok(strstr(list, "  dense         texts                    0.02 ") &&
+         strstr(list, "  project       tokens                   0.28 "),
+     "what products take follows from their rows");
+  brim_text_free(&text);
+  limits.checkpoint_activations = true;
+  list = list_of(folder, &limits, &text);
+  ok(strstr(list, "\nlayer 0, computed again in backward\n") && strstr(list, "layer 1 to layer 3: as layer 0\n") &&
+         strstr(list, "\nlayer 4\n"),
+     "so with checkpoints");
+  brim_text_free(&text);
+}
+
 int main(void) {
   static const char *const goldens[] = {"deberta-v3-cls",   "bert-pair-3",  "mpnet-cls",   "bert-odd-regression",
                                         "camembert-binary", "distilbert-4", "electra-cls", "roberta-binary",
                                         "modernbert-cls",   "nomic-cls",    "gte-cls",     "eurobert-cls"};
   case_start(1);
+  check_listing();
   check_is_run("bert-pair-3", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("electra-cls", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("modernbert-cls",

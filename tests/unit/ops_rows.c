@@ -160,7 +160,8 @@ static void precisions(const brim_ops *ops, brim_ops_context *c, const void *par
   case_memory m = {0};
   inputs in = {35};
   real *x = case_alloc(&m, COUNT * sizeof *x), *y = case_fill(&m, COUNT, 7), *words = case_fill(&m, COUNT, 0);
-  brim_bfloat *narrow = case_alloc(&m, COUNT * sizeof *narrow);
+  brim_bfloat *narrow = case_alloc(&m, (COUNT + 1) * sizeof *narrow);
+  narrow[COUNT] = 7;
   for (int i = 0; i < COUNT; i++) {
     const uint32_t bits = i < 40   ? 0x7f7f7ff8u + (uint32_t)i
                           : i < 80 ? 0x3f808000u - 20 + (uint32_t)i - 40
@@ -179,8 +180,9 @@ static void precisions(const brim_ops *ops, brim_ops_context *c, const void *par
     if (!isfinite((double)y[i]))
       y[i] = 0;
   }
-  const real count = (real)wrong;
+  const real count = (real)wrong, beyond = (real)narrow[COUNT];
   emit(out, "wrong", &count, 1);
+  emit(out, "what is beyond the last", &beyond, 1);
   emit(out, "words", words, COUNT);
   emit(out, "values", y, COUNT);
   if (wrong)
