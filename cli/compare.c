@@ -70,7 +70,7 @@ static int parse_modes(cli_call *cli, mode_list *list) {
   for (const char *at = cli->values->compared; *at;) {
     size_t length = strcspn(at, ",");
     if (list->count == MOST_MODES)
-      return brim_error_set(&cli->error, BRIM_E_USAGE, "--modes: at most %d", MOST_MODES);
+      return brim_error_set(&cli->error, BRIM_E_USAGE, "--modes: give at most %d", MOST_MODES);
     char *name = list->names[list->count];
     snprintf(name, sizeof list->names[0], "%.*s", (int)length, at);
     if (!parse_mode(name, &list->modes[list->count]))
@@ -79,7 +79,8 @@ static int parse_modes(cli_call *cli, mode_list *list) {
     list->modes[list->count++].name = name;
     at += length + (at[length] == ',');
   }
-  return list->count ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_USAGE, "--modes is empty");
+  return list->count ? BRIM_OK
+                     : brim_error_set(&cli->error, BRIM_E_USAGE, "--modes is empty: give at least one, such as dynamic");
 }
 
 /* The next word of a list with commas; false at its end. */
@@ -102,10 +103,11 @@ static int parse_precisions(cli_call *cli, mode_list *list) {
       return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision: \"%s\" is none of fp32, bf16", word);
     for (int i = 0; i < list->precision_count; i++)
       if (list->precisions[i] == precision)
-        return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision: %s is there twice", word);
+        return brim_error_set(&cli->error, BRIM_E_USAGE, "--precision: %s is there twice: name each once", word);
     list->precisions[list->precision_count++] = precision;
   }
-  return list->precision_count ? BRIM_OK : brim_error_set(&cli->error, BRIM_E_USAGE, "--precision is empty");
+  return list->precision_count ? BRIM_OK
+                               : brim_error_set(&cli->error, BRIM_E_USAGE, "--precision is empty: give fp32, bf16 or both");
 }
 
 /* A row for each mode in each precision, from the last on, so that a mode is read before its place is taken. */

@@ -24,12 +24,12 @@ static const cli_option *find_key(const cli_arguments *arguments, const char *na
 static const char *keep(cli_arguments *arguments, const char *text, size_t length, brim_error *err) {
   const int limit = (int)(sizeof arguments->kept / sizeof *arguments->kept);
   if (memchr(text, 0, length)) {
-    brim_error_set(err, BRIM_E_USAGE, "a value must not hold a NUL character");
+    brim_error_set(err, BRIM_E_USAGE, "the value holds a NUL character: remove it");
     return NULL;
   }
   char *copy = arguments->kept_count < limit ? malloc(length + 1) : NULL;
   if (!copy) {
-    brim_error_set(err, BRIM_E_MEMORY, "too many or too large values");
+    brim_error_set(err, BRIM_E_MEMORY, "the file has more values than fit: give long lists as files, or on the command line");
     return NULL;
   }
   memcpy(copy, text, length);

@@ -215,9 +215,10 @@ int cli_check_vocabulary(cli_call *cli, const brim_tokenizer *tokenizer, int32_t
     cli_note(cli, "the tokenizer has ids up to %d, the model embeds only %d tokens", (int)highest, (int)vocab_size);
     return BRIM_OK;
   }
-  return brim_error_set(&cli->error, BRIM_E_MISMATCH,
-                        "the tokenizer has ids up to %d, the model embeds only %d tokens: they do not belong together",
-                        (int)highest, (int)vocab_size);
+  return brim_error_set(
+      &cli->error, BRIM_E_MISMATCH,
+      "the tokenizer has ids up to %d, the model embeds only %d tokens: give the model's own tokenizer (--tokenizer)",
+      (int)highest, (int)vocab_size);
 }
 
 static void note_truncation(const cli_call *cli, const brim_dataset *dataset, const char *path, int32_t max_length) {

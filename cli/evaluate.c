@@ -241,7 +241,7 @@ static int verdict_new(cli_call *cli, verdict *v) {
   v->counts = matrix ? calloc(one ? classes * classes : 4 * classes, sizeof *v->counts) : NULL;
   if (v->scores && (!one || v->outcomes) && (!matrix || v->counts))
     return BRIM_OK;
-  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the confusion of classes");
+  return brim_error_set(&cli->error, BRIM_E_MEMORY, "no memory for the confusion of classes: evaluate on a machine with more");
 }
 
 static void verdict_free(cli_call *cli, verdict *v) {

@@ -156,7 +156,7 @@ static int predict_as_they_come(cli_call *cli, cli_inference *in) {
   answers a = {.cli = cli, .in = in};
   brim_reader *reader = NULL;
   if (cli->group.world_size > 1)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--unbuffered is for one process");
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--unbuffered is for one process: leave it out, or start one");
   brim_text_init(&a.text, cli->runtime);
   int status = open_answers(&a, &reader);
   if (!status)

@@ -162,7 +162,7 @@ static int next_sentence(brim_reader *reader, brim_error *err) {
 static int no_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   (void)slot;
   return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                       "the sentence has no tags");
+                       "the sentence has no tags: each line is a word, a space or tab, and its tag");
 }
 
 const brim_format_ops brim_conll_format = {.begin = begin_conll, .next = next_sentence, .missing = no_value};

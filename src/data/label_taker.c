@@ -87,14 +87,16 @@ static int add_value(brim_label_taker *taker, float value, brim_error *err) {
 static int add_number(brim_label_taker *taker, const brim_label_text *label, const brim_label_source *at, brim_error *err) {
   if (label->kind != BRIM_LABEL_STRING && isfinite((float)label->real))
     return add_value(taker, (float)label->real, err);
-  return brim_error_at(err, BRIM_E_FORMAT, at->file, at->line, -1,
-                       "label \"%.*s\" is not a finite number, and regression needs one", shown(label->text, label->length, 60),
-                       label->text);
+  return brim_error_at(
+      err, BRIM_E_FORMAT, at->file, at->line, -1,
+      "label \"%.*s\" is not a finite number, and regression needs one: correct it, or choose the task classification",
+      shown(label->text, label->length, 60), label->text);
 }
 
 static int add_class(brim_label_taker *taker, const brim_label_text *label, const char *name, size_t length, brim_error *err) {
   if (taker->class_count == BRIM_MAX_CLASSES)
-    return brim_error_set(err, BRIM_E_FORMAT, "more than %d different labels", BRIM_MAX_CLASSES);
+    return brim_error_set(err, BRIM_E_FORMAT, "more than %d different labels: if they are values, choose the task regression",
+                          BRIM_MAX_CLASSES);
   BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->classes, &taker->class_capacity, taker->class_count + 1,
                      sizeof *taker->classes, err));
   brim_label_class added = {
@@ -118,7 +120,7 @@ static int take_class(brim_label_taker *taker, const brim_label_text *label, con
   int32_t id = brim_hashmap_get(&taker->ids, name, length, -1);
   if (id < 0) {
     if (memchr(name, 0, length))
-      return brim_error_at(err, BRIM_E_FORMAT, at->file, at->line, -1, "the label holds a NUL byte");
+      return brim_error_at(err, BRIM_E_FORMAT, at->file, at->line, -1, "the label holds a NUL byte: remove it");
     id = (int32_t)taker->class_count;
     BRIM_TRY(add_class(taker, label, name, length, err));
   }
@@ -218,7 +220,7 @@ static int take_item(brim_label_taker *taker, const label_item *item, const brim
                      brim_error *err) {
   if (item->length == 0)
     return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1,
-                         "an empty label in a list: a|b names two, a||b three");
+                         "a label in the list is empty: write a|b for two labels, not a||b");
   if (taker->known && brim_task_has_lists(taker->known->task)) {
     int32_t id = 0;
     BRIM_TRY(known_class(taker, item->text, item->length, source, &id, err));
@@ -373,7 +375,7 @@ static int take_tag(brim_label_taker *taker, const label_item *item, const brim_
   if (is_none(item))
     return add_value(taker, (float)BRIM_NO_LABEL, err);
   if (item->length == 0)
-    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1, "a tag is empty: O is the one of words without");
+    return brim_error_at(err, BRIM_E_FORMAT, source->file, source->line, -1, "a tag is empty: give O to words that have none");
   if (taker->known) {
     BRIM_TRY(known_class(taker, item->text, item->length, source, &id, err));
     return add_value(taker, (float)id, err);

@@ -122,7 +122,7 @@ static int take_list(brim_reader *reader, brim_slot *slot, brim_text *list, brim
     if (item.kind == BRIM_JSON_BOOL)
       brim_text_string(list, item.integer ? "true" : "false");
     else if (memchr(item.text, 0, item.length))
-      return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the %s holds a NUL byte",
+      return brim_json_reader_error(&reader->json, item.byte, err, BRIM_E_FORMAT, "the %s holds a NUL byte: remove it",
                                     slot == &reader->slots[BRIM_SLOT_LABEL] ? "label" : "word");
     else
       brim_text_append(list, item.text, item.length);

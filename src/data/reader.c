@@ -98,7 +98,7 @@ static int name_slots(brim_reader *reader, const brim_source_options *options, b
 static int open_reader(brim_reader *reader, const char *const *paths, int path_count, const brim_source_options *options,
                        brim_error *err) {
   if (options->max_record < 0)
-    return brim_error_set(err, BRIM_E_USAGE, "max_record cannot be negative");
+    return brim_error_set(err, BRIM_E_USAGE, "max_record is negative: give 0 or more bytes");
   reader->max_record = (size_t)(options->max_record ? options->max_record : DEFAULT_MAX_RECORD);
   reader->no_header = options->no_header;
   reader->need_label = options->need_label;
@@ -233,7 +233,7 @@ static int make_words(brim_reader *reader, brim_error *err) {
   brim_slot *text = &reader->slots[BRIM_SLOT_TEXT], *label = &reader->slots[BRIM_SLOT_LABEL];
   if (text->present && !text->is_list && memchr(text->bytes, 0, text->length))
     return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                         "the text holds a NUL byte");
+                         "the text holds a NUL byte: remove it");
   BRIM_TRY(split_words(text, &reader->word_list, err));
   BRIM_TRY(split_words(label, &reader->list, err));
   const size_t words = list_count(text), tags = list_count(label);
@@ -431,7 +431,8 @@ void brim_reader_tell(const brim_reader *reader, brim_place *place) {
 
 static int seek_place(brim_reader *reader, const brim_place *place, brim_error *err) {
   if (place->file < 0 || (uint64_t)place->file > reader->source.count || place->byte < 0)
-    return brim_error_set(err, BRIM_E_MISMATCH, "the place to resume at does not belong to these files");
+    return brim_error_set(err, BRIM_E_MISMATCH,
+                          "the place to resume at is not one of these files: give the files that the state was saved with");
   brim_selection_restart(&reader->selection);
   brim_reader_close_stream(reader);
   reader->consumed = 0;

@@ -83,7 +83,8 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   float *values = NULL;
   uint64_t count = 0;
   if (how.words || brim_task_has_tokens(task))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "labels of tokens are not streamed: read the rows into memory");
+    return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                          "labels of tokens are not streamed: leave out stream, which reads the rows into memory");
   how.need_label = true;
   how.empty_label |= brim_task_has_lists(task);
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));

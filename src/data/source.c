@@ -207,7 +207,7 @@ static int add_glob(brim_source *source, const char *pattern, const brim_source_
   size_t before = source->count, root = strspn(pattern, "/");
   BRIM_TRY(glob_from(source, root ? "/" : "", pattern + root, options, err));
   if (source->count == before)
-    return brim_error_at(err, BRIM_E_IO, pattern, 0, -1, "no file matches");
+    return brim_error_at(err, BRIM_E_IO, pattern, 0, -1, "no file matches: look at the pattern and the folder");
   return BRIM_OK;
 }
 

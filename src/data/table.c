@@ -169,7 +169,8 @@ static int find_column(const brim_reader *reader, const char *name, int64_t *col
     if (!named(reader, i, name))
       continue;
     if (*column >= 0)
-      return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1, "two columns are named \"%s\"", name);
+      return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), 0, -1,
+                           "two columns are named \"%s\": give each a name of its own", name);
     *column = (int64_t)i;
   }
   return BRIM_OK;

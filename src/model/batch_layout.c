@@ -56,17 +56,20 @@ static int check_label(const brim_model *m, const brim_batch *batch, int32_t seq
 static int check_room(const brim_stage *stage, const brim_batch *batch, int64_t slots, brim_error *err) {
   const brim_model_limits *limits = &stage->limits;
   if (limits->max_slots == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for this kind of pass");
-  if (slots > limits->max_slots || batch->count > limits->max_sequences)
     return brim_error_set(err, BRIM_E_USAGE,
-                          "a batch of %d rows and %lld slots is more than the model was prepared for: %d and %lld", batch->count,
-                          (long long)slots, limits->max_sequences, (long long)limits->max_slots);
+                          "the model was not prepared for this kind of pass: call brim_model_prepare for it first");
+  if (slots > limits->max_slots || batch->count > limits->max_sequences)
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "a batch of %d rows and %lld slots is more than the model was prepared for, %d and %lld: prepare it for more",
+        batch->count, (long long)slots, limits->max_sequences, (long long)limits->max_slots);
   return BRIM_OK;
 }
 
 static int check_longest(const brim_stage *stage, int32_t longest, brim_error *err) {
   if (longest > stage->limits.max_length)
-    return brim_error_set(err, BRIM_E_USAGE, "a row of %d slots is longer than the model was prepared for: %d", longest,
+    return brim_error_set(err, BRIM_E_USAGE,
+                          "a row of %d slots is longer than the model was prepared for, %d: prepare it for longer ones", longest,
                           stage->limits.max_length);
   return BRIM_OK;
 }

@@ -37,7 +37,7 @@ static int read_range(const reading *r, const char *key, double low, double high
   key = brim_family_key(r->config->family, r->root, key);
   BRIM_TRY(brim_json_read_real(r->document, r->root, key, out, err));
   if (!(*out >= low && *out <= high))
-    return brim_json_error(r->document, brim_json_get(r->root, key), err, BRIM_E_FORMAT, "%s is %g, but must lie from %g to %g",
+    return brim_json_error(r->document, brim_json_get(r->root, key), err, BRIM_E_FORMAT, "%s is %g, but must be from %g to %g",
                            key, *out, low, high);
   return BRIM_OK;
 }

@@ -25,7 +25,7 @@ int brim_flat_map(brim_model *model, brim_flat which, real **out, brim_error *er
   if (which != BRIM_GRADIENTS)
     brim_model_catch_up(model);
   if (!at)
-    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training: it has no gradients and no moments");
+    return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients and no moments: prepare it for training first");
   if (brim_model_is_host(model)) {
     *out = at;
     return model->ops->sync(&model->context, err);

@@ -109,7 +109,7 @@ bool brim_model_queue_full(const brim_model *model) {
 static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool loss, brim_error *err) {
   brim_tape *tape = &model->tape;
   if (brim_model_queue_full(model))
-    return brim_error_set(err, BRIM_E_USAGE, "%d passes wait for their answers", BRIM_MOST_QUEUED);
+    return brim_error_set(err, BRIM_E_USAGE, "%d passes are queued already: wait for the answer of one first", BRIM_MOST_QUEUED);
   BRIM_TRY(brim_model_lay_out(model, batch, pass, loss, err));
   if (batch->count == 0)
     return BRIM_OK;

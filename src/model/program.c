@@ -129,8 +129,8 @@ int brim_program_make(brim_program *p, brim_runtime *runtime, brim_arena *arena,
   config->family->append(p, config);
   p->flat_size = (p->flat_size + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
   if (p->status == BRIM_E_UNSUPPORTED)
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no head for the task \"%s\" here", config->family->type,
-                          brim_task_name(config->labels.task));
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "brim has no head of %s for the task \"%s\": choose another task or model",
+                          config->family->type, brim_task_name(config->labels.task));
   return p->status ? BRIM_NOMEM(err) : BRIM_OK;
 }
 

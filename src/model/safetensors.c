@@ -30,8 +30,8 @@ static int read_dtype(const header *h, const brim_json_value *value, brim_stored
     *size = known->size;
     return BRIM_OK;
   }
-  return brim_json_error(h->document, value, err, BRIM_E_UNSUPPORTED, "the dtype of tensor %.200s is not one that is known",
-                         t->name);
+  return brim_json_error(h->document, value, err, BRIM_E_UNSUPPORTED,
+                         "tensor %.200s has a dtype that brim does not know: save it as F32, F16 or BF16", t->name);
 }
 
 static int read_shape(const header *h, const brim_json_value *value, brim_stored *t, brim_error *err) {
@@ -41,7 +41,8 @@ static int read_shape(const header *h, const brim_json_value *value, brim_stored
   t->count = 1;
   for (const brim_json_value *d = brim_json_first(value); d; d = brim_json_after(value, d)) {
     if (d->kind != BRIM_JSON_INT || d->as.integer < 0 || __builtin_mul_overflow(t->count, d->as.integer, &t->count))
-      return brim_json_error(h->document, d, err, BRIM_E_FORMAT, "the shape of tensor %.200s is not one that can be", t->name);
+      return brim_json_error(h->document, d, err, BRIM_E_FORMAT,
+                             "the shape of tensor %.200s is impossible: the file is damaged; fetch it again", t->name);
     t->shape[t->rank++] = d->as.integer;
   }
   return BRIM_OK;
@@ -78,7 +79,9 @@ static int read_tensor(const header *h, const brim_json_value *key, brim_error *
   BRIM_TRY(read_shape(h, brim_json_get(value, "shape"), &t, err));
   BRIM_TRY(read_offsets(h, brim_json_get(value, "data_offsets"), &t, size, err));
   BRIM_TRY(brim_store_add(s, &t, &twice, err));
-  return twice ? brim_json_error(h->document, key, err, BRIM_E_FORMAT, "tensor %.200s is there twice", t.name) : BRIM_OK;
+  return twice ? brim_json_error(h->document, key, err, BRIM_E_FORMAT,
+                                 "tensor %.200s is there twice: the file is damaged; fetch it again", t.name)
+               : BRIM_OK;
 }
 
 /* ---- one header -------------------------------------------------------------------------------------------- */

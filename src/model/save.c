@@ -25,7 +25,7 @@ float *brim_model_moment2(brim_model *model) {
 static int check_range(const brim_model *m, brim_flat which, int64_t offset, int64_t count, brim_error *err) {
   const int64_t from = which == BRIM_VALUES ? 0 : m->trained;
   if (!brim_flat_at(m, which))
-    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training: it has no gradients and no moments");
+    return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients and no moments: prepare it for training first");
   if (offset < from || count < 0 || count > m->program.flat_size - offset)
     return brim_error_set(err, BRIM_E_USAGE,
                           "%lld elements from %lld on are outside this buffer, which has those from %lld to %lld",

@@ -115,11 +115,13 @@ static int check_order(const reading *r, brim_error *err) {
   if (!order)
     return BRIM_OK;
   if (order->size != sizeof text)
-    return brim_error_at(err, BRIM_E_UNSUPPORTED, file->path, 0, order->offset, "the numbers of this file are not little-endian");
+    return brim_error_at(err, BRIM_E_UNSUPPORTED, file->path, 0, order->offset,
+                         "the numbers of this file are not little-endian: save it as safetensors where it was made");
   BRIM_TRY(brim_store_read_bytes(file, text, sizeof text, order->offset, err));
-  return memcmp(text, "little", sizeof text) == 0 ? BRIM_OK
-                                                  : brim_error_at(err, BRIM_E_UNSUPPORTED, file->path, 0, order->offset,
-                                                                  "the numbers of this file are not little-endian");
+  return memcmp(text, "little", sizeof text) == 0
+             ? BRIM_OK
+             : brim_error_at(err, BRIM_E_UNSUPPORTED, file->path, 0, order->offset,
+                             "the numbers of this file are not little-endian: save it as safetensors where it was made");
 }
 
 static int read_archive(reading *r, brim_error *err) {

@@ -141,7 +141,7 @@ static void set_copies(brim_model *m) {
 
 int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_error *err) {
   if (!model->state_block || model->train.limits.max_slots == 0)
-    return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared for training");
+    return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients: prepare it for training first");
   brim_update u = update_of(model);
   u.clip = options->clip;
   u.step = (brim_update_step){.lr = options->lr,

@@ -62,7 +62,8 @@ static int fill(inspection *in, uint32_t count, brim_error *err) {
   }
   const int32_t width = batch_width(in, longest);
   if (width > 0 && longest > width)
-    return brim_error_set(err, BRIM_E_MISMATCH, "a row has %d tokens, but the model has positions for %d", longest, width);
+    return brim_error_set(err, BRIM_E_MISMATCH, "a row has %d tokens, but the model has positions for %d: cut it to that",
+                          longest, width);
   const brim_planned part = {.count = count,
                              .rows = in->rows,
                              .places = in->places,

@@ -321,11 +321,11 @@ static int hash_read(const brim_json_document *document, const brim_json_value *
   for (size_t i = 0; i < length; i++) {
     const char *digits = "0123456789abcdef", *digit = memchr(digits, text[i], 16);
     if (length != 16 || !digit)
-      return brim_json_error(document, object, err, BRIM_E_FORMAT, "\"%s\" is not a hash", key);
+      return brim_json_error(document, object, err, BRIM_E_FORMAT, "\"%s\" is not a hash: the state is damaged", key);
     *out = *out << 4 | (uint64_t)(digit - digits);
   }
   if (length == 0)
-    return brim_json_error(document, object, err, BRIM_E_FORMAT, "\"%s\" is missing", key);
+    return brim_json_error(document, object, err, BRIM_E_FORMAT, "\"%s\" is missing: the state is damaged", key);
   return BRIM_OK;
 }
 
@@ -383,7 +383,8 @@ static int state_compare_options(const brim_json_document *document, const brim_
     const brim_json_value *value = brim_json_get(stored, fields[i].name);
     const bool is_younger = !value && fields[i].kind == BRIM_VALUE_JSON; /* than the run, or not given then and now */
     if (!value && !is_younger)
-      return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing", fields[i].name);
+      return brim_json_error(document, stored, err, BRIM_E_FORMAT, "the option \"%s\" is missing: the state is damaged",
+                             fields[i].name);
     if (is_younger)
       continue;
     if (option_members[i].kind & (MEMBER_FREE | MEMBER_LENGTH) || field_equals(value, &fields[i]))
@@ -401,7 +402,8 @@ static int state_compare_model(const brim_json_document *document, const brim_tr
   size_t length = 0;
   uint64_t weights;
   if (!brim_json_is_string(brim_json_get(model, "type"), identity->model_type))
-    return brim_json_error(document, model, err, BRIM_E_MISMATCH, "the checkpoint is of another kind of model, not \"%s\"",
+    return brim_json_error(document, model, err, BRIM_E_MISMATCH,
+                           "the checkpoint is of another kind of model, not \"%s\": give the model that the run began with",
                            identity->model_type);
   BRIM_TRY(brim_json_read_string(document, model, "kernels", &kernels, &length, err));
   const bool same = length == strlen(identity->kernels) && memcmp(kernels, identity->kernels, length) == 0;

@@ -46,7 +46,7 @@ static void columns(void) {
         "text\n");
   check("no text column", "review,label,id\na,1,2\n",
         "!2 a.csv: there is no column \"text\"; the columns are \"review\", \"label\", \"id\"\n");
-  check("twice", "text,label,text\na,1,b\n", "!5 a.csv: two columns are named \"text\"\n");
+  check("twice", "text,label,text\na,1,b\n", "!5 a.csv: two columns are named \"text\": give each a name of its own\n");
   check("twice, not wanted", "text,x,x\na,1,b\n", "0 2 9 [a] - -\n");
   check("an empty label is none", "text,label\na,\n", "0 2 11 [a] - -\n");
   check("pairs", "label,text_pair,text\n0,b,a\n", "0 2 21 [a] [b] [0]\n");

@@ -113,7 +113,10 @@ static void refused(void) {
   const char *bad[] = {"nan", "NaN", "inf", "-Infinity", "1e999", "1e39", "", "x", "1,5", "0x10", "1 2"};
   for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
     char want[128];
-    snprintf(want, sizeof want, "!5 f: line 2: label \"%s\" is not a finite number, and regression needs one", bad[i]);
+    snprintf(want, sizeof want,
+             "!5 f: line 2: label \"%s\" is not a finite number, and regression needs one: correct it, or choose the task "
+             "classification",
+             bad[i]);
     ok_string(TAKE(REGRESS, NULL, "1.5", bad[i]), want, "no finite number");
   }
   char longest[200] = "";
@@ -195,7 +198,8 @@ static void lists(void) {
             "a mixture");
   ok_string(LISTS(CLASSIFY, NULL, "a"),
             "!5 f: line 1: the label is a list, but classification has one class a row: choose the task multi-label", "a list");
-  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: an empty label in a list: a|b names two, a||b three", "an empty item");
+  ok_string(TAKE(MANY, NULL, "a||b"), "!5 f: line 1: a label in the list is empty: write a|b for two labels, not a||b",
+            "an empty item");
   ok_string(TAKE(MANY, NULL, "", ""), "!5 no row has a label: there is nothing to learn", "no labels at all");
   ok_string(LISTS(AUTO, NULL, "0.5,1.5", "2.5"),
             "!5 f: line 2: the label has 1 values, 2 were expected: every row of a regression has as many", "too few values");

@@ -95,7 +95,7 @@ static void jsonl_errors(void) {
             "!5 a.jsonl: line 1, byte 21: \"label\" holds an array where a string, a number or a boolean is expected\n",
             "jsonl: a list in a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[\"x\\u0000y\"]}\n", NULL),
-            "!5 a.jsonl: line 1, byte 21: the label holds a NUL byte\n", "jsonl: a NUL in a label of a list");
+            "!5 a.jsonl: line 1, byte 21: the label holds a NUL byte: remove it\n", "jsonl: a NUL in a label of a list");
   ok_string(data_read_text("a.jsonl", "{\"text\":[\"a\"]}\n", NULL),
             "!5 a.jsonl: line 1, byte 8: \"text\" is an array where a string is expected; if this is a table by its columns, "
             "write it by its "

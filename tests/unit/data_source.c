@@ -29,7 +29,8 @@ static void formats(void) {
 static void paths(void) {
   ok_string(read_paths(scratch_file("none.csv"), NULL, NULL), "!4 none.csv: cannot open: No such file or directory\n",
             "a missing file");
-  ok_string(read_paths(scratch_file("none*.csv"), NULL, NULL), "!4 none*.csv: no file matches\n", "a glob that matches nothing");
+  ok_string(read_paths(scratch_file("none*.csv"), NULL, NULL),
+            "!4 none*.csv: no file matches: look at the pattern and the folder\n", "a glob that matches nothing");
   ok_string(data_read(NULL, 0, NULL), "!2 no data files are given\n", "no paths");
   scratch_make_folder("shards");
   ok_string(read_paths(scratch_file("shards"), NULL, NULL),

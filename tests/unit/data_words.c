@@ -39,7 +39,7 @@ static void json_refused(void) {
        "!5 a.jsonl: line 1, byte 15: \"tokens\" holds an array where a string, a number or a boolean is expected\n"},
       {"{\"tokens\":{\"a\":1},\"tags\":[1]}\n",
        "!5 a.jsonl: line 1, byte 10: \"tokens\" is an object where a list of words, or a string, is expected\n"},
-      {"{\"tokens\":[\"a\\u0000b\"],\"tags\":[1]}\n", "!5 a.jsonl: line 1, byte 11: the word holds a NUL byte\n"},
+      {"{\"tokens\":[\"a\\u0000b\"],\"tags\":[1]}\n", "!5 a.jsonl: line 1, byte 11: the word holds a NUL byte: remove it\n"},
       {"{\"sentence\":\"a\",\"tags\":[1]}\n",
        "!5 a.jsonl: line 1, byte 0: there is no \"tokens\" in this line; it has \"sentence\", \"tags\"\n"},
   };

@@ -86,7 +86,8 @@ static void usage(void) {
      "in a single window, too");
   ok_string(outcome(scratch_write("header.csv", "text,label\n"), &plain, NULL), "!5 header.csv: there are no rows\n",
             "a header alone");
-  ok_string(outcome(scratch_file("none*.gz"), &plain, NULL), "!4 none*.gz: no file matches\n", "no shards");
+  ok_string(outcome(scratch_file("none*.gz"), &plain, NULL), "!4 none*.gz: no file matches: look at the pattern and the folder\n",
+            "no shards");
   o = plain, o.epochs = 2;
   ok_string(outcome("-", &o, NULL),
             "!2 standard input and pipes can be read only once: ask for one epoch, or write the data to a file first\n",
