@@ -129,7 +129,7 @@ OPTIONS = {
         "type_vocab_size": (0, 2), "position_biased_input": BOTH, "norm_rel_ebd": ("none", "layer_norm"), "share_att_key": BOTH,
         "position_buckets": (-1, 4, 8, 32, 256), "max_relative_positions": (-1, 150, 512), "embedding_size": ("width", "width", 20),
         "relative_attention": (True, True, True, False), "pos_att_type": ("p2c|c2p", ["c2p", "p2c"]),
-        "pooler_hidden_act": ("gelu", "relu")},
+        "pooler_hidden_act": ("gelu", "relu"), "conv_kernel_size": (0, 0, 1, 3, 5), "conv_act": ("gelu", "relu", "tanh")},
     "modernbert": {
         "attention_bias": BOTH, "mlp_bias": BOTH, "norm_bias": BOTH, "classifier_bias": BOTH, "local_attention": (2, 3, 8, 32, 128),
         "global_attn_every_n_layers": (1, 2, 3), "classifier_pooling": ("cls", "mean"), "classifier_activation": ("gelu", "silu"),
@@ -163,6 +163,8 @@ def drawn(number, seed, families):
         more |= {"pos_att_type": [], "norm_rel_ebd": "none"}
     if more.get("max_relative_positions", -1) > 0:
         more["max_relative_positions"] = max(more["max_relative_positions"], more["position_buckets"])
+    elif max(lengths) - 1 <= more.get("position_buckets", -1) // 2:  # brim refuses buckets without a logarithm
+        more["max_relative_positions"] = more["position_buckets"]
     return shape, {key: width if value == "width" else value for key, value in more.items()}
 
 

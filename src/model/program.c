@@ -112,6 +112,17 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
   return (int32_t)p->weight_count++;
 }
 
+int32_t brim_declare_folded(brim_program *p, const char *name, int64_t rows, int64_t columns, int64_t size, int flags) {
+  const int32_t weight = brim_declare(p, name, rows, columns * size, flags);
+  if (!p->status) {
+    brim_parameter *is = &p->weights[weight].is;
+    is->rank = 3;
+    is->shape[1] = columns;
+    is->shape[2] = size;
+  }
+  return weight;
+}
+
 bool brim_program_shares(const brim_program *p, int32_t part) {
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];

@@ -317,7 +317,8 @@ static void check_listing(void) {
 int main(void) {
   static const char *const goldens[] = {"deberta-v3-cls",   "bert-pair-3",  "mpnet-cls",   "bert-odd-regression",
                                         "camembert-binary", "distilbert-4", "electra-cls", "roberta-binary",
-                                        "modernbert-cls",   "nomic-cls",    "gte-cls",     "eurobert-cls"};
+                                        "modernbert-cls",   "nomic-cls",    "gte-cls",     "eurobert-cls",
+                                        "deberta-v2-conv"};
   case_start(1);
   check_listing();
   check_is_run("bert-pair-3", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
@@ -328,6 +329,7 @@ int main(void) {
   check_is_run("eurobert-cls", "\"attention_dropout\":0.3");
   check_is_run("deberta-v3-cls",
                "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"pooler_dropout\":0.15,\"cls_dropout\":0.25");
+  check_is_run("deberta-v2-conv", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"pooler_dropout\":0.15");
   check_is_run("distilbert-4", "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25");
   for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
     check_weights(goldens[i]);

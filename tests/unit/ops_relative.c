@@ -117,7 +117,8 @@ CASES(relative) {
   check_rows("MPNet", (brim_distances){BRIM_DISTANCE_HALVES, 32, 128}, mpnet, 16);
   check_rows("DeBERTa", (brim_distances){BRIM_DISTANCE_CENTERED, 32, 96}, deberta, 17);
   static const brim_distances halves = {BRIM_DISTANCE_HALVES, 32, 128}, small = {BRIM_DISTANCE_CENTERED, 32, 96},
-                              plain = {BRIM_DISTANCE_CENTERED, 20, 0}, wide = {BRIM_DISTANCE_CENTERED, 512, 512};
+                              plain = {BRIM_DISTANCE_CENTERED, 20, 0}, wide = {BRIM_DISTANCE_CENTERED, 512, 512},
+                              sparse = {BRIM_DISTANCE_CENTERED, 256, 80}; /* its rows lie farther apart than distances do */
   const setting settings[] = {
       {1, 1, 8, 0, halves, true, false, false, false, {1}},
       {4, 3, 12, 0, halves, true, false, false, false, {1, 2, 64, 7}},
@@ -129,6 +130,7 @@ CASES(relative) {
       {3, 2, 32, 40, small, false, true, false, false, {1, 40, 17}},
       {2, 1, 36, 70, plain, false, true, false, false, {69, 2}},
       {3, 2, 64, 0, wide, false, true, false, false, {300, 57, 1}},
+      {2, 2, 16, 0, sparse, false, true, false, false, {79, 70}},
       {2, 1, 65, 0, small, true, true, false, false, {33, 1}},
       {0, 2, 16, 0, small, true, true, false, false, {0}},
   };

@@ -1,13 +1,15 @@
 /* deberta.c: DeBERTa-v2 and v3, mDeBERTa: scores have products of queries and keys with those of their distance (disentangled
  * attention), which a layer's own weights make of a table that all layers share. Source: modeling_deberta_v2.py of Hugging Face
- * transformers 5.23. The table is trained, and frozen, with the embeddings. */
+ * transformers 5.23. The table is trained, and frozen, with the embeddings.
+ *
+ * v2-xlarge and v2-xxlarge: what the first layer gives is norm(its output + act(dropout(convolution of the embedded tokens))). */
 #include <string.h>
 
 #include "base/status.h"
 #include "model/families/bert.h"
 #include "model/families/encoder.h"
 
-enum { SITE_DISTANCES = 3 }; /* of a layer */
+enum { SITE_DISTANCES = 3, SITE_CONVOLUTION = 4 }; /* of a layer */
 
 static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "cls_dropout", .embedding = "embedding_size"};
 
@@ -48,12 +50,11 @@ static bool names_word(const brim_json_value *value, const char *word) {
 /* What of the attention brim has: both products, or none. */
 static int check_attention(const reading *r, brim_error *err) {
   const brim_json_value *types = brim_json_get(r->root, "pos_att_type"), *norm = brim_json_get(r->root, "norm_rel_ebd");
-  int64_t size = r->config->hidden / r->config->heads, convolution = 0;
+  int64_t size = r->config->hidden / r->config->heads;
   r->config->by_distance = r->config->shares_keys = false;
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "relative_attention", &r->config->by_distance, err));
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "share_att_key", &r->config->shares_keys, err));
   BRIM_TRY(brim_json_read_int(r->document, r->root, "attention_head_size", 1, 1 << 16, &size, err));
-  BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_kernel_size", 0, 1 << 10, &convolution, err));
   const int named = names_word(types, "p2c") + names_word(types, "c2p");
   if (!r->config->by_distance && named > 0)
     return refuse(r, "pos_att_type", "it is named, but relative_attention is off", err);
@@ -61,8 +62,6 @@ static int check_attention(const reading *r, brim_error *err) {
     return refuse(r, "pos_att_type", "brim has DeBERTa with both p2c and c2p only", err);
   if (size != r->config->hidden / r->config->heads)
     return refuse(r, "attention_head_size", "brim has heads that share hidden_size only", err);
-  if (convolution > 0)
-    return refuse(r, "conv_kernel_size", "brim has DeBERTa without a convolution only", err);
   r->config->norms_distances = norm && brim_json_is_string(norm, "layer_norm");
   if (norm && norm->kind != BRIM_JSON_NULL && !r->config->norms_distances && !brim_json_is_string(norm, "none"))
     return refuse(r, "norm_rel_ebd", "take layer_norm or none", err);
@@ -86,6 +85,22 @@ static int read_distances(const reading *r, brim_error *err) {
                                           .rows = 2 * (int32_t)(buckets > 0 ? buckets : farthest),
                                           .farthest = buckets > 0 ? (int32_t)farthest : 0};
   return BRIM_OK;
+}
+
+static int read_convolution(const reading *r, brim_error *err) {
+  int64_t size = 0, groups = 1;
+  BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_kernel_size", 0, 1 << 10, &size, err));
+  BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_groups", 1, 1 << 16, &groups, err));
+  if (size > 0 && size % 2 == 0)
+    return refuse(r, "conv_kernel_size", "it must be odd, so that a text keeps its length", err);
+  if (size > 0 && groups > 1)
+    return refuse(r, "conv_groups", "brim has DeBERTa with one group only", err);
+  r->config->convolution = (int32_t)size;
+  const brim_json_value *act = brim_json_get(r->root, "conv_act");
+  r->config->convolution_activation = BRIM_ACT_TANH;
+  if (size == 0 || !act || brim_json_is_string(act, "tanh"))
+    return BRIM_OK;
+  return brim_config_read_activation(r->config, "conv_act", "tanh", &r->config->convolution_activation, err);
 }
 
 static int read_pooler(const reading *r, brim_error *err) {
@@ -113,6 +128,7 @@ static int read(brim_config *config, brim_error *err) {
   BRIM_TRY(check_attention(&r, err));
   if (config->by_distance)
     BRIM_TRY(read_distances(&r, err));
+  BRIM_TRY(read_convolution(&r, err));
   return read_pooler(&r, err);
 }
 
@@ -153,11 +169,25 @@ static int32_t attend(const brim_writing *w, int32_t x, int32_t distances) {
                               (brim_drop_at){c->attention_dropout, brim_site_of_layer(w->layer, BRIM_SITE_ATTENTION)});
 }
 
+/* norm(layer + act(dropout(convolution of x))) */
+static int32_t convolve(const brim_writing *w, int32_t x, int32_t layer) {
+  const brim_config *c = w->config;
+  brim_writing outside = *w;
+  outside.layer = BRIM_NONE;
+  const int32_t linear = brim_declare_convolution(&outside, "encoder.conv.conv", c->hidden, c->hidden, c->convolution);
+  const int32_t stream = brim_append_convolve(w->p, x, layer, linear, c->convolution_activation,
+                                              (brim_drop_at){c->hidden_dropout, brim_site_of_layer(w->layer, SITE_CONVOLUTION)});
+  return brim_append_norm(w->p, stream, brim_declare_norm(&outside, "encoder.conv.LayerNorm", c->hidden));
+}
+
 static int32_t layer(const brim_writing *w, int32_t x, int32_t distances) {
   const double dropout = w->config->hidden_dropout;
+  const bool convolved = w->layer == 0 && w->config->convolution > 0;
   brim_begin_layer(w, x);
+  const int32_t embedded = convolved ? brim_append_branch(w->p, x) : BRIM_NONE;
   const int32_t context = attend(w, x, distances);
-  return brim_write_feed_forward(w, brim_write_join(w, context, x, dropout), dropout);
+  const int32_t y = brim_write_feed_forward(w, brim_write_join(w, context, x, dropout), dropout);
+  return convolved ? convolve(w, embedded, y) : y;
 }
 
 static void append(brim_program *p, const brim_config *config) {

@@ -2,8 +2,10 @@
 #include "ops/cpu/relative.h"
 #include "ops/cpu/vecmath.h"
 
+/* Most rows of a table that a text reaches. Beyond a quarter of the table a logarithm may lead farther than the distance: where
+ * few distances share what is left. */
 static int64_t reach(int64_t longest, int64_t rows) {
-  return round_up(least(2 * longest, rows), TILE_COLUMNS);
+  return round_up(longest > rows / 4 ? rows : 2 * longest, TILE_COLUMNS);
 }
 
 static int64_t line_room(int64_t longest) {
