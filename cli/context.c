@@ -117,6 +117,15 @@ int cli_refuse_fp16(cli_call *cli) {
                         "--precision fp16 needs a device with 16-bit arithmetic: use bf16 or fp32");
 }
 
+int cli_pick_max_length(cli_call *cli, int32_t most, int32_t *out) {
+  const int64_t wanted = cli->values->max_length;
+  *out = wanted ? (int32_t)wanted : most;
+  if (wanted <= most)
+    return BRIM_OK;
+  return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %lld: the model has positions for %d tokens", (long long)wanted,
+                        most);
+}
+
 int cli_pick_precision(cli_call *cli, brim_precision *out) {
   const char *name = cli->values->precision;
   *out = BRIM_PRECISION_FP32;

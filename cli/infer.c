@@ -45,15 +45,6 @@ static int check_trained(cli_call *cli, const brim_model *model) {
                         cli->values->model, brim_model_initialized_name(model, 0));
 }
 
-static int pick_max_length(cli_call *cli, const brim_model *model, int32_t *out) {
-  int64_t wanted = cli->values->max_length, most = brim_model_max_length(model);
-  *out = (int32_t)(wanted ? wanted : most);
-  if (wanted <= most)
-    return BRIM_OK;
-  return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %lld is more than the model's %lld positions", (long long)wanted,
-                        (long long)most);
-}
-
 int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_length) {
   const cli_values *v = cli->values;
   in->options = (brim_eval_options){.batching = BRIM_SORTED, .event = cli_progress, .event_context = cli, .group = cli->group};
@@ -74,7 +65,7 @@ int cli_inference_open_model(cli_call *cli, cli_inference *in, int32_t *max_leng
   if (!status)
     status = check_trained(cli, in->model);
   if (!status)
-    status = pick_max_length(cli, in->model, max_length);
+    status = cli_pick_max_length(cli, brim_model_max_length(in->model), max_length);
   if (!status)
     status = cli_load_tokenizer(cli, &in->tokenizer);
   if (!status)

@@ -33,6 +33,7 @@ typedef struct findings {
   brim_error why;
   brim_model_limits limits;
   int64_t weights, of_tables;
+  int64_t values, state, all; /* bytes: of weights, of gradients and moments, and of training */
 } findings;
 
 /* ---- finding out ------------------------------------------------------------------------------------------ */
@@ -48,11 +49,11 @@ static void count_weights(findings *f) {
 static int set_limits(findings *f) {
   cli_call *cli = f->cli;
   const cli_values *v = cli->values;
-  const int32_t longest = f->info.max_length, usual = longest < 128 ? longest : 128;
-  const int32_t length = v->max_length ? (int32_t)v->max_length : usual;
-  if (length > longest)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %d is more than the model has positions for: %d", length,
-                          longest);
+  int32_t length;
+  if (cli_pick_max_length(cli, f->info.max_length, &length))
+    return BRIM_E_USAGE;
+  if (!v->max_length && length > 128)
+    length = 128;
   if (v->max_rows * length > INT32_MAX)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--batch-size %lld texts of %d tokens do not fit one part: take fewer",
                           (long long)v->max_rows, length);
@@ -66,6 +67,12 @@ static int set_limits(findings *f) {
   return brim_model_freeze(f->model, v->freeze, &cli->error);
 }
 
+static void count_memory(findings *f) {
+  f->values = (int64_t)sizeof(float) * brim_model_flat_size(f->model);
+  f->state = (int64_t)brim_model_state_memory(f->model);
+  f->all = f->values + (int64_t)brim_model_memory(f->model, &f->limits);
+}
+
 static int find_out(findings *f) {
   cli_call *cli = f->cli;
   int status = brim_model_describe(cli->runtime, cli->values->model, &f->info, &cli->error);
@@ -76,7 +83,10 @@ static int find_out(findings *f) {
   count_weights(f);
   if (brim_tokenizer_load(cli->runtime, cli->values->model, &f->tokenizer, &f->why))
     f->tokenizer = NULL;
-  return set_limits(f);
+  status = set_limits(f);
+  if (!status)
+    count_memory(f);
+  return status;
 }
 
 /* ---- as lines --------------------------------------------------------------------------------------------- */
@@ -154,17 +164,15 @@ static void say_weights(const findings *f, brim_text *out) {
     say(out, "unused", "%d: %s", unused, list(f, unused, brim_model_unused_name, text));
 }
 
-static double megabytes(double bytes) {
-  return bytes / 1e6;
+static double megabytes(int64_t bytes) {
+  return (double)bytes / 1e6;
 }
 
 static void say_memory(const findings *f, brim_text *out) {
   const brim_model_limits *l = &f->limits;
-  const double values = 4.0 * (double)brim_model_flat_size(f->model), state = (double)brim_model_state_memory(f->model),
-               all = values + (double)brim_model_memory(f->model, l);
   say(out, "memory", "%.0f MB to train on %d texts of %d tokens in %s: weights %.0f, gradients and moments %.0f, the batch %.0f",
-      megabytes(all), l->max_sequences, l->max_length, brim_precision_name(l->precision), megabytes(values), megabytes(state),
-      megabytes(all - values - state));
+      megabytes(f->all), l->max_sequences, l->max_length, brim_precision_name(l->precision), megabytes(f->values),
+      megabytes(f->state), megabytes(f->all - f->values - f->state));
 }
 
 static void write_lines(const findings *f, brim_text *out) {
@@ -206,16 +214,14 @@ static void put_task(brim_json_writer *json, const findings *f) {
 
 static void put_memory(brim_json_writer *json, const findings *f) {
   const brim_model_limits *l = &f->limits;
-  const int64_t values = 4 * brim_model_flat_size(f->model), state = (int64_t)brim_model_state_memory(f->model),
-                taken = (int64_t)brim_model_memory(f->model, l);
   brim_json_open_object(json, "memory");
   brim_json_put_integer(json, "texts", l->max_sequences);
   brim_json_put_integer(json, "length", l->max_length);
   brim_json_put_string(json, "precision", brim_precision_name(l->precision));
-  brim_json_put_integer(json, "weights", values);
-  brim_json_put_integer(json, "gradients_and_moments", state);
-  brim_json_put_integer(json, "batch", taken - state);
-  brim_json_put_integer(json, "training", values + taken);
+  brim_json_put_integer(json, "weights", f->values);
+  brim_json_put_integer(json, "gradients_and_moments", f->state);
+  brim_json_put_integer(json, "batch", f->all - f->values - f->state);
+  brim_json_put_integer(json, "training", f->all);
   brim_json_close_object(json);
 }
 

@@ -25,16 +25,6 @@ static brim_task task_of(const char *name) {
   return task;
 }
 
-/* The longest row that is trained on: --max-length, at most what the model has positions for. */
-static int pick_max_length(cli_call *cli, const brim_model_info *info, int32_t *out) {
-  int64_t wanted = cli->values->max_length;
-  *out = wanted ? (int32_t)wanted : info->max_length;
-  if (wanted > info->max_length)
-    return brim_error_set(&cli->error, BRIM_E_USAGE, "--max-length %lld is more than the model's %d positions", (long long)wanted,
-                          (int)info->max_length);
-  return BRIM_OK;
-}
-
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
 const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
@@ -242,7 +232,7 @@ int cli_job_open(cli_call *cli, cli_job *job) {
   if (!status)
     status = brim_model_describe(cli->runtime, cli->values->model, &info, &cli->error);
   if (!status)
-    status = pick_max_length(cli, &info, &max_length);
+    status = cli_pick_max_length(cli, info.max_length, &max_length);
   if (!status)
     status = fill_options(cli, job, max_length); /* refuses what makes no sense before the data is read */
   brim_profile_begin(job->profile, BRIM_WORK_START, "read the tokenizer");

@@ -3,54 +3,23 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/fits.h"
 #include "model/model.h"
-#include "task/task.h"
 
 static int32_t length_of(const brim_batch *batch, int32_t sequence) {
   return batch->offsets[sequence + 1] - batch->offsets[sequence];
 }
 
-static unsigned long long row_of(const brim_batch *batch, int32_t sequence) {
-  return batch->rows ? batch->rows[sequence] : (unsigned long long)sequence;
-}
-
 /* ---- checks ----------------------------------------------------------------------------------------------- */
 
-static int check_length(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
-  const int32_t length = length_of(batch, sequence), longest = brim_config_max_length(&m->config);
-  if (length < 1)
-    return brim_error_set(err, BRIM_E_FORMAT, "row %llu has no tokens", row_of(batch, sequence));
-  if (length > longest)
-    return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has %d tokens, but the model has positions for %d: set max_length",
-                          row_of(batch, sequence), length, longest);
-  if (batch->width != 0 && length > batch->width)
-    return brim_error_set(err, BRIM_E_USAGE, "row %llu has %d tokens, more than the width %d of its batch",
-                          row_of(batch, sequence), length, batch->width);
+static int check_row(const brim_model *m, const brim_batch *batch, int32_t sequence, bool labels, brim_error *err) {
+  const brim_sample row = brim_batch_row(batch, sequence);
+  const brim_row_name name = {.row = row.row};
+  BRIM_TRY(brim_row_fits(m, &row, 0, labels, name, err));
+  if (batch->width != 0 && row.length > batch->width)
+    return brim_row_error(err, BRIM_E_USAGE, name, "has %d tokens, more than the width %d of its batch", row.length,
+                          batch->width);
   return BRIM_OK;
-}
-
-static int check_tokens(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
-  const int32_t types = m->config.ignores_types ? 0 : m->config.types;
-  for (int32_t i = batch->offsets[sequence]; i < batch->offsets[sequence + 1]; i++) {
-    if (batch->ids[i] < 0 || batch->ids[i] >= m->config.vocab_size)
-      return brim_error_set(err, BRIM_E_MISMATCH,
-                            "row %llu has token id %d, but the model has ids 0 to %d: use the model's own tokenizer",
-                            row_of(batch, sequence), batch->ids[i], m->config.vocab_size - 1);
-    if (types > 0 && batch->type_ids && batch->type_ids[i] >= types)
-      return brim_error_set(err, BRIM_E_MISMATCH, "row %llu has token type %d, but the model has types 0 to %d",
-                            row_of(batch, sequence), batch->type_ids[i], types - 1);
-  }
-  return BRIM_OK;
-}
-
-static int check_label(const brim_model *m, const brim_batch *batch, int32_t sequence, brim_error *err) {
-  const brim_labels *labels = &m->config.labels;
-  if (batch->token_labels)
-    return brim_token_labels_fit(labels->task, labels->count, batch->token_labels + batch->offsets[sequence],
-                                 length_of(batch, sequence), (brim_row_name){.row = row_of(batch, sequence)}, err);
-  const int32_t width = batch->label_width > 0 ? batch->label_width : 1;
-  return brim_label_fits(labels->task, labels->count, batch->labels + (int64_t)sequence * width, width, false,
-                         (brim_row_name){.row = row_of(batch, sequence)}, err);
 }
 
 static int check_room(const brim_stage *stage, const brim_batch *batch, int64_t slots, brim_error *err) {
@@ -143,10 +112,7 @@ static int lay_out(brim_model *m, brim_stage *stage, const brim_batch *batch, bo
   const brim_slots *device = &stage->slots;
   int32_t slot = 0, longest = 0;
   for (int32_t i = 0; i < batch->count; i++) {
-    BRIM_TRY(check_length(m, batch, i, err));
-    BRIM_TRY(check_tokens(m, batch, i, err));
-    if (labels)
-      BRIM_TRY(check_label(m, batch, i, err));
+    BRIM_TRY(check_row(m, batch, i, labels, err));
     longest = length_of(batch, i) > longest ? length_of(batch, i) : longest;
     slot = place_sequence(&m->config, batch, i, slot, s);
     if (labels && s->classes)
@@ -174,9 +140,7 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   BRIM_TRY(check_room(stage, batch, slots, err));
   if (pass->all_tokens && pass->training && !stage->limits.all_tokens)
     return brim_error_set(err, BRIM_E_USAGE, "the model was not prepared to compute the last layer for all tokens");
-  if (batch->width > brim_config_max_length(&model->config))
-    return brim_error_set(err, BRIM_E_USAGE, "a batch of width %d does not fit: the model has positions for %d", batch->width,
-                          brim_config_max_length(&model->config));
+  BRIM_TRY(brim_length_fits(model, "the batch is padded to", batch->width, BRIM_E_USAGE, err));
   brim_model_enter(model, stage);
   BRIM_TRY(lay_out(model, stage, batch, labels, err));
   model->tape.stage = stage;

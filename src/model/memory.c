@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/poison.h"
 #include "base/status.h"
+#include "model/fits.h"
 #include "model/kind.h"
 #include "model/model.h"
 
@@ -324,7 +325,6 @@ uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *lim
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
-  const int32_t longest = brim_config_max_length(&m->config);
   if (limits->max_slots < 1 || limits->max_slots > INT32_MAX || limits->max_sequences < 1 || limits->max_length < 1)
     return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
   if (limits->precision == BRIM_PRECISION_FP16)
@@ -340,10 +340,7 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
                           m->ops->name, brim_model_type(m));
   if (limits->precision == BRIM_PRECISION_BF16 && !(m->ops->features & BRIM_FEATURE_BF16))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply 16-bit values: use fp32", m->ops->name);
-  if (limits->max_length > longest)
-    return brim_error_set(err, BRIM_E_USAGE, "texts of %d tokens do not fit: the model has positions for %d; set max_length",
-                          limits->max_length, longest);
-  return BRIM_OK;
+  return brim_length_fits(m, "texts may have", limits->max_length, BRIM_E_USAGE, err);
 }
 
 static int make_stage(const brim_model *m, const brim_model_limits *limits, brim_stage *stage, brim_error *err) {

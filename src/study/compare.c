@@ -65,18 +65,18 @@ static int compare_prepare(const compare_job *job, const brim_mode *modes, int c
     brim_train_options options = compare_options(job, &modes[i]);
     if (options.precision != precision)
       continue;
-    brim_survey survey;
+    brim_outlook outlook;
     BRIM_TRY(brim_train_options_check(&options, err));
-    BRIM_TRY(brim_survey_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &survey,
-                             NULL, err));
-    if (survey.limits.max_slots > limits.max_slots) {
-      limits.max_slots = survey.limits.max_slots;
+    BRIM_TRY(brim_outlook_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &outlook,
+                              NULL, err));
+    if (outlook.limits.max_slots > limits.max_slots) {
+      limits.max_slots = outlook.limits.max_slots;
       *largest = i;
     }
-    if (survey.limits.max_sequences > limits.max_sequences)
-      limits.max_sequences = survey.limits.max_sequences;
-    if (survey.limits.max_length > limits.max_length)
-      limits.max_length = survey.limits.max_length;
+    if (outlook.limits.max_sequences > limits.max_sequences)
+      limits.max_sequences = outlook.limits.max_sequences;
+    if (outlook.limits.max_length > limits.max_length)
+      limits.max_length = outlook.limits.max_length;
   }
   return brim_model_prepare(job->model, &limits, err);
 }

@@ -27,7 +27,7 @@ brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int32_t label
     sum += exp((double)logits[c] - top);
     finite = finite && isfinite(logits[c]);
   }
-  out.loss = finite ? log(sum) + top - (double)logits[label] : (double)NAN;
+  out.loss = finite ? brim_log_sum_exp(top, sum) - (double)logits[label] : (double)NAN;
   out.score = 1.0 / sum;
   out.label_score = exp((double)logits[label] - top) / sum;
   return out;

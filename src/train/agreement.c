@@ -103,9 +103,9 @@ static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   put(all, "resume_anyway", t->options.resume_anyway ? "true" : "false");
   put(all, "overwrite", t->options.overwrite ? "true" : "false");
   put(all, "folder of the run", t->options.output ? "given" : "not given");
-  put_number(all, "number of steps", t->survey.total_steps);
+  put_number(all, "number of steps", t->outlook.total_steps);
   put_number(all, "number of warm-up steps", t->warmup);
-  put_number(all, "tokens computed at once", (uint64_t)t->survey.limits.max_slots);
+  put_number(all, "tokens computed at once", (uint64_t)t->outlook.limits.max_slots);
   BRIM_TRY(put_feed(all, t, err));
   put_evals(all, t);
   return BRIM_OK;

@@ -128,8 +128,8 @@ int brim_trainer_boundary(brim_trainer *t, brim_error *err) {
   int status = brim_supply_over(&t->supply, t->state.epoch, t->state.epoch_step, &whole, &all, err);
   BRIM_TRY(brim_group_agree(&t->options.group, status, err));
   if (all)
-    t->survey.total_steps = t->state.step;
-  bool end = whole || t->state.step == t->survey.total_steps;
+    t->outlook.total_steps = t->state.step;
+  bool end = whole || t->state.step == t->outlook.total_steps;
   if (end || boundary_due(t, t->options.eval_every)) {
     brim_model_catch_up(t->model);
     BRIM_TRY(boundary_evaluate(t, err));

@@ -10,7 +10,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "task/task.h"
+#include "model/fits.h"
 
 void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
@@ -43,34 +43,6 @@ void brim_limits_widen(brim_model_limits *limits, const brim_plan *plan, int32_t
 
 /* ---- what fits -------------------------------------------------------------------------------------------- */
 
-/* A row as a message names it: the data set's name and the row's number in its source. */
-typedef struct row_place {
-  const char *name;
-  unsigned long long row;
-} row_place;
-
-static int fits_text(const brim_model *model, const brim_sample *sample, int32_t cut, row_place at, brim_error *err) {
-  int32_t words = brim_model_vocab_size(model), most = brim_model_max_length(model);
-  if (sample->length > most && (cut == 0 || cut > most))
-    return brim_error_set(err, BRIM_E_MISMATCH, "%s: row %llu has %d tokens, but the model has %d positions: use max_length %d",
-                          at.name, at.row, (int)sample->length, (int)most, (int)most);
-  for (int32_t i = 0; i < sample->length; i++)
-    if (sample->ids[i] >= words)
-      return brim_error_set(err, BRIM_E_MISMATCH,
-                            "%s: row %llu has token id %d, but the model has %d words: use its own tokenizer", at.name, at.row,
-                            (int)sample->ids[i], (int)words);
-  return BRIM_OK;
-}
-
-static int fits_label(const brim_model *model, const brim_sample *sample, row_place at, brim_error *err) {
-  const float *label = sample->labels ? sample->labels : &sample->label;
-  if (sample->token_labels)
-    return brim_token_labels_fit(brim_model_task(model), brim_model_outputs(model), sample->token_labels, sample->length,
-                                 (brim_row_name){at.name, at.row}, err);
-  return brim_label_fits(brim_model_task(model), brim_model_outputs(model), label, sample->labels ? sample->label_width : 1,
-                         false, (brim_row_name){at.name, at.row}, err);
-}
-
 int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int32_t cut, bool labels, const char *name,
                       brim_error *err) {
   uint64_t rows = brim_dataset_rows(dataset);
@@ -79,10 +51,8 @@ int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int3
   for (uint64_t row = 0; row < rows; row++) {
     brim_sample sample;
     brim_dataset_sample(dataset, row, &sample);
-    row_place at = {name, (unsigned long long)brim_dataset_origin(dataset, row)};
-    BRIM_TRY(fits_text(model, &sample, cut, at, err));
-    if (labels)
-      BRIM_TRY(fits_label(model, &sample, at, err));
+    const brim_row_name at = {name, brim_dataset_origin(dataset, row)};
+    BRIM_TRY(brim_row_fits(model, &sample, cut, labels, at, err));
   }
   return BRIM_OK;
 }
@@ -211,36 +181,23 @@ static int share_outcomes(const brim_prediction *p, brim_error *err) {
   return BRIM_OK;
 }
 
-/* The labels of a row's tokens; what others compute is 0 here. */
-static int outcome_tokens(const brim_prediction *p, uint64_t row, const brim_sample *sample, brim_error *err) {
-  BRIM_TRY(brim_token_labels_fit(brim_model_task(p->model), brim_model_outputs(p->model), sample->token_labels, sample->length,
-                                 (brim_row_name){.row = row}, err));
-  brim_outcome *to = p->outcomes + brim_dataset_token_labels(p->dataset)[row];
-  for (int32_t i = 0; i < sample->length; i++)
-    if (sample->token_labels[i] != BRIM_NO_LABEL)
-      *to++ = (brim_outcome){.label = sample->token_labels[i]};
-  return BRIM_OK;
-}
-
-/* The label of a row, which has to be one of the classes. */
-static int outcome_label(const brim_prediction *p, uint64_t row, brim_error *err) {
+/* Labels, which fit; what others compute is 0 here. */
+static void outcome_labels(const brim_prediction *p, uint64_t row) {
+  const uint64_t *firsts = brim_dataset_token_labels(p->dataset);
   brim_sample sample;
   brim_dataset_sample(p->dataset, row, &sample);
-  if (sample.token_labels)
-    return outcome_tokens(p, row, &sample, err);
-  BRIM_TRY(brim_label_fits(brim_model_task(p->model), brim_model_outputs(p->model), sample.labels, sample.label_width, false,
-                           (brim_row_name){.row = row}, err));
-  p->outcomes[row] = (brim_outcome){.label = (int32_t)*sample.labels};
-  return BRIM_OK;
+  if (!firsts)
+    p->outcomes[row] = (brim_outcome){.label = (int32_t)*sample.labels};
+  brim_outcome *to = p->outcomes + (firsts ? firsts[row] : 0);
+  for (int32_t i = 0; firsts && i < sample.length; i++)
+    if (sample.token_labels[i] != BRIM_NO_LABEL)
+      *to++ = (brim_outcome){.label = sample.token_labels[i]};
 }
 
 static int run_for_outcomes(const brim_prediction *p, brim_error *err) {
-  int status = BRIM_OK;
-  for (uint64_t row = 0; row < brim_dataset_rows(p->dataset) && !status; row++)
-    status = outcome_label(p, row, err);
-  if (!status)
-    status = prediction_parts(p, NULL, err);
-  BRIM_TRY(brim_group_agree(p->group, status, err));
+  for (uint64_t row = 0; row < brim_dataset_rows(p->dataset); row++)
+    outcome_labels(p, row);
+  BRIM_TRY(brim_group_agree(p->group, prediction_parts(p, NULL, err), err));
   return share_outcomes(p, err);
 }
 

@@ -69,12 +69,12 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       data ? BRIM_FIELD_INT("rows", brim_dataset_rows(data)) : BRIM_FIELD_JSON("rows", "null"),
       data ? BRIM_FIELD_INT("tokens", brim_dataset_tokens(data)) : BRIM_FIELD_JSON("tokens", "null"),
       data ? BRIM_FIELD_INT("truncated", brim_dataset_truncated(data)) : BRIM_FIELD_JSON("truncated", "null"),
-      BRIM_FIELD_INT("total_steps", t->survey.total_steps),
+      BRIM_FIELD_INT("total_steps", t->outlook.total_steps),
       BRIM_FIELD_INT("warmup_steps", t->warmup),
       BRIM_FIELD_INT("memory_held", t->memory.held),
       BRIM_FIELD_INT("memory_training", t->memory.training),
       BRIM_FIELD_INT("memory_planned", t->memory.held + t->memory.training),
-      BRIM_FIELD_INT("slots_at_once", t->survey.limits.max_slots),
+      BRIM_FIELD_INT("slots_at_once", t->outlook.limits.max_slots),
       BRIM_FIELD_INT("memory_windows", windows),
       BRIM_FIELD_INT("threads", brim_runtime_threads(t->runtime)),
       BRIM_FIELD_INT("world_size", t->options.group.world_size),
@@ -92,7 +92,7 @@ int brim_trainer_emit_resume(brim_trainer *t, brim_error *err) {
   const brim_resumed *r = &t->resumed;
   const brim_field fields[] = {
       BRIM_FIELD_INT("step", t->state.step),
-      BRIM_FIELD_INT("total_steps", t->survey.total_steps),
+      BRIM_FIELD_INT("total_steps", t->outlook.total_steps),
       BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
       r->longer ? BRIM_FIELD_INT("former_steps", r->former_steps) : BRIM_FIELD_JSON("former_steps", "null"),
       r->longer ? BRIM_FIELD_REAL("lr", r->rate) : BRIM_FIELD_JSON("lr", "null"),
@@ -108,7 +108,7 @@ static int emit_progress(brim_trainer *t, double loss, brim_error *err) {
   const brim_field fields[] = {
       BRIM_FIELD_TEXT("phase", "train"),
       BRIM_FIELD_INT("done", t->state.step),
-      BRIM_FIELD_INT("total", t->survey.total_steps),
+      BRIM_FIELD_INT("total", t->outlook.total_steps),
       BRIM_FIELD_REAL("rate", seconds > 0.0 ? (double)t->tokens_here / seconds : 0.0),
       BRIM_FIELD_TEXT("unit", "tokens/s"),
       BRIM_FIELD_REAL("loss", loss),
@@ -119,7 +119,7 @@ static int emit_progress(brim_trainer *t, double loss, brim_error *err) {
 int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm, brim_error *err) {
   uint64_t every = t->options.log_every > 0 ? t->options.log_every : 1;
   brim_tally *since = &t->state.since_log;
-  if (t->state.step % every == 0 || t->state.step == t->survey.total_steps) {
+  if (t->state.step % every == 0 || t->state.step == t->outlook.total_steps) {
     const brim_field fields[] = {
         BRIM_FIELD_INT("step", t->state.step),
         BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),

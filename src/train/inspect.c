@@ -8,6 +8,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "brim/train.h"
+#include "model/fits.h"
 #include "model/flat.h"
 #include "train/fields.h"
 
@@ -61,9 +62,8 @@ static int fill(inspection *in, uint32_t count, brim_error *err) {
     longest = length > longest ? length : longest;
   }
   const int32_t width = batch_width(in, longest);
-  if (width > 0 && longest > width)
-    return brim_error_set(err, BRIM_E_MISMATCH, "a row has %d tokens, but the model has positions for %d: cut it to that",
-                          longest, width);
+  if (width > 0)
+    BRIM_TRY(brim_length_fits(in->model, "a row has", longest, BRIM_E_MISMATCH, err));
   const brim_planned part = {.count = count,
                              .rows = in->rows,
                              .places = in->places,

@@ -20,7 +20,7 @@ static int train_announce(brim_trainer *t, brim_error *err) {
 }
 
 static int train_steps(brim_trainer *t, brim_error *err) {
-  while (t->state.pending || (!t->state.stopped && t->state.step < t->survey.total_steps)) {
+  while (t->state.pending || (!t->state.stopped && t->state.step < t->outlook.total_steps)) {
     BRIM_TRY(brim_trainer_open_epoch(t, err)); /* boundary needs it too */
     if (!t->state.pending)
       BRIM_TRY(brim_trainer_step(t, err));

@@ -12,12 +12,12 @@ static int former_plan(const brim_trainer *t, const brim_train_former *former, u
                        brim_error *err) {
   const brim_dataset *data = t->supply.dataset;
   brim_train_options options = t->options;
-  brim_survey survey = {.total_steps = former->max_steps};
+  brim_outlook outlook = {.total_steps = former->max_steps};
   options.epochs = former->epochs, options.max_steps = former->max_steps;
   if (former->max_steps == 0 && data)
-    BRIM_TRY(brim_survey_run(t->runtime, brim_dataset_lengths(data), brim_dataset_rows(data), &options, &survey, NULL, err));
-  *steps = survey.total_steps;
-  *warmup = brim_warmup_steps(&options, survey.total_steps);
+    BRIM_TRY(brim_outlook_run(t->runtime, brim_dataset_lengths(data), brim_dataset_rows(data), &options, &outlook, NULL, err));
+  *steps = outlook.total_steps;
+  *warmup = brim_warmup_steps(&options, outlook.total_steps);
   return BRIM_OK;
 }
 
@@ -34,7 +34,7 @@ static int refuse_length(const brim_trainer *t, const brim_train_former *former,
   return brim_error_at(err, BRIM_E_MISMATCH, t->folder.output, 0, -1,
                        "the run was begun with %s, which is %llu steps, now it is %llu: a run that is resumed may become "
                        "longer, not shorter",
-                       before, (unsigned long long)steps, (unsigned long long)t->survey.total_steps);
+                       before, (unsigned long long)steps, (unsigned long long)t->outlook.total_steps);
 }
 
 /* Weights are averaged from a share of the longer run's steps on: what was averaged before that is left out. */
@@ -51,7 +51,7 @@ static int average_longer(brim_trainer *t, brim_error *err) {
 /* The longer run's schedule counts from here on. */
 static int make_longer(brim_trainer *t, const brim_train_former *former, brim_error *err) {
   const brim_train_options *o = &t->options;
-  const uint64_t total = t->survey.total_steps, next = t->state.step + 1;
+  const uint64_t total = t->outlook.total_steps, next = t->state.step + 1;
   uint64_t steps, warmup;
   if (former->epochs == o->epochs && former->max_steps == o->max_steps)
     return BRIM_OK;

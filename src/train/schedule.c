@@ -60,14 +60,14 @@ static uint64_t schedule_share(uint64_t steps, double share) {
 }
 
 /* Is there nothing left to plan ahead? */
-static bool survey_done(const brim_survey *survey, const brim_train_options *options) {
+static bool outlook_done(const brim_outlook *outlook, const brim_train_options *options) {
   if (options->max_steps > 0)
-    return survey->total_steps >= BRIM_SURVEY_STEPS || survey->epochs >= BRIM_SURVEY_EPOCHS;
-  return options->epochs - (double)survey->epochs <= 0.0;
+    return outlook->total_steps >= BRIM_OUTLOOK_STEPS || outlook->epochs >= BRIM_OUTLOOK_EPOCHS;
+  return options->epochs - (double)outlook->epochs <= 0.0;
 }
 
-static int survey_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
-                        brim_survey *out, brim_plan **first, brim_error *err) {
+static int outlook_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
+                         brim_outlook *out, brim_plan **first, brim_error *err) {
   brim_plan *plan;
   BRIM_TRY(brim_check_cancel(runtime, err));
   BRIM_TRY(brim_plan_new(runtime, lengths, rows, &options->plan, out->epochs, &plan, err));
@@ -86,14 +86,14 @@ static int survey_epoch(brim_runtime *runtime, const int32_t *lengths, uint64_t 
   return BRIM_OK;
 }
 
-int brim_survey_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
-                    brim_survey *out, brim_plan **first, brim_error *err) {
-  *out = (brim_survey){.limits = {.training = true}};
+int brim_outlook_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
+                     brim_outlook *out, brim_plan **first, brim_error *err) {
+  *out = (brim_outlook){.limits = {.training = true}};
   if (first)
     *first = NULL;
   int status = BRIM_OK;
-  while (!status && !survey_done(out, options))
-    status = survey_epoch(runtime, lengths, rows, options, out, first, err);
+  while (!status && !outlook_done(out, options))
+    status = outlook_epoch(runtime, lengths, rows, options, out, first, err);
   if (status && first) {
     brim_plan_free(*first);
     *first = NULL;

@@ -5,17 +5,17 @@
 
 /* Epochs planned ahead: all of them, so that the schedule counts the steps that will really be taken and memory is taken once.
  * With max_steps the steps are known, and however many they are, the first few epochs are looked at, until there are
- * BRIM_SURVEY_STEPS: the start does not wait for the rest, whose parts are looked at when their epoch is reached. */
-enum { BRIM_SURVEY_STEPS = 1000, BRIM_SURVEY_EPOCHS = 4 };
-typedef struct brim_survey {
+ * BRIM_OUTLOOK_STEPS: the start does not wait for the rest, whose parts are looked at when their epoch is reached. */
+enum { BRIM_OUTLOOK_STEPS = 1000, BRIM_OUTLOOK_EPOCHS = 4 };
+typedef struct brim_outlook {
   uint64_t total_steps, epochs; /* epochs: that were planned */
   bool open;                    /* later epochs may have larger parts */
   brim_model_limits limits;     /* of the largest parts of any rank */
-} brim_survey;
+} brim_outlook;
 
 /* Costs a negligible share of training the same epochs. *first (NULL: not wanted) is the plan of epoch 0, the caller's. */
-int brim_survey_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
-                    brim_survey *out, brim_plan **first, brim_error *err) BRIM_CHECK;
+int brim_outlook_run(brim_runtime *runtime, const int32_t *lengths, uint64_t rows, const brim_train_options *options,
+                     brim_outlook *out, brim_plan **first, brim_error *err) BRIM_CHECK;
 
 /* warmup_steps, or the share of all steps, rounded up as in Hugging Face. */
 uint64_t brim_warmup_steps(const brim_train_options *options, uint64_t total);

@@ -82,7 +82,7 @@ static int32_t eval_longest(const brim_trainer *t, const brim_dataset *dataset) 
 
 /* Rows computed at once, of which memory_limit allows what training has. */
 static int64_t eval_rows(const brim_trainer *t) {
-  const int64_t chosen = t->options.eval.batch_size, trained = t->survey.limits.max_sequences;
+  const int64_t chosen = t->options.eval.batch_size, trained = t->outlook.limits.max_sequences;
   if (t->options.memory_limit && (chosen == 0 || chosen > trained))
     return trained;
   return chosen > 0 ? chosen : 4 * trained;
@@ -91,7 +91,7 @@ static int64_t eval_rows(const brim_trainer *t) {
 /* Unless it was said otherwise, evaluation computes at once what training computes at once: it needs no memory of its own. */
 static int start_eval_plan(brim_trainer *t, brim_eval_set *set, brim_error *err) {
   const brim_eval_options *o = &t->options.eval;
-  int64_t longest = eval_longest(t, set->dataset), most = t->survey.limits.max_slots;
+  int64_t longest = eval_longest(t, set->dataset), most = t->outlook.limits.max_slots;
   bool chosen = o->batch_size > 0 || o->max_tokens > 0;
   int32_t width = eval_width(t);
   const brim_plan_options plan = {
@@ -249,10 +249,10 @@ static int32_t shortest_row(const brim_dataset *dataset) {
   return shortest;
 }
 
-static int survey(brim_trainer *t, brim_error *err) {
-  BRIM_TRY(brim_supply_survey(&t->supply, &t->survey, err));
-  t->survey.limits.checkpoint_activations = t->options.checkpoint_activations;
-  t->survey.limits.precision = t->options.precision;
+static int outlook(brim_trainer *t, brim_error *err) {
+  BRIM_TRY(brim_supply_outlook(&t->supply, &t->outlook, err));
+  t->outlook.limits.checkpoint_activations = t->options.checkpoint_activations;
+  t->outlook.limits.precision = t->options.precision;
   return BRIM_OK;
 }
 
@@ -260,7 +260,7 @@ static int survey(brim_trainer *t, brim_error *err) {
 static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   const brim_memory_eval eval = longest_eval(t, evals, count);
   const brim_memory_question question = {.model = t->model,
-                                         .widest = &t->survey.limits,
+                                         .widest = &t->outlook.limits,
                                          .eval = &eval,
                                          .shortest = t->supply.feed ? 1 : shortest_row(t->supply.dataset),
                                          .held = t->memory.held,
@@ -271,11 +271,11 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
     return BRIM_OK;
   BRIM_TRY(fit_as_begun(t, &begun, err));
   if (begun)
-    return survey(t, err);
-  const uint64_t needed = brim_memory_needed(&question, &t->survey.limits);
+    return outlook(t, err);
+  const uint64_t needed = brim_memory_needed(&question, &t->outlook.limits);
   if (needed <= question.limit) { /* what is not planned ahead keeps within it too */
-    if (t->survey.open && t->options.plan.slices == 0 && t->options.plan.batch_size > 0 && t->options.plan.max_tokens == 0)
-      t->options.plan.max_tokens = t->survey.limits.max_slots;
+    if (t->outlook.open && t->options.plan.slices == 0 && t->options.plan.batch_size > 0 && t->options.plan.max_tokens == 0)
+      t->options.plan.max_tokens = t->outlook.limits.max_slots;
     return BRIM_OK;
   }
   if (t->options.plan.slices > 0)
@@ -290,13 +290,13 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
                           (double)needed / 1e6);
   }
   BRIM_TRY(brim_memory_fit(&question, &t->options.plan.max_tokens, err));
-  return survey(t, err);
+  return outlook(t, err);
 }
 
 /* The plan that has come out, as it is printed and kept to. */
 static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   const uint64_t limit = t->options.memory_limit;
-  t->memory.training = brim_memory_of_limits(t->model, &t->survey.limits, &t->eval_limits, other_memory(t, evals, count));
+  t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other_memory(t, evals, count));
   const uint64_t all = t->memory.held + t->memory.training;
   if (limit == 0 || all <= limit || t->options.resume)
     return BRIM_OK;
@@ -306,7 +306,7 @@ static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, i
 
 /* What parts of steps and of evaluations are computed in. */
 static int start_limits(brim_trainer *t, brim_error *err) {
-  const brim_model_limits *train = &t->survey.limits, *eval = &t->eval_limits;
+  const brim_model_limits *train = &t->outlook.limits, *eval = &t->eval_limits;
   int64_t slots = train->max_slots > eval->max_slots ? train->max_slots : eval->max_slots;
   int32_t rows = train->max_sequences > eval->max_sequences ? train->max_sequences : eval->max_sequences;
   BRIM_TRY(brim_batch_reserve(&t->batch, t->runtime, slots, rows, brim_labels_width(brim_model_labels(t->model)), err));
@@ -323,10 +323,10 @@ static int start_memory(brim_trainer *t, brim_error *err) {
     BRIM_TRY(brim_slice_sums_open(&t->slices, t->runtime, t->model, &t->options.group, t->options.plan.slices, err));
   else
     BRIM_TRY(brim_overlap_open(&t->overlap, t->runtime, t->model, &t->options.group, err));
-  t->average_first = brim_average_first(&t->options, t->survey.total_steps);
+  t->average_first = brim_average_first(&t->options, t->outlook.total_steps);
   if (t->average_first == 0)
     return BRIM_OK;
-  t->average_every = brim_average_every(&t->options, t->survey.total_steps);
+  t->average_every = brim_average_every(&t->options, t->outlook.total_steps);
   t->average = brim_alloc_array_zero(t->runtime, (size_t)brim_model_flat_size(t->model), sizeof *t->average);
   return t->average ? BRIM_OK : BRIM_NOMEM(err);
 }
@@ -339,10 +339,10 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
   t->supply.batch = &t->batch;
   BRIM_TRY(start_metric(t, evals, eval_count, err));
   BRIM_TRY(brim_supply_check(&t->supply, err));
-  BRIM_TRY(survey(t, err));
+  BRIM_TRY(outlook(t, err));
   BRIM_TRY(start_class_weights(t, err));
   BRIM_TRY(start_fit(t, evals, eval_count, err));
-  t->warmup = brim_warmup_steps(&t->options, t->survey.total_steps);
+  t->warmup = brim_warmup_steps(&t->options, t->outlook.total_steps);
   BRIM_TRY(start_evals(t, evals, eval_count, err));
   t->identity = (brim_train_identity){.options = &t->options,
                                       .model_type = brim_model_type(t->model),
@@ -372,9 +372,9 @@ int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval
 static int start_epoch(brim_trainer *t, brim_error *err) {
   const bool there = t->supply.plan && t->supply.plan_epoch == t->state.epoch;
   BRIM_TRY(brim_supply_open_epoch(&t->supply, t->state.epoch, t->state.epoch_step, err));
-  if (!t->survey.open || there || t->state.epoch < t->survey.epochs)
+  if (!t->outlook.open || there || t->state.epoch < t->outlook.epochs)
     return BRIM_OK;
-  brim_model_limits *all = &t->survey.limits, limits = *all;
+  brim_model_limits *all = &t->outlook.limits, limits = *all;
   brim_limits_widen(&limits, t->supply.plan, t->options.group.world_size, brim_dataset_lengths(t->supply.dataset));
   if (limits.max_slots == all->max_slots && limits.max_sequences == all->max_sequences && limits.max_length == all->max_length)
     return BRIM_OK;

@@ -224,7 +224,7 @@ static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
 
 static double step_rate(const brim_trainer *t) {
   const brim_train_options *o = &t->options;
-  return brim_learning_rate(o->schedule, o->lr, t->state.step + 1, t->warmup, t->survey.total_steps);
+  return brim_learning_rate(o->schedule, o->lr, t->state.step + 1, t->warmup, t->outlook.total_steps);
 }
 
 /* After a failure nothing of the step waits, and nothing is left of it. */

@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "task/task.h"
+#include "model/fits.h"
 #include "train/evaluate.h"
 
 #define FEED_FILE "feed.json"
@@ -18,7 +18,7 @@
 static int check_feed(const brim_supply *s, brim_error *err) {
   const brim_feed_options *how = brim_feed_how(s->feed);
   const brim_group *group = &s->options->group;
-  int32_t world = how->plan.world_size > 1 ? how->plan.world_size : 1, most = brim_model_max_length(s->model);
+  int32_t world = how->plan.world_size > 1 ? how->plan.world_size : 1;
   int64_t slots, rows;
   int32_t width;
   if (how->rank != group->rank || world != group->world_size)
@@ -34,9 +34,9 @@ static int check_feed(const brim_supply *s, brim_error *err) {
     return brim_error_set(err, BRIM_E_MISMATCH, "the feed has %d labels, the model %d outputs: load it with the same labels",
                           (int)how->labels->count, (int)brim_model_outputs(s->model));
   brim_feed_limits(s->feed, &slots, &rows, &width);
-  if (width == 0 || width > most)
-    return brim_error_set(err, BRIM_E_USAGE, "the model has %d positions: give the feed a max_length of at most that", (int)most);
-  return BRIM_OK;
+  if (width == 0)
+    return brim_error_set(err, BRIM_E_USAGE, "the feed's rows may have any length: give it a max_length");
+  return brim_length_fits(s->model, "the feed's rows may have", width, BRIM_E_USAGE, err);
 }
 
 int brim_supply_check(const brim_supply *s, brim_error *err) {
@@ -45,14 +45,14 @@ int brim_supply_check(const brim_supply *s, brim_error *err) {
   return brim_dataset_fits(s->model, s->dataset, s->options->plan.max_length, true, "training data", err);
 }
 
-int brim_supply_survey(brim_supply *s, brim_survey *out, brim_error *err) {
+int brim_supply_outlook(brim_supply *s, brim_outlook *out, brim_error *err) {
   brim_plan_free(s->first);
   s->first = NULL;
   if (!s->feed)
-    return brim_survey_run(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), s->options, out,
-                           &s->first, err);
+    return brim_outlook_run(s->runtime, brim_dataset_lengths(s->dataset), brim_dataset_rows(s->dataset), s->options, out,
+                            &s->first, err);
   int64_t rows;
-  *out = (brim_survey){.limits = {.training = true}, .total_steps = s->options->max_steps};
+  *out = (brim_outlook){.limits = {.training = true}, .total_steps = s->options->max_steps};
   brim_feed_limits(s->feed, &out->limits.max_slots, &rows, &out->limits.max_length);
   out->limits.max_sequences = (int32_t)(rows < INT32_MAX ? rows : INT32_MAX);
   return BRIM_OK;
@@ -190,15 +190,13 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   return BRIM_OK;
 }
 
-/* What brim_supply_check sees of a dataset before the run, and of a feed only here. */
-static int check_ids(const brim_supply *s, const brim_batch *batch, brim_error *err) {
-  int32_t words = brim_model_vocab_size(s->model);
-  for (int64_t i = 0; i < batch->tokens; i++)
-    if (batch->ids[i] >= words)
-      return brim_error_set(err, BRIM_E_MISMATCH,
-                            "the training data have token id %d, but the model has %d words: use its own "
-                            "tokenizer",
-                            (int)batch->ids[i], (int)words);
+/* What brim_supply_check sees of a dataset before the run, and of a feed only here: each row with its file. */
+static int check_rows(const brim_supply *s, const brim_batch *batch, brim_error *err) {
+  for (int32_t i = 0; i < batch->count; i++) {
+    const brim_sample row = brim_batch_row(batch, i);
+    const brim_row_name name = {brim_path_name(brim_feed_file_name(s->feed, brim_feed_file(row.row))), brim_feed_record(row.row)};
+    BRIM_TRY(brim_row_fits(s->model, &row, 0, true, name, err));
+  }
   return BRIM_OK;
 }
 
@@ -217,7 +215,7 @@ static int next_of_feed(brim_supply *s, const brim_batch **out, bool *last, brim
     s->slots = after.slots - (same ? before.slots : 0);
   }
   *last = brim_feed_step_over(s->feed);
-  return check_ids(s, *out, err);
+  return check_rows(s, *out, err);
 }
 
 int brim_supply_next(brim_supply *s, const brim_batch **part, bool *last, brim_error *err) {

@@ -12,7 +12,7 @@ typedef struct brim_supply {
   const double *weights; /* of each class in the loss's divisor, or NULL */
 
   brim_plan *plan;  /* dataset: of plan_epoch, or NULL */
-  brim_plan *first; /* of epoch 0, which the survey made; NULL: it is used up */
+  brim_plan *first; /* of epoch 0, which the outlook made; NULL: it is used up */
   uint64_t plan_epoch, part, epoch_steps;
   brim_batch *batch; /* dataset: filled for each part */
   brim_text place;   /* feed: its state after the last step that is over */
@@ -29,7 +29,7 @@ typedef struct brim_supply {
 /* Rows that the model cannot take are refused: all of a dataset here, those of a feed when they come. */
 int brim_supply_check(const brim_supply *supply, brim_error *err) BRIM_CHECK;
 /* Steps of the run, and what the largest part takes: of a dataset exactly, of a feed at most. */
-int brim_supply_survey(brim_supply *supply, brim_survey *out, brim_error *err) BRIM_CHECK;
+int brim_supply_outlook(brim_supply *supply, brim_outlook *out, brim_error *err) BRIM_CHECK;
 /* What a checkpoint must find again. A feed has its own, finer words for it: rows is 0, and its state is compared. */
 void brim_supply_identity(const brim_supply *supply, uint64_t *rows, uint64_t *fingerprint);
 /* Makes ready to give the steps of `epoch` from `epoch_step` on. */

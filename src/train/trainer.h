@@ -35,7 +35,7 @@ typedef struct brim_trainer {
   const brim_tokenizer *tokenizer;
   brim_train_options options; /* a copy, with everything that was left open filled in */
   brim_supply supply;         /* of the training data */
-  brim_survey survey;
+  brim_outlook outlook;
   brim_model_limits eval_limits; /* of the largest parts of the evaluation sets */
   uint64_t warmup;
   double *class_weights;     /* [outputs] or NULL */

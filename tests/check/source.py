@@ -152,6 +152,21 @@ def check_tasks(root):
     holds(problems if named else ["no tasks were found"], "a task is named in src/task alone")
 
 
+# What is said in one place: a piece of the words, and the file. The program's own options are its own.
+SAID = {"positions for %d": "src/model/fits.c", "ids 0 to %d": "src/model/fits.c", "types 0 to %d": "src/model/fits.c",
+        "there are classes 0 to": "src/task/task.c", "has no labels of tokens": "src/task/task.c"}
+
+
+def check_words_once(root):
+    """Whether a row fits a model is one check with one wording."""
+    problems = []
+    for path in files(root / "src", ".c", ".h"):
+        text = path.read_text(encoding="utf-8")
+        problems += [f"{path.relative_to(root)} says \"{words}\"" for words, place in SAID.items()
+                     if (words in text) != (path.relative_to(root).as_posix() == place)]
+    point(problems, "whether a row fits a model is said in one place")
+
+
 def check_sizes(root):
     problems = []
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
@@ -210,6 +225,7 @@ def main():
     check_devices(root)
     check_program(root)
     check_tasks(root)
+    check_words_once(root)
     check_sizes(root)
     check_exports(root, library)
     check_globals(library)

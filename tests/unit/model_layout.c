@@ -42,7 +42,7 @@ static void check_bad_batches(void) {
   check_refused(model, &t, BRIM_E_FORMAT, "row 17 has no tokens");
   make_tiny(&t);
   t.batch.width = 97;
-  check_refused(model, &t, BRIM_E_USAGE, "width 97");
+  check_refused(model, &t, BRIM_E_USAGE, "padded to 97 tokens, but the model has positions for 96");
   make_tiny(&t);
   t.batch.width = 2;
   check_refused(model, &t, BRIM_E_USAGE, "row 42 has 3 tokens, more than the width 2");

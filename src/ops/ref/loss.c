@@ -29,7 +29,7 @@ static double cross_entropy(const brim_loss *l, const real *logits, int32_t labe
     top = fmax(top, (double)logits[c]);
   for (int32_t c = 0; c < l->outputs; c++)
     sum += exp((double)logits[c] - top);
-  const double lse = top + log(sum);
+  const double lse = brim_log_sum_exp(top, sum);
   for (int32_t c = 0; c < l->outputs; c++) {
     const double share = (c == label ? own : 0) + (l->smoothing > 0 ? l->smoothing * weight_of(l, c) / l->outputs : 0);
     if (share > 0)
