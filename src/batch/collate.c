@@ -1,17 +1,13 @@
 /* Collation: rows of a dataset into one ragged batch, and its padded view. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "batch/weight.h"
 #include "brim/batch.h"
 #include "data/dataset.h"
 #include <math.h>
 #include <string.h>
 
 enum { CACHE_LINE_IDS = 64 / sizeof(int32_t) };
-
-/* A plan's lengths are those of the dataset, cut. */
-static int32_t planned_length(const brim_planned *part, int32_t length) {
-  return part->cut && part->cut < length ? part->cut : length;
-}
 
 /* The rows of a part lie anywhere in memory: they are called for here, and come while the rest is looked at. */
 static int check_part(const brim_dataset *dataset, const brim_planned *part, brim_error *err) {
@@ -21,7 +17,7 @@ static int check_part(const brim_dataset *dataset, const brim_planned *part, bri
     if (row >= dataset->rows)
       return brim_error_set(err, BRIM_E_MISMATCH, "the plan has row %llu but the data has %llu rows: plan these data again",
                             (unsigned long long)row, (unsigned long long)dataset->rows);
-    tokens += planned_length(part, dataset->lengths[row]);
+    tokens += brim_planned_length(part, dataset->lengths[row]);
     __builtin_prefetch(dataset->ids[row]);
     if (dataset->lengths[row] > CACHE_LINE_IDS)
       __builtin_prefetch(dataset->ids[row] + CACHE_LINE_IDS);
@@ -118,7 +114,7 @@ static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim
   batch->offsets[0] = 0;
   for (uint32_t i = 0; i < part->count; i++) {
     const uint64_t row = part->rows[i];
-    const int32_t at = batch->offsets[i], length = planned_length(part, dataset->lengths[row]);
+    const int32_t at = batch->offsets[i], length = brim_planned_length(part, dataset->lengths[row]);
     copy_tokens(batch->ids + at, dataset->ids[row], length, dataset->lengths[row]);
     if (dataset->token_labels)
       copy_tokens(batch->token_labels + at, dataset->token_labels[row], length, dataset->lengths[row]);

@@ -384,12 +384,17 @@ static int take_tag(brim_label_taker *taker, const label_item *item, const brim_
   return take_class(taker, &label, source, err);
 }
 
-int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *source, brim_sample *sample, brim_error *err) {
+int brim_label_taker_tags(brim_label_taker *taker, const brim_label_source *source, brim_error *err) {
   label_item item;
-  const size_t count = (size_t)sample->length;
   taker->count = 0;
   for (size_t at = 0; next_item(source, &at, &item);)
     BRIM_TRY(take_tag(taker, &item, source, err));
+  return BRIM_OK;
+}
+
+int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *source, brim_sample *sample, brim_error *err) {
+  const size_t count = (size_t)sample->length;
+  BRIM_TRY(brim_label_taker_tags(taker, source, err));
   BRIM_TRY(brim_grow(taker->runtime, (void **)&taker->tokens, &taker->token_room, count, sizeof *taker->tokens, err));
   for (size_t i = 0; i < count; i++) {
     const int32_t word = sample->words[i];

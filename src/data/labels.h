@@ -69,7 +69,9 @@ void brim_label_taker_init(brim_label_taker *taker, brim_runtime *runtime, brim_
 void brim_label_taker_free(brim_label_taker *taker);
 /* The next row's label; its place is for messages. */
 int brim_label_taker_add(brim_label_taker *taker, const brim_label_source *label, brim_error *err) BRIM_CHECK;
-/* The same where the row's words have a label each: those of its tokens go into `sample`, by sample->words, and are good until
+/* The same where the row's words have a label each, without the tokens: taker->values are those of this row's words alone. */
+int brim_label_taker_tags(brim_label_taker *taker, const brim_label_source *label, brim_error *err) BRIM_CHECK;
+/* And with them: those of its tokens go into `sample`, by sample->words, and are good until
  * the next is added. Without a known mapping they are numbered again by brim_dataset_renumber with `rank`, after finish. */
 int brim_label_taker_words(brim_label_taker *taker, const brim_label_source *label, brim_sample *sample,
                            brim_error *err) BRIM_CHECK;

@@ -19,7 +19,7 @@ static int report(const brim_reader *reader, uint64_t rows, brim_event_fn progre
   return status == BRIM_OK ? BRIM_OK : brim_error_set(err, status, "stopped by the caller");
 }
 
-/* Rows by class, in the order of appearance. */
+/* Rows by class, or words, in the order of appearance. */
 typedef struct tally {
   brim_runtime *runtime;
   uint64_t *rows, *last; /* of each class: rows, and the last one that was counted */
@@ -28,7 +28,10 @@ typedef struct tally {
 
 /* The row that was taken last, which is the `row`-th from 1; a label that it names twice counts once. */
 static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim_error *err) {
+  const bool words = brim_task_has_tokens(taker->task);
   for (size_t i = 0; i < taker->count && !brim_task_has_values(taker->task); i++) {
+    if (words && taker->values[i] == (float)BRIM_NO_LABEL)
+      continue;
     const size_t class = (size_t)taker->values[i];
     if (class >= t->count) {
       BRIM_TRY(brim_grow(t->runtime, (void **)&t->rows, &t->rows_capacity, class + 1, sizeof *t->rows, err));
@@ -36,21 +39,25 @@ static int tally_row(tally *t, const brim_label_taker *taker, uint64_t row, brim
       for (; t->count <= class; t->count++)
         t->rows[t->count] = t->last[t->count] = 0;
     }
-    t->rows[class] += t->last[class] != row;
+    t->rows[class] += words || t->last[class] != row;
     t->last[class] = row;
   }
   return BRIM_OK;
 }
 
 /* In the order of the finished mapping, which the taker's classes have then. */
-static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t all, brim_labels *labels, brim_error *err) {
+static int tally_finish(const tally *t, const brim_label_taker *taker, uint64_t rows, brim_labels *labels, brim_error *err) {
+  const bool words = brim_task_has_tokens(labels->task);
+  uint64_t all = words ? 0 : rows;
   if (brim_task_has_values(labels->task))
     return BRIM_OK;
   labels->rows = brim_alloc_array(t->runtime, (size_t)labels->count + 1, sizeof *labels->rows);
   if (!labels->rows)
     return BRIM_NOMEM(err);
-  for (int32_t i = 0; i < labels->count; i++)
+  for (int32_t i = 0; i < labels->count; i++) {
     labels->rows[i] = t->rows[taker->classes[i].first];
+    all += words ? labels->rows[i] : 0;
+  }
   labels->rows[labels->count] = all;
   return BRIM_OK;
 }
@@ -61,7 +68,7 @@ static int scan(brim_reader *reader, brim_label_taker *taker, tally *t, uint64_t
   int status;
   while ((status = brim_reader_next(reader, &record, err)) == BRIM_OK) {
     const brim_label_source label = {record.label, record.label_length, record.label_is_list, record.file, record.line};
-    BRIM_TRY(brim_label_taker_add(taker, &label, err));
+    BRIM_TRY((brim_task_has_tokens(taker->task) ? brim_label_taker_tags : brim_label_taker_add)(taker, &label, err));
     BRIM_TRY(tally_row(t, taker, ++*rows, err));
     brim_label_taker_forget(taker); /* the mapping is wanted, not the rows' numbers */
     if (*rows % EVERY == 0)
@@ -82,9 +89,9 @@ int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_c
   brim_reader *reader;
   float *values = NULL;
   uint64_t count = 0;
-  if (how.words || brim_task_has_tokens(task))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED,
-                          "labels of tokens are not streamed: leave out stream, which reads the rows into memory");
+  how.words |= brim_task_has_tokens(task);
+  if (how.words)
+    task = brim_task_of_tokens();
   how.need_label = true;
   how.empty_label |= brim_task_has_lists(task);
   BRIM_TRY(brim_reader_open(runtime, paths, path_count, &how, &reader, err));

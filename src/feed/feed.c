@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
+#include "batch/weight.h"
 #include "text/tokenizer.h"
 
 #define DEFAULT_WINDOW 100000
@@ -24,8 +25,9 @@ static int check_options(const brim_feed_options *o, brim_error *err) {
                           (int)world - 1);
   if (o->source.need_label && !o->labels)
     return brim_error_set(err, BRIM_E_USAGE, "a feed with labels needs their mapping beforehand: give labels");
-  if (o->source.words || (o->labels && brim_task_has_tokens(o->labels->task)))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "labels of tokens are not streamed: read the rows into memory");
+  if (o->source.words && o->source.need_label && o->rank_slices)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                          "with rank_slices no rank knows the labelled words of a whole step: leave out rank_slices");
   if (o->repeat && o->epochs)
     return brim_error_set(err, BRIM_E_USAGE, "sources that repeat have no epochs: give epochs 0, or leave out repeat");
   if (o->rank_slices && o->plan.batch_size == 0)
@@ -170,6 +172,7 @@ int brim_feed_open(brim_runtime *runtime, const char *const *paths, int path_cou
   feed->options = *options;
   if (feed->options.window == 0)
     feed->options.window = DEFAULT_WINDOW;
+  feed->options.source.words |= options->labels && brim_task_has_tokens(options->labels->task);
   int status = open_feed(feed, paths, path_count, tokenizer, err);
   if (status != BRIM_OK) {
     brim_feed_close(feed);
@@ -251,11 +254,9 @@ static void enter_window(brim_feed *feed, brim_window *w) {
   count_waiting(&feed->ledger);
 }
 
-static double weight_of(const brim_feed *feed, const brim_planned *part) {
-  double sum = 0.0;
-  for (uint32_t i = 0; i < part->count; i++)
-    sum += feed->class_weights[(int32_t)feed->window->dataset->values[part->rows[i]]];
-  return sum;
+/* Otherwise the loss divides by the rows. */
+static bool is_weighed(const brim_feed *feed) {
+  return feed->class_weights || feed->window->dataset->token_labels;
 }
 
 /* Puts the rows of a part at their places in the step. */
@@ -264,8 +265,8 @@ static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err)
   BRIM_TRY(brim_grow(feed->runtime, (void **)&feed->ids, &feed->id_room, part->step_rows, sizeof *feed->ids, err));
   for (uint32_t i = 0; i < part->count; i++)
     feed->ids[part->places[i]] = feed->window->names[part->rows[i]];
-  if (feed->class_weights)
-    feed->divisor += weight_of(feed, part);
+  if (is_weighed(feed))
+    feed->divisor += brim_part_weight(feed->window->dataset, part, feed->class_weights);
   l->batches += part->count > 0;
   l->tokens += (uint64_t)part->tokens;
   l->slots += (uint64_t)part->slots;
@@ -377,7 +378,7 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   BRIM_TRY(next_part(feed, &part, err));
   BRIM_TRY(brim_batch_fill(&feed->batch, feed->runtime, feed->window->dataset, &part, err));
   feed->batch.step = feed->ledger.steps - 1;
-  if (feed->class_weights)
+  if (is_weighed(feed))
     feed->batch.divisor = feed->divisor > 0.0 ? feed->divisor : 1.0;
   for (int32_t i = 0; i < feed->batch.count; i++)
     feed->batch.rows[i] = feed->ids[feed->batch.places[i]];

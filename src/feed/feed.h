@@ -209,7 +209,7 @@ struct brim_feed {
   uint64_t *ids;          /* of a step in order of place */
   size_t id_room;
   const double *class_weights; /* [labels] of brim_feed_weigh, or NULL */
-  double divisor;              /* their sum over the rows of the present step */
+  double divisor;              /* their sum over the rows or labelled tokens of the present step, or how many of these */
   brim_batch batch;
 };
 

@@ -5,6 +5,7 @@
 #include "base/status.h"
 #include "data/reader.h"
 #include "feed/feed.h"
+#include "text/encode.h"
 
 /* One row to find, and where it stands in the list. */
 typedef struct wanted {
@@ -17,6 +18,7 @@ typedef struct rereading {
   brim_reader *reader;
   brim_scratch *scratch;
   brim_encoding encoding;
+  brim_word_numbers words;
   brim_dataset *found; /* in order of place */
   wanted *order;       /* [waiting] */
   size_t *found_at;    /* [waiting] */
@@ -33,12 +35,22 @@ static int not_there(const rereading *r, const brim_waiting *place, brim_error *
                        "no row begins here, as the state says: the file is not the one that was read then");
 }
 
+static int encode_text(rereading *r, const brim_record *record, brim_error *err) {
+  const brim_producer *p = r->producer;
+  if (!p->options->source.words)
+    return brim_tokenizer_encode(p->tokenizer, r->scratch, record->text, record->text_length, record->pair, record->pair_length,
+                                 &p->options->encode, &r->encoding, err);
+  const brim_string words = {record->text, record->text_length};
+  r->encoding.length = 0;
+  return brim_encode_words(p->tokenizer, r->scratch, words, &p->options->encode, &r->encoding, &r->words, err);
+}
+
 static int encode_row(rereading *r, const brim_record *record, uint64_t name, brim_error *err) {
   brim_producer *p = r->producer;
-  BRIM_TRY(brim_tokenizer_encode(p->tokenizer, r->scratch, record->text, record->text_length, record->pair, record->pair_length,
-                                 &p->options->encode, &r->encoding, err));
+  BRIM_TRY(encode_text(r, record, err));
   const brim_encoded row = {.ids = r->encoding.ids,
                             .type_ids = r->encoding.type_ids,
+                            .words = p->options->source.words ? r->words.at : NULL,
                             .length = r->encoding.length,
                             .pair = record->pair != NULL,
                             .line = record->line,
@@ -125,10 +137,11 @@ int brim_producer_start(brim_producer *p, brim_error *err) {
     return BRIM_E_MEMORY;
   if (p->next.waiting_count == 0)
     return BRIM_OK;
-  rereading r = {.producer = p};
+  rereading r = {.producer = p, .encoding.runtime = p->runtime};
   int status = reread(&r, err);
   brim_reader_close(r.reader);
   brim_scratch_free(r.scratch);
+  brim_release(p->runtime, r.words.at);
   brim_encoding_free(&r.encoding);
   brim_dataset_free(r.found);
   brim_release(p->runtime, r.order);

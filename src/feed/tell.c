@@ -45,7 +45,8 @@ const brim_feed_options *brim_feed_how(const brim_feed *feed) {
 
 int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) {
   const brim_feed_options *o = &feed->options;
-  if (class_weights && (!o->source.need_label || !o->labels || !brim_task_has_classes(o->labels->task)))
+  if (class_weights &&
+      (!o->source.need_label || !o->labels || !(brim_task_has_classes(o->labels->task) || brim_task_has_tokens(o->labels->task))))
     return brim_error_set(err, BRIM_E_USAGE,
                           "the feed has no classes that could have weights: give need_label and labels of a classification");
   if (class_weights && feed->slices.world > 1)

@@ -58,6 +58,12 @@ int brim_producer_sample(brim_producer *p, const brim_encoded *row, uint64_t nam
   if (!p->options->source.need_label)
     return BRIM_OK;
   const brim_label_source label = {row->label, row->label_length, row->label_is_list, row->file, row->line};
+  if (row->words) { /* with their labels they have done their part */
+    out->words = row->words;
+    BRIM_TRY(brim_label_taker_words(&p->taker, &label, out, err));
+    out->words = NULL;
+    return BRIM_OK;
+  }
   BRIM_TRY(brim_label_taker_add(&p->taker, &label, err));
   brim_label_taker_pop(&p->taker, out);
   return BRIM_OK;

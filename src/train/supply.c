@@ -7,6 +7,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "batch/weight.h"
 #include "dist/group.h"
 #include "model/fits.h"
 #include "train/evaluate.h"
@@ -121,35 +122,6 @@ static void begin_step(brim_supply *s, uint32_t rows) {
   s->tokens = s->slots = 0;
 }
 
-static int32_t cut_length(const brim_planned *part, int32_t length) {
-  return part->cut > 0 && length > part->cut ? part->cut : length;
-}
-
-/* Of the row's first `length` tokens, of which a cut keeps the last. */
-static double token_weight(const brim_supply *s, const brim_sample *sample, int32_t length) {
-  double sum = 0.0;
-  for (int32_t i = 0; i < length; i++) {
-    const int32_t label = sample->token_labels[i == length - 1 ? sample->length - 1 : i];
-    sum += label == BRIM_NO_LABEL ? 0.0 : s->weights[label];
-  }
-  return sum;
-}
-
-static double part_weight(const brim_supply *s, const brim_planned *part) {
-  double sum = 0.0;
-  for (uint32_t r = 0; r < part->count; r++) {
-    brim_sample sample;
-    brim_dataset_sample(s->dataset, part->rows[r], &sample);
-    if (sample.token_labels && s->weights)
-      sum += token_weight(s, &sample, cut_length(part, sample.length));
-    else if (sample.token_labels)
-      sum += (double)brim_token_labels_count(sample.token_labels, cut_length(part, sample.length), sample.length);
-    else
-      sum += s->weights[(int32_t)sample.label];
-  }
-  return sum;
-}
-
 /* The sum of the weights of the rows or labelled tokens, or the number of these, of a whole step, over all its parts and ranks,
  * before any of them is computed. 1 where that is 0: there is no loss then. */
 static double step_weight(const brim_supply *s, uint64_t step) {
@@ -160,7 +132,7 @@ static double step_weight(const brim_supply *s, uint64_t step) {
       brim_plan_part(s->plan, rank, i, &part);
       if (part.step != step)
         break;
-      sum += part_weight(s, &part);
+      sum += brim_part_weight(s->dataset, &part, s->weights);
     }
   return sum > 0.0 ? sum : 1.0;
 }

@@ -73,6 +73,15 @@ hash() { cksum < "$1/model.safetensors" | cut -d' ' -f1; }
 $BRIM train -q -m $MODEL --task tokens --train train.conll --eval eval.conll --epochs 6 --lr 4e-3 -j 2 -o conll > out
 $train --epochs 2 -o half --schedule constant > out && $train --schedule constant -o half --resume > out && $train --schedule constant -o whole > out
 test "$(hash run)" = "$(hash conll)" && test "$(hash half)" = "$(hash whole)" && echo same
+echo "--- streamed: the same weights, with weights of classes too, and after an interruption with rows that wait"
+stream="$BRIM train -q -m $MODEL --task tokens --train train.conll --batching sequential --lr 4e-3 --batch-size 16 --epochs 2"
+for weights in "" "--class-weights balanced"; do
+  $stream $weights -o memory --overwrite > out && $stream $weights --stream --eval eval.jsonl -o streamed --overwrite > out
+  test "$(hash memory)" = "$(hash streamed)" && echo same
+done
+packed="$BRIM train -q -m $MODEL --task tokens --train train.conll --stream --batching packed --max-tokens 50 --shuffle-window 13 --schedule constant"
+$packed --max-steps 9 -o at-once > out && $packed --max-steps 4 -o later > out && grep -c '"waiting":\[{' later/checkpoints/step-4/feed.json
+$packed --max-steps 9 --resume -o later > out && test "$(hash at-once)" = "$(hash later)" && echo same
 echo "--- padded, in parts, in bf16, by bytes"
 $train --padding longest --max-tokens 40 -o parts > out && "$BRIM" predict -q -m parts eval.jsonl -o b.jsonl && python3 near.py 0.01 a.jsonl b.jsonl
 "$BRIM" predict -q -m run eval.jsonl --padding max_length --max-length 40 --batch-size 7 -o b.jsonl && python3 near.py 1e-5 a.jsonl b.jsonl
@@ -100,7 +109,7 @@ printf '{"tokens":["a"],"tags":["B-UGLY"]}\n' > wrong.jsonl && "$BRIM" evaluate 
 printf '{"tokens":["a"],"tags":[12]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
 printf '{"tokens":["a"]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
 $BRIM train -q -m $MODEL --task tokens --train train.jsonl --folds 3 --stratify -o no
-$BRIM train -q -m $MODEL --task tokens --train train.jsonl --stream --max-steps 1 -o no
+$BRIM train -q -m $MODEL --task tokens --train train.jsonl --stream --rank-slices --batch-size 4 --max-steps 1 -o no
 $BRIM train -q -m $MODEL --train train.conll -o no
 $BRIM train -q -m $MODEL --train train.jsonl -o no
 echo "--- row by row"
