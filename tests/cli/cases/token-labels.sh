@@ -74,7 +74,7 @@ $BRIM train -q -m $MODEL --task tokens --train train.conll --eval eval.conll --e
 $train --epochs 2 -o half --schedule constant > out && $train --schedule constant -o half --resume > out && $train --schedule constant -o whole > out
 test "$(hash run)" = "$(hash conll)" && test "$(hash half)" = "$(hash whole)" && echo same
 echo "--- streamed: the same weights, with weights of classes too, and after an interruption with rows that wait"
-stream="$BRIM train -q -m $MODEL --task tokens --train train.conll --batching sequential --lr 4e-3 --batch-size 16 --epochs 2"
+stream="$BRIM train -q -m $MODEL --task tokens --train train.conll --batching sequential --lr 4e-3 --batch-size 16 --max-tokens 40 --epochs 2"
 for weights in "" "--class-weights balanced"; do
   $stream $weights -o memory --overwrite > out && $stream $weights --stream --eval eval.jsonl -o streamed --overwrite > out
   test "$(hash memory)" = "$(hash streamed)" && echo same
