@@ -166,15 +166,11 @@ static int write_cache(caching *c, const brim_dataset *dataset, brim_error *err)
 
 static int load(caching *c, const char *const *paths, int path_count, const brim_tokenizer *tokenizer, brim_dataset **out,
                 brim_error *err) {
-  const brim_task task = c->options->labels ? c->options->labels->task : c->options->task;
-  const bool words = c->options->source.words || brim_task_has_tokens(task);
   bool files = true;
   BRIM_TRY(brim_source_find(c->runtime, paths, path_count, &c->options->source, &c->source, err));
   for (size_t i = 0; i < c->source.count; i++)
     files = files && c->source.files[i].size >= 0 && strcmp(c->source.files[i].path, "-") != 0;
-  if (words) {
-    brim_number_format(c->reason, sizeof c->reason, "rows of words with a label each are not kept in a cache");
-  } else if (files) {
+  if (files) {
     BRIM_TRY(find_sources(c, err));
     BRIM_TRY(name_cache(c, tokenizer, err));
     BRIM_TRY(read_cache(c, out, err));
@@ -184,7 +180,7 @@ static int load(caching *c, const char *const *paths, int path_count, const brim
   if (*out)
     return tell(c, *out, true, err);
   BRIM_TRY(brim_dataset_encode(c->runtime, paths, path_count, tokenizer, c->options, out, err));
-  if (files && !words)
+  if (files)
     BRIM_TRY(write_cache(c, *out, err));
   return tell(c, *out, false, err);
 }

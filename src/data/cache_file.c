@@ -17,7 +17,22 @@
 static const char magic[8] = "brimrows";
 #define BYTE_ORDER_MARK 0x01020304u
 
-enum section { SOURCES, LENGTHS, IDS, TYPED, TYPES, VALUES, ORIGINS, EXCLUSIONS, STRINGS, SECTIONS };
+enum section {
+  SOURCES,
+  LENGTHS,
+  IDS,
+  TYPED,
+  TYPES,
+  TOKEN_LABELS,
+  NUMBERS,
+  WORD_SIZES,
+  VALUES,
+  ORIGINS,
+  EXCLUSIONS,
+  STRINGS,
+  WORD_TEXTS,
+  SECTIONS
+};
 
 /* An excluded row; file and reason are numbers of strings. A damaged row's reason is its own and counts on after the shared
  * ones. */
@@ -39,10 +54,14 @@ static sections lay_out(const brim_cache_header *h) {
                                     [IDS] = h->tokens * sizeof(int32_t),
                                     [TYPED] = typed ? h->rows : 0,
                                     [TYPES] = h->typed_tokens,
+                                    [TOKEN_LABELS] = h->token_labels * sizeof(int32_t),
+                                    [NUMBERS] = h->numbered * sizeof(int32_t),
+                                    [WORD_SIZES] = h->numbered > 0 ? h->rows * sizeof(uint64_t) : 0,
                                     [VALUES] = h->values * sizeof(float),
                                     [ORIGINS] = h->origins * sizeof(uint64_t),
                                     [EXCLUSIONS] = h->exclusions * sizeof(stored_exclusion),
-                                    [STRINGS] = h->string_bytes};
+                                    [STRINGS] = h->string_bytes,
+                                    [WORD_TEXTS] = h->word_bytes};
   sections s = {.at[0] = sizeof *h};
   for (int i = 0; i < SECTIONS; i++) {
     s.size[i] = sizes[i];
@@ -53,8 +72,9 @@ static sections lay_out(const brim_cache_header *h) {
 
 /* Counts that a file of this size can have, so that no sum of theirs overflows. */
 static bool counts_fit(const brim_cache_header *h, uint64_t size) {
-  const uint64_t counts[] = {h->sources,    h->rows,    h->tokens, h->typed_tokens, h->values, h->origins,
-                             h->exclusions, h->classes, h->files,  h->reasons,      h->words,  h->string_bytes};
+  const uint64_t counts[] = {h->sources, h->rows,         h->tokens,       h->typed_tokens, h->values,
+                             h->origins, h->exclusions,   h->classes,      h->files,        h->reasons,
+                             h->words,   h->string_bytes, h->token_labels, h->numbered,     h->word_bytes};
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
     if (counts[i] > size)
       return false;
@@ -68,7 +88,7 @@ static uint64_t hash_header(const brim_cache_header *h) {
 }
 
 static bool is_checked(int section) {
-  return section != IDS && section != TYPES && section != VALUES;
+  return section != IDS && section != TYPES && section != TOKEN_LABELS && section != VALUES;
 }
 
 bool brim_cache_check(const void *bytes, size_t size, uint64_t *check) {
@@ -94,7 +114,10 @@ typedef struct writer {
   const brim_cache_origin *origin;
   brim_cache_header header;
   stored_exclusion *exclusions;
-  uint8_t *typed; /* [rows] whether a row has types */
+  uint8_t *typed;       /* [rows] whether a row has types */
+  uint64_t *word_sizes; /* [rows] bytes of its words; these three where there are words */
+  int32_t *numbers;     /* [tokens] */
+  char *word_texts;
   brim_text strings;
   brim_file *file;
 } writer;
@@ -140,6 +163,27 @@ static void number_exclusions(writer *w) {
   }
 }
 
+/* Words, and the numbers of their tokens, one row after another: for the check they are hashed in one piece. */
+static int gather_words(writer *w, brim_error *err) {
+  const brim_dataset *d = w->dataset;
+  size_t token = 0, byte = 0;
+  for (uint64_t i = 0; i < d->rows; i++)
+    w->header.word_bytes += d->words[i].length;
+  w->word_sizes = brim_alloc_array(w->runtime, (size_t)d->rows, sizeof *w->word_sizes);
+  w->numbers = brim_alloc_array(w->runtime, (size_t)d->token_count, sizeof *w->numbers);
+  w->word_texts = brim_alloc_array(w->runtime, (size_t)w->header.word_bytes, 1);
+  if (!w->word_sizes || !w->numbers || !w->word_texts)
+    return BRIM_NOMEM(err);
+  for (uint64_t i = 0; i < d->rows; i++) {
+    const size_t length = (size_t)d->lengths[i];
+    w->word_sizes[i] = d->words[i].length;
+    memcpy(w->numbers + token, d->words[i].numbers, length * sizeof *w->numbers);
+    memcpy(w->word_texts + byte, d->words[i].text, d->words[i].length);
+    token += length, byte += d->words[i].length;
+  }
+  return BRIM_OK;
+}
+
 static int prepare(writer *w, brim_error *err) {
   const brim_dataset *d = w->dataset;
   const brim_exclusions *x = &d->excluded;
@@ -168,21 +212,24 @@ static int prepare(writer *w, brim_error *err) {
                                   .pairs = d->pairs,
                                   .truncated = d->truncated,
                                   .lost = d->lost,
-                                  .fingerprint = d->fingerprint};
+                                  .fingerprint = d->fingerprint,
+                                  .token_labels = d->token_labels ? d->token_count : 0,
+                                  .numbered = d->words ? d->token_count : 0};
   memcpy(w->header.magic, magic, sizeof magic);
   for (uint64_t i = 0; d->type_ids && i < d->rows; i++) {
     w->typed[i] = d->type_ids[i] != NULL;
     w->header.typed_tokens += w->typed[i] ? (uint64_t)d->lengths[i] : 0;
   }
   number_exclusions(w);
-  return BRIM_OK;
+  return d->words ? gather_words(w, err) : BRIM_OK;
 }
 
-/* The sections that lie in memory in one piece, by number; NULL for ids and types, which do not. */
+/* The sections that lie in memory in one piece, by number; NULL for ids, types and labels of tokens, which do not. */
 static void list_sections(const writer *w, const void *pieces[SECTIONS]) {
   const brim_dataset *d = w->dataset;
-  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths, [TYPED] = w->typed,
-                               [VALUES] = d->values,           [ORIGINS] = d->origins, [EXCLUSIONS] = w->exclusions,
+  const void *all[SECTIONS] = {[SOURCES] = w->origin->sources, [LENGTHS] = d->lengths,       [TYPED] = w->typed,
+                               [VALUES] = d->values,           [ORIGINS] = d->origins,       [EXCLUSIONS] = w->exclusions,
+                               [NUMBERS] = w->numbers,         [WORD_SIZES] = w->word_sizes, [WORD_TEXTS] = w->word_texts,
                                [STRINGS] = w->strings.data};
   memcpy(pieces, all, sizeof all);
 }
@@ -193,7 +240,9 @@ static int write_rows(writer *w, enum section section, brim_error *err) {
     size_t length = (size_t)d->lengths[i];
     if (section == IDS)
       BRIM_TRY(brim_file_write(w->file, d->ids[i], length * sizeof *d->ids[i], err));
-    else if (d->type_ids && d->type_ids[i])
+    else if (section == TOKEN_LABELS && d->token_labels)
+      BRIM_TRY(brim_file_write(w->file, d->token_labels[i], length * sizeof *d->token_labels[i], err));
+    else if (section == TYPES && d->type_ids && d->type_ids[i])
       BRIM_TRY(brim_file_write(w->file, d->type_ids[i], length, err));
   }
   return BRIM_OK;
@@ -211,7 +260,7 @@ static int write_sections(writer *w, brim_error *err) {
   BRIM_TRY(brim_file_write(w->file, &w->header, sizeof w->header, err));
   for (int i = 0; i < SECTIONS; i++) {
     BRIM_TRY(brim_check_cancel(w->runtime, err));
-    if (i == IDS || i == TYPES)
+    if (i == IDS || i == TYPES || i == TOKEN_LABELS)
       BRIM_TRY(write_rows(w, (enum section)i, err));
     else
       BRIM_TRY(brim_file_write(w->file, pieces[i], s.size[i], err));
@@ -233,6 +282,9 @@ int brim_cache_write(brim_runtime *runtime, const char *path, const brim_cache_o
   brim_text_free(&w.strings);
   brim_release(runtime, w.exclusions);
   brim_release(runtime, w.typed);
+  brim_release(runtime, w.word_sizes);
+  brim_release(runtime, w.numbers);
+  brim_release(runtime, w.word_texts);
   return status;
 }
 
@@ -366,12 +418,66 @@ static int read_types(reading *r, brim_error *err) {
   return used == h->typed_tokens ? BRIM_OK : damaged(r, "its type ids are not those of its rows", err);
 }
 
+static int read_token_labels(reading *r, brim_error *err) {
+  brim_dataset *d = r->dataset;
+  const int32_t *labels = section_of(r, TOKEN_LABELS);
+  if (r->header.token_labels != d->token_count)
+    return damaged(r, "its labels do not belong to its tokens", err);
+  d->token_labels = brim_alloc_array(r->runtime, (size_t)d->rows, sizeof *d->token_labels);
+  if (!d->token_labels)
+    return BRIM_NOMEM(err);
+  for (uint64_t i = 0; i < d->rows; labels += d->lengths[i++]) {
+    brim_error ignored;
+    d->token_labels[i] = labels;
+    if (brim_token_labels_fit(d->labels.task, d->labels.count, labels, d->lengths[i], (brim_row_name){.row = i}, &ignored))
+      return damaged(r, "a label is none of its labels", err);
+  }
+  return BRIM_OK;
+}
+
+/* Words of `bytes` bytes, a NUL after each; -1: the last one has none. */
+static int64_t count_words(const char *text, uint64_t bytes) {
+  int64_t count = 0;
+  for (uint64_t i = 0; i < bytes; i++)
+    count += text[i] == 0;
+  return bytes > 0 && text[bytes - 1] ? -1 : count;
+}
+
+static int read_words(reading *r, brim_error *err) {
+  const brim_cache_header *h = &r->header;
+  brim_dataset *d = r->dataset;
+  const int32_t *numbers = section_of(r, NUMBERS);
+  const uint64_t *sizes = section_of(r, WORD_SIZES);
+  const char *text = section_of(r, WORD_TEXTS);
+  uint64_t left = h->word_bytes;
+  if (h->numbered == 0)
+    return h->word_bytes ? damaged(r, "its words belong to no row", err) : BRIM_OK;
+  if (h->numbered != d->token_count)
+    return damaged(r, "its words do not belong to its tokens", err);
+  d->words = brim_alloc_array(r->runtime, (size_t)d->rows, sizeof *d->words);
+  if (!d->words)
+    return BRIM_NOMEM(err);
+  for (uint64_t i = 0; i < d->rows; i++) {
+    if (sizes[i] > left)
+      return damaged(r, "its words are cut off", err);
+    d->words[i] = (struct brim_row_words){numbers, text, (size_t)sizes[i]};
+    const int64_t count = count_words(text, sizes[i]);
+    for (int32_t k = 0; k < d->lengths[i]; k++)
+      if (numbers[k] < -1 || numbers[k] >= count)
+        return damaged(r, "a token is of no word", err);
+    numbers += d->lengths[i], text += sizes[i], left -= sizes[i];
+  }
+  return left == 0 ? BRIM_OK : damaged(r, "it has more words than its rows", err);
+}
+
 static int read_labels(reading *r, brim_error *err) {
   const brim_cache_header *h = &r->header;
   brim_dataset *d = r->dataset;
   const brim_task_rules *task = h->task <= INT32_MAX ? brim_task_rules_of((brim_task)h->task) : NULL;
   const uint64_t width = h->rows ? h->values / h->rows : 0;
-  if (h->mapped > 1 || (h->rows && h->values % h->rows) || (h->mapped != 0) != (width != 0) || width > BRIM_MAX_CLASSES)
+  const bool labelled = width != 0 || h->token_labels > 0;
+  if (h->mapped > 1 || (h->rows && h->values % h->rows) || (h->mapped != 0) != labelled || width > BRIM_MAX_CLASSES ||
+      (task && h->mapped && task->tokens != (width == 0)))
     return damaged(r, "its labels do not belong to its rows", err);
   if (!h->mapped)
     return BRIM_OK;
@@ -383,6 +489,8 @@ static int read_labels(reading *r, brim_error *err) {
     return status == BRIM_E_MEMORY ? status : damaged(r, "its classes have no names of their own", err);
   d->mapped = true;
   d->label_width = brim_labels_width(&d->labels);
+  if (task->tokens)
+    return read_token_labels(r, err);
   if (width != (uint64_t)d->label_width)
     return damaged(r, "its labels do not belong to its rows", err);
   for (uint64_t i = 0; i < h->values; i++)
@@ -459,7 +567,9 @@ static int read_all(reading *r, brim_error *err) {
   BRIM_TRY(read_rows(r, err));
   BRIM_TRY(read_types(r, err));
   BRIM_TRY(read_labels(r, err));
+  BRIM_TRY(read_words(r, err));
   BRIM_TRY(read_exclusions(r, err));
+  BRIM_TRY(brim_dataset_count_labels(d, err));
   brim_dataset_finish(d);
   return d->fingerprint == h->fingerprint ? BRIM_OK : damaged(r, "its rows are not those that were written", err);
 }

@@ -285,7 +285,7 @@ void brim_dataset_renumber(brim_dataset *d, const int32_t *to) {
   }
 }
 
-static int count_token_labels(brim_dataset *d, brim_error *err) {
+int brim_dataset_count_labels(brim_dataset *d, brim_error *err) {
   if (!d->token_labels)
     return BRIM_OK;
   d->labelled_tokens = brim_alloc_array_zero(d->runtime, (size_t)d->rows + 1, sizeof *d->labelled_tokens);
@@ -299,7 +299,7 @@ static int count_token_labels(brim_dataset *d, brim_error *err) {
 }
 
 int brim_dataset_seal(brim_dataset *d, brim_error *err) {
-  BRIM_TRY(count_token_labels(d, err));
+  BRIM_TRY(brim_dataset_count_labels(d, err));
   BRIM_TRY(trim(d, (void **)&d->ids, sizeof *d->ids, err));
   BRIM_TRY(trim(d, (void **)&d->lengths, sizeof *d->lengths, err));
   BRIM_TRY(trim(d, (void **)&d->type_ids, sizeof *d->type_ids, err));

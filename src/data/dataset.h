@@ -39,7 +39,8 @@ struct brim_dataset {
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
-  void *map; /* the file of a cache, in which tokens, types, lengths, values and origins then lie; NULL: they are its own */
+  void
+      *map; /* the file of a cache, in which tokens, types, labels, words, lengths and origins then lie; NULL: they are its own */
   size_t map_size;
 };
 
@@ -54,6 +55,8 @@ int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_
                          uint64_t lost, brim_error *err) BRIM_CHECK;
 /* Where labels of tokens are not the final ones: label i becomes to[i]. */
 void brim_dataset_renumber(brim_dataset *dataset, const int32_t *to);
+/* Finds where each row's labelled tokens begin, if they have labels. */
+int brim_dataset_count_labels(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Gives back spare room and finishes: the last step. */
 int brim_dataset_seal(brim_dataset *dataset, brim_error *err) BRIM_CHECK;
 /* Computes the fingerprint, and whether every row has a label. */

@@ -24,6 +24,13 @@ static void look_at(const brim_dataset *dataset) {
       MUST(sample.label >= 0 && sample.label < (float)labels->count && labels->names[(int32_t)sample.label]);
     for (int32_t i = 0; labels && i < sample.label_width; i++)
       MUST(sample.labels[i] == sample.labels[i]);
+    int32_t words = 0;
+    for (size_t i = 0; i < sample.word_text_length; i++)
+      words += sample.word_text[i] == 0;
+    for (int32_t i = 0; sample.words && i < sample.length; i++)
+      MUST(sample.words[i] >= -1 && sample.words[i] < words);
+    for (int32_t i = 0; sample.token_labels && i < sample.length; i++)
+      MUST(labels && sample.token_labels[i] < labels->count);
     seen += brim_dataset_origin(dataset, row) + 1;
   }
   MUST(brim_dataset_rows(dataset) > 0 || seen == 0);

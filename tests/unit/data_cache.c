@@ -41,7 +41,20 @@ static bool same_labels(const brim_labels *a, const brim_labels *b) {
   return same;
 }
 
+static bool same_bytes(const void *a, const void *b, size_t size) {
+  return !a == !b && (!a || memcmp(a, b, size) == 0);
+}
+
+static bool same_words(const brim_sample *x, const brim_sample *y) {
+  const size_t size = (size_t)x->length * sizeof *x->words;
+  return same_bytes(x->token_labels, y->token_labels, size) && same_bytes(x->words, y->words, size) &&
+         x->word_text_length == y->word_text_length && same_bytes(x->word_text, y->word_text, x->word_text_length);
+}
+
 static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
+  const uint64_t *firsts = brim_dataset_token_labels(a), rows = brim_dataset_rows(a);
+  if (!same_bytes(firsts, brim_dataset_token_labels(b), ((size_t)rows + 1) * sizeof *firsts))
+    return false;
   for (uint64_t i = 0; i < brim_dataset_rows(a); i++) {
     brim_sample x, y;
     brim_dataset_sample(a, i, &x);
@@ -49,7 +62,7 @@ static bool same_rows(const brim_dataset *a, const brim_dataset *b) {
     bool labels = x.label == y.label || (isnan(x.label) && isnan(y.label));
     if (x.label_width != y.label_width || (x.labels && memcmp(x.labels, y.labels, (size_t)x.label_width * sizeof *x.labels)))
       return false;
-    if (x.length != y.length || !labels || x.row != y.row || !x.type_ids != !y.type_ids ||
+    if (x.length != y.length || !same_words(&x, &y) || !labels || x.row != y.row || !x.type_ids != !y.type_ids ||
         brim_dataset_origin(a, i) != brim_dataset_origin(b, i) || brim_dataset_lengths(a)[i] != brim_dataset_lengths(b)[i] ||
         memcmp(x.ids, y.ids, (size_t)x.length * 4) || (x.type_ids && memcmp(x.type_ids, y.type_ids, (size_t)x.length)))
       return false;
@@ -106,6 +119,12 @@ static void round_trips(void) {
   const char *lists[] = {
       scratch_write("lists.jsonl", "{\"text\":\"a\",\"label\":[1.5,2.5]}\n{\"text\":\"b\",\"label\":[0.5,-1.0]}\n")};
   round_trip("several values a row", lists, 1, (brim_dataset_options){.source.need_label = true});
+  const char *words[] = {scratch_write("words.conll", "abc B-X\nb O\n\nd O\nef B-Y\ngh -100\n\n"),
+                         scratch_write("more.jsonl", "{\"tokens\":[\"a\",\"\"],\"tags\":[\"O\",\"B-X\"]}\n")};
+  round_trip("words with labels", words, 2, (brim_dataset_options){.source.need_label = true, .task = BRIM_TASK_TOKENS});
+  round_trip("words that are cut", words, 2,
+             (brim_dataset_options){.source.need_label = true, .task = BRIM_TASK_TOKENS, .encode.max_length = 4});
+  round_trip("words alone", words, 2, (brim_dataset_options){.source.words = true});
   const char *broken[] = {scratch_write("broken.csv", "text,label\nab,1\nc\nde,0\n,1\nx,1,2\n")};
   round_trip("damaged rows", broken, 1,
              (brim_dataset_options){.source = {.need_label = true, .skip_damaged = true, .min_chars = 1}});
@@ -194,15 +213,15 @@ static char *read_file(const char *path, size_t *size) {
 }
 
 /* Cut anywhere, and with any byte changed: never used, never in the way. */
-static void damage(void) {
-  const char *path = scratch_write("small.csv", "text,text_pair,label\nab,c,pos\nd,,neg\n"), *folder = scratch_file("damaged");
-  brim_dataset_options options = {.source.need_label = true};
+static void damage(const char *name, const char *data, brim_task task) {
+  const char *path = scratch_write(name, data), *folder = scratch_file(task ? "damaged-words" : "damaged");
+  brim_dataset_options options = {.source.need_label = true, .task = task};
   try_load(path, options, folder, 2);
   char file[600] = "";
   DIR *open = opendir(folder);
   for (struct dirent *entry; open && (entry = readdir(open));)
     if (entry->d_name[0] != '.')
-      snprintf(file, sizeof file, "damaged/%s", entry->d_name);
+      snprintf(file, sizeof file, "%s/%s", task ? "damaged-words" : "damaged", entry->d_name);
   closedir(open);
   size_t size;
   char *bytes = read_file(scratch_file(file), &size);
@@ -239,7 +258,8 @@ int main(void) {
   round_trips();
   staleness();
   not_kept();
-  damage();
+  damage("small.csv", "text,text_pair,label\nab,c,pos\nd,,neg\n", BRIM_TASK_AUTO);
+  damage("small.conll", "abc B-X\nb O\n\nd O\nef B-Y\n\n", BRIM_TASK_TOKENS);
   ok(events > 20, "each load told what its cache did");
   brim_tokenizer_free(tokenizer);
   brim_runtime_free(data_runtime);

@@ -82,6 +82,11 @@ done
 packed="$BRIM train -q -m $MODEL --task tokens --train train.conll --stream --batching packed --max-tokens 50 --shuffle-window 13 --schedule constant"
 $packed --max-steps 9 -o at-once > out && $packed --max-steps 4 -o later > out && grep -c '"waiting":\[{' later/checkpoints/step-4/feed.json
 $packed --max-steps 9 --resume -o later > out && test "$(hash at-once)" = "$(hash later)" && echo same
+echo "--- kept on disk: made, then used"
+for how in made used; do
+  $BRIM train -m $MODEL --task tokens --train train.conll --batching sequential --lr 4e-3 --batch-size 16 --epochs 2 --max-tokens 40 --cache kept -o kept-$how 2>&1 | grep -ao "90 rows from the cache"
+  $stream -o memory --overwrite > out; test "$(hash memory)" = "$(hash kept-$how)" && echo same
+done
 echo "--- padded, in parts, in bf16, by bytes"
 $train --padding longest --max-tokens 40 -o parts > out && "$BRIM" predict -q -m parts eval.jsonl -o b.jsonl && python3 near.py 0.01 a.jsonl b.jsonl
 "$BRIM" predict -q -m run eval.jsonl --padding max_length --max-length 40 --batch-size 7 -o b.jsonl && python3 near.py 1e-5 a.jsonl b.jsonl
