@@ -8,7 +8,8 @@ work done. Texts are tokenized beforehand on both sides.
 
 A case is MODEL:TEXTS:BATCH. Models: minilm; distilbert, bert-base, modernbert-base, deberta-v3-small, mpnet-base, albert-base (shapes
 with random weights). Texts: rt (Rotten Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs), joined (reviews joined to
-512 to 2,048 tokens). --also compile,autocast lets PyTorch compile too, and sets its 16-bit products beside. For each case:
+512 to 2,048 tokens). --also compile lets PyTorch compile too; autocast, the default, sets products of 16-bit
+values beside: brim in bf16, and PyTorch's autocast in sorted batches. For each case:
 
   speed      real tokens/s and ratios; UFU: useful FLOPs of real tokens, full-model formula 6 N s + 12 L H s^2, optimizer included, per
              second, over the speed of sgemm on the model's own shapes (forward, dX, dW; the best of OpenBLAS and oneDNN each),
@@ -60,7 +61,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--parts", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--also", default="", help="of PyTorch: compile, autocast, or both, separated by a comma")
+    parser.add_argument("--also", default="autocast", help="compile, autocast, or both, separated by a comma; empty: neither")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=0, help="optimizer steps a round; 0: as many as take some seconds")
     parser.add_argument("--budget", type=float, default=150, help="seconds for the rounds of a case")
@@ -166,8 +167,8 @@ class Case:
 # ---- speed ----------------------------------------------------------------------------------------------------------
 
 
-def brim_modes(case, modes, steps, seed):
-    return brim_json("compare", **case.brim_options(modes=modes, max_steps=steps, seed=seed))["modes"]
+def brim_modes(case, modes, steps, seed, **more):
+    return brim_json("compare", **case.brim_options(modes=modes, max_steps=steps, seed=seed, **more))["modes"]
 
 
 def choose(case, peers):
@@ -221,6 +222,7 @@ def run_speed(case, options):
         if "autocast" in peers:
             tokens, seconds, _ = peers["autocast"].train(case.texts, "sorted", steps, number)
             speeds.setdefault("autocast", []).append(tokens / seconds)
+            speeds.setdefault("brim bf16", []).append(brim_modes(case, "brim", max(steps, 4), number, precision="bf16")[0]["tokens_per_second"])
         limits.append(sgemm(case))
         print(f"  {case.name}: round {number + 1}, {time.monotonic() - start:.0f} s", flush=True)
         if time.monotonic() - start > options.budget:
@@ -358,13 +360,16 @@ def verdict(value, target, at_most=False):
     return f"{'ok' if (value <= target if at_most else value >= target) else 'MISSED'} ({'<=' if at_most else '>='} {target})"
 
 
+OWN = {"brim": "brim, random batches, no padding", "brim bf16": "the same in bf16"}
+
+
 def print_speed(name, r):
     brim = median(r["speeds"]["brim"])
     against = dict(zip(("sorted", "fixed", "ufu"), TARGETS.get(name, (None, None, None))))
     rows = []
     for method, values in r["speeds"].items():
-        label = "brim, random batches, no padding" if method == "brim" else f"PyTorch, {method} ({r['attention'].get(method, 'sorted')})"
-        ratio = brim / median(values)
+        label = OWN.get(method) or f"PyTorch, {method} ({r['attention'].get(method, 'sorted')})"
+        ratio = median(r["speeds"]["brim bf16"]) / median(values) if method == "autocast" else brim / median(values)
         rows.append([label, f"{median(values):,.0f}", f"{min(values):,.0f}", f"{max(values):,.0f}", f"{ratio:.2f} x",
                      verdict(ratio, against.get(method))])
     print(f"\n{name}: {r['steps']} steps a round, median of {len(r['speeds']['brim'])} rounds")
@@ -465,7 +470,7 @@ def main():
         print_avx2(results, json.loads(last.read_text(encoding="utf-8")).get("cases", {}))
     write_json("bench-train.json" if options.cpu == "auto" else "bench-train-avx2.json",
                {"machine": machine(), "versions": versions, "doctor": doctor, "threads": options.threads, "rounds": options.rounds,
-                "cases": results, "once": once})
+                "products": {"fp32": doctor["products"], "bf16": doctor["bf16"]}, "cases": results, "once": once})
 
 
 if __name__ == "__main__":
