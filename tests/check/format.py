@@ -5,12 +5,12 @@ import pathlib
 import subprocess
 import sys
 
+from points import end, point
+
 tool = pathlib.Path(sys.argv[1]) / "tools" / "format"
 done = subprocess.run([sys.executable, tool, "--check"], capture_output=True, text=True, check=False)
 if done.returncode == 2 and "--install" in done.stderr:
     print("1..0 # SKIP clang-format: `tools/format --install` installs the version that formats")
     sys.exit(0)
-print("1..1")
-print(f"{'not ok' if done.returncode else 'ok'} 1 - every C file is formatted")
-for line in (done.stdout + done.stderr).splitlines():
-    print(f"# {line}")
+point(done.returncode == 0, "every C file is formatted", done.stdout + done.stderr)
+sys.exit(end())
