@@ -22,8 +22,9 @@ extern "C" {
  *        number, a boolean or a list of them; null is a missing value. Empty lines are skipped.
  * txt    One text a line, the line end (LF or CRLF) not part of it; an empty line is an empty text.
  * conll  Words with a tag: one a line, columns between tabs or spaces, an empty line after each sentence, which is a row. All
- * lines have as many columns. -DOCSTART- lines, and comments such as "# sent_id = 7" before a sentence, are skipped. A byte order
- * mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
+ *        lines have as many columns. -DOCSTART- lines, and comments such as "# sent_id = 7" before a sentence, are skipped.
+ *
+ * A byte order mark at the beginning of a file is skipped. csv and tsv rows all have as many columns as the header. */
 typedef enum brim_format {
   BRIM_FORMAT_AUTO = 0,
   BRIM_FORMAT_CSV,

@@ -280,7 +280,8 @@ static int next_row(brim_reader *reader, brim_error *err) {
 
 static int no_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                       "the value of column \"%s\" is missing", slot->name);
+                       "the value of column \"%s\" is missing: fill it in%s", slot->name,
+                       slot == &reader->slots[BRIM_SLOT_LABEL] ? ", or leave such rows out (missing_label skip)" : "");
 }
 
 const brim_format_ops brim_table_format = {.begin = begin_table, .next = next_row, .missing = no_value};

@@ -59,7 +59,9 @@ static void columns(void) {
   ok_string(data_read_text("a.csv", "text,labels\na,1\n", &need),
             "!2 a.csv: there is no column \"label\"; the columns are \"text\", \"labels\"\n", "a needed label column");
   ok_string(data_read_text("a.csv", "text,label\na,1\nb,\nc,1\n", &need),
-            "0 2 11 [a] - [1]\n!5 a.csv: line 3, byte 15: the value of column \"label\" is missing\n", "a needed label");
+            "0 2 11 [a] - [1]\n!5 a.csv: line 3, byte 15: the value of column \"label\" is missing: fill it in, or leave such "
+            "rows out (missing_label skip)\n",
+            "a needed label");
 
   char wide[4000] = "";
   for (int i = 0; i < 300; i++)

@@ -98,7 +98,8 @@ static void refused(void) {
       "!5 a.csv: line 3: label \"x\" is not a number, but the first label, \"1\" (a.csv line 2), is an integer: choose the task, "
       "classification or regression, or correct the labels\n");
   expect("a missing label", "a.csv", "text,label\na,1\nb,\n", &need,
-         "!5 a.csv: line 3, byte 15: the value of column \"label\" is missing\n");
+         "!5 a.csv: line 3, byte 15: the value of column \"label\" is missing: fill it in, or leave such rows out (missing_label "
+         "skip)\n");
   const char *names[] = {"0", "1"};
   brim_labels known;
   ok_int(brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, names, 2, &known, NULL), BRIM_OK, "known labels");

@@ -123,7 +123,9 @@ static void places(void) {
     exit(99);
   o = plain, o.source.need_label = true, o.labels = &labels;
   ok_string(outcome(scratch_write("gap.csv", "text,label\na,pos\nb,\nc,neg\n"), &o, NULL),
-            "!5 gap.csv: line 3, byte 17: the value of column \"label\" is missing\n", "a label that is missing in the middle");
+            "!5 gap.csv: line 3, byte 17: the value of column \"label\" is missing: fill it in, or leave such rows out "
+            "(missing_label skip)\n",
+            "a label that is missing in the middle");
   ok_string(outcome(scratch_write("other.csv", "text,label\na,pos\nb,so\n"), &o, NULL),
             "!7 other.csv: line 3: label \"so\" is not among the 2 known labels: neg, pos\n", "an unknown label");
   brim_labels_free(&labels);
