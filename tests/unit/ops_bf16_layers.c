@@ -288,6 +288,11 @@ static void check_ways(const char *name, const brim_ops_limits *limits, const at
     ok(same_bits(&got, &want), "%s: the same bits with vdpbf16ps and without", name);
     record_free(&got);
   }
+  if (brim_cpu_bf16(BRIM_CPU_AVX512) == BRIM_BF16_TILES) {
+    record got = run_way(BRIM_BF16_TILES, 2, limits, s);
+    ok(same_bits(&got, &near), "%s: AMX has the bits of its emulation", name);
+    record_free(&got);
+  }
   record_free(&want), record_free(&near), record_free(&threads), record_free(&reference);
 }
 #endif

@@ -13,7 +13,9 @@ enum {
   AHEAD = 16,       /* rows */
   DEPTH = 1024,     /* rows of a stretch: part of what the bits depend on */
   PARTS = (TILE_ROWS + VEC - 1) / VEC,
-  LEFT_STEP = PARTS * VEC, /* units of a packed tile of dy^T at each step */
+  LEFT_STEP = PARTS * VEC,     /* units of a packed tile of dy^T at each step */
+  TURNED_ROW = DEPTH / 2 + 16, /* units from one row to the next where it is turned: not a multiple of a page's half, since then
+                                  rows would drive each other out of the first cache */
   MOST_PARTS = BRIM_LEVEL == 2 ? BF16_ROWS / VEC : PARTS
 };
 
@@ -84,13 +86,13 @@ static void pack_steps(const gradient *s, int64_t from, int64_t tiles, char *to,
   }
 }
 
-/* The same turned: DEPTH / 2 units a row. */
+/* The same turned: TURNED_ROW units a row, zeros after the last up to a whole vector. */
 static void pack_turned(const gradient *s, int64_t tile_number, char *to, vec *sum) {
   int64_t height;
   const int64_t o = tile_start(s, tile_number, &height);
   for (int64_t j = 0; j * VEC < height; j++)
     for (int64_t k = 0; k < s->depth; k += 2 * VEC) {
-      float block[VEC * VEC] = {0}, *unit = (float *)(void *)to + j * VEC * (DEPTH / 2) + k / 2;
+      float block[VEC * VEC] = {0}, *unit = (float *)(void *)to + j * VEC * TURNED_ROW + k / 2;
       vec turned[VEC];
       for (int64_t i = 0; i < VEC && k + 2 * i < s->depth; i++) {
         vec even, odd;
@@ -99,7 +101,7 @@ static void pack_turned(const gradient *s, int64_t tile_number, char *to, vec *s
       }
       transpose((const char *)block, sizeof turned[0], turned);
       for (int64_t i = 0; i < VEC; i++)
-        vstore(unit + i * (DEPTH / 2), turned[i]);
+        vstore(unit + i * TURNED_ROW, turned[i]);
     }
 }
 
@@ -124,6 +126,7 @@ static void pack_panel(const gradient *s, int64_t panel, char *to) {
   const int64_t column = panel * TILE_COLUMNS, stride = s->g->x_stride;
   CPU(bf16_pack_rows)(s->kernel.widens, s->depth, least(TILE_COLUMNS, s->g->in - column), s->g->x + s->row * stride + column,
                       stride, to);
+  bf16_clear_units(to, bf16_units(s->kernel.widens, s->depth), bf16_deep_units(&s->kernel, s->depth));
 }
 
 static void shared_task(void *context, int64_t task, int worker) {
@@ -150,13 +153,14 @@ static void multiply(const gradient *s, int64_t first, int64_t tiles, const char
     float sums[BF16_ROWS * TILE_COLUMNS];
     int64_t height;
     float *dw = s->g->dw + tile_start(s, first + i, &height) * row + column;
-    const bf16_tile t = {.steps = bf16_units(s->kernel.widens, s->depth),
+    const bf16_tile t = {.steps = bf16_deep_units(&s->kernel, s->depth),
                          .a = left + i * s->tile_size,
-                         .a_row = (turned ? DEPTH / 2 : 1) * BF16_UNIT,
+                         .a_row = (turned ? TURNED_ROW : 1) * BF16_UNIT,
                          .a_step = (turned ? 1 : LEFT_STEP) * BF16_UNIT,
                          .b = right,
                          .c = whole ? dw : sums,
                          .c_row = whole ? row : TILE_COLUMNS,
+                         .spare = true,
                          .add = whole,
                          .fetch = (const char *)dw,
                          .fetch_row = row * (int64_t)sizeof *dw,
@@ -195,8 +199,8 @@ static void panels_task(void *context, int64_t task, int worker) {
 
 /* What is packed, in bytes. */
 static void set_sizes(gradient *s) {
-  const int64_t units = s->kernel.widens ? DEPTH : DEPTH / 2, across = s->kernel.turned ? s->kernel.rows : LEFT_STEP;
-  s->tile_size = units * across * BF16_UNIT;
+  const int64_t units = s->kernel.widens ? DEPTH : DEPTH / 2;
+  s->tile_size = (s->kernel.turned ? TURNED_ROW * s->kernel.rows : units * LEFT_STEP) * BF16_UNIT;
   s->panel_size = units * TILE_COLUMNS * BF16_UNIT;
   s->own_size = s->tile_size * MOST_TILES > s->panel_size * MOST_PANELS ? s->tile_size * MOST_TILES : s->panel_size * MOST_PANELS;
 }

@@ -92,9 +92,15 @@ static void fetch_out(const bf16_product *p, int64_t row, int64_t column, int64_
   to->fetch_bytes = columns * size;
 }
 
+/* Rows of a tile; the first ones may be done already. */
+typedef struct tile_rows {
+  int64_t first, end, done;
+} tile_rows;
+
 /* One tile's rows by the part's panels, units from `unit` on. */
-static void multiply_rows(const part *t, int64_t row, int64_t rows, int64_t unit) {
+static void multiply_rows(const part *t, tile_rows at, int64_t unit) {
   const bf16_product *p = t->p;
+  const int64_t row = at.first, rows = at.end - row, to_do = row + at.done;
   const int64_t each = p->kernel.widens ? 1 : 2, k = unit * each, depth = least(t->chunk * each, p->depth - k);
   const bool alone = t->chunk >= t->units, last = unit + t->chunk >= t->units;
   bf16_tile sides = {.c_row = TILE_COLUMNS};
@@ -109,21 +115,30 @@ static void multiply_rows(const part *t, int64_t row, int64_t rows, int64_t unit
     fetch_out(p, t->first + row, column, columns, last, &sides);
     p->kernel.run(rows, &sides);
     if (last)
-      p->done(p, t->first + row, rows, column, columns, sides.c);
+      p->done(p, t->first + to_do, at.end - to_do, column, columns, sides.c + at.done * TILE_COLUMNS);
   }
+}
+
+/* Where tile `i` of the part begins and ends. Where tiles are whole, and sums begin and end with them, the last one begins early
+ * enough to have whole rows: some, which are done, are multiplied once more. */
+static tile_rows tile_of(const part *t, int64_t i, int64_t tiles) {
+  const bf16_kernel *kernel = &t->p->kernel;
+  const int64_t first = kernel->rows * i, spare = round_up(t->rows, BF16_SPARE) - t->rows;
+  if (!kernel->whole)
+    return (tile_rows){t->rows * i / tiles, t->rows * (i + 1) / tiles, 0};
+  const int64_t again = i + 1 == tiles && first >= spare && t->chunk >= t->units ? spare : 0;
+  return (tile_rows){first - again, least(first + kernel->rows, t->rows), again};
 }
 
 static void run_part(const part *t) {
   const bf16_product *p = t->p;
-  const int64_t high = p->kernel.rows, tiles = divided(t->rows, high), each = p->kernel.widens ? 1 : 2;
+  const int64_t tiles = divided(t->rows, p->kernel.rows), each = p->kernel.widens ? 1 : 2;
   for (int64_t unit = 0; unit == 0 || unit < t->units; unit += t->chunk) {
     const int64_t depth = least(t->chunk * each, p->depth - unit * each);
     for (int64_t panel = t->from; panel < t->to; panel++)
       pack(p, panel, unit * each, depth, t->s.panels + (panel - t->from) * t->chunk * TILE_COLUMNS * BF16_UNIT);
     for (int64_t i = 0; i < tiles; i++) {
-      const int64_t row = p->kernel.whole ? high * i : t->rows * i / tiles;
-      const int64_t end = p->kernel.whole ? least(row + high, t->rows) : t->rows * (i + 1) / tiles;
-      multiply_rows(t, row, end - row, unit);
+      multiply_rows(t, tile_of(t, i, tiles), unit);
       if (t->next >= 0 && unit == 0)
         prefetch(p, t->next, i, tiles);
     }

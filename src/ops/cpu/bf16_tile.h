@@ -19,6 +19,7 @@
 
 enum {
   BF16_ROWS = 32, /* of a tile, at most; AMX has the highest */
+  BF16_SPARE = 16,
   BF16_UNIT = 4,
   BF16_CHUNK = 512 /* units of a side that are multiplied at a time: what is packed of it stays in the second cache */
 };
@@ -37,6 +38,7 @@ typedef struct bf16_tile {
   const float *start; /* TILE_COLUMNS values every row starts from; NULL: 0 */
   float *c;
   int64_t c_row;     /* values */
+  bool spare;        /* a and c have rows up to a multiple of BF16_SPARE, which may be read, and written without `add` */
   bool goes_on;      /* sums go on from what c holds, instead of from `start` */
   bool add;          /* c += instead of c = */
   const char *fetch; /* lines that will be needed afterwards: `fetch_bytes` a row; or NULL */
@@ -48,6 +50,7 @@ typedef struct bf16_kernel {
   bool widens;                                   /* units are single values, in the order of sums */
   bool whole;                                    /* as many tiles as can be have all rows; else they are nearly equal */
   bool turned;                                   /* wants the units of a row of a side by side (a_step is BF16_UNIT) */
+  int64_t deep;                                  /* is fastest where steps are a multiple of that, with zeros at the end */
   void (*run)(int64_t rows, const bf16_tile *t); /* 1 .. rows */
   void (*begin)(void), (*end)(void);             /* of a task; may be NULL */
 } bf16_kernel;
@@ -68,5 +71,14 @@ void CPU(bf16_widen_row)(int64_t depth, const brim_bfloat *x, float *y);
 
 BRIM_INLINE int64_t bf16_units(bool widen, int64_t depth) {
   return widen ? (depth + 1) / 2 * 2 : (depth + 1) / 2;
+}
+/* With zeros, as many as the kernel likes. */
+BRIM_INLINE int64_t bf16_deep_units(const bf16_kernel *kernel, int64_t depth) {
+  const int64_t units = bf16_units(kernel->widens, depth);
+  return kernel->deep > 1 ? (units + kernel->deep - 1) / kernel->deep * kernel->deep : units;
+}
+/* Units from .. to - 1 of a panel become 0. */
+BRIM_INLINE void bf16_clear_units(char *panel, int64_t from, int64_t to) {
+  memset(panel + from * TILE_COLUMNS * BF16_UNIT, 0, (size_t)(to - from) * TILE_COLUMNS * BF16_UNIT);
 }
 #endif

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #define BRIM_INLINE      static inline __attribute__((always_inline))
+#define BRIM_NOINLINE    __attribute__((noinline))
 #define BRIM_PASTE(a, b) a##b
 #if defined(__clang__)
 #define BRIM_UNROLL(n) _Pragma("unroll")
