@@ -13,12 +13,14 @@ typedef struct forward_buffers {
 } forward_buffers;
 
 int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow) {
-  const int64_t head_room = round_up(size, TILE_COLUMNS), keys = round_up(CPU(attention_span_keys)(max_length, window), 2);
+  const int64_t head_room = round_up(size, TILE_COLUMNS),
+                keys = round_up(CPU(attention_span_keys)(max_length, window, narrow), 2);
   return (2 * keys + 3 * QUERY_BLOCK) * head_room + (narrow ? 2 : 1) * KEY_ROOM * QUERY_BLOCK;
 }
 
 static forward_buffers divide(const attention_work *w, const attention_head *h, int worker) {
-  const int64_t of_keys = round_up(CPU(attention_span_keys)(h->keys, w->a->window), 2) * w->head_room;
+  const bool narrow = w->store != STORE_SINGLE;
+  const int64_t of_keys = round_up(CPU(attention_span_keys)(h->keys, w->a->window, narrow), 2) * w->head_room;
   forward_buffers b;
   b.keys = w->scratch + worker * w->scratch_size;
   b.values = b.keys + of_keys;

@@ -23,6 +23,7 @@ enum {
   KEY_BLOCK = BRIM_DROPOUT_STRETCH, /* keys */
   KEY_ROOM = KEY_BLOCK + 16,        /* the last may be so long */
   SPAN_QUERIES = 8 * QUERY_BLOCK,   /* with a window */
+  KEYS_TO = 2 * BF16_SPARE,         /* 16-bit values: there is room for keys up to a multiple of that */
 };
 
 /* How probabilities and gradients of scores are stored for products: as they are; rounded to 16 bits, two that a product takes
@@ -137,9 +138,9 @@ void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *f
 void CPU(attention_clear)(const attention_work *w, brim_typed to, int64_t at);
 /* Operations of that many products of queries and keys. */
 double CPU(attention_flops)(const brim_attention *a, double products);
-/* Most keys of a span, and of a block of queries. */
-int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window);
-int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window);
+/* Most keys of a span, and of a block of queries, as there is room for them. */
+int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool narrow);
+int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool narrow);
 /* Values of scratch that a head needs, for the longest sequence; window 0: none; `narrow`: with products of 16-bit values. */
 int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);

@@ -15,19 +15,20 @@ typedef struct buffers {
   relative_head *relative;                                 /* NULL: there are no terms by distance */
 } buffers;
 
-static int64_t span_rows(int64_t keys, int64_t window) {
-  return round_up(CPU(attention_span_keys)(keys, window), 2);
+static int64_t span_rows(int64_t keys, int64_t window, bool narrow) {
+  return round_up(CPU(attention_span_keys)(keys, window, narrow), 2);
 }
 
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow) {
   const int64_t head_room = round_up(size, TILE_COLUMNS);
-  return ((narrow ? 5 : 4) * span_rows(max_length, window) + 5 * QUERY_BLOCK) * head_room +
-         2 * CPU(attention_block_keys)(max_length, window) * QUERY_BLOCK + (narrow ? 3 * KEY_ROOM * QUERY_BLOCK : 0);
+  return ((narrow ? 5 : 4) * span_rows(max_length, window, narrow) + 5 * QUERY_BLOCK) * head_room +
+         2 * CPU(attention_block_keys)(max_length, window, narrow) * QUERY_BLOCK + (narrow ? 3 * KEY_ROOM * QUERY_BLOCK : 0);
 }
 
 static buffers divide(const attention_work *w, const attention_head *h, int worker) {
-  const int64_t of_keys = span_rows(h->keys, w->a->window) * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
-  const int64_t scores = CPU(attention_block_keys)(h->keys, w->a->window) * QUERY_BLOCK;
+  const bool narrow = w->store != STORE_SINGLE;
+  const int64_t of_keys = span_rows(h->keys, w->a->window, narrow) * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
+  const int64_t scores = CPU(attention_block_keys)(h->keys, w->a->window, narrow) * QUERY_BLOCK;
   buffers b;
   b.keys = w->scratch + worker * w->scratch_size;
   b.values = b.keys + of_keys;

@@ -112,12 +112,17 @@ int64_t CPU(attention_keys)(int64_t first, int64_t end) {
   return left <= KEY_ROOM ? left : KEY_BLOCK;
 }
 
-int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window) {
-  return window > 0 ? least(max_length, SPAN_QUERIES + 2 * window + KEY_BLOCK) : max_length;
+static int64_t room_for(int64_t queries, int64_t max_length, int64_t window, bool narrow) {
+  const int64_t keys = window > 0 ? least(max_length, queries + 2 * window + KEY_BLOCK) : max_length;
+  return narrow ? round_up(keys, KEYS_TO) : keys;
 }
 
-int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window) {
-  return window > 0 ? least(max_length, QUERY_BLOCK + 2 * window + KEY_BLOCK) : max_length;
+int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool narrow) {
+  return room_for(SPAN_QUERIES, max_length, window, narrow);
+}
+
+int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool narrow) {
+  return room_for(QUERY_BLOCK, max_length, window, narrow);
 }
 
 /* Finite, so that differences are numbers: what a query takes for its largest score until it sees a key counts for nothing when

@@ -74,12 +74,15 @@ attention_right CPU(attention_right)(const attention_work *w, int64_t rows, atte
   if (!is_narrow(w))
     return CPU(attention_right_of)(w, to);
   const brim_bfloat *from = (const brim_bfloat *)x.at + at;
-  const int64_t row = TILE_COLUMNS * BF16_UNIT, panel = bf16_units(w->kernel.widens, rows) * row, size = w->a->head_size;
+  const int64_t units = bf16_units(w->kernel.widens, rows), room = bf16_deep_units(&w->kernel, rows), size = w->a->head_size;
+  const int64_t row = TILE_COLUMNS * BF16_UNIT, panel = room * row;
   char *out = (char *)to;
   for (int64_t r = 0; r < rows; r++)
     fetch_ahead(x, at + r * stride, size);
-  for (int64_t i = 0; i < size; i += TILE_COLUMNS, out += panel)
+  for (int64_t i = 0; i < size; i += TILE_COLUMNS, out += panel) {
     CPU(bf16_pack_rows)(w->kernel.widens, rows, least(TILE_COLUMNS, size - i), from + i, stride, out);
+    bf16_clear_units(out, units, room);
+  }
   return (attention_right){(const char *)to, row, panel};
 }
 
@@ -135,6 +138,11 @@ static void sum_of_floats(const attention_work *w, int64_t rows, int64_t depth, 
 
 /* ---- products of 16-bit values */
 
+/* After the keys of a block come no others: rows of the buffers up to KEYS_TO are nobody's, and panels have zeros. */
+static bool sees_all(const attention_work *w) {
+  return w->a->window == 0;
+}
+
 static void scores_of_halves(const attention_work *w, const attention_block *b, int64_t keys, const float *left,
                              const float *panels, float *out) {
   for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS) {
@@ -144,22 +152,24 @@ static void scores_of_halves(const attention_work *w, const attention_block *b, 
                          .a_step = BF16_UNIT,
                          .b = (const char *)(panels + j * w->head_room),
                          .c = out + j,
-                         .c_row = QUERY_BLOCK};
+                         .c_row = QUERY_BLOCK,
+                         .spare = sees_all(w)};
     CPU(bf16_tile_rows)(&w->kernel, keys, &t);
   }
 }
 
-/* `depth` values; rows of p are a_row bytes apart, its units a_step. */
-static void sum_of_halves(const attention_work *w, int64_t rows, int64_t depth, const char *p, int64_t a_row, int64_t a_step,
-                          attention_right right, bool add, float *to) {
+/* `units` of p, whose rows are a_row bytes apart, its units a_step. */
+static void sum_of_halves(const attention_work *w, int64_t rows, int64_t units, const char *p, int64_t a_row, int64_t a_step,
+                          attention_right right, bool spare, bool add, float *to) {
   for (int64_t i = 0; i < w->a->head_size; i += TILE_COLUMNS, right.at += right.panel) {
-    const bf16_tile t = {.steps = bf16_units(w->kernel.widens, depth),
+    const bf16_tile t = {.steps = units,
                          .a = p,
                          .a_row = a_row,
                          .a_step = a_step,
                          .b = right.at,
                          .c = to + i,
                          .c_row = w->head_room,
+                         .spare = spare,
                          .goes_on = add};
     CPU(bf16_tile_rows)(&w->kernel, rows, &t);
   }
@@ -168,7 +178,7 @@ static void sum_of_halves(const attention_work *w, int64_t rows, int64_t depth, 
 #if BRIM_LEVEL == 2
 enum { TURNED_ROW = (KEY_ROOM / 2 + VEC - 1) / VEC * VEC }; /* units */
 
-/* [units, QUERY_BLOCK] to [QUERY_BLOCK, TURNED_ROW], for kernels that want the units of a row side by side. */
+/* [units, QUERY_BLOCK] to [QUERY_BLOCK, TURNED_ROW], for kernels that want the units of a row side by side; zeros follow. */
 static void turn_units(int64_t units, const float *p, float *to) {
   for (int64_t k = 0; k < units; k += VEC)
     for (int64_t i = 0; i < QUERY_BLOCK; i += VEC) {
@@ -176,7 +186,7 @@ static void turn_units(int64_t units, const float *p, float *to) {
       transpose((const char *)(p + k * QUERY_BLOCK + i), QUERY_BLOCK * (int64_t)sizeof *p, turned);
       BRIM_UNROLL(16)
       for (int64_t j = 0; j < VEC; j++)
-        vstore(to + (i + j) * TURNED_ROW + k, turned[j]);
+        vstore(to + (i + j) * TURNED_ROW + k, _mm512_maskz_mov_ps(vec_lanes(least(units - k, VEC)), turned[j]));
     }
 }
 #endif
@@ -194,21 +204,24 @@ void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64
     sum_of_floats(w, b->queries, keys, p, 1, QUERY_BLOCK, rows, add, to);
     return;
   }
+  const int64_t units = bf16_units(w->kernel.widens, keys);
 #if BRIM_LEVEL == 2
   if (w->kernel.turned) {
     float turned[QUERY_BLOCK * TURNED_ROW];
-    turn_units(bf16_units(false, keys), p, turned);
-    sum_of_halves(w, b->queries, keys, (const char *)turned, TURNED_ROW * BF16_UNIT, BF16_UNIT, rows, add, to);
+    const int64_t whole = sees_all(w) ? bf16_deep_units(&w->kernel, keys) : units;
+    turn_units(units, p, turned);
+    sum_of_halves(w, b->queries, whole, (const char *)turned, TURNED_ROW * BF16_UNIT, BF16_UNIT, rows, true, add, to);
     return;
   }
 #endif
-  sum_of_halves(w, b->queries, keys, (const char *)p, BF16_UNIT, QUERY_BLOCK * BF16_UNIT, rows, add, to);
+  sum_of_halves(w, b->queries, units, (const char *)p, BF16_UNIT, QUERY_BLOCK * BF16_UNIT, rows, false, add, to);
 }
 
 void CPU(attention_add)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
                         bool add, float *to) {
   if (is_narrow(w))
-    sum_of_halves(w, keys, b->queries, (const char *)p, left_row(w, QUERY_BLOCK), BF16_UNIT, rows, add, to);
+    sum_of_halves(w, keys, bf16_deep_units(&w->kernel, b->queries), (const char *)p, left_row(w, QUERY_BLOCK), BF16_UNIT, rows,
+                  sees_all(w), add, to);
   else
     sum_of_floats(w, keys, b->queries, p, QUERY_BLOCK, 1, rows, add, to);
 }
