@@ -8,8 +8,8 @@ work done. Texts are tokenized beforehand on both sides.
 
 A case is MODEL:TEXTS:BATCH. Models: minilm; distilbert, bert-base, modernbert-base, deberta-v3-small, mpnet-base, albert-base (shapes
 with random weights). Texts: rt (Rotten Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs), joined (reviews joined to
-512 to 2,048 tokens). --also compile lets PyTorch compile too; autocast, the default, sets products of 16-bit
-values beside: brim in bf16, and PyTorch's autocast in sorted batches. For each case:
+512 to 2,048 tokens). --also compile lets PyTorch compile too; autocast and bf16, the default, set products of 16-bit values beside, PyTorch's and brim's: then bf16 is
+judged too, its UFU by the best of oneDNN's and brim's products of 16-bit values. For each case:
 
   speed      real tokens/s and ratios; UFU: useful FLOPs of real tokens, full-model formula 6 N s + 12 L H s^2, optimizer included, per
              second, over the speed of sgemm on the model's own shapes (forward, dX, dW; the best of OpenBLAS and oneDNN each),
@@ -46,6 +46,9 @@ SHAPES = {"distilbert": ("distilbert", {"n_layers": 6}), "bert-base": ("bert", {
 CASES = ["minilm:rt:16", "minilm:rt:32", "minilm:imdb:16", "minilm:stsb:16", "distilbert:rt:16", "distilbert:imdb:16",
          "bert-base:rt:16", "bert-base:imdb:16"]
 PARTS = ["speed", "memory", "padding", "start", "predict", "threads"]
+# Of bf16: ratio to the fastest PyTorch in sorted batches, in whatever precision, and to brim's fp32, where there is AMX; and without it.
+NARROW_TARGETS = {"minilm:rt:16": ((1.9, 2.0), (1.9, 1.65)), "minilm:imdb:16": ((2.5, 2.0), (2.5, 1.75)),
+                  "bert-base:rt:16": ((2.0, 2.0), (1.2, 1.6)), "bert-base:imdb:16": ((1.5, 2.0), (1.5, 1.6))}
 # What is aimed at: ratio to sorted, ratio to fixed, UFU.
 TARGETS = {"minilm:rt:16": (2.0, 5.0, 0.70), "minilm:rt:32": (1.8, 4.5, None), "minilm:imdb:16": (1.8, 3.5, 0.80),
            "bert-base:rt:16": (1.4, None, 0.80), "bert-base:imdb:16": (1.4, None, 0.80),
@@ -61,7 +64,7 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--parts", default=",".join(PARTS), help="parts, separated by commas")
-    parser.add_argument("--also", default="autocast", help="compile, autocast, or both, separated by a comma; empty: neither")
+    parser.add_argument("--also", default="autocast,bf16", help="PyTorch's compile and autocast, brim's bf16; separated by commas; empty: none")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=0, help="optimizer steps a round; 0: as many as take some seconds")
     parser.add_argument("--budget", type=float, default=150, help="seconds for the rounds of a case")
@@ -167,8 +170,8 @@ class Case:
 # ---- speed ----------------------------------------------------------------------------------------------------------
 
 
-def brim_modes(case, modes, steps, seed, **more):
-    return brim_json("compare", **case.brim_options(modes=modes, max_steps=steps, seed=seed, **more))["modes"]
+def brim_modes(case, modes, steps, seed, precision="fp32"):
+    return brim_json("compare", **case.brim_options(modes=modes, max_steps=steps, seed=seed, precision=precision))["modes"]
 
 
 def choose(case, peers):
@@ -205,9 +208,30 @@ def sgemm(case):
     return {"speeds": speeds, "shapes": measured, "libraries": libraries}
 
 
+def narrow_rate(products):
+    """GFLOP/s of 16-bit values on the same shapes: the best of brim's and PyTorch's (oneDNN's) for each product."""
+    import torch
+
+    def torch_rate(m, k, n):
+        a, b = torch.randn(m, k, dtype=torch.bfloat16), torch.randn(k, n, dtype=torch.bfloat16)
+        best = 1e9
+        for _ in range(12):
+            start = time.perf_counter()
+            torch.matmul(a, b)
+            best = min(best, time.perf_counter() - start)
+        return 2e-9 * m * k * n / best
+
+    work = seconds = 0
+    for s in products["shapes"]:
+        for kind, sides in (("forward", ("rows", "in", "out")), ("input_gradient", ("rows", "out", "in")), ("weight_gradient", ("out", "rows", "in"))):
+            work += s["in"] * s["out"]
+            seconds += s["in"] * s["out"] / max(s["brim_bf16"][kind], torch_rate(*(s[side] for side in sides)))
+    return work / seconds
+
+
 def run_speed(case, options):
-    peers = {}
-    for attention in (*ATTENTIONS, *filter(None, options.also.split(","))):
+    peers, narrow = {}, "bf16" in options.also.split(",")
+    for attention in (*ATTENTIONS, *(word for word in options.also.split(",") if word not in ("", "bf16"))):
         try:
             peers[attention] = Peer(case.model, attention, case.texts.regression)
         except ValueError as none:
@@ -216,14 +240,17 @@ def run_speed(case, options):
     start = time.monotonic()
     for number in range(options.rounds):
         speeds.setdefault("brim", []).append(brim_modes(case, "brim", max(steps, 4), number)[0]["tokens_per_second"])
+        if narrow:
+            speeds.setdefault("brim bf16", []).append(brim_modes(case, "brim", max(steps, 4), number, "bf16")[0]["tokens_per_second"])
         for padding in PADDINGS:
             tokens, seconds, _ = peers[best[padding]].train(case.texts, padding, steps, number)
             speeds.setdefault(padding, []).append(tokens / seconds)
         if "autocast" in peers:
             tokens, seconds, _ = peers["autocast"].train(case.texts, "sorted", steps, number)
             speeds.setdefault("autocast", []).append(tokens / seconds)
-            speeds.setdefault("brim bf16", []).append(brim_modes(case, "brim", max(steps, 4), number, precision="bf16")[0]["tokens_per_second"])
         limits.append(sgemm(case))
+        if narrow:
+            limits[-1]["speeds"]["bf16"] = narrow_rate(limits[-1])
         print(f"  {case.name}: round {number + 1}, {time.monotonic() - start:.0f} s", flush=True)
         if time.monotonic() - start > options.budget:
             break
@@ -360,16 +387,13 @@ def verdict(value, target, at_most=False):
     return f"{'ok' if (value <= target if at_most else value >= target) else 'MISSED'} ({'<=' if at_most else '>='} {target})"
 
 
-OWN = {"brim": "brim, random batches, no padding", "brim bf16": "the same in bf16"}
-
-
-def print_speed(name, r):
+def print_speed(name, r, doctor):
     brim = median(r["speeds"]["brim"])
     against = dict(zip(("sorted", "fixed", "ufu"), TARGETS.get(name, (None, None, None))))
     rows = []
     for method, values in r["speeds"].items():
-        label = OWN.get(method) or f"PyTorch, {method} ({r['attention'].get(method, 'sorted')})"
-        ratio = median(r["speeds"]["brim bf16"]) / median(values) if method == "autocast" else brim / median(values)
+        label = f"{method}, random batches, no padding" if method.startswith("brim") else f"PyTorch, {method} ({r['attention'].get(method, 'sorted')})"
+        ratio = (median(r["speeds"]["brim bf16"]) if method == "autocast" and "brim bf16" in r["speeds"] else brim) / median(values)
         rows.append([label, f"{median(values):,.0f}", f"{min(values):,.0f}", f"{max(values):,.0f}", f"{ratio:.2f} x",
                      verdict(ratio, against.get(method))])
     print(f"\n{name}: {r['steps']} steps a round, median of {len(r['speeds']['brim'])} rounds")
@@ -378,6 +402,18 @@ def print_speed(name, r):
     alone = "openblas" not in r["sgemm"] or "onednn" not in r["sgemm"]
     print(f"UFU {r['ufu']:.3f} {verdict(r['ufu'], against['ufu'])}; sgemm on these shapes, GFLOP/s: {speeds}")
     print("OpenBLAS or oneDNN is missing, so UFU has too low a measure: tools/deps --bench\n" if alone else "")
+    if "brim bf16" in r["speeds"]:
+        print_narrow(name, r, "AMX" in doctor["bf16"])
+
+
+def print_narrow(name, r, tiles):
+    ours, wide = median(r["speeds"]["brim bf16"]), median(r["speeds"]["brim"])
+    peer = max(median(r["speeds"][way]) for way in ("sorted", "autocast") if way in r["speeds"])
+    of_peer, of_wide = NARROW_TARGETS.get(name, ((None, None),) * 2)[0 if tiles else 1]
+    least = (0.72 if ":imdb:" in name else 0.68) if name in NARROW_TARGETS else None
+    ufu = r["ufu"] * ours / wide * r["sgemm"]["best"] / r["sgemm"]["bf16"]
+    print(f"bf16: {ours / peer:.2f} x the fastest sorted PyTorch {verdict(ours / peer, of_peer)}, {ours / wide:.2f} x brim's fp32 "
+          f"{verdict(ours / wide, of_wide)}; UFU {ufu:.3f} of bf16 products {verdict(ufu, least)}\n")
 
 
 def print_memory(name, r):
@@ -457,7 +493,7 @@ def main():
         case, results[name] = Case(name, minilm, options), {}
         if "speed" in parts:
             results[name]["speed"] = run_speed(case, options)
-            print_speed(name, results[name]["speed"])
+            print_speed(name, results[name]["speed"], doctor)
         if "memory" in parts:
             results[name]["memory"] = run_memory(case, options)
             print_memory(name, results[name]["memory"])
@@ -470,7 +506,7 @@ def main():
         print_avx2(results, json.loads(last.read_text(encoding="utf-8")).get("cases", {}))
     write_json("bench-train.json" if options.cpu == "auto" else "bench-train-avx2.json",
                {"machine": machine(), "versions": versions, "doctor": doctor, "threads": options.threads, "rounds": options.rounds,
-                "products": {"fp32": doctor["products"], "bf16": doctor["bf16"]}, "cases": results, "once": once})
+                "cases": results, "once": once})
 
 
 if __name__ == "__main__":

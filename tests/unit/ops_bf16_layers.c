@@ -297,8 +297,115 @@ static void check_ways(const char *name, const brim_ops_limits *limits, const at
 }
 #endif
 
+#ifndef BRIM_REAL_DOUBLE
+/* ---- numbers that are not finite */
+
+typedef enum poison { CLEAN, VALUE, KEY, GRADIENT } poison;
+enum { TEXTS = 2, HEADS = 2, SIZE = 16, HIDDEN = HEADS * SIZE, LENGTH = 21 };
+
+typedef struct poisoned {
+  poison what;
+  brim_bfloat bits;
+} poisoned;
+
+/* One number of the first text's first head is another. Contexts and gradients as bits: first those of this head, then others. */
+static void spoil(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  const poisoned *p = parameters;
+  enum { ROWS = TEXTS * LENGTH, ALL = ROWS * 3 * HIDDEN, FEW = ROWS * HIDDEN };
+  case_memory m = {0};
+  inputs in = {35};
+  const int lengths[TEXTS] = {LENGTH, LENGTH};
+  brim_bfloat *qkv = rounded(&m, case_values(&m, &in, ALL, 1.5), ALL), *dout = rounded(&m, case_values(&m, &in, FEW, 1), FEW);
+  brim_bfloat *context = rounded(&m, case_fill(&m, FEW, 0), FEW), *dqkv = rounded(&m, case_fill(&m, ALL, 0), ALL);
+  enum { ROW = 4 };
+  if (p->what == VALUE)
+    qkv[ROW * 3 * HIDDEN + 2 * HIDDEN] = p->bits;
+  else if (p->what == KEY)
+    qkv[ROW * 3 * HIDDEN + HIDDEN] = p->bits;
+  else if (p->what == GRADIENT)
+    dout[ROW * HIDDEN] = p->bits;
+  const brim_bf16_attention a = {.of = {.layout = case_layout(&m, TEXTS, lengths, 0),
+                                        .heads = HEADS,
+                                        .head_size = SIZE,
+                                        .group = 1,
+                                        .scale = 0.25f,
+                                        .q_stride = 3 * HIDDEN,
+                                        .kv_stride = 3 * HIDDEN,
+                                        .out_stride = HIDDEN,
+                                        .lse = case_fill(&m, ROWS * HEADS, 7)},
+                                 .q = qkv,
+                                 .k = qkv + HIDDEN,
+                                 .v = qkv + 2 * HIDDEN,
+                                 .out = context,
+                                 .dout = dout,
+                                 .dq = dqkv,
+                                 .dk = dqkv + HIDDEN,
+                                 .dv = dqkv + 2 * HIDDEN};
+  ops->bf16_attention_forward(c, &a);
+  ops->bf16_attention_backward(c, &a);
+  const real *gradients = widened(&m, dqkv, ALL), *contexts = widened(&m, context, FEW);
+  for (int others = 0; others < 2; others++) {
+    real *all = case_fill(&m, ALL + FEW, 0);
+    int64_t count = 0;
+    for (int i = 0; i < ROWS * HEADS; i++)
+      for (int part = 0; part < 4 && (i >= LENGTH * HEADS || i % HEADS > 0) == others; part++, count += SIZE) {
+        const real *from = part == 3 ? contexts + i / HEADS * HIDDEN : gradients + i / HEADS * 3 * HIDDEN + part * HIDDEN;
+        memcpy(all + count, from + i % HEADS * SIZE, SIZE * sizeof *all);
+      }
+    emit(out, others ? "other heads and texts" : "the head", all, count);
+  }
+  case_free(&m);
+}
+
+static record run_spoiled(brim_bf16_way way, const brim_ops_limits *limits, const poisoned *p) {
+  brim_runtime *runtime = case_runtime_of(1);
+  runtime->bf16 = way;
+  record out = run_case(brim_ops_cpu(brim_cpu_detect()), runtime, limits, spoil, p);
+  brim_runtime_free(runtime);
+  return out;
+}
+
+/* What is not finite shows, so that a run can stop for it; and it stays within its text and head. */
+static void check_spoiled(void) {
+  static const char *const names[] = {"nothing", "a value", "a key", "an output's gradient"};
+  const brim_ops_limits limits = {.max_slots = TEXTS * LENGTH,
+                                  .max_sequences = TEXTS,
+                                  .max_length = LENGTH,
+                                  .hidden = HIDDEN,
+                                  .intermediate = HIDDEN,
+                                  .heads = HEADS,
+                                  .bf16 = true};
+  const size_t of_head = (size_t)LENGTH * 4 * SIZE;
+  for (int way = BRIM_BF16_WIDENED; way <= (int)BRIM_BF16_TILES_EMULATED; way++) {
+    if ((way != BRIM_BF16_WIDENED && brim_cpu_detect() < BRIM_CPU_AVX512) ||
+        (way == BRIM_BF16_PAIRS && !brim_cpu_describe().avx512_bf16) ||
+        (way == BRIM_BF16_TILES && brim_cpu_bf16(BRIM_CPU_AVX512) != BRIM_BF16_TILES))
+      continue;
+    const poisoned none = {CLEAN, 0};
+    record clean = run_spoiled((brim_bf16_way)way, &limits, &none);
+    for (int what = VALUE; what <= (int)GRADIENT; what++)
+      for (int nan = 0; nan < 2; nan++) {
+        const poisoned p = {(poison)what, nan ? 0x7fc0 : 0x7f80};
+        record got = run_spoiled((brim_bf16_way)way, &limits, &p);
+        size_t strange = 0;
+        for (size_t i = 0; i < of_head; i++)
+          strange += !isfinite(got.value[i]);
+        const size_t rest = (got.count - of_head) * sizeof *got.value;
+        ok(strange > 0 && memcmp(got.value + of_head, clean.value + of_head, rest) == 0,
+           "way %d: %s that is %s shows in its head, and in no other", way, names[what], nan ? "no number" : "infinite");
+        record_free(&got);
+      }
+    record_free(&clean);
+  }
+}
+#endif
+
 CASES(bf16_layers) {
   char name[128];
+#ifndef BRIM_REAL_DOUBLE
+  if (!ops_only_calls())
+    check_spoiled();
+#endif
   for (int i = 0; i < 8; i++) {
     const norm_setting s = {i & 1 ? 45 : 1100, i & 2 ? 50 : 384, i & 1, i & 4, i & 2};
     const brim_ops_limits limits = {.max_slots = s.rows + 1,

@@ -34,3 +34,20 @@ print("near", max(abs(a - b) for one, other in zip(*scores) for a, b in zip(one,
 print("near", abs(json.load(open("fp32.json"))["loss"] - json.load(open("bf16.json"))["loss"]) < 0.02)
 END
 $BRIM evaluate --model narrow --precision fp16 $DATA/test.csv 2>&1 || echo $?
+# A line says once that bf16 would be faster: where the processor has the instructions and layers are wide, until --precision is given.
+PYTHONPATH=$CASES/../../../tools python3 - <<'END'
+import pathlib, random_models
+random_models.write_model(pathlib.Path("broad"), "bert", act="gelu", dropout=0.1, hidden=256, inner=64, layers=1, heads=4, words=3005, positions=64)
+END
+python3 - $BRIM $MODEL $DATA <<'END'
+import json, subprocess, sys
+brim, small, data = sys.argv[1:]
+def lines(model, *more):
+    done = subprocess.run([brim, "train", "--model", model, "--train", data + "/train.csv", "--max-steps", "1", "-o", "hint", "--overwrite", *more],
+                          capture_output=True, text=True)
+    if done.returncode:
+        print(done.stderr)
+    return done.stderr.count("--precision bf16 would be faster here")
+fast = json.loads(subprocess.run([brim, "doctor", "--json"], capture_output=True, text=True).stdout)["bf16_fast"]
+print("hint", lines("broad") == fast, lines("broad", "--precision", "fp32"), lines("broad", "--precision", "bf16"), lines(small))
+END
