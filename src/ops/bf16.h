@@ -43,6 +43,7 @@ typedef struct brim_bf16_linear_gradient {
   int64_t dx_stride;
   bool add;
   real *dw, *db;
+  brim_row_slices slices;
 } brim_bf16_linear_gradient;
 
 /* pre = x w^T + b; y = act(pre as it is stored). pre may be NULL when it need not be kept: y has the same bits. Contiguous rows.
@@ -106,6 +107,7 @@ typedef struct brim_bf16_norm_gradient {
   real *dsum;
   brim_bfloat *dbranch;
   real *dgamma, *dbeta; /* NULL: frozen */
+  brim_row_slices slices;
 } brim_bf16_norm_gradient;
 
 /* Attention whose inputs, output and their gradients are of 16 bits. Scores, softmax and sums are not; probabilities (of forward:

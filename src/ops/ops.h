@@ -77,6 +77,17 @@ typedef struct brim_rows {
   const int32_t *slot; /* [count] slot of each row, or NULL: row i is slot i */
 } brim_rows;
 
+/* Slices of a batch: runs of neighbouring rows at whose ends sums over rows are cut. A gradient of a weight is such a sum, and so
+ * is a loss. The sum of each slice has the bits that it would have if there were no other rows; these sums are added along a
+ * fixed tree (base/slices.h). What comes out is added to the gradient, once. The arrays are the host's, like the ranges of an
+ * update. */
+typedef struct brim_row_slices {
+  int32_t count;        /* 0: there are none, and the sum is one */
+  const int32_t *names; /* [count] which slices of the step they are, ascending; together one node of the tree */
+  const int32_t *ends;  /* [count] the row after a slice's last, of the rows that are summed; each has at least one */
+  const uint8_t *joins; /* [count] how often the last two sums are added after this one: brim_slices_joins */
+} brim_row_slices;
+
 /* ---- embeddings
  *
  * Forward: sum[r] = word[id] + position[position] + type[type]; out = dropout(norm(sum)). Without gamma there is no norm, and
@@ -99,6 +110,7 @@ typedef struct brim_embed {
   const real *dout;     /* backward, [R, H] */
   real *dsum;           /* scratch of backward, [R, H] */
   real *dword, *dposition, *dtype, *dgamma, *dbeta;
+  brim_row_slices slices; /* backward; of the slots */
 } brim_embed;
 
 /* ---- matrix products */
@@ -127,6 +139,7 @@ typedef struct brim_linear_gradient {
   int64_t dx_stride;
   bool add;
   real *dw, *db;
+  brim_row_slices slices;
 } brim_linear_gradient;
 
 /* pre = x w^T + b; y = act(pre). pre may be NULL when it need not be kept (prediction). Contiguous rows. */
@@ -184,6 +197,7 @@ typedef struct brim_norm_gradient {
   int32_t width;
   const real *sum, *mean, *rstd, *gamma, *dy;
   real *dsum, *dbranch, *dgamma, *dbeta;
+  brim_row_slices slices;
 } brim_norm_gradient;
 
 /* y = act(x); y may be x's memory. */
@@ -358,8 +372,9 @@ typedef struct brim_loss {
   const double *weights;  /* [C] of the classes; binary: of the positive terms. NULL: all 1. Not for squared errors */
   double smoothing;       /* of cross entropy */
   double divisor;         /* of the whole optimizer step: its rows, or the sum of their weights */
-  double *loss;           /* out: sum over rows / divisor */
+  double *loss;           /* out: sum over rows / divisor; with slices one for each */
   real *dlogits;          /* out, [n, C], may be NULL */
+  brim_row_slices slices;
 } brim_loss;
 
 /* ---- products of bytes, for predictions
@@ -477,6 +492,8 @@ typedef struct brim_ops_limits {
   int32_t distances;    /* rows of tables of distances; 0: there are none */
   bool int8;            /* the operations on bytes are used too */
   bool bf16;            /* and those on 16-bit values */
+  int32_t slices;       /* most slices of a batch; 0: there are none */
+  int64_t weight;       /* values of the largest weight of a product, [out, in] with `in` rounded up to 64 */
 } brim_ops_limits;
 
 /* Context: runtime, working memory, statistics. One per model. */

@@ -25,6 +25,7 @@ typedef struct brim_prenorm_gradient {
   bool rms, add;
   const real *x, *mean, *rstd, *gamma, *dy;
   real *dx, *dgamma, *dbeta;
+  brim_row_slices slices;
 } brim_prenorm_gradient;
 
 /* y = residual + dropout(x), [at.count, width]; y may be x's memory, not the residual's. */

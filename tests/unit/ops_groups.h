@@ -17,6 +17,7 @@
   BOTH(pooling)                                                                                                                  \
   BOTH(relative)                                                                                                                 \
   BOTH(rows)                                                                                                                     \
+  BOTH(slices)                                                                                                                   \
   BOTH(stream)                                                                                                                   \
   BOTH(update)                                                                                                                   \
   FLOAT(window)

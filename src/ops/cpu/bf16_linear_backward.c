@@ -1,17 +1,19 @@
 /* bf16_linear_backward.c: dw += dy^T x and db += column sums of dy, of 16-bit values.
  *
- * As in linear_backward.c: the rows are walked in stretches; columns of dy are packed as left sides of tiles (and summed for db),
+ * As in linear_backward.c: the rows are walked in chunks; columns of dy are packed as left sides of tiles (and summed for db),
  * columns of x into panels, two rows side by side. The narrower of the two is packed by all threads, for all; then each task
  * packs some of the other for itself and adds their products with all of the first. An odd stretch ends with a row of zeros. */
 #include "ops/cpu/bf16_tile.h"
+#include "ops/cpu/slices.h"
 #include "ops/cpu/transpose.h"
 
 enum {
-  MOST_TILES = 7,   /* of a task */
-  MOST_PANELS = 4,  /* of a task */
-  LEAST_TASKS = 16, /* cut this fine at least, if the shape allows */
-  AHEAD = 16,       /* rows */
-  DEPTH = 1024,     /* rows of a stretch: part of what the bits depend on */
+  MOST_TILES = 7,         /* of a task */
+  MOST_PANELS = 4,        /* of a task */
+  LEAST_TASKS = 16,       /* cut this fine at least, if the shape allows */
+  AHEAD = 16,             /* rows */
+  DEPTH = 1024,           /* rows of a stretch: part of what the bits depend on */
+  MOST_ALIGNED = 2 * VEC, /* rows: where stretches begin that are turned, and may end in zeros */
   PARTS = (TILE_ROWS + VEC - 1) / VEC,
   LEFT_STEP = PARTS * VEC,     /* units of a packed tile of dy^T at each step */
   TURNED_ROW = DEPTH / 2 + 16, /* units from one row to the next where it is turned: not a multiple of a page's half, since then
@@ -26,8 +28,10 @@ typedef struct gradient {
   int64_t panels, tiles;                   /* panels of inputs; tiles of outputs */
   bool share_panels;                       /* tasks own tiles; or the other way round */
   int64_t tasks;
-  int64_t row, depth; /* the stretch */
-  char *shared, *own; /* all of one side; own_size bytes a worker */
+  chunk chunk;
+  char *shared, *own;    /* all of one side; own_size bytes a worker */
+  bool cut;              /* there are slices */
+  float *sums, *columns; /* of dw and db, that wait for others */
 } gradient;
 
 /* Outputs of tile i: `height` from the result on. */
@@ -38,13 +42,13 @@ static int64_t tile_start(const gradient *s, int64_t i, int64_t *height) {
 }
 
 /* Two rows of dy from an output on, VEC values (loads with a mask take longer) or what there is; adds them to the sum. */
-BRIM_INLINE void take_pair(const gradient *s, int64_t k, int64_t o, vec *even, vec *odd, vec *sum) {
+BRIM_INLINE void take_pair(const gradient *s, const stretch *of, int64_t k, int64_t o, vec *even, vec *odd, vec *sum) {
   const int64_t n = s->g->out - o;
-  const brim_bfloat *dy = s->g->dy + (s->row + k) * s->g->dy_stride + o;
+  const brim_bfloat *dy = s->g->dy + (of->row + k) * s->g->dy_stride + o;
   *even = hload_n(dy, n);
   *odd = vzero();
   *sum += *even;
-  if (k + 1 < s->depth) {
+  if (k + 1 < of->depth) {
     *odd = hload_n(dy + s->g->dy_stride, n);
     *sum += *odd;
   }
@@ -55,27 +59,27 @@ BRIM_INLINE vec join_pair(vec even, vec odd) {
 }
 
 /* Asks for two rows of dy that will be packed soon: rows are too far apart for the caches to foresee. */
-static void fetch_rows(const gradient *s, int64_t k, int64_t from, int64_t to) {
+static void fetch_rows(const gradient *s, const stretch *of, int64_t k, int64_t from, int64_t to) {
   enum { LINE = 32 };
-  const brim_bfloat *dy = s->g->dy + (s->row + k) * s->g->dy_stride;
-  for (int64_t o = from; k + 1 < s->depth && o < to; o += LINE) {
+  const brim_bfloat *dy = s->g->dy + (of->row + k) * s->g->dy_stride;
+  for (int64_t o = from; k + 1 < of->depth && o < to; o += LINE) {
     __builtin_prefetch(dy + o);
     __builtin_prefetch(dy + s->g->dy_stride + o);
   }
 }
 
 /* Columns of dy for some tiles, step by step, in the order of memory. `sum`: MOST_PARTS a tile. */
-static void pack_steps(const gradient *s, int64_t from, int64_t tiles, char *to, vec *sum) {
+static void pack_steps(const gradient *s, const stretch *of, int64_t from, int64_t tiles, char *to, vec *sum) {
   int64_t start[MOST_TILES], height[MOST_TILES];
   for (int64_t i = 0; i < tiles; i++)
     start[i] = tile_start(s, from + i, &height[i]);
-  for (int64_t k = 0; k < s->depth; k += 2) {
-    float *line = (float *)(void *)to + (s->kernel.widens ? k : k / 2) * LEFT_STEP;
-    fetch_rows(s, k + AHEAD, start[0], start[tiles - 1] + height[tiles - 1]);
+  for (int64_t k = 0; k < of->depth; k += 2) {
+    float *line = (float *)(void *)to + (s->kernel.widens ? of->at + k : (of->at + k) / 2) * LEFT_STEP;
+    fetch_rows(s, of, k + AHEAD, start[0], start[tiles - 1] + height[tiles - 1]);
     for (int64_t i = 0; i < tiles; i++, line += s->tile_size / BF16_UNIT)
       for (int64_t j = 0; j < PARTS && j * VEC < height[i]; j++) {
         vec even, odd;
-        take_pair(s, k, start[i] + j * VEC, &even, &odd, &sum[i * MOST_PARTS + j]);
+        take_pair(s, of, k, start[i] + j * VEC, &even, &odd, &sum[i * MOST_PARTS + j]);
         if (s->kernel.widens) {
           vstore(line + j * VEC, odd);
           vstore(line + j * VEC + LEFT_STEP, even);
@@ -87,16 +91,16 @@ static void pack_steps(const gradient *s, int64_t from, int64_t tiles, char *to,
 }
 
 /* The same turned: TURNED_ROW units a row, zeros after the last up to a whole vector. */
-static void pack_turned(const gradient *s, int64_t tile_number, char *to, vec *sum) {
+static void pack_turned(const gradient *s, const stretch *of, int64_t tile_number, char *to, vec *sum) {
   int64_t height;
   const int64_t o = tile_start(s, tile_number, &height);
   for (int64_t j = 0; j * VEC < height; j++)
-    for (int64_t k = 0; k < s->depth; k += 2 * VEC) {
-      float block[VEC * VEC] = {0}, *unit = (float *)(void *)to + j * VEC * TURNED_ROW + k / 2;
+    for (int64_t k = 0; k < of->depth; k += 2 * VEC) {
+      float block[VEC * VEC] = {0}, *unit = (float *)(void *)to + j * VEC * TURNED_ROW + (of->at + k) / 2;
       vec turned[VEC];
-      for (int64_t i = 0; i < VEC && k + 2 * i < s->depth; i++) {
+      for (int64_t i = 0; i < VEC && k + 2 * i < of->depth; i++) {
         vec even, odd;
-        take_pair(s, k + 2 * i, o + j * VEC, &even, &odd, &sum[j]);
+        take_pair(s, of, k + 2 * i, o + j * VEC, &even, &odd, &sum[j]);
         vstore(block + i * VEC, join_pair(even, odd));
       }
       transpose((const char *)block, sizeof turned[0], turned);
@@ -105,28 +109,59 @@ static void pack_turned(const gradient *s, int64_t tile_number, char *to, vec *s
     }
 }
 
+/* Column sums of a stretch. */
+static void add_columns(const gradient *s, const stretch *of, int64_t first, int64_t n, vec sum, int32_t waiting) {
+  float values[VEC], *db = s->g->db + first;
+  vstore(values, sum);
+  if (!s->cut) {
+    vstore_n(db, vload_n(db, n) + sum, n);
+    return;
+  }
+  wait_for(of, n, values, s->columns + first, s->g->out, &waiting);
+  if (s->chunk.last && of == &s->chunk.list[s->chunk.count - 1])
+    vstore_n(db, vload_n(db, n) + vload_n(s->columns + first, n), n);
+}
+
 /* Columns of dy for some tiles; their sums, row by row, are added to db. */
-static void pack_tiles(const gradient *s, int64_t from, int64_t tiles, char *to) {
+static void pack_stretch(const gradient *s, const stretch *of, int64_t from, int64_t tiles, char *to, int32_t waiting) {
   vec sum[MOST_TILES * MOST_PARTS];
   for (int64_t i = 0; i < tiles * MOST_PARTS; i++)
     sum[i] = vzero();
   for (int64_t i = 0; s->kernel.turned && i < tiles; i++)
-    pack_turned(s, from + i, to + i * s->tile_size, sum + i * MOST_PARTS);
+    pack_turned(s, of, from + i, to + i * s->tile_size, sum + i * MOST_PARTS);
   if (!s->kernel.turned)
-    pack_steps(s, from, tiles, to, sum);
+    pack_steps(s, of, from, tiles, to, sum);
   for (int64_t i = 0; s->g->db && i < tiles; i++) {
     int64_t height;
-    float *db = s->g->db + tile_start(s, from + i, &height);
+    const int64_t start = tile_start(s, from + i, &height);
     for (int64_t j = 0; j < height; j += VEC)
-      vstore_n(db + j, vload_n(db + j, height - j) + sum[i * MOST_PARTS + j / VEC], height - j);
+      add_columns(s, of, start + j, least(VEC, height - j), sum[i * MOST_PARTS + j / VEC], waiting);
   }
+}
+
+static void pack_tiles(const gradient *s, int64_t from, int64_t tiles, char *to) {
+  int32_t waiting = s->chunk.before;
+  for (int32_t k = 0; k < s->chunk.count; k++) {
+    const stretch *of = &s->chunk.list[k];
+    pack_stretch(s, of, from, tiles, to, waiting);
+    waiting += !of->goes_on - of->joins;
+  }
+}
+
+/* Units of a stretch's place. */
+static int64_t units_at(const gradient *s, const stretch *of) {
+  return s->kernel.widens ? of->at : of->at / 2;
 }
 
 static void pack_panel(const gradient *s, int64_t panel, char *to) {
   const int64_t column = panel * TILE_COLUMNS, stride = s->g->x_stride;
-  CPU(bf16_pack_rows)(s->kernel.widens, s->depth, least(TILE_COLUMNS, s->g->in - column), s->g->x + s->row * stride + column,
-                      stride, to);
-  bf16_clear_units(to, bf16_units(s->kernel.widens, s->depth), bf16_deep_units(&s->kernel, s->depth));
+  for (int32_t k = 0; k < s->chunk.count; k++) {
+    const stretch *of = &s->chunk.list[k];
+    char *units = to + units_at(s, of) * TILE_COLUMNS * BF16_UNIT;
+    CPU(bf16_pack_rows)(s->kernel.widens, of->depth, least(TILE_COLUMNS, s->g->in - column), s->g->x + of->row * stride + column,
+                        stride, units);
+    bf16_clear_units(units, bf16_units(s->kernel.widens, of->depth), bf16_deep_units(&s->kernel, of->depth));
+  }
 }
 
 static void shared_task(void *context, int64_t task, int worker) {
@@ -145,26 +180,61 @@ static void add_part(int64_t height, int64_t columns, const float *c, float *dw,
       vstore_n(dw + j, vload_n(dw + j, columns - j) + vload(c + j), columns - j);
 }
 
+/* A stretch of a tile by one of a panel. */
+static bf16_tile tile_of(const gradient *s, const stretch *of, const char *left, const char *right) {
+  const int64_t at = units_at(s, of), step = (s->kernel.turned ? 1 : LEFT_STEP) * BF16_UNIT;
+  return (bf16_tile){.steps = bf16_deep_units(&s->kernel, of->depth),
+                     .a = left + at * step,
+                     .a_row = (s->kernel.turned ? TURNED_ROW : 1) * BF16_UNIT,
+                     .a_step = step,
+                     .spare = true,
+                     .b = right + at * TILE_COLUMNS * BF16_UNIT};
+}
+
+/* One tile by one panel, stretch by stretch. */
+static void multiply_cut(const gradient *s, int64_t o, int64_t height, const char *left, int64_t panel, const char *right) {
+  float held[BRIM_SLICE_DEPTH * BF16_ROWS * TILE_COLUMNS];
+  const int64_t column = panel * TILE_COLUMNS, row = s->panels * TILE_COLUMNS;
+  tile_sums t = {.held = held,
+                 .size = s->kernel.rows * TILE_COLUMNS,
+                 .rows = height,
+                 .aside = s->sums + o * row + column,
+                 .row = row,
+                 .apart = s->g->out * row,
+                 .count = s->chunk.before,
+                 .inside = s->chunk.before};
+  for (int32_t k = 0; k < s->chunk.count; k++) {
+    const stretch *of = &s->chunk.list[k];
+    int32_t joins;
+    bf16_tile part = tile_of(s, of, left, right);
+    part.c = begin_stretch(&t, of, &part.add, &joins);
+    part.c_row = TILE_COLUMNS;
+    s->kernel.run(height, &part);
+    end_stretch(&t, joins);
+  }
+  end_chunk(&t, s->chunk.last, least(TILE_COLUMNS, s->g->in - column), s->g->dw + o * s->g->in + column, s->g->in);
+}
+
 /* Some tiles by one panel. */
 static void multiply(const gradient *s, int64_t first, int64_t tiles, const char *left, int64_t panel, const char *right) {
   const int64_t column = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, s->g->in - column), row = s->g->in;
-  const bool whole = columns == TILE_COLUMNS, turned = s->kernel.turned;
+  const bool whole = columns == TILE_COLUMNS;
   for (int64_t i = 0; i < tiles; i++) {
     float sums[BF16_ROWS * TILE_COLUMNS];
     int64_t height;
-    float *dw = s->g->dw + tile_start(s, first + i, &height) * row + column;
-    const bf16_tile t = {.steps = bf16_deep_units(&s->kernel, s->depth),
-                         .a = left + i * s->tile_size,
-                         .a_row = (turned ? TURNED_ROW : 1) * BF16_UNIT,
-                         .a_step = (turned ? 1 : LEFT_STEP) * BF16_UNIT,
-                         .b = right,
-                         .c = whole ? dw : sums,
-                         .c_row = whole ? row : TILE_COLUMNS,
-                         .spare = true,
-                         .add = whole,
-                         .fetch = (const char *)dw,
-                         .fetch_row = row * (int64_t)sizeof *dw,
-                         .fetch_bytes = columns * (int64_t)sizeof *dw};
+    const int64_t o = tile_start(s, first + i, &height);
+    if (s->cut) {
+      multiply_cut(s, o, height, left + i * s->tile_size, panel, right);
+      continue;
+    }
+    float *dw = s->g->dw + o * row + column;
+    bf16_tile t = tile_of(s, &s->chunk.list[0], left + i * s->tile_size, right);
+    t.c = whole ? dw : sums;
+    t.c_row = whole ? row : TILE_COLUMNS;
+    t.add = whole;
+    t.fetch = (const char *)dw;
+    t.fetch_row = row * (int64_t)sizeof *dw;
+    t.fetch_bytes = columns * (int64_t)sizeof *dw;
     s->kernel.run(height, &t);
     if (!whole)
       add_part(height, columns, sums, dw, row);
@@ -223,10 +293,11 @@ void CPU(bf16_weight_gradient)(brim_ops_context *c, const brim_bf16_linear_gradi
   s.tasks = divided(units, share < 1 ? 1 : least(share, most));
   s.own = c->workspace;
   s.shared = s.own + (int64_t)brim_runtime_threads(c->runtime) * s.own_size;
-  const int64_t stretches = divided(g->rows, DEPTH);
-  for (int64_t i = 0; i < stretches; i++) {
-    s.row = g->rows * i / stretches;
-    s.depth = g->rows * (i + 1) / stretches - s.row;
+  s.cut = g->slices.count > 0;
+  s.columns = (float *)(void *)(s.shared + (!g->dw ? 0 : s.share_panels ? s.panels * s.panel_size : s.tiles * s.tile_size));
+  s.sums = s.columns + slice_depth(g->slices.count) * round_up(g->out, 16);
+  chunk_walk walk = {.of = &g->slices, .rows = g->rows, .depth = DEPTH, .align = s.kernel.turned ? MOST_ALIGNED : 2};
+  while (next_chunk(&walk, &s.chunk)) {
     if (g->dw)
       CPU(run)(c, s.share_panels ? s.panels : divided(s.tiles, MOST_TILES), shared_task, &s);
     CPU(run)(c, s.tasks, s.share_panels ? tiles_task : panels_task, &s);
@@ -239,5 +310,6 @@ size_t CPU(bf16_weight_gradient_workspace)(const brim_ops_context *c, const brim
   set_sizes(&s);
   const int64_t panels = divided(limits->hidden, TILE_COLUMNS) * s.panel_size;
   const int64_t tiles = divided(limits->hidden, s.kernel.rows) * s.tile_size;
-  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)brim_runtime_threads(c->runtime) * s.own_size);
+  const int64_t aside = aside_size(limits, DEPTH - (int64_t)limits->slices * MOST_ALIGNED) * (int64_t)sizeof(float);
+  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)brim_runtime_threads(c->runtime) * s.own_size + aside);
 }

@@ -38,7 +38,9 @@ static int64_t room(int64_t width) {
 static void norm_task(void *context, int64_t task, int worker) {
   const norm_gradient *g = context;
   const brim_bf16_norm_gradient *n = g->of;
-  const int64_t width = n->width, first = n->at.count * task / g->blocks, end = n->at.count * (task + 1) / g->blocks;
+  const int64_t width = n->width;
+  int64_t first, end;
+  CPU(norm_block)(&n->slices, n->at.count, task, &first, &end);
   float *sums = g->lines ? g->lines + 2 * task * width : NULL, *row = g->rows + worker * room(width);
   if (sums)
     memset(sums, 0, 2 * (size_t)width * sizeof *sums);
@@ -55,11 +57,11 @@ static void norm_task(void *context, int64_t task, int worker) {
 
 void CPU(bf16_norm_backward)(brim_ops_context *c, const brim_bf16_norm_gradient *n) {
   const bool wanted = n->dgamma || n->dbeta;
-  norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(n->at.count), .rows = c->workspace};
+  norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(&n->slices, n->at.count), .rows = c->workspace};
   g.lines = wanted ? g.rows + brim_runtime_threads(c->runtime) * room(n->width) : NULL;
   CPU(run)(c, g.blocks, norm_task, &g);
   if (wanted)
-    CPU(norm_sum_blocks)(c, g.blocks, n->width, g.lines, n->dgamma, n->dbeta);
+    CPU(norm_sum_blocks)(c, &n->slices, n->at.count, n->width, g.lines, n->dgamma, n->dbeta);
 }
 
 size_t CPU(bf16_norm_workspace)(int threads, const brim_ops_limits *limits) {

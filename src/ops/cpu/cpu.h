@@ -49,12 +49,18 @@ void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *
 /* dx of one row; adds the row's part of dgamma and dbeta (both NULL or neither). dx may be dy. */
 void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
                             real *dgamma, real *dbeta);
-/* Column sums that many tasks contribute to: rows are cut into blocks by their number, each block sums into a line of its own
- * (2 * width values: dgamma, dbeta), and the lines are added in order. */
+/* Column sums that many tasks contribute to: rows, or those of each slice, are cut into blocks by their number, each block sums
+ * into a line of its own (2 * width values: dgamma, dbeta), and the lines are added in order. */
 enum { NORM_BLOCK_LIMIT = 64 };
-int64_t CPU(norm_blocks)(int64_t rows);
-void CPU(norm_sum_blocks)(brim_ops_context *c, int64_t blocks, int64_t width, const real *lines, real *dgamma, real *dbeta);
+int64_t CPU(norm_blocks)(const brim_row_slices *slices, int64_t rows);
+/* The rows of a block. */
+void CPU(norm_block)(const brim_row_slices *slices, int64_t rows, int64_t block, int64_t *first, int64_t *end);
+void CPU(norm_sum_blocks)(brim_ops_context *c, const brim_row_slices *slices, int64_t rows, int64_t width, const real *lines,
+                          real *dgamma, real *dbeta);
 size_t CPU(norm_workspace)(const brim_ops_limits *limits);
+
+/* ---- embedding.c */
+size_t CPU(embed_workspace)(const brim_ops_limits *limits);
 
 /* ---- attention.c */
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits);

@@ -1,5 +1,6 @@
 /* embedding.c: three tables summed, normalised, dropped out. */
 #include "ops/cpu/cpu.h"
+#include "ops/slices.h"
 
 enum { ROWS_PER_TASK = 16, COLUMNS_PER_TASK = 64 };
 
@@ -44,7 +45,9 @@ static void norm_task(void *context, int64_t task, int worker) {
   (void)worker;
   const embedding *m = context;
   const brim_embed *e = m->e;
-  const int64_t width = e->hidden, first = m->all.count * task / m->blocks, end = m->all.count * (task + 1) / m->blocks;
+  const int64_t width = e->hidden;
+  int64_t first, end;
+  CPU(norm_block)(&e->slices, m->all.count, task, &first, &end);
   float *line = m->lines ? m->lines + 2 * task * width : NULL;
   if (line)
     memset(line, 0, 2 * (size_t)width * sizeof *line);
@@ -80,14 +83,113 @@ static void table_task(void *context, int64_t task, int worker) {
   }
 }
 
+/* ---- with slices: the slots are put into the order of the rows that they have, so that a row is summed at once */
+
+enum { DIGIT = 11, DIGITS = 1 << DIGIT };
+
+typedef struct sorted_table {
+  const brim_embed *e;
+  const int32_t *rows;  /* [R], or NULL: the types */
+  const int32_t *order; /* [R] slots by row, in their order */
+  const int32_t *slice; /* [R] of each slot: its place among the slices */
+  float *to;
+} sorted_table;
+
+BRIM_INLINE int32_t row_of(const sorted_table *t, int32_t slot) {
+  return t->rows ? t->rows[slot] : t->e->type_ids ? t->e->type_ids[slot] : 0;
+}
+
+/* Digit by digit; returns where the order is then. */
+static const int32_t *sort_slots(const sorted_table *t, int32_t count, int32_t *order, int32_t *other) {
+  int32_t top = 0;
+  for (int32_t r = 0; r < count; r++) {
+    order[r] = r;
+    top |= row_of(t, r);
+  }
+  for (int shift = 0; shift < 31 && top >> shift; shift += DIGIT) {
+    int32_t starts[DIGITS + 1] = {0};
+    for (int32_t r = 0; r < count; r++)
+      starts[(row_of(t, r) >> shift & (DIGITS - 1)) + 1]++;
+    for (int32_t i = 0; i < DIGITS; i++)
+      starts[i + 1] += starts[i];
+    for (int32_t i = 0; i < count; i++)
+      other[starts[row_of(t, order[i]) >> shift & (DIGITS - 1)]++] = order[i];
+    int32_t *const sorted = other;
+    other = order;
+    order = sorted;
+  }
+  return order;
+}
+
+typedef struct waiting_rows {
+  float sums[BRIM_SLICE_DEPTH][COLUMNS_PER_TASK];
+  int32_t names[BRIM_SLICE_DEPTH], count;
+} waiting_rows;
+
+static void join(waiting_rows *w, int64_t n, int32_t next) {
+  for (int32_t joins = brim_slice_joins_before(w->names, w->count, next); joins > 0; joins--, w->count--)
+    add_row(n, w->sums[w->count - 1], w->sums[w->count - 2]);
+}
+
+/* A task owns some columns, and walks the rows. */
+static void sorted_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const sorted_table *t = context;
+  const brim_embed *e = t->e;
+  const int64_t width = e->hidden, at = task * COLUMNS_PER_TASK, n = least(width - at, COLUMNS_PER_TASK);
+  waiting_rows w;
+  for (int32_t i = 0; i < e->layout.slots;) {
+    const int32_t row = row_of(t, t->order[i]);
+    w.count = 0;
+    for (; i < e->layout.slots && row_of(t, t->order[i]) == row; i++) {
+      const int32_t slot = t->order[i], name = e->slices.names[t->slice[slot]];
+      if (w.count == 0 || w.names[w.count - 1] != name) {
+        join(&w, n, name);
+        w.names[w.count] = name;
+        memset(w.sums[w.count++], 0, (size_t)n * sizeof(float));
+      }
+      add_row(n, e->dsum + slot * width + at, w.sums[w.count - 1]);
+    }
+    join(&w, n, -1);
+    add_row(n, w.sums[0], t->to + row * width + at);
+  }
+}
+
+/* `room`: three numbers a slot. */
+static void add_slices(brim_ops_context *c, const embedding *m, int32_t *room) {
+  const brim_embed *e = m->e;
+  const int32_t slots = e->layout.slots;
+  int32_t *slice = room, *order = room + slots, *other = order + slots;
+  const int32_t *rows[] = {e->ids, e->positions, NULL};
+  float *const to[] = {e->dword, e->dposition, m->dtype};
+  for (int32_t k = 0, r = 0; k < e->slices.count; k++)
+    for (; r < e->slices.ends[k]; r++)
+      slice[r] = k;
+  for (int i = 0; i < 3; i++) {
+    sorted_table t = {.e = e, .rows = rows[i], .slice = slice, .to = to[i]};
+    if (!t.to)
+      continue;
+    t.order = sort_slots(&t, slots, order, other);
+    CPU(run)(c, divided(e->hidden, COLUMNS_PER_TASK), sorted_task, &t);
+  }
+}
+
+size_t CPU(embed_workspace)(const brim_ops_limits *limits) {
+  return limits->slices > 0 ? 3 * (size_t)limits->max_slots * sizeof(int32_t) : 0;
+}
+
+/* ---- entry */
+
 void CPU(embed_backward)(brim_ops_context *c, const brim_embed *e) {
   const bool wanted = e->dgamma || e->dbeta;
   embedding m = {
       .e = e, .all = {.count = e->layout.slots}, .lines = wanted ? c->workspace : NULL, .dtype = e->type ? e->dtype : NULL};
-  m.blocks = CPU(norm_blocks)(m.all.count);
+  m.blocks = CPU(norm_blocks)(&e->slices, m.all.count);
   CPU(run)(c, m.blocks, norm_task, &m);
   if (wanted)
-    CPU(norm_sum_blocks)(c, m.blocks, e->hidden, m.lines, e->dgamma, e->dbeta);
-  if (e->dword || e->dposition || m.dtype)
+    CPU(norm_sum_blocks)(c, &e->slices, m.all.count, e->hidden, m.lines, e->dgamma, e->dbeta);
+  if (e->slices.count > 0)
+    add_slices(c, &m, c->workspace);
+  else if (e->dword || e->dposition || m.dtype)
     CPU(run)(c, (e->hidden + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, table_task, &m);
 }

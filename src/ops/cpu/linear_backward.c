@@ -1,9 +1,10 @@
 /* linear_backward.c: dx = dy w, dw += dy^T x, db += column sums of dy.
  *
- * For dw the rows are walked in stretches of DEPTH. Columns of dy are packed as left sides of tiles (and summed for db), columns
- * of x into panels. The narrower of the two is packed by all threads, for all; then each task packs some of the other for itself
- * and adds their products with all of the first. What a task packs stays in the caches of its core. */
+ * For dw the rows are walked in chunks of DEPTH (slices.h). Columns of dy are packed as left sides of tiles (and summed for db),
+ * columns of x into panels. The narrower of the two is packed by all threads, for all; then each task packs some of the other for
+ * itself and adds their products with all of the first. What a task packs stays in the caches of its core. */
 #include "ops/cpu/product.h"
+#include "ops/cpu/slices.h"
 
 enum {
   MOST_TILES = 7,   /* of a task */
@@ -29,8 +30,10 @@ typedef struct gradient {
   int64_t panels, tiles; /* panels of inputs; tiles of outputs */
   bool share_panels;     /* tasks own tiles; or the other way round */
   int64_t tasks;
-  int64_t row, depth;  /* the stretch */
-  float *shared, *own; /* all of one side; MOST_OWN values a worker */
+  chunk chunk;
+  float *shared, *own;   /* all of one side; MOST_OWN values a worker */
+  bool cut;              /* there are slices */
+  float *sums, *columns; /* of dw and db, that wait for others */
 } gradient;
 
 /* Outputs of tile i: `height` from the result on. */
@@ -40,35 +43,58 @@ static int64_t tile_start(const gradient *g, int64_t i, int64_t *height) {
   return o;
 }
 
+/* Column sums of a stretch. */
+static void add_columns(const gradient *g, const stretch *s, int64_t first, int64_t n, vec sum, int32_t waiting) {
+  float values[VEC];
+  vstore(values, sum);
+  if (!g->cut) {
+    vstore_n(g->db + first, vload_n(g->db + first, n) + sum, n);
+    return;
+  }
+  wait_for(s, n, values, g->columns + first, g->out, &waiting);
+  if (g->chunk.last && s == &g->chunk.list[g->chunk.count - 1])
+    vstore_n(g->db + first, vload_n(g->db + first, n) + vload_n(g->columns + first, n), n);
+}
+
 /* Columns of dy for some tiles, row by row as they lie in memory; their sums are added to db. */
-static void pack_tiles(const gradient *g, int64_t from, int64_t tiles, float *to) {
+static void pack_stretch(const gradient *g, const stretch *s, int64_t from, int64_t tiles, float *to, int32_t waiting) {
   vec sum[MOST_TILES * PARTS];
   int64_t start[MOST_TILES], height[MOST_TILES];
   for (int64_t i = 0; i < tiles; i++)
     start[i] = tile_start(g, from + i, &height[i]);
   for (int64_t i = 0; i < tiles * PARTS; i++)
     sum[i] = vzero();
-  for (int64_t k = 0; k < g->depth; k++) {
-    const float *dy = g->dy + (g->row + k) * g->dy_stride;
+  for (int64_t k = 0; k < s->depth; k++) {
+    const float *dy = g->dy + (s->row + k) * g->dy_stride;
     for (int64_t i = 0; i < tiles; i++) {
       for (int64_t j = 0; j < PARTS && j * VEC < height[i]; j++) {
         const vec x = vload_n(dy + start[i] + j * VEC, height[i] - j * VEC);
-        vstore(to + i * TILE_SIZE + k * LEFT_STEP + j * VEC, x);
+        vstore(to + i * TILE_SIZE + (s->at + k) * LEFT_STEP + j * VEC, x);
         sum[i * PARTS + j] += x;
       }
     }
   }
-  for (int64_t i = 0; g->db && i < tiles; i++) {
-    for (int64_t j = 0; j < height[i]; j += VEC) {
-      float *to_add = g->db + start[i] + j;
-      vstore_n(to_add, vload_n(to_add, height[i] - j) + sum[i * PARTS + j / VEC], height[i] - j);
-    }
+  for (int64_t i = 0; g->db && i < tiles; i++)
+    for (int64_t j = 0; j < height[i]; j += VEC)
+      add_columns(g, s, start[i] + j, least(VEC, height[i] - j), sum[i * PARTS + j / VEC], waiting);
+}
+
+static void pack_tiles(const gradient *g, int64_t from, int64_t tiles, float *to) {
+  int32_t waiting = g->chunk.before;
+  for (int32_t k = 0; k < g->chunk.count; k++) {
+    const stretch *s = &g->chunk.list[k];
+    pack_stretch(g, s, from, tiles, to, waiting);
+    waiting += !s->goes_on - s->joins;
   }
 }
 
 static void pack_panel(const gradient *g, int64_t panel, float *to) {
   const int64_t column = panel * TILE_COLUMNS;
-  CPU(pack_rows)(g->depth, least(TILE_COLUMNS, g->in - column), g->x + g->row * g->x_stride + column, g->x_stride, to);
+  for (int32_t k = 0; k < g->chunk.count; k++) {
+    const stretch *s = &g->chunk.list[k];
+    CPU(pack_rows)(s->depth, least(TILE_COLUMNS, g->in - column), g->x + s->row * g->x_stride + column, g->x_stride,
+                   to + s->at * TILE_COLUMNS);
+  }
 }
 
 static void shared_task(void *context, int64_t task, int worker) {
@@ -81,13 +107,46 @@ static void shared_task(void *context, int64_t task, int worker) {
     pack_tiles(g, from, least(MOST_TILES, g->tiles - from), g->shared + from * TILE_SIZE);
 }
 
+/* One tile by one panel, stretch by stretch. */
+static void multiply_cut(const gradient *g, int64_t o, int64_t height, const float *left, int64_t panel, const float *right) {
+  float held[BRIM_SLICE_DEPTH * TILE_ROWS * TILE_COLUMNS];
+  const int64_t at = panel * TILE_COLUMNS, row = g->panels * TILE_COLUMNS;
+  tile_sums t = {.held = held,
+                 .size = TILE_ROWS * TILE_COLUMNS,
+                 .rows = height,
+                 .aside = g->sums + o * row + at,
+                 .row = row,
+                 .apart = g->out * row,
+                 .count = g->chunk.before,
+                 .inside = g->chunk.before};
+  for (int32_t k = 0; k < g->chunk.count; k++) {
+    const stretch *s = &g->chunk.list[k];
+    int32_t joins;
+    tile part = {.depth = s->depth,
+                    .a = left + s->at * LEFT_STEP,
+                    .a_row = 1,
+                    .a_step = LEFT_STEP,
+                    .b = right + s->at * TILE_COLUMNS,
+                    .b_step = TILE_COLUMNS,
+                    .c_row = TILE_COLUMNS};
+    part.c = begin_stretch(&t, s, &part.add, &joins);
+    CPU(tile_run)(height, &part);
+    end_stretch(&t, joins);
+  }
+  end_chunk(&t, g->chunk.last, least(TILE_COLUMNS, g->in - at), g->dw + o * g->in + at, g->in);
+}
+
 /* Some tiles by one panel. */
 static void multiply(const gradient *g, int64_t first, int64_t tiles, const float *left, int64_t panel, const float *right) {
   const int64_t at = panel * TILE_COLUMNS;
   for (int64_t i = 0; i < tiles; i++) {
     int64_t height;
     const int64_t o = tile_start(g, first + i, &height);
-    const tile t = {.depth = g->depth,
+    if (g->cut) {
+      multiply_cut(g, o, height, left + i * TILE_SIZE, panel, right);
+      continue;
+    }
+    const tile t = {.depth = g->chunk.list[0].depth,
                     .a = left + i * TILE_SIZE,
                     .a_row = 1,
                     .a_step = LEFT_STEP,
@@ -118,17 +177,16 @@ static void panels_task(void *context, int64_t task, int worker) {
   }
 }
 
-static void weight_gradient(brim_ops_context *c, gradient *g) {
+static void weight_gradient(brim_ops_context *c, const brim_row_slices *slices, gradient *g) {
   g->share_panels = !g->dw || g->panels * TILE_COLUMNS <= g->tiles * LEFT_STEP;
   const int64_t units = g->share_panels ? g->tiles : g->panels, most = g->share_panels ? MOST_TILES : MOST_PANELS;
   const int64_t share = units / LEAST_TASKS;
   g->tasks = divided(units, share < 1 ? 1 : least(share, most));
   g->own = c->workspace;
   g->shared = g->own + (int64_t)brim_runtime_threads(c->runtime) * MOST_OWN;
-  const int64_t stretches = divided(g->rows, DEPTH);
-  for (int64_t i = 0; i < stretches; i++) {
-    g->row = g->rows * i / stretches;
-    g->depth = g->rows * (i + 1) / stretches - g->row;
+  g->columns = g->shared + (!g->dw ? 0 : g->share_panels ? g->panels * PANEL_SIZE : g->tiles * TILE_SIZE);
+  g->sums = g->columns + slice_depth(slices->count) * round_up(g->out, 16);
+  for (chunk_walk walk = {.of = slices, .rows = g->rows, .depth = DEPTH, .align = 1}; next_chunk(&walk, &g->chunk);) {
     if (g->dw)
       CPU(run)(c, g->share_panels ? g->panels : divided(g->tiles, MOST_TILES), shared_task, g);
     CPU(run)(c, g->tasks, g->share_panels ? tiles_task : panels_task, g);
@@ -170,9 +228,10 @@ void CPU(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {
                 .dy_stride = l->dy_stride,
                 .dw = l->dw,
                 .db = l->db,
+                .cut = l->slices.count > 0,
                 .panels = divided(l->in, TILE_COLUMNS),
                 .tiles = divided(l->out, TILE_ROWS)};
-  weight_gradient(c, &g);
+  weight_gradient(c, &l->slices, &g);
 }
 
 /* The activation's part is a pass of its own: in pieces of rows beside the tiles it was slower. */
@@ -202,5 +261,5 @@ void CPU(linear_act_backward)(brim_ops_context *c, const brim_linear_act_gradien
 size_t CPU(linear_backward_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t side = limits->hidden, panels = divided(side, TILE_COLUMNS) * PANEL_SIZE;
   const int64_t tiles = divided(side, TILE_ROWS) * TILE_SIZE;
-  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)threads * MOST_OWN) * sizeof(float);
+  return (size_t)((panels > tiles ? panels : tiles) + (int64_t)threads * MOST_OWN + aside_size(limits, DEPTH)) * sizeof(float);
 }

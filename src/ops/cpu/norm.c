@@ -1,6 +1,7 @@
 /* norm.c: layer norm, and RMS norm. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/philox.h"
+#include "ops/slices.h"
 
 static void apply_row(int64_t width, const real *x, real mean, real rstd, const real *gamma, const real *beta, real *y) {
   const vec center = vset(mean), factor = vset(rstd);
@@ -73,12 +74,36 @@ void CPU(norm_row_backward)(int64_t width, const real *x, real mean, real rstd, 
 
 /* ---- column sums */
 
-int64_t CPU(norm_blocks)(int64_t rows) {
-  const int64_t blocks = (rows + 15) / 16;
-  return blocks < NORM_BLOCK_LIMIT ? blocks : NORM_BLOCK_LIMIT;
+static int64_t blocks_of(int64_t rows) {
+  return least((rows + 15) / 16, NORM_BLOCK_LIMIT);
+}
+
+static int64_t slice_rows(const brim_row_slices *s, int32_t k) {
+  return s->ends[k] - brim_slice_first(s, k);
+}
+
+int64_t CPU(norm_blocks)(const brim_row_slices *slices, int64_t rows) {
+  int64_t blocks = 0;
+  for (int32_t k = 0; k < slices->count; k++)
+    blocks += blocks_of(slice_rows(slices, k));
+  return slices->count > 0 ? blocks : blocks_of(rows);
+}
+
+void CPU(norm_block)(const brim_row_slices *slices, int64_t rows, int64_t block, int64_t *first, int64_t *end) {
+  int64_t blocks = blocks_of(rows), begin = 0;
+  for (int32_t k = 0; k < slices->count; k++, block -= blocks) {
+    begin = brim_slice_first(slices, k);
+    rows = slice_rows(slices, k);
+    blocks = blocks_of(rows);
+    if (block < blocks)
+      break;
+  }
+  *first = begin + rows * block / blocks;
+  *end = begin + rows * (block + 1) / blocks;
 }
 
 typedef struct line_sums {
+  const brim_row_slices *slices;
   int64_t blocks, width;
   const float *lines;
   float *dgamma, *dbeta;
@@ -86,30 +111,50 @@ typedef struct line_sums {
 
 enum { COLUMNS_PER_TASK = 256 };
 
+/* Of VEC columns or fewer, of lines 2 * width apart. */
+BRIM_INLINE vec sum_lines(int64_t blocks, int64_t width, const float *lines, int64_t n) {
+  vec sum = vzero();
+  for (int64_t b = 0; b < blocks; b++)
+    sum += vload_n(lines + 2 * b * width, n);
+  return sum;
+}
+
+BRIM_INLINE vec sum_slices(const line_sums *s, const float *lines, int64_t n) {
+  vec waiting[BRIM_SLICE_DEPTH];
+  int32_t count = 0;
+  for (int32_t k = 0; k < s->slices->count; k++) {
+    const int64_t blocks = blocks_of(slice_rows(s->slices, k));
+    waiting[count++] = sum_lines(blocks, s->width, lines, n);
+    for (int32_t joins = s->slices->joins[k]; joins > 0; joins--, count--)
+      waiting[count - 2] += waiting[count - 1];
+    lines += 2 * blocks * s->width;
+  }
+  return count > 0 ? waiting[0] : sum_lines(s->blocks, s->width, lines, n);
+}
+
 static void line_task(void *context, int64_t task, int worker) {
   (void)worker;
   const line_sums *s = context;
   const int64_t from = task * COLUMNS_PER_TASK, end = from + COLUMNS_PER_TASK < s->width ? from + COLUMNS_PER_TASK : s->width;
   for (int64_t i = from; i < end; i += VEC) {
-    vec gamma = vzero(), beta = vzero();
-    for (int64_t b = 0; b < s->blocks; b++) {
-      gamma += vload_n(s->lines + 2 * b * s->width + i, end - i);
-      beta += vload_n(s->lines + (2 * b + 1) * s->width + i, end - i);
-    }
     if (s->dgamma)
-      vstore_n(s->dgamma + i, vload_n(s->dgamma + i, end - i) + gamma, end - i);
+      vstore_n(s->dgamma + i, vload_n(s->dgamma + i, end - i) + sum_slices(s, s->lines + i, end - i), end - i);
     if (s->dbeta)
-      vstore_n(s->dbeta + i, vload_n(s->dbeta + i, end - i) + beta, end - i);
+      vstore_n(s->dbeta + i, vload_n(s->dbeta + i, end - i) + sum_slices(s, s->lines + s->width + i, end - i), end - i);
   }
 }
 
-void CPU(norm_sum_blocks)(brim_ops_context *c, int64_t blocks, int64_t width, const real *lines, real *dgamma, real *dbeta) {
-  line_sums s = {.blocks = blocks, .width = width, .lines = lines, .dgamma = dgamma, .dbeta = dbeta};
+void CPU(norm_sum_blocks)(brim_ops_context *c, const brim_row_slices *slices, int64_t rows, int64_t width, const real *lines,
+                          real *dgamma, real *dbeta) {
+  line_sums s = {slices, CPU(norm_blocks)(slices, rows), width, lines, dgamma, dbeta};
   CPU(run)(c, (width + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, line_task, &s);
 }
 
+/* A slice has a block for every 16 of its rows, and one for the rest. */
 size_t CPU(norm_workspace)(const brim_ops_limits *limits) {
-  return 2 * NORM_BLOCK_LIMIT * (size_t)limits->hidden * sizeof(float);
+  const size_t of_rows = (size_t)limits->max_slots / 16 + (size_t)limits->slices;
+  const size_t of_slices = (size_t)NORM_BLOCK_LIMIT * (size_t)limits->slices, cut = of_rows < of_slices ? of_rows : of_slices;
+  return 2 * (cut > NORM_BLOCK_LIMIT ? cut : NORM_BLOCK_LIMIT) * (size_t)limits->hidden * sizeof(float);
 }
 
 /* ---- backward */
@@ -124,7 +169,9 @@ static void norm_task(void *context, int64_t task, int worker) {
   (void)worker;
   const norm_gradient *g = context;
   const brim_norm_gradient *n = g->of;
-  const int64_t width = n->width, first = n->at.count * task / g->blocks, end = n->at.count * (task + 1) / g->blocks;
+  const int64_t width = n->width;
+  int64_t first, end;
+  CPU(norm_block)(&n->slices, n->at.count, task, &first, &end);
   float *line = g->lines ? g->lines + 2 * task * width : NULL;
   if (line)
     memset(line, 0, 2 * (size_t)width * sizeof *line);
@@ -139,10 +186,10 @@ static void norm_task(void *context, int64_t task, int worker) {
 
 void CPU(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
   const bool wanted = n->dgamma || n->dbeta;
-  norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(n->at.count), .lines = wanted ? c->workspace : NULL};
+  norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(&n->slices, n->at.count), .lines = wanted ? c->workspace : NULL};
   CPU(run)(c, g.blocks, norm_task, &g);
   if (wanted)
-    CPU(norm_sum_blocks)(c, g.blocks, n->width, g.lines, n->dgamma, n->dbeta);
+    CPU(norm_sum_blocks)(c, &n->slices, n->at.count, n->width, g.lines, n->dgamma, n->dbeta);
 }
 
 /* ---- a norm alone */
@@ -187,7 +234,9 @@ static void prenorm_backward_task(void *context, int64_t task, int worker) {
   (void)worker;
   const prenorm_gradient *g = context;
   const brim_prenorm_gradient *n = g->of;
-  const int64_t width = n->width, first = n->rows * task / g->blocks, end = n->rows * (task + 1) / g->blocks;
+  const int64_t width = n->width;
+  int64_t first, end;
+  CPU(norm_block)(&n->slices, n->rows, task, &first, &end);
   float *line = g->lines ? g->lines + 2 * task * width : NULL, *beta = line ? line + width : NULL;
   if (line)
     memset(line, 0, 2 * (size_t)width * sizeof *line);
@@ -207,8 +256,8 @@ static void prenorm_backward_task(void *context, int64_t task, int worker) {
 
 void CPU(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *n) {
   const bool wanted = n->dgamma || n->dbeta;
-  prenorm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(n->rows), .lines = wanted ? c->workspace : NULL};
+  prenorm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(&n->slices, n->rows), .lines = wanted ? c->workspace : NULL};
   CPU(run)(c, g.blocks, prenorm_backward_task, &g);
   if (wanted)
-    CPU(norm_sum_blocks)(c, g.blocks, n->width, g.lines, n->dgamma, n->dbeta);
+    CPU(norm_sum_blocks)(c, &n->slices, n->rows, n->width, g.lines, n->dgamma, n->dbeta);
 }

@@ -1,6 +1,7 @@
 /* bf16.c: products of 16-bit values: sums in double of what the values stand for. */
 #include "base/random.h"
 #include "ops/ref/ref.h"
+#include "ops/slices.h"
 
 #include <math.h>
 #include <string.h>
@@ -13,7 +14,7 @@ static brim_bfloat narrowed(double x) {
   return isnan(value) ? (brim_bfloat)(bits >> 16 | 0x40) : (brim_bfloat)((bits + half) >> 16);
 }
 
-static double widened(brim_bfloat x) {
+double REF(widened)(brim_bfloat x) {
   const uint32_t bits = (uint32_t)x << 16;
   float value;
   memcpy(&value, &bits, sizeof value);
@@ -21,7 +22,11 @@ static double widened(brim_bfloat x) {
 }
 
 double REF(rounded)(double x) {
-  return widened(narrowed(x));
+  return REF(widened)(narrowed(x));
+}
+
+static double widened(brim_bfloat x) {
+  return REF(widened)(x);
 }
 
 static double get(brim_typed t, int64_t at) {
@@ -116,6 +121,24 @@ void REF(bf16_norm_forward)(brim_ops_context *c, const brim_bf16_linear_norm *l)
   }
 }
 
+/* Of dy's column o times x's column i, or alone when i < 0. */
+static real sum_between(const brim_bf16_linear_gradient *g, int32_t o, int32_t i, int64_t first, int64_t end) {
+  double sum = 0;
+  for (int64_t r = first; r < end; r++)
+    sum += widened(g->dy[r * g->dy_stride + o]) * (i < 0 ? 1 : widened(g->x[r * g->x_stride + i]));
+  return (real)sum;
+}
+
+static real row_sum(const brim_bf16_linear_gradient *g, int32_t o, int32_t i) {
+  const brim_row_slices *s = &g->slices;
+  brim_waiting w = {.count = 0};
+  if (s->count == 0)
+    return sum_between(g, o, i, 0, g->rows);
+  for (int32_t k = 0; k < s->count; k++)
+    brim_waiting_add(&w, sum_between(g, o, i, brim_slice_first(s, k), s->ends[k]), s->joins[k]);
+  return w.sums[0];
+}
+
 void REF(bf16_backward)(brim_ops_context *c, const brim_bf16_linear_gradient *g) {
   for (int64_t r = 0; g->dx.at && r < g->rows; r++)
     for (int32_t i = 0; i < g->in; i++) {
@@ -129,17 +152,10 @@ void REF(bf16_backward)(brim_ops_context *c, const brim_bf16_linear_gradient *g)
   if (g->dw)
     count_product(c, g->rows, g->in, g->out);
   for (int32_t o = 0; o < g->out; o++) {
-    double column = 0;
-    for (int64_t r = 0; r < g->rows; r++)
-      column += widened(g->dy[r * g->dy_stride + o]);
     if (g->db)
-      g->db[o] += (real)column;
-    for (int32_t i = 0; g->dw && i < g->in; i++) {
-      double sum = 0;
-      for (int64_t r = 0; r < g->rows; r++)
-        sum += widened(g->dy[r * g->dy_stride + o]) * widened(g->x[r * g->x_stride + i]);
-      g->dw[(int64_t)o * g->in + i] += (real)sum;
-    }
+      g->db[o] += row_sum(g, o, -1);
+    for (int32_t i = 0; g->dw && i < g->in; i++)
+      g->dw[(int64_t)o * g->in + i] += row_sum(g, o, i);
   }
 }
 
@@ -170,12 +186,15 @@ void REF(bf16_norm_again)(brim_ops_context *c, const brim_bf16_norm *n) {
 }
 
 void REF(bf16_norm_backward)(brim_ops_context *c, const brim_bf16_norm_gradient *n) {
-  real *row = c->workspace;
+  const bool cut = n->slices.count > 0;
+  real *row = c->workspace, *dgamma = cut ? NULL : n->dgamma, *dbeta = cut ? NULL : n->dbeta;
+  if (cut)
+    REF(norm_sums)(&(REF(norm_rows)){&n->slices, n->width, NULL, n->sum, n->mean, n->rstd, n->dy}, n->dgamma, n->dbeta);
   for (int32_t r = 0; r < n->at.count; r++) {
     const int64_t at = (int64_t)r * n->width;
     for (int32_t i = 0; i < n->width; i++)
       row[i] = (real)widened(n->sum[at + i]);
-    REF(norm_row_backward)(n->width, row, n->mean[r], n->rstd[r], n->gamma, n->dy + at, n->dsum + at, n->dgamma, n->dbeta);
+    REF(norm_row_backward)(n->width, row, n->mean[r], n->rstd[r], n->gamma, n->dy + at, n->dsum + at, dgamma, dbeta);
     REF(dropout_slot)(&n->dropout, &n->layout, &n->at, r, n->width, n->dsum + at, row);
     for (int32_t i = 0; i < n->width; i++)
       n->dbranch[at + i] = narrowed((double)row[i]);

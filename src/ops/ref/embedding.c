@@ -1,5 +1,6 @@
 /* embedding.c: three tables summed, normalised, dropped out. */
 #include "ops/ref/ref.h"
+#include "ops/slices.h"
 
 void REF(embed_forward)(brim_ops_context *c, const brim_embed *e) {
   (void)c;
@@ -22,20 +23,80 @@ static void add_row(int64_t width, const real *from, real *to) {
     to[i] += from[i];
 }
 
+typedef enum table { WORD, POSITION, TYPE } table;
+
+static int64_t row_of(const brim_embed *e, table of, int32_t slot) {
+  if (of == WORD)
+    return e->ids[slot];
+  return of == POSITION ? e->positions[slot] : e->type_ids ? e->type_ids[slot] : 0;
+}
+
+/* Column i of the row that the slot has, over all slots with it, slice by slice. */
+static real slice_sum(const brim_embed *e, table of, int32_t slot, int64_t i) {
+  const brim_row_slices *s = &e->slices;
+  const int64_t row = row_of(e, of, slot);
+  brim_waiting w = {.count = 0};
+  for (int32_t k = 0; k < s->count; k++) {
+    real sum = 0;
+    bool there = false;
+    for (int32_t r = (int32_t)brim_slice_first(s, k); r < s->ends[k]; r++)
+      if (row_of(e, of, r) == row)
+        sum += e->dsum[r * (int64_t)e->hidden + i], there = true;
+    if (!there)
+      continue;
+    for (int32_t joins = brim_slice_joins_before(w.names, w.count, s->names[k]); joins > 0; joins--, w.count--)
+      w.sums[w.count - 2] += w.sums[w.count - 1];
+    w.names[w.count] = s->names[k];
+    brim_waiting_add(&w, sum, 0);
+  }
+  for (; w.count > 1; w.count--)
+    w.sums[w.count - 2] += w.sums[w.count - 1];
+  return w.sums[0];
+}
+
+static void add_slices(const brim_embed *e, table of, real *to) {
+  const int64_t width = e->hidden;
+  for (int32_t r = 0; to && r < e->layout.slots; r++) {
+    int32_t before = 0;
+    while (row_of(e, of, before) != row_of(e, of, r))
+      before++;
+    for (int64_t i = 0; before == r && i < width; i++)
+      to[row_of(e, of, r) * width + i] += slice_sum(e, of, r, i);
+  }
+}
+
+static void add_rows(const brim_embed *e) {
+  const int64_t width = e->hidden;
+  for (int32_t r = 0; r < e->layout.slots; r++) {
+    const real *ds = e->dsum + r * width;
+    if (e->dword)
+      add_row(width, ds, e->dword + row_of(e, WORD, r) * width);
+    if (e->dposition)
+      add_row(width, ds, e->dposition + row_of(e, POSITION, r) * width);
+    if (e->dtype && e->type)
+      add_row(width, ds, e->dtype + row_of(e, TYPE, r) * width);
+  }
+}
+
 void REF(embed_backward)(brim_ops_context *c, const brim_embed *e) {
   (void)c;
   const int64_t width = e->hidden;
+  const bool cut = e->slices.count > 0;
   const brim_rows all = {.count = e->layout.slots, .slot = NULL};
-  for (int32_t r = 0; r < e->layout.slots; r++) {
+  real *dgamma = cut ? NULL : e->dgamma, *dbeta = cut ? NULL : e->dbeta;
+  for (int32_t r = 0; r < e->layout.slots; r++)
+    REF(dropout_slot)(&e->dropout, &e->layout, &all, r, e->hidden, e->dout + r * width, e->dsum + r * width);
+  if (e->gamma && cut)
+    REF(norm_sums)(&(REF(norm_rows)){&e->slices, e->hidden, e->sum, NULL, e->mean, e->rstd, e->dsum}, e->dgamma, e->dbeta);
+  for (int32_t r = 0; e->gamma && r < e->layout.slots; r++) {
     real *ds = e->dsum + r * width;
-    REF(dropout_slot)(&e->dropout, &e->layout, &all, r, e->hidden, e->dout + r * width, ds);
-    if (e->gamma)
-      REF(norm_row_backward)(e->hidden, e->sum + r * width, e->mean[r], e->rstd[r], e->gamma, ds, ds, e->dgamma, e->dbeta);
-    if (e->dword)
-      add_row(width, ds, e->dword + e->ids[r] * width);
-    if (e->dposition)
-      add_row(width, ds, e->dposition + e->positions[r] * width);
-    if (e->dtype && e->type)
-      add_row(width, ds, e->dtype + (e->type_ids ? e->type_ids[r] : 0) * width);
+    REF(norm_row_backward)(e->hidden, e->sum + r * width, e->mean[r], e->rstd[r], e->gamma, ds, ds, dgamma, dbeta);
   }
+  if (!cut) {
+    add_rows(e);
+    return;
+  }
+  add_slices(e, WORD, e->dword);
+  add_slices(e, POSITION, e->dposition);
+  add_slices(e, TYPE, e->type ? e->dtype : NULL);
 }

@@ -1,5 +1,6 @@
 /* linear.c: y = x w^T + b and its gradients, alone and with what follows it. */
 #include "ops/ref/ref.h"
+#include "ops/slices.h"
 
 /* One row of y = x w^T + b, added to what is there when `add`. */
 static void linear_row(int32_t in, int32_t out, const real *x, const real *w, const real *b, bool add, real *y) {
@@ -63,25 +64,34 @@ static void input_gradient(const brim_linear_gradient *l) {
   }
 }
 
+/* Of dy's column o times x's column i, or alone when i < 0. */
+static real sum_between(const brim_linear_gradient *l, int32_t o, int32_t i, int64_t first, int64_t end) {
+  double sum = 0;
+  for (int64_t r = first; r < end; r++)
+    sum += (double)l->dy[r * l->dy_stride + o] * (i < 0 ? 1 : (double)l->x[r * l->x_stride + i]);
+  return (real)sum;
+}
+
+static real row_sum(const brim_linear_gradient *l, int32_t o, int32_t i) {
+  const brim_row_slices *s = &l->slices;
+  brim_waiting w = {.count = 0};
+  if (s->count == 0)
+    return sum_between(l, o, i, 0, l->rows);
+  for (int32_t k = 0; k < s->count; k++)
+    brim_waiting_add(&w, sum_between(l, o, i, brim_slice_first(s, k), s->ends[k]), s->joins[k]);
+  return w.sums[0];
+}
+
 void REF(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {
   const int32_t in = l->in, out = l->out;
   count_product(c, l->rows, in, out, (l->dx != NULL) + (l->dw != NULL));
   if (l->dx)
     input_gradient(l);
-  for (int32_t o = 0; l->dw && o < out; o++) {
-    for (int32_t i = 0; i < in; i++) {
-      double sum = 0;
-      for (int64_t r = 0; r < l->rows; r++)
-        sum += (double)l->dy[r * l->dy_stride + o] * (double)l->x[r * l->x_stride + i];
-      l->dw[(int64_t)o * in + i] += (real)sum;
-    }
-  }
-  for (int32_t o = 0; l->db && o < out; o++) {
-    double sum = 0;
-    for (int64_t r = 0; r < l->rows; r++)
-      sum += (double)l->dy[r * l->dy_stride + o];
-    l->db[o] += (real)sum;
-  }
+  for (int32_t o = 0; l->dw && o < out; o++)
+    for (int32_t i = 0; i < in; i++)
+      l->dw[(int64_t)o * in + i] += row_sum(l, o, i);
+  for (int32_t o = 0; l->db && o < out; o++)
+    l->db[o] += row_sum(l, o, -1);
 }
 
 void REF(linear_act_backward)(brim_ops_context *c, const brim_linear_act_gradient *l) {

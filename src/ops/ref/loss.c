@@ -7,6 +7,7 @@
  * with class weights w and label smoothing e: what PyTorch's CrossEntropyLoss(weight, label_smoothing), MSELoss and
  * BCEWithLogitsLoss(pos_weight) sum up. CrossEntropyLoss divides by the sum of w_y, the others by the rows. */
 #include "ops/ref/ref.h"
+#include "ops/slices.h"
 
 #include <math.h>
 
@@ -82,9 +83,12 @@ static double row_loss(const brim_loss *l, int32_t row, double mean, real *d) {
 
 void REF(loss)(brim_ops_context *c, const brim_loss *l) {
   (void)c;
+  const brim_row_slices *s = &l->slices;
   const double mean = mean_weight(l);
-  double loss = 0;
-  for (int32_t r = 0; r < l->n; r++)
-    loss += row_loss(l, r, mean, l->dlogits ? l->dlogits + (int64_t)r * l->outputs : NULL);
-  *l->loss = loss / l->divisor;
+  for (int32_t k = 0; k < (s->count ? s->count : 1); k++) {
+    double loss = 0;
+    for (int32_t r = (int32_t)brim_slice_first(s, k); r < (s->count ? s->ends[k] : l->n); r++)
+      loss += row_loss(l, r, mean, l->dlogits ? l->dlogits + (int64_t)r * l->outputs : NULL);
+    l->loss[k] = loss / l->divisor;
+  }
 }

@@ -1,6 +1,7 @@
 /* norm.c: layer norm. y = (x - mean) * rstd * gamma + beta with the biased variance, as in PyTorch; and RMS norm, without mean.
  */
 #include "ops/ref/ref.h"
+#include "ops/slices.h"
 
 #include <math.h>
 
@@ -49,6 +50,28 @@ void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, 
   }
 }
 
+void REF(norm_sums)(const REF(norm_rows) * of, real *dgamma, real *dbeta) {
+  const brim_row_slices *s = of->slices;
+  for (int32_t i = 0; i < of->width; i++) {
+    brim_waiting gamma = {.count = 0}, beta = {.count = 0};
+    for (int32_t k = 0; k < s->count; k++) {
+      real g = 0, b = 0;
+      for (int64_t r = brim_slice_first(s, k); r < s->ends[k]; r++) {
+        const int64_t at = r * of->width + i;
+        const double x = of->x ? (double)of->x[at] : REF(widened)(of->half[at]);
+        g += (real)((double)of->dy[at] * ((x - (double)of->mean[r]) * (double)of->rstd[r]));
+        b += of->dy[at];
+      }
+      brim_waiting_add(&gamma, g, s->joins[k]);
+      brim_waiting_add(&beta, b, s->joins[k]);
+    }
+    if (dgamma)
+      dgamma[i] += gamma.sums[0];
+    if (dbeta)
+      dbeta[i] += beta.sums[0];
+  }
+}
+
 /* ---- a norm alone */
 
 static void rms_row(const brim_prenorm *n, int64_t r) {
@@ -74,6 +97,9 @@ void REF(prenorm_forward)(brim_ops_context *c, const brim_prenorm *n) {
 
 void REF(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *g) {
   (void)c;
+  const bool cut = g->slices.count > 0;
+  if (cut)
+    REF(norm_sums)(&(REF(norm_rows)){&g->slices, g->width, g->x, NULL, g->mean, g->rstd, g->dy}, g->dgamma, g->dbeta);
   for (int64_t r = 0; r < g->rows; r++) {
     const real *x = g->x + r * g->width, *dy = g->dy + r * g->width;
     real *dx = g->dx + r * g->width;
@@ -86,9 +112,9 @@ void REF(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *g) 
     }
     for (int32_t i = 0; i < g->width; i++) {
       const double n = ((double)x[i] - mean) * rstd, d = (double)dy[i];
-      if (g->dgamma)
+      if (g->dgamma && !cut)
         g->dgamma[i] += (real)(d * n);
-      if (g->dbeta)
+      if (g->dbeta && !cut)
         g->dbeta[i] += (real)d;
       const double slope = rstd * (d * (double)g->gamma[i] - all / g->width - n * weighed / g->width);
       dx[i] = (real)(g->add ? (double)dx[i] + slope : slope);
@@ -100,9 +126,13 @@ void REF(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *g) 
 
 void REF(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
   (void)c;
+  const bool cut = n->slices.count > 0;
+  real *dgamma = cut ? NULL : n->dgamma, *dbeta = cut ? NULL : n->dbeta;
+  if (cut)
+    REF(norm_sums)(&(REF(norm_rows)){&n->slices, n->width, n->sum, NULL, n->mean, n->rstd, n->dy}, n->dgamma, n->dbeta);
   for (int32_t r = 0; r < n->at.count; r++) {
     const int64_t i = (int64_t)r * n->width;
-    REF(norm_row_backward)(n->width, n->sum + i, n->mean[r], n->rstd[r], n->gamma, n->dy + i, n->dsum + i, n->dgamma, n->dbeta);
+    REF(norm_row_backward)(n->width, n->sum + i, n->mean[r], n->rstd[r], n->gamma, n->dy + i, n->dsum + i, dgamma, dbeta);
     if (n->dbranch)
       REF(dropout_slot)(&n->dropout, &n->layout, &n->at, r, n->width, n->dsum + i, n->dbranch + i);
   }

@@ -25,11 +25,23 @@ void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow)
 
 /* ---- bf16.c */
 double REF(rounded)(double x); /* to 16 bits, to nearest even */
+double REF(widened)(brim_bfloat x);
 
 /* ---- norm.c */
 void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y);
 void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
                             real *dgamma, real *dbeta);
+
+/* What norm_row_backward adds to dgamma and dbeta (each may be NULL), for all rows of x, slice by slice. x is of 16 bits where
+ * `x` is NULL. */
+typedef struct REF(norm_rows) {
+  const brim_row_slices *slices;
+  int32_t width;
+  const real *x;
+  const brim_bfloat *half;
+  const real *mean, *rstd, *dy;
+} REF(norm_rows);
+void REF(norm_sums)(const REF(norm_rows) * of, real *dgamma, real *dbeta);
 
 /* ---- rows.c */
 /* y = dropout(x) for `width` columns of one row; y may be x. */
