@@ -52,8 +52,9 @@ typedef struct brim_plan_options {
   uint64_t seed;
   int32_t world_size; /* 0 means 1 */
   int32_t slices; /* a step's rows are dealt to so many slices of nearly equal cost, whatever world_size is; each rank takes a run
-                     of neighbouring slices, and each part is one of them, whole. What a part may take (max_tokens, max_rows,
-                     rows_for) then refuses a slice that is larger. 0: none */
+                     of neighbouring slices, and each part is some of them, whole: one node of the tree in which slices are
+                     added, as many as may be computed at once. What a part may take (max_tokens, max_rows, rows_for) refuses a
+                     slice that is larger. Padded, and with rows_for or a required multiple, each is a part. 0: none */
   brim_tail tail;
   double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2; ranks are balanced by it. Both 0:
                                       4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */
@@ -72,7 +73,8 @@ typedef struct brim_planned { /* one part: what is computed at once on one rank 
   int32_t width;          /* slots of every row; 0 when ragged and for an empty part */
   int64_t tokens, slots;  /* slots: tokens when ragged, count * width otherwise */
   int32_t cut;            /* rows are cut to this many tokens (brim_batch_fill does it); 0: no row of the plan is */
-  int32_t slice;          /* which of the step's slices this part is; 0 without slices */
+  const uint8_t *slices;  /* [count] which of the step's slices each row is in: rows come slice by slice, in order of place in
+                             each. NULL: there are none */
   double cost;            /* in the units of cost_linear and cost_square */
 } brim_planned;
 
@@ -139,11 +141,12 @@ typedef struct brim_batch {
   uint32_t step_rows;    /* rows of the whole optimizer step */
   double divisor;        /* of the loss; 0, what a fill sets: step_rows */
   uint64_t step;
-  int32_t slice; /* of the step; 0 without slices */
+  uint8_t *slices; /* [n] which of the step's slices a row is in, ascending; NULL: there are none */
   /* private */
   brim_runtime *runtime;
   size_t token_capacity, row_capacity, label_capacity, token_label_capacity;
   int32_t *token_label_room; /* token_labels, if there are any */
+  uint8_t *slice_room;       /* slices, likewise */
 } brim_batch;
 /* Copies a part's rows out of the dataset. `batch` is zeroed before its first fill. Rows longer than part->cut are cut to it and
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */

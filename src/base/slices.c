@@ -39,6 +39,17 @@ int32_t brim_slices_waiting(const brim_slice_run *run) {
   return most;
 }
 
+int32_t brim_slices_roots(const brim_slice_run *run) {
+  int32_t count = 0;
+  for (int32_t at = run->first; at < run->end; count++) {
+    int32_t size = 1;
+    for (int32_t next = 2; at % next == 0 && (at + next <= run->end || run->end == run->slices) && size < run->slices; next *= 2)
+      size = next;
+    at += size;
+  }
+  return count;
+}
+
 int32_t brim_slices_joins(const int32_t *names, int32_t count, uint8_t *joins) {
   int32_t held[BRIM_SLICE_DEPTH], depth = 0, most = 0;
   for (int32_t i = 0; i < count; i++) {

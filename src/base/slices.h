@@ -24,6 +24,9 @@ bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int
 /* The most sums that a run has waiting while it works on another one. */
 int32_t brim_slices_waiting(const brim_slice_run *run);
 
+/* The fewest sums that a run's slices make by themselves: its largest nodes. */
+int32_t brim_slices_roots(const brim_slice_run *run);
+
 /* The most sums that there are at once while all of BRIM_MOST_SLICES are added, the one that is worked on included. */
 enum { BRIM_SLICE_DEPTH = 9 };
 /* For slices of these names, in their order, which together are one node: how often the last two sums are added after each.

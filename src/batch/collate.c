@@ -70,6 +70,7 @@ static int reserve(brim_batch *batch, size_t tokens, size_t rows, brim_error *er
     BRIM_TRY(grow(runtime, &batch->offsets, rows + 1, sizeof *batch->offsets, err));
     BRIM_TRY(grow(runtime, &batch->rows, rows, sizeof *batch->rows, err));
     BRIM_TRY(grow(runtime, &batch->places, rows, sizeof *batch->places, err));
+    BRIM_TRY(grow(runtime, &batch->slice_room, rows, sizeof *batch->slice_room, err));
     batch->row_capacity = rows;
   }
   return BRIM_OK;
@@ -124,6 +125,8 @@ static void fill_rows(brim_batch *batch, const brim_dataset *dataset, const brim
     copy_label(batch, dataset, row, i);
     batch->rows[i] = row;
     batch->places[i] = part->places[i];
+    if (part->slices)
+      batch->slices[i] = part->slices[i];
   }
   if (!dataset->type_ids && part->tokens)
     memset(batch->type_ids, 0, (size_t)part->tokens);
@@ -142,7 +145,7 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   batch->width = part->width;
   batch->tokens = part->tokens;
   batch->slots = part->slots;
-  batch->slice = part->slice;
+  batch->slices = part->slices ? batch->slice_room : NULL;
   batch->step = part->step;
   batch->step_rows = part->step_rows;
   batch->divisor = 0;
@@ -160,6 +163,7 @@ void brim_batch_free(brim_batch *batch) {
   brim_release(batch->runtime, batch->token_label_room);
   brim_release(batch->runtime, batch->rows);
   brim_release(batch->runtime, batch->places);
+  brim_release(batch->runtime, batch->slice_room);
   memset(batch, 0, sizeof *batch);
 }
 

@@ -19,9 +19,9 @@ struct brim_plan {
   uint32_t *places;   /* [rows planned] */
   int32_t *lengths;   /* [rows planned] cut */
   uint32_t *parts;    /* [world * part_count + 1] where each begins in the three: step by step, in each rank by rank */
-  int32_t *slices;    /* [world * part_count] which slice of its step each is; NULL: there are none */
+  uint8_t *slices;    /* [rows planned] which slice of its step each is in; NULL: there are none */
   uint64_t *steps;    /* [step_count + 1] parts of one rank before each step */
-  size_t part_room, slice_room, step_room;
+  size_t part_room, step_room;
   uint64_t row_count, part_count, step_count;
   brim_drop *drops;
   size_t drop_room;
@@ -126,10 +126,8 @@ static int write_step(making *m, uint64_t step, const brim_share *share, brim_er
   uint64_t added = share->parts * (uint64_t)plan->world, held = before * (uint64_t)plan->world;
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->parts, &plan->part_room, held + added + 1, sizeof *plan->parts, err));
   BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->steps, &plan->step_room, plan->step_count + 2, sizeof *plan->steps, err));
-  if (share->slices) {
-    BRIM_TRY(brim_grow(plan->runtime, (void **)&plan->slices, &plan->slice_room, held + added, sizeof *plan->slices, err));
-    memcpy(plan->slices + held, share->slices, added * sizeof *plan->slices);
-  }
+  if (plan->slices)
+    memcpy(plan->slices + plan->row_count, share->slices, count * sizeof *plan->slices);
   plan->ledger.hash = brim_hash_mix(plan->ledger.hash, count << 32 | share->parts);
   for (uint64_t p = 0, begin = 0; p < added; p++) {
     plan->parts[held + p] = (uint32_t)plan->row_count;
@@ -228,7 +226,10 @@ static int make(making *m, uint64_t rows, brim_error *err) {
   plan->rows = brim_alloc_array(plan->runtime, rows, sizeof *plan->rows);
   plan->places = brim_alloc_array(plan->runtime, rows, sizeof *plan->places);
   plan->lengths = brim_alloc_array(plan->runtime, rows, sizeof *plan->lengths);
-  if (!plan->rows || !plan->places || !plan->lengths)
+  const bool slices = m->recipe->options.slices > 0;
+  if (slices)
+    plan->slices = brim_alloc_array(plan->runtime, rows, sizeof *plan->slices);
+  if (!plan->rows || !plan->places || !plan->lengths || (slices && !plan->slices))
     return BRIM_NOMEM(err);
   BRIM_TRY(write_steps(m, err));
   ledger->rows_read = rows;
@@ -318,7 +319,7 @@ void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_pl
                         .tokens = load.tokens,
                         .slots = brim_budget_slots(&plan->budget, &load),
                         .cut = plan->cut,
-                        .slice = plan->slices ? plan->slices[at] : 0,
+                        .slices = plan->slices ? plan->slices + part[0] : NULL,
                         .cost = brim_budget_cost(&plan->budget, &load)};
 }
 

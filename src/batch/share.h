@@ -22,7 +22,7 @@ typedef struct brim_share {
   uint64_t parts;   /* of each rank */
   uint32_t *places; /* [count] part by part, in order of place inside each */
   uint32_t *ends;   /* [world * parts] ends of the parts in `places`; part p of rank r is r * parts + p */
-  int32_t *slices;  /* [world * parts] the slice that each part is; NULL: there are none */
+  uint8_t *slices;  /* [count] the slice that each of `places` is in; NULL: there are none */
   /* the step at hand */
   uint64_t count;
   int32_t *lengths; /* [count] by place, cut */
@@ -45,7 +45,7 @@ void brim_share_free(brim_share *share);
 int brim_share_step(brim_share *share, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,
                     uint32_t base, uint64_t batches, brim_error *err) BRIM_CHECK;
 
-/* slices.c: the same where a step has slices: the parts are slices, in their order, and empty ones are left out. */
+/* slices.c: the same where a step has slices: the parts are runs of slices, in their order, and empty ones are left out. */
 int brim_share_slices(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;
 /* Fills lengths and sorted. */
 int brim_share_look(brim_share *share, const int32_t *lengths, const uint32_t *rows, brim_error *err) BRIM_CHECK;

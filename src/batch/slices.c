@@ -72,23 +72,6 @@ static void spread(brim_share *s) {
 
 /* ---- parts ------------------------------------------------------------------------------------------------ */
 
-/* Rows of each slice; ranks have as many parts as the one with the most slices that are not empty, at least one. */
-static uint64_t count_parts(const brim_share *s, uint32_t *counts) {
-  const int32_t slices = s->recipe->options.slices, world = s->recipe->world;
-  uint64_t most = 1;
-  memset(counts, 0, (size_t)slices * sizeof *counts);
-  for (uint64_t i = 0; i < s->count; i++)
-    counts[s->first.part_of[i]]++;
-  for (int32_t rank = 0; rank < world; rank++) {
-    uint64_t used = 0;
-    const brim_slice_run run = brim_slice_run_of(slices, world, rank);
-    for (int32_t slice = run.first; slice < run.end; slice++)
-      used += counts[slice] > 0;
-    most = used > most ? used : most;
-  }
-  return most;
-}
-
 static int too_large(const brim_share *s, const brim_load *load, brim_error *err) {
   const brim_budget *budget = &s->recipe->budget;
   if (load->rows > budget->rows)
@@ -101,8 +84,8 @@ static int too_large(const brim_share *s, const brim_load *load, brim_error *err
                         (int)s->recipe->options.slices, (long long)brim_budget_slots(budget, load), (long long)budget->slots);
 }
 
-static int check_slices(const brim_share *s, brim_error *err) {
-  brim_load loads[BRIM_MOST_SLICES] = {{0}};
+static int check_slices(const brim_share *s, brim_load *loads, brim_error *err) {
+  memset(loads, 0, BRIM_MOST_SLICES * sizeof *loads);
   for (uint64_t i = 0; i < s->count; i++) {
     brim_load *load = &loads[s->first.part_of[i]];
     *load = brim_load_add(*load, s->lengths[i]);
@@ -113,29 +96,97 @@ static int check_slices(const brim_share *s, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Writes places, ends and slices: each rank's slices in their order, empty parts last. */
-static int write_slices(brim_share *s, brim_error *err) {
-  const int32_t slices = s->recipe->options.slices, world = s->recipe->world;
-  uint32_t counts[BRIM_MOST_SLICES], next[BRIM_MOST_SLICES], end = 0;
-  s->parts = count_parts(s, counts);
-  const uint64_t all = (uint64_t)world * s->parts;
-  BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, all, sizeof *s->ends, err));
-  BRIM_TRY(brim_grow(s->runtime, (void **)&s->slices, &s->slice_room, all, sizeof *s->slices, err));
+/* A part: the slices first .. end - 1 that are not empty. */
+typedef struct node {
+  int32_t rank, first, end;
+} node;
+
+typedef struct cutting {
+  const brim_share *share;
+  brim_load loads[BRIM_MOST_SLICES]; /* of each slice */
+  int32_t most;                      /* slices of a part */
+  node parts[BRIM_MOST_SLICES];      /* rank by rank */
+  int32_t count;
+} cutting;
+
+/* Rows that are padded, or counted in other ways, are not the same rows beside others. */
+static bool may_join(const brim_recipe *recipe) {
+  const brim_budget *budget = &recipe->budget;
+  return budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for;
+}
+
+/* At least `accumulate` parts, as without slices. */
+static int32_t most_slices(const brim_recipe *recipe) {
+  const brim_plan_options *o = &recipe->options;
+  if (!may_join(recipe))
+    return 1;
+  if (o->batch_size == 0 || o->accumulate <= 1)
+    return o->slices;
+  return o->accumulate < o->slices ? o->slices / (int32_t)o->accumulate : 1;
+}
+
+static bool holds(const cutting *c, int32_t first, int32_t end) {
+  brim_load all = {0};
+  for (int32_t i = first; i < end; i++) {
+    all.rows += c->loads[i].rows;
+    all.tokens += c->loads[i].tokens;
+    all.longest = c->loads[i].longest > all.longest ? c->loads[i].longest : all.longest;
+  }
+  return brim_budget_holds(&c->share->recipe->budget, &all);
+}
+
+/* The slices first .. first + size - 1 of a run: all at once, or each half by itself. */
+static void cut_node(cutting *c, int32_t rank, const brim_slice_run *run, int32_t first, int32_t size) {
+  const int32_t slices = run->slices, end = first + size < slices ? first + size : slices;
+  int64_t rows = 0;
+  for (int32_t i = first; i < end; i++)
+    rows += i >= run->first && i < run->end ? c->loads[i].rows : 0;
+  if (rows == 0)
+    return;
+  const bool whole = first >= run->first && end <= run->end && end - first <= c->most;
+  if (size == 1 || (whole && holds(c, first, end))) {
+    c->parts[c->count++] = (node){rank, first, end};
+    return;
+  }
+  cut_node(c, rank, run, first, size / 2);
+  cut_node(c, rank, run, first + size / 2, size / 2);
+}
+
+/* Ranks have as many parts as the one with the most, at least one. */
+static uint64_t cut_parts(cutting *c) {
+  const int32_t slices = c->share->recipe->options.slices, world = c->share->recipe->world;
+  uint64_t most = 1;
+  c->most = most_slices(c->share->recipe);
   for (int32_t rank = 0; rank < world; rank++) {
     const brim_slice_run run = brim_slice_run_of(slices, world, rank);
-    uint64_t part = (uint64_t)rank * s->parts;
-    for (int32_t slice = run.first; slice < run.end; slice++) {
-      if (counts[slice] == 0)
-        continue;
-      next[slice] = end;
-      end += counts[slice];
-      s->ends[part] = end, s->slices[part++] = slice;
-    }
-    for (; part < (uint64_t)(rank + 1) * s->parts; part++)
-      s->ends[part] = end, s->slices[part] = 0;
+    const int32_t before = c->count;
+    cut_node(c, rank, &run, 0, BRIM_MOST_SLICES);
+    most = (uint64_t)(c->count - before) > most ? (uint64_t)(c->count - before) : most;
   }
-  for (uint64_t place = 0; place < s->count; place++)
-    s->places[next[s->first.part_of[place]]++] = (uint32_t)place;
+  return most;
+}
+
+/* Writes places, ends and slices: each rank's slices in their order, empty parts last. */
+static int write_parts(brim_share *s, const cutting *c, brim_error *err) {
+  const int32_t world = s->recipe->world;
+  uint32_t next[BRIM_MOST_SLICES], end = 0;
+  const uint64_t all = (uint64_t)world * s->parts;
+  int32_t at = 0;
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, all, sizeof *s->ends, err));
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->slices, &s->slice_room, s->count, sizeof *s->slices, err));
+  for (uint64_t part = 0; part < all; part++) {
+    if (at < c->count && (uint64_t)c->parts[at].rank == part / s->parts) {
+      for (int32_t slice = c->parts[at].first; slice < c->parts[at].end; end += (uint32_t)c->loads[slice++].rows)
+        next[slice] = end;
+      at++;
+    }
+    s->ends[part] = end;
+  }
+  for (uint64_t place = 0; place < s->count; place++) {
+    const uint32_t slice = s->first.part_of[place];
+    s->places[next[slice]] = (uint32_t)place;
+    s->slices[next[slice]++] = (uint8_t)slice;
+  }
   return BRIM_OK;
 }
 
@@ -145,7 +196,9 @@ int brim_share_slices(brim_share *s, const int32_t *lengths, const uint32_t *row
     BRIM_TRY(deal_all_to_one(s, err));
   else
     BRIM_TRY(deal(s, err));
-  BRIM_TRY(check_slices(s, err));
+  cutting c = {.share = s};
   spread(s);
-  return write_slices(s, err);
+  BRIM_TRY(check_slices(s, c.loads, err));
+  s->parts = cut_parts(&c);
+  return write_parts(s, &c, err);
 }

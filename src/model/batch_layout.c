@@ -2,6 +2,7 @@
  * padded. What padding holds is what Hugging Face puts there. */
 #include <string.h>
 
+#include "base/slices.h"
 #include "base/status.h"
 #include "model/fits.h"
 #include "model/model.h"
@@ -78,6 +79,27 @@ static int32_t place_sequence(const brim_config *config, const brim_batch *batch
   return slot + room;
 }
 
+/* Where slices end, where there are several. */
+static int place_slices(brim_model *m, const brim_stage *stage, const brim_batch *batch, bool training, brim_error *err) {
+  brim_slice_ends *s = &m->slices;
+  s->count = 0;
+  for (int32_t i = 0; training && batch->slices && i < batch->count; i++) {
+    if (i == 0 || batch->slices[i] != batch->slices[i - 1])
+      s->names[s->count++] = batch->slices[i];
+    s->texts[s->count - 1] = i + 1;
+    s->slots[s->count - 1] = stage->laid[m->queued].offsets[i + 1];
+  }
+  if (s->count < 2) {
+    s->count = 0;
+    return BRIM_OK;
+  }
+  if (s->count > stage->limits.slices || !brim_model_joins_slices(m))
+    return brim_error_set(err, BRIM_E_USAGE, "a batch has %d slices, but the model was prepared for %d at once", s->count,
+                          brim_model_joins_slices(m) ? stage->limits.slices : 1);
+  (void)brim_slices_joins(s->names, s->count, s->joins);
+  return BRIM_OK;
+}
+
 /* Labels of tokens; padding has none. */
 static void place_classes(const brim_batch *batch, int32_t sequence, brim_slots *s) {
   const int32_t from = batch->offsets[sequence], length = length_of(batch, sequence), slot = s->offsets[sequence];
@@ -143,6 +165,7 @@ int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pa
   BRIM_TRY(brim_length_fits(model, "the batch is padded to", batch->width, BRIM_E_USAGE, err));
   brim_model_enter(model, stage);
   BRIM_TRY(lay_out(model, stage, batch, labels, err));
+  BRIM_TRY(place_slices(model, stage, batch, pass->training, err));
   model->tape.stage = stage;
   model->tape.laid = &stage->laid[model->queued];
   model->tape.training = pass->training;

@@ -42,6 +42,12 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .smoothing = pass->label_smoothing,
                   .divisor = loss_divisor(batch),
                   .loss = loss ? &m->answers[BRIM_ANSWER_LOSS + m->queued] : NULL};
+  const brim_slice_ends *cut = &m->slices;
+  if (cut->count > 0) {
+    const brim_row_slices texts = {cut->count, cut->names, cut->texts, cut->joins};
+    f.slices[BRIM_ROW_TEXTS] = f.slices[BRIM_ROW_CHOSEN] = texts;
+    f.slices[BRIM_ROW_TOKENS] = (brim_row_slices){cut->count, cut->names, cut->slots, cut->joins};
+  }
   memcpy(f.memory, s->memory, sizeof f.memory);
   brim_dropout_key(pass->seed, pass->optimizer_step, f.key);
   return f;
@@ -105,6 +111,14 @@ bool brim_model_queue_full(const brim_model *model) {
   return model->queued == BRIM_MOST_QUEUED;
 }
 
+/* The loss of all slices, which the host can see. */
+static void answer_slices(brim_model *m) {
+  double *loss = &m->answers[BRIM_ANSWER_LOSS + m->queued];
+  *loss = 0;
+  for (int32_t k = 0; k < m->slices.count; k++)
+    *loss += m->slices.losses[k];
+}
+
 /* Queues the pass; where a loss is wanted it waits among the answers. */
 static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool loss, brim_error *err) {
   brim_tape *tape = &model->tape;
@@ -120,6 +134,8 @@ static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pas
   brim_model_catch_up_batch(model);
   tape->schedule = pass->all_tokens ? &tape->stage->all : &tape->stage->asked;
   tape->frame = frame_of(model, batch, pass, loss);
+  if (loss && model->slices.count > 0)
+    tape->frame.loss = model->slices.losses;
   if (loss && !brim_model_is_host(model))
     send_labels(model, batch, &tape->frame);
   const int status = brim_schedule_run(tape->schedule, model->ops, &model->context, &tape->frame, false, err);
@@ -129,8 +145,20 @@ static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pas
     *tape = (brim_tape){0};
     return status;
   }
+  if (loss && model->slices.count > 0)
+    answer_slices(model);
   model->queued += loss;
   return BRIM_OK;
+}
+
+bool brim_model_joins_slices(const brim_model *model) {
+  return brim_program_joins_slices(&model->program, model->frozen);
+}
+
+int32_t brim_model_slice_losses(const brim_model *model, const int32_t **names, const double **losses) {
+  *names = model->slices.names;
+  *losses = model->slices.losses;
+  return model->slices.count;
 }
 
 int brim_model_queue_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) {

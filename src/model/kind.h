@@ -28,6 +28,7 @@ static inline brim_product brim_product_of(const brim_program *p, int32_t weight
 typedef struct brim_kind {
   const char *name;
   bool attends;       /* its calls are attention, which may have a window */
+  bool sums_texts;    /* its backward adds up over texts without regard to slices: they cannot be computed at once */
   brim_need needs[3]; /* of each input */
   /* What backward reads: a bit for each input, output and inner value. */
   struct {
@@ -141,6 +142,7 @@ void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, in
 void brim_fill_packed(brim_lowering *l, brim_int8 *field, const brim_operation *o, int product);
 void brim_fill_count(brim_lowering *l, int64_t *field, brim_row_kind rows, int64_t times); /* rows * times */
 void brim_fill_rows(brim_lowering *l, brim_rows *field, brim_row_kind rows);
+void brim_fill_slices(brim_lowering *l, brim_row_slices *field, brim_row_kind rows);
 void brim_fill_layout(brim_lowering *l, brim_layout *field);
 void brim_fill_dropout(brim_lowering *l, brim_dropout *field, double rate, uint32_t site);
 /* Other things of a batch and its pass: a field of brim_frame with the same type. */

@@ -335,6 +335,10 @@ void brim_fill_count(brim_lowering *l, int64_t *field, brim_row_kind rows, int64
   fill(l, field, (brim_fill_in){.source = BRIM_FROM_COUNT, .index = (int32_t)rows, .offset = times});
 }
 
+void brim_fill_slices(brim_lowering *l, brim_row_slices *field, brim_row_kind rows) {
+  brim_fill_from_frame(l, field, offsetof(brim_frame, slices) + rows * sizeof(brim_row_slices), sizeof *field);
+}
+
 void brim_fill_rows(brim_lowering *l, brim_rows *field, brim_row_kind rows) {
   fill(l, field, (brim_fill_in){.source = BRIM_FROM_ROWS, .index = (int32_t)rows});
 }

@@ -86,6 +86,7 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, co
   ops.max_length = limits->max_length;
   ops.int8 = limits->precision == BRIM_PRECISION_INT8;
   ops.bf16 = limits->precision == BRIM_PRECISION_BF16;
+  ops.slices = limits->training && limits->slices > 1 ? limits->slices : 0;
   carve_layout(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
   s->workspace = carve(c, s->workspace_size, 1);
@@ -340,6 +341,8 @@ static int check_limits(const brim_model *m, const brim_model_limits *limits, br
                           m->ops->name, brim_model_type(m));
   if (limits->precision == BRIM_PRECISION_BF16 && !(m->ops->features & BRIM_FEATURE_BF16))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply 16-bit values: use fp32", m->ops->name);
+  if (limits->training && limits->slices > 0 && !brim_model_is_host(m))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no slices: train without them", m->ops->name);
   return brim_length_fits(m, "texts may have", limits->max_length, BRIM_E_USAGE, err);
 }
 

@@ -24,6 +24,15 @@ typedef struct brim_slots {
   char *memory[BRIM_REGIONS]; /* of a schedule's values */
 } brim_slots;
 
+/* Where the slices of the laid out batch end, for each kind of rows that they cut: the host's, which devices with slices share.
+ */
+typedef struct brim_slice_ends {
+  int32_t count; /* 0: there are none, or one */
+  int32_t names[BRIM_MOST_SLICES], texts[BRIM_MOST_SLICES], slots[BRIM_MOST_SLICES];
+  uint8_t joins[BRIM_MOST_SLICES];
+  double losses[BRIM_MOST_SLICES]; /* of each */
+} brim_slice_ends;
+
 /* One way of using the block. */
 typedef struct brim_stage {
   brim_model_limits limits; /* max_slots 0: not prepared */
@@ -97,6 +106,7 @@ struct brim_model {
   brim_stage train, predict;
   brim_tape tape;
   const brim_telling *telling; /* of backward, or NULL */
+  brim_slice_ends slices;
 };
 
 enum { BRIM_ANSWER_SQUARE, BRIM_ANSWER_LOSS, BRIM_ANSWERS = BRIM_ANSWER_LOSS + BRIM_MOST_QUEUED };

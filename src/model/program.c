@@ -155,6 +155,10 @@ void brim_program_free(brim_program *p) {
 
 /* ---- of a whole program --------------------------------------------------------------------------------------- */
 
+static int64_t longer(int64_t a, int64_t b) {
+  return b > a ? b : a;
+}
+
 static int32_t larger(int32_t a, int64_t b) {
   return b > a ? (int32_t)b : a;
 }
@@ -169,17 +173,46 @@ static int64_t narrow_side(const brim_weight *w) {
   return shape[0] < shape[1] ? shape[0] : shape[1];
 }
 
+bool brim_program_joins_slices(const brim_program *p, int32_t frozen) {
+  for (size_t w = 0; w < p->weight_count; w++) {
+    int32_t uses = 0;
+    for (size_t i = 0; i < p->operation_count; i++)
+      for (int32_t k = 0; k < p->operations[i].weights.count; k++)
+        uses += p->operations[i].weights.of[k] == (int32_t)w;
+    if (uses > 1 && p->weights[w].part >= frozen)
+      return false;
+  }
+  for (size_t i = 0; i < p->operation_count; i++)
+    if (p->operations[i].kind->sums_texts && p->operations[i].part >= frozen)
+      return false;
+  return true;
+}
+
+/* Values of a product's weight, as brim_ops_limits counts them. */
+static int64_t product_size(const brim_product *product) {
+  return (int64_t)product->out * ((product->in + 63) / 64 * 64);
+}
+
+static int64_t weight_size(const brim_weight *w) {
+  const brim_product alone = {.in = (int32_t)w->is.shape[1], .out = (int32_t)w->is.shape[0]};
+  return w->is.rank == 2 && w->selected == BRIM_BY_NOTHING ? product_size(&alone) : 0;
+}
+
 brim_ops_limits brim_program_limits(const brim_program *p) {
   brim_ops_limits limits = {.hidden = 1, .intermediate = 1};
   int32_t head = 1, farthest = 0;
-  for (size_t i = 0; i < p->weight_count; i++)
+  for (size_t i = 0; i < p->weight_count; i++) {
     limits.hidden = larger(limits.hidden, narrow_side(&p->weights[i]));
+    limits.weight = longer(limits.weight, weight_size(&p->weights[i]));
+  }
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];
     brim_product products[BRIM_MOST_PRODUCTS];
     const int count = o->kind->products ? o->kind->products(p, o, products) : 0;
-    for (int k = 0; k < count; k++)
+    for (int k = 0; k < count; k++) {
       limits.intermediate = larger(limits.intermediate, products[k].in);
+      limits.weight = longer(limits.weight, product_size(&products[k]));
+    }
     limits.distances = larger(limits.distances, o->terms.distances.rows);
     if (o->terms.heads > 0)
       head = larger(head, p->values[o->out.of[0]].width / o->terms.heads);

@@ -173,6 +173,9 @@ static inline int32_t brim_width_of(const brim_program *p, int32_t value) {
 static inline int32_t brim_bias_of(const brim_program *p, int32_t weight) {
   return p->status || weight == BRIM_NONE || p->weights[weight].bare ? BRIM_NONE : weight + 1;
 }
+/* Whether all slices of a step may be computed at once, with the bits of one after the other: each trained weight has one
+ * contribution to its gradient, which is cut at slices. `frozen`: parts from below. */
+bool brim_program_joins_slices(const brim_program *p, int32_t frozen);
 /* Where the weights of a part begin in the flat buffers. */
 static inline int64_t brim_part_at(const brim_program *p, int32_t part) {
   return p->weights[p->parts[part].first_weight].is.offset;

@@ -22,6 +22,11 @@ bool brim_model_queue_full(const brim_model *model);
 /* A training forward. The batch may change when the call returns; an empty one has no answer. Errors as brim_model_forward's, but
  * for the device's, which come with the answers. */
 int brim_model_queue_forward(brim_model *model, const brim_batch *batch, const brim_pass *pass, brim_error *err) BRIM_CHECK;
+/* Whether a batch may have several slices; their gradient then has the bits of one slice after the other. Not where a weight's
+ * gradient has several contributions (layers that share, attention by distance), and not on a device of its own. */
+bool brim_model_joins_slices(const brim_model *model);
+/* Of the forward that was queued last: the losses of its slices, by their names. 0: it had one, or none. */
+int32_t brim_model_slice_losses(const brim_model *model, const int32_t **names, const double **losses);
 /* Norm, clipping and AdamW, all by what the device finds: nothing is done where the norm or a loss that waits for its answer is
  * not finite. */
 int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_error *err) BRIM_CHECK;

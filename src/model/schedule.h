@@ -138,6 +138,7 @@ void brim_pass_keep(brim_call_schedule *s);
 typedef struct brim_frame {
   brim_layout layout;
   brim_rows rows[BRIM_ROW_KINDS];
+  brim_row_slices slices[BRIM_ROW_KINDS];
   const int32_t *ids, *positions;
   const uint8_t *types;
   bool dropout;
@@ -154,7 +155,7 @@ typedef struct brim_frame {
   const int32_t *classes; /* of slots, where labels are of tokens; else NULL */
   const double *class_weights;
   double smoothing, divisor;
-  double *loss;                /* NULL: not wanted */
+  double *loss;                /* NULL: not wanted. One for each slice */
   const brim_telling *telling; /* of backward, or NULL */
 } brim_frame;
 

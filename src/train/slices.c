@@ -6,32 +6,56 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/flat.h"
+#include "model/queue.h"
 #include "train/sum.h"
 
 static int32_t world_of(const brim_group *group) {
   return group->world_size > 1 ? group->world_size : 1;
 }
 
-uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, int32_t slices) {
+/* Whether a step's slices may have to be computed in more parts than the run of a rank has nodes. */
+static bool is_cut(const brim_model *model, const brim_plan_options *o) {
+  return !brim_model_joins_slices(model) || o->max_tokens > 0 || o->max_rows > 0 || o->rows_for ||
+         (o->batch_size > 0 && o->accumulate > 1) || o->padding != BRIM_PAD_NONE || o->required_batch_size_multiple > 1;
+}
+
+/* Sums that wait while a rank computes another one. */
+static int32_t waiting_of(const brim_slice_run *run, bool cut) {
+  const int32_t roots = brim_slices_roots(run);
+  return cut ? brim_slices_waiting(run) : roots > 0 ? roots - 1 : 0;
+}
+
+static uint64_t memory_of(const brim_model *model, const brim_group *group, int32_t slices, bool cut) {
   int32_t most = 0;
   if (slices == 0)
     return 0;
   for (int32_t rank = 0; rank < world_of(group); rank++) { /* a memory_limit cuts alike on all */
     const brim_slice_run run = brim_slice_run_of(slices, world_of(group), rank);
-    const int32_t waiting = brim_slices_waiting(&run);
+    const int32_t waiting = waiting_of(&run, cut);
     most = waiting > most ? waiting : most;
   }
   return brim_partials_memory(model, most);
 }
 
-int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *model, const brim_group *group, int32_t slices,
-                         brim_error *err) {
-  *s = (brim_slice_sums){
-      .runtime = runtime, .model = model, .group = group, .run = brim_slice_run_of(slices, world_of(group), group->rank)};
-  s->shared = brim_alloc_array_zero(runtime, 2 * (size_t)slices + BRIM_SLICE_MORE, sizeof *s->shared);
+uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
+  return memory_of(model, group, plan->slices, is_cut(model, plan));
+}
+
+uint64_t brim_slice_sums_memory_cut(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
+  return memory_of(model, group, plan->slices, true);
+}
+
+int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *model, const brim_group *group,
+                         const brim_plan_options *plan, brim_error *err) {
+  *s = (brim_slice_sums){.runtime = runtime,
+                         .model = model,
+                         .group = group,
+                         .run = brim_slice_run_of(plan->slices, world_of(group), group->rank),
+                         .joins = brim_model_joins_slices(model)};
+  s->shared = brim_alloc_array_zero(runtime, 2 * (size_t)plan->slices + BRIM_SLICE_MORE, sizeof *s->shared);
   if (!s->shared)
     return BRIM_NOMEM(err);
-  return brim_partials_new(model, brim_slices_waiting(&s->run), &s->partials, err);
+  return brim_partials_new(model, waiting_of(&s->run, is_cut(model, plan)), &s->partials, err);
 }
 
 void brim_slice_sums_close(brim_slice_sums *s) {
@@ -39,6 +63,7 @@ void brim_slice_sums_close(brim_slice_sums *s) {
     return;
   brim_partials_free(s->partials);
   brim_release(s->runtime, s->shared);
+  brim_release(s->runtime, s->offsets);
   *s = (brim_slice_sums){0};
 }
 
@@ -68,6 +93,35 @@ void brim_slice_sums_end(brim_slice_sums *s) {
 
 void brim_slice_sums_note(brim_slice_sums *s, int32_t slice, double loss) {
   s->shared[slice] = loss;
+}
+
+void brim_slice_sums_note_all(brim_slice_sums *s) {
+  const int32_t *names;
+  const double *losses;
+  const int32_t count = brim_model_slice_losses(s->model, &names, &losses);
+  for (int32_t i = 0; i < count; i++)
+    s->shared[names[i]] = losses[i];
+}
+
+int brim_slice_sums_cut(brim_slice_sums *s, const brim_batch *batch, int32_t first, brim_batch *out, brim_error *err) {
+  int32_t count = 1;
+  while (first + count < batch->count && batch->slices[first + count] == batch->slices[first])
+    count++;
+  const int32_t at = batch->offsets[first];
+  BRIM_TRY(brim_grow(s->runtime, (void **)&s->offsets, &s->offset_room, (size_t)count + 1, sizeof *s->offsets, err));
+  for (int32_t i = 0; i <= count; i++)
+    s->offsets[i] = batch->offsets[first + i] - at;
+  *out = *batch;
+  out->count = count;
+  out->tokens = s->offsets[count];
+  out->slots = batch->width ? (int64_t)count * batch->width : out->tokens;
+  out->ids += at;
+  out->type_ids += out->type_ids ? at : 0;
+  out->offsets = s->offsets;
+  out->labels += (int64_t)first * batch->label_width;
+  out->token_labels += out->token_labels ? at : 0;
+  out->rows += first, out->places += first, out->slices += first;
+  return BRIM_OK;
 }
 
 /* ---- all ranks -------------------------------------------------------------------------------------------- */

@@ -9,6 +9,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/flat.h"
+#include "model/queue.h"
 #include "train/agreement.h"
 #include "train/average.h"
 #include "train/class_weights.h"
@@ -193,7 +194,7 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
 
 /* What does not depend on how much is computed at once: results and sorting of the largest evaluation set, the plan of an epoch,
  * windows of a stream, the average. */
-static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *evals, int count) {
+static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *evals, int count, bool cut) {
   uint64_t most = 0, bytes = t->supply.feed ? brim_feed_memory(t->supply.feed) : 0;
   uint64_t outputs = (uint64_t)brim_model_outputs(t->model);
   for (int i = 0; i < count; i++) {
@@ -205,7 +206,7 @@ static uint64_t other_memory(const brim_trainer *t, const brim_named_dataset *ev
     bytes += brim_dataset_rows(t->supply.dataset) * 32;
   const brim_task_rules *task = brim_task_rules_of(brim_model_task(t->model));
   bytes += most * ((task->one_class ? sizeof(brim_outcome) : outputs * sizeof(float)) + task->measuring);
-  bytes += brim_slice_sums_memory(t->model, &t->options.group, t->options.plan.slices);
+  bytes += (cut ? brim_slice_sums_memory_cut : brim_slice_sums_memory)(t->model, &t->options.group, &t->options.plan);
   if (t->options.swa_start > 0.0)
     bytes += (uint64_t)brim_model_flat_size(t->model) * sizeof(float);
   return bytes;
@@ -253,19 +254,20 @@ static int outlook(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_supply_outlook(&t->supply, &t->outlook, err));
   t->outlook.limits.checkpoint_activations = t->options.checkpoint_activations;
   t->outlook.limits.precision = t->options.precision;
+  t->outlook.limits.slices = brim_model_joins_slices(t->model) ? t->options.plan.slices : 0;
   return BRIM_OK;
 }
 
 /* Cuts steps into parts that fit into memory_limit. A resumed run keeps its parts, whatever else is held now. */
 static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   const brim_memory_eval eval = longest_eval(t, evals, count);
-  const brim_memory_question question = {.model = t->model,
-                                         .widest = &t->outlook.limits,
-                                         .eval = &eval,
-                                         .shortest = t->supply.feed ? 1 : shortest_row(t->supply.dataset),
-                                         .held = t->memory.held,
-                                         .other = other_memory(t, evals, count),
-                                         .limit = t->options.memory_limit};
+  brim_memory_question question = {.model = t->model,
+                                   .widest = &t->outlook.limits,
+                                   .eval = &eval,
+                                   .shortest = t->supply.feed ? 1 : shortest_row(t->supply.dataset),
+                                   .held = t->memory.held,
+                                   .other = other_memory(t, evals, count, false),
+                                   .limit = t->options.memory_limit};
   bool begun = false;
   if (t->options.memory_limit == 0)
     return BRIM_OK;
@@ -278,10 +280,6 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
       t->options.plan.max_tokens = t->outlook.limits.max_slots;
     return BRIM_OK;
   }
-  if (t->options.plan.slices > 0)
-    return brim_error_set(err, BRIM_E_USAGE,
-                          "memory_limit: this run needs %.0f MB; its parts are slices, which are not cut: take more slices",
-                          (double)needed / 1e6);
   if (t->supply.feed || t->options.plan.batch_size == 0) {
     BRIM_TRY(brim_memory_check_eval(&question, err));
     return brim_error_set(err, BRIM_E_USAGE,
@@ -289,14 +287,23 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
                           "batch_size and rows in memory, so give a smaller max_tokens",
                           (double)needed / 1e6);
   }
-  BRIM_TRY(brim_memory_fit(&question, &t->options.plan.max_tokens, err));
-  return outlook(t, err);
+  question.other = other_memory(t, evals, count, t->options.plan.slices > 0);
+  int status = brim_memory_fit(&question, &t->options.plan.max_tokens, err);
+  if (!status)
+    status = outlook(t, err);
+  if (t->options.plan.slices > 0 && (status == BRIM_E_USAGE || status == BRIM_E_MISMATCH))
+    return brim_error_set(
+        err, BRIM_E_USAGE,
+        "memory_limit: this run needs %.0f MB, and %.0f MB do not hold each of its %d slices, which are computed "
+        "whole: take more slices",
+        (double)needed / 1e6, (double)question.limit / 1e6, (int)t->options.plan.slices);
+  return status;
 }
 
 /* The plan that has come out, as it is printed and kept to. */
 static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
   const uint64_t limit = t->options.memory_limit;
-  t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other_memory(t, evals, count));
+  t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other_memory(t, evals, count, false));
   const uint64_t all = t->memory.held + t->memory.training;
   if (limit == 0 || all <= limit || t->options.resume)
     return BRIM_OK;
@@ -320,7 +327,7 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   brim_model_zero_gradients(t->model);
   brim_flat_clear(t->model, BRIM_GRADIENTS);
   if (t->options.plan.slices > 0)
-    BRIM_TRY(brim_slice_sums_open(&t->slices, t->runtime, t->model, &t->options.group, t->options.plan.slices, err));
+    BRIM_TRY(brim_slice_sums_open(&t->slices, t->runtime, t->model, &t->options.group, &t->options.plan, err));
   else
     BRIM_TRY(brim_overlap_open(&t->overlap, t->runtime, t->model, &t->options.group, err));
   t->average_first = brim_average_first(&t->options, t->outlook.total_steps);

@@ -16,7 +16,7 @@ enum { NAMED = 8 }; /* rows that a message names */
 /* A part, as its answer is read. */
 typedef struct step_part {
   uint64_t named[NAMED]; /* its first rows */
-  int32_t rows, slice;
+  int32_t rows, slice;   /* slice < 0: it has none, or several, whose losses are noted */
 } step_part;
 
 /* What one step adds up over its parts. */
@@ -51,7 +51,7 @@ static int step_answers(brim_trainer *t, step_sums *sums, brim_error *err) {
   for (int32_t i = 0; i < sums->waiting; i++) {
     note_rows(sums, &sums->parts[i], !isfinite(answers.losses[i]));
     sums->loss += answers.losses[i];
-    if (t->options.plan.slices > 0)
+    if (sums->parts[i].slice >= 0)
       brim_slice_sums_note(&t->slices, sums->parts[i].slice, answers.losses[i]);
   }
   sums->waiting = 0;
@@ -68,14 +68,30 @@ static int step_compute(brim_trainer *t, const brim_batch *part, step_sums *sums
                           .label_smoothing = t->options.label_smoothing};
   if (brim_model_queue_full(t->model))
     BRIM_TRY(step_answers(t, sums, err));
-  if (t->options.plan.slices > 0)
-    brim_slice_sums_next(&t->slices, part->slice);
+  if (part->slices)
+    brim_slice_sums_next(&t->slices, part->slices[0]);
   BRIM_TRY(brim_model_queue_forward(t->model, part, &pass, err));
+  const bool several = part->slices && part->slices[0] != part->slices[part->count - 1];
+  if (several)
+    brim_slice_sums_note_all(&t->slices);
   step_part *noted = &sums->parts[sums->waiting++];
-  *noted = (step_part){.rows = part->count, .slice = part->slice};
+  *noted = (step_part){.rows = part->count, .slice = part->slices && !several ? part->slices[0] : -1};
   for (int32_t i = 0; i < part->count && i < NAMED; i++)
     noted->named[i] = part->rows[i];
   return brim_model_backward(t->model, part, &pass, err);
+}
+
+/* Slice by slice where the model cannot compute several at once. */
+static int step_compute_slices(brim_trainer *t, const brim_batch *part, step_sums *sums, brim_error *err) {
+  if (!part->slices || t->slices.joins)
+    return step_compute(t, part, sums, err);
+  for (int32_t first = 0; first < part->count;) {
+    brim_batch slice;
+    BRIM_TRY(brim_slice_sums_cut(&t->slices, part, first, &slice, err));
+    BRIM_TRY(step_compute(t, &slice, sums, err));
+    first += slice.count;
+  }
+  return BRIM_OK;
 }
 
 /* All parts of this rank, queued. The supply counts those of all ranks. */
@@ -91,7 +107,7 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
     if (last)
       brim_overlap_begin(&t->overlap);
     if (part->count > 0)
-      BRIM_TRY(step_compute(t, part, sums, err));
+      BRIM_TRY(step_compute_slices(t, part, sums, err));
   }
   if (t->options.plan.slices > 0)
     brim_slice_sums_end(&t->slices);

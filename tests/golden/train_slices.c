@@ -240,6 +240,6 @@ int main(void) {
   refused(&settings[0], too_few, "one of the 2 slices of a step takes");
   refused(&settings[0], too_few_rows, "only 4 may be computed at once: take more slices");
   refused(&settings[0], too_many, "slices is 257: it must be from 0 to 256");
-  refused(&settings[0], no_memory, "its parts are slices, which are not cut");
+  refused(&settings[0], no_memory, "which are computed whole: take more slices");
   return tap_done();
 }

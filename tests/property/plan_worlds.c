@@ -81,7 +81,17 @@ typedef struct dealt {
   uint64_t step[64];
 } dealt;
 
-/* Which slice each row is in; parts are slices of the rank's run, in their order. */
+/* A part's slices, which are one node of the tree: no other slice of the rank is in its smallest. */
+static bool is_node(const brim_plan_options *o, const brim_planned *part) {
+  int32_t size = 1;
+  const int32_t first = part->slices[0], last = part->slices[part->count - 1], world = o->world_size;
+  while (first / size != last / size)
+    size *= 2;
+  const int32_t from = first / size * size, end = from + size < o->slices ? from + size : o->slices;
+  return first == last || (from >= o->slices * part->rank / world && end <= o->slices * (part->rank + 1) / world);
+}
+
+/* Which slice each row is in; parts are nodes of slices of the rank's run, in their order. */
 static const char *read_slices(const brim_plan *plan, const brim_plan_options *o, dealt *d) {
   const int32_t world = o->world_size;
   for (int32_t rank = 0; rank < world; rank++) {
@@ -94,13 +104,17 @@ static const char *read_slices(const brim_plan *plan, const brim_plan_options *o
       step = part.step;
       if (part.count == 0)
         continue;
-      if (part.slice <= last || part.slice < o->slices * rank / world || part.slice >= o->slices * (rank + 1) / world)
-        return "a slice is not in the rank's run, or out of order";
-      last = part.slice;
+      if (!is_node(o, &part))
+        return "a part is not a node of the tree";
       for (uint32_t k = 0; k < part.count; k++) {
-        if (k > 0 && part.places[k] <= part.places[k - 1])
+        const int32_t slice = part.slices[k];
+        const bool same = k > 0 && slice == part.slices[k - 1];
+        if ((!same && slice <= last) || slice < o->slices * rank / world || slice >= o->slices * (rank + 1) / world)
+          return "a slice is not in the rank's run, or out of order";
+        if (same && part.places[k] <= part.places[k - 1])
           return "places are not in order";
-        d->slice[part.rows[k]] = part.slice, d->step[part.rows[k]] = part.step;
+        last = slice;
+        d->slice[part.rows[k]] = slice, d->step[part.rows[k]] = part.step;
       }
     }
   }

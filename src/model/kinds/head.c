@@ -53,6 +53,7 @@ static void loss_forward(brim_lowering *l, const brim_operation *o) {
   brim_loss op = {.outputs = brim_stride(l, x), .kind = o->terms.loss};
   brim_fill_from_frame(l, &op.n, offsetof(brim_frame, rows) + rows_of(l, o) * sizeof(brim_rows) + offsetof(brim_rows, count),
                        sizeof op.n);
+  brim_fill_slices(l, &op.slices, rows_of(l, o));
   brim_fill(l, &op.logits, x, BRIM_READS);
   brim_fill_from_frame(l, &op.labels, offsetof(brim_frame, labels), sizeof op.labels);
   brim_fill_from_frame(l, &op.classes, offsetof(brim_frame, classes), sizeof op.classes);

@@ -60,6 +60,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_at sum = has(o, GAMMA) ? brim_read(l, o->inner.of[SUM]) : BRIM_NOWHERE;
   brim_embed op = operands(l, o);
   fill_tables(l, o, &op);
+  brim_fill_slices(l, &op.slices, BRIM_ROW_TOKENS);
   if (has(o, GAMMA)) {
     brim_fill(l, &op.sum, sum, BRIM_READS);
     brim_fill(l, &op.mean, brim_read(l, o->inner.of[MEAN]), BRIM_READS);

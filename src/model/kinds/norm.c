@@ -44,6 +44,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_at dx = brim_wants_gradient(l, from) ? brim_add_gradient(l, from, &add) : brim_spare(l, rows, width_of(l, o));
   brim_prenorm_gradient op = {.width = width_of(l, o), .rms = o->terms.rms, .add = add};
   brim_fill_count(l, &op.rows, rows, 1);
+  brim_fill_slices(l, &op.slices, rows);
   brim_fill(l, &op.x, x, BRIM_READS);
   brim_fill(l, &op.mean, brim_read(l, o->inner.of[MEAN]), BRIM_READS);
   brim_fill(l, &op.rstd, brim_read(l, o->inner.of[RSTD]), BRIM_READS);

@@ -97,6 +97,7 @@ static brim_at backward_narrow(brim_lowering *l, const brim_operation *o, const 
   brim_bf16_norm_gradient op = {.width = width_of(l, o)};
   brim_fill_layout(l, &op.layout);
   brim_fill_rows(l, &op.at, rows);
+  brim_fill_slices(l, &op.slices, rows);
   brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
   brim_fill(l, &op.sum, sum, BRIM_READS);
   brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);
@@ -120,6 +121,7 @@ brim_at brim_normed_backward(brim_lowering *l, const brim_operation *o, const br
   brim_norm_gradient op = {.width = width_of(l, o)};
   brim_fill_layout(l, &op.layout);
   brim_fill_rows(l, &op.at, rows);
+  brim_fill_slices(l, &op.slices, rows);
   brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
   brim_fill(l, &op.sum, sum, BRIM_READS);
   brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);

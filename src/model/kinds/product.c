@@ -58,6 +58,7 @@ static void backward_narrow(brim_lowering *l, const brim_product_gradient *g) {
                                   .dx_stride = g->in,
                                   .add = g->add};
   brim_fill_count(l, &op.rows, g->rows, 1);
+  brim_fill_slices(l, &op.slices, g->rows);
   brim_fill(l, &op.x, g->x, BRIM_READS);
   brim_fill_weight_narrow(l, &op.w, g->weight, g->first * g->in);
   brim_fill(l, &op.dy, g->dy, BRIM_READS);
@@ -75,6 +76,7 @@ void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *g
                              .dx_stride = g->in,
                              .add = g->add};
   brim_fill_count(l, &op.rows, g->rows, 1);
+  brim_fill_slices(l, &op.slices, g->rows);
   brim_fill(l, &op.x, g->x, BRIM_READS);
   brim_fill_weight_from(l, &op.w, g->weight, g->first * g->in);
   brim_fill(l, &op.dy, g->dy, BRIM_READS);

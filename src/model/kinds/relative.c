@@ -98,6 +98,7 @@ static double flops(const brim_call_schedule *s, const brim_operation *o, const 
 
 static const brim_kind kind = {.name = "attend",
                                .attends = true,
+                               .sums_texts = true,
                                .needs = {BRIM_NEED_SAME, BRIM_NEED_ALL, BRIM_NEED_ALL},
                                .reads = {.in = 1 << QUERIES | 1 << KEYS_VALUES | 1 << TABLES, .inner = 1 << LSE},
                                .forward = forward,
