@@ -92,6 +92,35 @@ static void fits(int train, int eval, brim_padding padding, int64_t eval_rows) {
      brim_padding_name(padding), ran, refused);
 }
 
+/* With slices a limit cuts steps between them: to the same bits, or it is refused. */
+static void with_slices(void) {
+  uint64_t most = 0, least = 0;
+  float *want = NULL;
+  int ran = 0, refused = 0, wrong = 0;
+  for (int i = -1; i < 30; i++) {
+    case_job job = open_job(30, 20);
+    brim_train_options options = run_options(NULL);
+    watcher w = {0};
+    brim_error err = {0};
+    options.max_steps = 3;
+    options.plan.slices = 24;
+    options.memory_limit = i < 0 ? 0 : most - (uint64_t)i * (most - least) / 30;
+    const int status = run(&job, &options, &w, &err);
+    float *weights = case_weights(&job);
+    if (i < 0)
+      most = w.memory, least = w.held, want = weights;
+    else if (status == BRIM_OK && w.memory <= options.memory_limit)
+      ran++, wrong += memcmp(weights, want, (size_t)brim_model_flat_size(job.model) * sizeof *want) != 0;
+    else
+      refused++, wrong += status != BRIM_E_USAGE || !strstr(err.message, "slices, which are computed whole: take more slices");
+    if (weights != want)
+      free(weights);
+    case_close(&job);
+  }
+  free(want);
+  ok(wrong == 0 && ran > 3 && refused > 3, "with slices %d limits give the same bits, %d are refused", ran, refused);
+}
+
 static int run_short(brim_train_options *options, watcher *w, brim_error *err) {
   case_job job = open_job(4, 64);
   options->plan.batch_size = 4;
@@ -174,6 +203,7 @@ int main(void) {
   fits(12, 64, BRIM_PAD_NONE, 0);
   fits(12, 50, BRIM_PAD_LONGEST, 0);
   fits(30, 20, BRIM_PAD_NONE, 1000);
+  with_slices();
   long_row();
   gone_on_with(1, "a limit that nothing fits into");
   gone_on_with((uint64_t)1 << 40, "a limit that everything fits into");

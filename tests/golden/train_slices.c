@@ -217,6 +217,9 @@ int main(void) {
     tap_skip("slices", "there are no golden models");
     return tap_done();
   }
+  const char *albert = case_model_folder("albert-regression");
+  if (!albert)
+    albert = bert;
   const setting settings[] = {
       {"batches of 20", bert, NULL, BRIM_PRECISION_FP32, NULL, 1, true},
       {"batches of tokens", bert, NULL, BRIM_PRECISION_FP32, batches_of_tokens, 1, false},
@@ -226,6 +229,7 @@ int main(void) {
       {"late rows", bert, NULL, BRIM_PRECISION_FP32, late, 8, false},
       {"freezing, weights, averaging", bert, NULL, BRIM_PRECISION_FP32, methods, 1, false},
       {"7 slices, in order", bert, NULL, BRIM_PRECISION_FP32, whole, 1, false},
+      {"layers that share weights", albert, NULL, BRIM_PRECISION_FP32, NULL, 1, false},
       {"bf16", bert, NULL, BRIM_PRECISION_BF16, NULL, 1, false},
       {"plain kernels", bert, "plain", BRIM_PRECISION_FP32, NULL, 1, false},
       {"plain kernels, bf16", bert, "plain", BRIM_PRECISION_BF16, NULL, 1, false},
