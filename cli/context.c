@@ -137,9 +137,16 @@ int cli_pick_precision(cli_call *cli, brim_precision *out) {
 int cli_check_device(cli_call *cli) {
   brim_gpu_info gpu;
   brim_error missing;
-  if (!cli->values->device || strcmp(cli->values->device, "cuda") != 0 || brim_gpu_find(&gpu, &missing) == BRIM_OK)
+  const char *device = cli->values->device;
+  if (!device || strncmp(device, "cuda", 4) != 0)
     return BRIM_OK;
-  return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device cuda: %s", missing.message);
+  if (brim_gpu_find(&gpu, &missing))
+    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device %s: %s", device, missing.message);
+  if (device[4] == ':' && atoi(device + 5) >= gpu.cards)
+    return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device %s: there %s; the first is cuda:0%s", device,
+                          gpu.cards == 1 ? "is one GPU" : "are fewer GPUs",
+                          getenv("CUDA_VISIBLE_DEVICES") ? " (CUDA_VISIBLE_DEVICES hides others)" : "");
+  return BRIM_OK;
 }
 
 /* ---- files ------------------------------------------------------------------------------------------------ */

@@ -348,15 +348,20 @@ const cli_option cli_optimizer_options[] = {
     {0},
 };
 
+/* "cuda:1" is the second card, which the library counts from 1 on. */
 static bool parse_device(const char *text, void *field) {
-  brim_device *device = field;
-  *device = strcmp(text, "cuda") == 0 ? BRIM_DEVICE_CUDA : BRIM_DEVICE_CPU;
+  brim_model_options *options = (brim_model_options *)(void *)((char *)field - offsetof(brim_model_options, device));
+  options->device = strncmp(text, "cuda", 4) == 0 ? BRIM_DEVICE_CUDA : BRIM_DEVICE_CPU;
+  options->card = strncmp(text, "cuda:", 5) == 0 ? (int32_t)strtol(text + 5, NULL, 10) + 1 : 0;
   return true;
 }
 
+#define CUDA_NUMBERS                                                                                                             \
+  "cuda:0|cuda:1|cuda:2|cuda:3|cuda:4|cuda:5|cuda:6|cuda:7|cuda:8|cuda:9|cuda:10|cuda:11|cuda:12|cuda:13|cuda:14|cuda:15"
+
 const cli_option cli_device_option[] = {
-    CHOICE("device", device, "cpu|cuda", .fallback = "cpu", .to = {MODEL(device)}, .parse = parse_device,
-           .help = "where to compute: cuda is an NVIDIA GPU (`brim doctor` says what it needs)"),
+    CHOICE("device", device, "cpu|cuda", .also = CUDA_NUMBERS, .fallback = "cpu", .to = {MODEL(device)}, .parse = parse_device,
+           .help = "where to compute: cuda is an NVIDIA GPU (`brim doctor` says what it needs), cuda:1 the second one"),
     {0},
 };
 

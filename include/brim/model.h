@@ -36,6 +36,7 @@ typedef struct brim_model_options {
   const brim_labels *labels; /* training: task, classes, names (copied); NULL: as the folder's config.json says */
   uint64_t seed;             /* of a head that has to be initialised */
   brim_device device;
+  int32_t card;        /* of CUDA: which of the GPUs that the driver shows, from 1 on; 0: the process's own (brim_gpu_own) */
   const char *kernels; /* NULL: by CPU level; else the name that a checkpoint has (resume) */
   brim_pooling pooling;
   bool no_type_ids;      /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */

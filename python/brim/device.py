@@ -10,15 +10,15 @@ _LIBRARIES = {"BRIM_NVRTC": ("nvidia/cu1?/lib/libnvrtc.so.1?", "nvidia/cuda_nvrt
               "BRIM_CUBLASLT": ("nvidia/cu1?/lib/libcublasLt.so.1?", "nvidia/cublas/lib/libcublasLt.so.1?")}
 
 
-def checked(device: str) -> str:
-    """The device by brim's name: "cpu", or "cuda" (also "cuda:0", "gpu", or torch.device("cuda"))."""
-    name = str(device)
-    name = {"gpu": "cuda", "cuda:0": "cuda"}.get(name, name)
-    if name not in ("cpu", "cuda"):
-        raise ValueError(f'device is "cpu" or "cuda", not {device!r}; CUDA_VISIBLE_DEVICES chooses among several GPUs')
+def checked(device: str) -> tuple[str, int]:
+    """The device by brim's name: "cpu", or "cuda" (also "cuda:1", "gpu", or torch.device("cuda")); and which card, from 1 on, or 0."""
+    name, _, number = str(device).partition(":")
+    name = {"gpu": "cuda"}.get(name, name)
+    if name not in ("cpu", "cuda") or (number and not number.isdecimal()) or (name == "cpu" and number not in ("", "0")):
+        raise ValueError(f'device is "cpu", "cuda" or "cuda:N", not {str(device)!r}')
     if name == "cuda":
         _find_libraries()
-    return name
+    return name, int(number) + 1 if number and name == "cuda" else 0
 
 
 def _find_libraries() -> None:

@@ -87,12 +87,12 @@ class Model:
     def __init__(self, path: str | os.PathLike, *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
                  kernels: str | None = None, untrained: bool = False, device: str = "cpu", runtime=None):
-        device = _device.checked(device)
+        device, card = _device.checked(device)
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         self._core = _core.model(self._runtime, self.path, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
-                                                                "no_type_ids": no_type_ids, "kernels": kernels, "device": device})
+                                                                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card})
         self.tokenizer = Tokenizer(self.path, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._facts = self._core.facts()
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained

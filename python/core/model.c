@@ -58,6 +58,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
                                       CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
                                       CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
                                       CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
+                                      CORE_FIELD(brim_model_options, card, CORE_I32),
                                       {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling},
                                       {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device},
                                       {0}};

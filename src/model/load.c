@@ -62,7 +62,7 @@ static int take_values(brim_model *m, brim_error *err) {
   m->values_block = m->ops->alloc(&m->context, bytes + LINE, false);
   m->answers = m->ops->alloc(&m->context, BRIM_ANSWERS * sizeof *m->answers, true);
   if (!m->values_block || !m->answers)
-    return BRIM_NOMEM(err);
+    return brim_model_no_memory(m, bytes, err);
   m->values = (real *)(((uintptr_t)m->values_block + LINE - 1) / LINE * LINE);
   m->ops->clear(&m->context, m->values, bytes);
   return BRIM_OK;
@@ -70,6 +70,7 @@ static int take_values(brim_model *m, brim_error *err) {
 
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
+  m->context.card = options->card;
   const int opened = m->ops->open(&m->context, err);
   if (opened) {
     m->ops = NULL;

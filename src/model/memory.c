@@ -232,6 +232,15 @@ static void make_ranges(brim_model *m, int32_t first) {
   }
 }
 
+int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err) {
+  if (brim_model_is_host(model))
+    return BRIM_NOMEM(err);
+  return brim_error_set(err, BRIM_E_MEMORY,
+                        "the GPU has not the %.1f MB of memory that are needed besides what it holds: compute less at once, or "
+                        "see what else uses it",
+                        (double)size / 1e6);
+}
+
 /* Zeroed: no gradient, no moments, no row touched, alive or late. */
 static int take_state(brim_model *m, brim_error *err) {
   carver c = {0};
@@ -239,7 +248,7 @@ static int take_state(brim_model *m, brim_error *err) {
   const size_t size = block_size(&c);
   void *block = m->ops->alloc(&m->context, size, true);
   if (!block)
-    return BRIM_NOMEM(err);
+    return brim_model_no_memory(m, size, err);
   c = carver_of(m, block);
   const state_pieces s = carve_state(m, &c);
   m->state_block = block;
@@ -298,7 +307,7 @@ static int take_int8(brim_model *m, brim_error *err) {
   const size_t size = int8_size(m);
   void *block = m->ops->alloc(&m->context, size, false);
   if (!block)
-    return BRIM_NOMEM(err);
+    return brim_model_no_memory(m, size, err);
   carver c = carver_of(m, block);
   m->int8_block = block;
   m->int8_size = size;
@@ -436,7 +445,7 @@ static int take_work(brim_model *m, size_t size, brim_error *err) {
   m->train.limits.max_slots = m->predict.limits.max_slots = 0;
   m->work_block = m->ops->alloc(&m->context, size, false);
   if (!m->work_block)
-    return BRIM_NOMEM(err);
+    return brim_model_no_memory(m, size, err);
   m->work_size = size;
   return BRIM_OK;
 }

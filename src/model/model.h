@@ -122,6 +122,8 @@ int brim_model_reserve_schedules(brim_model *model, brim_error *err) BRIM_CHECK;
 void brim_model_enter(brim_model *model, const brim_stage *stage);
 void brim_model_release_memory(brim_model *model);
 /* Gradients and moments; the model must be prepared again before it is trained. */
+/* BRIM_E_MEMORY: so many bytes of the device's memory could not be had. */
+int brim_model_no_memory(const brim_model *model, size_t size, brim_error *err);
 void brim_model_release_state(brim_model *model);
 
 /* Where the gradient of the parameter at `offset` is added up; NULL: it is frozen. */

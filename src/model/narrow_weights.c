@@ -28,7 +28,7 @@ int brim_model_take_narrow(brim_model *model, brim_error *err) {
   enum { LINE = 64 };
   void *block = model->ops->alloc(&model->context, brim_model_narrow_size(model), false);
   if (!block)
-    return BRIM_NOMEM(err);
+    return brim_model_no_memory(model, brim_model_narrow_size(model), err);
   model->narrow_block = block;
   model->narrow = (brim_bfloat *)(((uintptr_t)block + LINE - 1) / LINE * LINE);
   find_span(&model->program, &model->narrow_from, &model->narrow_end);

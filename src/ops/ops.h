@@ -504,6 +504,7 @@ typedef struct brim_ops_context {
   brim_ops_stats stats;
   struct brim_profile *profile; /* these two: of a table that times another one, else NULL */
   const struct brim_ops *inner;
+  int32_t card; /* which of the machine's GPUs, from 1 on; 0: the process's own. Set before `open` */
   void *device; /* the table's own, from open to close */
 } brim_ops_context;
 

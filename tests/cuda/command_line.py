@@ -6,6 +6,7 @@ brim opens the false driver as it would open libcuda and NVRTC; the kernels run 
 import json
 import os
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -111,7 +112,8 @@ def check_words():
     lines = run("doctor")[0]
     ok("cpu, cuda" in lines and "emulated, sm_90" in lines and LIBRARY in lines, "and says so in lines")
     for name, variables, word in (("no driver", {"BRIM_LIBCUDA": "/nowhere"}, "BRIM_LIBCUDA"), ("no compiler", {"BRIM_NVRTC": "/nowhere"}, "BRIM_NVRTC"),
-                                  ("no card", {"BRIM_FAKE_CARDS": "0"}, "no GPU"), ("an old card", {"BRIM_FAKE_CAPABILITY": "61"}, "6.1")):
+                                  ("no card", {"BRIM_FAKE_CARDS": "0"}, "no GPU"), ("an old card", {"BRIM_FAKE_CAPABILITY": "61"}, "6.1"),
+                                  ("an old driver", {"BRIM_FAKE_DRIVER": "11040"}, "CUDA 11.4")):
         _, error, code = train("none", "--device", "cuda", **variables)
         ok(code == 1 and word in error and error.count("\n") == 1 and not os.path.exists("none"), f"{name}: {error.strip()}")
         gpu = json.loads(run("doctor", "--json", **variables)[0])
@@ -166,6 +168,31 @@ def check_made():
     ok("compiled beforehand" in run("doctor", BRIM_CUBINS="made", BRIM_NVRTC="/nowhere")[0], "and doctor says so")
 
 
+def check_losses():
+    """No memory, before and within a run; and a card that is lost within one."""
+    for room in ("1000000", "8500000", "8900000"):
+        _, error, code = train("none", "--device", "cuda", BRIM_FAKE_MEMORY=room)
+        ok(code == 1 and "memory" in error and "GPU" in error and error.count("\n") == 1 and not os.path.exists("none"), f"a card of {room} bytes: {error.strip()}")
+    for code_of, name in (("719", "LAUNCH_FAILED"), ("214", "ECC_UNCORRECTABLE"), ("999", "UNKNOWN")):
+        _, error, code = train("lost", "--device", "cuda", "--save-every", "1", "--overwrite", BRIM_FAKE_FAIL="300", BRIM_FAKE_CODE=code_of)
+        ok(code == 1 and "the GPU was lost" in error and name in error and error.count("\n") == 1, f"a card that is lost: {error.strip()}")
+    kept = list(pathlib.Path("lost/checkpoints").glob("step-*"))
+    _, error, code = train("lost", "--resume", "--device", "cuda", "--save-every", "1")
+    ok(code == 0 and kept and weights("lost") == weights("card"), f"resumed from one of {len(kept)} checkpoints it ends with the same weights {error}")
+
+
+def check_cards():
+    """Of several cards a run takes the one that it is told, or that has its number among the processes of the machine."""
+    two = {"BRIM_FAKE_CARDS": "2", "BRIM_FAKE_TELL": "1"}
+    for device, rank, card in (("cuda", None, 0), ("cuda:0", "1", 0), ("cuda:1", None, 1), ("cuda", "1", 1), ("cuda", "2", 0)):
+        more = {"OMPI_COMM_WORLD_LOCAL_RANK": rank} if rank else {}
+        _, error, code = train("carded", "--device", device, "--overwrite", epochs=1, **two, **more)
+        ok(code == 0 and set(re.findall(r"card (\d)", error)) == {str(card)}, f"--device {device}, process {rank or 'alone'}: card {card} {'' if code == 0 else error}")
+    _, error, code = train("none", "--device", "cuda:2", **two)
+    ok(code == 1 and "cuda:2" in error and error.count("\n") == 1, f"one that is not there: {error.strip()}")
+    ok("cuda:0 to cuda:1" in run("doctor", **two)[0], "doctor says how many there are")
+
+
 def check_graphs():
     """Small parts are graphs, which a driver may lack."""
     old = str(pathlib.Path(LIBRARY).with_name("libfake_old_cuda.so"))
@@ -194,7 +221,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_graphs, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_losses, check_cards, check_graphs, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -44,6 +44,8 @@ static bool initialized, fails_on, without_graphs;
 static int contexts[MOST_DEVICES];
 static thread_local int *current;
 static std::map<char *, size_t> pinned;
+static std::map<void *, size_t> sizes; // of the card's memory, and their sum
+static size_t taken;
 
 using fake::wrong;
 
@@ -159,7 +161,8 @@ int cuInit(unsigned) {
   return devices > 0 ? SUCCESS : NO_DEVICE;
 }
 int cuDriverGetVersion(int *version) {
-  *version = 13000;
+  const char *told = getenv("BRIM_FAKE_DRIVER");
+  *version = told ? atoi(told) : 13000;
   return SUCCESS;
 }
 int cuDeviceGetCount(int *count) {
@@ -198,6 +201,8 @@ int cuDevicePrimaryCtxRetain(void **context, int device) {
   if (device < 0 || device >= devices)
     return INVALID_DEVICE;
   contexts[device]++;
+  if (getenv("BRIM_FAKE_TELL"))
+    fprintf(stderr, "# false CUDA: card %d\n", device);
   *context = &contexts[device];
   return SUCCESS;
 }
@@ -236,7 +241,7 @@ int cuStreamSynchronize(void *s) {
 }
 int cuStreamDestroy_v2(void *s) {
   const std::lock_guard<std::mutex> guard(lock);
-  return fake::close_stream(static_cast<fake::stream *>(s));
+  return fake::close_stream(static_cast<fake::stream *>(s), fails_on && fails_at >= 0 && calls > fails_at);
 }
 int cuStreamWaitEvent(void *s, void *e, unsigned) {
   BEGIN;
@@ -276,7 +281,10 @@ static int take_memory(unsigned long long *out, size_t size) {
   BEGIN;
   NOT_CAPTURED;
   counts[FAKE_ALLOCATIONS]++;
-  void *memory = size ? emulate::take(size) : nullptr;
+  const char *room = getenv("BRIM_FAKE_MEMORY");
+  void *memory = size && !(room && taken + size > strtoull(room, nullptr, 10)) ? emulate::take(size) : nullptr;
+  if (memory)
+    taken += size, sizes[memory] = size;
   *out = reinterpret_cast<uintptr_t>(memory);
   return !size ? INVALID_VALUE : memory ? SUCCESS : OUT_OF_MEMORY;
 }
@@ -289,6 +297,8 @@ int cuMemAllocManaged(unsigned long long *out, size_t size, unsigned) {
 int cuMemFree_v2(unsigned long long memory) {
   const std::lock_guard<std::mutex> guard(lock);
   NOT_CAPTURED;
+  taken -= sizes[reinterpret_cast<void *>(memory)];
+  sizes.erase(reinterpret_cast<void *>(memory));
   return emulate::give(reinterpret_cast<void *>(memory)) ? SUCCESS : wrong(INVALID_VALUE, "cuMemFree of what was not taken");
 }
 int cuMemHostAlloc(void **out, size_t size, unsigned) {

@@ -170,7 +170,9 @@ stream *open_stream(void *context) {
 void *context_of(const stream *s) {
   return s->context;
 }
-int close_stream(stream *s) {
+int close_stream(stream *s, bool lost) {
+  if (lost)
+    s->queue.clear();
   int status = run_until(s, nullptr, 0);
   host_knows(s->known);
   host.erase(s);

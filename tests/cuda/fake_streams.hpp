@@ -36,7 +36,7 @@ struct event;
 int wrong(int code, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void set_eager(bool eager);
 stream *open_stream(void *context);
-int close_stream(stream *s);
+int close_stream(stream *s, bool lost); // lost: nothing runs any more
 void *context_of(const stream *s);
 event *open_event();
 void close_event(event *e);

@@ -17,8 +17,9 @@ TEXTS = {"text": ["a good film", "a bad one", "warm and funny", "dull and slow"]
 class Device(unittest.TestCase):
     def test_names(self):
         """Other devices than cpu and cuda are refused"""
-        with self.assertRaisesRegex(ValueError, '"cpu" or "cuda"'):
-            brim.Model(HERE / "model", device="tpu")
+        for name in ("tpu", "cuda:first", "cpu:1"):
+            with self.assertRaisesRegex(ValueError, '"cpu", "cuda" or "cuda:N"'):
+                brim.Model(HERE / "model", device=name)
 
     def test_missing(self):
         """A GPU that cannot be used is one line"""
@@ -43,6 +44,13 @@ class Emulated(unittest.TestCase):
         logits = [model.logits(TEXTS["text"][:4]).tolist() for model in models]
         for one, other in zip(*logits):
             self.assertLess(max(abs(a - b) for a, b in zip(one, other)), 1e-5)
+
+    def test_cards(self):
+        """A card by its number, which must be there"""
+        with unittest.mock.patch.dict(os.environ, BRIM_FAKE_CARDS="2"):
+            self.assertTrue(brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda:1").kernels.startswith("cuda-sm"))
+            with self.assertRaisesRegex(brim.errors.UnsupportedError, "no GPU cuda:2: the driver shows 2"):
+                brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda:2")
 
     def test_parameters(self):
         """Weights of a card are copies, which written() sends back"""

@@ -67,8 +67,8 @@ typedef struct brim_cuda {
 } brim_cuda;
 
 /* ---- device.c */
-/* The first card of an open driver, and how many there are. */
-int brim_cuda_find_card(brim_cuda *d, int *cards, brim_error *err) BRIM_CHECK;
+/* A card of an open driver (0: the process's own; 1: the first), and how many there are. */
+int brim_cuda_find_card(brim_cuda *d, int32_t card, int *cards, brim_error *err) BRIM_CHECK;
 int brim_cuda_open(brim_ops_context *c, brim_error *err) BRIM_CHECK;
 void brim_cuda_close(brim_ops_context *c);
 /* The failure that the next sync tells. BRIM_E_UNSUPPORTED and so on, with its message. */

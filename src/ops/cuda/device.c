@@ -6,9 +6,12 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "brim/device.h"
 #include "ops/cuda/compile.h"
 #include "ops/cuda/cuda.h"
 
+/* LEAST_DRIVER: of CUDA 12, as the oldest NVRTC that is taken. */
+enum { LEAST_DRIVER = 12000 };
 enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, ATTRIBUTE_SHARED = 97, KERNEL_SHARED = 8, LEAST_CAPABILITY = 75 };
 
 /* ---- failures */
@@ -30,9 +33,24 @@ static const char *name_of(const brim_cuda *d, int code) {
   return d->driver.cuGetErrorName(code, &name) || !name ? "unknown" : name;
 }
 
+/* CUresult: out of memory; and what ends the context: nothing can be done on it any more. */
+enum { OUT_OF_MEMORY = 2, UNAVAILABLE = 46, BAD_MEMORY = 214, ILLEGAL_ADDRESS = 700, FAILED = 719, UNKNOWN = 999 };
+
+static bool is_lost(int code) {
+  return code == UNAVAILABLE || code == BAD_MEMORY || (code >= ILLEGAL_ADDRESS && code <= FAILED) || code == UNKNOWN;
+}
+
 bool brim_cuda_check(brim_ops_context *c, int code, const char *doing) {
   const brim_cuda *d = c->device;
-  if (code)
+  if (code == OUT_OF_MEMORY)
+    brim_cuda_fail(c, BRIM_E_MEMORY, "the GPU's memory is full (%s, in %s): compute less at once, or see what else uses it",
+                   name_of(d, code), doing);
+  else if (is_lost(code))
+    brim_cuda_fail(
+        c, BRIM_E_UNSUPPORTED,
+        "the GPU was lost in %s: %s (%d); nvidia-smi and the system's log say more. What checkpoints hold is not lost: resume",
+        doing, name_of(d, code), code);
+  else if (code)
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "the GPU failed in %s: %s (%d)", doing, name_of(d, code), code);
   return d->status == BRIM_OK;
 }
@@ -40,19 +58,30 @@ bool brim_cuda_check(brim_ops_context *c, int code, const char *doing) {
 /* ---- opening */
 
 static int check_open(const brim_cuda *d, int code, const char *doing, brim_error *err) {
+  if (code == OUT_OF_MEMORY)
+    return brim_error_set(err, BRIM_E_MEMORY, "the GPU's memory is full (%s, in %s): see what else uses it", name_of(d, code),
+                          doing);
   return code ? brim_error_set(err, BRIM_E_UNSUPPORTED, "the GPU cannot be used: %s gave %s (%d)", doing, name_of(d, code), code)
               : BRIM_OK;
 }
 
-int brim_cuda_find_card(brim_cuda *d, int *cards, brim_error *err) {
+int brim_cuda_find_card(brim_cuda *d, int32_t card, int *cards, brim_error *err) {
   const brim_cuda_driver *driver = &d->driver;
-  int count = 0, major = 0, minor = 0;
+  int count = 0, major = 0, minor = 0, version = 0;
   const int started = driver->cuInit(0);
   if (started || driver->cuDeviceGetCount(&count) || count == 0)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "the NVIDIA driver finds no GPU: %s (%d)",
                           started ? name_of(d, started) : "none is there, or CUDA_VISIBLE_DEVICES hides it", started);
   *cards = count;
-  BRIM_TRY(check_open(d, driver->cuDeviceGet(&d->device, 0), "cuDeviceGet", err));
+  if (driver->cuDriverGetVersion(&version) == 0 && version < LEAST_DRIVER)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                          "the NVIDIA driver is too old: it knows CUDA %d.%d, and 12.0 or later is needed; install a newer one",
+                          version / 1000, version % 1000 / 10);
+  if (card < 0 || card > count)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "there is no GPU cuda:%d: the driver shows %d, from cuda:0 on", (int)card - 1,
+                          count);
+  const int ordinal = card > 0 ? card - 1 : brim_gpu_own(count);
+  BRIM_TRY(check_open(d, driver->cuDeviceGet(&d->device, ordinal), "cuDeviceGet", err));
   BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, d->device), "cuDeviceGetAttribute", err));
   BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&minor, ATTRIBUTE_MINOR, d->device), "cuDeviceGetAttribute", err));
   BRIM_TRY(
@@ -109,7 +138,7 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   brim_cuda *d = c->device;
   int cards, code = 0;
   BRIM_TRY(brim_cuda_driver_open(&d->driver, err));
-  BRIM_TRY(brim_cuda_find_card(d, &cards, err));
+  BRIM_TRY(brim_cuda_find_card(d, c->card, &cards, err));
   BRIM_TRY(check_open(d, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err));
   BRIM_TRY(check_open(d, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err));
   BRIM_TRY(check_open(d, d->driver.cuStreamCreate(&d->stream, 1), "cuStreamCreate", err));

@@ -1,5 +1,6 @@
 /* gpu.c: what is there of a GPU, before anything is opened on it. */
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/status.h"
 #include "brim/device.h"
@@ -10,7 +11,7 @@ static int find_card(brim_cuda *d, brim_gpu_info *out, brim_error *err) {
   size_t memory = 0;
   if (d->driver.cuDriverGetVersion(&out->driver_version))
     out->driver_version = 0;
-  BRIM_TRY(brim_cuda_find_card(d, &out->cards, err));
+  BRIM_TRY(brim_cuda_find_card(d, 0, &out->cards, err));
   out->capability = d->capability;
   if (d->driver.cuDeviceGetName(out->name, sizeof out->name, d->device))
     snprintf(out->name, sizeof out->name, "unknown");
@@ -40,6 +41,17 @@ static void find_products(brim_gpu_info *out) {
   out->products_version = version / 10000 * 1000 + version / 100 % 100 * 10;
   snprintf(out->products, sizeof out->products, "%s", lt.path);
   brim_cublaslt_close(&lt);
+}
+
+int brim_gpu_own(int cards) {
+  static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "MV2_COMM_WORLD_LOCAL_RANK",
+                                      "SLURM_LOCALID", "LOCAL_RANK"};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+    const char *said = getenv(names[i]);
+    if (said && *said && cards > 0)
+      return (int)(strtoul(said, NULL, 10) % (unsigned long)cards);
+  }
+  return 0;
 }
 
 int brim_gpu_find(brim_gpu_info *out, brim_error *err) {
