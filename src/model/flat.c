@@ -74,3 +74,25 @@ int brim_flat_unmap_written(brim_model *model, brim_flat which, real *mapped, br
 void brim_flat_clear(brim_model *model, brim_flat which) {
   model->ops->clear(&model->context, brim_flat_at(model, which), bytes_of(model, which));
 }
+
+bool brim_flat_has_ranks(const brim_model *model) {
+  return model->ops->ranks_join != NULL;
+}
+
+int brim_flat_ranks_key(brim_model *model, char key[BRIM_RANKS_KEY], brim_error *err) {
+  return model->ops->ranks_key(&model->context, key, err);
+}
+
+int brim_flat_ranks_join(brim_model *model, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world, brim_error *err) {
+  return model->ops->ranks_join(&model->context, key, rank, world, err);
+}
+
+void brim_flat_ranks_leave(brim_model *model) {
+  model->ops->ranks_leave(&model->context);
+}
+
+/* Rows of tables that no text of this rank has are zeros. */
+void brim_flat_ranks_sum(brim_model *model) {
+  model->ops->ranks_sum(&model->context, brim_flat_at(model, BRIM_GRADIENTS), model->program.flat_size - model->trained);
+  model->dirty = true;
+}

@@ -518,6 +518,8 @@ enum {
   BRIM_FEATURE_DISTANCES = 16
 };
 
+enum { BRIM_RANKS_KEY = 128 }; /* bytes */
+
 #define BRIM_OPS_ENTRY(name, operands, ...) void (*name)(brim_ops_context * c, const operands *op);
 
 typedef struct brim_ops {
@@ -545,6 +547,12 @@ typedef struct brim_ops {
    * hand them over at once. Nothing else is called in between. True: none was queued, and they are to be called once more. */
   void (*begin)(brim_ops_context *c, int64_t slots);
   bool (*end)(brim_ops_context *c);
+  /* NULL, or: devices of several processes add up themselves. Rank 0's key brings all of them together; each calls join, which
+   * waits for the others. A sum is queued, in place, on all ranks in the same order. leave may be called at any time. */
+  int (*ranks_key)(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_error *err);
+  int (*ranks_join)(brim_ops_context *c, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world, brim_error *err);
+  void (*ranks_sum)(brim_ops_context *c, real *x, int64_t count);
+  void (*ranks_leave)(brim_ops_context *c);
 
   BRIM_OPS_LIST(BRIM_OPS_ENTRY)
 } brim_ops;

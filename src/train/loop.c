@@ -3,6 +3,7 @@
 
 #include "base/status.h"
 #include "dist/group.h"
+#include "train/device_ranks.h"
 #include "train/trainer.h"
 
 static int train_announce(brim_trainer *t, brim_error *err) {
@@ -101,6 +102,8 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
   int status = brim_trainer_open(t, evals, eval_count, err);
   brim_profile_end(profile, 0);
   status = brim_group_agree(&t->options.group, status, err);
+  if (!status && t->options.plan.slices == 0)
+    status = brim_device_ranks_open(&t->options.group, t->runtime, t->model, &t->devices_sum, err);
   result->interrupted = status == BRIM_E_CANCELLED;
   if (!status) {
     result->resumed = t->saved_step != BRIM_NO_STEP;

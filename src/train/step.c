@@ -8,6 +8,7 @@
 #include "dist/group.h"
 #include "model/queue.h"
 #include "train/average.h"
+#include "train/device_ranks.h"
 #include "train/sum.h"
 #include "train/trainer.h"
 
@@ -173,6 +174,7 @@ static int step_sum(brim_trainer *t, brim_error *err) {
     return BRIM_OK;
   brim_profile_begin(o->profile, BRIM_WORK_RANKS, "gradient of all processes");
   const int status = o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, err)
+                     : t->devices_sum   ? brim_device_ranks_sum(&o->group, t->runtime, t->model, err)
                                         : brim_sum_gradient(&o->group, t->runtime, t->model, NULL, NULL, err);
   brim_profile_end(o->profile, 0);
   t->times.communication += brim_seconds_now() - begun;

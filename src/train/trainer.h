@@ -53,6 +53,7 @@ typedef struct brim_trainer {
 
   brim_slice_sums slices; /* with options.plan.slices */
   brim_overlap overlap;   /* without them */
+  bool devices_sum;       /* instead: the ranks' devices */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */
   brim_outcome *outcomes;      /* instead of logits: classification */

@@ -7,6 +7,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -193,6 +194,36 @@ def check_cards():
     ok("cuda:0 to cuda:1" in run("doctor", **two)[0], "doctor says how many there are")
 
 
+def train_ranks(output, *words, **variables):
+    """Two processes: what they say, and how they end."""
+    more = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
+            "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_btl_base_warn_component_unused": "0"}
+    environment = {**os.environ, **more, "BRIM_LIBCUDA": LIBRARY, "BRIM_NVRTC": LIBRARY, "BRIM_CUBLASLT": "none", "BRIM_CACHE": "cache", "NO_COLOR": "1",
+                   "BRIM_FAKE_TELL": "1", **variables}
+    done = subprocess.run(["mpirun", "-n", "2", BRIM, "train", "--model", "model", "--train", "train.csv", "--epochs", "2", "--batch-size", "8", "--lr", "1e-3",
+                           "--schedule", "constant", "--output", output, "--quiet", "--device", "cuda", "--threads", "1", *words],
+                          env=environment, capture_output=True, text=True, check=False, timeout=300)
+    return done.stderr, done.returncode
+
+
+def check_ranks():
+    """Two processes with a card each add up gradients by NCCL; where that cannot be, on the host."""
+    if not shutil.which("mpirun"):
+        print("# there is no mpirun: several cards are not tried")
+        return
+    error, code = train_ranks("ranks", BRIM_FAKE_CARDS="2", BRIM_NCCL=LIBRARY)
+    sums = sorted(re.findall(r"rank (\d) of 2, (\d+) sums of (\d+) values", error))
+    size = len(weights("ranks")) if code == 0 else 0
+    values = int(sums[0][2]) // 6 if len(sums) == 2 else 0  # with what lies between tensors
+    ok(code == 0 and [sum[:2] for sum in sums] == [("0", "6"), ("1", "6")] and size <= values < size + 200 and set(re.findall(r"card (\d)", error)) == {"0", "1"},
+       f"two processes, two cards: a sum of all {size} values in each of six steps, on both {'' if code == 0 else error} {sums}")
+    apart = distance("ranks", "card") if code == 0 else 1
+    ok(apart < 1e-5, f"near a run of one process ({apart:.1e})")
+    for name, more in (("without NCCL", {"BRIM_FAKE_CARDS": "2", "BRIM_NCCL": "none"}), ("with one card for both", {"BRIM_FAKE_CARDS": "1", "BRIM_NCCL": LIBRARY})):
+        error, code = train_ranks("ranks2", "--overwrite", **more)
+        ok(code == 0 and "sums of" not in error and weights("ranks2") == weights("ranks"), f"{name}: the host adds up, with the same bits {'' if code == 0 else error}")
+
+
 def check_graphs():
     """Small parts are graphs, which a driver may lack."""
     old = str(pathlib.Path(LIBRARY).with_name("libfake_old_cuda.so"))
@@ -221,7 +252,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_losses, check_cards, check_graphs, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_losses, check_cards, check_ranks, check_graphs, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

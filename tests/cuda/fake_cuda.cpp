@@ -87,6 +87,10 @@ int fake_cuda_enqueue(void *s, std::function<int()> work) {
   return at ? fake::enqueue(at, {"product", 0, std::move(work), {}}) : int(INVALID_CONTEXT);
 }
 
+int fake_cuda_card() {
+  return static_cast<int>(current - contexts);
+}
+
 // Of every call but those that ask: the n-th fails when it was told to.
 #define STREAM(s)                                                                                                                \
   fake::stream *at = stream_at(s, __func__);                                                                                     \

@@ -62,7 +62,9 @@ typedef struct brim_cuda {
   bool managed; /* BRIM_CUDA_MANAGED: tests look into the card's memory */
   brim_cuda_transfer transfer;
   brim_cuda_graphs graphs;
-  int status; /* the first failure since the last sync: nothing is queued after it */
+  brim_nccl nccl;
+  void *ranks; /* NCCL's communicator; NULL: none */
+  int status;  /* the first failure since the last sync: nothing is queued after it */
   brim_error error;
 } brim_cuda;
 
@@ -87,6 +89,13 @@ bool brim_cuda_ready(brim_ops_context *c);
 void brim_cuda_write(brim_ops_context *c, void *to, const void *from, size_t size);
 void brim_cuda_read(brim_ops_context *c, void *to, const void *from, size_t size);
 int brim_cuda_sync(brim_ops_context *c, brim_error *err);
+
+/* ---- ranks.c */
+int brim_cuda_ranks_key(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_error *err) BRIM_CHECK;
+int brim_cuda_ranks_join(brim_ops_context *c, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world,
+                         brim_error *err) BRIM_CHECK;
+void brim_cuda_ranks_sum(brim_ops_context *c, real *x, int64_t count);
+void brim_cuda_ranks_leave(brim_ops_context *c);
 
 /* ---- graph.c */
 bool brim_cuda_wants_graph(const brim_cuda *d, int64_t slots);

@@ -172,6 +172,7 @@ void brim_cuda_close(brim_ops_context *c) {
     d->driver.cuStreamSynchronize(d->stream);
   brim_cuda_close_products(c);
   if (d->context) {
+    brim_cuda_ranks_leave(c);
     brim_cuda_close_graphs(d);
     brim_cuda_close_transfers(d);
   }

@@ -146,3 +146,27 @@ void brim_cublaslt_close(brim_cublaslt *lt) {
     dlclose(lt->library);
   lt->library = NULL;
 }
+
+bool brim_nccl_open(brim_nccl *to) {
+  static const char *const files[] = {"libnccl.so.2", "libnccl.so", NULL};
+  static const char *const names[] = {BRIM_NCCL(NAME) "ncclGetErrorString"};
+  static const char *const wheels[] = {"lib/python3*/site-packages/nvidia/nccl/lib/libnccl.so.2",
+                                       "lib/python3*/site-packages/nvidia/cu13/lib/libnccl.so.2"};
+  void *const places[] = {BRIM_NCCL(PLACE) & to->ncclGetErrorString};
+  bool told;
+  if (to->library)
+    return true;
+  *to = (brim_nccl){0};
+  to->library = open_named("BRIM_NCCL", files, to->path, &told);
+  if (!to->library && !told)
+    to->library = open_elsewhere("cuda*/lib64/libnccl.so.2", wheels, to->path);
+  if (to->library && find_all(to->library, names, places, sizeof names / sizeof *names))
+    brim_nccl_close(to);
+  return to->library != NULL;
+}
+
+void brim_nccl_close(brim_nccl *nccl) {
+  if (nccl->library)
+    dlclose(nccl->library);
+  nccl->library = NULL;
+}

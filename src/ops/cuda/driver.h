@@ -96,6 +96,17 @@ typedef struct brim_lt_heuristic {
                      const void *beta, const void *c, void *c_layout, void *d, void *d_layout,                                   \
                      const brim_lt_algorithm *algorithm, void *workspace, size_t size, void *stream))
 
+/* Of NCCL: what rank 0 makes and all join by, handed over by value. */
+typedef struct brim_nccl_key {
+  char bytes[128];
+} brim_nccl_key;
+
+#define BRIM_NCCL(X)                                                                                                             \
+  X(ncclGetUniqueId, (brim_nccl_key * key))                                                                                      \
+  X(ncclCommInitRank, (void **communicator, int world, brim_nccl_key key, int rank))                                             \
+  X(ncclAllReduce, (const void *from, void *to, size_t count, int type, int operation, void *communicator, void *stream))        \
+  X(ncclCommDestroy, (void *communicator))
+
 #define BRIM_CUDA_POINTER(name, parameters) int(*name) parameters;
 
 typedef struct brim_cuda_graph_calls {
@@ -123,6 +134,13 @@ typedef struct brim_cublaslt {
   BRIM_CUBLASLT(BRIM_CUDA_POINTER)
 } brim_cublaslt;
 
+typedef struct brim_nccl {
+  void *library; /* NULL: there is none */
+  char path[256];
+  const char *(*ncclGetErrorString)(int code);
+  BRIM_NCCL(BRIM_CUDA_POINTER)
+} brim_nccl;
+
 /* BRIM_E_UNSUPPORTED with a line that says what to install. Freed with their close, which may be called for what is all zero. */
 int brim_cuda_driver_open(brim_cuda_driver *driver, brim_error *err) BRIM_CHECK;
 void brim_cuda_driver_close(brim_cuda_driver *driver);
@@ -131,4 +149,7 @@ void brim_nvrtc_close(brim_nvrtc *nvrtc);
 /* False: it was not found, or BRIM_CUBLASLT is "none". */
 bool brim_cublaslt_open(brim_cublaslt *lt);
 void brim_cublaslt_close(brim_cublaslt *lt);
+/* False: it was not found, or BRIM_NCCL is "none". */
+bool brim_nccl_open(brim_nccl *nccl);
+void brim_nccl_close(brim_nccl *nccl);
 #endif

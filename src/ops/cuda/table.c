@@ -89,6 +89,10 @@ static const brim_ops table = {.name = "cuda",
                                .sync = brim_cuda_sync,
                                .begin = brim_cuda_begin,
                                .end = brim_cuda_end,
+                               .ranks_key = brim_cuda_ranks_key,
+                               .ranks_join = brim_cuda_ranks_join,
+                               .ranks_sum = brim_cuda_ranks_sum,
+                               .ranks_leave = brim_cuda_ranks_leave,
                                BRIM_OPS_LIST(ENTRY)};
 
 const brim_ops *brim_ops_cuda(void) {

@@ -1,0 +1,129 @@
+// fake_nccl.cpp: what brim calls of NCCL, in the library of the false driver. The processes of one machine meet in a folder, which the key
+// names: a sum is done when its stream comes to it, in the order of the ranks. What NCCL asks for is checked: a card for each rank, and
+// the same calls with the same counts in the same order on all of them.
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "emulated.hpp"
+#include "fake_cublaslt.h"
+
+namespace files = std::filesystem;
+enum { GOOD = 0, SYSTEM = 2, INVALID_USAGE = 5, FLOAT32 = 7, SUM = 0, PATIENCE = 100 };
+struct key {
+  char bytes[128];
+};
+struct communicator {
+  files::path folder;
+  int rank, world;
+  long calls, values;
+};
+struct header {
+  long call;
+  size_t count;
+  int type, operation;
+};
+
+static int wrong(const char *what) {
+  fprintf(stderr, "# false NCCL: %s\n", what);
+  return INVALID_USAGE;
+}
+
+static void put(const files::path &at, const std::vector<char> &bytes) {
+  const files::path beside = at.string() + ".part";
+  std::ofstream(beside, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+  files::rename(beside, at);
+}
+
+// Waits for it; empty: it does not come.
+static std::vector<char> get(const files::path &at) {
+  for (int i = 0; i < PATIENCE * 1000 && !files::exists(at); i++)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  std::ifstream in(at, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+static files::path place(const communicator *c, const std::string &what, int rank) {
+  return c->folder / (what + "-" + std::to_string(rank));
+}
+
+static int add_up(const communicator *c, const header &own, float *x) {
+  const std::string name = "call" + std::to_string(own.call);
+  std::vector<char> bytes(sizeof own + own.count * sizeof *x);
+  memcpy(bytes.data(), &own, sizeof own);
+  memcpy(bytes.data() + sizeof own, x, own.count * sizeof *x);
+  put(place(c, name, c->rank), bytes);
+  std::vector<float> sum(own.count), part(own.count);
+  for (int rank = 0; rank < c->world; rank++) {
+    const std::vector<char> theirs = get(place(c, name, rank));
+    if (theirs.size() < sizeof own)
+      return wrong("a rank did not come to a sum");
+    if (theirs.size() != bytes.size() || memcmp(theirs.data(), &own, sizeof own) != 0)
+      return wrong("ranks sum different numbers of values");
+    memcpy(part.data(), theirs.data() + sizeof own, own.count * sizeof *x);
+    for (size_t i = 0; i < own.count; i++)
+      sum[i] = rank ? sum[i] + part[i] : part[i];
+  }
+  memcpy(x, sum.data(), own.count * sizeof *x);
+  return GOOD;
+}
+
+extern "C" {
+
+const char *ncclGetErrorString(int code) {
+  return code == INVALID_USAGE ? "invalid usage" : "unhandled system error";
+}
+int ncclGetUniqueId(key *out) {
+  char folder[] = "/tmp/brim-nccl-XXXXXX";
+  if (!mkdtemp(folder))
+    return SYSTEM;
+  memset(out->bytes, 0, sizeof out->bytes);
+  strcpy(out->bytes, folder);
+  return GOOD;
+}
+int ncclCommInitRank(void **out, int world, key made, int rank) {
+  communicator *c = new communicator{made.bytes, rank, world, 0, 0};
+  put(place(c, "card", rank), {static_cast<char>(fake_cuda_card())});
+  std::vector<int> ranks(256);
+  int twice = 0;
+  for (int i = 0; i < world; i++) {
+    const std::vector<char> card = get(place(c, "card", i));
+    twice += card.size() != 1 || ranks[static_cast<unsigned char>(card[0])]++ > 0;
+  }
+  *out = twice ? nullptr : c;
+  if (twice)
+    delete c;
+  return twice ? INVALID_USAGE : GOOD;
+}
+int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, void *comm, void *stream) {
+  communicator *c = static_cast<communicator *>(comm);
+  if (from != to || type != FLOAT32 || operation != SUM || count == 0)
+    return wrong("operands of a sum");
+  const header own = {c->calls++, count, type, operation};
+  c->values += static_cast<long>(count);
+  return fake_cuda_enqueue(stream, [=] {
+    return emulate::is_inside(to, count * sizeof(float)) ? add_up(c, own, static_cast<float *>(to)) : wrong("memory of a sum is not all there");
+  });
+}
+int ncclCommDestroy(void *comm) {
+  communicator *c = static_cast<communicator *>(comm);
+  if (getenv("BRIM_FAKE_TELL"))
+    fprintf(stderr, "# false NCCL: rank %d of %d, %ld sums of %ld values\n", c->rank, c->world, c->calls, c->values);
+  put(place(c, "done", c->rank), {1});
+  for (int i = 0; c->rank == 0 && i < c->world; i++)
+    get(place(c, "done", i));
+  std::error_code ignored;
+  if (c->rank == 0)
+    files::remove_all(c->folder, ignored);
+  delete c;
+  return GOOD;
+}
+}
