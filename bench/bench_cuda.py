@@ -74,13 +74,13 @@ def write_texts(path):
             to.write(" ".join(draw.choice(words) for _ in range(length - 2)) + f",{draw.randrange(2)}\n")
 
 
-def measure_brim(brim, shape, work, seconds):
+def measure_brim(brim, shape, precision, work, seconds):
     layers, hidden, heads, inner, batch = SHAPES[shape]
     model, texts = work / shape, work / "train.csv"
     write_model(model, layers, hidden, heads, inner)
     if not texts.exists():
         write_texts(texts)
-    words = [brim, "train", "--model", model, "--train", texts, "--epochs", "1000", "-b", str(batch), "--device", "cuda", "--lr", "1e-5", "--output", work / "run",
+    words = [brim, "train", "--model", model, "--train", texts, "--epochs", "1000", "-b", str(batch), "--device", "cuda", "--lr", "1e-5", "--precision", precision, "--output", work / "run",
              "--overwrite", "--quiet", "--log-every", "1"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
@@ -185,7 +185,7 @@ def main():
         print(json.dumps(measure_torch(given.torch[0], given.torch[1], given.torch[2], float(given.torch[3]))))
         return 0
     rows = [(shape, how, precision) for shape in given.shapes.split(",")
-            for how, precision in (("brim", "fp32"), ("unpadded", "bf16"), ("sorted", "bf16"), ("sorted", "fp32"), ("dynamic", "bf16"), ("fixed", "bf16"))]
+            for how, precision in (("brim", "fp32"), ("brim", "bf16"), ("unpadded", "bf16"), ("sorted", "bf16"), ("sorted", "fp32"), ("dynamic", "bf16"), ("fixed", "bf16"))]
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="brim-bench-") as folder:
         for number, (shape, how, precision) in enumerate(rows):
@@ -193,7 +193,7 @@ def main():
             if share < 8:
                 break
             if how == "brim":
-                found = measure_brim(given.brim, shape, pathlib.Path(folder), share)
+                found = measure_brim(given.brim, shape, precision, pathlib.Path(folder), share)
             else:
                 try:
                     done = subprocess.run([sys.executable, __file__, "--torch", shape, how, precision, str(share / 3)], capture_output=True, text=True,

@@ -50,6 +50,18 @@ BRIM_API int brim_gpu_find(brim_gpu_info *out, brim_error *err) BRIM_CHECK;
  * launcher. Where there are more processes than GPUs they share. What CUDA_VISIBLE_DEVICES hides does not count. */
 BRIM_API int brim_gpu_own(int cards);
 
+/* Memory of a card, for programs that take arrays where they are (DLPack). `card` as in brim_model_options. It holds a copy of
+ * `from` [size], which is there when the call returns. The runtime is borrowed until it is freed. Threads: one at a time.
+ * BRIM_E_UNSUPPORTED: no driver, or no such card. */
+typedef struct brim_gpu_memory brim_gpu_memory;
+BRIM_API int brim_gpu_memory_new(brim_runtime *runtime, int32_t card, const void *from, size_t size, brim_gpu_memory **out,
+                                 brim_error *err) BRIM_CHECK;
+BRIM_API void *brim_gpu_memory_at(const brim_gpu_memory *memory); /* an address of the card */
+BRIM_API int brim_gpu_memory_card(const brim_gpu_memory *memory); /* the driver's number of the card, from 0 on */
+BRIM_API int brim_gpu_memory_read(const brim_gpu_memory *memory, void *to,
+                                  brim_error *err) BRIM_CHECK; /* all of it, to the host's */
+BRIM_API void brim_gpu_memory_free(brim_gpu_memory *memory);   /* may be NULL */
+
 #ifdef __cplusplus
 }
 #endif

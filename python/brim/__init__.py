@@ -10,6 +10,7 @@
 import importlib
 
 from . import _core, data, errors, hub
+from .device import to
 from .data import Batch, Batches, Dataset, Labels, Plan, Stream, restore_order
 from .errors import STOP, Error
 from .judged import Evaluation
@@ -21,7 +22,7 @@ from .training import Event, Result, compare, train, train_events
 
 __version__ = _core.version()
 __all__ = ["Analysis", "Batch", "Batches", "Comparison", "Dataset", "Encoding", "Error", "Evaluation", "Event", "FoldsResult", "Labels", "Model", "Plan", "Prediction", "Ragged", "Result", "TokenPrediction",
-           "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "train", "train_events"]
+           "Runtime", "STOP", "Stream", "Tokenizer", "analyze", "compare", "data", "errors", "hub", "restore_order", "set_threads", "to", "train", "train_events"]
 
 
 def __getattr__(name: str):

@@ -90,6 +90,12 @@ class Batch:
 
         return {k: numpy.asarray(v) if isinstance(v, _core.Array) else v for k, v in self.arrays().items()}
 
+    def to(self, device: str) -> dict[str, Any]:
+        """``arrays()`` on a device, such as "cuda": arrays for ``torch.from_dlpack`` and others (``brim.to``)."""
+        from . import device as devices
+
+        return devices.to(self.arrays(), device)
+
     def torch(self, *, device=None, pin_memory: bool = False) -> dict[str, Any]:
         """``arrays()`` as torch tensors; nothing is copied unless a device or pinned memory is asked for."""
         from .torch import tensors

@@ -4,6 +4,9 @@ from __future__ import annotations
 import os
 import pathlib
 import sys
+from typing import Any
+
+from . import _core, runtime as _runtime
 
 #: The variable that names a library, and where wheels have it, below a folder of packages.
 _LIBRARIES = {"BRIM_NVRTC": ("nvidia/cu1?/lib/libnvrtc.so.1?", "nvidia/cuda_nvrtc/lib/libnvrtc.so.1?"),
@@ -31,3 +34,14 @@ def _find_libraries() -> None:
             if found:
                 os.environ[variable] = str(found[-1])
                 break
+
+
+def to(value: Any, device: str) -> Any:
+    """A copy of an Array on the device: "cpu", "cuda" or "cuda:1"; of a dict of arrays a dict. What is no Array stays as it is.
+
+    ``torch.from_dlpack`` and ``cupy.from_dlpack`` take an array on a GPU where it is, and keep its memory for as long as they need it:
+    ``torch.from_dlpack(brim.to(model.logits(texts), "cuda"))``. The copy is there when the call returns, for every stream."""
+    name, card = checked(device)
+    if isinstance(value, dict):
+        return {key: to(item, device) for key, item in value.items()}
+    return _core.copied(_runtime.default(), value, card if name == "cuda" else -1) if isinstance(value, _core.Array) else value

@@ -8,7 +8,7 @@
 
 typedef struct dl_device {
   int32_t type, id;
-} dl_device; /* 1: CPU */
+} dl_device; /* 1: CPU, 2: CUDA */
 typedef struct dl_type {
   uint8_t code, bits;
   uint16_t lanes;
@@ -50,8 +50,13 @@ static dl_type dl_type_of(const core_array *a) {
   return (dl_type){.code = f == 'f' ? 2 : f == 'B' || f == 'I' ? 1 : 0, .bits = (uint8_t)(a->item * 8), .lanes = 1};
 }
 
+static dl_device device_of(const core_array *a) {
+  return a->gpu ? (dl_device){2, brim_gpu_memory_card(a->gpu)} : (dl_device){1, 0};
+}
+
 static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords) {
-  (void)args, (void)keywords; /* stream, max_version, dl_device, copy: this is the CPU, and the old layout is always allowed */
+  /* stream, max_version, dl_device, copy: what is there is there for every stream, and the old layout is always allowed */
+  (void)args, (void)keywords;
   core_array *self = (core_array *)object;
   if (self->readonly) {
     PyErr_SetString(PyExc_BufferError, "this array is read-only: copy it first");
@@ -62,10 +67,13 @@ static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords) {
     return PyErr_NoMemory();
   out->shape[0] = self->shape[0];
   out->shape[1] = self->shape[1];
-  out->managed = (dl_managed){
-      .tensor = {.data = self->data, .device = {1, 0}, .ndim = self->dimensions, .dtype = dl_type_of(self), .shape = out->shape},
-      .context = Py_NewRef(object),
-      .deleter = delete_export};
+  out->managed = (dl_managed){.tensor = {.data = self->data,
+                                         .device = device_of(self),
+                                         .ndim = self->dimensions,
+                                         .dtype = dl_type_of(self),
+                                         .shape = out->shape},
+                              .context = Py_NewRef(object),
+                              .deleter = delete_export};
   PyObject *capsule = PyCapsule_New(&out->managed, "dltensor", drop_capsule);
   if (!capsule)
     delete_export(&out->managed);
@@ -73,14 +81,20 @@ static PyObject *dlpack(PyObject *object, PyObject *args, PyObject *keywords) {
 }
 
 static PyObject *dlpack_device(PyObject *object, PyObject *nothing) {
-  (void)object, (void)nothing;
-  return Py_BuildValue("(ii)", 1, 0);
+  (void)nothing;
+  const dl_device device = device_of((core_array *)object);
+  return Py_BuildValue("(ii)", (int)device.type, (int)device.id);
 }
 
 /* ---- buffer protocol -------------------------------------------------------------------------------------- */
 
 static int get_buffer(PyObject *object, Py_buffer *view, int flags) {
   core_array *self = (core_array *)object;
+  if (self->gpu) {
+    PyErr_SetString(PyExc_BufferError,
+                    "this array is on a GPU: brim.to(array, \"cpu\") copies it, and torch.from_dlpack takes it as it is");
+    return -1;
+  }
   if ((flags & PyBUF_WRITABLE) && self->readonly) {
     PyErr_SetString(PyExc_BufferError, "this array is read-only");
     return -1;
@@ -141,6 +155,9 @@ static PyObject *iterate(PyObject *object) {
 }
 
 static PyObject *represent(PyObject *object) {
+  const core_array *self = (core_array *)object;
+  if (self->gpu)
+    return PyUnicode_FromFormat("Array('%s', on cuda:%d)", self->format, brim_gpu_memory_card(self->gpu));
   PyObject *list = to_list(object, NULL);
   PyObject *text = list ? PyUnicode_FromFormat("Array(%R, '%s')", list, ((core_array *)object)->format) : NULL;
   Py_XDECREF(list);
@@ -151,6 +168,8 @@ static PyObject *represent(PyObject *object) {
 static PyObject *reduce(PyObject *object, PyObject *nothing) {
   (void)nothing;
   core_array *self = (core_array *)object;
+  if (self->gpu)
+    return PyErr_Format(PyExc_TypeError, "an array on a GPU cannot be pickled: brim.to(array, \"cpu\") copies it");
   const Py_ssize_t columns = self->dimensions == 2 ? self->shape[1] : -1;
   const Py_ssize_t size = self->shape[0] * (columns < 0 ? 1 : columns) * self->item;
   PyObject *make = PyObject_GetAttrString(self->module, "array");
@@ -161,9 +180,51 @@ static PyObject *reduce(PyObject *object, PyObject *nothing) {
 
 static void destroy(PyObject *object) {
   core_array *self = (core_array *)object;
+  brim_gpu_memory_free(self->gpu);
   if (self->owned)
     free(self->data);
   core_drop(self);
+}
+
+/* The same numbers in host memory. */
+static core_array *on_host(core_state *state, PyObject *module, const core_array *from) {
+  brim_error err;
+  core_array *out = core_array_new(state, module, from->format[0], from->shape[0], from->dimensions == 2 ? from->shape[1] : -1,
+                                   from->gpu ? NULL : from->data, NULL, false);
+  const int status = out && from->gpu ? brim_gpu_memory_read(from->gpu, out->data, &err) : BRIM_OK;
+  if (!status)
+    return out;
+  Py_DECREF((PyObject *)out);
+  core_fail(state, status, &err);
+  return NULL;
+}
+
+/* copied(runtime, array, card): a copy on a card (from 1 on; 0: the process's own), or, with -1, in host memory. */
+PyObject *core_array_copied(PyObject *module, PyObject *args) {
+  PyObject *given, *object;
+  int card;
+  brim_error err;
+  if (!PyArg_ParseTuple(args, "OOi", &given, &object, &card))
+    return NULL;
+  core_state *state = core_of(module);
+  core_runtime *runtime = core_cast(state, given, CORE_RUNTIME);
+  const core_array *from = runtime ? core_cast(state, object, CORE_ARRAY) : NULL;
+  core_array *host = from ? on_host(state, module, from) : NULL;
+  if (!host || card < 0)
+    return (PyObject *)host;
+  const size_t size = (size_t)host->shape[0] * (size_t)host->strides[0];
+  brim_gpu_memory *gpu;
+  const int status = brim_gpu_memory_new(core_use(runtime), card, host->data, size, &gpu, &err);
+  Py_DECREF((PyObject *)host);
+  if (status)
+    return core_fail(state, status, &err);
+  core_array *out = core_array_new(state, module, from->format[0], from->shape[0], from->dimensions == 2 ? from->shape[1] : -1,
+                                   brim_gpu_memory_at(gpu), given, false);
+  if (out)
+    out->gpu = gpu;
+  else
+    brim_gpu_memory_free(gpu);
+  return (PyObject *)out;
 }
 
 static PyMethodDef methods[] = {{"tolist", to_list, METH_NOARGS, "The numbers as a list (of rows)."},

@@ -56,12 +56,14 @@ typedef struct core_runtime {
   long pid;
 } core_runtime;
 
-/* A block of numbers that others read in place: buffer protocol and DLPack. `data` belongs to keep[0], or to the array. */
+/* A block of numbers that others read in place: buffer protocol and DLPack. `data` belongs to keep[0], or to the array. With
+ * `gpu` it is a card's memory: DLPack alone. */
 typedef struct core_array {
   CORE_HEAD;
   void *data;
   bool owned, readonly;
-  char format[2]; /* of the struct module: i q B f I */
+  brim_gpu_memory *gpu; /* NULL: host memory */
+  char format[2];       /* of the struct module: i q B f I */
   int dimensions;
   Py_ssize_t item, shape[2], strides[2];
 } core_array;
@@ -208,6 +210,7 @@ PyObject *core_dataset_arrow(PyObject *module, PyObject *args);
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args);
 PyObject *core_hub_find(PyObject *module, PyObject *args);
 PyObject *core_array_load(PyObject *module, PyObject *args);
+PyObject *core_array_copied(PyObject *module, PyObject *args);
 PyObject *core_batch_load(PyObject *module, PyObject *args);
 PyObject *core_plan_make(PyObject *module, PyObject *args);
 PyObject *core_feed_make(PyObject *module, PyObject *args);

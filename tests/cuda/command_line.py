@@ -224,6 +224,23 @@ def check_ranks():
         ok(code == 0 and "sums of" not in error and weights("ranks2") == weights("ranks"), f"{name}: the host adds up, with the same bits {'' if code == 0 else error}")
 
 
+def check_try_card():
+    """tools/try_card on the emulated card: a part is a line, and is not run twice."""
+    pathlib.Path("card/bin").mkdir(parents=True)
+    pathlib.Path("card/bin/brim").symlink_to(BRIM)
+    tool = pathlib.Path(sys.argv[3]).parent.parent / "tools" / "try_card"
+    for part in ("doctor", "repeat"):
+        done = subprocess.run([sys.executable, tool, "run", "tried", "--part", part, "--emulate", LIBRARY], capture_output=True, text=True, check=False,
+                              env={**os.environ, "BRIM_CARD": os.path.abspath("card"), "PATH": os.environ["PATH"]})
+        if done.returncode:
+            print("# " + done.stderr.replace("\n", "\n# "))
+    found = {line["part"]: line for line in map(json.loads, pathlib.Path("tried/results.jsonl").read_text(encoding="utf-8").splitlines())}
+    ok(found["doctor"]["gpu"]["name"] == "emulated" and "torch" in found["doctor"], "try_card: what is there")
+    repeat = found["repeat"]
+    ok(repeat.get("same_bits") and repeat["same_bits_without_graphs"] and repeat["apart_from_processor"] < 1e-5,
+       f"try_card: the bits repeat, and are near the processor's {repeat}")
+
+
 def check_graphs():
     """Small parts are graphs, which a driver may lack."""
     old = str(pathlib.Path(LIBRARY).with_name("libfake_old_cuda.so"))
@@ -252,7 +269,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_losses, check_cards, check_ranks, check_graphs, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_losses, check_cards, check_ranks, check_try_card, check_graphs, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -1,6 +1,8 @@
 """Devices: what is refused, and training on the emulated card where `make test-cuda` has built it."""
+import ctypes
 import os
 import pathlib
+import pickle
 import tempfile
 import unittest
 import unittest.mock
@@ -51,6 +53,44 @@ class Emulated(unittest.TestCase):
             self.assertTrue(brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda:1").kernels.startswith("cuda-sm"))
             with self.assertRaisesRegex(brim.errors.UnsupportedError, "no GPU cuda:2: the driver shows 2"):
                 brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda:2")
+
+    def test_dlpack(self):
+        """Arrays on a card: DLPack names it, the host does not look into it, and its memory lives as long as somebody has it"""
+        driver = ctypes.CDLL(str(LIBRARY))
+        driver.fake_cuda_left.restype = ctypes.c_long
+        model = brim.Model(HERE / "model", labels=["no", "yes"], untrained=True)
+        logits = model.logits(["a good film", "a bad one"])
+        driver.fake_cuda_be(90, 227 << 10, 2)
+        self.addCleanup(driver.fake_cuda_be, 90, 227 << 10, 1)
+        before = driver.fake_cuda_left()
+        there = brim.to(logits, "cuda:1")
+        self.assertEqual((there.__dlpack_device__(), logits.__dlpack_device__(), there.shape), ((2, 1), (1, 0), (2, 2)))
+        for look in (memoryview, lambda array: array.tolist(), lambda array: array[0]):
+            with self.assertRaisesRegex(BufferError, "on a GPU"):
+                look(there)
+        with self.assertRaisesRegex(TypeError, "pickled"):
+            pickle.dumps(there)
+        self.assertIn("cuda:1", repr(there))
+        self.assertEqual(brim.to(there, "cpu").tolist(), logits.tolist())
+        capsule = there.__dlpack__(stream=1)
+        self.assertIn('"dltensor"', repr(capsule))
+        del there
+        self.assertGreater(driver.fake_cuda_left(), before)
+        del capsule
+        self.assertEqual(driver.fake_cuda_left(), before)
+        with self.assertRaisesRegex(brim.errors.UnsupportedError, "no GPU cuda:2"):
+            brim.to(logits, "cuda:2")
+
+    def test_batch(self):
+        """A batch on a card has the arrays that it has in memory"""
+        rows = brim.Dataset.from_csv(HERE / "data" / "train.csv", brim.Tokenizer(HERE / "model"), max_length=20)
+        batch = next(iter(rows.batches(batch_size=4)))
+        there = batch.to("cuda")
+        self.assertEqual(there.keys(), batch.arrays().keys())
+        for name, array in batch.arrays().items():
+            if hasattr(array, "__dlpack_device__"):
+                self.assertEqual(there[name].__dlpack_device__(), (2, 0))
+                self.assertEqual(brim.to(there[name], "cpu").tolist(), array.tolist())
 
     def test_parameters(self):
         """Weights of a card are copies, which written() sends back"""
