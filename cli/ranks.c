@@ -8,11 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum {
-  LONGEST_END = 15 /* seconds for the end of MPI */,
-  EXIT_LOST = 1,
-  PAUSE = 4
-}; /* seconds in which the rank that speaks ends the job */
+enum { LONGEST_END = 15, PAUSE = 4 }; /* seconds: for the end of MPI; in which the rank that speaks ends the job */
 
 const cli_option cli_rank_options[] = {
     HEADING("Ranks, of mpirun -n N brim ..."),
@@ -35,17 +31,6 @@ bool cli_ranks_idle(const cli_call *cli) {
 
 bool cli_ranks_speaks(void) {
   return brim_launch_find().rank == 0;
-}
-
-/* Called from another thread: a rank is lost, and this one does not come to an end. */
-static void on_overdue(void *context, const char *message, bool speaks) {
-  (void)context;
-  if (speaks)
-    fprintf(stderr, "\nbrim: %s\n", message);
-  else
-    sleep(PAUSE);
-  fflush(NULL);
-  _exit(EXIT_LOST);
 }
 
 /* Ranks on the same cores share them, unless --threads says otherwise. */
@@ -72,11 +57,9 @@ int cli_ranks_open(cli_call *cli) {
   cli->group = brim_group_single();
   if (!launch.launcher || launch.world_size == 1 || !works_in_ranks(cli->command->name))
     return BRIM_OK;
-  signal(SIGUSR1, SIG_IGN); /* with -disable-auto-cleanup MPICH's launcher sends it to all when a rank dies */
-  const brim_ranks_options options = {.timeout = (double)cli->values->rank_timeout, .overdue = on_overdue};
   int status = brim_runtime_new(&(brim_runtime_options){.threads = 1}, &cli->ranks_runtime, &cli->error);
   if (!status)
-    status = brim_ranks_open(cli->ranks_runtime, &options, &cli->ranks, &cli->error);
+    status = brim_ranks_open_process(cli->ranks_runtime, (double)cli->values->rank_timeout, &cli->ranks, &cli->error);
   if (status && launch.rank > 0 && first_here())
     sleep(PAUSE); /* where rank 0 failed too, its message is as good */
   if (status)
@@ -114,7 +97,7 @@ void cli_ranks_close(cli_call *cli, int code) {
   alarm(LONGEST_END);
   if (!brim_ranks_close(cli->ranks)) {
     fflush(NULL);
-    _exit(code ? code : EXIT_LOST);
+    _exit(code ? code : 1);
   }
   alarm(0);
   brim_runtime_free(cli->ranks_runtime);

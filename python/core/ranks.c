@@ -1,40 +1,16 @@
 /* ranks.c: the processes of an MPI launcher. They are joined once, when this one first trains, until it ends. */
 #include "core.h"
 
-#include <signal.h>
-#include <stdio.h>
-#include <unistd.h>
-
 #include "brim/dist.h"
-
-enum { EXIT_LOST = 1, PAUSE = 4 }; /* seconds in which the rank that speaks ends the job */
 
 /* Of the process, as MPI is. */
 static brim_ranks *ranks;
 static brim_runtime *own_runtime;
 
-/* Called from another thread: a rank is lost, and this one does not come to an end. */
-static void on_overdue(void *context, const char *message, bool speaks) {
-  (void)context;
-  if (speaks)
-    fprintf(stderr, "\nbrim: %s\n", message);
-  else
-    sleep(PAUSE);
-  fflush(NULL);
-  _exit(EXIT_LOST);
-}
-
-/* With -disable-auto-cleanup MPICH's launcher sends it to all when a rank dies. */
-static void ignore_launcher(void) {
-  struct sigaction now;
-  if (sigaction(SIGUSR1, NULL, &now) == 0 && now.sa_handler == SIG_DFL)
-    signal(SIGUSR1, SIG_IGN);
-}
-
 static int open_ranks(double timeout, brim_error *error) {
   int status = brim_runtime_new(&(brim_runtime_options){.threads = 1}, &own_runtime, error);
   if (status == BRIM_OK)
-    status = brim_ranks_open(own_runtime, &(brim_ranks_options){.timeout = timeout, .overdue = on_overdue}, &ranks, error);
+    status = brim_ranks_open_process(own_runtime, timeout, &ranks, error);
   if (status != BRIM_OK && own_runtime)
     brim_runtime_free(own_runtime), own_runtime = NULL;
   return status;

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Several processes: what overlap hides, what a process instead of a thread costs, and how even shares are.
+
+  bench_ranks.py overlap   two processes in network namespaces of their own, a link of --rate between them (root, `ip`, `tc`, MPICH):
+                           hidden = (time without overlap - time with) / communication alone, MiniLM, IMDB at 400, batch 16
+  bench_ranks.py speed     two processes of one thread next to one of two threads, on IMDB and on Rotten Tomatoes
+  bench_ranks.py balance   planned cost of the slowest process / mean at 2, 4 and 8, with and without slices; computing at 2, measured
+
+Runs take turns; a figure is the median of whole steps, the first of each run left out. On a machine that does other work figures are
+lower than they are."""
+
+import argparse
+import json
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+from common import BRIM, DATA, fetch_data, machine, median, print_table
+
+DEVICE, SPACES = "brim-link", ("brim-rank-0", "brim-rank-1")
+DATASETS = {"imdb": ("imdb.csv", 400), "rotten-tomatoes": ("train.csv", 64)}
+ENVIRONMENT = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+
+
+def shell(*words):
+    subprocess.run(words, check=True)
+
+
+def open_link(rate):
+    for space in SPACES:
+        shell("ip", "netns", "add", space)
+    shell("ip", "link", "add", DEVICE, "netns", SPACES[0], "type", "veth", "peer", "name", DEVICE, "netns", SPACES[1])
+    for number, space in enumerate(SPACES):
+        shell("ip", "-n", space, "addr", "add", f"10.77.0.{number + 1}/24", "dev", DEVICE)
+        shell("ip", "-n", space, "link", "set", DEVICE, "up")
+        shell("ip", "-n", space, "link", "set", "lo", "up")
+        shell("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", DEVICE, "root", "tbf", "rate", rate, "burst", "256kb", "latency", "50ms")
+    time.sleep(1)  # until it is up
+
+
+def close_link():
+    for space in SPACES:
+        subprocess.run(["ip", "netns", "del", space], check=False, stderr=subprocess.DEVNULL)
+
+
+def train(folder, words, ranks, threads, spaces=False, **environment):
+    """Seconds of each step but the first, and the event `ranks` (None of one process)."""
+    run = ["taskset", "-c", ",".join(map(str, range(threads)))] if ranks == 1 else []
+    if ranks > 1:
+        inside = "exec ip netns exec brim-rank-$PMI_RANK " if spaces else "exec "
+        run = [shutil.which("mpirun.mpich") or "mpirun", "-n", str(ranks), "sh", "-c", inside + 'taskset -c ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "$@"', "sh"]
+    more = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": DEVICE} if spaces else {}
+    words = [*run, BRIM, "train", *map(str, words), "--threads", str(threads), "--output", folder, "--overwrite", "--quiet"]
+    done = subprocess.run(words, env={**ENVIRONMENT, "UCX_RNDV_THRESH": "inf", **more, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{' '.join(words)}: {done.stderr.strip()}")
+    events = [json.loads(line) for line in open(Path(folder, "log.jsonl"), encoding="utf-8")]
+    ends = [event["seconds"] for event in events if event["event"] == "step"]
+    return [b - a for a, b in zip(ends, ends[1:])], next((event for event in events if event["event"] == "ranks"), None)
+
+
+def words_of(data, steps, batch=16):
+    name, length = DATASETS[data]
+    return ["--model", fetch_data(), "--train", DATA / name, "--max-length", length, "--batch-size", batch, "--max-steps", steps]
+
+
+def overlap(args, folder):
+    words, steps = words_of("imdb", args.steps), {"none": [], "backward": []}
+    alone = []
+    open_link(args.rate)
+    try:
+        for _ in range(args.rounds):
+            for how in steps:
+                seconds, ranks = train(folder, words, 2, 1, spaces=True, BRIM_OVERLAP=how)
+                steps[how].append(seconds)
+                if how == "none":
+                    alone.append(min(ranks["communication"]) / args.steps)
+    finally:
+        close_link()
+    gains = [a - b for one, other in zip(steps["none"], steps["backward"]) for a, b in zip(one, other)]  # of the same step
+    after, during = (median([second for run in runs for second in run]) for runs in steps.values())
+    gain, communication = median(gains), median(alone)
+    print_table(["link of " + args.rate, "a step"], [["summed after backward", f"{after:.3f} s"], ["during backward", f"{during:.3f} s"],
+                                                     ["gained, of the same step", f"{gain:.3f} s"], ["communication alone", f"{communication:.3f} s"],
+                                                     ["hidden", f"{gain / communication:.2f}"]])
+    return gain / communication >= 0.80
+
+
+def speed(args, folder):
+    good, rows = True, []
+    for data, least in (("imdb", 0.95), ("rotten-tomatoes", 0.90)):
+        words = words_of(data, args.steps if data == "imdb" else 6 * args.steps)
+        one, two, waited = [], [], []
+        for _ in range(args.rounds):
+            one += train(folder, words, 1, 2)[0]
+            seconds, ranks = train(folder, words, 2, 1)
+            two += seconds
+            waited.append(sum(ranks["wait"] + ranks["communication"]) / 2 / len(seconds))
+        share = median(one) / median(two)
+        good = good and share >= least
+        rows.append([data, f"{1000 * median(one):.1f} ms", f"{1000 * median(two):.1f} ms", f"{1000 * median(waited):.1f} ms", f"{share:.3f}", f"{least:.2f}"])
+    print_table(["a step", "1 x 2 threads", "2 x 1 thread", "waiting", "speed", "at least"], rows)
+    return good
+
+
+def plan(*words):
+    """The parts that `brim plan` prints."""
+    words = ["plan", DATA / "imdb.csv", "-t", fetch_data(), "--max-length", 400, "--jsonl", "--quiet", *words]
+    text = subprocess.run([BRIM, *map(str, words)], env={**os.environ, "BRIM_MPI": "none"}, capture_output=True, text=True, check=True).stdout
+    return [part for part in map(json.loads, text.splitlines()) if "rank" in part]
+
+
+def planned(lengths, world, slices, batch):
+    """Cost of each step's slowest rank / mean, over an epoch; a text costs 4608 s + s^2, by which `brim plan` shares rows out."""
+    costs = {}
+    for part in plan("-b", batch, "--world-size", world, *(["--slices", slices] if slices else [])):
+        step = costs.setdefault(part["step"], [0] * world)
+        step[part["rank"]] += sum(4608 * lengths[row] + lengths[row] ** 2 for row in part["rows"])
+    return world * sum(map(max, costs.values())) / sum(map(sum, costs.values()))
+
+
+def balance(args, folder):
+    lengths = {part["rows"][0]: part["tokens"] for part in plan("-b", 1)}
+    rows = [[f"batch {batch}", *(f"{planned(lengths, world, slices, batch):.4f}" for slices in (0, 24) for world in (2, 4, 8))] for batch in (32, 64, 128)]
+    print_table(["slowest / mean, planned", *(f"{world} ranks{how}" for how in ("", ", 24 slices") for world in (2, 4, 8))], rows)
+    ranks = train(folder, words_of("imdb", args.steps, 32), 2, 1)[1]
+    print(f"computing at 2 processes, batch 32, measured: {ranks['balance']:.3f}")
+    return ranks["balance"] <= 1.04 and all(float(cell) <= 1.01 for row in rows for cell in row[1:4])
+
+
+def main():
+    parts = {"overlap": overlap, "speed": speed, "balance": balance}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("parts", nargs="*", default=list(parts), help=f"of {', '.join(parts)}")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--steps", type=int, default=6)
+    parser.add_argument("--rate", default="1gbit")
+    args = parser.parse_args()
+    fetch_data()
+    print(machine())
+    good = True
+    with tempfile.TemporaryDirectory(prefix="brim-ranks-") as folder:
+        for part in args.parts:
+            print(f"\n{part}")
+            good = parts[part](args, folder) and good
+    return not good
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
