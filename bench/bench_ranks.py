@@ -4,6 +4,7 @@
   bench_ranks.py overlap   two processes in network namespaces of their own, a link of --rate between them (root, `ip`, `tc`, MPICH):
                            hidden = (time without overlap - time with) / communication alone, MiniLM, IMDB at 400, batch 16
   bench_ranks.py speed     two processes of one thread next to one of two threads, on IMDB and on Rotten Tomatoes
+  bench_ranks.py model     steps of two processes over that link next to what `brim plan --simulate` says of them
   bench_ranks.py balance   planned cost of the slowest process / mean at 2, 4 and 8, with and without slices; computing at 2, measured
 
 Runs take turns; a figure is the median of whole steps, the first of each run left out. On a machine that does other work figures are
@@ -131,8 +132,24 @@ def balance(args, folder):
     return ranks["balance"] <= 1.04 and all(float(cell) <= 1.01 for row in rows for cell in row[1:4])
 
 
+def model(args, folder):
+    """Speed and update are measured by `brim plan` itself, on one core."""
+    wish = f"ranks=2,bandwidth={float(args.rate.removesuffix('gbit'))},latency=50,model={fetch_data()}"
+    words = ["taskset", "-c", "0", BRIM, "plan", DATA / "imdb.csv", "-t", fetch_data(), "--max-length", 400, "-b", 16, "--threads", 1, "--quiet", "--jsonl", "--simulate", wish]
+    text = subprocess.run([*map(str, words)], env={**os.environ, "BRIM_MPI": "none"}, capture_output=True, text=True, check=True).stdout
+    said = [json.loads(line)["step"] for line in text.splitlines()]
+    one = median(train(folder, words_of("imdb", args.steps), 1, 1)[0])
+    open_link(args.rate)
+    try:
+        two = median(train(folder, words_of("imdb", args.steps), 2, 1, spaces=True)[0])
+    finally:
+        close_link()
+    print_table(["a step", "simulated", "measured", "ratio"], [[f"{ranks} ranks", f"{s:.3f} s", f"{m:.3f} s", f"{s / m:.2f}"] for ranks, s, m in zip((1, 2), said, (one, two))])
+    return True
+
+
 def main():
-    parts = {"overlap": overlap, "speed": speed, "balance": balance}
+    parts = {"overlap": overlap, "speed": speed, "balance": balance, "model": model}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=list(parts), help=f"of {', '.join(parts)}")
     parser.add_argument("--rounds", type=int, default=3)

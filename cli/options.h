@@ -102,7 +102,7 @@ typedef struct cli_values {
   bool no_special_tokens;
   int64_t max_length;
   /* batches */
-  const char *batching, *padding, *oversize, *tail, *lengths;
+  const char *batching, *padding, *oversize, *tail, *lengths, *simulate;
   int64_t batch_size, max_tokens, max_rows, accumulate, slices, read_ahead, pad_to_multiple_of, required_multiple;
   bool drop_last;
   int64_t seed, epoch, rank, world_size, rank_timeout;

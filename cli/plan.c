@@ -6,6 +6,7 @@
 #include "commands.h"
 #include "plan_text.h"
 #include "shared.h"
+#include "simulate.h"
 #include "stream.h"
 
 static const cli_option options[] = {
@@ -25,6 +26,9 @@ static const cli_option options[] = {
     INTEGER("rank", rank, "N", 0, 65535, .shown = "all", .help = "print only this rank's part"),
     FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
          .help = "with --stream: each rank reads only a slice of the rows; --batch-size must be a multiple of --world-size"),
+    TEXT("simulate", simulate, "WISH",
+         .help = "print what a step would take on 1, 2, 4, .. ranks instead: ranks=1000,bandwidth=GBIT/S,latency=MICROSECONDS,"
+                 "model=DIR; computing is measured here unless speed=GFLOP/S and update=MILLISECONDS are given"),
     HEADING("Output"),
     FLAG("jsonl", jsonl, .help = "every batch as a JSON line, then a summary; else a short table"),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
@@ -172,6 +176,8 @@ static int plan_lengths(cli_call *cli, const int32_t *lengths, uint64_t count, c
   brim_plan_options how;
   brim_plan *plan = NULL;
   brim_file *file = NULL;
+  if (cli->values->simulate)
+    return cli_simulate(cli, lengths, count);
   int status = cli_plan_options(cli, &how);
   if (!status)
     status = brim_plan_new(cli->runtime, lengths, count, &how, (uint64_t)cli->values->epoch, &plan, &cli->error);
@@ -221,6 +227,8 @@ static int run(cli_call *cli) {
     return brim_error_set(&cli->error, BRIM_E_USAGE, "DATA needs --tokenizer PATH");
   if (v->stream && !data)
     return brim_error_set(&cli->error, BRIM_E_USAGE, "--stream reads DATA: with --lengths there is none");
+  if (v->stream && v->simulate)
+    return brim_error_set(&cli->error, BRIM_E_USAGE, "--simulate looks at all lengths: leave --stream out");
   if (data)
     return v->stream ? cli_plan_stream(cli) : plan_data(cli);
   length_list lengths = {0};

@@ -60,8 +60,9 @@ typedef struct brim_ranks brim_ranks;
 BRIM_API int brim_ranks_open(brim_runtime *runtime, const brim_ranks_options *options, brim_ranks **out,
                              brim_error *err) BRIM_CHECK;
 /* For a program that is a rank and nothing else. As brim_ranks_open; when this rank does not come to its end although another one
- * is lost, the message goes to standard error and the process ends with 1. SIGUSR1, which a launcher may send then, is ignored
- * unless the program handles it. timeout 0: 20 seconds. */
+ * is lost, or MPI has not begun after 25 seconds (or the timeout, if that is more), a message goes to standard error and the
+ * process ends with 1. SIGUSR1, which a launcher may send then, is ignored unless the program handles it. timeout 0: 20 seconds.
+ */
 BRIM_API int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **out, brim_error *err) BRIM_CHECK;
 /* Good as long as `ranks`. */
 BRIM_API const brim_group *brim_ranks_group(const brim_ranks *ranks);

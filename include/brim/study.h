@@ -160,6 +160,45 @@ BRIM_API int brim_train_folds(brim_runtime *runtime, brim_model *model, const br
                               brim_error *err) BRIM_CHECK;
 BRIM_API void brim_folds_result_free(brim_folds_result *result);
 
+/* ---- many ranks ------------------------------------------------------------------------------------------- */
+
+/* What a step of training would take on many ranks. docs/users/scaling.md has the formulas. All pointers are borrowed. */
+typedef struct brim_scaling_question {
+  brim_runtime *runtime;
+  const int32_t *lengths; /* [count] of the texts, in tokens */
+  uint64_t count;
+  const brim_plan_options *plan; /* world_size is not looked at */
+  brim_model *model;
+  const char *folder; /* of the model */
+  double bandwidth;   /* bytes a second of a rank's link, each way */
+  double latency;     /* seconds from one rank to another */
+  double speed;       /* FLOPs a second of a rank, as brim_model_flops counts them; 0: to be measured */
+  double update; /* seconds of an optimizer's update on one rank; 0: to be measured, or reckoned from the bytes that it moves */
+} brim_scaling_question;
+
+/* Means of the first steps of an epoch, in seconds. */
+typedef struct brim_scaling {
+  int32_t ranks;
+  double rows, tokens_a_row; /* of a rank and step */
+  double compute;            /* of the rank that has most to do */
+  double balance;            /* its share, by the mean */
+  double bytes;              /* of the gradient */
+  double communication;      /* of a step, alone */
+  double exposed;            /* what backward does not hide of it */
+  double update;
+  double step;    /* compute + exposed + update */
+  double sharded; /* the same with the optimizer's state and update shared out */
+} brim_scaling;
+
+/* Fills in what is 0 of speed and update from the plan's first part, computed on this machine by the runtime's threads; the model
+ * is prepared for it, and its weights stay as they are. BRIM_E_UNSUPPORTED: labels of tokens. */
+BRIM_API int brim_scaling_measure(brim_scaling_question *question, brim_error *err) BRIM_CHECK;
+/* speed, bandwidth and latency are given. */
+BRIM_API int brim_scaling_of(const brim_scaling_question *question, int32_t ranks, brim_scaling *out, brim_error *err) BRIM_CHECK;
+/* Seconds of a step where pairs of ranks share every product (tensor parallelism); an even number of ranks. */
+BRIM_API int brim_scaling_in_pairs(const brim_scaling_question *question, int32_t ranks, double *seconds,
+                                   brim_error *err) BRIM_CHECK;
+
 #ifdef __cplusplus
 }
 #endif
