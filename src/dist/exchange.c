@@ -132,18 +132,14 @@ static int finish(sum *s, brim_error *err) {
   return brim_exchange_wait(r, r->requests, r->pending, 2 * r->wire.world, 0, err);
 }
 
-/* What `mine` and the pieces of all others come to, in the order of the ranks, into *mine. */
+/* What `mine` and the pieces of all others come to, in the order of the ranks, into *mine: added up in the first one's. */
 static void add_up(const sum *s, char *mine, size_t count) {
   const brim_ranks *r = s->ranks;
-  char *own = sent_to(r, r->wire.rank); /* nothing is sent to oneself */
-  memcpy(own, mine, count * s->size);
-  for (int32_t rank = 0; rank < r->wire.world; rank++) {
-    const char *from = rank == r->wire.rank ? own : received_from(r, rank);
-    if (rank == 0)
-      memcpy(mine, from, count * s->size);
-    else
-      s->add(mine, from, count);
-  }
+  char *all = r->wire.rank == 0 ? mine : received_from(r, 0);
+  for (int32_t rank = 1; rank < r->wire.world; rank++)
+    s->add(all, rank == r->wire.rank ? mine : received_from(r, rank), count);
+  if (all != mine)
+    memcpy(mine, all, count * s->size);
 }
 
 /* ---- small sums ------------------------------------------------------------------------------------------- */
