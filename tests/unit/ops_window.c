@@ -140,7 +140,7 @@ static void check(brim_ops_context *c, int length, int window) {
 }
 
 CASES(window) {
-  static const int windows[] = {1, 2, 16, 64}, lengths[] = {63, 64, 65, 66, 128, 129, 130, 255, 257, 600, 8192};
+  static const int windows[] = {1, 2, 16, 64}, lengths[] = {63, 64, 65, 66, 128, 129, 130, 255, 257, 511, 513, 600, 8192};
   brim_ops_context c = {0};
   if (ops_only_calls())
     return;

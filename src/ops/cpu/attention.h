@@ -22,7 +22,7 @@ enum {
   QUERY_BLOCK = 32,                 /* whole panels */
   KEY_BLOCK = BRIM_DROPOUT_STRETCH, /* keys */
   KEY_ROOM = KEY_BLOCK + 16,        /* the last may be so long */
-  SPAN_QUERIES = 8 * QUERY_BLOCK,   /* with a window */
+  SPAN_QUERIES = 16 * QUERY_BLOCK,  /* with a window */
   KEYS_TO = 2 * BF16_SPARE,         /* 16-bit values: there is room for keys up to a multiple of that */
 };
 
