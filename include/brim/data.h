@@ -207,7 +207,8 @@ typedef struct brim_labels {
   int32_t count;  /* classes, labels or values: a model's outputs */
   char **names;   /* [count] by class id, UTF-8, NUL-terminated: config.json's id2label; NULL for regression */
   bool integers;  /* the names are "0", "1", .., "count-1": the file's labels are the class ids */
-  uint64_t *rows; /* [count + 1] of brim_labels_scan: the rows of each class or with each label, or words of each, then all; NULL: not counted */
+  uint64_t *rows; /* [count + 1] of brim_labels_scan: the rows of each class or with each label, or words of each, then all; NULL:
+                     not counted */
   brim_runtime *runtime;
 } brim_labels;
 /* A mapping from names in the order of their ids (a model's id2label); copies. Regression: names NULL. Two equal names, or no

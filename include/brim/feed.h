@@ -89,8 +89,8 @@ BRIM_API double brim_feed_share(const brim_feed *feed);
  * its padding. Without max_length in the options a row has no bound: all are 0. */
 BRIM_API void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width);
 /* From the next step on batch->divisor is the sum of class_weights[label] over the rows or labelled tokens of the whole step, of
- * all ranks (1 where it is 0); NULL: it is 0 again, but of labels of tokens their number. Of a classification, without rank_slices, else BRIM_E_USAGE. [labels->count], borrowed until it
- * is changed or the feed is closed. Between two steps only. */
+ * all ranks (1 where it is 0); NULL: it is 0 again, but of labels of tokens their number. Of a classification, without
+ * rank_slices, else BRIM_E_USAGE. [labels->count], borrowed until it is changed or the feed is closed. Between two steps only. */
 BRIM_API int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) BRIM_CHECK;
 /* As the feed has them: what was left open is filled in. */
 BRIM_API const brim_feed_options *brim_feed_how(const brim_feed *feed);

@@ -123,12 +123,12 @@ static void multiply_cut(const gradient *g, int64_t o, int64_t height, const flo
     const stretch *s = &g->chunk.list[k];
     int32_t joins;
     tile part = {.depth = s->depth,
-                    .a = left + s->at * LEFT_STEP,
-                    .a_row = 1,
-                    .a_step = LEFT_STEP,
-                    .b = right + s->at * TILE_COLUMNS,
-                    .b_step = TILE_COLUMNS,
-                    .c_row = TILE_COLUMNS};
+                 .a = left + s->at * LEFT_STEP,
+                 .a_row = 1,
+                 .a_step = LEFT_STEP,
+                 .b = right + s->at * TILE_COLUMNS,
+                 .b_step = TILE_COLUMNS,
+                 .c_row = TILE_COLUMNS};
     part.c = begin_stretch(&t, s, &part.add, &joins);
     CPU(tile_run)(height, &part);
     end_stretch(&t, joins);
