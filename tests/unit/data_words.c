@@ -232,21 +232,32 @@ static void in_memory(const brim_tokenizer *tokenizer) {
   }
 }
 
-/* What keeps rows as texts does not take them. */
+/* A pass over the labels alone finds the classes and counts that are in memory; a cache gives the same rows. */
 static void elsewhere(const brim_tokenizer *tokenizer) {
-  static const char *const names[] = {"O", "B"};
   const char *path = scratch_write("a.jsonl", rows);
+  const brim_dataset_options options = {.source.need_label = true, .task = BRIM_TASK_TOKENS, .cache = scratch_file("cache")};
+  brim_dataset *d = load(tokenizer, "a.jsonl", rows, options), *again = load(tokenizer, "a.jsonl", rows, options);
+  ok(d && again && brim_dataset_fingerprint(d) == brim_dataset_fingerprint(again), "from a cache");
   brim_labels labels;
   brim_error err = {0};
-  ok(brim_labels_scan(data_runtime, &path, 1, &words, BRIM_TASK_TOKENS, NULL, NULL, &labels, NULL, &err) == BRIM_E_UNSUPPORTED,
-     "refused: %s", err.message);
-  if (brim_labels_make(data_runtime, BRIM_TASK_TOKENS, names, 2, &labels, NULL))
-    return;
-  brim_dataset *d = NULL, *again = NULL;
-  const brim_dataset_options options = {.source.need_label = true, .task = BRIM_TASK_TOKENS, .cache = scratch_file("cache")};
-  d = load(tokenizer, "a.jsonl", rows, options);
-  again = load(tokenizer, "a.jsonl", rows, options);
-  ok(d && again && brim_dataset_fingerprint(d) == brim_dataset_fingerprint(again), "a cache is passed by");
+  uint64_t count = 0, counted[16] = {0};
+  if (brim_labels_scan(data_runtime, &path, 1, &words, BRIM_TASK_TOKENS, NULL, NULL, &labels, &count, &err))
+    printf("Bail out! %s\n", err.message);
+  const brim_labels *known = brim_dataset_labels(d);
+  bool same = known->count == labels.count && labels.task == BRIM_TASK_TOKENS && count == brim_dataset_rows(d);
+  for (int32_t i = 0; same && i < labels.count; i++)
+    same = strcmp(known->names[i], labels.names[i]) == 0;
+  for (uint64_t row = 0; row < brim_dataset_rows(d); row++) {
+    brim_sample sample;
+    brim_dataset_sample(d, row, &sample);
+    for (int32_t i = 0; i < sample.length; i++)
+      if (sample.token_labels[i] != BRIM_NO_LABEL)
+        counted[sample.token_labels[i]]++, counted[labels.count]++;
+  }
+  counted[2]++, counted[3]++; /* an empty word, which has a tag but no token */
+  ok(same && memcmp(counted, labels.rows, ((size_t)labels.count + 1) * sizeof *counted) == 0,
+     "a scan finds the same %d classes of %llu words in %llu rows", labels.count, (unsigned long long)labels.rows[labels.count],
+     (unsigned long long)count);
   brim_dataset_free(d);
   brim_dataset_free(again);
   brim_labels_free(&labels);
