@@ -109,7 +109,7 @@ static void check_cheap_layers(void) {
     few.checkpoint_activations = many.checkpoint_activations = i == 1;
     if (brim_model_freeze(model, freeze[i], &err))
       case_stop("freeze", &err);
-    token[i] = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
+    token[i] = ((int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) + 500) / 1000;
   }
   ok_int(token[0] - token[1], 2 * (a_layer - 4 * hidden), "checkpoints: two layers of three cost their input alone");
   ok_int(token[0] - token[2], 4 * (hidden + 2), "frozen embeddings do not keep their sum, nor its mean and deviation");
@@ -117,8 +117,10 @@ static void check_cheap_layers(void) {
   if (brim_model_freeze(model, "", &err))
     case_stop("freeze", &err);
   const int64_t narrow = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
-  ok(100 * narrow <= 56 * token[0], "bf16: %lld bytes a token, where fp32 has %lld; with wider layers it is the half",
-     (long long)narrow, (long long)token[0]);
+  /* ids, positions, sequence and type in host memory, where batches of a queued step wait: alike in both */
+  const int64_t waiting = brim_model_is_host(model) ? 0 : BRIM_MOST_QUEUED * 13;
+  ok(100 * (narrow - waiting) <= 56 * (token[0] - waiting),
+     "bf16: %lld bytes a token, where fp32 has %lld; with wider layers it is the half", (long long)narrow, (long long)token[0]);
   few.precision = BRIM_PRECISION_FP16;
   ok(brim_model_prepare(model, &few, &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "bf16"), "fp16 is refused");
   ok_int(token[2] - token[3], 2 * a_layer - 4 * hidden,
