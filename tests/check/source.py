@@ -164,7 +164,7 @@ def check_words_once(root):
         text = path.read_text(encoding="utf-8")
         problems += [f"{path.relative_to(root)} says \"{words}\"" for words, place in SAID.items()
                      if (words in text) != (path.relative_to(root).as_posix() == place)]
-    point(problems, "whether a row fits a model is said in one place")
+    holds(problems, "whether a row fits a model is said in one place")
 
 
 def check_sizes(root):
