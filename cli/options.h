@@ -109,9 +109,10 @@ typedef struct cli_values {
   /* training */
   const char *model, *task, *precision, *device, *best_metric, *schedule, *freeze, *pooling;
   const char *class_weights, *eval_batching, *eval_padding;
-  double epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta, swa_start;
+  double loss_scale, epochs, lr, beta1, beta2, eps, weight_decay, clip, warmup_ratio, layer_lr_decay, label_smoothing, min_delta,
+      swa_start;
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
-      swa_every;
+      swa_every, loss_scale_steps;
   const char *memory_limit;
   bool resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids;
   const char *profile;

@@ -378,7 +378,8 @@ const cli_option cli_precision_option[] = {
     CHOICE(
         "precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
         .help = "bf16 multiplies 16-bit values in the layers: up to twice as fast where the processor can (`brim doctor`), and "
-                "activations take little more than half of the memory; master weights and sums are fp32"),
+                "activations take little more than half of the memory; master weights and sums are fp32. fp16: the same with "
+                "--device cuda, with a scaled loss"),
     {0},
 };
 

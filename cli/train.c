@@ -71,6 +71,11 @@ static const cli_option options[] = {
            .parse = cli_parse_padding, .help = "what is computed"),
     ROWS(cli_machine_options),
     ROWS(cli_precision_option),
+    REAL("loss-scale", loss_scale, "X", 1, 1099511627776, .to = {TRAIN(loss_scale)}, .shown = "65536",
+         .help = "fp16: first factor of the loss, a power of two; halved after a gradient that is not finite, whose step changes "
+                 "no weight"),
+    INTEGER("loss-scale-steps", loss_scale_steps, "N", 1, CLI_MANY, .to = {TRAIN(loss_scale_steps)}, .shown = "2000",
+            .help = "fp16: steps in a row without such a gradient after which the factor doubles"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     HEADING("Output"),

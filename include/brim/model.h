@@ -152,13 +152,18 @@ typedef enum brim_precision {
   BRIM_PRECISION_FP32 = 0,
   BRIM_PRECISION_BF16, /* products of 16-bit values with sums in fp32, from a copy of the weights that the update keeps; 20 hidden
                           bytes are kept a layer and token, not 40 */
-  BRIM_PRECISION_FP16, /* 16-bit arithmetic with a scaled loss: needs a device that has it; the CPU refuses it */
+  BRIM_PRECISION_FP16, /* the same in IEEE's half precision, whose small numbers end at 6e-8: training multiplies the loss
+                          (brim_pass.loss_scale). Needs a device that has it; the CPU refuses it */
   BRIM_PRECISION_INT8  /* predictions only: the layers' matrix products multiply bytes (src/ops/ops.h); all else is fp32 */
 } brim_precision;
 /* What a run of this precision records in its checkpoints, and has to find again: brim_model_kernels, and for 16-bit products
  * their way where it decides the bits (AMX: "cpu-avx512-amx"). */
 BRIM_API const char *brim_model_kernels_for(const brim_model *model, brim_precision precision);
 BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16", "int8"; "unknown" */
+/* Whether layers multiply 16-bit values. */
+static inline bool brim_precision_is_narrow(brim_precision precision) {
+  return precision == BRIM_PRECISION_BF16 || precision == BRIM_PRECISION_FP16;
+}
 /* False for any other name. */
 BRIM_API bool brim_precision_parse(const char *name, brim_precision *out);
 
@@ -170,10 +175,10 @@ typedef struct brim_model_limits {
   bool training;
   bool all_tokens;             /* training passes may ask for all tokens (predictions always may) */
   bool checkpoint_activations; /* keep the input of each layer only; backward runs its forward again. The same bits */
-  brim_precision precision;    /* FP16: BRIM_E_UNSUPPORTED from prepare, and BF16 where the device has no such products. INT8: not
-                                  with training (BRIM_E_USAGE). Weights in 16 bits or bytes are made at the first forward, again
-                                  after values changed, and given back by a prepare for another precision */
-  int32_t slices;              /* most slices of a training batch (brim_batch.slices); 0: none */
+  brim_precision precision; /* FP16 and BF16: BRIM_E_UNSUPPORTED from prepare where the device has no such products, and both at
+                               once BRIM_E_USAGE. INT8: not with training (BRIM_E_USAGE). Weights in 16 bits or bytes are made at
+                               the first forward, again after values changed, and given back by a prepare for another precision */
+  int32_t slices;           /* most slices of a training batch (brim_batch.slices); 0: none */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and moments; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token costs 40
@@ -201,6 +206,7 @@ typedef struct brim_pass {
   uint64_t optimizer_step;     /* keys dropout: counts over the whole run */
   const double *class_weights; /* [outputs], of the loss; NULL: all 1. Not for regression */
   double label_smoothing;      /* of classification's loss; 0: none */
+  double loss_scale;           /* factor of gradients, not of the loss that is returned, a power of two; 0: none. With FP16 */
 } brim_pass;
 
 /* Loss and gradient are sums over the batch's rows divided by batch->divisor (0: batch->step_rows; 0 too: its count). `loss` gets
@@ -229,6 +235,7 @@ typedef struct brim_adamw {
                          lr * layer_decay, .., the embeddings lr * layer_decay^(layers + 1); 0: all have lr. Howard and Ruder,
                          "Universal language model fine-tuning" (2018), 3.2 */
   uint64_t step;      /* from 1: bias correction */
+  double loss_scale;  /* that of the passes: the norm is of the gradient without it; 0: none */
 } brim_adamw;
 /* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. As for the
  * values, these calls bring rows of embeddings up to date. */

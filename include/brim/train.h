@@ -58,6 +58,11 @@ typedef struct brim_train_options {
   const char *freeze;          /* what is not trained: brim_model_freeze; NULL: everything is */
   bool checkpoint_activations; /* less memory for a third more computing: brim_model_limits */
   brim_precision precision;    /* of the layers' products, and of what is kept for backward */
+  /* fp16: the loss is multiplied, first by loss_scale (a power of two; 0: 65536), so that gradients do not vanish in 16 bits. A
+   * step whose gradient is not finite changes no weight and halves the factor; after loss_scale_steps (0: 2000) without one in a
+   * row it doubles, up to 2^24. Micikevicius et al., "Mixed precision training" (2018), 3.2 */
+  double loss_scale;
+  uint64_t loss_scale_steps;
   /* optimizer */
   double lr, beta1, beta2, eps, weight_decay, clip;
   double layer_lr_decay; /* brim_adamw.layer_decay; 1: every layer has lr */

@@ -11,7 +11,7 @@ re_size = re.compile(r"([\d.]+) *([A-Za-z]*)")
 PLAN = {"batching", "padding", "batch_size", "max_tokens", "max_rows", "accumulate", "slices", "pad_to_multiple_of", "read_ahead", "drop_last",
         "required_batch_size_multiple", "oversize", "tail"}
 TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio", "weight_decay", "beta1", "beta2", "eps", "clip",
-         "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "patience", "min_delta",
+         "layer_lr_decay", "freeze", "checkpoint_activations", "precision", "class_weights", "label_smoothing", "loss_scale", "loss_scale_steps", "patience", "min_delta",
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
          "best_metric", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
 CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "reinit_layers",

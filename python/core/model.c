@@ -306,6 +306,8 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, layer_lr_decay, CORE_REAL),
       CORE_FIELD(brim_train_options, class_weights, CORE_TEXT),
       CORE_FIELD(brim_train_options, label_smoothing, CORE_REAL),
+      CORE_FIELD(brim_train_options, loss_scale, CORE_REAL),
+      CORE_FIELD(brim_train_options, loss_scale_steps, CORE_U64),
       CORE_FIELD(brim_train_options, patience, CORE_U64),
       CORE_FIELD(brim_train_options, min_delta, CORE_REAL),
       {"eval_batch_size", CORE_I64, offsetof(brim_train_options, eval.batch_size), NULL},

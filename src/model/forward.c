@@ -40,7 +40,7 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
                   .classes = loss ? s->classes : NULL,
                   .class_weights = pass->class_weights,
                   .smoothing = pass->label_smoothing,
-                  .divisor = loss_divisor(batch),
+                  .divisor = loss_divisor(batch) / (pass->loss_scale > 0 ? pass->loss_scale : 1),
                   .loss = loss ? &m->answers[BRIM_ANSWER_LOSS + m->queued] : NULL};
   const brim_slice_ends *cut = &m->slices;
   if (cut->count > 0) {
@@ -129,7 +129,7 @@ static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pas
     return BRIM_OK;
   if (tape->stage->limits.precision == BRIM_PRECISION_INT8)
     brim_model_make_int8(model);
-  if (tape->stage->limits.precision == BRIM_PRECISION_BF16)
+  if (brim_precision_is_narrow(tape->stage->limits.precision))
     brim_model_make_narrow(model);
   brim_model_catch_up_batch(model);
   tape->schedule = pass->all_tokens ? &tape->stage->all : &tape->stage->asked;
@@ -147,6 +147,7 @@ static int queue_pass(brim_model *model, const brim_batch *batch, const brim_pas
   }
   if (loss && model->slices.count > 0)
     answer_slices(model);
+  model->loss_scales[model->queued] = pass->loss_scale > 0 ? pass->loss_scale : 1;
   model->queued += loss;
   return BRIM_OK;
 }
@@ -174,7 +175,8 @@ int brim_model_answers(brim_model *model, brim_answers *out, brim_error *err) {
   model->update_queued = false;
   model->ops->read(&model->context, answers, model->answers, (size_t)(BRIM_ANSWER_LOSS + losses) * sizeof *answers);
   BRIM_TRY(brim_model_settle(model, err));
-  memcpy(out->losses, answers + BRIM_ANSWER_LOSS, (size_t)losses * sizeof *out->losses);
+  for (int32_t i = 0; i < losses; i++)
+    out->losses[i] = answers[BRIM_ANSWER_LOSS + i] / model->loss_scales[i];
   out->norm = sqrt(answers[BRIM_ANSWER_SQUARE]);
   if (update && isfinite(out->norm)) /* from here on it has been */
     brim_model_updated(model);

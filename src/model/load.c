@@ -191,7 +191,7 @@ const char *brim_model_kernels_for(const brim_model *model, brim_precision preci
   (void)precision;
   return model->ops->name;
 #else
-  return brim_ops_class(model->ops, &model->context, precision == BRIM_PRECISION_BF16);
+  return brim_ops_class(model->ops, &model->context, brim_precision_is_narrow(precision));
 #endif
 }
 int32_t brim_model_parameter_count(const brim_model *model) {

@@ -110,7 +110,7 @@ bool brim_in_bytes(const brim_lowering *l) {
 }
 
 bool brim_narrows(const brim_lowering *l) {
-  return l->schedule->variant.precision == BRIM_PRECISION_BF16;
+  return brim_precision_is_narrow(l->schedule->variant.precision);
 }
 
 bool brim_is_narrow(const brim_lowering *l, int32_t value) {

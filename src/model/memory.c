@@ -85,7 +85,7 @@ static void carve_slots(const brim_model *m, const brim_model_limits *limits, co
   ops.max_sequences = limits->max_sequences;
   ops.max_length = limits->max_length;
   ops.int8 = limits->precision == BRIM_PRECISION_INT8;
-  ops.bf16 = limits->precision == BRIM_PRECISION_BF16;
+  ops.bf16 = brim_precision_is_narrow(limits->precision);
   ops.slices = limits->training && limits->slices > 1 ? limits->slices : 0;
   carve_layout(c, m, limits, s);
   s->workspace_size = m->ops->workspace(&m->context, &ops);
@@ -331,13 +331,13 @@ uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *lim
   if (work_size(model, limits, &work, &ignored))
     return UINT64_MAX;
   return work + layout_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0) +
-         (limits->precision == BRIM_PRECISION_BF16 ? brim_model_narrow_size(model) : 0);
+         (brim_precision_is_narrow(limits->precision) ? brim_model_narrow_size(model) : 0);
 }
 
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
   if (limits->max_slots < 1 || limits->max_slots > INT32_MAX || limits->max_sequences < 1 || limits->max_length < 1)
     return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
-  if (limits->precision == BRIM_PRECISION_FP16)
+  if (limits->precision == BRIM_PRECISION_FP16 && !(m->ops->features & BRIM_FEATURE_FP16))
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU");
   if (limits->precision == BRIM_PRECISION_INT8 && limits->training)
     return brim_error_set(err, BRIM_E_USAGE, "int8 is for predictions: train in fp32 or bf16");
@@ -463,7 +463,14 @@ int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_
     BRIM_TRY(take_state(model, err));
   if (predict.precision == BRIM_PRECISION_INT8 && !model->int8_block)
     BRIM_TRY(take_int8(model, err));
-  const bool narrow = predict.precision == BRIM_PRECISION_BF16 || (train.max_slots > 0 && train.precision == BRIM_PRECISION_BF16);
+  const brim_precision trained = train.max_slots > 0 ? train.precision : predict.precision;
+  if (trained != predict.precision && brim_precision_is_narrow(trained) && brim_precision_is_narrow(predict.precision))
+    return brim_error_set(err, BRIM_E_USAGE, "a model has 16-bit weights of one type: train and predict in %s",
+                          brim_precision_name(trained));
+  const bool narrow = brim_precision_is_narrow(predict.precision) || brim_precision_is_narrow(trained);
+  const bool fp16 = trained == BRIM_PRECISION_FP16 || predict.precision == BRIM_PRECISION_FP16;
+  model->narrow_made = model->narrow_made && model->context.fp16 == fp16;
+  model->context.fp16 = fp16;
   if (narrow && !model->narrow_block)
     BRIM_TRY(brim_model_take_narrow(model, err));
   if (size > model->work_size)

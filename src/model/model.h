@@ -80,9 +80,10 @@ struct brim_model {
   size_t table_rows;
   brim_update_step *past; /* updates that rows of tables may be late by */
   int32_t past_count;
-  bool dirty;         /* gradients may hold something */
-  int32_t queued;     /* forwards whose losses wait in the answers */
-  bool update_queued; /* and an update, which is this step */
+  bool dirty;                           /* gradients may hold something */
+  int32_t queued;                       /* forwards whose losses wait in the answers */
+  double loss_scales[BRIM_MOST_QUEUED]; /* of these: 1 where there is none */
+  bool update_queued;                   /* and an update, which is this step */
   brim_update_step queued_step;
   void *state_block, *rows_block; /* rows_block: host_touched, and host_wanted of each queued forward, if they are others */
   size_t state_size;

@@ -144,6 +144,7 @@ int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_e
     return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients: prepare it for training first");
   brim_update u = update_of(model);
   u.clip = options->clip;
+  u.scale = options->loss_scale;
   u.step = (brim_update_step){.lr = options->lr,
                               .beta1 = options->beta1,
                               .beta2 = options->beta2,

@@ -30,7 +30,7 @@ typedef double real;
 typedef float real;
 #endif
 
-/* bfloat16: the upper half of a float. */
+/* bfloat16: the upper half of a float; or IEEE's half precision, where the context says so (fp16). */
 typedef uint16_t brim_bfloat;
 
 typedef struct brim_layout {
@@ -445,7 +445,9 @@ typedef struct brim_update_step {
 
 enum { BRIM_UPDATE_PAST = 64 }; /* most updates that a row may be late: a row's count is a byte, and a flush is rare enough */
 
-/* gradient_square: *square = sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges; NaN
+/* With a scale all that is said of the gradient is meant of the gradient divided by it.
+ *
+ * gradient_square: *square = sum of squares of the gradient over the ranges, in double, in an order fixed by the ranges; NaN
  * where one of `losses` is not finite.
  *
  * adamw: clip (factor min(1, clip / (sqrt(*square) + 1e-6)) when clip > 0), then AdamW: decay before the update, eps outside the
@@ -465,6 +467,7 @@ typedef struct brim_update {
   int32_t range_count;
   brim_update_step step;
   double clip;
+  double scale; /* what the gradient was multiplied by, a power of two; 0: nothing. For tables with the feature FP16 */
   const brim_update_step *past;
   int32_t past_count;   /* earlier updates that rows of tables may not have had, oldest first; the
                            tables' rate is in their lr */
@@ -506,6 +509,7 @@ typedef struct brim_ops_context {
   const struct brim_ops *inner;
   int32_t card; /* which of the machine's GPUs, from 1 on; 0: the process's own. Set before `open` */
   void *device; /* the table's own, from open to close */
+  bool fp16;    /* what 16-bit values are; of tables with that feature */
 } brim_ops_context;
 
 /* What a table may lack: the list says which operations need which. An operation that is not there is NULL. HOST_MEMORY: the
@@ -515,7 +519,8 @@ enum {
   BRIM_FEATURE_LATE_ROWS = 2,
   BRIM_FEATURE_BF16 = 4,
   BRIM_FEATURE_HOST_MEMORY = 8,
-  BRIM_FEATURE_DISTANCES = 16
+  BRIM_FEATURE_DISTANCES = 16,
+  BRIM_FEATURE_FP16 = 32 /* 16-bit values may be of half precision, and gradients scaled */
 };
 
 enum { BRIM_RANKS_KEY = 128 }; /* bytes */

@@ -120,6 +120,7 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
   uint64_t every = t->options.log_every > 0 ? t->options.log_every : 1;
   brim_tally *since = &t->state.since_log;
   if (t->state.step % every == 0 || t->state.step == t->outlook.total_steps) {
+    const bool scaled = t->state.loss_scale > 0;
     const brim_field fields[] = {
         BRIM_FIELD_INT("step", t->state.step),
         BRIM_FIELD_REAL("epoch", brim_trainer_epochs_done(t)),
@@ -131,8 +132,10 @@ int brim_trainer_emit_step(brim_trainer *t, double loss, double lr, double norm,
         BRIM_FIELD_INT("slots", since->slots),
         BRIM_FIELD_REAL("seconds", brim_trainer_seconds(t)),
         BRIM_FIELD_INT("memory_peak", brim_process_peak()),
+        BRIM_FIELD_REAL("loss_scale", t->state.loss_scale), /* of the next step; these two in fp16 only */
+        BRIM_FIELD_INT("skipped", t->state.skipped),
     };
-    BRIM_TRY(emit(t, true, "step", fields, BRIM_FIELD_COUNT(fields), err));
+    BRIM_TRY(emit(t, true, "step", fields, BRIM_FIELD_COUNT(fields) - (scaled ? 0 : 2), err));
     *since = (brim_tally){0};
   }
   return emit_progress(t, loss, err);

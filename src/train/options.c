@@ -77,6 +77,7 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
       {"label_smoothing", o->label_smoothing, 0.0, 1.0, true, "it must be at least 0 and below 1 (often 0.1)"},
       {"min_delta", o->min_delta, 0.0, HUGE_VAL, true, "the least improvement must be a number of at least 0"},
       {"swa_start", o->swa_start, 0.0, 1.0, true, "the share of steps before averaging must be at least 0 and below 1"},
+      {"loss_scale", o->loss_scale, 0.0, 0x1p40, false, "it must be a power of two up to 2^40"},
       {"keep_checkpoints", (double)o->keep_checkpoints, 0.0, 1e9, false, "it must be at least 0 (0: keep all)"},
   };
   for (size_t i = 0; i < sizeof ranges / sizeof *ranges; i++) {
@@ -93,6 +94,12 @@ int brim_train_options_check(const brim_train_options *options, brim_error *err)
     return brim_error_set(err, BRIM_E_USAGE, "schedule %d does not exist: use linear, cosine or constant", (int)o->schedule);
   if (o->precision == BRIM_PRECISION_INT8)
     return brim_error_set(err, BRIM_E_USAGE, "precision: int8 is for predictions: train in fp32 or bf16");
+  int exponent;
+  if (o->loss_scale > 0 && (o->loss_scale < 1 || frexp(o->loss_scale, &exponent) != 0.5))
+    return brim_error_set(err, BRIM_E_USAGE, "loss_scale is %g: it must be a power of two from 1 on, such as 65536",
+                          o->loss_scale);
+  if ((o->loss_scale > 0 || o->loss_scale_steps > 0) && o->precision != BRIM_PRECISION_FP16)
+    return brim_error_set(err, BRIM_E_USAGE, "loss_scale is for fp16: %s has no need of it", brim_precision_name(o->precision));
   int32_t frozen;
   int status = options_check_metric(o->best_metric, err);
   if (!status)

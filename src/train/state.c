@@ -130,6 +130,8 @@ static const member option_members[] = {
     OPTION(freeze, MEMBER_TEXT),
     OPTION(layer_lr_decay, MEMBER_REAL),
     OPTION(precision, MEMBER_PRECISION),
+    OPTION(loss_scale, OPEN_REAL),
+    OPTION(loss_scale_steps, OPEN_I64),
     OPTION(checkpoint_activations, MEMBER_BOOL | MEMBER_FREE),
     OPTION(seed, MEMBER_I64),
     OPTION(log_every, FREE_I64),
@@ -162,7 +164,8 @@ static const member state_members[] = {
     TALLY("epoch", since_epoch),  TALLY("log", since_log),       STATE(last_loss, MEMBER_REAL),
     STATE(best, MEMBER_REAL),     STATE(best_step, MEMBER_I64),  STATE(seconds, MEMBER_REAL),
     STATE(log_bytes, MEMBER_I64), STATE(reference, MEMBER_REAL), STATE(waited, MEMBER_I64),
-    STATE(stopped, MEMBER_BOOL),  STATE(averaged, MEMBER_I64),
+    STATE(stopped, MEMBER_BOOL),  STATE(averaged, MEMBER_I64),   STATE(loss_scale, MEMBER_REAL),
+    STATE(scaled, MEMBER_I64),    STATE(skipped, MEMBER_I64),
 };
 enum { STATE_MEMBERS = sizeof state_members / sizeof *state_members };
 

@@ -30,6 +30,10 @@ typedef struct brim_train_state {
   uint64_t waited;    /* evaluations since then */
   bool stopped;       /* patience is at its end: no further step */
   uint64_t averaged;  /* weights in the average */
+  /* fp16: the factor of the loss of the next step (0: as the options say, or there is none), steps that it has served since it
+   * changed, and steps whose gradient was not finite with theirs, which changed no weight */
+  double loss_scale;
+  uint64_t scaled, skipped;
 } brim_train_state;
 
 /* What may be otherwise in the run that goes on, as it was when the checkpoint was written. */
@@ -55,7 +59,7 @@ typedef struct brim_train_hashes {
 
 /* The options that decide the weights and the best of them, as fields: for the start event, the state and its comparison. What
  * was not given is null. Returns their number. */
-enum { BRIM_TRAIN_OPTION_FIELDS = 48 };
+enum { BRIM_TRAIN_OPTION_FIELDS = 50 };
 int brim_train_option_fields(const brim_train_options *options, brim_field fields[BRIM_TRAIN_OPTION_FIELDS]);
 
 /* {"name":value,...} */

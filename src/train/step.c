@@ -9,6 +9,7 @@
 #include "model/queue.h"
 #include "train/average.h"
 #include "train/device_ranks.h"
+#include "train/loss_scale.h"
 #include "train/sum.h"
 #include "train/trainer.h"
 
@@ -66,7 +67,8 @@ static int step_compute(brim_trainer *t, const brim_batch *part, step_sums *sums
                           .seed = t->options.seed,
                           .optimizer_step = t->state.step + 1,
                           .class_weights = t->class_weights,
-                          .label_smoothing = t->options.label_smoothing};
+                          .label_smoothing = t->options.label_smoothing,
+                          .loss_scale = brim_loss_scale(t)};
   if (brim_model_queue_full(t->model))
     BRIM_TRY(step_answers(t, sums, err));
   if (part->slices)
@@ -191,7 +193,8 @@ static int step_update(brim_trainer *t, double lr, brim_error *err) {
                             .weight_decay = o->weight_decay,
                             .clip = o->clip,
                             .layer_decay = o->layer_lr_decay,
-                            .step = t->state.step + 1};
+                            .step = t->state.step + 1 - t->state.skipped,
+                            .loss_scale = brim_loss_scale(t)};
   return brim_model_queue_update(t->model, &adamw, err);
 }
 
@@ -214,7 +217,7 @@ static int step_finish(brim_trainer *t, step_sums *sums, double lr, brim_error *
     return step_diverged(t, "loss", sums, err);
   if (t->options.group.world_size > 1)
     BRIM_TRY(step_among_ranks(t, sums, lr, err));
-  return isfinite(sums->norm) ? BRIM_OK : step_diverged(t, "gradient", sums, err);
+  return isfinite(sums->norm) || brim_loss_scale_halve(t) ? BRIM_OK : step_diverged(t, "gradient", sums, err);
 }
 
 static void tally_add(brim_tally *tally, const step_sums *sums) {
@@ -233,6 +236,7 @@ static int step_done(brim_trainer *t, const step_sums *sums, brim_error *err) {
   t->state.step++;
   t->state.epoch_step++;
   t->state.pending = true;
+  brim_loss_scale_served(t, isfinite(sums->norm));
   if (t->average && t->state.step >= t->average_first && (t->state.step - t->average_first) % t->average_every == 0) {
     BRIM_TRY(brim_average_add(t->runtime, t->model, t->average, t->state.averaged, err));
     t->state.averaged++;

@@ -158,6 +158,40 @@ def check_narrow():
     ok(events("narrow")[0]["given"]["precision"] == "bf16", "the run says that it was in bf16")
 
 
+def check_half():
+    """fp16: a scaled loss, which a gradient that is not finite halves, and steps without one double."""
+    half = ["--device", "cuda", "--precision", "fp16"]
+    for name, words in {"half": [], "half-lt": [LIBRARY]}.items():
+        _, error, code = train(name, *half, BRIM_CUBLASLT=(words or ["none"])[0])
+        apart = mean_distance(name, "processor") if code == 0 else 1
+        ok(apart < 1e-4, f"fp16: weights are {apart:.1e} from the processor's in fp32 {error}")
+    steps = [event for event in events("half") if event["event"] == "step"]
+    ok([step["loss_scale"] for step in steps] == [65536.0] * 6 and steps[-1]["skipped"] == 0, "six steps have the first factor, none is skipped")
+    doubling = [*half, "--loss-scale", "16384", "--loss-scale-steps", "2"]
+    train("doubled", *doubling)
+    scales = [event["loss_scale"] for event in events("doubled") if event["event"] == "step"]
+    ok(scales == [16384.0, 32768.0, 32768.0, 65536.0, 65536.0, 131072.0], f"after two good steps each the factor doubles: {scales}")
+    ok(mean_distance("doubled", "half") < 1e-4, "another factor changes rounding alone")
+    train("doubled1", *doubling, epochs=1)
+    _, error, code = train("doubled1", "--resume", *doubling[2:])
+    ok(code == 0 and weights("doubled1") == weights("doubled"), f"a resumed run has the same factors and bits {error}")
+    grown = json.loads(next(pathlib.Path("doubled1/checkpoints").glob("step-6/state.json")).read_text(encoding="utf-8"))["state"]
+    ok(grown["loss_scale"] == 131072 and grown["scaled"] == 0, f"its checkpoint says which: {grown['loss_scale']}")
+    too_large = [*half, "--loss-scale", str(2**30)]
+    said = [train(f"large{count}", *too_large, "--max-steps", str(count)) for count in (1, 2, 12)]
+    first, second, longer = ([event for event in events(f"large{count}") if event["event"] == "step"] for count in (1, 2, 12))
+    ok(all(code == 0 for _, _, code in said) and first[0]["loss_scale"] == 2**29 and first[0]["skipped"] == 1 and second[1]["skipped"] == 2,
+       f"a gradient that is not finite halves the factor {said[0][1]}")
+    ok(weights("large1") == weights("large2"), "and changes no weight")
+    ok(0 < longer[-1]["skipped"] < 12 and weights("large12") != weights("large1"), f"{longer[-1]['skipped']} steps of twelve were left out")
+    for words in (["--precision", "fp16"], ["--precision", "bf16", "--loss-scale", "1024"], [*half, "--loss-scale", "1000"]):
+        _, error, code = train("refused", *words)
+        ok(code != 0 and error.count("\n") == 1 and not os.path.exists("refused"), f"refused: {error.strip()}")
+    loss = [json.loads(run("evaluate", "--model", "card", "train.csv", "--quiet", "--json", "--device", "cuda", *words)[0])["loss"]
+            for words in ([], ["--precision", "fp16"])]
+    ok(loss[0] != loss[1] and abs(loss[0] - loss[1]) < 1e-3, f"an evaluation in fp16 is near that in fp32: {loss}")
+
+
 def check_made():
     """Kernels that were compiled beforehand, under the name that a missing one is asked for by."""
     cubin = next(pathlib.Path("cache").rglob("*.cubin"))
@@ -269,7 +303,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_made, check_losses, check_cards, check_ranks, check_try_card, check_graphs, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_half, check_made, check_losses, check_cards, check_ranks, check_try_card, check_graphs, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -7,9 +7,11 @@
 #include "model_case.h"
 
 #ifdef BRIM_GOLDEN_KERNELS /* of another device */
-static const char *const kernels[] = {BRIM_GOLDEN_KERNELS};
+static const char *const kernels[] = {BRIM_GOLDEN_KERNELS, BRIM_GOLDEN_KERNELS};
+static const brim_precision precisions[] = {BRIM_PRECISION_BF16, BRIM_PRECISION_FP16};
 #else
 static const char *const kernels[] = {"ref", "cpu-plain", "cpu-avx2", "cpu-avx512"};
+static const brim_precision precisions[] = {BRIM_PRECISION_BF16, BRIM_PRECISION_BF16, BRIM_PRECISION_BF16, BRIM_PRECISION_BF16};
 #endif
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
@@ -108,11 +110,11 @@ static void check(const char *name) {
     double loss;
     if (!brim_ops_find(case_runtime, kernels[i]))
       continue;
-    brim_model *model = run(folder, kernels[i], BRIM_PRECISION_BF16, &loss);
+    brim_model *model = run(folder, kernels[i], precisions[i], &loss);
     const beside b = compare(model, want, brim_json_root(document));
     ok(b.tensors > 20 && b.ours <= 1.25 * b.theirs && b.worst <= 2,
-       "%s, %s: gradients are %.1e from double precision, %.2f of autocast's distance; at most %.2f (%s)", name, kernels[i],
-       b.ours, b.ours / b.theirs, b.worst, b.name);
+       "%s, %s, %s: gradients are %.1e from double precision, %.2f of autocast's distance; at most %.2f (%s)", name, kernels[i],
+       brim_precision_name(precisions[i]), b.ours, b.ours / b.theirs, b.worst, b.name);
     brim_model_free(model);
   }
   brim_store_close(want);

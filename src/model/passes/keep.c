@@ -20,7 +20,7 @@ static void keep(brim_call_schedule *s, int32_t value, const brim_operation *rea
 
 static void keep_list(brim_call_schedule *s, const brim_list *list, unsigned which, unsigned narrow,
                       const brim_operation *reader) {
-  const bool bf16 = s->variant.precision == BRIM_PRECISION_BF16;
+  const bool bf16 = brim_precision_is_narrow(s->variant.precision);
   for (int i = 0; i < list->count; i++)
     if (which >> i & 1)
       keep(s, list->of[i], reader, bf16 && narrow >> i & 1);

@@ -51,7 +51,7 @@ static bool make_alike(brim_call_schedule *s, const brim_operation *o) {
 
 void brim_pass_types(brim_call_schedule *s) {
   const brim_program *p = s->program;
-  const bool bf16 = s->variant.precision == BRIM_PRECISION_BF16;
+  const bool bf16 = brim_precision_is_narrow(s->variant.precision);
   for (size_t i = 0; i < p->value_count; i++)
     s->values[i].type = bf16 && can_be_narrow(p, (int32_t)i) ? BRIM_AS_BF16 : p->values[i].type;
   for (bool changed = bf16; changed;) {

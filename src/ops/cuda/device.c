@@ -227,8 +227,7 @@ cu_typed brim_cuda_real(const real *x) {
 }
 
 cu_typed brim_cuda_narrow_of(const brim_ops_context *c, const brim_bfloat *x) {
-  (void)c;
-  return (cu_typed){.narrow = (brim_bfloat *)(uintptr_t)x};
+  return (cu_typed){.narrow = (brim_bfloat *)(uintptr_t)x, .fp16 = c->fp16};
 }
 
 cu_typed brim_cuda_typed_of(const brim_ops_context *c, brim_typed x) {

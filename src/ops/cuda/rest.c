@@ -129,7 +129,9 @@ static cu_update update_of(const brim_ops_context *c, const brim_update *u) {
                      .beta2 = (float)s->beta2,
                      .new2 = (float)(1 - s->beta2),
                      .root = (float)sqrt(s->correction2),
-                     .eps = (float)s->eps};
+                     .eps = (float)s->eps,
+                     .unscale = u->scale > 0 ? (float)(1 / u->scale) : 1,
+                     .fp16 = c->fp16};
 }
 
 static void add_range(cu_update *to, const brim_update *u, const brim_update_range *from) {

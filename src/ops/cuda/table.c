@@ -72,7 +72,7 @@ BRIM_OPS_LIST(MISSING)
 #define ENTRY(name, operands, feature, ...)                                                                                      \
   .name = CHOOSE(BRIM_CUDA_HAS_##name brim_cuda_##name, ((feature) & ~FEATURES) ? NULL : missing_##name, 0),
 
-enum { FEATURES = BRIM_FEATURE_BF16 | BRIM_FEATURE_DISTANCES | BRIM_FEATURE_LATE_ROWS };
+enum { FEATURES = BRIM_FEATURE_BF16 | BRIM_FEATURE_FP16 | BRIM_FEATURE_DISTANCES | BRIM_FEATURE_LATE_ROWS };
 
 static const brim_ops table = {.name = "cuda",
                                .exact_name = exact_name,

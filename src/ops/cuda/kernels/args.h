@@ -312,7 +312,8 @@ typedef struct cu_update {
   double clip;
   float new1, beta2, new2, root, eps;
   int range_count, pieces;
-  int fp16; /* what copies are */
+  float unscale; /* factor of the gradient */
+  int fp16;      /* what copies are */
   cu_range ranges[CU_RANGES];
 } cu_update;
 

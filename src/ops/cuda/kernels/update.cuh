@@ -28,7 +28,7 @@ KERNEL(gradient_square, cu_update) {
     const cu_range &range = a.ranges[p.range];
     for (long long i = p.first + threadIdx.x; i < p.end; i += blockDim.x)
       if (is_touched(range, i)) {
-        const double g = a.gradients[range.offset + i];
+        const double g = a.gradients[range.offset + i] * a.unscale;
         own += g * g;
       }
   }
@@ -67,7 +67,7 @@ KERNEL(adamw, cu_update) {
   if (!(square - square == 0))
     return; /* not finite */
   const double least = a.clip > 0 ? a.clip / (sqrt(square) + 1e-6) : 1;
-  const float clip = (float)(least < 1 ? least : 1);
+  const float clip = (float)(least < 1 ? least : 1) * a.unscale;
   for (int number = blockIdx.x; number < a.pieces; number += gridDim.x) {
     const piece p = piece_at(a, number);
     const cu_range &range = a.ranges[p.range];
