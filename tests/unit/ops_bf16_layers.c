@@ -297,7 +297,7 @@ static void check_ways(const char *name, const brim_ops_limits *limits, const at
 }
 #endif
 
-#ifndef BRIM_REAL_DOUBLE
+#if !defined(BRIM_REAL_DOUBLE) && !defined(BRIM_CASE_CUDA)
 /* ---- numbers that are not finite */
 
 typedef enum poison { CLEAN, VALUE, KEY, GRADIENT } poison;
@@ -402,7 +402,7 @@ static void check_spoiled(void) {
 
 CASES(bf16_layers) {
   char name[128];
-#ifndef BRIM_REAL_DOUBLE
+#if !defined(BRIM_REAL_DOUBLE) && !defined(BRIM_CASE_CUDA)
   if (!ops_only_calls())
     check_spoiled();
 #endif
