@@ -38,7 +38,7 @@ def machine():
             name = next(line.split(":", 1)[1].strip() for line in info if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    return f"{name}, {len(os.sched_getaffinity(0))} cores, {platform.system()} {platform.release()}"
+    return f"{name}, {len(os.sched_getaffinity(0))} cores, {platform.system()}"
 
 
 def median(values):
