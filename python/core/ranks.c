@@ -34,7 +34,6 @@ PyObject *core_ranks_join(PyObject *module, PyObject *args) {
   if (!PyArg_ParseTuple(args, "d", &timeout))
     return NULL;
   if (!ranks) {
-    ignore_launcher();
     PyThreadState *saved = PyEval_SaveThread();
     const int status = open_ranks(timeout, &error);
     PyEval_RestoreThread(saved);
