@@ -90,7 +90,7 @@ static void put_json(brim_text *out, const brim_scaling *s, double pairs) {
 
 static void put_table(brim_text *out, const brim_scaling *all, int count) {
   enum { COLUMNS = 9 };
-  static char texts[MOST_WORLDS * COLUMNS][24];
+  char texts[MOST_WORLDS * COLUMNS][24];
   const char *cells[MOST_WORLDS * COLUMNS];
   const brim_column columns[COLUMNS] = {{"ranks", true},      {"rows each", true}, {"balance", true},
                                         {"compute ms", true}, {"sending", true},   {"not hidden", true},

@@ -310,16 +310,15 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
 
 /* Once, and only where it is true: with instructions for 16-bit values, layers wide enough for their products to be most of the
  * work, and a family of which that was measured. --precision fp32 is an answer too. */
-static void note_precision(const cli_call *cli) {
+static void note_precision(const cli_call *cli, const brim_model *model) {
   enum { WIDE = 256 };
   static const char *const families[] = {"bert", "roberta", "camembert", "xlm-roberta", "distilbert", "electra"};
-  brim_model_info model;
   if (cli_given(&cli->arguments, "precision") || cli->values->resume || strcmp(cli->values->device, "cpu") != 0 ||
-      brim_model_describe(cli->runtime, cli->values->model, &model, NULL) || model.hidden < WIDE)
+      brim_model_hidden_size(model) < WIDE)
     return;
   bool known = false;
   for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    known = known || strcmp(model.type, families[i]) == 0;
+    known = known || strcmp(brim_model_type(model), families[i]) == 0;
   if (known && brim_device_describe(cli->runtime).bf16_fast)
     cli_note(cli, "--precision bf16 would be faster here: this processor multiplies 16-bit values; --precision fp32 keeps this "
                   "line away");
@@ -330,7 +329,7 @@ static int train(cli_call *cli, cli_job *job) {
   int status = cli_views_open(cli, cli->values->output);
   if (status)
     return status;
-  note_precision(cli);
+  note_precision(cli, job->model);
   status = job->feed ? brim_train_feed(cli->runtime, job->model, job->tokenizer, job->feed, job->evals, job->eval_count,
                                        &job->options, &result, &cli->error)
                      : brim_train(cli->runtime, job->model, job->tokenizer, job->train, job->evals, job->eval_count,

@@ -123,10 +123,12 @@ static int share_batches(brim_share *s, bool loose, const uint32_t *ends, uint32
   return write_parts(s, anew && s->second.worst < s->first.worst ? &s->second : &s->first, err);
 }
 
+bool brim_rows_stand_alone(const brim_plan_options *o) {
+  return o->padding == BRIM_PAD_NONE && o->required_batch_size_multiple <= 1 && !o->rows_for;
+}
+
 bool brim_share_is_loose(const brim_recipe *recipe) {
-  const brim_budget *budget = &recipe->budget;
-  return budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for &&
-         recipe->options.batching != BRIM_SEQUENTIAL;
+  return brim_rows_stand_alone(&recipe->options) && recipe->options.batching != BRIM_SEQUENTIAL;
 }
 
 int brim_share_step(brim_share *s, const int32_t *lengths, const uint32_t *rows, uint64_t count, const uint32_t *ends,

@@ -109,20 +109,17 @@ typedef struct cutting {
   int32_t count;
 } cutting;
 
-/* Rows that are padded, or counted in other ways, are not the same rows beside others. */
-static bool may_join(const brim_recipe *recipe) {
-  const brim_budget *budget = &recipe->budget;
-  return budget->padding == BRIM_PAD_NONE && budget->multiple == 1 && !budget->rows_for;
-}
-
-/* At least `accumulate` parts, as without slices. */
-static int32_t most_slices(const brim_recipe *recipe) {
-  const brim_plan_options *o = &recipe->options;
-  if (!may_join(recipe))
+/* At least `accumulate` parts, as without slices. Rows that are not the same beside others stay with their slice. */
+static int32_t most_slices(const brim_plan_options *o) {
+  if (!brim_rows_stand_alone(o))
     return 1;
   if (o->batch_size == 0 || o->accumulate <= 1)
     return o->slices;
   return o->accumulate < o->slices ? o->slices / (int32_t)o->accumulate : 1;
+}
+
+bool brim_slices_whole(const brim_plan_options *o) {
+  return most_slices(o) == o->slices && o->max_tokens == 0 && o->max_rows == 0;
 }
 
 static bool holds(const cutting *c, int32_t first, int32_t end) {
@@ -156,7 +153,7 @@ static void cut_node(cutting *c, int32_t rank, const brim_slice_run *run, int32_
 static uint64_t cut_parts(cutting *c) {
   const int32_t slices = c->share->recipe->options.slices, world = c->share->recipe->world;
   uint64_t most = 1;
-  c->most = most_slices(c->share->recipe);
+  c->most = most_slices(&c->share->recipe->options);
   for (int32_t rank = 0; rank < world; rank++) {
     const brim_slice_run run = brim_slice_run_of(slices, world, rank);
     const int32_t before = c->count;

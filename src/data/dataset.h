@@ -39,8 +39,7 @@ struct brim_dataset {
   bool pairs, labelled, mapped; /* mapped: there is a mapping of labels */
   brim_labels labels;           /* when mapped */
   brim_exclusions excluded;
-  void
-      *map; /* the file of a cache, in which tokens, types, labels, words, lengths and origins then lie; NULL: they are its own */
+  void *map; /* the file of a cache, in which all of a row, and origins, then lie; NULL: they are its own */
   size_t map_size;
 };
 

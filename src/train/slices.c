@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "batch/share.h"
 #include "dist/group.h"
 #include "model/flat.h"
 #include "model/queue.h"
@@ -15,8 +16,7 @@ static int32_t world_of(const brim_group *group) {
 
 /* Whether a step's slices may have to be computed in more parts than the run of a rank has nodes. */
 static bool is_cut(const brim_model *model, const brim_plan_options *o) {
-  return !brim_model_joins_slices(model) || o->max_tokens > 0 || o->max_rows > 0 || o->rows_for ||
-         (o->batch_size > 0 && o->accumulate > 1) || o->padding != BRIM_PAD_NONE || o->required_batch_size_multiple > 1;
+  return !brim_model_joins_slices(model) || !brim_slices_whole(o);
 }
 
 /* Sums that wait while a rank computes another one. */

@@ -97,12 +97,8 @@ static void product(const brim_ops *ops, brim_ops_context *c, const void *parame
 
 static const brim_bfloat *halves(case_memory *m, const real *x, int64_t n) {
   brim_bfloat *half = case_alloc(m, (size_t)n * sizeof *half);
-  for (int64_t i = 0; i < n; i++) {
-    const float value = (float)x[i];
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    half[i] = (brim_bfloat)(bits >> 16);
-  }
+  for (int64_t i = 0; i < n; i++)
+    half[i] = half_of((float)x[i]);
   return half;
 }
 

@@ -110,20 +110,20 @@ static void pack_turned(const gradient *s, const stretch *of, int64_t tile_numbe
 }
 
 /* Column sums of a stretch. */
-static void add_columns(const gradient *s, const stretch *of, int64_t first, int64_t n, vec sum, int32_t waiting) {
+static void add_columns(const gradient *s, const stretch *of, int64_t first, int64_t n, vec sum) {
   float values[VEC], *db = s->g->db + first;
   vstore(values, sum);
   if (!s->cut) {
     vstore_n(db, vload_n(db, n) + sum, n);
     return;
   }
-  wait_for(of, n, values, s->columns + first, s->g->out, &waiting);
+  wait_for(of, n, values, s->columns + first, s->g->out);
   if (s->chunk.last && of == &s->chunk.list[s->chunk.count - 1])
     vstore_n(db, vload_n(db, n) + vload_n(s->columns + first, n), n);
 }
 
 /* Columns of dy for some tiles; their sums, row by row, are added to db. */
-static void pack_stretch(const gradient *s, const stretch *of, int64_t from, int64_t tiles, char *to, int32_t waiting) {
+static void pack_stretch(const gradient *s, const stretch *of, int64_t from, int64_t tiles, char *to) {
   vec sum[MOST_TILES * MOST_PARTS];
   for (int64_t i = 0; i < tiles * MOST_PARTS; i++)
     sum[i] = vzero();
@@ -135,17 +135,13 @@ static void pack_stretch(const gradient *s, const stretch *of, int64_t from, int
     int64_t height;
     const int64_t start = tile_start(s, from + i, &height);
     for (int64_t j = 0; j < height; j += VEC)
-      add_columns(s, of, start + j, least(VEC, height - j), sum[i * MOST_PARTS + j / VEC], waiting);
+      add_columns(s, of, start + j, least(VEC, height - j), sum[i * MOST_PARTS + j / VEC]);
   }
 }
 
 static void pack_tiles(const gradient *s, int64_t from, int64_t tiles, char *to) {
-  int32_t waiting = s->chunk.before;
-  for (int32_t k = 0; k < s->chunk.count; k++) {
-    const stretch *of = &s->chunk.list[k];
-    pack_stretch(s, of, from, tiles, to, waiting);
-    waiting += !of->goes_on - of->joins;
-  }
+  for (int32_t k = 0; k < s->chunk.count; k++)
+    pack_stretch(s, &s->chunk.list[k], from, tiles, to);
 }
 
 /* Units of a stretch's place. */

@@ -44,20 +44,20 @@ static int64_t tile_start(const gradient *g, int64_t i, int64_t *height) {
 }
 
 /* Column sums of a stretch. */
-static void add_columns(const gradient *g, const stretch *s, int64_t first, int64_t n, vec sum, int32_t waiting) {
+static void add_columns(const gradient *g, const stretch *s, int64_t first, int64_t n, vec sum) {
   float values[VEC];
   vstore(values, sum);
   if (!g->cut) {
     vstore_n(g->db + first, vload_n(g->db + first, n) + sum, n);
     return;
   }
-  wait_for(s, n, values, g->columns + first, g->out, &waiting);
+  wait_for(s, n, values, g->columns + first, g->out);
   if (g->chunk.last && s == &g->chunk.list[g->chunk.count - 1])
     vstore_n(g->db + first, vload_n(g->db + first, n) + vload_n(g->columns + first, n), n);
 }
 
 /* Columns of dy for some tiles, row by row as they lie in memory; their sums are added to db. */
-static void pack_stretch(const gradient *g, const stretch *s, int64_t from, int64_t tiles, float *to, int32_t waiting) {
+static void pack_stretch(const gradient *g, const stretch *s, int64_t from, int64_t tiles, float *to) {
   vec sum[MOST_TILES * PARTS];
   int64_t start[MOST_TILES], height[MOST_TILES];
   for (int64_t i = 0; i < tiles; i++)
@@ -76,16 +76,12 @@ static void pack_stretch(const gradient *g, const stretch *s, int64_t from, int6
   }
   for (int64_t i = 0; g->db && i < tiles; i++)
     for (int64_t j = 0; j < height[i]; j += VEC)
-      add_columns(g, s, start[i] + j, least(VEC, height[i] - j), sum[i * PARTS + j / VEC], waiting);
+      add_columns(g, s, start[i] + j, least(VEC, height[i] - j), sum[i * PARTS + j / VEC]);
 }
 
 static void pack_tiles(const gradient *g, int64_t from, int64_t tiles, float *to) {
-  int32_t waiting = g->chunk.before;
-  for (int32_t k = 0; k < g->chunk.count; k++) {
-    const stretch *s = &g->chunk.list[k];
-    pack_stretch(g, s, from, tiles, to, waiting);
-    waiting += !s->goes_on - s->joins;
-  }
+  for (int32_t k = 0; k < g->chunk.count; k++)
+    pack_stretch(g, &g->chunk.list[k], from, tiles, to);
 }
 
 static void pack_panel(const gradient *g, int64_t panel, float *to) {

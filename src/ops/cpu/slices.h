@@ -12,7 +12,7 @@
 typedef struct stretch {
   int64_t row, depth, at; /* at: from here on in what is packed */
   bool goes_on;           /* it is added to the sum of the stretch before */
-  int32_t joins;          /* after it */
+  int32_t waiting, joins; /* sums that wait before it; how often the last two are added after it */
 } stretch;
 
 typedef struct chunk {
@@ -43,7 +43,7 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
     if (used + depth > w->depth)
       break;
     stretch *next = &c->list[c->count++];
-    *next = (stretch){first + from, depth, used, w->number > 0, ends && s->count > 0 ? s->joins[w->slice] : 0};
+    *next = (stretch){first + from, depth, used, w->number > 0, w->waiting, ends && s->count > 0 ? s->joins[w->slice] : 0};
     w->waiting += !next->goes_on - next->joins;
     used += divided(depth, w->align) * w->align;
     w->number = ends ? 0 : w->number + 1;
@@ -63,14 +63,15 @@ BRIM_INLINE int64_t slice_depth(int32_t slices) {
 }
 
 /* The sum of some values over a stretch, [n] at `sum`: it comes to those that wait, [n] each and `apart`. */
-BRIM_INLINE void wait_for(const stretch *s, int64_t n, const float *sum, float *lines, int64_t apart, int32_t *count) {
-  float *to = lines + (s->goes_on ? *count - 1 : (*count)++) * apart;
+BRIM_INLINE void wait_for(const stretch *s, int64_t n, const float *sum, float *lines, int64_t apart) {
+  int32_t count = s->waiting + !s->goes_on;
+  float *to = lines + (count - 1) * apart;
   for (int64_t i = 0; i < n; i += VEC) {
     const vec x = vload_n(sum + i, n - i), before = s->goes_on ? vload_n(to + i, n - i) : vzero();
     vstore_n(to + i, before + x, n - i);
   }
   for (int32_t joins = s->joins; joins > 0; joins--) {
-    to = lines + (--*count - 1) * apart;
+    to = lines + (--count - 1) * apart;
     for (int64_t i = 0; i < n; i += VEC)
       vstore_n(to + i, vload_n(to + i, n - i) + vload_n(to + apart + i, n - i), n - i);
   }
