@@ -1,11 +1,12 @@
 /* The strict device finds what it is there for, and a step that fails on the device is as if it had not been. */
+#include <math.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "../model_case.h"
 #include "base/status.h"
-#include "model/queue.h"
+#include "model/model.h"
 #include "strict_device.h"
 
 static brim_ops_context c;
@@ -213,6 +214,43 @@ static void check_full(const char *golden) {
   brim_dataset_free(rows);
 }
 
+/* A loss that is not finite, beside a gradient that is. */
+static void check_infinite(const char *golden) {
+  static const double infinite = INFINITY;
+  const brim_pass pass = {.training = true};
+  brim_dataset *rows = case_rows(golden);
+  brim_model *models[2];
+  brim_batch batch = {0};
+  brim_answers answers;
+  brim_error err;
+  brim_adamw adamw = queued_step;
+  adamw.step = 1;
+  case_fill(&batch, rows, 0, 2, 0);
+  const brim_model_limits limits = case_limits(&batch, true);
+  for (int i = 0; i < 2; i++) {
+    models[i] = case_load(case_golden(golden), ops->name);
+    if (brim_model_prepare(models[i], &limits, &err))
+      case_stop("prepare", &err);
+  }
+  brim_model *m = models[1];
+  int status = brim_model_queue_forward(m, &batch, &pass, &err);
+  if (!status)
+    status = brim_model_backward(m, &batch, &pass, &err);
+  m->ops->write(&m->context, &m->answers[BRIM_ANSWER_LOSS], &infinite, sizeof infinite);
+  if (!status)
+    status = brim_model_queue_update(m, &adamw, &err);
+  if (!status)
+    status = brim_model_answers(m, &answers, &err);
+  if (status)
+    case_stop("step", &err);
+  brim_model_zero_gradients(m);
+  ok(!isfinite(answers.norm) && same_buffers(models[0], m), "after a loss that is not finite nothing is changed");
+  brim_model_free(models[0]);
+  brim_model_free(m);
+  brim_batch_free(&batch);
+  brim_dataset_free(rows);
+}
+
 int main(void) {
   brim_error err;
   case_start(2);
@@ -229,6 +267,7 @@ int main(void) {
   check_queued("bert-pair-3");
   check_queued("roberta-regression");
   check_full("bert-pair-3");
+  check_infinite("bert-pair-3");
   brim_runtime_free(case_runtime);
   return tap_done();
 }
