@@ -1,5 +1,5 @@
 /* Collation: rows of a dataset into a ragged batch, cut rows, the padded view, and plans that do not belong to the data. */
-#include "brim/batch.h"
+#include "batch/weight.h"
 #include "tap.h"
 
 static brim_runtime *runtime;
@@ -65,6 +65,30 @@ static void cut(void) {
   brim_batch_free(&batch);
 }
 
+/* What a loss divides by goes with what is computed: a cut row has its last token's label, not that of the place. */
+static void weights_of_tokens(void) {
+  enum { NONE = BRIM_NO_LABEL };
+  static const int32_t labels[] = {NONE, 0, 1, 1, NONE};
+  static const double weights[] = {0.5, 3};
+  brim_sample sample = {.ids = ids0, .length = 5, .token_labels = labels};
+  brim_dataset *tokens;
+  brim_batch batch = {0};
+  brim_planned part;
+  brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3, .max_length = 3});
+  if (brim_dataset_from_samples(runtime, &sample, 1, NULL, &tokens, NULL))
+    exit(99);
+  brim_plan_part(plan, 0, 0, &part);
+  part.count = 1, part.tokens = part.slots = 3;
+  ok_int(brim_batch_fill(&batch, runtime, tokens, &part, NULL), BRIM_OK, "a cut row of labelled tokens");
+  ok(!memcmp(batch.token_labels, (int32_t[]){NONE, 0, NONE}, 12), "has its last token's label");
+  ok(brim_part_weight(tokens, &part, NULL) == 1 && brim_part_weight(tokens, &part, weights) == 0.5, "and counts so");
+  part.cut = 0;
+  ok(brim_part_weight(tokens, &part, NULL) == 3 && brim_part_weight(tokens, &part, weights) == 6.5, "a whole one counts all");
+  brim_plan_free(plan);
+  brim_batch_free(&batch);
+  brim_dataset_free(tokens);
+}
+
 static void empty_part(void) {
   brim_batch batch = {0};
   brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3, .world_size = 5});
@@ -114,6 +138,7 @@ int main(void) {
   make_dataset();
   ragged();
   cut();
+  weights_of_tokens();
   empty_part();
   reserved();
   mismatch();
