@@ -178,6 +178,8 @@ int close_stream(stream *s, bool lost) {
   host.erase(s);
   if (--streams == 0)
     host.clear();
+  capturing = capturing == s ? nullptr : capturing;
+  delete s->captured; // a lost card does not end captures
   delete s;
   const int later = report();
   return status ? status : later;

@@ -42,8 +42,9 @@ typedef struct brim_cuda_graph {
   void *made; /* NULL: none */
 } brim_cuda_graph;
 typedef struct brim_cuda_graphs {
-  bool capturing, off; /* off: one came to nothing */
-  uint64_t class;      /* of what is being captured, so far */
+  int64_t most; /* slots of a part that becomes a graph; 0: none does, as after one that came to nothing */
+  bool capturing;
+  uint64_t class; /* of what is being captured, so far */
   brim_cuda_graph of[BRIM_CUDA_CLASSES];
   int next;
 } brim_cuda_graphs;
@@ -98,7 +99,7 @@ void brim_cuda_ranks_sum(brim_ops_context *c, real *x, int64_t count);
 void brim_cuda_ranks_leave(brim_ops_context *c);
 
 /* ---- graph.c */
-bool brim_cuda_wants_graph(const brim_cuda *d, int64_t slots);
+void brim_cuda_open_graphs(brim_cuda *d);
 void brim_cuda_begin(brim_ops_context *c, int64_t slots);
 bool brim_cuda_end(brim_ops_context *c);
 /* Which kernel, or which algorithm of a product: what makes the class. */

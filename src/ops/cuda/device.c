@@ -148,6 +148,7 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   BRIM_TRY(find_kernels(d, err));
   BRIM_TRY(ask_for_memory(d, err));
   d->managed = getenv("BRIM_CUDA_MANAGED") != NULL;
+  brim_cuda_open_graphs(d);
   brim_cuda_open_products(c);
   return BRIM_OK;
 }

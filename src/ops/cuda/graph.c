@@ -15,19 +15,19 @@
  * then. */
 enum { SMALL = 1024, THREAD_LOCAL = 1 };
 
-bool brim_cuda_wants_graph(const brim_cuda *d, int64_t slots) {
+void brim_cuda_open_graphs(brim_cuda *d) {
   const char *told = getenv("BRIM_CUDA_GRAPHS");
-  if (!d->driver.has_graphs || d->graphs.off || (told && strcmp(told, "0") == 0))
-    return false;
-  return slots <= SMALL || (told && strcmp(told, "all") == 0);
+  const bool all = told && strcmp(told, "all") == 0, none = told && strcmp(told, "0") == 0;
+  d->graphs.most = !d->driver.has_graphs || none ? 0 : all ? INT64_MAX : SMALL;
 }
 
 void brim_cuda_begin(brim_ops_context *c, int64_t slots) {
   brim_cuda *d = c->device;
-  if (!brim_cuda_wants_graph(d, slots) || !brim_cuda_ready(c))
+  if (slots > d->graphs.most || !brim_cuda_ready(c))
     return;
   d->graphs.capturing = d->driver.graph.cuStreamBeginCapture_v2(d->stream, THREAD_LOCAL) == 0;
-  d->graphs.off = !d->graphs.capturing;
+  if (!d->graphs.capturing)
+    d->graphs.most = 0;
   d->graphs.class = 0xcbf29ce484222325u;
 }
 
@@ -84,7 +84,8 @@ bool brim_cuda_end(brim_ops_context *c) {
     brim_cuda_check(c, d->driver.graph.cuGraphLaunch(made, d->stream), "cuGraphLaunch");
   if (captured)
     d->driver.graph.cuGraphDestroy(captured);
-  d->graphs.off = !made;
+  if (!made)
+    d->graphs.most = 0;
   return !made && d->status == BRIM_OK;
 }
 
