@@ -1,7 +1,5 @@
 /* bf16.c: products of 16-bit values: sums in double of what the values stand for. */
-#include "base/random.h"
 #include "ops/ref/ref.h"
-#include "ops/slices.h"
 
 #include <math.h>
 #include <string.h>
@@ -29,8 +27,12 @@ static double widened(brim_bfloat x) {
   return REF(widened)(x);
 }
 
-static double get(brim_typed t, int64_t at) {
+double REF(element)(brim_typed t, int64_t at) {
   return t.type == BRIM_TYPE_BF16 ? widened(((const brim_bfloat *)t.at)[at]) : (double)((const real *)t.at)[at];
+}
+
+static double get(brim_typed t, int64_t at) {
+  return REF(element)(t, at);
 }
 
 static void put(brim_typed t, int64_t at, double x) {
@@ -73,20 +75,6 @@ void REF(bf16_act_forward)(brim_ops_context *c, const brim_bf16_linear_act *l) {
     }
 }
 
-/* One value of rows.c's dropout_row. */
-static double dropped(const brim_bf16_linear_norm *l, int32_t r, int32_t o, double x) {
-  const brim_dropout *d = &l->dropout;
-  if (!d->on)
-    return x;
-  const int32_t slot = l->at.slot ? l->at.slot[r] : r, s = l->layout.sequence[slot];
-  const uint32_t token = (uint32_t)(slot - l->layout.offsets[s]);
-  const uint32_t column = (uint32_t)o % BRIM_DROPOUT_STRETCH, word = column / 16 % 2 * 2 + (column + 1) % 2;
-  const uint32_t block = (uint32_t)o / BRIM_DROPOUT_STRETCH * BRIM_DROPOUT_BLOCKS + column % 16 / 2;
-  uint32_t words[4];
-  brim_philox_rounds(BRIM_DROPOUT_ROUNDS, (const uint32_t[4]){l->layout.places[s], d->site, token, block}, d->key, words);
-  return (words[word] >> (column < 32 ? 0 : 16) & 0xffff) < d->threshold ? 0 : x * (double)d->scale;
-}
-
 /* Mean and reciprocal deviation of a row, and its norm into another. */
 static void norm_of(const brim_bf16_linear_norm *l, int64_t r) {
   const int32_t width = l->out;
@@ -110,33 +98,25 @@ static void norm_of(const brim_bf16_linear_norm *l, int64_t r) {
 
 void REF(bf16_norm_forward)(brim_ops_context *c, const brim_bf16_linear_norm *l) {
   const int32_t width = l->out;
+  real *factor = c->workspace;
   count_product(c, l->at.count, l->in, l->out);
   for (int32_t r = 0; r < l->at.count; r++) {
+    for (int32_t o = 0; o < width; o++)
+      factor[o] = 1;
+    REF(dropout_slot)(&l->dropout, &l->layout, &l->at, r, width, factor, factor);
     for (int32_t o = 0; o < width; o++) {
       const int64_t at = (int64_t)r * width + o;
       put(l->y, at, dot(l->in, l->x + (int64_t)r * l->in, l->w, l->b, o));
-      put(l->sum, at, get(l->residual, at) + dropped(l, r, o, get(l->y, at)));
+      put(l->sum, at, get(l->residual, at) + get(l->y, at) * (double)factor[o]);
     }
     norm_of(l, r);
   }
 }
 
 /* Of dy's column o times x's column i, or alone when i < 0. */
-static real sum_between(const brim_bf16_linear_gradient *g, int32_t o, int32_t i, int64_t first, int64_t end) {
-  double sum = 0;
-  for (int64_t r = first; r < end; r++)
-    sum += widened(g->dy[r * g->dy_stride + o]) * (i < 0 ? 1 : widened(g->x[r * g->x_stride + i]));
-  return (real)sum;
-}
-
 static real row_sum(const brim_bf16_linear_gradient *g, int32_t o, int32_t i) {
-  const brim_row_slices *s = &g->slices;
-  brim_waiting w = {.count = 0};
-  if (s->count == 0)
-    return sum_between(g, o, i, 0, g->rows);
-  for (int32_t k = 0; k < s->count; k++)
-    brim_waiting_add(&w, sum_between(g, o, i, brim_slice_first(s, k), s->ends[k]), s->joins[k]);
-  return w.sums[0];
+  const brim_typed dy = {BRIM_TYPE_BF16, (brim_bfloat *)g->dy}, x = {BRIM_TYPE_BF16, i < 0 ? NULL : (brim_bfloat *)g->x};
+  return REF(column_sum)(&g->slices, g->rows, (REF(column)){dy, o, g->dy_stride}, (REF(column)){x, i, g->x_stride});
 }
 
 void REF(bf16_backward)(brim_ops_context *c, const brim_bf16_linear_gradient *g) {

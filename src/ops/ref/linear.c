@@ -64,22 +64,30 @@ static void input_gradient(const brim_linear_gradient *l) {
   }
 }
 
-/* Of dy's column o times x's column i, or alone when i < 0. */
-static real sum_between(const brim_linear_gradient *l, int32_t o, int32_t i, int64_t first, int64_t end) {
+static double in_column(REF(column) c, int64_t r) {
+  return c.of.at ? REF(element)(c.of, c.at + r * c.stride) : 1;
+}
+
+static real sum_between(REF(column) one, REF(column) other, int64_t first, int64_t end) {
   double sum = 0;
   for (int64_t r = first; r < end; r++)
-    sum += (double)l->dy[r * l->dy_stride + o] * (i < 0 ? 1 : (double)l->x[r * l->x_stride + i]);
+    sum += in_column(one, r) * in_column(other, r);
   return (real)sum;
 }
 
-static real row_sum(const brim_linear_gradient *l, int32_t o, int32_t i) {
-  const brim_row_slices *s = &l->slices;
+real REF(column_sum)(const brim_row_slices *slices, int64_t rows, REF(column) one, REF(column) other) {
   brim_waiting w = {.count = 0};
-  if (s->count == 0)
-    return sum_between(l, o, i, 0, l->rows);
-  for (int32_t k = 0; k < s->count; k++)
-    brim_waiting_add(&w, sum_between(l, o, i, brim_slice_first(s, k), s->ends[k]), s->joins[k]);
+  if (slices->count == 0)
+    return sum_between(one, other, 0, rows);
+  for (int32_t k = 0; k < slices->count; k++)
+    brim_waiting_add(&w, sum_between(one, other, brim_slice_first(slices, k), slices->ends[k]), slices->joins[k]);
   return w.sums[0];
+}
+
+/* Of dy's column o times x's column i, or alone when i < 0. */
+static real row_sum(const brim_linear_gradient *l, int32_t o, int32_t i) {
+  const brim_typed dy = {BRIM_TYPE_REAL, (real *)l->dy}, x = {BRIM_TYPE_REAL, i < 0 ? NULL : (real *)l->x};
+  return REF(column_sum)(&l->slices, l->rows, (REF(column)){dy, o, l->dy_stride}, (REF(column)){x, i, l->x_stride});
 }
 
 void REF(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {

@@ -26,6 +26,16 @@ void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow)
 /* ---- bf16.c */
 double REF(rounded)(double x); /* to 16 bits, to nearest even */
 double REF(widened)(brim_bfloat x);
+double REF(element)(brim_typed t, int64_t at);
+
+/* ---- linear.c */
+/* A column: row r's value is element at + r * stride. Nowhere: all ones. */
+typedef struct REF(column) {
+  brim_typed of;
+  int64_t at, stride;
+} REF(column);
+/* The sum over rows of one times the other, slice by slice. */
+real REF(column_sum)(const brim_row_slices *slices, int64_t rows, REF(column) one, REF(column) other);
 
 /* ---- norm.c */
 void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y);
