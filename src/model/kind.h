@@ -77,6 +77,10 @@ typedef struct brim_at {
 brim_at brim_read(brim_lowering *l, int32_t value);
 /* Where its chosen rows can be read: its own, or gathered from all. */
 brim_at brim_read_chosen(brim_lowering *l, int32_t value);
+/* Those of its rows that `rows` says: the chosen ones, or all. */
+static inline brim_at brim_read_rows(brim_lowering *l, int32_t value, brim_row_kind rows) {
+  return rows == BRIM_ROW_CHOSEN ? brim_read_chosen(l, value) : brim_read(l, value);
+}
 /* The same in 16 bits: as they are stored, or a copy. */
 brim_at brim_read_narrow(brim_lowering *l, int32_t value);
 brim_at brim_read_chosen_narrow(brim_lowering *l, int32_t value);

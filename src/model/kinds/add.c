@@ -6,32 +6,21 @@
 enum { BRANCH, RESIDUAL }; /* in */
 enum { WEIGHT, BIAS };     /* weights; the second may be absent */
 
-static int32_t width_in(brim_lowering *l, const brim_operation *o) {
-  return brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]);
-}
-
-static int32_t width_out(brim_lowering *l, const brim_operation *o) {
+static int32_t width_of(brim_lowering *l, const brim_operation *o) {
   return brim_weight_rows(brim_program_of(l), o->weights.of[WEIGHT]);
 }
 
-static brim_at read_residual(brim_lowering *l, const brim_operation *o) {
-  const int32_t residual = o->in.of[RESIDUAL];
-  return brim_rows_of(l, o->out.of[0]) == BRIM_ROW_CHOSEN ? brim_read_chosen(l, residual) : brim_read(l, residual);
-}
-
 static void product(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
-  brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
-                                                    .bias = o->weights.of[BIAS],
-                                                    .in = width_in(l, o),
-                                                    .out = width_out(l, o),
-                                                    .rows = brim_rows_of(l, o->out.of[0]),
-                                                    .x = x,
-                                                    .y = y});
+  brim_product_forward_real(
+      l,
+      &(brim_product_call){
+          .weight = o->weights.of[WEIGHT], .bias = o->weights.of[BIAS], .rows = brim_rows_of(l, o->out.of[0]), .x = x, .y = y});
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
-  const brim_at x = brim_read(l, o->in.of[BRANCH]), residual = read_residual(l, o), y = brim_write(l, o->out.of[0]);
-  brim_stream_sum op = {.width = width_out(l, o)};
+  const brim_at x = brim_read(l, o->in.of[BRANCH]),
+                residual = brim_read_rows(l, o->in.of[RESIDUAL], brim_rows_of(l, o->out.of[0])), y = brim_write(l, o->out.of[0]);
+  brim_stream_sum op = {.width = width_of(l, o)};
   if (brim_in_bytes(l))
     brim_product_of_bytes(l, o, 0, x, y, brim_rows_of(l, o->out.of[0]));
   else
@@ -48,10 +37,10 @@ static void forward(brim_lowering *l, const brim_operation *o) {
 /* The gradient of x W + b, from that of the sum: the same where nothing is dropped. */
 static brim_at drop_backward(brim_lowering *l, const brim_operation *o, brim_at dy) {
   const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
-  brim_dropout_rows op = {.width = width_out(l, o), .dropout = brim_dropout_make(o->terms.dropout, (const uint32_t[2]){0}, 0)};
+  brim_dropout_rows op = {.width = width_of(l, o), .dropout = brim_dropout_make(o->terms.dropout, (const uint32_t[2]){0}, 0)};
   if (!op.dropout.on)
     return dy;
-  const brim_at dbranch = brim_spare(l, rows, width_out(l, o));
+  const brim_at dbranch = brim_spare(l, rows, width_of(l, o));
   brim_fill_layout(l, &op.layout);
   brim_fill_rows(l, &op.at, rows);
   brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
@@ -68,8 +57,6 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_at dx = brim_wants_gradient(l, branch) ? brim_add_gradient(l, branch, &add) : BRIM_NOWHERE;
   brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
                                                          .bias = o->weights.of[BIAS],
-                                                         .in = width_in(l, o),
-                                                         .out = width_out(l, o),
                                                          .rows = brim_rows_of(l, o->out.of[0]),
                                                          .x = x,
                                                          .dy = dy,
@@ -78,18 +65,12 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   brim_share_gradient(l, o->out.of[0], o->in.of[RESIDUAL]);
 }
 
-static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
-  (void)length;
-  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[s->values[o->out.of[0]].rows]);
-}
-
-static int products(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]) {
-  out[0] = brim_product_of(p, o->weights.of[WEIGHT]);
-  return 1;
-}
-
-static const brim_kind kind = {
-    .name = "add", .reads = {.in = 1 << BRANCH}, .forward = forward, .backward = backward, .flops = flops, .products = products};
+static const brim_kind kind = {.name = "add",
+                               .reads = {.in = 1 << BRANCH},
+                               .forward = forward,
+                               .backward = backward,
+                               .flops = brim_one_product_flops,
+                               .products = brim_one_product};
 
 int32_t brim_append_add(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop) {
   const int32_t out = brim_add_value(p, "stream", BRIM_ROW_TOKENS, brim_width_of(p, residual));

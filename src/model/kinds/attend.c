@@ -31,82 +31,64 @@ static brim_attention operands(brim_lowering *l, const brim_operation *o, brim_a
                           .out_stride = width};
 }
 
-static void fill_batch(brim_lowering *l, const brim_operation *o, brim_attention *op) {
+/* What forward and backward both read; q, k and v are fields of an operand of either width. */
+static void fill(brim_lowering *l, const brim_operation *o, brim_attention *op, const brim_at in[2], void *q, void *k, void *v) {
   brim_fill_layout(l, &op->layout);
   brim_fill_dropout(l, &op->dropout, o->terms.dropout, o->terms.site);
+  brim_fill(l, q, in[QUERIES], BRIM_READS);
+  brim_fill(l, k, in[KEYS_VALUES], BRIM_READS);
+  brim_fill(l, v, second_half(l, o, in[KEYS_VALUES]), BRIM_READS);
 }
 
-static void forward_wide(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values) {
-  brim_attention op = operands(l, o, queries, keys_values);
-  fill_batch(l, o, &op);
-  brim_fill(l, &op.q, queries, BRIM_READS);
-  brim_fill(l, &op.k, keys_values, BRIM_READS);
-  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
-  brim_fill(l, &op.out, brim_write(l, o->out.of[0]), BRIM_WRITES);
-  brim_fill(l, &op.lse, brim_write(l, o->inner.of[LSE]), BRIM_WRITES);
-  BRIM_CALL(l, attention_forward, op);
-}
-
-static void forward_narrow(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values) {
-  brim_bf16_attention op = {.of = operands(l, o, queries, keys_values)};
-  fill_batch(l, o, &op.of);
-  brim_fill(l, &op.q, queries, BRIM_READS);
-  brim_fill(l, &op.k, keys_values, BRIM_READS);
-  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
-  brim_fill(l, &op.out, brim_write(l, o->out.of[0]), BRIM_WRITES);
-  brim_fill(l, &op.of.lse, brim_write(l, o->inner.of[LSE]), BRIM_WRITES);
-  BRIM_CALL(l, bf16_attention_forward, op);
+static void fill_outputs(brim_lowering *l, const brim_operation *o, brim_attention *op, void *out) {
+  brim_fill(l, out, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill(l, &op->lse, brim_write(l, o->inner.of[LSE]), BRIM_WRITES);
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
-  const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
-  if (is_narrow(l, o))
-    forward_narrow(l, o, queries, keys_values);
-  else
-    forward_wide(l, o, queries, keys_values);
+  const brim_at in[] = {brim_read(l, o->in.of[QUERIES]), brim_read(l, o->in.of[KEYS_VALUES])};
+  brim_bf16_attention half = {.of = operands(l, o, in[QUERIES], in[KEYS_VALUES])};
+  brim_attention op = half.of;
+  if (is_narrow(l, o)) {
+    fill(l, o, &half.of, in, &half.q, &half.k, &half.v);
+    fill_outputs(l, o, &half.of, &half.out);
+    BRIM_CALL(l, bf16_attention_forward, half);
+  } else {
+    fill(l, o, &op, in, &op.q, &op.k, &op.v);
+    fill_outputs(l, o, &op, &op.out);
+    BRIM_CALL(l, attention_forward, op);
+  }
 }
 
-/* The gradients that backward writes. */
+/* The gradients that backward takes and writes. */
 typedef struct gradients {
   brim_at queries, keys_values;
+  void *dout, *dq, *dk, *dv; /* fields, as above */
 } gradients;
 
-static void backward_wide(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values, gradients d) {
-  brim_attention op = operands(l, o, queries, keys_values);
-  fill_batch(l, o, &op);
-  brim_fill(l, &op.q, queries, BRIM_READS);
-  brim_fill(l, &op.k, keys_values, BRIM_READS);
-  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
-  brim_fill(l, &op.lse, brim_read(l, o->inner.of[LSE]), BRIM_READS);
-  brim_fill(l, &op.dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
-  brim_fill(l, &op.dq, d.queries, BRIM_WRITES);
-  brim_fill(l, &op.dk, d.keys_values, BRIM_WRITES);
-  brim_fill(l, &op.dv, second_half(l, o, d.keys_values), BRIM_WRITES);
-  BRIM_CALL(l, attention_backward, op);
-}
-
-static void backward_narrow(brim_lowering *l, const brim_operation *o, brim_at queries, brim_at keys_values, gradients d) {
-  brim_bf16_attention op = {.of = operands(l, o, queries, keys_values)};
-  fill_batch(l, o, &op.of);
-  brim_fill(l, &op.q, queries, BRIM_READS);
-  brim_fill(l, &op.k, keys_values, BRIM_READS);
-  brim_fill(l, &op.v, second_half(l, o, keys_values), BRIM_READS);
-  brim_fill(l, &op.of.lse, brim_read(l, o->inner.of[LSE]), BRIM_READS);
-  brim_fill(l, &op.dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
-  brim_fill(l, &op.dq, d.queries, BRIM_WRITES);
-  brim_fill(l, &op.dk, d.keys_values, BRIM_WRITES);
-  brim_fill(l, &op.dv, second_half(l, o, d.keys_values), BRIM_WRITES);
-  BRIM_CALL(l, bf16_attention_backward, op);
+static void fill_gradients(brim_lowering *l, const brim_operation *o, brim_attention *op, gradients d) {
+  brim_fill(l, &op->lse, brim_read(l, o->inner.of[LSE]), BRIM_READS);
+  brim_fill(l, d.dout, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill(l, d.dq, d.queries, BRIM_WRITES);
+  brim_fill(l, d.dk, d.keys_values, BRIM_WRITES);
+  brim_fill(l, d.dv, second_half(l, o, d.keys_values), BRIM_WRITES);
 }
 
 static void backward(brim_lowering *l, const brim_operation *o) {
-  const brim_at queries = brim_read(l, o->in.of[QUERIES]), keys_values = brim_read(l, o->in.of[KEYS_VALUES]);
-  const gradients d = {brim_write_gradient(l, o->in.of[QUERIES], brim_rows_of(l, o->in.of[QUERIES])),
-                       brim_write_gradient(l, o->in.of[KEYS_VALUES], BRIM_ROW_TOKENS)};
-  if (is_narrow(l, o))
-    backward_narrow(l, o, queries, keys_values, d);
-  else
-    backward_wide(l, o, queries, keys_values, d);
+  const brim_at in[] = {brim_read(l, o->in.of[QUERIES]), brim_read(l, o->in.of[KEYS_VALUES])};
+  const brim_at dq = brim_write_gradient(l, o->in.of[QUERIES], brim_rows_of(l, o->in.of[QUERIES])),
+                dkv = brim_write_gradient(l, o->in.of[KEYS_VALUES], BRIM_ROW_TOKENS);
+  brim_bf16_attention half = {.of = operands(l, o, in[QUERIES], in[KEYS_VALUES])};
+  brim_attention op = half.of;
+  if (is_narrow(l, o)) {
+    fill(l, o, &half.of, in, &half.q, &half.k, &half.v);
+    fill_gradients(l, o, &half.of, (gradients){dq, dkv, &half.dout, &half.dq, &half.dk, &half.dv});
+    BRIM_CALL(l, bf16_attention_backward, half);
+  } else {
+    fill(l, o, &op, in, &op.q, &op.k, &op.v);
+    fill_gradients(l, o, &op, (gradients){dq, dkv, &op.dout, &op.dq, &op.dk, &op.dv});
+    BRIM_CALL(l, attention_backward, op);
+  }
 }
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {

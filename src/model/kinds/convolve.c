@@ -96,8 +96,7 @@ static void activate(brim_lowering *l, const brim_operation *o, brim_at x, brim_
 }
 
 static void add_residual(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y, brim_access access) {
-  const brim_at residual = rows_of(l, o) == BRIM_ROW_CHOSEN ? brim_read_chosen(l, o->in.of[RESIDUAL])
-                                                            : brim_read(l, o->in.of[RESIDUAL]);
+  const brim_at residual = brim_read_rows(l, o->in.of[RESIDUAL], rows_of(l, o));
   brim_stream_sum op = {.width = width_of(l, o)};
   brim_fill_layout(l, &op.layout);
   brim_fill_rows(l, &op.at, rows_of(l, o));
@@ -112,7 +111,6 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
                                                     .bias = o->weights.of[BIAS],
                                                     .in = width_in(l, o),
-                                                    .out = width_of(l, o),
                                                     .rows = rows_of(l, o),
                                                     .x = x,
                                                     .y = kept});
@@ -158,7 +156,6 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
                                                          .bias = o->weights.of[BIAS],
                                                          .in = width_in(l, o),
-                                                         .out = width_of(l, o),
                                                          .rows = rows_of(l, o),
                                                          .x = x,
                                                          .dy = d,

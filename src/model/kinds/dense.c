@@ -8,26 +8,13 @@
 enum { WEIGHT, BIAS }; /* weights */
 enum { PRE };          /* inner: x W + b */
 
-static int32_t width_in(brim_lowering *l, const brim_operation *o) {
-  return brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]);
-}
-
-static int32_t width_out(brim_lowering *l, const brim_operation *o) {
-  return brim_weight_rows(brim_program_of(l), o->weights.of[WEIGHT]);
-}
-
 static brim_row_kind rows_of(brim_lowering *l, const brim_operation *o) {
   return brim_rows_of(l, o->out.of[0]);
 }
 
 /* The input's rows that are those of the output. */
 static brim_at read_input(brim_lowering *l, const brim_operation *o) {
-  return rows_of(l, o) == BRIM_ROW_CHOSEN ? brim_read_chosen(l, o->in.of[0]) : brim_read(l, o->in.of[0]);
-}
-
-static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
-  (void)length;
-  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[s->values[o->out.of[0]].rows]);
+  return brim_read_rows(l, o->in.of[0], rows_of(l, o));
 }
 
 /* ---- without an activation */
@@ -36,8 +23,6 @@ static void linear_forward(brim_lowering *l, const brim_operation *o) {
   const brim_at x = read_input(l, o);
   brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
                                                     .bias = o->weights.of[BIAS],
-                                                    .in = width_in(l, o),
-                                                    .out = width_out(l, o),
                                                     .rows = rows_of(l, o),
                                                     .x = x,
                                                     .y = brim_write(l, o->out.of[0])});
@@ -52,15 +37,9 @@ static void linear_gradient(brim_lowering *l, const brim_operation *o, brim_at d
   brim_at dx = BRIM_NOWHERE;
   if (brim_wants_gradient(l, from))
     dx = rows == BRIM_ROW_CHOSEN ? brim_add_gradient_chosen(l, from, &add) : brim_add_gradient(l, from, &add);
-  brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
-                                                         .bias = o->weights.of[BIAS],
-                                                         .in = width_in(l, o),
-                                                         .out = width_out(l, o),
-                                                         .rows = rows,
-                                                         .x = x,
-                                                         .dy = dy,
-                                                         .dx = dx,
-                                                         .add = add});
+  brim_product_backward_real(
+      l, &(brim_product_gradient){
+             .weight = o->weights.of[WEIGHT], .bias = o->weights.of[BIAS], .rows = rows, .x = x, .dy = dy, .dx = dx, .add = add});
 }
 
 static void linear_backward(brim_lowering *l, const brim_operation *o) {
@@ -70,7 +49,8 @@ static void linear_backward(brim_lowering *l, const brim_operation *o) {
 /* ---- with one */
 
 static void dense_forward(brim_lowering *l, const brim_operation *o) {
-  brim_linear_act op = {.in = width_in(l, o), .out = width_out(l, o), .act = o->terms.activation};
+  const brim_product w = brim_product_of(brim_program_of(l), o->weights.of[WEIGHT]);
+  brim_linear_act op = {.in = w.in, .out = w.out, .act = o->terms.activation};
   const brim_at x = read_input(l, o);
   brim_fill_count(l, &op.rows, rows_of(l, o), 1);
   brim_fill(l, &op.x, x, BRIM_READS);
@@ -96,13 +76,22 @@ static void dense_backward(brim_lowering *l, const brim_operation *o) {
 /* ---- kinds: they differ in what backward reads */
 
 static const brim_kind linear_kind = {
-    .name = "dense", .reads = {.in = 1}, .forward = linear_forward, .backward = linear_backward, .flops = flops};
-static const brim_kind kind_by_output = {
-    .name = "dense", .reads = {.in = 1, .out = 1}, .forward = dense_forward, .backward = dense_backward, .flops = flops};
-static const brim_kind kind_by_input = {
-    .name = "dense", .reads = {.in = 1, .inner = 1 << PRE}, .forward = dense_forward, .backward = dense_backward, .flops = flops};
-static const brim_kind scores = {
-    .name = "scores", .reads = {.in = 1}, .forward = linear_forward, .backward = linear_backward, .flops = flops};
+    .name = "dense", .reads = {.in = 1}, .forward = linear_forward, .backward = linear_backward, .flops = brim_one_product_flops};
+static const brim_kind kind_by_output = {.name = "dense",
+                                         .reads = {.in = 1, .out = 1},
+                                         .forward = dense_forward,
+                                         .backward = dense_backward,
+                                         .flops = brim_one_product_flops};
+static const brim_kind kind_by_input = {.name = "dense",
+                                        .reads = {.in = 1, .inner = 1 << PRE},
+                                        .forward = dense_forward,
+                                        .backward = dense_backward,
+                                        .flops = brim_one_product_flops};
+static const brim_kind scores = {.name = "scores",
+                                 .reads = {.in = 1},
+                                 .forward = linear_forward,
+                                 .backward = linear_backward,
+                                 .flops = brim_one_product_flops};
 
 static const brim_kind *kind_of(brim_activation activation) {
   if (activation == BRIM_ACT_NONE)

@@ -107,7 +107,6 @@ static void place_forward(brim_lowering *l, const brim_operation *o) {
   }
   brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[QUERY],
                                                     .bias = o->weights.of[QUERY_BIAS],
-                                                    .in = width,
                                                     .out = 2 * width,
                                                     .rows = BRIM_ROW_DISTANCES,
                                                     .x = x,
@@ -138,7 +137,6 @@ static void place_backward(brim_lowering *l, const brim_operation *o) {
                 dx = wanted ? brim_spare(l, BRIM_ROW_DISTANCES, width) : BRIM_NOWHERE;
   brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[QUERY],
                                                          .bias = o->weights.of[QUERY_BIAS],
-                                                         .in = width,
                                                          .out = 2 * width,
                                                          .rows = BRIM_ROW_DISTANCES,
                                                          .x = x,

@@ -98,8 +98,6 @@ static void turn_narrow(brim_lowering *l, const brim_operation *o, brim_at dbran
 static void down_backward(brim_lowering *l, const brim_operation *o, brim_at activation, brim_at dbranch) {
   brim_product_backward(l, &(brim_product_gradient){.weight = o->weights.of[DOWN],
                                                     .bias = o->weights.of[DOWN_BIAS],
-                                                    .in = wide_of(l, o),
-                                                    .out = width_of(l, o),
                                                     .rows = brim_rows_of(l, o->out.of[0]),
                                                     .x = activation,
                                                     .dy = dbranch,
@@ -110,8 +108,6 @@ static void up_backward(brim_lowering *l, const brim_operation *o, brim_at dpre)
   const int32_t x = o->in.of[0];
   brim_product_gradient g = {.weight = o->weights.of[UP],
                              .bias = o->weights.of[UP_BIAS],
-                             .in = width_of(l, o),
-                             .out = wide_of(l, o),
                              .rows = brim_rows_of(l, o->out.of[0]),
                              .dy = dpre,
                              .add = true};

@@ -12,10 +12,6 @@ enum {
   SECOND_BIAS
 }; /* weights; the second ones adjoin the first, or are absent, as biases may be */
 
-static int32_t width_in(brim_lowering *l, const brim_operation *o) {
-  return brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]);
-}
-
 static int32_t wide_of(brim_lowering *l, const brim_operation *o) {
   return brim_program_of(l)->values[o->inner.of[PRE]].width;
 }
@@ -45,7 +41,6 @@ static void activate(brim_lowering *l, const brim_operation *o, brim_at pre) {
 static void product(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
   brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
                                                     .bias = o->weights.of[BIAS],
-                                                    .in = width_in(l, o),
                                                     .out = wide_of(l, o),
                                                     .rows = rows_of(l, o),
                                                     .x = x,
@@ -79,7 +74,6 @@ static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_at dx = brim_wants_gradient(l, from) ? brim_add_gradient(l, from, &add) : BRIM_NOWHERE;
   brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
                                                          .bias = o->weights.of[BIAS],
-                                                         .in = width_in(l, o),
                                                          .out = wide_of(l, o),
                                                          .rows = rows_of(l, o),
                                                          .x = x,

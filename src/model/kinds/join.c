@@ -12,10 +12,6 @@ static brim_normed_parts parts(const brim_operation *o) {
   return (brim_normed_parts){inner[SUM], inner[MEAN], inner[RSTD], w[WEIGHT], w[BIAS], w[GAMMA], w[BETA], o->in.of[RESIDUAL]};
 }
 
-static int32_t width_in(brim_lowering *l, const brim_operation *o) {
-  return brim_weight_columns(brim_program_of(l), o->weights.of[WEIGHT]);
-}
-
 static void forward_in_bytes(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
   const brim_at residual = brim_read_residual(l, o, n);
   brim_int8_norm op = {0};
@@ -31,7 +27,7 @@ static void forward(brim_lowering *l, const brim_operation *o) {
   if (brim_in_bytes(l))
     forward_in_bytes(l, o, &n);
   else
-    brim_normed_forward(l, o, &n, brim_read_factor(l, o->in.of[BRANCH]), width_in(l, o));
+    brim_normed_forward(l, o, &n, brim_read_factor(l, o->in.of[BRANCH]), brim_weight_columns(brim_program_of(l), n.weight));
 }
 
 static void again(brim_lowering *l, const brim_operation *o) {
@@ -42,25 +38,11 @@ static void again(brim_lowering *l, const brim_operation *o) {
 static void backward(brim_lowering *l, const brim_operation *o) {
   const brim_normed_parts n = parts(o);
   const int32_t branch = o->in.of[BRANCH];
-  brim_product_gradient g = {.weight = n.weight,
-                             .bias = n.bias,
-                             .in = width_in(l, o),
-                             .out = brim_weight_rows(brim_program_of(l), n.weight),
-                             .rows = brim_rows_of(l, o->out.of[0])};
+  brim_product_gradient g = {.weight = n.weight, .bias = n.bias, .rows = brim_rows_of(l, o->out.of[0])};
   g.dy = brim_normed_backward(l, o, &n);
   g.x = brim_read_factor(l, branch);
   g.dx = brim_wants_gradient(l, branch) ? brim_add_gradient(l, branch, &g.add) : BRIM_NOWHERE;
   brim_product_backward(l, &g);
-}
-
-static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
-  (void)length;
-  return brim_product_flops(s->program, o->weights.of[WEIGHT], rows[s->values[o->out.of[0]].rows]);
-}
-
-static int products(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]) {
-  out[0] = brim_product_of(p, o->weights.of[WEIGHT]);
-  return 1;
 }
 
 static const brim_kind kind = {.name = "join",
@@ -69,8 +51,8 @@ static const brim_kind kind = {.name = "join",
                                .forward = forward,
                                .backward = backward,
                                .again = again,
-                               .flops = flops,
-                               .products = products};
+                               .flops = brim_one_product_flops,
+                               .products = brim_one_product};
 
 int32_t brim_append_join(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop, brim_normed norm) {
   const int32_t width = brim_width_of(p, residual);

@@ -6,7 +6,7 @@ static int32_t width_of(brim_lowering *l, const brim_operation *o) {
 }
 
 brim_at brim_read_residual(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
-  return brim_rows_of(l, o->out.of[0]) == BRIM_ROW_CHOSEN ? brim_read_chosen(l, n->residual) : brim_read(l, n->residual);
+  return brim_read_rows(l, n->residual, brim_rows_of(l, o->out.of[0]));
 }
 
 void brim_fill_residual(brim_lowering *l, brim_residual *r, const brim_operation *o, const brim_normed_parts *n,

@@ -17,21 +17,33 @@ brim_at brim_spare_factor(brim_lowering *l, brim_row_kind rows, int32_t width) {
   return brim_narrows(l) ? brim_spare_narrow(l, rows, width) : brim_spare(l, rows, width);
 }
 
+/* Sizes of a product: what was said, or the weight's. */
+typedef struct sizes {
+  int32_t in, out;
+} sizes;
+
+static sizes sizes_of(const brim_lowering *l, int32_t weight, int32_t in, int32_t out) {
+  const brim_program *p = brim_program_of(l);
+  return (sizes){in > 0 ? in : brim_weight_columns(p, weight), out > 0 ? out : brim_weight_rows(p, weight)};
+}
+
 static void forward_narrow(brim_lowering *l, const brim_product_call *p) {
-  brim_bf16_linear op = {.in = p->in, .out = p->out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
+  const sizes n = sizes_of(l, p->weight, p->in, p->out);
+  brim_bf16_linear op = {.in = n.in, .out = n.out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
   brim_fill_count(l, &op.rows, p->rows, 1);
   brim_fill(l, &op.x, p->x, BRIM_READS);
-  brim_fill_weight_narrow(l, &op.w, p->weight, p->first * p->in);
+  brim_fill_weight_narrow(l, &op.w, p->weight, p->first * n.in);
   brim_fill_weight_from(l, &op.b, p->bias, p->first);
   brim_fill_typed(l, &op.y, p->y, BRIM_WRITES);
   BRIM_CALL(l, bf16_forward, op);
 }
 
 void brim_product_forward_real(brim_lowering *l, const brim_product_call *p) {
-  brim_linear op = {.in = p->in, .out = p->out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
+  const sizes n = sizes_of(l, p->weight, p->in, p->out);
+  brim_linear op = {.in = n.in, .out = n.out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
   brim_fill_count(l, &op.rows, p->rows, 1);
   brim_fill(l, &op.x, p->x, BRIM_READS);
-  brim_fill_weight_from(l, &op.w, p->weight, p->first * p->in);
+  brim_fill_weight_from(l, &op.w, p->weight, p->first * n.in);
   brim_fill_weight_from(l, &op.b, p->bias, p->first);
   brim_fill(l, &op.y, p->y, BRIM_WRITES);
   BRIM_CALL(l, linear_forward, op);
@@ -51,41 +63,54 @@ void brim_product_of_bytes(brim_lowering *l, const brim_operation *o, int which,
 }
 
 static void backward_narrow(brim_lowering *l, const brim_product_gradient *g) {
-  brim_bf16_linear_gradient op = {.in = g->in,
-                                  .out = g->out,
+  const sizes n = sizes_of(l, g->weight, g->in, g->out);
+  brim_bf16_linear_gradient op = {.in = n.in,
+                                  .out = n.out,
                                   .x_stride = brim_stride(l, g->x),
                                   .dy_stride = brim_stride(l, g->dy),
-                                  .dx_stride = g->in,
+                                  .dx_stride = n.in,
                                   .add = g->add};
   brim_fill_count(l, &op.rows, g->rows, 1);
   brim_fill_slices(l, &op.slices, g->rows);
   brim_fill(l, &op.x, g->x, BRIM_READS);
-  brim_fill_weight_narrow(l, &op.w, g->weight, g->first * g->in);
+  brim_fill_weight_narrow(l, &op.w, g->weight, g->first * n.in);
   brim_fill(l, &op.dy, g->dy, BRIM_READS);
   brim_fill_typed(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * g->in);
+  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * n.in);
   brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
   BRIM_CALL(l, bf16_backward, op);
 }
 
 void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *g) {
-  brim_linear_gradient op = {.in = g->in,
-                             .out = g->out,
+  const sizes n = sizes_of(l, g->weight, g->in, g->out);
+  brim_linear_gradient op = {.in = n.in,
+                             .out = n.out,
                              .x_stride = brim_stride(l, g->x),
                              .dy_stride = brim_stride(l, g->dy),
-                             .dx_stride = g->in,
+                             .dx_stride = n.in,
                              .add = g->add};
   brim_fill_count(l, &op.rows, g->rows, 1);
   brim_fill_slices(l, &op.slices, g->rows);
   brim_fill(l, &op.x, g->x, BRIM_READS);
-  brim_fill_weight_from(l, &op.w, g->weight, g->first * g->in);
+  brim_fill_weight_from(l, &op.w, g->weight, g->first * n.in);
   brim_fill(l, &op.dy, g->dy, BRIM_READS);
   brim_fill(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * g->in);
+  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * n.in);
   brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
   BRIM_CALL(l, linear_backward, op);
 }
 
 void brim_product_backward(brim_lowering *l, const brim_product_gradient *g) {
   (brim_narrows(l) ? backward_narrow : brim_product_backward_real)(l, g);
+}
+
+int brim_one_product(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]) {
+  out[0] = brim_product_of(p, o->weights.of[0]);
+  return 1;
+}
+
+double brim_one_product_flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS],
+                              double length) {
+  (void)length;
+  return brim_product_flops(s->program, o->weights.of[0], rows[s->values[o->out.of[0]].rows]);
 }

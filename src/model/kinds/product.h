@@ -11,7 +11,7 @@ brim_at brim_gradient_factor(brim_lowering *l, int32_t value);
 brim_at brim_spare_factor(brim_lowering *l, brim_row_kind rows, int32_t width);
 
 /* y = x w^T + b, of `out` columns from `first` on: those of the weight, and of weights and biases that adjoin. The bias may be
- * BRIM_NONE. x is a factor. */
+ * BRIM_NONE. `in`, `out` 0: the weight's. x is a factor. */
 typedef struct brim_product_call {
   int32_t weight, bias;
   int64_t first;
@@ -36,5 +36,10 @@ typedef struct brim_product_gradient {
 } brim_product_gradient;
 void brim_product_backward(brim_lowering *l, const brim_product_gradient *call);
 void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *call);
+
+/* Of a kind whose one product is by its first weight: what brim_kind asks for. */
+int brim_one_product(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]);
+double brim_one_product_flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS],
+                              double length);
 
 #endif
