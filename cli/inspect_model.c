@@ -127,7 +127,8 @@ static void say_task(const findings *f, brim_text *out) {
 static void say_tasks(brim_text *out) {
   char text[200] = "";
   size_t at = 0;
-  for (int i = BRIM_TASK_AUTO + 1; i <= BRIM_TASK_TOKENS && at < sizeof text; i++)
+  const char *none = brim_task_name(BRIM_TASK_AUTO);
+  for (int i = BRIM_TASK_AUTO + 1; strcmp(brim_task_name((brim_task)i), none) != 0 && at < sizeof text; i++)
     at += (size_t)snprintf(text + at, sizeof text - at, "%s%s", at ? ", " : "", brim_task_name((brim_task)i));
   say(out, "trains", "%s", text);
 }

@@ -33,7 +33,7 @@ bool core_parse_task(const char *name, int *out) {
 const char *core_task_name(brim_task task) {
   if (brim_task_has_tokens(task))
     return "tokens";
-  return task == BRIM_TASK_REGRESSION ? "regression" : task == BRIM_TASK_MULTI_LABEL ? "multi_label" : "classification";
+  return brim_task_has_values(task) ? "regression" : brim_task_has_lists(task) ? "multi_label" : "classification";
 }
 
 /* [names] of a mapping; empty for regression. */

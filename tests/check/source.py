@@ -143,7 +143,7 @@ def check_tasks(root):
     """A task is named in src/task alone; all else asks for the rule that it needs."""
     named = re.findall(r"\bBRIM_TASK_(?!AUTO)[A-Z_]+", (root / "include/brim/task.h").read_text(encoding="utf-8").split("brim_task;")[0])
     problems = []
-    for path in files(root / "src", ".c", ".h"):
+    for path in [path for folder in ("src", "cli", "python/core") for path in files(root / folder, ".c", ".h")]:
         if path.parent.name == "task":
             continue
         text = CODE_NOISE.sub(" ", path.read_text(encoding="utf-8"))
