@@ -24,6 +24,17 @@ static int train_job(case_job *job, const char *output, brim_error *err) {
   return case_train(job, &options, &result, err);
 }
 
+/* The same in 16 bits, without a run folder. */
+static int narrow_job(case_job *job, const char *output, brim_error *err) {
+  brim_train_options options = case_options(NULL);
+  brim_train_result result;
+  (void)output;
+  options.max_steps = 2;
+  options.swa_start = 0.5;
+  options.precision = BRIM_PRECISION_BF16;
+  return case_train(job, &options, &result, err);
+}
+
 static int compare_job(case_job *job, const char *output, brim_error *err) {
   static const brim_mode modes[] = {{"padded", BRIM_RANDOM, BRIM_PAD_LONGEST, NULL},
                                     {"ragged", BRIM_RANDOM, BRIM_PAD_NONE, NULL}};
@@ -259,6 +270,7 @@ int main(void) {
   }
   allocations("a run", train_job, false);
   allocations("a resumed run", train_job, true);
+  allocations("training in bf16", narrow_job, false);
   allocations("predictions", predict_job, false);
   allocations("a comparison", compare_job, false);
   allocations("training in folds", folds_job, false);
