@@ -250,6 +250,45 @@ static void list_calls(const listing *l) {
   }
 }
 
+/* ---- traffic ------------------------------------------------------------------------------------------------ */
+
+/* Bytes of the values that a call reads, or writes; what it changes counts for both. */
+static uint64_t moved_bytes(const listing *l, const brim_call *call, brim_access access) {
+  uint64_t bytes = 0;
+  int32_t seen = BRIM_NONE;
+  for (int32_t i = 0; i < call->fill_count; i++) {
+    const brim_fill_in *in = &l->s->fills[call->first_fill + i];
+    if (in->source != BRIM_FROM_VERSION || !(in->access & access) || in->index == seen)
+      continue;
+    bytes += l->s->versions[in->index].size;
+    seen = in->index;
+  }
+  return bytes;
+}
+
+/* Of the calls of one operation of the device, or of all. */
+static void list_moved(const listing *l, const char *name, int op) {
+  uint64_t reads = 0, writes = 0;
+  int calls = 0;
+  for (size_t i = 0; i < l->s->call_count; i++) {
+    const brim_call *call = &l->s->calls[i];
+    if (op >= 0 && call->op != op)
+      continue;
+    calls++;
+    reads += moved_bytes(l, call, BRIM_READS);
+    writes += moved_bytes(l, call, BRIM_WRITES);
+  }
+  if (calls > 0)
+    brim_text_printf(l->out, "  %-23s %5d %9.1f %9.1f\n", name, calls, megabytes(reads), megabytes(writes));
+}
+
+static void list_traffic(const listing *l) {
+  brim_text_string(l->out, "\nvalues moved            calls   MB read  MB written (weights and their gradients not counted)\n");
+  for (size_t op = 0; op < sizeof call_names / sizeof *call_names; op++)
+    list_moved(l, call_names[op], (int)op);
+  list_moved(l, "all", -1);
+}
+
 /* ---- entry -------------------------------------------------------------------------------------------------- */
 
 static void list_sizes(const listing *l) {
@@ -274,6 +313,7 @@ static void list(const brim_model *m, const brim_model_limits *limits, const bri
                    (long long)limits->max_slots, (int)limits->max_sequences, (int)limits->max_length);
   list_operations(&l);
   list_calls(&l);
+  list_traffic(&l);
   list_sizes(&l);
 }
 
