@@ -45,7 +45,7 @@ class _Paged:
 
 @dataclass
 class Way:
-    """One way of batching and padding, as it trained."""
+    """One way of batching and padding, and one precision, as it trained."""
 
     name: str
     batching: str
@@ -61,6 +61,7 @@ class Way:
     metrics: dict[str, Any] | None = None
     memory: float = math.nan  #: bytes that training planned for
     curve: tuple[list[float], list[float], list[float]] = field(default=([], [], []), repr=False)  #: samples, seconds and loss of each step
+    precision: str = "fp32"
 
 
 class Comparison(_Paged):

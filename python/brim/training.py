@@ -245,12 +245,20 @@ def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, fo
 def compare(model: Model | str | os.PathLike, rows, *, eval=None, modes=tuple(WAYS), **options) -> Comparison:
     """Trains once for each way of batching and padding, from the same weights and seed, and says what each took; nothing is written.
 
-    modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding". rows, eval (one set) and options as for ``brim.train``.
+    modes: "fixed", "dynamic", "uniform", "brim", or "batching+padding". precision: one, or several, such as ["fp32", "bf16"]: each mode
+    in each of them, named "brim fp32", "brim bf16". rows, eval (one set) and other options as for ``brim.train``.
     """
     for name in ("output", "resume", "overwrite", "folds", "batching", "padding"):
         if options.get(name) is not None:
             raise TypeError(f"brim.compare has no {name}: " + ("the ways have theirs" if name in ("batching", "padding") else "it writes nothing"))
-    return train(model, rows, eval=eval, _compare=[way(mode) for mode in ([modes] if isinstance(modes, str) else modes)], **options)
+    ways = [(*way(mode), "") for mode in ([modes] if isinstance(modes, str) else modes)]
+    if isinstance(options.get("precision"), (list, tuple)):
+        several = options.pop("precision")
+        if not several or len(set(several)) < len(several):
+            raise UsageError(f"precision: {several!r}: name each once")
+        names = [""] if len(several) == 1 else [f" {one}" for one in several]
+        ways = [(name + after, batching, padding, one) for name, batching, padding, _ in ways for one, after in zip(several, names)]
+    return train(model, rows, eval=eval, _compare=ways, **options)
 
 
 def _run_compare(model, dataset, evals, seed, limit, on_event, options, ways, data) -> Comparison:

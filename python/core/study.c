@@ -16,6 +16,7 @@ typedef struct job {
   brim_train_options train;
   core_listener listener;
   brim_mode modes[MOST_MODES];
+  brim_precision precisions[MOST_MODES]; /* of those that have their own */
   brim_mode_result results[MOST_MODES];
   brim_mode_curve curves[MOST_MODES];
   int mode_count, begun; /* modes: each begins with a "start" event */
@@ -68,20 +69,23 @@ static int compare_work(void *context, brim_error *error) {
                       error);
 }
 
-/* [(name, batching, padding)] */
+/* [(name, batching, padding, precision or "": that of the options)] */
 static bool read_modes(job *j, PyObject *list) {
   const Py_ssize_t count = PyList_Check(list) ? PyList_Size(list) : 0;
   if (count < 1 || count > MOST_MODES)
     return PyErr_Format(PyExc_ValueError, "expected 1 to %d modes to compare", MOST_MODES) != NULL;
   for (Py_ssize_t i = 0; i < count; i++) {
-    const char *batching, *padding;
+    const char *batching, *padding, *precision;
     int chosen[2];
-    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sss", &j->modes[i].name, &batching, &padding))
+    if (!PyArg_ParseTuple(PyList_GetItem(list, i), "ssss", &j->modes[i].name, &batching, &padding, &precision))
       return false;
+    if (*precision && (!brim_precision_parse(precision, &j->precisions[i]) || j->precisions[i] == BRIM_PRECISION_INT8))
+      return PyErr_Format(PyExc_ValueError, "precision: \"%s\" is none of fp32, bf16, fp16", precision) != NULL;
     if (!core_parse_batching(batching, &chosen[0]) || !core_parse_padding(padding, &chosen[1]))
       return PyErr_Format(PyExc_ValueError, "there is no mode %s+%s", batching, padding) != NULL;
     j->modes[i].batching = (brim_batching)chosen[0];
     j->modes[i].padding = (brim_padding)chosen[1];
+    j->modes[i].precision = *precision ? &j->precisions[i] : NULL;
   }
   j->mode_count = (int)count;
   return true;
@@ -95,16 +99,16 @@ static PyObject *number_list(const double *values, size_t count) {
   return list;
 }
 
-static PyObject *mode_dict(const brim_mode_result *r, const brim_mode_curve *c) {
+static PyObject *mode_dict(const brim_mode_result *r, brim_precision precision, const brim_mode_curve *c) {
   PyObject *curve = Py_BuildValue("(NNN)", number_list(c->samples, c->count), number_list(c->seconds, c->count),
                                   number_list(c->loss, c->count));
   PyObject *metrics = r->evaluated ? core_metrics_dict(&r->metrics) : Py_NewRef(Py_None);
-  return Py_BuildValue("{sssssssKsKsKsKsdsdsdsdsNsNsd}", "name", r->mode.name, "batching", brim_batching_name(r->mode.batching),
+  return Py_BuildValue("{sssssssKsKsKsKsdsdsdsdsNsNsdss}", "name", r->mode.name, "batching", brim_batching_name(r->mode.batching),
                        "padding", brim_padding_name(r->mode.padding), "steps", (unsigned long long)r->steps, "rows",
                        (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens, "slots",
                        (unsigned long long)r->slots, "seconds", r->seconds, "tokens_per_second", r->tokens_per_second,
                        "padding_share", r->padding_share, "loss", r->loss, "metrics", metrics, "curve", curve, "memory",
-                       c->memory);
+                       c->memory, "precision", brim_precision_name(precision));
 }
 
 /* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}] */
@@ -125,7 +129,8 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
   core_leave(j.model);
   PyObject *list = status == BRIM_OK ? PyList_New(0) : NULL;
   for (int i = 0; list && i < j.mode_count; i++) {
-    PyObject *item = mode_dict(&j.results[i], &j.curves[i]);
+    const brim_precision precision = j.modes[i].precision ? *j.modes[i].precision : j.train.precision;
+    PyObject *item = mode_dict(&j.results[i], precision, &j.curves[i]);
     if (!item || PyList_Append(list, item) < 0)
       Py_CLEAR(list);
     Py_XDECREF(item);

@@ -60,7 +60,15 @@ class Studies(unittest.TestCase):
         self.assertEqual(pictures((HERE / "page.html").read_text()), pictures((HERE / "theirs.html").read_text()))
         self.assertEqual(pickle.loads(pickle.dumps(found))._repr_html_(), found._repr_html_())
         self.assertEqual(brim.compare(MODEL, TRAIN, modes="sorted+longest", max_steps=2)[0].batching, "sorted")
-        for wrong, words in (({"modes": "best"}, "none of fixed"), ({"modes": "a+b"}, "there is no mode a\\+b"), ({"output": "x"}, "writes nothing"),
+        both = brim.compare(MODEL, TRAIN, modes=["brim", "fixed"], precision=["fp32", "bf16"], max_steps=2, learning_rate=1e-3)
+        self.assertEqual([(w.name, w.precision) for w in both], [(f"{mode} {one}", one) for mode in ("brim", "fixed") for one in ("fp32", "bf16")])
+        narrow = brim.compare(MODEL, TRAIN, modes="brim", precision="bf16", max_steps=2, learning_rate=1e-3)["brim"]
+        self.assertEqual((narrow.precision, narrow.loss), ("bf16", both["brim bf16"].loss))
+        self.assertNotEqual(both["brim fp32"].loss, both["brim bf16"].loss)
+        self.assertLess(both["brim bf16"].memory, both["brim fp32"].memory)
+        self.assertEqual(brim.compare(MODEL, TRAIN, modes="brim", precision=["bf16"], max_steps=2)[0].name, "brim")
+        for wrong, words in (({"precision": ["fp32", "fp33"]}, "none of fp32, bf16"), ({"precision": ["bf16", "bf16"]}, "name each once"),
+                             ({"precision": []}, "name each once"), ({"modes": "best"}, "none of fixed"), ({"modes": "a+b"}, "there is no mode a\\+b"), ({"output": "x"}, "writes nothing"),
                              ({"batching": "sorted"}, "ways have theirs"), ({"lrr": 1}, "did you mean lr")):
             with self.assertRaisesRegex((TypeError, ValueError), words):
                 brim.compare(MODEL, TRAIN, **wrong)
