@@ -308,18 +308,14 @@ static int put_results(cli_call *cli, const brim_train_result *result) {
   return status;
 }
 
-/* Once, and only where it is true: with instructions for 16-bit values, layers wide enough for their products to be most of the
- * work, and a family of which that was measured. --precision fp32 is an answer too. */
+/* Once, and only where it is true: with instructions for 16-bit values, layers that multiply them, and wide enough for their
+ * products to be most of the work. --precision fp32 is an answer too. */
 static void note_precision(const cli_call *cli, const brim_model *model) {
-  enum { WIDE = 256 };
-  static const char *const families[] = {"bert", "roberta", "camembert", "xlm-roberta", "distilbert", "electra"};
+  enum { WIDE = 256, LENGTH = 64 };
   if (cli_given(&cli->arguments, "precision") || cli->values->resume || strcmp(cli->values->device, "cpu") != 0 ||
-      brim_model_hidden_size(model) < WIDE)
+      brim_model_hidden_size(model) < WIDE || brim_model_narrow_share(model, LENGTH) < 0.5)
     return;
-  bool known = false;
-  for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-    known = known || strcmp(brim_model_type(model), families[i]) == 0;
-  if (known && brim_device_describe(cli->runtime).bf16_fast)
+  if (brim_device_describe(cli->runtime).bf16_fast)
     cli_note(cli, "--precision bf16 would be faster here: this processor multiplies 16-bit values; --precision fp32 keeps this "
                   "line away");
 }

@@ -257,6 +257,8 @@ BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, dou
  * sum of 6 N s + 12 L H s^2, with N weights in the layers, L layers and hidden size H. A third of it without training, and for
  * layers that are frozen. NaN where there is no memory to find out. */
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
+/* Which share of them, for texts of this length, multiplies 16-bit values in a precision that has them: 0 to 1. */
+BRIM_API double brim_model_narrow_share(const brim_model *model, int32_t length);
 
 /* Safetensors for other programs of the package (inspect): names, shapes (rank <= 3) and float data. */
 typedef struct brim_tensor {

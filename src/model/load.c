@@ -204,25 +204,38 @@ int64_t brim_model_flat_size(const brim_model *model) {
   return model->program.flat_size;
 }
 
-/* Of the layers, for a text of so many tokens. Backward takes twice what forward does. */
-static double text_flops(const brim_call_schedule *s, double length) {
+/* It multiplies 16-bit values in a precision that has them. */
+static bool is_narrow(const brim_kind *kind) {
+  return kind->narrow.weights || kind->narrow.out;
+}
+
+/* Of the layers, for a text of so many tokens; or of what multiplies 16-bit values. Backward takes twice what forward does. */
+static double text_flops(const brim_call_schedule *s, double length, bool narrow) {
   const double rows[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = 1, [BRIM_ROW_CHOSEN] = 1, [BRIM_ROW_TOKENS] = length};
   double total = 0;
   for (size_t i = 0; i < s->program->operation_count; i++) {
     const brim_operation *o = &s->program->operations[i];
-    if (s->program->parts[o->part].layer && o->kind->flops)
+    if (s->program->parts[o->part].layer && o->kind->flops && (!narrow || is_narrow(o->kind)))
       total += (s->trained[i] ? 3 : 1) * o->kind->flops(s, o, rows, length);
   }
   return total;
 }
 
-double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training) {
+static bool plan_all(const brim_model *model, bool training) {
   const brim_variant variant = {.training = training, .all_rows = true, .frozen = model->frozen};
   brim_error ignored;
+  return brim_schedule_make(model->plan, &model->program, &variant, &ignored) == BRIM_OK;
+}
+
+double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training) {
   double total = 0;
-  if (brim_schedule_make(model->plan, &model->program, &variant, &ignored))
+  if (!plan_all(model, training))
     return (double)NAN;
   for (uint64_t i = 0; i < count; i++)
-    total += text_flops(model->plan, lengths[i]);
+    total += text_flops(model->plan, lengths[i], false);
   return total;
+}
+
+double brim_model_narrow_share(const brim_model *model, int32_t length) {
+  return plan_all(model, true) ? text_flops(model->plan, length, true) / text_flops(model->plan, length, false) : (double)NAN;
 }
