@@ -8,6 +8,8 @@ static int64_t reach(int64_t longest, int64_t rows) {
   return round_up(longest > rows / 4 ? rows : 2 * longest, TILE_COLUMNS);
 }
 
+enum { BAND_ROWS = 42 }; /* at a time: whole tiles */
+
 static int64_t line_room(int64_t longest) {
   return 2 * longest + QUERY_BLOCK;
 }
@@ -67,20 +69,63 @@ static void find_rows(relative_head *r, int64_t queries) {
     r->row[i] -= low;
 }
 
-/* Keys, which are packed already, times all query rows. */
+/* Rows of the tables that some distances reach: half of all, or little more, for a few keys or queries of a text. */
+typedef struct band {
+  int64_t first, end;
+} band;
+
+static band band_of(const relative_head *r, int64_t distance, int64_t count) {
+  band b = {r->rows, 0};
+  for (int64_t i = distance; i < distance + count; i++) {
+    b.first = least(b.first, r->row[i]);
+    b.end = r->row[i] + 1 > b.end ? r->row[i] + 1 : b.end;
+  }
+  return b;
+}
+
+/* Of `count` keys from `key` on with all queries. */
+static band band_of_keys(const relative_head *r, int64_t key, int64_t count) {
+  return band_of(r, r->keys - key - count, r->distances - r->keys + count);
+}
+
+/* Of a block of queries with all keys. */
+static band band_of_queries(const relative_head *r, const attention_block *b) {
+  return band_of(r, b->first, b->queries + r->keys - 1);
+}
+
+/* Keys of which some query is as far away as one of `count` rows from `row` on. */
+static band keys_of_rows(const relative_head *r, int64_t row, int64_t count) {
+  const int64_t queries = r->distances - r->keys + 1;
+  band b = {r->keys, 0};
+  for (int64_t i = 0; i < r->distances; i++) {
+    if (r->row[i] < row || r->row[i] >= row + count)
+      continue;
+    const int64_t key = r->keys - 1 - i; /* of the first query */
+    b.first = least(b.first, key < 0 ? 0 : key);
+    b.end = key + queries > b.end ? key + queries : b.end;
+  }
+  b.end = least(b.end, r->keys);
+  return b;
+}
+
+/* Keys, which are packed already, times the query rows that they meet. */
 static void multiply_keys(const attention_work *w, const float *keys, relative_head *r) {
-  for (int64_t i = 0; i < r->room; i += TILE_COLUMNS) {
-    float *panel = r->panels + i * w->head_room;
-    CPU(pack_columns)(w->head_room, TILE_COLUMNS, r->query_rows + i * w->head_room, w->head_room, panel);
-    const tile t = {.depth = w->a->head_size,
-                    .a = keys,
-                    .a_row = w->head_room,
-                    .a_step = 1,
-                    .b = panel,
-                    .b_step = TILE_COLUMNS,
-                    .c = r->of_keys + i,
-                    .c_row = r->room};
-    CPU(tile_rows)(r->keys, TILE_COLUMNS, &t);
+  for (int64_t i = 0; i < r->room; i += TILE_COLUMNS)
+    CPU(pack_columns)(w->head_room, TILE_COLUMNS, r->query_rows + i * w->head_room, w->head_room, r->panels + i * w->head_room);
+  for (int64_t j = 0; j < r->keys; j += BAND_ROWS) {
+    const int64_t count = least(BAND_ROWS, r->keys - j);
+    const band b = band_of_keys(r, j, count);
+    for (int64_t i = b.first / TILE_COLUMNS * TILE_COLUMNS; i < b.end; i += TILE_COLUMNS) {
+      const tile t = {.depth = w->a->head_size,
+                      .a = keys + j * w->head_room,
+                      .a_row = w->head_room,
+                      .a_step = 1,
+                      .b = r->panels + i * w->head_room,
+                      .b_step = TILE_COLUMNS,
+                      .c = r->of_keys + j * r->room + i,
+                      .c_row = r->room};
+      CPU(tile_rows)(count, TILE_COLUMNS, &t);
+    }
   }
 }
 
@@ -105,8 +150,11 @@ void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool 
 }
 
 void CPU(relative_queries)(const attention_work *w, const attention_block *b, const float *panels, relative_head *r) {
-  if (r->of->keys)
-    CPU(attention_scores)(w, b, r->rows, r->key_rows, panels, r->of_queries);
+  if (!r->of->keys)
+    return;
+  const band reached = band_of_queries(r, b);
+  CPU(attention_scores)(w, b, reached.end - reached.first, r->key_rows + reached.first * w->head_room, panels,
+                        r->of_queries + reached.first * QUERY_BLOCK);
 }
 
 /* Distance of a block's first query to a key, as an index. */
@@ -165,13 +213,17 @@ static void add_product(const attention_work *w, int64_t rows, int64_t depth, co
 
 void CPU(relative_gradients)(const attention_work *w, const attention_block *b, const float *ds, const float *queries, float *dq,
                              relative_head *r) {
-  if (r->of->keys)
-    memset(r->dof_queries, 0, (size_t)(r->rows * QUERY_BLOCK) * sizeof *r->dof_queries);
-  add_up(b, ds, r);
-  if (!r->of->keys)
+  if (!r->of->keys) {
+    add_up(b, ds, r);
     return;
-  CPU(attention_sum)(w, b, r->rows, r->dof_queries, CPU(attention_right_of)(w, r->key_rows), true, dq);
-  add_product(w, r->rows, b->queries, r->dof_queries, QUERY_BLOCK, 1, queries, r->dkey_rows + r->first * w->head_room);
+  }
+  const band reached = band_of_queries(r, b);
+  const int64_t rows = reached.end - reached.first, at = reached.first * w->head_room;
+  float *of_queries = r->dof_queries + reached.first * QUERY_BLOCK;
+  memset(of_queries, 0, (size_t)(rows * QUERY_BLOCK) * sizeof *of_queries);
+  add_up(b, ds, r);
+  CPU(attention_sum)(w, b, rows, of_queries, CPU(attention_right_of)(w, r->key_rows + at), true, dq);
+  add_product(w, rows, b->queries, of_queries, QUERY_BLOCK, 1, queries, r->dkey_rows + r->first * w->head_room + at);
 }
 
 void CPU(relative_end)(const attention_work *w, const float *keys, float *dk, relative_head *r) {
@@ -179,8 +231,19 @@ void CPU(relative_end)(const attention_work *w, const float *keys, float *dk, re
     r->dsums[r->first + r->row[i]] += r->dbias[i];
   if (!r->of->keys)
     return;
-  add_product(w, r->keys, r->rows, r->dof_keys, r->room, 1, r->query_rows, dk);
-  add_product(w, r->rows, r->keys, r->dof_keys, 1, r->room, keys, r->dquery_rows + r->first * w->head_room);
+  for (int64_t j = 0; j < r->keys; j += BAND_ROWS) {
+    const int64_t count = least(BAND_ROWS, r->keys - j);
+    const band b = band_of_keys(r, j, count);
+    add_product(w, count, b.end - b.first, r->dof_keys + j * r->room + b.first, r->room, 1,
+                r->query_rows + b.first * w->head_room, dk + j * w->head_room);
+  }
+  for (int64_t i = 0; i < r->rows; i += BAND_ROWS) {
+    const int64_t count = least(BAND_ROWS, r->rows - i);
+    const band met = keys_of_rows(r, i, count);
+    if (met.first < met.end) /* none: distances skip these rows */
+      add_product(w, count, met.end - met.first, r->dof_keys + met.first * r->room + i, 1, r->room,
+                  keys + met.first * w->head_room, r->dquery_rows + (r->first + i) * w->head_room);
+  }
 }
 
 void CPU(relative_close)(const attention_work *w, const relative_head *r) {
