@@ -3,16 +3,17 @@
 
 The same weights, texts, batch size, optimizer, dropout and number of threads. PyTorch pads: `fixed` to the maximum, `dynamic` to the
 longest text of a random batch, `sorted` in batches of equal length (evenly spaced over the epoch). Each is tried with eager and with
-SDPA attention, and the better one takes part. All take turns, round by round; figures are medians. Tokens are real tokens: padding is no
-work done. Texts are tokenized beforehand on both sides.
+SDPA attention, and the better one takes part; --peer-paddings says which of the three. All take turns, round by round; figures are
+medians. Tokens are real tokens: padding is no work done. Texts are tokenized beforehand on both sides.
 
 A case is MODEL:TEXTS:BATCH. Models: minilm; distilbert, bert-base, modernbert-base, deberta-v3-small, mpnet-base, albert-base (shapes
 with random weights). Texts: rt (Rotten Tomatoes at 64), imdb (at 400), stsb (pairs, at 128; needs --pairs), joined (reviews joined to
-512 to 2,048 tokens). --also compile lets PyTorch compile too; autocast and bf16, the default, set products of 16-bit values beside, PyTorch's and brim's: then bf16 is
-judged too, its UFU by the best of oneDNN's and brim's products of 16-bit values. For each case:
+512 to 2,048 tokens). --also compile lets PyTorch compile too; autocast and bf16, the default, set products of 16-bit values beside,
+PyTorch's and brim's: then bf16 is judged too, its UFU by the best of oneDNN's and brim's products of 16-bit values. Where cases are
+bert-base and other shapes on the same texts, each one's UFU is set beside bert-base's. For each case:
 
-  speed      real tokens/s and ratios; UFU: useful FLOPs of real tokens, full-model formula 6 N s + 12 L H s^2, optimizer included, per
-             second, over the speed of sgemm on the model's own shapes (forward, dX, dW; the best of OpenBLAS and oneDNN each),
+  speed      real tokens/s and ratios; UFU: useful FLOPs of real tokens, full-model formula 6 N s + 12 L H s^2 (of a layer with a
+             window, the tokens that it sees; DeBERTa's terms by distance are not counted), optimizer included, per second, over the speed of sgemm on the model's own shapes (forward, dX, dW; the best of OpenBLAS and oneDNN each),
              measured here in the same run on the same threads
   memory     peak resident memory of a process that trains, what brim printed beforehand, processor seconds a thousand tokens
   padding    eta: (t_padded / t_ragged) / (slots_padded / tokens) of brim against itself
@@ -49,12 +50,12 @@ PARTS = ["speed", "memory", "padding", "start", "predict", "threads"]
 # Of bf16: ratio to the fastest PyTorch in sorted batches, in whatever precision, and to brim's fp32, where there is AMX; and without it.
 NARROW_TARGETS = {"minilm:rt:16": ((1.9, 2.0), (1.9, 1.65)), "minilm:imdb:16": ((2.5, 2.0), (2.5, 1.75)),
                   "bert-base:rt:16": ((2.0, 2.0), (1.2, 1.6)), "bert-base:imdb:16": ((1.5, 2.0), (1.5, 1.6))}
-# What is aimed at: ratio to sorted, ratio to fixed, UFU.
+# What is aimed at: ratio to sorted, ratio to fixed, UFU; of a case, or of a shape and texts in batches of any size.
 TARGETS = {"minilm:rt:16": (2.0, 5.0, 0.70), "minilm:rt:32": (1.8, 4.5, None), "minilm:imdb:16": (1.8, 3.5, 0.80),
            "bert-base:rt:16": (1.4, None, 0.80), "bert-base:imdb:16": (1.4, None, 0.80),
-           "deberta-v3-small:rt:16": (2.0, None, None), "deberta-v3-small:imdb:16": (2.0, None, None),
-           "modernbert-base:joined:8": (2.0, None, None),
-           **{f"{shape}:{texts}:16": (least, None, None) for shape in ("modernbert-base", "mpnet-base", "albert-base")
+           "deberta-v3-small:rt": (2.0, None, None), "deberta-v3-small:imdb": (2.0, None, None),
+           "modernbert-base:joined": (2.0, None, None),
+           **{f"{shape}:{texts}": (least, None, None) for shape in ("modernbert-base", "mpnet-base", "albert-base")
               for texts, least in (("rt", 1.3), ("imdb", 1.5))}}
 AVX2 = {"BRIM_CPU": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "ONEDNN_MAX_CPU_ISA": "AVX2", "DNNL_MAX_CPU_ISA": "AVX2",
         "MKL_ENABLE_INSTRUCTIONS": "AVX2", "OPENBLAS_CORETYPE": "Haswell"}
@@ -65,6 +66,9 @@ def arguments():
     parser.add_argument("--only", default=",".join(CASES), help="cases, separated by commas")
     parser.add_argument("--parts", default=",".join(PARTS), help="parts, separated by commas")
     parser.add_argument("--also", default="autocast,bf16", help="PyTorch's compile and autocast, brim's bf16; separated by commas; empty: none")
+    parser.add_argument("--attentions", default=",".join(ATTENTIONS), help="PyTorch's kinds of attention, separated by commas; eager keeps "
+                        "[heads, length, length] of a batch for every layer")
+    parser.add_argument("--peer-paddings", default=",".join(PADDINGS), help="what PyTorch pads to, separated by commas; sorted at least")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=0, help="optimizer steps a round; 0: as many as take some seconds")
     parser.add_argument("--budget", type=float, default=150, help="seconds for the rounds of a case")
@@ -153,6 +157,10 @@ class Case:
         work = self.layers * self.hidden**2 * self.max_length * self.batch
         return max(1, min(12, int(6e10 / work)))
 
+    def least_steps(self):
+        """Of brim, whose batches have texts of all lengths."""
+        return 2 if self.big and self.max_length > 128 else 4
+
     def flops_per_token(self):
         weights = self.layers * (4 * self.hidden**2 + (3 if self.gated else 2) * self.hidden * self.intermediate)
         lengths, (windowed, seen) = self.texts.lengths, self.windows
@@ -174,18 +182,46 @@ def brim_modes(case, modes, steps, seed, precision="fp32"):
     return brim_json("compare", **case.brim_options(modes=modes, max_steps=steps, seed=seed, precision=precision))["modes"]
 
 
-def choose(case, peers):
-    """The best kind of attention for each padding, from one short run each; the first of all only warms up."""
+SLOWEST = 60  # seconds
+
+
+def choose(case, options, fast):
+    """The best kind of attention for each padding, from one short run each, and a model of each kind that is taken. One kind at a time
+    is in memory: its first run only warms up."""
+    speeds, also = {padding: {} for padding in options.peer_paddings.split(",")}, options.also.split(",")
+    for attention in (*options.attentions.split(","), *(["compile"] if "compile" in also else [])):
+        try:
+            peer = Peer(case.model, attention, case.texts.regression)
+        except ValueError as none:
+            print(f"  {case.name}: PyTorch has no {attention}: {str(none).splitlines()[0][:100]}", flush=True)
+            continue
+        peer.train(case.texts, "sorted", 1, 0)
+        for padding in speeds:
+            tokens, seconds, _ = peer.train(case.texts, padding, 1 if case.big else 2, 1)
+            speeds[padding][attention] = tokens / seconds
+        del peer
+    for padding, each in speeds.items():
+        print(f"  {case.name}: {padding}: " + ", ".join(f"{attention} {speed:,.0f}" for attention, speed in each.items()), flush=True)
+    best = {padding: max(each, key=each.get) for padding, each in speeds.items()}
+    peers = {attention: Peer(case.model, attention, case.texts.regression)
+             for attention in (*dict.fromkeys(best.values()), *(["autocast"] if "autocast" in also and fast else []))}
     for peer in peers.values():
         peer.train(case.texts, "sorted", 1, 0)
-    best = {}
-    for padding in PADDINGS:
-        speeds = {}
-        for attention in peers.keys() - {"autocast"}:
-            tokens, seconds, _ = peers[attention].train(case.texts, padding, 1 if case.big else 2, 1)
-            speeds[attention] = tokens / seconds
-        best[padding] = max(speeds, key=speeds.get)
-    return best
+    return best, peers
+
+
+def slow_autocast(case):
+    """Tokens a second of a single step in a process of its own, where the processor has no products of 16 bits: what PyTorch has in
+    their place may take minutes. None: it took longer than SLOWEST seconds."""
+    order = {"model": str(case.model), "path": str(case.path), "max_length": case.max_length, "batch_size": case.batch,
+             "threads": case.threads, "attention": "autocast", "padding": "sorted", "steps": 1}
+    try:
+        done = subprocess.run([sys.executable, pathlib.Path(__file__).parent / "train_peers.py", json.dumps(order)], capture_output=True,
+                              text=True, check=True, timeout=SLOWEST)
+    except subprocess.TimeoutExpired:
+        return None
+    child = json.loads(done.stdout.splitlines()[-1])
+    return child["tokens"] / child["seconds"]
 
 
 def sgemm(case):
@@ -229,20 +265,20 @@ def narrow_rate(products):
     return work / seconds
 
 
-def run_speed(case, options):
-    peers, narrow = {}, "bf16" in options.also.split(",")
-    for attention in (*ATTENTIONS, *(word for word in options.also.split(",") if word not in ("", "bf16"))):
-        try:
-            peers[attention] = Peer(case.model, attention, case.texts.regression)
-        except ValueError as none:
-            print(f"  {case.name}: PyTorch has no {attention}: {str(none).splitlines()[0][:100]}", flush=True)
-    best, steps, speeds, limits = choose(case, peers), case.steps(), {}, []
+def run_speed(case, options, doctor):
+    narrow = "bf16" in options.also.split(",")
+    best, peers = choose(case, options, doctor["bf16_fast"])
+    if "autocast" in options.also.split(",") and "autocast" not in peers:
+        speed = slow_autocast(case)
+        print(f"  {case.name}: autocast, one step: {f'{speed:,.0f} tokens/s' if speed else f'none in {SLOWEST} s'}: this processor has no "
+              "products of 16 bits", flush=True)
+    steps, speeds, limits = case.steps(), {}, []
     start = time.monotonic()
     for number in range(options.rounds):
-        speeds.setdefault("brim", []).append(brim_modes(case, "brim", max(steps, 4), number)[0]["tokens_per_second"])
+        speeds.setdefault("brim", []).append(brim_modes(case, "brim", max(steps, case.least_steps()), number)[0]["tokens_per_second"])
         if narrow:
-            speeds.setdefault("brim bf16", []).append(brim_modes(case, "brim", max(steps, 4), number, "bf16")[0]["tokens_per_second"])
-        for padding in PADDINGS:
+            speeds.setdefault("brim bf16", []).append(brim_modes(case, "brim", max(steps, case.least_steps()), number, "bf16")[0]["tokens_per_second"])
+        for padding in best:
             tokens, seconds, _ = peers[best[padding]].train(case.texts, padding, steps, number)
             speeds.setdefault(padding, []).append(tokens / seconds)
         if "autocast" in peers:
@@ -389,7 +425,7 @@ def verdict(value, target, at_most=False):
 
 def print_speed(name, r, doctor):
     brim = median(r["speeds"]["brim"])
-    against = dict(zip(("sorted", "fixed", "ufu"), TARGETS.get(name, (None, None, None))))
+    against = dict(zip(("sorted", "fixed", "ufu"), TARGETS.get(name) or TARGETS.get(name.rsplit(":", 1)[0], (None, None, None))))
     rows = []
     for method, values in r["speeds"].items():
         label = f"{method}, random batches, no padding" if method.startswith("brim") else f"PyTorch, {method} ({r['attention'].get(method, 'sorted')})"
@@ -414,6 +450,16 @@ def print_narrow(name, r, tiles):
     ufu = r["ufu"] * ours / wide * r["sgemm"]["best"] / r["sgemm"]["bf16"]
     print(f"bf16: {ours / peer:.2f} x the fastest sorted PyTorch {verdict(ours / peer, of_peer)}, {ours / wide:.2f} x brim's fp32 "
           f"{verdict(ours / wide, of_wide)}; UFU {ufu:.3f} of bf16 products {verdict(ufu, least)}\n")
+
+
+def print_beside_bert(results):
+    """UFU beside BERT-base's on the same texts."""
+    for name, case in results.items():
+        shape, texts, _ = name.split(":")
+        bert = next((r for other, r in results.items() if other.startswith(f"bert-base:{texts}:") and "speed" in r), None)
+        if bert and "speed" in case and shape != "bert-base":
+            ratio = case["speed"]["ufu"] / bert["speed"]["ufu"]
+            print(f"{name}: UFU {ratio:.3f} of BERT-base's {verdict(ratio, 0.90)}")
 
 
 def print_memory(name, r):
@@ -446,6 +492,8 @@ def print_avx2(results, before):
         if "speed" not in case or not old:
             continue
         for padding in ("sorted", "fixed"):
+            if padding not in case["speed"]["speeds"] or padding not in old["speeds"]:
+                continue
             ratios = [median(s["speeds"]["brim"]) / median(s["speeds"][padding]) for s in (case["speed"], old)]
             print(f"{name}: {ratios[0]:.2f} x {padding} with AVX2, {ratios[1]:.2f} x without: {verdict(ratios[0] / ratios[1], 0.75)}")
 
@@ -492,7 +540,7 @@ def main():
             make_joined()
         case, results[name] = Case(name, minilm, options), {}
         if "speed" in parts:
-            results[name]["speed"] = run_speed(case, options)
+            results[name]["speed"] = run_speed(case, options, doctor)
             print_speed(name, results[name]["speed"], doctor)
         if "memory" in parts:
             results[name]["memory"] = run_memory(case, options)
@@ -500,6 +548,7 @@ def main():
         if "padding" in parts:
             results[name]["padding"] = r = run_padding(case, options)
             print(f"{name}: eta {r['eta']:.3f} {verdict(r['eta'], 0.95)}")
+    print_beside_bert(results)
     once = run_once(parts, minilm, options)
     last = ROOT / "build" / "bench-train.json"
     if options.cpu == "avx2" and last.exists():

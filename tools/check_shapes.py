@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Compare brim and PyTorch, both in single precision, with models of many shapes in double precision.
 
-    check_shapes.py [--brim build/brim] [--random N [--seed S] [--only FAMILY,..]]
+    check_shapes.py [--brim build/brim] [--random N [--seed S]] [--only FAMILY,..]
 
 The models are random, made by tools/make_model_golden.py, with what they compute in double precision, into build/shapes
 (again when a shape or the script changed). With --random N their sizes, texts and whatever else a family's configuration may say
 are drawn too: N of them, of all families in turn. For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
-kernels of plain C, AVX2 and AVX-512, and transformers on PyTorch computes the same, one text at a time. What is compared, and the
+kernels of plain C, AVX2 and AVX-512, as far as the processor has them, and transformers on PyTorch computes the same, one text at a
+time. What is compared, and the
 tolerances, are those of tests/golden/model_gradients.c. For a ratio, an error counts as half a unit in the last place at least
 (6e-8 of 1, or of the tensor): what it is measured from was itself rounded to single precision. Below the table stand the models
-that are outside a tolerance, and where the largest error is.
+that are outside a tolerance, and where the largest error is; before it, each family's largest errors.
 
 Fails where brim is more than 10 times outside a tolerance and 10 times as far off as PyTorch, or where the geometric mean of the
 ratios of a quantity is above 2. Needs: torch, transformers, safetensors, numpy.
@@ -19,6 +20,7 @@ import hashlib
 import importlib.util
 import json
 import math
+import os
 import random
 import statistics
 import subprocess
@@ -31,7 +33,7 @@ import transformers
 from safetensors.torch import load_file
 
 WORK = Path("build/shapes")
-KERNELS = ("plain", "avx2", "avx512")
+LEVELS = ("plain", "avx2", "avx512")
 LEAST = 2.0**-24
 WIDE = 10
 MOST_ON_AVERAGE = 2
@@ -49,7 +51,7 @@ QUANTITIES = {
     "key_weights": ("12 steps: key biases", 5e-3),
 }
 
-# family, layers, heads, width, width between, eps, activation, classes (1: a regression), texts' tokens
+# family, layers, heads, width, width between, eps, activation, classes (1: a regression), texts' tokens; what else the config says
 SHAPES = [
     ("bert", 1, 1, 30, 60, 1e-12, "gelu", 2, [1, 9, 30, 17]),
     ("bert", 1, 2, 64, 256, 1e-12, "gelu", 3, [12, 64, 5, 33, 2]),
@@ -108,6 +110,16 @@ SHAPES = [
     ("gte", 12, 4, 96, 192, 1e-12, "gelu", 3, [31, 150, 8]),
     ("eurobert", 2, 6, 60, 90, 1e-5, "silu", 2, [9, 1, 40, 22]),
     ("eurobert", 12, 4, 96, 192, 1e-5, "silu", 3, [31, 150, 8]),
+    ("ernie", 3, 3, 48, 96, 1e-12, "relu", 2, [17, 1, 64, 30]),
+    ("ernie", 12, 4, 64, 256, 1e-5, "gelu", 1, [40, 9, 130]),
+    ("jina_embeddings_v3", 2, 3, 30, 60, 1e-5, "gelu", 2, [9, 1, 40, 22]),
+    ("jina_embeddings_v3", 12, 4, 96, 192, 1e-5, "gelu", 1, [31, 150, 8]),
+    ("deberta-v2", 4, 4, 64, 128, 1e-7, "gelu", 2, [33, 1, 70, 12], {"conv_kernel_size": 3, "conv_act": "gelu", "type_vocab_size": 2,
+                                                                  "position_biased_input": True, "share_att_key": False}),
+    ("deberta-v2", 6, 6, 72, 144, 1e-7, "gelu", 3, [90, 8, 41], {"embedding_size": 20, "conv_kernel_size": 5, "conv_act": "tanh"}),
+    ("albert", 6, 4, 64, 128, 1e-12, "gelu_new", 2, [33, 1, 70, 12], {"num_hidden_groups": 3}),
+    ("modernbert", 6, 4, 64, 96, 1e-5, "gelu", 2, [33, 5, 90], {"attention_bias": True, "mlp_bias": True, "norm_bias": True,
+                                                               "classifier_bias": True, "local_attention": 2}),
 ]
 CLASSES = {"bert": "Bert", "ernie": "Ernie", "roberta": "Roberta", "camembert": "Camembert", "xlm-roberta": "XLMRoberta",
            "distilbert": "DistilBert", "electra": "Electra", "albert": "Albert", "mpnet": "MPNet", "deberta-v2": "DebertaV2", "modernbert": "ModernBert",
@@ -201,6 +213,10 @@ def spec(shape, more):
             "problem": "regression" if classes == 1 else "classification", "cfg": {"vocab_size": 300, **config, **more}}
 
 
+def listed(families):
+    return [(shape[:9], shape[9] if len(shape) > 9 else {}) for shape in SHAPES if shape[0] in families]
+
+
 def name_of(shape, more):
     family, layers, heads, width, _, eps, activation, classes, _ = shape
     kind = "regression" if classes == 1 else f"{classes} classes"
@@ -219,6 +235,17 @@ def make_models(script, shapes):
                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         stamp.write_text(want)
     return {WORK / name: (name_of(*shape), specs[name]) for name, shape in zip(specs, shapes)}
+
+
+def levels_here(brim):
+    """Kernels that this processor runs: without them brim takes the next lower ones."""
+    found = []
+    for level in LEVELS:
+        said = subprocess.run([brim, "doctor", "--json"], check=True, stdout=subprocess.PIPE, text=True,
+                              env={**os.environ, "BRIM_CPU": level}).stdout
+        if json.loads(said)["kernels"].removeprefix("cpu-") == level:
+            found.append(level)
+    return tuple(found)
 
 
 def run_brim(brim, folder, kernels):
@@ -297,11 +324,11 @@ def errors(result, want):
 
 def measure(brim, oracle, models):
     """Of each model: {kernels or "torch": its errors}."""
-    found = {}
+    found, levels = {}, levels_here(brim)
     for folder, (title, s) in models.items():
         want = (load_file(folder / "expected.safetensors"), json.loads((folder / "trajectory.json").read_text())["steps"],
                 load_file(folder / "trajectory.safetensors"))
-        results = {kernels: errors(run_brim(brim, folder, kernels), want) for kernels in KERNELS}
+        results = {kernels: errors(run_brim(brim, folder, kernels), want) for kernels in levels}
         results["torch"] = errors(run_torch(oracle, folder, s), want)
         found[title] = results
     return found
@@ -318,20 +345,42 @@ def outside(results, who):
     return [quantity for quantity, (_, tolerance) in QUANTITIES.items() if results[who][quantity][0] > tolerance]
 
 
+def levels_of(results):
+    return [who for who in results if who != "torch"]
+
+
 def print_table(found):
-    print(f"| largest error, {len(found)} models | tolerance | brim's, as a multiple of PyTorch's | models outside: "
-          + ", ".join(KERNELS) + " | PyTorch |\n|---|---|---|---|---|")
+    levels = levels_of(next(iter(found.values())))
+    print(f"| largest error, {len(found)} models | tolerance | brim's | PyTorch's | brim's, as a multiple of PyTorch's | models outside: "
+          + ", ".join(levels) + " | PyTorch |\n|---|---|---|---|---|---|---|")
     for quantity, (title, tolerance) in QUANTITIES.items():
-        counts = [sum(quantity in outside(r, who) for r in found.values()) for who in (*KERNELS, "torch")]
-        ours = ", ".join(map(str, counts[:-1]))
-        print(f"| {title} | {tolerance:.0e} | {average(found, quantity):.2f} | {ours} | {counts[-1]} |")
-    print(f"| any of them | | | {', '.join(str(sum(bool(outside(r, k)) for r in found.values())) for k in KERNELS)} | "
+        counts = [sum(quantity in outside(r, who) for r in found.values()) for who in (*levels, "torch")]
+        print(f"| {title} | {tolerance:.0e} | {worst(found.values(), levels, quantity):.1e} | {worst(found.values(), ['torch'], quantity):.1e} | "
+              f"{average(found, quantity):.2f} | {', '.join(map(str, counts[:-1]))} | {counts[-1]} |")
+    print(f"| any of them | | | | | {', '.join(str(sum(bool(outside(r, k)) for r in found.values())) for k in levels)} | "
           f"{sum(bool(outside(r, 'torch')) for r in found.values())} |\n")
+
+
+def worst(results, who, quantity):
+    return max(r[level][quantity][0] for r in results for level in who)
+
+
+def print_families(found):
+    """Each family's largest errors, brim's and PyTorch's."""
+    families = {}
+    for title, results in found.items():
+        families.setdefault(title.split(",")[0], []).append(results)
+    columns = ("hidden", "logits", "loss", "gradients", "step_loss", "weights")
+    print("| family (models) | " + " | ".join(QUANTITIES[c][0] for c in columns) + " |\n" + "|---" * (len(columns) + 1) + "|")
+    for family, results in families.items():
+        print(f"| {family} ({len(results)}) | " + " | ".join(
+            f"{worst(results, levels_of(results[0]), c):.1e} ({worst(results, ['torch'], c):.1e})" for c in columns) + " |")
+    print()
 
 
 def average(found, quantity):
     """The geometric mean of the ratios, over models and kernels."""
-    return math.exp(statistics.mean(math.log(ratio(r, k, quantity)) for r in found.values() for k in KERNELS))
+    return math.exp(statistics.mean(math.log(ratio(r, k, quantity)) for r in found.values() for k in levels_of(r)))
 
 
 def list_outside(found):
@@ -349,7 +398,7 @@ def complaints(found):
         if not average(found, quantity) <= MOST_ON_AVERAGE:
             yield f"{title}: brim's errors are {average(found, quantity):.2f} times PyTorch's on average"
         for name, results in found.items():
-            for kernels in KERNELS:
+            for kernels in levels_of(results):
                 error = results[kernels][quantity][0]
                 if error > WIDE * tolerance and not ratio(results, kernels, quantity) <= WIDE:
                     yield f"{name}: {title}, {kernels}: {error:.1e}, PyTorch {results['torch'][quantity][0]:.1e}"
@@ -360,10 +409,10 @@ def main():
     parser.add_argument("--brim", default="build/brim")
     parser.add_argument("--random", type=int, metavar="N", help="this many random shapes, in place of the listed ones")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--only", help="random shapes of these families, separated by commas")
+    parser.add_argument("--only", help="shapes of these families, separated by commas")
     args = parser.parse_args()
     families = args.only.split(",") if args.only else list(CLASSES)
-    shapes = [drawn(i, args.seed, families) for i in range(args.random)] if args.random else [(s, {}) for s in SHAPES]
+    shapes = [drawn(i, args.seed, families) for i in range(args.random)] if args.random else listed(families)
     script = Path(__file__).resolve().parent / "make_model_golden.py"
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
@@ -373,6 +422,7 @@ def main():
     module.loader.exec_module(oracle)
     found = measure(args.brim, oracle, make_models(script, shapes))
     print_table(found)
+    print_families(found)
     list_outside(found)
     wrong = list(complaints(found))
     for line in wrong:
