@@ -118,6 +118,10 @@ static void check_modernbert(void) {
     case_stop("newer members", &err);
   ok(c.theta[0] == 7 && c.theta[1] == 8 && strcmp(windows_of(&c), "100") == 0, "newer members, and a list of layers");
   brim_config_free(&c);
+  if (load("{\"model_type\":\"modernbert\",\"global_rope_theta\":500,\"local_rope_theta\":null}", NULL, &c, &err))
+    case_stop("a local theta of null", &err);
+  ok(c.theta[0] == 500 && c.theta[1] == 500, "a local theta of null is the other layers'");
+  brim_config_free(&c);
 }
 
 static void check_gated(void) {

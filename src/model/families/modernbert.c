@@ -59,7 +59,7 @@ static int read_windowed(brim_config *c, const brim_json_value *root, brim_error
 static int read_thetas(brim_config *c, const brim_json_value *root, brim_error *err) {
   static const char *const kinds[] = {"full_attention", "sliding_attention"}, *const older[] = {"global_rope_theta",
                                                                                                 "local_rope_theta"};
-  const brim_json_value *parameters = brim_json_get(root, "rope_parameters");
+  const brim_json_value *parameters = brim_json_get(root, "rope_parameters"), *local = brim_json_get(root, older[1]);
   c->theta[0] = 160000;
   c->theta[1] = 10000;
   const bool nested = parameters && parameters->kind == BRIM_JSON_OBJECT;
@@ -68,6 +68,8 @@ static int read_thetas(brim_config *c, const brim_json_value *root, brim_error *
   for (int i = 0; i < 2; i++) {
     BRIM_TRY(brim_read_theta(c, nested ? brim_json_get(parameters, kinds[i]) : parameters, older[i], i, err));
   }
+  if (!nested && local && local->kind == BRIM_JSON_NULL) /* in an older file: all layers turn alike */
+    c->theta[1] = c->theta[0];
   return BRIM_OK;
 }
 
