@@ -53,7 +53,7 @@ def train(folder, words, ranks, threads, spaces=False, **environment):
     if ranks > 1:
         inside = "exec ip netns exec brim-rank-$PMI_RANK " if spaces else "exec "
         run = [shutil.which("mpirun.mpich") or "mpirun", "-n", str(ranks), "sh", "-c", inside + 'taskset -c ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "$@"', "sh"]
-    more = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": DEVICE, "UCX_RNDV_THRESH": "inf"} if spaces else {}
+    more = {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "UCX_NET_DEVICES": DEVICE, "UCX_RNDV_THRESH": "inf", "BRIM_SHARED": "none"} if spaces else {}
     words = [*run, BRIM, "train", *map(str, words), "--threads", str(threads), "--output", folder, "--overwrite", "--quiet"]
     done = subprocess.run(words, env={**ENVIRONMENT, **more, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:

@@ -21,6 +21,7 @@ typedef struct brim_group {
   int (*sum_tree)(void *context, const struct brim_tree_sum *sum, brim_error *err); /* brim's own; NULL: by sum_double */
   bool apart; /* gradients are summed after backward, by its thread; else another thread sums pieces of them while it goes on. Two
                  threads never call a group at once */
+  bool messages; /* ranks of one machine share no memory: all goes through the sums above */
 } brim_group;
 
 /* The group of one process: sums are the identity. */

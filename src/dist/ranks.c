@@ -122,13 +122,14 @@ int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_rank
     r->options = *options;
   if (r->options.timeout <= 0)
     r->options.timeout = TIMEOUT;
-  const char *overlap = getenv("BRIM_OVERLAP");
+  const char *overlap = getenv("BRIM_OVERLAP"), *shared = getenv("BRIM_SHARED");
   r->group = (brim_group){.rank = wire->rank,
                           .world_size = wire->world,
                           .sum = brim_exchange_sum,
                           .sum_double = brim_exchange_sum_double,
                           .sum_tree = brim_exchange_sum_tree,
                           .apart = overlap && strcmp(overlap, "none") == 0,
+                          .messages = shared && strcmp(shared, "none") == 0,
                           .context = r};
   pthread_mutex_init(&r->door, NULL);
   pthread_condattr_init(&monotonic);

@@ -160,6 +160,8 @@ brim_bfloat *brim_model_narrow_copy(const brim_model *model, const brim_weight *
 void brim_model_touch(brim_model *model);
 /* Brings these rows up to date. */
 void brim_model_catch_up_batch(brim_model *model);
+/* What an update is done with, which counts as queued from here on. */
+int brim_model_begin_update(brim_model *model, const brim_adamw *options, brim_update *out, brim_error *err) BRIM_CHECK;
 /* The update that was queued has been. */
 void brim_model_updated(brim_model *model);
 

@@ -13,6 +13,7 @@ enum { CHUNK = 1 << 15 };
 typedef struct partial {
   real *values;  /* [trained values] */
   uint8_t *rows; /* [rows of tables] that have one */
+  bool lent;
 } partial;
 
 struct brim_partials {
@@ -64,14 +65,25 @@ void brim_partials_free(brim_partials *p) {
   if (!p)
     return;
   for (int32_t i = 0; i < p->count; i++) {
-    brim_release(p->model->runtime, p->list[i].values);
+    if (!p->list[i].lent)
+      brim_release(p->model->runtime, p->list[i].values);
     brim_release(p->model->runtime, p->list[i].rows);
   }
   brim_release(p->model->runtime, p);
 }
 
+int32_t brim_partials_count(const brim_partials *p) {
+  return p->count;
+}
+
 real *brim_partials_values(const brim_partials *p, int32_t index) {
   return p->list[index].values;
+}
+
+void brim_partials_lend(brim_partials *p, int32_t index, real *values) {
+  brim_release(p->model->runtime, p->list[index].values);
+  p->list[index].values = values;
+  p->list[index].lent = true;
 }
 
 uint8_t *brim_gradient_rows(const brim_model *model, size_t *count) {

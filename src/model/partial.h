@@ -13,6 +13,7 @@ uint64_t brim_partials_memory(const brim_model *model, int32_t count);
  * memory. */
 int brim_partials_new(brim_model *model, int32_t count, brim_partials **out, brim_error *err) BRIM_CHECK;
 void brim_partials_free(brim_partials *partials);
+int32_t brim_partials_count(const brim_partials *partials);
 
 /* The model's gradient becomes number `index`, instead of what that was; the model's is then zero. */
 void brim_partials_take(brim_partials *partials, int32_t index);
@@ -20,6 +21,9 @@ void brim_partials_take(brim_partials *partials, int32_t index);
 void brim_partials_add(brim_partials *partials, int32_t index);
 /* [flat size - trained offset], rows of tables without a gradient included: these are zero. */
 real *brim_partials_values(const brim_partials *partials, int32_t index);
+
+/* Number `index` is in this memory from now on, which is zero and as large as its own was. Borrowed. */
+void brim_partials_lend(brim_partials *partials, int32_t index, real *values);
 
 /* Somebody has packed number `index`, and written into it since. */
 void brim_partials_used(brim_partials *partials, int32_t index);

@@ -139,27 +139,33 @@ static void set_copies(brim_model *m) {
     m->ranges[i].copy = brim_model_narrow_copy(m, weight_of(m, i));
 }
 
-int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_error *err) {
+int brim_model_begin_update(brim_model *model, const brim_adamw *options, brim_update *out, brim_error *err) {
   if (!model->state_block || model->train.limits.max_slots == 0)
     return brim_error_set(err, BRIM_E_USAGE, "the model has no gradients: prepare it for training first");
-  brim_update u = update_of(model);
-  u.clip = options->clip;
-  u.scale = options->loss_scale;
-  u.step = (brim_update_step){.lr = options->lr,
-                              .beta1 = options->beta1,
-                              .beta2 = options->beta2,
-                              .eps = options->eps,
-                              .weight_decay = options->weight_decay,
-                              .correction1 = 1 - pow(options->beta1, (double)options->step),
-                              .correction2 = 1 - pow(options->beta2, (double)options->step)};
+  *out = update_of(model);
+  out->clip = options->clip;
+  out->scale = options->loss_scale;
+  out->step = (brim_update_step){.lr = options->lr,
+                                 .beta1 = options->beta1,
+                                 .beta2 = options->beta2,
+                                 .eps = options->eps,
+                                 .weight_decay = options->weight_decay,
+                                 .correction1 = 1 - pow(options->beta1, (double)options->step),
+                                 .correction2 = 1 - pow(options->beta2, (double)options->step)};
   brim_model_enter(model, &model->train);
   set_copies(model);
   set_rates(model, options->layer_decay);
   send_rows(model, model->touched, model->host_touched);
+  model->update_queued = true;
+  model->queued_step = out->step;
+  return BRIM_OK;
+}
+
+int brim_model_queue_update(brim_model *model, const brim_adamw *options, brim_error *err) {
+  brim_update u;
+  BRIM_TRY(brim_model_begin_update(model, options, &u, err));
   model->ops->gradient_square(&model->context, &u);
   model->ops->adamw(&model->context, &u);
-  model->update_queued = true;
-  model->queued_step = u.step;
   return BRIM_OK;
 }
 

@@ -437,6 +437,18 @@ typedef struct brim_update_range { /* a tensor of the flat buffers */
   brim_bfloat *copy;      /* [count]: the values in 16 bits, which adamw writes as it goes; NULL: none. Not of tables */
 } brim_update_range;
 
+/* A range in pieces, of each of which gradient_square takes one sum: so many values, or whole rows of a table. */
+enum { BRIM_UPDATE_PIECE = 1 << 14 };
+static inline int64_t brim_update_rows(const brim_update_range *table) {
+  return table->row_size < BRIM_UPDATE_PIECE ? BRIM_UPDATE_PIECE / table->row_size : 1;
+}
+static inline int64_t brim_update_pieces(const brim_update_range *range) {
+  if (range->row_size <= 0)
+    return (range->count + BRIM_UPDATE_PIECE - 1) / BRIM_UPDATE_PIECE;
+  const int64_t rows = brim_update_rows(range);
+  return (range->count / range->row_size + rows - 1) / rows;
+}
+
 /* What an update does besides the gradient. */
 typedef struct brim_update_step {
   double lr, beta1, beta2, eps, weight_decay;
@@ -474,7 +486,8 @@ typedef struct brim_update {
   double *square;       /* of the whole gradient: gradient_square writes it, adamw reads it */
   const double *losses; /* [loss_count] of the step, which is none where one is not finite: gradient_square reads them */
   int32_t loss_count;
-  bool all; /* catch_up */
+  bool all;    /* catch_up */
+  bool leaves; /* adamw leaves the new values where the gradient was, but for tables. Of tables with `squares` */
 } brim_update;
 
 /* ---- the table */
@@ -558,6 +571,10 @@ typedef struct brim_ops {
   int (*ranks_join)(brim_ops_context *c, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world, brim_error *err);
   void (*ranks_sum)(brim_ops_context *c, real *x, int64_t count);
   void (*ranks_leave)(brim_ops_context *c);
+  /* NULL, or gradient_square in two halves, for ranks that have parts of the ranges (model/portion.h): the sum of each piece, in
+   * their order; and what those of all ranges come to, with the very bits. */
+  void (*squares)(brim_ops_context *c, const brim_update *u, double *sums);
+  void (*square_of)(brim_ops_context *c, const brim_update *u, const double *sums);
 
   BRIM_OPS_LIST(BRIM_OPS_ENTRY)
 } brim_ops;

@@ -8,6 +8,7 @@
 #include "dist/group.h"
 #include "model/flat.h"
 #include "model/queue.h"
+#include "model/telling.h"
 #include "train/sum.h"
 
 static int32_t world_of(const brim_group *group) {
@@ -25,16 +26,18 @@ static int32_t waiting_of(const brim_slice_run *run, bool cut) {
   return cut ? brim_slices_waiting(run) : roots > 0 ? roots - 1 : 0;
 }
 
-static uint64_t memory_of(const brim_model *model, const brim_group *group, int32_t slices, bool cut) {
+static int32_t most_waiting(const brim_group *group, int32_t slices, bool cut) {
   int32_t most = 0;
-  if (slices == 0)
-    return 0;
-  for (int32_t rank = 0; rank < world_of(group); rank++) { /* a memory_limit cuts alike on all */
+  for (int32_t rank = 0; rank < world_of(group) && slices > 0; rank++) { /* a memory_limit cuts alike on all */
     const brim_slice_run run = brim_slice_run_of(slices, world_of(group), rank);
     const int32_t waiting = waiting_of(&run, cut);
     most = waiting > most ? waiting : most;
   }
-  return brim_partials_memory(model, most);
+  return most;
+}
+
+static uint64_t memory_of(const brim_model *model, const brim_group *group, int32_t slices, bool cut) {
+  return slices > 0 ? brim_partials_memory(model, most_waiting(group, slices, cut)) : 0;
 }
 
 uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
@@ -139,9 +142,23 @@ int brim_slice_sums_share(brim_slice_sums *s, double *loss, double *more, int co
   return BRIM_OK;
 }
 
+void brim_slice_sums_owners(const brim_slice_sums *s, int32_t *owners) {
+  for (int32_t i = 0; i < s->run.slices; i++)
+    owners[i] = (int32_t)s->shared[s->run.slices + i] - 1;
+}
+
+int32_t brim_slice_sums_most(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
+  return most_waiting(group, plan->slices, is_cut(model, plan));
+}
+
+/* Tables, or the rest too. */
+static bool next_piece(const brim_slice_sums *s, int32_t *range, int64_t *offset, int64_t *count) {
+  return (s->apart ? brim_gradient_next_table : brim_gradient_piece)(s->model, range, offset, count);
+}
+
 static int add_pieces(brim_slice_sums *s, const int32_t *owners, float *const *sums, float *out, brim_error *err) {
   int32_t range = 0;
-  for (int64_t offset, count; brim_gradient_piece(s->model, &range, &offset, &count);) {
+  for (int64_t offset, count; next_piece(s, &range, &offset, &count);) {
     float *here[BRIM_MOST_SLICES];
     for (int32_t i = 0; i < s->count; i++)
       here[i] = sums[i] + offset;
@@ -158,8 +175,7 @@ int brim_slice_sums_add(brim_slice_sums *s, brim_error *err) {
   const int32_t waiting = s->count > 0 ? s->count - 1 : 0;
   if (s->group->world_size <= 1)
     return BRIM_OK; /* the only sum is the gradient */
-  for (int32_t i = 0; i < s->run.slices; i++)
-    owners[i] = (int32_t)s->shared[s->run.slices + i] - 1;
+  brim_slice_sums_owners(s, owners);
   BRIM_TRY(brim_sum_join_rows(s->group, s->runtime, s->model, s->partials, waiting, err));
   BRIM_TRY(brim_flat_map(s->model, BRIM_GRADIENTS, &gradients, err));
   for (int32_t i = 0; i < waiting; i++)

@@ -409,6 +409,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_release(t->runtime, t->logits);
   brim_release(t->runtime, t->outcomes);
   brim_release(t->runtime, t->part_logits);
+  brim_sharing_close(&t->sharing);
   brim_slice_sums_close(&t->slices);
   brim_overlap_close(&t->overlap);
   brim_device_ranks_close(t->model, t->devices_sum);

@@ -175,9 +175,10 @@ static int step_sum(brim_trainer *t, brim_error *err) {
   if (t->overlap.runtime)
     return BRIM_OK;
   brim_profile_begin(o->profile, BRIM_WORK_RANKS, "gradient of all processes");
-  const int status = o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, err)
-                     : t->devices_sum   ? brim_device_ranks_sum(&o->group, t->runtime, t->model, err)
-                                        : brim_sum_gradient(&o->group, t->runtime, t->model, NULL, NULL, err);
+  const int status = t->sharing.memory    ? brim_sharing_sum(&t->sharing, err)
+                     : o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, err)
+                     : t->devices_sum     ? brim_device_ranks_sum(&o->group, t->runtime, t->model, err)
+                                          : brim_sum_gradient(&o->group, t->runtime, t->model, NULL, NULL, err);
   brim_profile_end(o->profile, 0);
   t->times.communication += brim_seconds_now() - begun;
   return status;
@@ -195,7 +196,19 @@ static int step_update(brim_trainer *t, double lr, brim_error *err) {
                             .layer_decay = o->layer_lr_decay,
                             .step = t->state.step + 1 - t->state.skipped,
                             .loss_scale = brim_loss_scale(t)};
-  return brim_model_queue_update(t->model, &adamw, err);
+  return t->sharing.memory ? brim_sharing_update(&t->sharing, &adamw, err) : brim_model_queue_update(t->model, &adamw, err);
+}
+
+/* Weights that other ranks have updated. */
+static int step_gather(brim_trainer *t, brim_error *err) {
+  const double begun = brim_seconds_now();
+  if (!t->sharing.memory)
+    return BRIM_OK;
+  brim_profile_begin(t->options.profile, BRIM_WORK_RANKS, "weights of all processes");
+  const int status = brim_sharing_gather(&t->sharing, err);
+  brim_profile_end(t->options.profile, 0);
+  t->times.communication += brim_seconds_now() - begun;
+  return status;
 }
 
 /* Alone the device is asked once, after the update; among ranks before the sum of their gradients too. */
@@ -209,6 +222,7 @@ static int step_own(brim_trainer *t, step_sums *sums, double lr, brim_error *err
 static int step_among_ranks(brim_trainer *t, step_sums *sums, double lr, brim_error *err) {
   BRIM_TRY(step_sum(t, err));
   BRIM_TRY(step_update(t, lr, err));
+  BRIM_TRY(step_gather(t, err));
   return step_answers(t, sums, err);
 }
 
@@ -276,6 +290,7 @@ static int step_run(brim_trainer *t, brim_error *err) {
     return status;
   }
   BRIM_TRY(brim_group_agree(&t->options.group, step_done(t, &sums, err), err));
+  brim_sharing_done(&t->sharing);
   BRIM_TRY(brim_trainer_emit_step(t, sums.loss, lr, sums.norm, err));
   t->state.log_bytes = t->folder.log.bytes;
   t->safe = t->state;

@@ -35,9 +35,9 @@ int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_mode
   return status;
 }
 
-/* Dense pieces in the order in which backward completes them; then tables, whose rows all ranks' texts have. */
-static int sum_pieces(const brim_group *group, const brim_model *model, float *gradients, brim_sum_wait wait, void *context,
-                      brim_error *err) {
+/* In the order in which backward completes them. */
+static int sum_dense(const brim_group *group, const brim_model *model, float *gradients, brim_sum_wait wait, void *context,
+                     brim_error *err) {
   int32_t range = 0;
   for (int64_t offset, count; brim_gradient_next_dense(model, &range, &offset, &count);) {
     if (wait)
@@ -46,9 +46,14 @@ static int sum_pieces(const brim_group *group, const brim_model *model, float *g
   }
   if (wait)
     wait(context, 0);
-  brim_gradient_pack(model, gradients);
+  return BRIM_OK;
+}
+
+/* The rows that all ranks' texts have. */
+static int sum_tables(const brim_group *group, const brim_model *model, float *gradients, brim_error *err) {
   int status = BRIM_OK;
-  range = 0;
+  int32_t range = 0;
+  brim_gradient_pack(model, gradients);
   for (int64_t offset, count; !status && brim_gradient_next_table(model, &range, &offset, &count);)
     if (count > 0)
       status = group->sum(group->context, gradients + offset, count, err);
@@ -56,14 +61,25 @@ static int sum_pieces(const brim_group *group, const brim_model *model, float *g
   return status;
 }
 
-int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_sum_wait wait, void *context,
-                      brim_error *err) {
+static int sum(const brim_group *group, brim_runtime *runtime, brim_model *model, bool dense, brim_sum_wait wait, void *context,
+               brim_error *err) {
   float *gradients;
   BRIM_TRY(brim_sum_join_rows(group, runtime, model, NULL, 0, err));
   BRIM_TRY(brim_flat_map(model, BRIM_GRADIENTS, &gradients, err));
-  const int status = sum_pieces(group, model, gradients, wait, context, err);
+  int status = dense ? sum_dense(group, model, gradients, wait, context, err) : BRIM_OK;
+  if (!status)
+    status = sum_tables(group, model, gradients, err);
   if (!status)
     return brim_flat_unmap_summed(model, gradients, err);
   brim_flat_unmap(model, gradients);
   return status;
+}
+
+int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_sum_wait wait, void *context,
+                      brim_error *err) {
+  return sum(group, runtime, model, true, wait, context, err);
+}
+
+int brim_sum_tables(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) {
+  return sum(group, runtime, model, false, NULL, NULL, err);
 }

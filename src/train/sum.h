@@ -13,4 +13,6 @@ typedef void (*brim_sum_wait)(void *context, int64_t from);
 /* The model's gradient becomes the sum of those of all ranks. `wait` NULL: it is complete. */
 int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_sum_wait wait, void *context,
                       brim_error *err) BRIM_CHECK;
+/* Only its tables do, after all ranks have come here. */
+int brim_sum_tables(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_error *err) BRIM_CHECK;
 #endif

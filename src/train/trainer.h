@@ -6,6 +6,7 @@
 #include "train/memory.h"
 #include "train/overlap.h"
 #include "train/schedule.h"
+#include "train/sharing.h"
 #include "train/slices.h"
 #include "train/supply.h"
 
@@ -53,6 +54,7 @@ typedef struct brim_trainer {
 
   brim_slice_sums slices; /* with options.plan.slices */
   brim_overlap overlap;   /* without them */
+  brim_sharing sharing;   /* instead: ranks that share memory, with slices too */
   bool devices_sum;       /* instead: the ranks' devices */
   brim_batch batch;
   float *logits, *part_logits; /* of evaluation */

@@ -185,13 +185,14 @@ class Case:
 
     def bits(self):
         shas = set()
-        for name in ("first", "second"):
-            code, text = self.mpi.run(3, self.train(name, "--epochs", "2", "--eval", "data/test.jsonl", "--json"))
+        for name, how in (("first", {}), ("second", {}), ("third", {"BRIM_SHARED": "none"})):
+            code, text = self.mpi.run(3, self.train(name, "--epochs", "2", "--eval", "data/test.jsonl", "--json"), **how)
             found = re.search(r'\{"steps".*\}', text)
             result = json.loads(found[0]) if found else {}
             ok(code == 0 and result.get("rows") == 192 and result.get("steps") == 12, "3 processes: two epochs of 96 rows", text)
-            shas.add(pathlib.Path(name, "model.safetensors").read_bytes())
-        ok(len(shas) == 1, "the same bits from run to run")
+            moments = next(pathlib.Path(name, "checkpoints").glob("step-12/optimizer.safetensors"), None)
+            shas.add((pathlib.Path(name, "model.safetensors").read_bytes(), moments and moments.read_bytes()))
+        ok(len(shas) == 1, "the same bits from run to run, weights and moments, through shared memory and by messages")
         lines = [json.loads(line) for line in open("first/log.jsonl", encoding="utf-8")]
         events = [line["event"] for line in lines]
         times = next((line for line in lines if line["event"] == "ranks"), {})
@@ -200,7 +201,7 @@ class Case:
         ok(whole and times["compute"][times["slowest"]] == most > 0 and abs(times["balance"] - 3 * most / sum(times["compute"])) < 1e-6 and events[-2:] == ["ranks", "end"],
            "the log has each rank's times", times)
         code, text = self.mpi.run(2, [word for word in self.train("told", "--max-steps", "3", "--profile") if word != "--quiet"])
-        ok(code == 0 and re.search(r"rank [01] of 2 computed longest, 1\.\d\d of the mean", text) and "waiting for all processes" in text and "gradient of all processes" in text,
+        ok(code == 0 and re.search(r"rank [01] of 2 computed longest, 1\.\d\d of the mean", text) and "waiting for all processes" in text and "gradient of all processes" in text and "weights of all processes" in text,
            "the slowest rank is named, and the profile has waiting and communication", text)
         ok(events.count("start") == 1 and events.count("end") == 1 and os.path.exists("first/report.html"), "one of them writes the run")
 
@@ -299,7 +300,7 @@ class Case:
         ok(straight[0] == 0, "240 steps that nobody kills", straight[1])
         draw, gone = random.Random(5), True
         for turn in range(times):
-            job = self.mpi.start(2, self.train("killed", "--resume", *words), lonely=turn % 2 == 1)
+            job = self.mpi.start(2, self.train("killed", "--resume", *words), lonely=turn % 2 == 1, **({"BRIM_SHARED": "none"} if turn % 4 > 1 else {}))
             wait_until(lambda: job.poll() is not None or len(ranks_of(job)) == 2, 60)
             time.sleep(draw.uniform(0.0, 0.8))
             for process in list(ranks_of(job).items())[:1] if draw.random() < 0.5 else list(ranks_of(job).items())[-1:]:

@@ -1,5 +1,5 @@
 /* Ranks as threads: they agree before the first step on what they train, and with any number of them every row is taken once an
- * epoch. */
+ * epoch. By messages or through shared memory they have the same bits. */
 #include "rank_case.h"
 #include "train_case.h"
 
@@ -15,22 +15,39 @@ struct rank_run {
   brim_error err;
   change_fn change;
   int status;
-  float *weights;
+  float *weights, *moments; /* both, one after the other */
 };
 
-static bool sums_apart; /* gradients are summed after backward */
+static bool sums_apart;  /* gradients are summed after backward */
+static bool by_messages; /* ranks share no memory */
+
+static float *case_moments(case_job *job) {
+  const int64_t from = brim_model_trained_offset(job->model), count = brim_model_flat_size(job->model) - from;
+  float *both = calloc((size_t)(2 * brim_model_flat_size(job->model)), sizeof *both);
+  brim_error ignored;
+  if (brim_model_read(job->model, BRIM_MOMENT1, from, count, both, &ignored) ||
+      brim_model_read(job->model, BRIM_MOMENT2, from, count, both + count, &ignored))
+    both[0] = NAN; /* it was not prepared for training */
+  return both;
+}
 
 static void *run_rank(void *context) {
   rank_run *run = context;
   case_job job = case_open(model_folder, 1);
   run->options.group = meeting_group(&run->member);
   run->options.group.apart = sums_apart;
+  run->options.group.messages = by_messages;
   if (run->change)
     run->change(&job, run);
   run->status = case_train(&job, &run->options, &run->result, &run->err);
   run->weights = case_weights(&job);
+  run->moments = case_moments(&job);
   case_close(&job);
   return NULL;
+}
+
+static void free_run(rank_run *run) {
+  free(run->weights), free(run->moments);
 }
 
 /* The last rank is changed. Returns how many floats were summed. */
@@ -126,7 +143,7 @@ static void agree(int32_t world, change_fn change, const char *what, const char 
     same = same && runs[r].status == BRIM_E_MISMATCH && runs[r].result.steps == 0;
     named = named && strstr(runs[r].err.message, what) && strstr(runs[r].err.message, who) &&
             strstr(runs[r].err.message, value) && strcmp(runs[r].err.message, runs[0].err.message) == 0;
-    free(runs[r].weights);
+    free_run(&runs[r]);
   }
   ok(same && named, "%s, on one of %d ranks: %s", what, (int)world, runs[0].err.message);
   ok(!case_exists(output), "%s: nothing is written", what);
@@ -160,6 +177,7 @@ static void worlds(void) {
   brim_train_options options = case_options(NULL);
   options.epochs = 3;
   options.lr = 3e-4;
+  by_messages = true;
   run_ranks(1, &options, NULL, &one);
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);
@@ -181,9 +199,10 @@ static void worlds(void) {
     ok(summed > 0 && summed < 18 * (size - rows_unused * width), "%d ranks send only rows of embeddings that their texts have",
        (int)world);
     for (int32_t r = 0; r < world; r++)
-      free(runs[r].weights);
+      free_run(&runs[r]);
   }
-  free(one.weights);
+  free_run(&one);
+  by_messages = false;
 }
 
 /* ---- during backward -------------------------------------------------------------------------------------- */
@@ -203,19 +222,79 @@ static void during_backward(void) {
     options.freeze = i == 1 ? "embeddings" : NULL;
     options.precision = i == 2 ? BRIM_PRECISION_BF16 : BRIM_PRECISION_FP32;
     options.plan.accumulate = i == 3 ? 4 : 0; /* several parts a step */
-    sums_apart = false;
+    by_messages = true;
     const int64_t during = run_ranks(3, &options, NULL, runs[0]);
     sums_apart = true;
     const int64_t after = run_ranks(3, &options, NULL, runs[1]);
-    sums_apart = false;
+    sums_apart = by_messages = false;
     case_job job = case_open(model_folder, 1);
     const size_t size = (size_t)brim_model_flat_size(job.model) * sizeof(float);
     case_close(&job);
     ok(!runs[0][0].status && !runs[1][0].status && memcmp(runs[0][0].weights, runs[1][0].weights, size) == 0 && during == after,
        "3 ranks: gradients that are summed during backward have the bits of a sum after it (%d) %s", i, runs[0][0].err.message);
     for (int32_t r = 0; r < 6; r++)
-      free(runs[r / 3][r % 3].weights);
+      free_run(&runs[r / 3][r % 3]);
   }
+}
+
+/* ---- shared memory ---------------------------------------------------------------------------------------- */
+
+static void plain(brim_train_options *o) {
+  o->epochs = 3;
+}
+
+static void frozen(brim_train_options *o) {
+  o->freeze = "layers:1";
+  o->clip = 0.1;
+  o->layer_lr_decay = 0.9;
+}
+
+static void narrow(brim_train_options *o) {
+  o->precision = BRIM_PRECISION_BF16;
+  o->plan.accumulate = 4;
+}
+
+static void late_and_averaged(brim_train_options *o) {
+  o->weight_decay = 0.1;
+  o->epochs = 12;
+  o->swa_start = 0.5;
+}
+
+static bool same_state(const rank_run *a, const rank_run *b, int64_t size) {
+  return memcmp(a->weights, b->weights, (size_t)size * sizeof(float)) == 0 &&
+         memcmp(a->moments, b->moments, (size_t)(2 * size) * sizeof(float)) == 0;
+}
+
+/* Ranks that read one another's gradients have the bits of messages: weights, and on every rank all moments. */
+static void shared(void) {
+  static void (*const changes[])(brim_train_options *) = {plain, frozen, narrow, late_and_averaged};
+  case_job job = case_open(model_folder, 1);
+  const int64_t size = brim_model_flat_size(job.model);
+  const bool can = brim_model_values(job.model) != NULL; /* memory of the processor's */
+  case_close(&job);
+  for (int32_t world = 2; world <= MOST_RANKS; world++)
+    for (int i = 0; i < 4; i++) {
+      rank_run runs[2][MOST_RANKS];
+      brim_train_options options = case_options(NULL);
+      int64_t sent[2];
+      bool fine = true;
+      options.lr = 3e-4;
+      changes[i](&options);
+      for (int k = 0; k < 2; k++) {
+        by_messages = k == 0;
+        sent[k] = run_ranks(world, &options, NULL, runs[k]);
+      }
+      for (int32_t r = 0; r < world; r++)
+        fine = fine && runs[1][r].status == BRIM_OK && same_state(&runs[1][r], &runs[0][0], size) &&
+               same_state(&runs[0][r], &runs[0][0], size);
+      ok(fine && (!can || sent[1] < sent[0]),
+         "%d ranks that share memory have the bits of messages (%d), and send less: %lld of %lld floats %s", (int)world, i,
+         (long long)sent[1], (long long)sent[0], runs[1][0].err.message);
+      for (int32_t r = 0; r < 2 * world; r++)
+        free_run(&runs[r / world][r % world]);
+      if (world > 4)
+        break;
+    }
 }
 
 /* The others have begun to sum: the one that stops takes part to the end of the step. */
@@ -226,7 +305,7 @@ static void one_stops(void) {
   bool all = true;
   for (int32_t r = 0; r < 3; r++) {
     all = all && runs[r].status == BRIM_E_CANCELLED;
-    free(runs[r].weights);
+    free_run(&runs[r]);
   }
   ok(all, "a rank that is cancelled stops all: %s", runs[0].err.message);
 }
@@ -240,6 +319,7 @@ int main(void) {
   agreements();
   worlds();
   during_backward();
+  shared();
   one_stops();
   return tap_done();
 }

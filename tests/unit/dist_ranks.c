@@ -8,6 +8,7 @@
 #include "base/slices.h"
 #include "dist/group.h"
 #include "dist/ranks.h"
+#include "dist/shared.h"
 #include "tap.h"
 
 enum { MOST = 9 };
@@ -296,6 +297,46 @@ static void slices(void) {
   }
 }
 
+/* All see what each has written; where one rank has none, nobody has. */
+static void share(one *o) {
+  enum { BYTES = 10000 };
+  const brim_group *group = brim_ranks_group(o->ranks);
+  brim_shared *shared = NULL, *none = NULL;
+  o->status = brim_shared_open(group, o->runtime, true, BYTES, &shared, &o->err);
+  if (!o->status && !shared)
+    o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "ranks of one process share no memory");
+  for (int32_t turn = 0; turn < 3 && !o->status; turn++) {
+    char *own = brim_shared_of(shared, group->rank);
+    bool right = turn > 0 || (own[0] == 0 && own[BYTES - 1] == 0);
+    memset(own, 100 * turn + group->rank, BYTES);
+    o->status = brim_group_agree(group, BRIM_OK, &o->err);
+    for (int32_t r = 0; r < group->world_size; r++) {
+      const char *theirs = brim_shared_of(shared, r);
+      right = right && theirs[0] == (char)(100 * turn + r) && theirs[BYTES - 1] == theirs[0];
+    }
+    o->status = o->status ? o->status : brim_group_agree(group, BRIM_OK, &o->err);
+    if (!o->status && !right)
+      o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "a rank sees something else");
+  }
+  if (!o->status)
+    o->status = brim_shared_open(group, o->runtime, group->rank != group->world_size - 1, BYTES, &none, &o->err);
+  if (!o->status && none)
+    o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "memory of a rank that has none");
+  brim_shared_close(none);
+  brim_shared_close(shared);
+}
+
+static void shares(void) {
+  static world w;
+  for (int32_t size = 2; size <= MOST; size += 3) {
+    run_world(&w, size, 20, share);
+    bool fine = true;
+    for (int32_t r = 0; r < size; r++)
+      fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole;
+    ok(fine, "%d ranks see one another's memory, or none does %s", (int)size, w.ones[0].err.message);
+  }
+}
+
 static void give_texts(one *o) {
   const brim_group *group = brim_ranks_group(o->ranks);
   static const char *const words[] = {"", "one", "\xc3\xa4 longer text of another rank", "x"};
@@ -388,6 +429,7 @@ int main(void) {
   static world w;
   sums();
   slices();
+  shares();
   run_world(&w, 7, 20, give_texts);
   ok(w.ones[0].status == BRIM_OK && w.ones[6].status == BRIM_OK, "texts of all ranks %s", w.ones[0].err.message);
   ok(!blocks, "ranks that end together give back all memory");

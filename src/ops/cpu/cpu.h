@@ -75,6 +75,8 @@ void CPU(dropout_slot)(const brim_dropout *d, const brim_layout *layout, const b
 
 /* ---- update.c */
 size_t CPU(update_workspace)(void);
+void CPU(squares)(brim_ops_context *c, const brim_update *u, double *sums);
+void CPU(square_of)(brim_ops_context *c, const brim_update *u, const double *sums);
 
 /* ---- table.c */
 const brim_ops *CPU(table)(void);

@@ -41,6 +41,8 @@ static const brim_ops table = {.name = NAME,
                                            BRIM_FEATURE_HOST_MEMORY | BRIM_FEATURE_DISTANCES,
                                .workspace = workspace,
                                .int8_size = CPU(int8_size),
+                               .squares = CPU(squares),
+                               .square_of = CPU(square_of),
                                BRIM_HOST_DOOR,
                                BRIM_OPS_LIST(ENTRY)};
 

@@ -1,42 +1,31 @@
-/* update.c: the gradient's norm and AdamW over the flat buffers. A part is a piece of a range: CHUNK values, or a number of whole
- * rows of an embedding. Parts are counted from the ranges alone. */
+/* update.c: the gradient's norm and AdamW over the flat buffers, in pieces of ranges (ops.h). Pieces are counted from the ranges
+ * alone. The many ranges that are no tables need no division: every task looks for its piece among all of them. */
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/half.h"
 
 #include <math.h>
 
-enum { CHUNK = 1 << 14, SQUARE_TASKS = 512 };
+enum { SQUARE_TASKS = 512 };
 
 typedef struct piece {
   const brim_update_range *range;
   int64_t first, count; /* rows of a table; else values of the range */
 } piece;
 
-static int64_t piece_rows(const brim_update_range *range) {
-  return range->row_size < CHUNK ? CHUNK / range->row_size : 1;
-}
-
-/* The many ranges that are no tables need no division: every task looks for its piece among all of them. */
-static int64_t range_pieces(const brim_update_range *range) {
-  if (range->row_size <= 0)
-    return (range->count + CHUNK - 1) / CHUNK;
-  const int64_t rows = piece_rows(range);
-  return (range->count / range->row_size + rows - 1) / rows;
-}
-
 static int64_t piece_count(const brim_update *u) {
   int64_t total = 0;
   for (int32_t i = 0; i < u->range_count; i++)
-    total += range_pieces(&u->ranges[i]);
+    total += brim_update_pieces(&u->ranges[i]);
   return total;
 }
 
 static piece piece_at(const brim_update *u, int64_t index) {
   const brim_update_range *range = u->ranges;
-  for (int64_t pieces; pieces = range_pieces(range), index >= pieces; range++)
+  for (int64_t pieces; pieces = brim_update_pieces(range), index >= pieces; range++)
     index -= pieces;
   const bool table = range->row_size > 0;
-  const int64_t size = table ? piece_rows(range) : CHUNK, total = table ? range->count / range->row_size : range->count;
+  const int64_t size = table ? brim_update_rows(range) : BRIM_UPDATE_PIECE,
+                total = table ? range->count / range->row_size : range->count;
   const int64_t first = index * size;
   return (piece){.range = range, .first = first, .count = total - first < size ? total - first : size};
 }
@@ -87,16 +76,48 @@ static void square_task(void *context, int64_t task, int worker) {
   w->sums[task] = sum;
 }
 
-void CPU(gradient_square)(brim_ops_context *c, const brim_update *u) {
+/* What the tasks have found, and whether there are losses that are not finite. */
+static void add_tasks(const square_work *w) {
+  double sum = 0;
+  for (int64_t i = 0; i < w->tasks; i++)
+    sum += w->sums[i];
+  for (int32_t i = 0; i < w->u->loss_count; i++)
+    sum += 0 * w->u->losses[i]; /* NaN unless it is finite */
+  *w->u->square = sum;
+}
+
+static square_work square_work_of(brim_ops_context *c, const brim_update *u) {
   square_work w = {.u = u, .pieces = piece_count(u), .sums = c->workspace};
   w.tasks = w.pieces < SQUARE_TASKS ? w.pieces : SQUARE_TASKS;
+  return w;
+}
+
+void CPU(gradient_square)(brim_ops_context *c, const brim_update *u) {
+  square_work w = square_work_of(c, u);
   CPU(run)(c, w.tasks, square_task, &w);
-  double sum = 0;
-  for (int64_t i = 0; i < w.tasks; i++)
-    sum += w.sums[i];
-  for (int32_t i = 0; i < u->loss_count; i++)
-    sum += 0 * u->losses[i]; /* NaN unless it is finite */
-  *u->square = sum;
+  add_tasks(&w);
+}
+
+static void piece_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const square_work *w = context;
+  const piece p = piece_at(w->u, task);
+  w->sums[task] = square_piece(w->u, &p);
+}
+
+void CPU(squares)(brim_ops_context *c, const brim_update *u, double *sums) {
+  square_work w = {.u = u, .sums = sums};
+  CPU(run)(c, piece_count(u), piece_task, &w);
+}
+
+void CPU(square_of)(brim_ops_context *c, const brim_update *u, const double *sums) {
+  const square_work w = square_work_of(c, u);
+  for (int64_t task = 0; task < w.tasks; task++) {
+    w.sums[task] = 0;
+    for (int64_t i = w.pieces * task / w.tasks; i < w.pieces * (task + 1) / w.tasks; i++)
+      w.sums[task] += sums[i];
+  }
+  add_tasks(&w);
 }
 
 size_t CPU(update_workspace)(void) {
@@ -142,8 +163,8 @@ BRIM_INLINE void advance(const step *s, bool decay, vec d, vec *x, vec *m, vec *
   *x = vnmadd(vset(s->size), change, *x * vset(decay ? s->keep : 1));
 }
 
-/* `copy`: of these values, or NULL. */
-static void update_values(const update *w, const step *of, bool decay, int64_t first, int64_t n, brim_bfloat *copy) {
+/* `copy`: of these values, or NULL. `leaves`: they go to where the gradient was too. */
+static void update_values(const update *w, const step *of, bool decay, bool leaves, int64_t first, int64_t n, brim_bfloat *copy) {
   const brim_update *u = w->u;
   const step s = *of; /* so that no store may change it */
   float *values = u->values + first, *g = u->gradients + first, *m1 = u->moment1 + first, *m2 = u->moment2 + first;
@@ -157,7 +178,7 @@ static void update_values(const update *w, const step *of, bool decay, int64_t f
     vstore_n(values + i, x, left);
     if (copy)
       hstore_n(copy + i, x, left);
-    vstore_n(g + i, vzero(), left);
+    vstore_n(g + i, leaves ? x : vzero(), left);
   }
 }
 
@@ -210,7 +231,7 @@ static void touch_row(const update *w, const brim_update_range *range, int64_t r
   }
   if (range->alive)
     range->alive[row] = 1;
-  update_values(w, s, range->decay, range->offset + row * range->row_size, range->row_size, NULL);
+  update_values(w, s, range->decay, false, range->offset + row * range->row_size, range->row_size, NULL);
 }
 
 static void adamw_task(void *context, int64_t task, int worker) {
@@ -220,7 +241,8 @@ static void adamw_task(void *context, int64_t task, int worker) {
   const brim_update_range *range = p.range;
   const step s = make_step(&w->u->step, range->rate);
   if (range->row_size <= 0) {
-    update_values(w, &s, range->decay, range->offset + p.first, p.count, range->copy ? range->copy + p.first : NULL);
+    update_values(w, &s, range->decay, w->u->leaves, range->offset + p.first, p.count,
+                  range->copy ? range->copy + p.first : NULL);
     return;
   }
   for (int64_t row = p.first; row < p.first + p.count; row++)
