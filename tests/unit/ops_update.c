@@ -88,6 +88,71 @@ static void losses(const brim_ops *ops, brim_ops_context *c, const void *paramet
   case_free(&m);
 }
 
+/* ---- in parts ---- */
+
+enum { TABLE = 30 * ROW, PARTED = DENSE + TABLE + DENSE };
+
+/* Two ranges that are cut at pieces, and a table between them: what each part comes to has the bits of the whole, and an update
+ * leaves the values for others. */
+static void parts(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  (void)parameters;
+  case_memory m = {0};
+  inputs in = {45};
+  double square[2], sums[16], of_part[16];
+  real *state[2][4];
+  uint8_t *rows = case_alloc(&m, TABLE / ROW);
+  bool right = true;
+  for (int64_t row = 0; row < TABLE / ROW; row++)
+    rows[row] = row % 3 == 1;
+  for (int k = 0; k < 4; k++) {
+    state[0][k] = k < 2 ? case_values(&m, &in, PARTED, 1) : case_fill(&m, PARTED, 0);
+    state[1][k] = case_fill(&m, PARTED, 0);
+    memcpy(state[1][k], state[0][k], PARTED * sizeof(real));
+  }
+  const brim_update_range whole[] = {{.count = DENSE, .rate = 1, .decay = true},
+                                     {.offset = DENSE, .count = TABLE, .rate = 1, .row_size = ROW, .touched = rows},
+                                     {.offset = DENSE + TABLE, .count = DENSE, .rate = 0.5}};
+  brim_update_range cut[] = {whole[0], whole[1], whole[2], whole[2]};
+  cut[2].count = 2 * BRIM_UPDATE_PIECE;
+  cut[3].offset += cut[2].count, cut[3].count -= cut[2].count;
+  brim_update u = {
+      .ranges = whole,
+      .range_count = 3,
+      .clip = 1,
+      .step = {
+          .lr = 1e-2, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.01, .correction1 = 0.1, .correction2 = 0.001}};
+  for (int k = 0; k < 2; k++) {
+    u.values = state[k][0], u.gradients = state[k][1], u.moment1 = state[k][2], u.moment2 = state[k][3], u.square = &square[k];
+    u.ranges = whole, u.range_count = 3;
+    if (k == 0 || !ops->squares) {
+      ops->gradient_square(c, &u);
+      ops->adamw(c, &u);
+      continue;
+    }
+    for (int64_t i = 0, piece = 0; i < 4; i++) {
+      u.ranges = &cut[i], u.range_count = 1;
+      ops->squares(c, &u, of_part);
+      for (int64_t at = 0; at < brim_update_pieces(&cut[i]); at++)
+        sums[piece++] = of_part[at];
+    }
+    u.ranges = whole, u.range_count = 3;
+    ops->square_of(c, &u, sums);
+    u.leaves = true;
+    for (int i = 0; i < 4; i++) {
+      u.ranges = &cut[i], u.range_count = 1;
+      ops->adamw(c, &u);
+    }
+    for (int64_t i = 0; i < PARTED; i++)
+      right = right && u.gradients[i] == (i < DENSE || i >= DENSE + TABLE ? u.values[i] : state[0][1][i]);
+  }
+  right = right && square[0] == square[1];
+  for (int k = 0; k < 4; k += k ? 1 : 2)
+    right = right && memcmp(state[0][k], state[1][k], PARTED * sizeof(real)) == 0;
+  emit(out, "the bits of the whole", &(real){right ? 1 : (real)NAN}, 1);
+  emit(out, "values", state[0][0], PARTED);
+  case_free(&m);
+}
+
 /* ---- a copy of 16 bits ---- */
 
 /* A constant gradient, then none: the second moment falls as in double precision, which 16 bits could not hold (a step of 0.999
@@ -314,6 +379,7 @@ CASES(update) {
     snprintf(name, sizeof name, "losses of a step, one of them %g", some_losses[i]);
     check_case(name, &limits, losses, &some_losses[i], 2e-6);
   }
+  check_case("in parts", &limits, parts, NULL, 2e-6);
   check_case("rows with moments", &limits, alive, NULL, 0);
 #ifdef BRIM_CASE_CUDA
   on_the_card(&limits, late_rows);
