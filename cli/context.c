@@ -131,7 +131,7 @@ int cli_pick_precision(cli_call *cli, brim_precision *out) {
   *out = BRIM_PRECISION_FP32;
   if (name && !brim_precision_parse(name, out))
     return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --precision allows a word that the library does not know");
-  const bool card = (cli->values->device && strcmp(cli->values->device, "cuda") == 0) ||
+  const bool card = (cli->values->device && strncmp(cli->values->device, "cuda", 4) == 0) ||
                     cli->values->resume; /* on its own device */
   return *out == BRIM_PRECISION_FP16 && !card ? cli_refuse_fp16(cli) : BRIM_OK;
 }

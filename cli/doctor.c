@@ -173,8 +173,8 @@ static int devices(findings *f) {
     return BRIM_OK;
   }
   if (usable)
-    say(f, "devices", gpu.cards > 1 ? "cpu, cuda (fp32, bf16), %d GPUs: cuda:0 to cuda:%d" : "cpu, cuda (fp32, bf16)", gpu.cards,
-        gpu.cards - 1);
+    say(f, "devices", gpu.cards > 1 ? "cpu, cuda (fp32, bf16, fp16), %d GPUs: cuda:0 to cuda:%d" : "cpu, cuda (fp32, bf16, fp16)",
+        gpu.cards, gpu.cards - 1);
   else
     say(f, "devices", "cpu; not cuda: %s", missing.message);
   show_gpu(f, &gpu);

@@ -362,6 +362,8 @@ static bool parse_device(const char *text, void *field) {
 const cli_option cli_device_option[] = {
     CHOICE("device", device, "cpu|cuda", .also = CUDA_NUMBERS, .fallback = "cpu", .to = {MODEL(device)}, .parse = parse_device,
            .help = "where to compute: cuda is an NVIDIA GPU (`brim doctor` says what it needs), cuda:1 the second one"),
+    FLAG("tf32", tf32, .to = {MODEL(tf32)},
+         .help = "--device cuda: products of fp32 round what they multiply to 10 bits after the point: faster, other bits"),
     {0},
 };
 

@@ -51,8 +51,8 @@ BRIM_API int brim_gpu_find(brim_gpu_info *out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_gpu_own(int cards);
 
 /* Memory of a card, for programs that take arrays where they are (DLPack). `card` as in brim_model_options. It holds a copy of
- * `from` [size], which is there when the call returns. The runtime is borrowed until it is freed. Threads: one at a time.
- * BRIM_E_UNSUPPORTED: no driver, or no such card. */
+ * `from` [size], which is there when the call returns, or, where that is NULL, nothing yet. The runtime is borrowed until it is
+ * freed. Threads: one at a time. BRIM_E_UNSUPPORTED: no driver, or no such card. */
 typedef struct brim_gpu_memory brim_gpu_memory;
 BRIM_API int brim_gpu_memory_new(brim_runtime *runtime, int32_t card, const void *from, size_t size, brim_gpu_memory **out,
                                  brim_error *err) BRIM_CHECK;

@@ -1,6 +1,7 @@
 /* brim/train.h: fine-tune, evaluate, predict. Emits events, never prints. */
 #ifndef BRIM_TRAIN_H
 #define BRIM_TRAIN_H
+#include "brim/device.h"
 #include "brim/dist.h"
 #include "brim/feed.h"
 #include "brim/model.h"
@@ -193,10 +194,14 @@ BRIM_API void brim_eval_options_init(brim_eval_options *options);
  * finite number is BRIM_E_DIVERGED: no class comes of damaged weights. */
 BRIM_API int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                           float *logits, brim_error *err) BRIM_CHECK;
-/* The same a row at a time, in input order: `logits` [outputs], or of the row's tokens [length, outputs], are borrowed for the
- * call of the function, whose status, if it is not BRIM_OK, ends it. Memory is that of rows_at_once rows (0: what 64 MB of logits
- * hold), which are computed together; results depend on their number by rounding alone. Rows in error messages are numbers in the
- * source (brim_dataset_origin). */
+/* Of a model on a GPU: the logits stay there, *out has them when the call returns, and nothing comes to the host. Nobody looks
+ * whether they are finite. One process; BRIM_E_UNSUPPORTED: several, or a model in the host's memory. The caller frees *out. */
+BRIM_API int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
+                              const brim_eval_options *options, brim_gpu_memory **out, brim_error *err) BRIM_CHECK;
+/* brim_predict a row at a time, in input order: `logits` [outputs], or of the row's tokens [length, outputs], are borrowed for
+ * the call of the function, whose status, if it is not BRIM_OK, ends it. Memory is that of rows_at_once rows (0: what 64 MB of
+ * logits hold), which are computed together; results depend on their number by rounding alone. Rows in error messages are numbers
+ * in the source (brim_dataset_origin). */
 typedef int (*brim_predicted_fn)(void *context, uint64_t row, const float *logits, brim_error *err);
 BRIM_API int brim_predict_each(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                                const brim_eval_options *options, uint64_t rows_at_once, brim_predicted_fn predicted,

@@ -72,7 +72,8 @@ class _Rows:
 class Model:
     """An encoder with a head, computed by brim.
 
-    device: "cpu", or "cuda" for an NVIDIA GPU: driver and card, and the compiler NVRTC (``pip install nvidia-cuda-nvrtc``), are looked for then.
+    device: "cpu", or "cuda" for an NVIDIA GPU: driver and card, and the compiler NVRTC (``pip install nvidia-cuda-nvrtc``), are looked for then. tf32:
+    its products of fp32 round what they multiply to 10 bits after the point: faster, with other bits.
 
     pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. reinit_layers: so many layers from the top
     are initialised instead of read. no_type_ids: every token has type 0.
@@ -86,13 +87,13 @@ class Model:
 
     def __init__(self, path: str | os.PathLike, *, labels: Labels | Dataset | Sequence[str] | None = None, seed: int = 42,
                  tokenizer: Tokenizer | None = None, revision: str | None = None, pooling: str | None = None, reinit_layers: int = 0, no_type_ids: bool = False,
-                 kernels: str | None = None, untrained: bool = False, device: str = "cpu", runtime=None):
+                 kernels: str | None = None, untrained: bool = False, device: str = "cpu", tf32: bool = False, runtime=None):
         device, card = _device.checked(device)
         self._runtime = runtime or _runtime.default()
         self.path = _hub.folder(path, revision=revision, runtime=self._runtime)
         of = labels._core if isinstance(labels, Dataset) else getattr(_labels(labels, self._runtime), "_core", None)
         self._core = _core.model(self._runtime, self.path, of, {"seed": seed, "pooling": pooling, "reinit_layers": reinit_layers,
-                                                                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card})
+                                                                "no_type_ids": no_type_ids, "kernels": kernels, "device": device, "card": card, "tf32": tf32})
         self.tokenizer = Tokenizer(self.path, runtime=self._runtime) if tokenizer is None else _tokenizer(tokenizer, self._runtime)
         self._facts = self._core.facts()
         self._untrained = None if untrained else self._facts["untrained"]  # a tensor that the seed made and nobody trained
@@ -167,18 +168,19 @@ class Model:
         return Dataset.of(data, self.tokenizer, labelled=False, **columns, **how)
 
     def logits(self, data, *, max_length: int | None = None, text_column: str | None = None, pair_column: str | None = None,
-               progress: Callable[[str, dict], Any] | None = None, **options):
+               progress: Callable[[str, dict], Any] | None = None, on_device: bool = False, **options):
         """float32 [rows, outputs] in the order of the rows; of a model that labels tokens [tokens, outputs], of all tokens of all rows.
 
         data: a text; a list of texts, of pairs (text, text) or of dicts; a table or a dict of columns; a Dataset; a file: a pathlib.Path,
         or a str that names an existing file or ends as data files do. options: batching, padding, batch_size, max_tokens (none changes a
         result by more than rounding), and precision: "int8" multiplies bytes in the layers, which is faster where the processor has VNNI
-        and gives nearly the same."""
+        and gives nearly the same. on_device: of a model on a GPU, they stay there: ``torch.from_dlpack(model.logits(texts, on_device=True))``
+        copies nothing; nobody looks whether they are finite."""
         self._check_trained()
-        if isinstance(data, (list, tuple)) and not data:
+        if isinstance(data, (list, tuple)) and not data and not on_device:
             return _core.array("f", b"", 0, self.outputs)
         dataset = self._dataset(data, labelled=False, max_length=max_length, text_column=text_column, pair_column=pair_column)
-        return self._core.predict(dataset._core, options, progress, 0, len(dataset))
+        return self._core.predict(dataset._core, options, progress, 0, len(dataset), on_device)
 
     def predict(self, data, **options) -> list[Prediction]:
         """The class and probabilities, or the value, of every row, in order; arguments as for ``logits``. ``predict_each`` holds a window

@@ -15,7 +15,7 @@ TRAIN = {"epochs", "max_steps", "lr", "schedule", "warmup_steps", "warmup_ratio"
          "eval_batch_size", "eval_batching", "eval_padding", "eval_max_tokens", "log_every", "eval_every", "save_every", "keep_checkpoints",
          "best_metric", "memory_limit", "swa_start", "swa_every", "resume", "resume_anyway", "overwrite"}
 CALL = {"eval", "output", "task", "labels", "max_length", "seed", "text_column", "pair_column", "label_column", "missing_label", "delimiter", "header", "keep_head", "pooling", "reinit_layers",
-        "no_type_ids", "revision", "on_event", "device"}
+        "no_type_ids", "revision", "on_event", "device", "tf32"}
 
 _SAME = {"learning_rate": "lr", "num_train_epochs": "epochs", "per_device_train_batch_size": "batch_size", "train_batch_size": "batch_size",
          "per_device_eval_batch_size": "eval_batch_size", "adam_beta1": "beta1", "adam_beta2": "beta2", "adam_epsilon": "eps",

@@ -102,7 +102,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
           labels: Labels | list[str] | None = None, max_length: int | None = None, seed: int = 42, text_column: str | None = None,
           pair_column: str | None = None, label_column: str | None = None, missing_label: str = "error", delimiter: str | None = None, header: bool = True,
           keep_head: bool = False, pooling: str | None = None, reinit_layers: int = 0,
-          no_type_ids: bool = False, device: str = "cpu", tokenizer: Tokenizer | None = None, revision: str | None = None,
+          no_type_ids: bool = False, device: str = "cpu", tf32: bool = False, tokenizer: Tokenizer | None = None, revision: str | None = None,
           folds: int | list[int] | None = None, fold_seed: int = 42, stratify: bool = False,
           on_event: Callable[[str, dict[str, Any]], Any] | None = None, runtime=None, **options) -> Result | FoldsResult:
     """Fine-tunes a model.
@@ -113,7 +113,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     labels: the classes in the order of their ids; None: those of the model or of the rows. missing_label="skip" leaves out rows without a
     label; keep_head=True keeps the classes and the classifier of a fine-tuned folder, also where the rows lack some of them; delimiter is the
     character between the columns of csv and tsv files; header=False reads files without a head line, whose columns are "0", "1", ...
-    device: "cpu", or "cuda" for an NVIDIA GPU; a ``Model`` stays where it is.
+    device: "cpu", or "cuda" for an NVIDIA GPU, tf32=True: as for ``Model``; a ``Model`` stays where it is, as it is.
     output: the run's folder (log.jsonl, evaluation.jsonl, report.html, checkpoints, TensorBoard's files, the final model), None: nothing is written. on_event: called
     with a kind and its fields; ``brim.STOP`` as its result stops the run, after a checkpoint; any other result means nothing.
 
@@ -148,6 +148,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     given = {"eval": eval, "output": output, "max_length": max_length}
     options = _options.canonical({**{k: v for k, v in given.items() if v is not None}, **options})
     eval, output, max_length = (options.pop(name, None) for name in given)
+    tf32 = options.pop("tf32", tf32)  # of TrainingArguments
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
     if folds is not None and _ranks.launched():
@@ -186,7 +187,7 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
         raise UsageError("training needs labels: give a column, or labels=[...]")
     if not isinstance(model, Model):
         model = Model(model, labels=dataset, seed=seed, tokenizer=tokenizer, runtime=runtime, pooling=pooling,
-                      reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device)
+                      reinit_layers=reinit_layers, no_type_ids=no_type_ids, device=device, tf32=tf32)
         if pooling is None and said["made_for"] not in (None, model._facts["pooling"]):
             warnings.warn(f'this model was made for {said["made_for"]} pooling; pooling="{said["made_for"]}" trains with it', stacklevel=2)
     named = _named(eval, train)

@@ -199,6 +199,16 @@ static core_array *on_host(core_state *state, PyObject *module, const core_array
   return NULL;
 }
 
+core_array *core_array_on_gpu(core_state *state, PyObject *module, char format, Py_ssize_t rows, Py_ssize_t columns,
+                              brim_gpu_memory *gpu, PyObject *runtime) {
+  core_array *out = core_array_new(state, module, format, rows, columns, brim_gpu_memory_at(gpu), runtime, false);
+  if (out)
+    out->gpu = gpu;
+  else
+    brim_gpu_memory_free(gpu);
+  return out;
+}
+
 /* copied(runtime, array, card): a copy on a card (from 1 on; 0: the process's own), or, with -1, in host memory. */
 PyObject *core_array_copied(PyObject *module, PyObject *args) {
   PyObject *given, *object;
@@ -218,13 +228,8 @@ PyObject *core_array_copied(PyObject *module, PyObject *args) {
   Py_DECREF((PyObject *)host);
   if (status)
     return core_fail(state, status, &err);
-  core_array *out = core_array_new(state, module, from->format[0], from->shape[0], from->dimensions == 2 ? from->shape[1] : -1,
-                                   brim_gpu_memory_at(gpu), given, false);
-  if (out)
-    out->gpu = gpu;
-  else
-    brim_gpu_memory_free(gpu);
-  return (PyObject *)out;
+  return (PyObject *)core_array_on_gpu(state, module, from->format[0], from->shape[0],
+                                       from->dimensions == 2 ? from->shape[1] : -1, gpu, given);
 }
 
 static PyMethodDef methods[] = {{"tolist", to_list, METH_NOARGS, "The numbers as a list (of rows)."},

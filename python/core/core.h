@@ -184,6 +184,9 @@ bool core_text(PyObject *object, core_bytes *out); /* str (UTF-8; lone surrogate
  * left uninitialised. */
 core_array *core_array_new(core_state *state, PyObject *module, char format, Py_ssize_t rows, Py_ssize_t columns, void *data,
                            PyObject *owner, bool readonly);
+/* Of a card's memory, which is its own from now on (after a failure it is given back); the runtime is kept for it. */
+core_array *core_array_on_gpu(core_state *state, PyObject *module, char format, Py_ssize_t rows, Py_ssize_t columns,
+                              brim_gpu_memory *gpu, PyObject *runtime);
 #define CORE_NEW_ARRAY(from, format, rows, columns)                                                                              \
   core_array_new((from)->state, (from)->module, format, rows, columns, NULL, NULL, false)
 /* A one-dimensional contiguous buffer of this item format, or any sequence of integers copied into one: an array, a new

@@ -19,6 +19,8 @@ typedef struct job {
   brim_train_result result;
   brim_metrics metrics;
   core_array *logits;
+  int on_device; /* logits stay there: in gpu */
+  brim_gpu_memory *gpu;
   core_listener listener;
   core_viewer viewer;
   brim_judged judged;
@@ -59,6 +61,7 @@ PyObject *core_model_make(PyObject *module, PyObject *args) {
                                       CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
                                       CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
                                       CORE_FIELD(brim_model_options, card, CORE_I32),
+                                      CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
                                       {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling},
                                       {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device},
                                       {0}};
@@ -155,8 +158,11 @@ static int predict_work(void *context, brim_error *error) {
                   : brim_error_set(error, BRIM_E_MEMORY, "out of memory");
     free(rows);
   }
-  if (!status)
-    status = brim_predict(runtime, j->model->model, window ? window : j->dataset, &j->eval, j->logits->data, error);
+  const brim_dataset *rows_of = window ? window : j->dataset;
+  if (!status && j->on_device)
+    status = brim_predict_gpu(runtime, j->model->model, rows_of, &j->eval, &j->gpu, error);
+  else if (!status)
+    status = brim_predict(runtime, j->model->model, rows_of, &j->eval, j->logits->data, error);
   brim_dataset_free(window);
   return status;
 }
@@ -202,10 +208,11 @@ PyObject *core_metrics_dict(const brim_metrics *m) {
                        "entity_recall", m->entity_recall, "entity_f1", m->entity_f1, "seconds", m->seconds);
 }
 
-/* The common part: method(dataset, options, progress), and of predict the first row and their number. */
+/* The common part: method(dataset, options, progress), and of predict the first row, their number, and whether logits stay on the
+ * model's device. */
 static bool begin(core_model *self, PyObject *args, job *j) {
   PyObject *dataset, *options, *progress;
-  if (!PyArg_ParseTuple(args, "OOO|nn", &dataset, &options, &progress, &j->first, &j->count))
+  if (!PyArg_ParseTuple(args, "OOO|nnp", &dataset, &options, &progress, &j->first, &j->count, &j->on_device))
     return false;
   core_dataset *of = core_cast(self->state, dataset, CORE_DATASET);
   brim_eval_options_init(&j->eval);
@@ -239,9 +246,15 @@ static PyObject *predict(PyObject *object, PyObject *args) {
   const bool inside = j.first >= 0 && j.count >= 0 && (uint64_t)j.first + (uint64_t)j.count <= brim_dataset_rows(j.dataset);
   if (!inside)
     PyErr_SetString(PyExc_ValueError, "there are no such rows");
-  j.logits = inside ? CORE_NEW_ARRAY(self, 'f', logit_rows(&j), brim_model_outputs(self->model)) : NULL;
-  int status = j.logits ? core_listened(&j.listener, core_run(self->state, self->runtime, predict_work, &j)) : -1;
+  const Py_ssize_t rows = inside ? logit_rows(&j) : 0, outputs = brim_model_outputs(self->model);
+  if (inside && !j.on_device)
+    j.logits = CORE_NEW_ARRAY(self, 'f', rows, outputs);
+  const bool ready = inside && (j.logits || j.on_device);
+  int status = ready ? core_listened(&j.listener, core_run(self->state, self->runtime, predict_work, &j)) : -1;
   core_leave(self);
+  if (status == BRIM_OK && j.on_device)
+    return (PyObject *)core_array_on_gpu(self->state, self->module, 'f', rows, outputs, j.gpu, (PyObject *)self->runtime);
+  brim_gpu_memory_free(j.gpu);
   if (status != BRIM_OK)
     Py_CLEAR(j.logits);
   return (PyObject *)j.logits;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/logits.h"
 #include "model/model.h"
 #include "task/task.h"
 
@@ -100,11 +101,29 @@ static void read_logits(brim_model *m, float *logits) {
     read_numbers(m, from, (int64_t)m->tape.layout.n * m->config.labels.count, logits);
 }
 
+bool brim_model_has_card(const brim_model *model, int32_t *card) {
+  *card = model->context.card;
+  return !brim_model_is_host(model);
+}
+
+void brim_model_copy_logits(brim_model *model, int32_t row, float *to) {
+  const real *from = brim_version_address(model->tape.schedule, model->tape.schedule->logits, &model->tape.frame);
+  const brim_slots *laid = model->tape.laid;
+  const int32_t width = model->config.labels.count;
+  const bool tokens = brim_task_has_tokens(model->config.labels.task);
+  const int64_t first = tokens ? laid->offsets[row] : row, count = tokens ? laid->lengths[row] : 1;
+  model->ops->copy(&model->context, to, from + first * width, (size_t)(count * width) * sizeof *from);
+}
+
 int brim_model_settle(brim_model *model, brim_error *err) {
   const int status = model->ops->sync(&model->context, err);
   if (status)
     model->tape = (brim_tape){0};
   return status;
+}
+
+int brim_model_copied(brim_model *model, brim_error *err) {
+  return brim_model_settle(model, err);
 }
 
 bool brim_model_queue_full(const brim_model *model) {

@@ -32,6 +32,11 @@ static int choose_ops(brim_model *m, const brim_model_options *options, brim_err
   m->ops = brim_ops_ref();
   return BRIM_OK;
 }
+
+static int choose_tf32(brim_model *m, const brim_model_options *options, brim_error *err) {
+  (void)m, (void)options, (void)err;
+  return BRIM_OK;
+}
 #else
 static int choose_ops(brim_model *m, const brim_model_options *options, brim_error *err) {
   if (options->kernels) {
@@ -43,6 +48,14 @@ static int choose_ops(brim_model *m, const brim_model_options *options, brim_err
   m->ops = options->device == BRIM_DEVICE_CUDA        ? brim_ops_cuda()
            : options->device == BRIM_DEVICE_REFERENCE ? brim_ops_ref()
                                                       : brim_ops_cpu(brim_runtime_cpu(m->runtime));
+  return BRIM_OK;
+}
+
+/* As asked for, or as in the run whose kernels are wanted. */
+static int choose_tf32(brim_model *m, const brim_model_options *options, brim_error *err) {
+  m->context.tf32 = options->tf32 || (options->kernels && brim_ops_is_tf32(options->kernels));
+  if (m->context.tf32 && m->ops != brim_ops_cuda())
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "products in TF32 are a GPU's: use the device cuda");
   return BRIM_OK;
 }
 #endif
@@ -71,6 +84,7 @@ static int take_values(brim_model *m, brim_error *err) {
 static int load(brim_model *m, const char *folder, const brim_model_options *options, brim_error *err) {
   BRIM_TRY(choose_ops(m, options, err));
   m->context.card = options->card;
+  BRIM_TRY(choose_tf32(m, options, err));
   const int opened = m->ops->open(&m->context, err);
   if (opened) {
     m->ops = NULL;

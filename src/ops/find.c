@@ -48,6 +48,11 @@ static bool is_cuda(const char *name) {
   return strncmp(name, cuda, length) == 0 && (name[length] == 0 || name[length] == '-');
 }
 
+bool brim_ops_is_tf32(const char *name) {
+  const size_t length = strlen(name), end = strlen(BRIM_TF32_NAME);
+  return is_cuda(name) && length > end && strcmp(name + length - end, BRIM_TF32_NAME) == 0;
+}
+
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name) {
   if (strcmp(name, brim_ops_ref()->name) == 0)
     return brim_ops_ref();

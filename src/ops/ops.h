@@ -520,7 +520,8 @@ typedef struct brim_ops_context {
   brim_ops_stats stats;
   struct brim_profile *profile; /* these two: of a table that times another one, else NULL */
   const struct brim_ops *inner;
-  int32_t card; /* which of the machine's GPUs, from 1 on; 0: the process's own. Set before `open` */
+  int32_t card; /* which of the machine's GPUs, from 1 on; 0: the process's own. Set before `open`, as the next */
+  bool tf32;    /* products of fp32 may be of TF32: of a GPU */
   void *device; /* the table's own, from open to close */
   bool fp16;    /* what 16-bit values are; of tables with that feature */
 } brim_ops_context;
@@ -592,6 +593,9 @@ const brim_ops *brim_ops_cuda(void);
 /* What a run records, and what a run that goes on from it must have: the table's name, for 16-bit products how they are made
  * where that decides their bits (AMX), and for a card its architecture. Of an open context; the name lives as long as it. */
 const char *brim_ops_class(const brim_ops *ops, const brim_ops_context *c, bool bf16);
+/* Whether a recorded name is that of products in TF32: it ends with this. */
+#define BRIM_TF32_NAME "-tf32"
+bool brim_ops_is_tf32(const char *name);
 /* By the name recorded in a checkpoint; NULL if this build or machine lacks it. A card of another architecture is found too. */
 const brim_ops *brim_ops_find(const brim_runtime *runtime, const char *name);
 #endif

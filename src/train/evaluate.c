@@ -11,6 +11,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "model/fits.h"
+#include "model/logits.h"
 
 void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};
@@ -127,12 +128,25 @@ static void take_tokens(const brim_prediction *p, uint64_t row, const float *fro
       *to++ = brim_outcome_of(from + (size_t)i * outputs, (int32_t)outputs, sample.token_labels[i]);
 }
 
+/* Those of a part's rows, where they are. */
+static void take_there(const brim_prediction *p, const brim_planned *part) {
+  const size_t outputs = (size_t)brim_model_outputs(p->model);
+  for (uint32_t r = 0; r < part->count; r++) {
+    const uint64_t row = part->rows[r];
+    brim_model_copy_logits(p->model, (int32_t)r, p->there + (size_t)(p->firsts ? p->firsts[row] : row) * outputs);
+  }
+}
+
 static int prediction_part(const brim_prediction *p, const brim_planned *part, float *logits, brim_error *err) {
   const bool tokens = brim_task_has_tokens(brim_model_task(p->model));
   const size_t outputs = (size_t)brim_model_outputs(p->model);
   const brim_pass pass = {0};
   BRIM_TRY(brim_batch_fill(p->batch, p->runtime, p->dataset, part, err));
-  BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->part_logits, err));
+  BRIM_TRY(brim_model_forward(p->model, p->batch, &pass, NULL, p->there ? NULL : p->part_logits, err));
+  if (p->there) {
+    take_there(p, part);
+    return BRIM_OK;
+  }
   for (uint32_t r = 0; r < part->count; r++) {
     const size_t at = tokens ? (size_t)p->batch->offsets[r] : r;
     (tokens ? take_tokens : take_row)(p, part->rows[r], p->part_logits + at * outputs, logits);
@@ -204,6 +218,10 @@ static int run_for_outcomes(const brim_prediction *p, brim_error *err) {
 int brim_prediction_run(const brim_prediction *p, float *logits, brim_error *err) {
   if (p->outcomes)
     return run_for_outcomes(p, err);
+  if (p->there) {
+    BRIM_TRY(prediction_parts(p, NULL, err));
+    return brim_model_copied(p->model, err);
+  }
   const uint64_t rows = brim_dataset_rows(p->dataset);
   const size_t count = (size_t)(p->firsts ? p->firsts[rows] : rows) * (size_t)brim_model_outputs(p->model);
   memset(logits, 0, count * sizeof *logits);
@@ -242,9 +260,15 @@ static int evaluate_prepared(brim_prediction *p, const brim_model_limits *limits
   return status;
 }
 
+/* Where results are wanted: one of these. */
+typedef struct wanted {
+  float *logits, *there; /* there: in the device's memory */
+  brim_outcome *outcomes;
+} wanted;
+
 /* Predicts, and counts what was computed into *out. */
 static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *given,
-                        float *logits, brim_outcome *outcomes, brim_metrics *out, brim_error *err) {
+                        const wanted *to, brim_metrics *out, brim_error *err) {
   brim_eval_options options;
   brim_eval_options_init(&options);
   if (given)
@@ -262,16 +286,17 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
                        .dataset = dataset,
                        .plan = plan,
                        .group = &options.group,
-                       .outcomes = outcomes,
+                       .outcomes = to->outcomes,
+                       .there = to->there,
                        .event = options.event,
                        .event_context = options.event_context};
   uint64_t *firsts = NULL;
   int status = BRIM_OK;
-  if (!outcomes && brim_task_has_tokens(brim_model_task(model)))
+  if (!to->outcomes && brim_task_has_tokens(brim_model_task(model)))
     status = brim_token_firsts(runtime, dataset, &firsts, err);
   p.firsts = firsts;
   if (!status)
-    status = evaluate_prepared(&p, &limits, logits, err);
+    status = evaluate_prepared(&p, &limits, to->logits, err);
   brim_release(runtime, firsts);
   brim_ledger ledger;
   brim_plan_ledger(plan, &ledger);
@@ -281,18 +306,53 @@ static int evaluate_run(brim_runtime *runtime, brim_model *model, const brim_dat
   return status;
 }
 
+static int check_data(const brim_model *model, const brim_dataset *dataset, const brim_eval_options *options, brim_error *err) {
+  const int32_t cut = options ? options->max_length : 0;
+  BRIM_TRY(brim_dataset_fits(model, dataset, cut, false, "data", err));
+  return brim_refuse_cut(model, dataset, cut, "data", err);
+}
+
 int brim_predict(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
                  float *logits, brim_error *err) {
   brim_metrics ignored;
   const int32_t outputs = brim_model_outputs(model), *lengths = brim_dataset_lengths(dataset);
   const bool tokens = brim_task_has_tokens(brim_model_task(model));
-  BRIM_TRY(brim_dataset_fits(model, dataset, options ? options->max_length : 0, false, "data", err));
-  BRIM_TRY(brim_refuse_cut(model, dataset, options ? options->max_length : 0, "data", err));
-  BRIM_TRY(evaluate_run(runtime, model, dataset, options, logits, NULL, &ignored, err));
+  BRIM_TRY(check_data(model, dataset, options, err));
+  BRIM_TRY(evaluate_run(runtime, model, dataset, options, &(wanted){.logits = logits}, &ignored, err));
   for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
     for (int32_t i = 0; i < (tokens ? lengths[row] : 1); i++, logits += outputs)
       BRIM_TRY(brim_outputs_finite(logits, outputs, brim_dataset_origin(dataset, row), err));
   return BRIM_OK;
+}
+
+static uint64_t logit_count(const brim_model *model, const brim_dataset *dataset) {
+  const int32_t *lengths = brim_dataset_lengths(dataset);
+  const uint64_t rows = brim_dataset_rows(dataset), outputs = (uint64_t)brim_model_outputs(model);
+  uint64_t tokens = 0;
+  if (!brim_task_has_tokens(brim_model_task(model)))
+    return rows * outputs;
+  for (uint64_t row = 0; row < rows; row++)
+    tokens += (uint64_t)lengths[row];
+  return tokens * outputs;
+}
+
+int brim_predict_gpu(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset, const brim_eval_options *options,
+                     brim_gpu_memory **out, brim_error *err) {
+  brim_metrics ignored;
+  int32_t card;
+  *out = NULL;
+  if (!brim_model_has_card(model, &card))
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "the model is not on a GPU: its logits are in the host's memory");
+  if (options && options->group.world_size > 1)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED, "logits of several processes are put together on the host");
+  BRIM_TRY(check_data(model, dataset, options, err));
+  BRIM_TRY(brim_gpu_memory_new(runtime, card, NULL, (size_t)logit_count(model, dataset) * sizeof(float), out, err));
+  const int status = evaluate_run(runtime, model, dataset, options, &(wanted){.there = brim_gpu_memory_at(*out)}, &ignored, err);
+  if (status) {
+    brim_gpu_memory_free(*out);
+    *out = NULL;
+  }
+  return status;
 }
 
 /* Of classes outcomes are kept, of other tasks outputs. */
@@ -305,7 +365,7 @@ static int evaluate_classes(brim_runtime *runtime, brim_model *model, const brim
     outcomes = own = brim_alloc_array(runtime, (size_t)count + 1, sizeof *own);
   if (!outcomes)
     return BRIM_NOMEM(err);
-  int status = evaluate_run(runtime, model, dataset, options, NULL, outcomes, counts, err);
+  int status = evaluate_run(runtime, model, dataset, options, &(wanted){.outcomes = outcomes}, counts, err);
   if (!status)
     status = brim_outcomes_judge(runtime, brim_model_labels(model), outcomes, dataset, out, err);
   uint64_t *confusion = options ? options->confusion : NULL;
@@ -327,7 +387,7 @@ static int evaluate_outputs(brim_runtime *runtime, brim_model *model, const brim
                                     (size_t)brim_model_outputs(model) * sizeof *logits);
   if (!logits)
     return BRIM_NOMEM(err);
-  int status = evaluate_run(runtime, model, dataset, options, logits, NULL, counts, err);
+  int status = evaluate_run(runtime, model, dataset, options, &(wanted){.logits = logits}, counts, err);
   if (!status)
     status = brim_metrics_compute(runtime, task, brim_model_outputs(model), logits, dataset, out, err);
   if (!status && options && options->confusion)

@@ -36,6 +36,7 @@ typedef struct brim_prediction {
   brim_batch *batch;
   float *part_logits;     /* [brim_logit_rows, outputs] */
   brim_outcome *outcomes; /* [brim_outcome_count]: what is wanted where labels are classes; NULL: logits are */
+  float *there;           /* in the model's device's memory: where logits are wanted, instead of the host's; of one process */
   const uint64_t *firsts; /* [rows + 1] of logits of tokens: brim_token_firsts; NULL: logits are of rows */
   brim_event_fn event;    /* "progress"; may be NULL */
   void *event_context;

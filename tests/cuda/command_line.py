@@ -136,6 +136,23 @@ def check_products():
     ok("pip install nvidia-cublas" in run("doctor")[0], "and says what to install")
 
 
+def check_tf32():
+    """Products that round what they multiply: near, with other bits, and part of what a run records."""
+    more = {"BRIM_CUBLASLT": LIBRARY}
+    _, error, code = train("tf32", "--device", "cuda", "--tf32", epochs=1, **more)
+    apart = mean_distance("tf32", "products1") if code == 0 else 1
+    kernels = events("tf32")[0]["kernels"] if code == 0 else ""
+    ok(0 < apart < 1e-3 and kernels == "cuda-sm90-cublaslt130100-tf32", f"--tf32: {apart:.1e} from true fp32, {kernels} {error}")
+    said = [train("tf32", "--resume", **more), train("tf32-long", "--device", "cuda", "--tf32", **more)]
+    ok(all(code == 0 for _, _, code in said) and weights("tf32") == weights("tf32-long"), "a run that is resumed keeps it, unasked")
+    _, error, code = train("products1", "--resume", "--tf32", **more)
+    ok(code == 1 and "130100-tf32" in error and error.count("\n") == 1, f"and one that was not begun so does not go on so: {error.strip()}")
+    for name, words, variables, word in (("on a processor", [], more, "device cuda"), ("without cuBLASLt", ["--device", "cuda"], {}, "nvidia-cublas"),
+                                         ("on an older card", ["--device", "cuda"], {**more, "BRIM_FAKE_CAPABILITY": "75"}, "7.5")):
+        _, error, code = train("none", "--tf32", *words, **variables)
+        ok(code == 1 and word in error and error.count("\n") == 1 and not os.path.exists("none"), f"--tf32 {name}: {error.strip()}")
+
+
 def check_narrow():
     """Values of 16 bits: the processor rounds them where the card does, and other masks would move weights by a hundred times as much."""
     words = ["--precision", "bf16"]
@@ -223,6 +240,8 @@ def check_cards():
         more = {"OMPI_COMM_WORLD_LOCAL_RANK": rank} if rank else {}
         _, error, code = train("carded", "--device", device, "--overwrite", epochs=1, **two, **more)
         ok(code == 0 and set(re.findall(r"card (\d)", error)) == {str(card)}, f"--device {device}, process {rank or 'alone'}: card {card} {'' if code == 0 else error}")
+    _, error, code = train("carded", "--device", "cuda:1", "--precision", "fp16", "--overwrite", epochs=1, **two)
+    ok(code == 0, f"--device cuda:1 in fp16 {error}")
     _, error, code = train("none", "--device", "cuda:2", **two)
     ok(code == 1 and "cuda:2" in error and error.count("\n") == 1, f"one that is not there: {error.strip()}")
     ok("cuda:0 to cuda:1" in run("doctor", **two)[0], "doctor says how many there are")
@@ -305,7 +324,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_narrow, check_half, check_made, check_losses, check_cards, check_ranks, check_try_card, check_graphs, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_tf32, check_narrow, check_half, check_made, check_losses, check_cards, check_ranks, check_try_card, check_graphs, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

@@ -6,6 +6,7 @@
 #include "fake_cuda.h"
 
 static int case_failures;
+static bool case_tf32; /* of the contexts that are opened */
 
 /* On a real card nobody counts; on the emulated one something was launched, and nothing is left. */
 static inline bool case_is_clean(long launches_before, bool any) {
@@ -76,7 +77,7 @@ static void bridged_adamw(brim_ops_context *c, const brim_update *op) {
 }
 
 static inline record run_case(const brim_ops *ops, const brim_ops_limits *limits, case_fn fn, const void *parameters) {
-  brim_ops_context c = {0};
+  brim_ops_context c = {.tf32 = case_tf32};
   const brim_runtime_options options = {.threads = 1};
   const bool card = ops != brim_ops_ref();
   record out = {0};

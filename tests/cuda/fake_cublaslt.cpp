@@ -16,6 +16,7 @@ struct matrix {
   int64_t stride;
 };
 struct operation {
+  bool tf32;
   int32_t turned[2];
   uint32_t epilogue;
   const void *bias; // of the result's type
@@ -36,7 +37,7 @@ struct heuristic {
   int reserved[4];
 };
 enum : uint64_t { WORD = 0xb0bcab1e, NEEDED = 4096 };
-enum { GOOD = 0, NOT_SUPPORTED = 15, INVALID = 7, R_32F = 0, R_16F = 2, R_16BF = 14, COMPUTE_32F = 68, BIAS = 4, IN_PLACE = 1 };
+enum { GOOD = 0, NOT_SUPPORTED = 15, INVALID = 7, R_32F = 0, R_16F = 2, R_16BF = 14, COMPUTE_32F = 68, COMPUTE_TF32 = 77, BIAS = 4, IN_PLACE = 1 };
 
 static long products, chosen;
 static int handle;
@@ -66,6 +67,8 @@ static void set_number(void *x, int type, int64_t i, float value) {
 
 // Of D = op(A) op(B): single precision from single precision; from 16 bits, the same type or single precision.
 static bool fits(const operation *o, const matrix *a, const matrix *b, const matrix *d) {
+  if (o->tf32 && a->type != R_32F)
+    return false;
   if (a->type != b->type || (d->type != a->type && d->type != R_32F))
     return false;
   const uint64_t n = o->turned[0] ? a->columns : a->rows, k = o->turned[0] ? a->rows : a->columns;
@@ -73,7 +76,7 @@ static bool fits(const operation *o, const matrix *a, const matrix *b, const mat
 }
 
 static algorithm algorithm_for(const operation *o, const matrix *a, const matrix *d) {
-  return {WORD, 0, 0, uint64_t(o->turned[0] * 2 + o->turned[1]) | uint64_t(o->epilogue) << 8, uint64_t(a->type * 16 + d->type), {}};
+  return {WORD, 0, 0, uint64_t(o->turned[0] * 2 + o->turned[1]) | uint64_t(o->epilogue) << 8 | uint64_t(o->tf32) << 16, uint64_t(a->type * 16 + d->type), {}};
 }
 
 static bool is_there(const void *at, const matrix *m) {
@@ -85,6 +88,16 @@ static float at(const void *x, const matrix &m, bool turned, uint64_t row, uint6
   return number_at(x, m.type, turned ? int64_t(row) * m.stride + int64_t(column) : int64_t(column) * m.stride + int64_t(row));
 }
 
+// To the nearest of ten bits after the point, to even between two.
+static float tf32_of(float x) {
+  const unsigned bits = emulate::bits_of(x);
+  return emulate::float_of((bits + 0xfff + (bits >> 13 & 1)) & ~0x1fffu);
+}
+
+static double product_of(bool tf32, float x, float y) {
+  return tf32 ? double(tf32_of(x)) * double(tf32_of(y)) : double(x) * double(y);
+}
+
 static void compute(const operation &o, const void *a, const matrix &am, const void *b, const matrix &bm, float beta, void *d,
                     const matrix &dm) {
   const uint64_t k = o.turned[0] ? am.rows : am.columns;
@@ -92,7 +105,7 @@ static void compute(const operation &o, const void *a, const matrix &am, const v
     for (uint64_t row = 0; row < dm.rows; row++) {
       double sum = 0;
       for (uint64_t i = 0; i < k; i++)
-        sum += double(at(a, am, o.turned[0], row, i)) * double(at(b, bm, o.turned[1], i, column));
+        sum += product_of(o.tf32, at(a, am, o.turned[0], row, i), at(b, bm, o.turned[1], i, column));
       const int64_t to = int64_t(column) * dm.stride + int64_t(row);
       set_number(d, dm.type, to,
                  float(sum) + (beta != 0 ? beta * number_at(d, dm.type, to) : 0) +
@@ -120,9 +133,9 @@ int cublasLtDestroy(void *h) {
   return h == &handle ? GOOD : wrong("another handle");
 }
 int cublasLtMatmulDescCreate(void **out, int compute, int scale) {
-  if (compute != COMPUTE_32F || scale != R_32F)
+  if ((compute != COMPUTE_32F && compute != COMPUTE_TF32) || scale != R_32F)
     return wrong("not a product of fp32");
-  *out = new operation{{0, 0}, 1, nullptr};
+  *out = new operation{compute == COMPUTE_TF32, {0, 0}, 1, nullptr};
   return GOOD;
 }
 int cublasLtMatmulDescDestroy(void *o) {

@@ -136,6 +136,9 @@ long fake_cuda_left(void) {
     left += count;
   return left;
 }
+bool fake_cuda_has(const void *at, unsigned long size) {
+  return emulate::is_inside(at, size);
+}
 void fake_cuda_be(int number, int shared, int count) {
   capability = number, most_shared = shared, devices = count;
 }

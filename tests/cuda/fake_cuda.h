@@ -10,6 +10,7 @@ void fake_cuda_seed(uint64_t value);                      /* of the order of thr
 void fake_cuda_fail(long n);                              /* the n-th call from now on (0: the next) fails; -1: none does */
 long fake_cuda_calls(void);                               /* so far */
 long fake_cuda_launches(void);                            /* kernels that were queued so far */
+bool fake_cuda_has(const void *at, unsigned long size);   /* whether that is memory of the card */
 long fake_cuda_left(void);                                /* memory and contexts that were not given back */
 void fake_cuda_be(int capability, int shared, int count); /* 90 and so on, bytes of shared memory of a block; cards */
 long fake_cuda_products(void);                            /* products that were asked of cuBLASLt so far */

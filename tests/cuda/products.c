@@ -124,6 +124,52 @@ static void check_narrow(const setting *s, long products) {
   check_as("bf16", narrow_linear, 8e-3, s, products);
 }
 
+/* Ten bits after the point: a product of numbers to 1 is off by 2^-11 of each, and sums of so few are not farther than this. That
+ * they are rounded at all is seen by the bound of fp32. */
+static void check_tf32(const setting *s) {
+  const brim_ops_limits limits = {
+      .max_slots = 512, .max_sequences = 1, .max_length = 1, .hidden = 64, .intermediate = 64, .heads = 1};
+  const brim_ops synced = synced_table();
+  const char *where = "";
+  record want = run_case(brim_ops_ref(), &limits, linear, s);
+  case_tf32 = true;
+  record got = run_case(&synced, &limits, linear, s);
+  const double apart = record_difference(&got, &want, &where);
+  ok(apart > 1e-5 && apart < 3e-3 && case_failures == 0, "tf32: %d rows, %d to %d: %.1e from the reference", s->rows, s->in,
+     s->out, apart);
+  record_free(&got);
+  record_free(&want);
+  check_as("bf16 beside tf32", narrow_linear, 8e-3, s, 2 * 4);
+  case_tf32 = false;
+}
+
+static int opens(int capability, const char *lt, brim_error *err) {
+  brim_ops_context c = {.tf32 = true};
+  if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &c.runtime, NULL))
+    abort();
+  char kept[600];
+  snprintf(kept, sizeof kept, "%s", getenv("BRIM_CUBLASLT"));
+  setenv("BRIM_CUBLASLT", lt ? lt : kept, 1);
+  fake_cuda_be(capability, 227 << 10, 1);
+  const int status = brim_ops_cuda()->open(&c, err);
+  if (!status) {
+    ok_string(brim_ops_cuda()->exact_name(&c), "cuda-sm80-cublaslt130100-tf32", "products in tf32 are recorded");
+    brim_ops_cuda()->close(&c);
+  }
+  fake_cuda_be(90, 227 << 10, 1);
+  setenv("BRIM_CUBLASLT", kept, 1);
+  brim_runtime_free(c.runtime);
+  return status;
+}
+
+static void check_tf32_refusals(void) {
+  brim_error err = {0};
+  ok(opens(80, NULL, &err) == BRIM_OK, "tf32 on a card that has it");
+  ok(opens(75, NULL, &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "7.5"), "tf32, an older card: %s", err.message);
+  ok(opens(80, "none", &err) == BRIM_E_UNSUPPORTED && strstr(err.message, "cuBLASLt"), "tf32 without cuBLASLt: %s", err.message);
+  ok(fake_cuda_left() == 0, "nothing is left");
+}
+
 /* One model's life: weights of two shapes, batches of many sizes. */
 static void check_algorithms(void) {
   enum { SIZES = 9 };
@@ -176,6 +222,8 @@ int main(void) {
   check_narrow(&heads, 0);
   check_narrow(&half_even, 0); /* rows of 40 bytes */
   check_narrow(&refused, 2 * 1);
+  check_tf32(&even);
+  check_tf32_refusals();
   check_algorithms();
   return tap_done();
 }

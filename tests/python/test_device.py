@@ -1,5 +1,6 @@
 """Devices: what is refused, and training on the emulated card where `make test-cuda` has built it."""
 import ctypes
+import gc
 import os
 import pathlib
 import pickle
@@ -53,6 +54,49 @@ class Emulated(unittest.TestCase):
             self.assertTrue(brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda:1").kernels.startswith("cuda-sm"))
             with self.assertRaisesRegex(brim.errors.UnsupportedError, "no GPU cuda:2: the driver shows 2"):
                 brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda:2")
+
+    def test_tf32(self):
+        """TF32 is of a card that has cuBLASLt, and part of what computes"""
+        with unittest.mock.patch.dict(os.environ, BRIM_CUBLASLT=str(LIBRARY)):
+            self.assertRegex(brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda", tf32=True).kernels, r"-cublaslt\d+-tf32$")
+            result = brim.train(HERE / "model", TEXTS, max_steps=1, batch_size=4, device="cuda", tf32=True)
+            self.assertTrue(result.model.kernels.endswith("-tf32"))
+        with self.assertRaisesRegex(brim.errors.UnsupportedError, "use the device cuda"):
+            brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, tf32=True)
+
+    def test_logits_on_device(self):
+        """Logits stay on the card: DLPack has their address there, nothing comes to the host, and they outlive the model"""
+        driver = ctypes.CDLL(str(LIBRARY))
+        driver.fake_cuda_left.restype = driver.fake_cuda_count.restype = ctypes.c_long
+        driver.fake_cuda_has.restype = ctypes.c_bool
+        transfers = lambda: sum(driver.fake_cuda_count(kind) for kind in (3, 4))  # FAKE_PINNED, FAKE_PAGEABLE
+        before = driver.fake_cuda_left()
+        model = brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda")
+        texts = ["a good film", "a bad one", "warm", "dull and slow and dull", "warm and funny"]
+        model.logits(texts)
+        counts = [transfers()]
+        want = model.logits(texts, batch_size=5)
+        counts.append(transfers())
+        there = model.logits(texts, batch_size=5, on_device=True)
+        counts.append(transfers())
+        self.assertEqual(counts[2] - counts[1], counts[1] - counts[0] - 1)  # all but the answer
+        self.assertEqual((there.__dlpack_device__(), there.shape), ((2, 0), (5, 2)))
+        capsule = there.__dlpack__(stream=None)
+        ctypes.pythonapi.PyCapsule_GetPointer.restype = ctypes.c_void_p
+        ctypes.pythonapi.PyCapsule_GetPointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
+        address = ctypes.cast(ctypes.pythonapi.PyCapsule_GetPointer(capsule, b"dltensor"), ctypes.POINTER(ctypes.c_void_p))[0]
+        self.assertTrue(driver.fake_cuda_has(ctypes.c_void_p(address), ctypes.c_ulong(5 * 2 * 4)))
+        del model
+        gc.collect()
+        self.assertEqual(brim.to(there, "cpu").tolist(), want.tolist())
+        small = brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda").logits(texts, batch_size=2, on_device=True)
+        for one, other in zip(brim.to(small, "cpu").tolist(), want.tolist()):
+            self.assertLess(max(abs(a - b) for a, b in zip(one, other)), 1e-5)
+        del there, small, capsule
+        gc.collect()
+        self.assertEqual(driver.fake_cuda_left(), before)
+        with self.assertRaisesRegex(brim.errors.UnsupportedError, "not on a GPU"):
+            brim.Model(HERE / "model", labels=["no", "yes"], untrained=True).logits(texts, on_device=True)
 
     def test_dlpack(self):
         """Arrays on a card: DLPack names it, the host does not look into it, and its memory lives as long as somebody has it"""

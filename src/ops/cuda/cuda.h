@@ -57,6 +57,7 @@ typedef struct brim_cuda {
   void *kernels[CU_KERNELS];
   brim_cublaslt lt; /* product.c: none, or open with a handle */
   void *lt_handle;
+  bool tf32; /* products of fp32 round what they multiply */
   brim_cuda_address lt_workspace;
   brim_cuda_plan *plans;
   int plan_count;
@@ -131,8 +132,8 @@ static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
 enum { BRIM_CUDA_ROWS = 4, BRIM_CUDA_COLUMNS = 32 };
 
 /* ---- product.c */
-/* Finds cuBLASLt; without it the plain kernel multiplies. */
-void brim_cuda_open_products(brim_ops_context *c);
+/* Finds cuBLASLt; without it the plain kernel multiplies, but not in TF32. */
+int brim_cuda_open_products(brim_ops_context *c, brim_error *err) BRIM_CHECK;
 void brim_cuda_close_products(brim_ops_context *c);
 /* Queues a product. The number of rows, which batches change, is that of the result, or of the terms of its sums. */
 void brim_cuda_multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k);

@@ -149,8 +149,7 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   BRIM_TRY(ask_for_memory(d, err));
   d->managed = getenv("BRIM_CUDA_MANAGED") != NULL;
   brim_cuda_open_graphs(d);
-  brim_cuda_open_products(c);
-  return BRIM_OK;
+  return brim_cuda_open_products(c, err);
 }
 
 int brim_cuda_open(brim_ops_context *c, brim_error *err) {

@@ -29,7 +29,7 @@ static int open_card(brim_gpu_memory *m, int32_t card, brim_error *err) {
 static int fill(brim_gpu_memory *m, const void *from, brim_error *err) {
   const brim_cuda_driver *driver = &m->d.driver;
   BRIM_TRY(failed(driver->cuMemAlloc_v2(&m->at, m->size ? m->size : 1), "cuMemAlloc", err));
-  if (m->size == 0)
+  if (m->size == 0 || !from)
     return BRIM_OK;
   BRIM_TRY(failed(driver->cuMemcpyHtoDAsync_v2(m->at, from, m->size, m->d.stream), "cuMemcpyHtoDAsync", err));
   return failed(driver->cuStreamSynchronize(m->d.stream), "cuStreamSynchronize", err);

@@ -10,12 +10,22 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/status.h"
 #include "ops/cuda/cuda.h"
 
 enum { PRODUCT_TILE = 64, ROWS = 4096, WORKSPACE = 32 << 20, ALIGNED = 16, CONVERT_THREADS = 256 };
 enum { MOST_BIASES = 1 << 16 }; /* of a result of 16 bits */
 /* Of cublasLt.h and library_types.h. */
-enum { COMPUTE_32F = 68, R_32F = 0, R_16F = 2, R_16BF = 14, OP_N = 0, OP_T = 1 };
+enum {
+  COMPUTE_32F = 68,
+  COMPUTE_32F_FAST_TF32 = 77,
+  TF32_CAPABILITY = 80,
+  R_32F = 0,
+  R_16F = 2,
+  R_16BF = 14,
+  OP_N = 0,
+  OP_T = 1
+};
 enum { DESC_TRANSA = 3, DESC_TRANSB = 4, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8, EPILOGUE_BIAS = 4 };
 enum { LAYOUT_ROWS = 2, LAYOUT_COLUMNS = 3 };
 enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_REDUCTION = 3, PREFERENCE_ALIGNMENT_A = 5, REDUCTION_NOT_IN_PLACE = 6 };
@@ -39,7 +49,13 @@ struct brim_cuda_plan {
 
 /* ---- opening */
 
-void brim_cuda_open_products(brim_ops_context *c) {
+static void name_products(brim_cuda *d) {
+  const size_t length = strlen(d->name);
+  snprintf(d->name + length, sizeof d->name - length, "-cublaslt%zu%s", d->lt.cublasLtGetVersion(),
+           d->tf32 ? BRIM_TF32_NAME : "");
+}
+
+static void open_cublaslt(brim_ops_context *c) {
   brim_cuda *d = c->device;
   brim_cuda_address memory = 0;
   if (!brim_cublaslt_open(&d->lt))
@@ -48,13 +64,27 @@ void brim_cuda_open_products(brim_ops_context *c) {
   if (d->plans && d->driver.cuMemAlloc_v2(&memory, WORKSPACE + MOST_BIASES * sizeof(brim_bfloat)) == 0 &&
       d->lt.cublasLtCreate(&d->lt_handle) == 0) {
     d->lt_workspace = memory;
-    snprintf(d->name + strlen(d->name), sizeof d->name - strlen(d->name), "-cublaslt%zu", d->lt.cublasLtGetVersion());
+    name_products(d);
     return;
   }
   if (memory)
     d->driver.cuMemFree_v2(memory);
   d->lt_handle = NULL;
   brim_cuda_close_products(c);
+}
+
+int brim_cuda_open_products(brim_ops_context *c, brim_error *err) {
+  brim_cuda *d = c->device;
+  d->tf32 = c->tf32;
+  if (d->tf32 && d->capability < TF32_CAPABILITY)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                          "the GPU has no TF32: its compute capability is %d.%d, and 8.0 or later is needed", d->capability / 10,
+                          d->capability % 10);
+  open_cublaslt(c);
+  if (d->tf32 && !d->lt_handle)
+    return brim_error_set(err, BRIM_E_UNSUPPORTED,
+                          "products in TF32 need cuBLASLt, which was not found: pip install nvidia-cublas");
+  return BRIM_OK;
 }
 
 void brim_cuda_close_products(brim_ops_context *c) {
@@ -129,10 +159,12 @@ static bool make_layouts(const brim_cublaslt *lt, brim_cuda_plan *p) {
          lt->cublasLtMatrixLayoutCreate(&p->y, s->y_type, n, m, s->y) == 0;
 }
 
-static bool make_desc(const brim_cublaslt *lt, brim_cuda_plan *p, const void *bias) {
+static bool make_desc(const brim_cuda *d, brim_cuda_plan *p, const void *bias) {
+  const brim_cublaslt *lt = &d->lt;
+  const int compute = d->tf32 && p->of.type == R_32F ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F;
   const int32_t first = p->of.b_turned ? OP_T : OP_N, second = p->of.a_turned ? OP_T : OP_N;
   const uint32_t epilogue = EPILOGUE_BIAS;
-  bool made = lt->cublasLtMatmulDescCreate(&p->desc, COMPUTE_32F, R_32F) == 0 &&
+  bool made = lt->cublasLtMatmulDescCreate(&p->desc, compute, R_32F) == 0 &&
               lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_TRANSA, &first, sizeof first) == 0 &&
               lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_TRANSB, &second, sizeof second) == 0;
   if (made && bias)
@@ -172,7 +204,7 @@ static brim_cuda_plan *plan_of(brim_cuda *d, const shape *s, const void *bias) {
     return NULL;
   brim_cuda_plan *p = &d->plans[d->plan_count++];
   p->of = *s;
-  p->usable = make_layouts(&d->lt, p) && make_desc(&d->lt, p, bias) && choose(d, p);
+  p->usable = make_layouts(&d->lt, p) && make_desc(d, p, bias) && choose(d, p);
   return p;
 }
 
