@@ -2,10 +2,10 @@
 """Training on a GPU: brim next to PyTorch, where it is there: bench_cuda.py [--brim FILE] [--shapes minilm,...] [--limit SECONDS]
 
 Random weights of three shapes, texts of a long-tailed distribution of lengths (mean about 80 tokens, at most 256), dropout 0.1, erf GELU, AdamW.
-Tokens are real tokens: padding is no work done. brim computes in fp32 (products in true fp32); PyTorch's rows are an encoder written with its own
-modules: padded to 256, to the longest of a random batch, and of a batch of equal lengths, with SDPA, in fp32 and in bf16; and without padding by
-hand (its flash attention on packed sequences, bf16). A line of JSON for each row, when it is known. It needs only a GPU and Python; PyTorch's
-rows are left out where there is none."""
+Tokens are real tokens: padding is no work done. PyTorch's rows are an encoder written with its own modules: padded to 256 (fixed), to the longest
+of a random batch (dynamic), and of a batch of equal lengths (sorted), with SDPA, as they are and compiled; and without padding by hand (unpadded:
+its flash attention on packed sequences). A line of JSON for each row, when it is known. It needs only a GPU and Python; where there is no GPU it
+ends with a line that says what is missing."""
 
 import argparse
 import array
@@ -74,14 +74,20 @@ def write_texts(path):
             to.write(" ".join(draw.choice(words) for _ in range(length - 2)) + f",{draw.randrange(2)}\n")
 
 
+def missing_gpu(brim):
+    """What brim lacks of a GPU, in a line; None: nothing."""
+    done = subprocess.run([brim, "predict", "--model", os.devnull, "--device", "cuda", os.devnull], capture_output=True, text=True, check=False)
+    return done.stderr.partition("--device cuda: ")[2].strip() or None
+
+
 def measure_brim(brim, shape, precision, work, seconds):
     layers, hidden, heads, inner, batch = SHAPES[shape]
     model, texts = work / shape, work / "train.csv"
     write_model(model, layers, hidden, heads, inner)
     if not texts.exists():
         write_texts(texts)
-    words = [brim, "train", "--model", model, "--train", texts, "--epochs", "1000", "-b", str(batch), "--device", "cuda", "--lr", "1e-5", "--precision", precision, "--output", work / "run",
-             "--overwrite", "--quiet", "--log-every", "1"]
+    words = [brim, "train", "--model", model, "--train", texts, "--epochs", "1000", "-b", str(batch), "--device", "cuda", "--lr", "1e-5",
+             *(["--tf32"] if precision == "tf32" else ["--precision", precision]), "--output", work / "run", "--overwrite", "--quiet", "--log-every", "1"]
     process = subprocess.Popen([str(word) for word in words], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     try:
         error = process.communicate(timeout=seconds)[1]
@@ -134,7 +140,10 @@ def measure_torch(shape, how, precision, seconds):
                 x = layer(x, mask, packed)
             return self.head(x[first] if packed is not None else x[:, 0])
 
+    how, _, compiled = how.partition("+")
     model = Encoder().cuda()
+    if compiled:
+        model = torch.compile(model, dynamic=how != "fixed")
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5, fused=True)
     every = lengths(TEXTS)
     random.Random(2).shuffle(every)
@@ -185,7 +194,12 @@ def main():
         print(json.dumps(measure_torch(given.torch[0], given.torch[1], given.torch[2], float(given.torch[3]))))
         return 0
     rows = [(shape, how, precision) for shape in given.shapes.split(",")
-            for how, precision in (("brim", "fp32"), ("brim", "bf16"), ("unpadded", "bf16"), ("sorted", "bf16"), ("sorted", "fp32"), ("dynamic", "bf16"), ("fixed", "bf16"))]
+            for how, precision in (("brim", "bf16"), ("unpadded", "bf16"), ("sorted", "bf16"), ("sorted+compile", "bf16"), ("fixed+compile", "bf16"), ("brim", "fp32"),
+                                   ("sorted", "fp32"), ("brim", "tf32"), ("dynamic", "bf16"), ("fixed", "bf16"))]
+    missing = missing_gpu(given.brim)
+    if missing:
+        print(f"bench-cuda needs a GPU: {missing}", file=sys.stderr)
+        return 1
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="brim-bench-") as folder:
         for number, (shape, how, precision) in enumerate(rows):

@@ -296,6 +296,26 @@ def check_try_card():
        f"try_card: the bits repeat, and are near the processor's {repeat}")
 
 
+def check_card_tests():
+    """What make test-cuda does where a card is: here with the operations' smallest program, and a false compute-sanitizer."""
+    root = pathlib.Path(sys.argv[3]).parent.parent
+    tool = root / "tools" / "try_card"
+    pathlib.Path("sanitizers").mkdir()
+    checker = pathlib.Path("sanitizers/compute-sanitizer")
+    for ends in (0, 9):
+        checker.write_text(f'#!/bin/sh\necho "$*" >> "{os.path.abspath("sanitized")}"\nexit {ends}\n')
+        checker.chmod(0o755)
+        done = subprocess.run([sys.executable, tool, "test", "tested", "--part", "sanitizer"], capture_output=True, text=True, check=False,
+                              env={**os.environ, "BRIM_LIBCUDA": LIBRARY, "BRIM_NVRTC": LIBRARY, "PATH": f"{os.path.abspath('sanitizers')}:{os.environ['PATH']}"})
+        ok(done.returncode == (ends != 0) and done.stdout.count("exit code") == (4 if ends else 0), f"compute-sanitizer that ends with {ends}: {done.stdout.splitlines()[:2]} {done.stderr}")
+    lines = pathlib.Path("sanitized").read_text(encoding="utf-8").splitlines()
+    ok(len(lines) == 8 and {line.split()[1] for line in lines} == {"memcheck", "racecheck", "synccheck", "initcheck"} and "cuda_ops_rows" in lines[0],
+       f"its four tools look at the operations: {lines[0]}")
+    done = subprocess.run([sys.executable, root / "bench" / "bench_cuda.py", "--brim", BRIM], capture_output=True, text=True, check=False,
+                          env={**os.environ, "BRIM_LIBCUDA": "/nowhere"})
+    ok(done.returncode == 1 and done.stderr.count("\n") == 1 and "needs a GPU" in done.stderr and not done.stdout, f"bench_cuda without a card: {done.stderr.strip()}")
+
+
 def check_graphs():
     """Small parts are graphs, which a driver may lack."""
     old = str(pathlib.Path(LIBRARY).with_name("libfake_old_cuda.so"))
@@ -324,7 +344,7 @@ def main():
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("train.csv").write_text("".join(rows[:24]), encoding="utf-8")
-        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_tf32, check_narrow, check_half, check_made, check_losses, check_cards, check_ranks, check_try_card, check_graphs, check_words, check_failures):
+        for check in (check_training, check_parts, check_resume, check_inference, check_products, check_tf32, check_narrow, check_half, check_made, check_losses, check_cards, check_ranks, check_try_card, check_card_tests, check_graphs, check_words, check_failures):
             check()
         os.chdir("/")
     print(f"1..{checks}")

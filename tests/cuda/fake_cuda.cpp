@@ -21,6 +21,9 @@
 
 #ifndef BRIM_MUTANTS
 #define BRIM_MUTANTS 0
+enum { BRIM_FAULTS };
+static int fault_number;
+static bool fault_reached[BRIM_FAULTS + 1];
 #endif
 
 static const char *const image_word = "BRIM FALSE CUBIN ";
@@ -145,6 +148,17 @@ void fake_cuda_be(int number, int shared, int count) {
 void fake_cuda_graphs(bool there, long broken) {
   without_graphs = !there;
   breaks_capture = broken < 0 ? -1 : counts[FAKE_CAPTURES] + broken;
+}
+
+int fake_cuda_faults(void) {
+  return BRIM_FAULTS;
+}
+void fake_cuda_fault(int number) {
+  fault_number = number;
+  memset(fault_reached, 0, sizeof fault_reached);
+}
+bool fake_cuda_reached(int number) {
+  return number >= 0 && number <= BRIM_FAULTS && fault_reached[number];
 }
 
 // ---- libcuda

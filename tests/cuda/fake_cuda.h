@@ -34,6 +34,11 @@ long fake_cuda_count(fake_cuda_what what);
 uint64_t fake_cuda_digest(void); /* of the kernels, products and transfers that ran since it was last asked, in their order */
 void fake_cuda_graphs(
     bool there, long broken); /* whether there are any; the n-th capture from now on (0: the next) comes to nothing, -1: none */
+/* Of a library with faults in its kernels (mutants.py): how many; the one that is there from now on (0: none); whether its place
+ * was reached since that call. */
+int fake_cuda_faults(void);
+void fake_cuda_fault(int number);
+bool fake_cuda_reached(int number);
 enum { FAKE_REFUSED_ROWS = 93 }; /* of a result, which no algorithm takes */
 #ifdef __cplusplus
 }
