@@ -198,7 +198,7 @@ void brim_model_set_profile(brim_model *model, brim_profile *profile) {
   model->ops = &model->timed;
 }
 const char *brim_model_kernels(const brim_model *model) {
-  return model->ops->exact_name ? model->ops->exact_name(&model->context) : model->ops->name;
+  return model->ops->exact_name ? model->ops->exact_name(&model->context, false) : model->ops->name;
 }
 const char *brim_model_kernels_for(const brim_model *model, brim_precision precision) {
 #ifdef BRIM_REAL_DOUBLE

@@ -38,7 +38,7 @@ static const char *class_of(const brim_ops *ops, const brim_runtime *runtime, bo
 }
 
 const char *brim_ops_class(const brim_ops *ops, const brim_ops_context *c, bool bf16) {
-  return ops->exact_name ? ops->exact_name(c) : class_of(ops, c->runtime, bf16);
+  return ops->exact_name ? ops->exact_name(c, bf16) : class_of(ops, c->runtime, bf16);
 }
 
 /* "cuda", or "cuda-" and an architecture. */

@@ -542,9 +542,10 @@ enum { BRIM_RANKS_KEY = 128 }; /* bytes */
 #define BRIM_OPS_ENTRY(name, operands, ...) void (*name)(brim_ops_context * c, const operands *op);
 
 typedef struct brim_ops {
-  const char *name;                                     /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
-  const char *(*exact_name)(const brim_ops_context *c); /* recorded instead, where `open` decides it ("cuda-sm90"); or NULL */
-  uint32_t features;                                    /* BRIM_FEATURE_... that are there */
+  const char *name; /* recorded in checkpoints: "cpu-avx512", "cpu-avx2", "ref" */
+  /* recorded instead, of runs in 16 bits too, where `open` decides it ("cuda-sm90"); or NULL */
+  const char *(*exact_name)(const brim_ops_context *c, bool narrow);
+  uint32_t features; /* BRIM_FEATURE_... that are there */
   /* bytes of working memory for these limits; c->workspace should be aligned to 64 bytes */
   size_t (*workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
   size_t (*int8_size)(int32_t in, int32_t out); /* bytes of a packed weight; NULL without INT8 */

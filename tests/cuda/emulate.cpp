@@ -107,6 +107,7 @@ static void leave(bool forever) {
 static void begin() {
   ENTERED(nullptr, &scheduler_stack, &scheduler_size);
   running_kernel(running_args);
+  end_copies();
   fibers[running].waits = ENDED;
   leave(true);
   abort();
@@ -124,6 +125,7 @@ static void make(fiber &f) {
 #endif
   f.waits = READY;
   f.arrays = f.exchanges = 0;
+  begin_copies(static_cast<unsigned>(&f - fibers));
 #if defined(__x86_64__)
   // As after a call of begin() from nowhere: six registers, where to go, and a word that keeps the stack aligned.
   void **top = reinterpret_cast<void **>(f.stack + STACK) - 8;
@@ -208,7 +210,7 @@ const uint64_t *exchange(int line, uint64_t given) {
 
 // ---- shared memory: what is declared n-th is the n-th array of the block
 
-enum { MOST_ARRAYS = 16, STATIC_BYTES = 48 << 10 };
+enum { MOST_ARRAYS = 16, STATIC_BYTES = 48 << 10, UNDER_WAY = UINT16_MAX };
 
 struct storage {
   std::vector<char> data;
@@ -255,7 +257,9 @@ bool may_read(const array *a, long long i) {
     return false;
   cell &c = a->cells[i];
   const int16_t me = static_cast<int16_t>(running);
-  if (c.write_epoch == 0)
+  if (c.write_epoch == UNDER_WAY)
+    problem("element %lld of shared memory is read, and a copy to it was not awaited", i);
+  else if (c.write_epoch == 0)
     problem("element %lld of shared memory is read before it is written", i);
   else if (c.write_epoch == now.epoch && c.writer != me)
     problem("element %lld of shared memory is read, and thread %d wrote it since the last barrier", i, c.writer);
@@ -269,13 +273,26 @@ bool may_write(const array *a, long long i) {
     return false;
   cell &c = a->cells[i];
   const int16_t me = static_cast<int16_t>(running);
-  if (c.write_epoch == now.epoch && c.writer != me)
+  if (c.write_epoch == UNDER_WAY)
+    problem("element %lld of shared memory is written, and a copy to it was not awaited", i);
+  else if (c.write_epoch == now.epoch && c.writer != me)
     problem("element %lld of shared memory is written, and thread %d wrote it since the last barrier", i, c.writer);
   else if (c.read_epoch == now.epoch && c.reader != me)
     problem("element %lld of shared memory is written, and another thread read it since the last barrier", i);
   c.writer = me;
   c.write_epoch = now.epoch;
   return true;
+}
+
+bool may_send(const array *a, long long i) {
+  if (!may_write(a, i))
+    return false;
+  a->cells[i].write_epoch = UNDER_WAY;
+  return true;
+}
+
+void arrives(const array *a, long long i) {
+  a->cells[i].write_epoch = now.epoch;
 }
 
 // ---- global memory: an arena, with notes about each word of four bytes, and each byte where elements are smaller

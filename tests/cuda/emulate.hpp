@@ -98,6 +98,9 @@ array *static_array(size_t count, size_t size);
 array *dynamic_array();
 bool may_read(const array *a, long long i);
 bool may_write(const array *a, long long i);
+// A copy to the element is under way, and there: nobody may use it between.
+bool may_send(const array *a, long long i);
+void arrives(const array *a, long long i);
 
 template <class T> struct shared_reference {
   array *a;
@@ -198,7 +201,7 @@ using emulate::of_half;
 #define GLOBAL(type)                     emulate::global<type>
 #define SHARED_AT(type)                  emulate::shared<type>
 #define SHARED(type, name, count)        const emulate::shared<type> name = {emulate::static_array(count, sizeof(type)), 0}
-#define DYNAMIC_SHARED(name)             const emulate::shared<float> name = {emulate::dynamic_array(), 0}
+#define DYNAMIC_SHARED(type, name)       const emulate::shared<type> name = {emulate::dynamic_array(), 0}
 #define threadIdx                        (emulate::now.thread)
 #define blockIdx                         (emulate::now.block)
 #define blockDim                         (emulate::now.threads)

@@ -13,6 +13,10 @@ void launch(const char *name, kernel_function kernel, const void *args, index3 b
 std::string take_problem(); // "" if there was none since it was last asked
 void seed(uint64_t value);  // of the order of threads and blocks
 
+// Of a thread's copies into shared memory (emulate_matrix.cpp): there are none; there are none left, or that is a problem.
+void begin_copies(unsigned thread);
+void end_copies();
+
 // Global memory: full of NaN; nullptr when there is no more.
 void *take(size_t size);
 bool give(void *memory); // false: it was not taken

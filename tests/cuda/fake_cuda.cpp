@@ -3,6 +3,7 @@
 // Work is queued and done when somebody waits, as far as the interface allows: arguments are copied at a launch, transfers are
 // not. Handles, orders and sizes are checked; what is wrong fails, with a word on stderr that says why. "Compiling" gives the hash
 // of the text, and loading takes nothing but the hash of the text that g++ has compiled here.
+#include "emulate_matrix.hpp"
 #include "emulated.hpp"
 
 #include <cstdio>

@@ -53,6 +53,8 @@ typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
   char name[48];                       /* "cuda-sm90", "cuda-sm90-cublaslt130100" */
+  char narrow_name[64];                /* of runs in 16 bits: "cuda-sm90-mma" */
+  bool matrices;                       /* attention in 16 bits is by tensor cores, where the heads' shape allows it */
   void *context, *stream, *module;
   void *kernels[CU_KERNELS];
   brim_cublaslt lt; /* product.c: none, or open with a handle */
@@ -171,10 +173,18 @@ void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attentio
 void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 /* Bytes of a block's shared memory: so many tiles of rows and of pairs, and room for rows of a table of distances. */
 size_t brim_cuda_pair_memory(const brim_attention *op, int tiles, int pairs, bool table);
+/* Rows of a tile of the kernels without tensor cores. */
+enum { BRIM_CUDA_PAIRS = 32 };
 /* Of the longest text: its tokens, or its slots where texts are padded, which have the same number then. */
 int32_t brim_cuda_longest(const brim_layout *layout);
-int brim_cuda_slot_tiles(const brim_layout *layout);
-int brim_cuda_query_tiles(const brim_attention *op);
+int brim_cuda_slot_tiles(const brim_layout *layout, int tile);
+int brim_cuda_query_tiles(const brim_attention *op, int tile);
+/* matrix.c: attention in 16 bits by tensor cores. Whether a card does it, which `open` settles; whether it takes these operands.
+ */
+void brim_cuda_open_matrices(brim_cuda *d);
+bool brim_cuda_by_matrices(const brim_cuda *d, const cu_attention *a);
+void brim_cuda_matrix_forward(brim_ops_context *c, const brim_attention *op, cu_attention *a);
+void brim_cuda_matrix_backward(brim_ops_context *c, const brim_attention *op, cu_attention *a);
 
 /* ---- the operations that have kernels (layers.c, narrow.c, rest.c, stream.c) */
 #define BRIM_CUDA_HAS_embed_forward           ~,

@@ -149,7 +149,9 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   BRIM_TRY(ask_for_memory(d, err));
   d->managed = getenv("BRIM_CUDA_MANAGED") != NULL;
   brim_cuda_open_graphs(d);
-  return brim_cuda_open_products(c, err);
+  BRIM_TRY(brim_cuda_open_products(c, err));
+  brim_cuda_open_matrices(d);
+  return BRIM_OK;
 }
 
 int brim_cuda_open(brim_ops_context *c, brim_error *err) {

@@ -1,7 +1,7 @@
 /* layers.c: the operations of a layer as kernels: embeddings, products, norms, activations, attention. */
 #include "ops/cuda/cuda.h"
 
-enum { THREADS = 256, PAIR_TILE = 32, MOST_HEAD_SIZE = 128 };
+enum { THREADS = 256, PAIR_TILE = BRIM_CUDA_PAIRS, MOST_HEAD_SIZE = 128 };
 
 /* ---- embeddings */
 
@@ -300,23 +300,23 @@ int32_t brim_cuda_longest(const brim_layout *layout) {
   return layout->max_length > width ? layout->max_length : width;
 }
 
-int brim_cuda_slot_tiles(const brim_layout *layout) {
-  return (int)brim_cuda_blocks(brim_cuda_longest(layout), PAIR_TILE);
+int brim_cuda_slot_tiles(const brim_layout *layout, int tile) {
+  return (int)brim_cuda_blocks(brim_cuda_longest(layout), tile);
 }
 
-int brim_cuda_query_tiles(const brim_attention *op) {
-  return op->first_only ? 1 : brim_cuda_slot_tiles(&op->layout);
+int brim_cuda_query_tiles(const brim_attention *op, int tile) {
+  return op->first_only ? 1 : brim_cuda_slot_tiles(&op->layout, tile);
 }
 
 void brim_cuda_attend(brim_ops_context *c, const brim_attention *op, cu_attention *a) {
-  a->tiles = brim_cuda_query_tiles(op);
+  a->tiles = brim_cuda_query_tiles(op, PAIR_TILE);
   launch_attention_forward(c, (int64_t)a->texts * a->tiles, op->heads, brim_cuda_pair_memory(op, 3, 1, false), a);
 }
 
 void brim_cuda_attend_back(brim_ops_context *c, const brim_attention *op, cu_attention *a) {
-  a->tiles = brim_cuda_query_tiles(op);
+  a->tiles = brim_cuda_query_tiles(op, PAIR_TILE);
   launch_attention_queries(c, (int64_t)a->texts * a->tiles, op->heads, brim_cuda_pair_memory(op, 4, 1, false), a);
-  a->tiles = brim_cuda_slot_tiles(&op->layout);
+  a->tiles = brim_cuda_slot_tiles(&op->layout, PAIR_TILE);
   launch_attention_keys(c, (int64_t)a->texts * a->tiles, op->heads / a->group, brim_cuda_pair_memory(op, 4, 2, false), a);
 }
 

@@ -129,10 +129,10 @@ static cu_attention attention_of(brim_ops_context *c, const brim_bf16_attention 
 
 void brim_cuda_bf16_attention_forward(brim_ops_context *c, const brim_bf16_attention *op) {
   cu_attention a = attention_of(c, op);
-  brim_cuda_attend(c, &op->of, &a);
+  (brim_cuda_by_matrices(c->device, &a) ? brim_cuda_matrix_forward : brim_cuda_attend)(c, &op->of, &a);
 }
 
 void brim_cuda_bf16_attention_backward(brim_ops_context *c, const brim_bf16_attention *op) {
   cu_attention a = attention_of(c, op);
-  brim_cuda_attend_back(c, &op->of, &a);
+  (brim_cuda_by_matrices(c->device, &a) ? brim_cuda_matrix_backward : brim_cuda_attend_back)(c, &op->of, &a);
 }

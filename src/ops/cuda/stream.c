@@ -147,7 +147,7 @@ void brim_cuda_relative_forward(brim_ops_context *c, const brim_relative *op) {
   cu_relative a;
   if (!relative_of(c, op, &a))
     return;
-  a.of.tiles = brim_cuda_query_tiles(&op->attention);
+  a.of.tiles = brim_cuda_query_tiles(&op->attention, BRIM_CUDA_PAIRS);
   launch_relative_forward(c, (int64_t)a.of.texts * a.of.tiles, a.heads, brim_cuda_pair_memory(&op->attention, 3, 1, op->keys),
                           &a);
 }
@@ -157,9 +157,9 @@ void brim_cuda_relative_backward(brim_ops_context *c, const brim_relative *op) {
   cu_relative a;
   if (!relative_of(c, op, &a))
     return;
-  a.of.tiles = brim_cuda_query_tiles(of);
+  a.of.tiles = brim_cuda_query_tiles(of, BRIM_CUDA_PAIRS);
   launch_relative_queries(c, (int64_t)a.of.texts * a.of.tiles, a.heads, brim_cuda_pair_memory(of, 4, 1, op->keys), &a);
-  a.of.tiles = brim_cuda_slot_tiles(&of->layout);
+  a.of.tiles = brim_cuda_slot_tiles(&of->layout, BRIM_CUDA_PAIRS);
   launch_relative_keys(c, (int64_t)a.of.texts * a.of.tiles, a.heads, brim_cuda_pair_memory(of, 4, 2, op->keys), &a);
   if (op->keys || op->dbias)
     launch_relative_tables(c, op->distances.rows, a.heads, 0, &a);

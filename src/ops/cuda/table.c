@@ -45,9 +45,9 @@ static void copy(brim_ops_context *c, void *to, const void *from, size_t size) {
     brim_cuda_check(c, d->driver.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), size, d->stream), "cuMemcpyDtoDAsync");
 }
 
-static const char *exact_name(const brim_ops_context *c) {
+static const char *exact_name(const brim_ops_context *c, bool narrow) {
   const brim_cuda *d = c->device;
-  return d->name;
+  return narrow ? d->narrow_name : d->name;
 }
 
 /* Attention's deltas, or sums of blocks. */

@@ -17,10 +17,14 @@ import tempfile
 INDEXED = re.compile(r"((?:\b(?:a|range|layout|at)\.[\w.]+|(?<![\w.])(?:lines|of_a|of_b|same|to|from|kept|ds|p|v|q|k|dout|room))\[)([^\[\]]+)(\])")
 BARRIER = re.compile(r"^(\s*)(__syncthreads\(\);)")
 SHUFFLE = re.compile(r"(__shfl_xor_sync\(ALL_LANES, x, )(apart)(\))")
-WORD = re.compile(r"(w\.of\[)(\d)(\])")
-SKIPPED = re.compile(r"^\s*(#|/\*|\*|enum|struct|typedef|SHARED|float \w+\[|GLOBAL)")
+WORD = re.compile(r"(\.of\[)(\d)(\])")
+COPIES = re.compile(r"^(\s*)((?:await|close)_copies\(.*\);)")
+LANE = re.compile(r"\b(lane) ([/%]) (\d+)")
+SKIPPED = re.compile(r"^\s*(#|/\*|\*|enum|struct|typedef|SHARED|float \w+\[|fragment \w+\[|sums \w+\[|GLOBAL)")
 TESTS = {
     "attention.cuh": ["ops_attention", "ops_relative"],
+    "attention_matrix.cuh": ["matrices"],
+    "matrix.cuh": ["matrices"],
     "stream.cuh": ["ops_stream"],
     "update.cuh": ["ops_more", "ops_update"],
     "loss.cuh": ["ops_more", "ops_loss"],
@@ -52,11 +56,21 @@ def faults(text):
                 return match[1] + wrong.format(number=len(found), of=match[2]) + match[3]
             return put
 
+        def lane(match):
+            """Of a lane's place: another row, or another column."""
+            found.append((name, line.strip(), "fragment's lane"))
+            return f"(lane ^ ({match[3] if match[2] == '/' else 1} * (brim_mutant == {len(found)}))) {match[2]} {match[3]}"
+
         inside = (inside or "/*" in line) and "*/" not in line.split("/*")[-1]
         if name in TESTS and not inside and not SKIPPED.match(line):
             if BARRIER.match(line):
                 found.append((name, line.strip(), "barrier"))
                 line = BARRIER.sub(lambda match: f"{match[1]}if (brim_mutant != {len(found)}) {match[2]}", line)
+            if COPIES.match(line):
+                found.append((name, line.strip(), "copies"))
+                line = COPIES.sub(lambda match: f"{match[1]}if (brim_mutant != {len(found)}) {match[2]}", line)
+            if name == "matrix.cuh" or name == "attention_matrix.cuh":
+                line = LANE.sub(lane, line)
             line = INDEXED.sub(switch("index", "({of}) + (brim_mutant == {number})"), line)
             line = SHUFFLE.sub(switch("lanes", "({of}) ^ (brim_mutant == {number})"), line)
             line = WORD.sub(switch("word", "({of}) ^ (brim_mutant == {number})"), line)

@@ -31,17 +31,17 @@ DEVICE head_of head_in(const cu_attention &a, int text, int head, int first) {
   return h;
 }
 
-DEVICE head_of head_at(const cu_attention &a, int head) {
-  return head_in(a, blockIdx.x / a.tiles, head, blockIdx.x % a.tiles * PAIR_TILE);
+DEVICE head_of head_at(const cu_attention &a, int head, int tile = PAIR_TILE) {
+  return head_in(a, blockIdx.x / a.tiles, head, blockIdx.x % a.tiles * tile);
 }
 
-/* Of the 32 rows from h.first on: the first tile of what they meet, and the end. */
-DEVICE int first_met(const cu_attention &a, const head_of &h) {
-  return a.window > 0 && h.first > a.window ? (h.first - a.window) / PAIR_TILE * PAIR_TILE : 0;
+/* Of the rows of a tile from h.first on: the first tile of what they meet, and the end. */
+DEVICE int first_met(const cu_attention &a, const head_of &h, int tile = PAIR_TILE) {
+  return a.window > 0 && h.first > a.window ? (h.first - a.window) / tile * tile : 0;
 }
 
-DEVICE int end_met(const cu_attention &a, const head_of &h, int count) {
-  return a.window > 0 && count - h.first > a.window + PAIR_TILE ? h.first + a.window + PAIR_TILE : count;
+DEVICE int end_met(const cu_attention &a, const head_of &h, int count, int tile = PAIR_TILE) {
+  return a.window > 0 && count - h.first > a.window + tile ? h.first + a.window + tile : count;
 }
 
 /* With a window, rows of padding meet nothing. */
@@ -243,7 +243,7 @@ DEVICE pair_scores scores_of(const ARGS &r, const head_of &h, int first_query, i
 }
 
 template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
-  DYNAMIC_SHARED(memory);
+  DYNAMIC_SHARED(float, memory);
   const cu_attention &a = attention_of(r);
   const head_of h = head_at(a, blockIdx.y);
   if (h.first >= h.queries)
@@ -330,7 +330,7 @@ DEVICE float score_gradient(const cu_attention &a, float p, float change) {
 
 /* ds = scale * p * (dp - delta), delta = sum(p * dp) / sum(p); dq = ds k. */
 template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
-  DYNAMIC_SHARED(memory);
+  DYNAMIC_SHARED(float, memory);
   const cu_attention &a = attention_of(r);
   const head_of h = head_at(a, blockIdx.y);
   if (h.first >= h.queries)
@@ -403,7 +403,7 @@ template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
 
 /* dv = (dropped p)^T dout; dk = ds^T q; of all heads of a group, one after the other. */
 template <class ARGS> DEVICE void attention_keys(const ARGS &r) {
-  DYNAMIC_SHARED(memory);
+  DYNAMIC_SHARED(float, memory);
   const cu_attention &a = attention_of(r);
   head_of h = head_at(a, blockIdx.y * a.group);
   if (h.first >= h.slots)

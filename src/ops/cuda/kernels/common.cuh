@@ -7,7 +7,7 @@
 #define DEVICE                    static __device__ __forceinline__
 #define KERNEL(name, args)        extern "C" __global__ void __launch_bounds__(BRIM_THREADS_##name, 1) brim_##name(const args a)
 #define SHARED(type, name, count) __shared__ type name[count]
-#define DYNAMIC_SHARED(name)      extern __shared__ float name[]
+#define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 #define SHARED_AT(type)           type *
 #define UNROLL                    _Pragma("unroll")
 #define INFINITY                  __uint_as_float(0x7f800000u)

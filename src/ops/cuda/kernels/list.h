@@ -32,6 +32,12 @@
   X(attention_forward, cu_attention, 256)                                                                                        \
   X(attention_queries, cu_attention, 256)                                                                                        \
   X(attention_keys, cu_attention, 256)                                                                                           \
+  X(matrix_forward_32, cu_attention, 128)                                                                                        \
+  X(matrix_forward_64, cu_attention, 128)                                                                                        \
+  X(matrix_queries_32, cu_attention, 128)                                                                                        \
+  X(matrix_queries_64, cu_attention, 128)                                                                                        \
+  X(matrix_keys_32, cu_attention, 128)                                                                                           \
+  X(matrix_keys_64, cu_attention, 128)                                                                                           \
   X(relative_forward, cu_relative, 256)                                                                                          \
   X(relative_queries, cu_relative, 256)                                                                                          \
   X(relative_keys, cu_relative, 256)                                                                                             \
