@@ -74,10 +74,12 @@ static void put_words(findings *f, const char *name, const char *const *words, i
 /* ---- sections --------------------------------------------------------------------------------------------- */
 
 static int version(findings *f) {
+  char build[BRIM_BUILD_SIZE];
+  brim_build(build);
   if (f->as_json)
-    brim_json_put_string(&f->json, "version", brim_version());
+    brim_json_put_string(&f->json, "version", brim_version()), brim_json_put_string(&f->json, "build", build);
   else
-    brim_text_printf(&f->out, "brim %s\n", brim_version());
+    brim_text_printf(&f->out, "brim %s, build %s\n", brim_version(), build);
   return BRIM_OK;
 }
 

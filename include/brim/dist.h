@@ -11,6 +11,11 @@ extern "C" {
 
 struct brim_tree_sum;
 
+/* 16 hex digits that other sources, compilers or their options change: two builds of one version may add up in different orders,
+ * so ranks need the same one. */
+enum { BRIM_BUILD_SIZE = 17 };
+BRIM_API void brim_build(char text[BRIM_BUILD_SIZE]);
+
 /* A group of ranks. `sum` adds count floats over all ranks, in place, in an order that does not depend on timing. A failure of
  * either is one of the group: what it sums later fails too. */
 typedef struct brim_group {

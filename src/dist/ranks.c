@@ -12,6 +12,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "dist/machine.h"
 
 #define MAGIC "brimhi1"
 
@@ -19,26 +20,15 @@ enum { TIMEOUT = 20, PATIENCE_AT_START = 60, PATIENCE_AT_FAILURE = 10, PATIENCE_
 
 /* ---- who is there ----------------------------------------------------------------------------------------- */
 
-static void read_line(const char *path, char *text, size_t size) {
-  FILE *file = fopen(path, "re");
-  const size_t length = file ? fread(text, 1, size - 1, file) : 0;
-  text[length] = 0;
-  if (file)
-    fclose(file);
-}
-
 static void fill_hello(brim_hello *h) {
-  char words[400] = "", boot[64], names[128];
+  char build[BRIM_BUILD_SIZE];
   cpu_set_t cores;
+  brim_build(build);
   *h = (brim_hello){.magic = MAGIC, .process = (int64_t)getpid()};
-  snprintf(h->version, sizeof h->version, "%s", brim_version());
+  snprintf(h->version, sizeof h->version, "%.30s (build %s)", brim_version(), build);
   if (gethostname(h->host, sizeof h->host - 1) != 0)
     snprintf(h->host, sizeof h->host, "unknown");
-  read_line("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
-  const ssize_t length = readlink("/proc/self/ns/pid", names, sizeof names - 1);
-  names[length > 0 ? length : 0] = 0;
-  snprintf(words, sizeof words, "%s %s %s", h->host, boot, names);
-  h->machine = brim_hash64(words, strlen(words), 1);
+  h->machine = brim_machine_id();
   CPU_ZERO(&cores);
   if (sched_getaffinity(0, sizeof cores, &cores) == 0)
     h->cores = brim_hash64(&cores, sizeof cores, h->machine);

@@ -88,7 +88,10 @@ static int put_feed(items *all, const brim_trainer *t, brim_error *err) {
 }
 
 static int put_all(items *all, const brim_trainer *t, brim_error *err) {
+  char build[BRIM_BUILD_SIZE];
+  brim_build(build);
   put(all, "version of brim", brim_version());
+  put(all, "build of brim", build);
   put(all, "kernels", t->identity.kernels);
   BRIM_TRY(put_options(all, t, err)); /* before what follows from them */
   put(all, "model", t->identity.model_type);
@@ -99,6 +102,7 @@ static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   put_hash(all, "weights of the model", t->identity.initial_weights);
   put_number(all, "rows of the training data", t->identity.data_rows);
   put_hash(all, "texts or labels of the training data", t->identity.data_fingerprint);
+  put(all, "sums of gradients", t->options.group.apart ? "after backward" : "during backward");
   put(all, "resume", t->options.resume ? "true" : "false");
   put(all, "resume_anyway", t->options.resume_anyway ? "true" : "false");
   put(all, "overwrite", t->options.overwrite ? "true" : "false");
@@ -192,10 +196,12 @@ int brim_evaluation_agree(brim_runtime *runtime, brim_model *model, const brim_d
   if (group->world_size <= 1)
     return BRIM_OK;
   enum { VERSION, WEIGHTS, ROWS, OPTIONS, THINGS };
-  static const char *const names[THINGS] = {"version of brim or kernels", "weights of the model", "rows", "options"};
+  static const char *const names[THINGS] = {"build of brim or kernels", "weights of the model", "rows", "options"};
   const int64_t given[] = {o->batching, o->padding, o->batch_size, o->max_tokens, o->max_length, o->precision};
+  char build[BRIM_BUILD_SIZE];
+  brim_build(build);
   uint64_t own[THINGS] = {
-      [VERSION] = brim_hash64(brim_version(), strlen(brim_version()), 0),
+      [VERSION] = brim_hash64(build, strlen(build), 0),
       [ROWS] = brim_dataset_fingerprint(dataset),
       [OPTIONS] = brim_hash64(given, sizeof given, 0),
   };

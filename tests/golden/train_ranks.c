@@ -123,6 +123,31 @@ static void other_resume(case_job *job, rank_run *run) {
   run->options.resume = true;
 }
 
+static void other_slices(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.plan.slices = 4;
+}
+
+static void anyway(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.resume_anyway = true;
+}
+
+static void over(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.overwrite = true;
+}
+
+static void no_folder(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.output = NULL;
+}
+
+static void sums_after(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.group.apart = true;
+}
+
 static void plain_kernels(case_job *job, rank_run *run) {
   case_close(job);
   if (case_open_with(job, model_folder, 1, NULL, "plain", &run->err))
@@ -160,6 +185,11 @@ static void agreements(void) {
   agree(4, other_weight, "weights of the model", "");
   agree(2, other_freeze, ": freeze: \"embeddings\"", "null on rank 0");
   agree(2, other_resume, "resume: true", "false on rank 0");
+  agree(2, anyway, "resume_anyway: true", "false on rank 0");
+  agree(3, over, "overwrite: true", "false on rank 0");
+  agree(2, no_folder, "folder of the run: not given", "given on rank 0");
+  agree(2, other_slices, ": slices: 4", "on rank 0");
+  agree(2, sums_after, "sums of gradients: after backward", "during backward on rank 0");
   case_job job = case_open(model_folder, 1);
   const bool plain = strcmp(brim_model_kernels(job.model), "plain") == 0;
   case_close(&job);

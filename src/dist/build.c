@@ -1,0 +1,51 @@
+/* build.c: which build this is: a hash of its own code, so that compilers and options count as well as sources do.
+ *
+ * Code has no relocations and no paths in it: it is the same wherever it is loaded, and on every machine that builds the same
+ * sources with the same compiler. */
+#include <link.h>
+#include <stdio.h>
+
+#include "base/hashmap.h"
+#include "brim/dist.h"
+
+#if defined(__SANITIZE_ADDRESS__)
+#define CONSTANTS false /* there are zones between them that may not be read */
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define CONSTANTS false
+#endif
+#endif
+#ifndef CONSTANTS
+#define CONSTANTS true
+#endif
+
+static bool is_inside(const struct dl_phdr_info *info, const ElfW(Phdr) * segment, uintptr_t place) {
+  const uintptr_t begin = info->dlpi_addr + segment->p_vaddr;
+  return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && place >= begin && place - begin < segment->p_filesz;
+}
+
+/* The program or library that this function is in: its code, and the constants after it. Before it lie names and relocations. */
+static int hash_object(struct dl_phdr_info *info, size_t size, void *context) {
+  (void)size;
+  const ElfW(Phdr) *code = NULL;
+  for (int i = 0; i < info->dlpi_phnum && !code; i++)
+    if (is_inside(info, &info->dlpi_phdr[i], (uintptr_t)brim_build))
+      code = &info->dlpi_phdr[i];
+  if (!code)
+    return 0;
+  uint64_t *hash = context;
+  for (int i = 0; i < info->dlpi_phnum; i++) {
+    const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
+    const bool constants = CONSTANTS && segment->p_type == PT_LOAD && !(segment->p_flags & PF_W) &&
+                           segment->p_vaddr > code->p_vaddr;
+    if (segment == code || constants)
+      *hash = brim_hash64((const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_filesz, *hash + 1);
+  }
+  return 1;
+}
+
+void brim_build(char text[BRIM_BUILD_SIZE]) {
+  uint64_t hash = 0;
+  dl_iterate_phdr(hash_object, &hash);
+  snprintf(text, BRIM_BUILD_SIZE, "%016llx", (unsigned long long)hash);
+}
