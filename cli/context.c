@@ -282,6 +282,7 @@ static int on_load(void *context, const brim_event *event) {
 }
 
 int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dataset **out) {
+  const brim_group group = cli->share_rows ? cli->group : brim_group_single();
   brim_dataset_options options = {.task = request->task,
                                   .labels = request->labels,
                                   .cache = cli->values->cache,
@@ -292,7 +293,8 @@ int cli_load_dataset(cli_call *cli, const cli_dataset_request *request, brim_dat
   if (!status)
     status = cli_source_options(cli, request->need_label, &options.source);
   if (!status)
-    status = brim_dataset_load(cli->runtime, request->paths, request->path_count, request->tokenizer, &options, out, &cli->error);
+    status = brim_dataset_load_together(&group, cli->runtime, request->paths, request->path_count, request->tokenizer, &options,
+                                        out, &cli->error);
   if (status == BRIM_E_IO && !request->need_label && strchr(cli->error.file, ' ') && cli->error.line == 0)
     snprintf(cli->hint, sizeof cli->hint, "; a text comes through standard input: echo \"..\" | brim %s .. -",
              cli->command->name);

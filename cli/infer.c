@@ -3,6 +3,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "ranks.h"
+
 /* A run that is not at its end, or whose next one is under way, has no model at its top. */
 static void hint_at_checkpoint(cli_call *cli, const char *run) {
   brim_checkpoint_info info;
@@ -85,7 +87,8 @@ int cli_inference_open(cli_call *cli, cli_inference *in, bool need_label) {
                                  .need_label = need_label,
                                  .task = brim_model_task(in->model),
                                  .labels = need_label ? brim_model_labels(in->model) : NULL};
-  return cli_load_dataset(cli, &request, &in->dataset);
+  status = cli_ranks_share(cli, 1);
+  return status ? status : cli_load_dataset(cli, &request, &in->dataset);
 }
 
 void cli_inference_close(cli_inference *in) {

@@ -4,6 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folds.h"
+#include "ranks.h"
+
 /* ---- checks before anything is read ----------------------------------------------------------------------- */
 
 static int check_machine(cli_call *cli) {
@@ -128,7 +131,9 @@ static int load_data(cli_call *cli, cli_job *job, brim_task task, int32_t max_le
                                  .max_length = max_length,
                                  .need_label = true,
                                  .task = task};
-  int status = v->keep_head ? take_model_labels(cli, job) : BRIM_OK;
+  int status = cli_ranks_share(cli, !v->stream + v->eval.count + (cli_folds_wanted(v) ? v->test.count : 0));
+  if (!status && v->keep_head)
+    status = take_model_labels(cli, job);
   if (v->keep_head)
     request.labels = &job->labels;
   if (!status)

@@ -74,6 +74,16 @@ int cli_ranks_open(cli_call *cli) {
   return BRIM_OK;
 }
 
+int cli_ranks_share(cli_call *cli, int sets) {
+  const brim_group *group = &cli->group;
+  double sums[2] = {sets, (double)sets * sets}; /* n times the sum of squares is the square of the sum where all are equal */
+  if (group->world_size <= 1)
+    return BRIM_OK;
+  const int status = group->sum_double(group->context, sums, 2, &cli->error);
+  cli->share_rows = !status && group->world_size * sums[1] == sums[0] * sums[0];
+  return status;
+}
+
 int cli_ranks_settle(cli_call *cli, int status, bool *speaks) {
   *speaks = first_here() || !brim_launch_find().launcher; /* where ranks were not joined */
   return cli->ranks ? brim_ranks_settle(cli->ranks, status, &cli->error, speaks) : status;

@@ -13,6 +13,9 @@ bool cli_ranks_speaks(void);
 /* Joins the ranks, if there are any: fills `ranks` and `group`, and the number of threads where cores are shared. Ranks other
  * than the first become quiet. */
 int cli_ranks_open(cli_call *cli);
+/* Before data sets are loaded, by every rank: those of one machine share their rows where all are about to load `sets` of them.
+ * Where they are not, their options differ, and what differs is said later. */
+int cli_ranks_share(cli_call *cli, int sets);
 /* The end of the command, which may have failed on this rank or another. *speaks: this one prints cli->error. */
 int cli_ranks_settle(cli_call *cli, int status, bool *speaks);
 /* After what is printed; `code` is the program's. Where a rank was lost it ends the program at once. */

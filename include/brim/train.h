@@ -138,6 +138,13 @@ typedef struct brim_train_result {
   bool resumed, interrupted, stopped_early;
 } brim_train_result;
 
+/* brim_dataset_load of ranks, all of which load the same sets in the same order: of those on one machine that have the same files
+ * and options one reads, and the others map its rows, or read for themselves where that cannot be had. A rank that fails ends
+ * all. BRIM_SHARE_ROWS=none in the environment: each reads. */
+BRIM_API int brim_dataset_load_together(const brim_group *group, brim_runtime *runtime, const char *const *paths, int path_count,
+                                        const brim_tokenizer *tokenizer, const brim_dataset_options *options, brim_dataset **out,
+                                        brim_error *err) BRIM_CHECK;
+
 /* Trains `model` on `train`, evaluating on each of `evals`, whose names differ.
  *
  *   output/log.jsonl                one event a line: start, step, eval, epoch, checkpoint, end

@@ -17,7 +17,7 @@ struct brim_file {
   brim_runtime *runtime;
   char *path, *temporary; /* no temporary: standard output or a device, which are written through */
   int fd;
-  bool standard, broken, committed; /* what failed once is never committed */
+  bool standard, broken, committed; /* standard: it is not closed; what failed once is never committed */
   char *buffer;
   size_t used;
 };
@@ -69,20 +69,37 @@ static int open_target(brim_file *file, const char *path, brim_error *err) {
   return file->fd < 0 ? brim_error_system(err, path, "open the file", errno) : BRIM_OK;
 }
 
-int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) {
-  *out = NULL;
+static brim_file *new_file(brim_runtime *runtime) {
   brim_file *file = brim_alloc_zero(runtime, sizeof *file);
   if (!file)
-    return BRIM_NOMEM(err);
+    return NULL;
   file->runtime = runtime;
   file->fd = -1;
   file->buffer = brim_alloc(runtime, BUFFER);
-  int status = file->buffer ? open_target(file, path, err) : BRIM_NOMEM(err);
+  if (file->buffer)
+    return file;
+  brim_file_free(file);
+  return NULL;
+}
+
+int brim_file_create(brim_runtime *runtime, const char *path, brim_file **out, brim_error *err) {
+  *out = NULL;
+  brim_file *file = new_file(runtime);
+  const int status = file ? open_target(file, path, err) : BRIM_NOMEM(err);
   if (status != BRIM_OK) {
     brim_file_free(file);
     return status;
   }
   *out = file;
+  return BRIM_OK;
+}
+
+int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_error *err) {
+  *out = new_file(runtime);
+  if (!*out)
+    return BRIM_NOMEM(err);
+  (*out)->fd = descriptor;
+  (*out)->standard = true;
   return BRIM_OK;
 }
 

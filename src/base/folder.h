@@ -20,6 +20,9 @@ int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim
 int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, size_t *count, brim_error *err) BRIM_CHECK;
 void brim_names_free(brim_runtime *runtime, char **names, size_t count);
 
+/* A file to write over a descriptor that is the caller's and stays open: neither written aside nor synced. */
+int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_error *err) BRIM_CHECK;
+
 /* "folder/name" in fresh memory, or NULL. */
 char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name);
 const char *brim_path_name(const char *path); /* after the last slash */

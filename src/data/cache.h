@@ -40,6 +40,9 @@ typedef struct brim_cache_origin {
 /* Writes a sealed dataset, complete or not at all. */
 int brim_cache_write(brim_runtime *runtime, const char *path, const brim_cache_origin *origin, const brim_dataset *dataset,
                      brim_error *err) BRIM_CHECK;
+/* The same through a descriptor, which stays open. */
+int brim_cache_write_to(brim_runtime *runtime, int descriptor, const brim_cache_origin *origin, const brim_dataset *dataset,
+                        brim_error *err) BRIM_CHECK;
 /* Maps a cache. BRIM_E_MISMATCH: it was made from something else, and the message says what differs; BRIM_E_FORMAT: it is
  * damaged; BRIM_E_IO: it cannot be read. `origin` may be NULL: whatever it was made from. */
 int brim_cache_read(brim_runtime *runtime, const char *path, const brim_cache_origin *origin, brim_dataset **out,

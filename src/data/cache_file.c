@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/runtime.h"
@@ -269,13 +270,14 @@ static int write_sections(writer *w, brim_error *err) {
   return brim_file_commit(w->file, err);
 }
 
-int brim_cache_write(brim_runtime *runtime, const char *path, const brim_cache_origin *origin, const brim_dataset *dataset,
-                     brim_error *err) {
+/* Into the file at `path`, or else into that of the descriptor. */
+static int write_file(brim_runtime *runtime, const char *path, int descriptor, const brim_cache_origin *origin,
+                      const brim_dataset *dataset, brim_error *err) {
   writer w = {.runtime = runtime, .dataset = dataset, .origin = origin};
   brim_text_init(&w.strings, runtime);
   int status = prepare(&w, err);
   if (status == BRIM_OK)
-    status = brim_file_create(runtime, path, &w.file, err);
+    status = path ? brim_file_create(runtime, path, &w.file, err) : brim_file_over(runtime, descriptor, &w.file, err);
   if (status == BRIM_OK)
     status = write_sections(&w, err);
   brim_file_free(w.file);
@@ -286,6 +288,16 @@ int brim_cache_write(brim_runtime *runtime, const char *path, const brim_cache_o
   brim_release(runtime, w.numbers);
   brim_release(runtime, w.word_texts);
   return status;
+}
+
+int brim_cache_write(brim_runtime *runtime, const char *path, const brim_cache_origin *origin, const brim_dataset *dataset,
+                     brim_error *err) {
+  return write_file(runtime, path, -1, origin, dataset, err);
+}
+
+int brim_cache_write_to(brim_runtime *runtime, int descriptor, const brim_cache_origin *origin, const brim_dataset *dataset,
+                        brim_error *err) {
+  return write_file(runtime, NULL, descriptor, origin, dataset, err);
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------------- */

@@ -235,10 +235,21 @@ class Case:
         good = code != 0 and len(said) == 1 and re.search(want, said[0]) and not os.path.exists("none")
         ok(good, f"{name}: {said[0] if said else 'nothing was said'}", text)
 
+    def other_build(self):
+        """The program with another instruction between two functions, which nobody runs: its version is the same."""
+        code, filling = bytearray(pathlib.Path(self.brim).read_bytes()), bytes.fromhex("662e0f1f840000000000")
+        code[code.rindex(filling) + len(filling) - 1] = 1
+        pathlib.Path("brim-other").write_bytes(code)
+        os.chmod("brim-other", 0o755)
+        return "./brim-other"
+
     def refusals(self):
         self.refused("other options on a rank", 3, self.only(2, self.train("none"), "set -- --seed 43; exec " + " ".join(self.train("none", '"$@"'))),
                      r"seed: 43 on rank 2, 42 on rank 0")
-        shutil.copytree("model", "other", dirs_exist_ok=True)
+        self.refused("another build on a rank", 2, self.only(1, self.train("none"), "exec " + " ".join([self.other_build(), *self.train("none")[1:]])),
+                     r"rank 1 on .* runs brim \S+ \(build \w{16}\), rank 0 on .* brim \S+ \(build \w{16}\)")
+        self.refused("sets to evaluate on a rank", 2, self.only(1, self.train("none"), "exec " + " ".join(self.train("none", "--eval", "data/test.jsonl"))),
+                     "number of evaluation sets: 1 on rank 1, 0 on rank 0")
         lines = pathlib.Path("data/train.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
         pathlib.Path("fewer.jsonl").write_text("".join(lines[:-1]), encoding="utf-8")
         fewer = [word.replace("data/train", "fewer") for word in self.train("none")]
@@ -292,6 +303,32 @@ class Case:
             self.lost(f"rank {rank} is stopped", rank, signal.SIGSTOP, True)
         self.lost("kill -9 of rank 2, with the launcher's clean-up", 2, signal.SIGKILL, False)
 
+    def shared_rows(self):
+        """One process of a machine tokenizes, the others map its rows; where it dies meanwhile, all end."""
+        job = self.begin("rows", 3, *self.LONG)
+        maps = {rank: "brim-rows" in pathlib.Path(f"/proc/{process}/maps").read_text() for rank, process in ranks_of(job).items()}
+        ok(maps == {0: True, 1: True, 2: True}, "3 processes have one copy of their rows", maps, job.poll())
+        kill_ranks(job)
+        end(job)
+        text = pathlib.Path("data/train.jsonl").read_text(encoding="utf-8")
+        pathlib.Path("large.jsonl").write_text(text * (30_000_000 // len(text)), encoding="utf-8")
+        for rank, number in ((0, signal.SIGKILL), (0, signal.SIGSTOP), (1, signal.SIGKILL)):
+            words = [word.replace("data/train", "large") for word in self.train("never", "--rank-timeout", "3")]
+            job = self.mpi.start(2, words, lonely=True)
+
+            def reads():  # more than a process that only waits
+                found = ranks_of(job)
+                return len(found) == 2 and int(pathlib.Path(f"/proc/{found[0]}/statm").read_text().split()[1]) * 4096 > 60_000_000
+
+            wait_until(lambda: job.poll() is not None or reads(), 60)
+            processes, name = ranks_of(job), f"rank {rank} gets signal {number} while rank 0 reads"
+            os.kill(processes[rank], number)
+            ok(end(job, rank if number == signal.SIGSTOP else None), f"{name}: all are gone", job.text)
+            said = lines_of_brim(job.text)
+            if self.mpi.open_mpi or number == signal.SIGSTOP:
+                ok(len(said) == 1 and f"rank {rank} (process {processes[rank]} on " in said[0], f"{name}: {said[0] if said else 'nothing was said'}", job.text)
+            ok(not os.path.exists("never"), f"{name}: nothing is written")
+
     def killed_and_resumed(self):
         """Killed at random moments, again and again, with the launcher's clean-up and without, and resumed: the bits of a run that nobody killed."""
         times = int(os.environ.get("BRIM_KILLS", "5"))
@@ -344,10 +381,12 @@ class Case:
         job = self.mpi.start(3, self.train("elastic", *words), **patience)
         wait_until(lambda: job.poll() is not None or checkpoints("elastic"), 60)
         job.send_signal(signal.SIGINT)
+        asked = time.time()
         gone = end(job)
         steps = [int(path.name.removeprefix("step-")) for path in checkpoints("elastic")]
         ok(gone and steps and max(steps) < 5400 and not os.path.exists("elastic/model.safetensors"),
            f"Ctrl-C: a checkpoint, not the end ({steps})", job.text)
+        print(f"# it was there {max((path.stat().st_ctime for path in checkpoints('elastic')), default=asked) - asked:.2f} s after Ctrl-C", flush=True)
         for ranks in (1, 2):
             shutil.copytree("elastic", f"elastic-{ranks}", symlinks=True)
             code, text = self.mpi.run(ranks, self.train(f"elastic-{ranks}", "--resume", "--json", *words))
@@ -355,9 +394,16 @@ class Case:
             result = json.loads(found[0]) if found else {}
             ok(code == 0 and result.get("resumed") and result.get("rows") == 900 * 96 and result.get("steps") == 5400,
                f"3 processes, and then {ranks}: every row once an epoch", text)
+        job = self.mpi.start(3, self.train("twice", *words), **patience)
+        wait_until(lambda: job.poll() is not None or checkpoints("twice"), 60)
+        for _ in range(2):
+            job.send_signal(signal.SIGINT)
+            time.sleep(0.1)
+        ok(end(job) and job.code != 0 and all((path / "state.json").exists() for path in checkpoints("twice")), "Ctrl-C twice: all are gone, checkpoints are whole",
+           job.code, job.text)
 
     # shared_out needs what bits trained.
-    PARTS = ("gradients", "slices", "bits", "shared_out", "refusals", "full_disk", "losses", "killed_and_resumed", "elastic")
+    PARTS = ("gradients", "slices", "bits", "shared_out", "refusals", "full_disk", "losses", "shared_rows", "killed_and_resumed", "elastic")
 
     def run(self, parts):
         for part in parts:
