@@ -5,6 +5,8 @@
                            hidden = (time without overlap - time with) / communication alone, MiniLM, IMDB at 400, batch 16
   bench_ranks.py speed     two processes of one thread next to one of two threads, on IMDB and on Rotten Tomatoes
   bench_ranks.py model     steps of two processes over that link next to what `brim plan --simulate` says of them
+  bench_ranks.py memory    what 1 and 4 processes of one machine hold (proportional set size) with rows that they share, with rows of a
+                           cache, and where each has its own
   bench_ranks.py balance   planned cost of the slowest process / mean at 2, 4 and 8, with and without slices; computing at 2, measured
 
 Runs take turns; a figure is the median of whole steps, the first of each run left out. On a machine that does other work figures are
@@ -14,6 +16,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import tempfile
 import time
@@ -132,6 +135,53 @@ def balance(args, folder):
     return ranks["balance"] <= 1.04 and all(float(cell) <= 1.01 for row in rows for cell in row[1:4])
 
 
+COPIES = 4  # of IMDB's rows
+
+
+def proportional(processes):
+    """Megabytes of these processes, a page that several of them have shared out among them."""
+    words = [Path(f"/proc/{process}/smaps_rollup").read_text(encoding="utf-8").split() for process in processes]
+    return sum(int(all_words[all_words.index("Pss:") + 1]) for all_words in words) / 1024
+
+
+def held(folder, data, ranks, *words, **environment):
+    """While steps are made: the encoder is frozen, so that most of what is held are weights and rows."""
+    output = Path(folder, "held")
+    shutil.rmtree(output, ignore_errors=True)
+    words = ["train", "--model", fetch_data(), "--train", data, "--output", output, "--freeze", "encoder", "--max-steps", 10**6, "--batch-size", 4, "--max-length", 512,
+             "--threads", 1, "--quiet", *words]
+    launch = [shutil.which("mpirun.mpich") or "mpirun", "-n", str(ranks)] if ranks > 1 else []
+    job = subprocess.Popen([*launch, BRIM, *map(str, words)], env={**ENVIRONMENT, **environment}, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        while job.poll() is None and not ((output / "log.jsonl").exists() and '"event":"step"' in (output / "log.jsonl").read_text(encoding="utf-8")):
+            time.sleep(0.2)
+        found = [path.parent.name for path in Path("/proc").glob("[0-9]*/cmdline") if str(output).encode() in read_or_nothing(path) and b"brim" in read_or_nothing(path).split(b"\0")[0]]
+        return proportional(found)
+    finally:
+        job.send_signal(signal.SIGTERM)
+        job.wait()
+
+
+def read_or_nothing(path):
+    try:
+        return path.read_bytes()
+    except OSError:
+        return b""
+
+
+def memory(args, folder):
+    data = Path(folder, "rows.csv")
+    lines = (DATA / "imdb.csv").read_bytes().split(b"\n", 1)
+    data.write_bytes(lines[0] + b"\n" + lines[1] * COPIES)
+    cache = ["--cache", Path(folder, "cache")]
+    held(folder, data, 1, *cache)  # makes it
+    ways = {"each its own": ([], {"BRIM_SHARE_ROWS": "none"}), "shared": ([], {}), "from a cache": (cache, {})}
+    sums = {way: [held(folder, data, ranks, *words, **environment) for ranks in (1, 4)] for way, (words, environment) in ways.items()}
+    rows = [[way, f"{one:.0f} MB", f"{four:.0f} MB", f"{four / 4:.0f} MB", f"{sums['each its own'][1] - four:.0f} MB"] for way, (one, four) in sums.items()]
+    print_table([f"rows of {COPIES} x IMDB, PSS", "1 process", "4 processes", "each", "less"], rows)
+    return sums["shared"][1] < sums["each its own"][1]
+
+
 def model(args, folder):
     """Speed and update are measured by `brim plan` itself, on one core."""
     wish = f"ranks=2,bandwidth={float(args.rate.removesuffix('gbit'))},latency=50,model={fetch_data()}"
@@ -149,7 +199,7 @@ def model(args, folder):
 
 
 def main():
-    parts = {"overlap": overlap, "speed": speed, "balance": balance, "model": model}
+    parts = {"overlap": overlap, "speed": speed, "memory": memory, "balance": balance, "model": model}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", default=list(parts), help=f"of {', '.join(parts)}")
     parser.add_argument("--rounds", type=int, default=3)

@@ -154,13 +154,16 @@ static void note_eval(cli_call *cli, const brim_event *event) {
 static void note_start(const cli_call *cli, const brim_event *event) {
   const brim_field *steps = brim_event_field(event, "total_steps"), *planned = brim_event_field(event, "memory_planned");
   const brim_field *training = brim_event_field(event, "memory_training"), *slots = brim_event_field(event, "slots_at_once");
-  char count[32], at_once[32];
-  if (!steps || !planned || !training || !slots)
+  const brim_field *slices = brim_event_field(event, "memory_slices");
+  char count[32], at_once[32], more[64] = "";
+  if (!steps || !planned || !training || !slots || !slices)
     return;
+  if (slices->integer > 0)
+    snprintf(more, sizeof more, ", %.1f MB for slices", (double)slices->integer / 1e6);
   brim_count_text(steps->integer, count, sizeof count);
   brim_count_text(slots->integer, at_once, sizeof at_once);
-  cli_note(cli, "steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once)", count,
-           (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once);
+  cli_note(cli, "steps: %s; memory: at most %.1f MB, %.1f MB of it for training (up to %s tokens at once%s)", count,
+           (double)planned->integer / 1e6, (double)training->integer / 1e6, at_once, more);
 }
 
 /* What a run that goes on has otherwise than before. */

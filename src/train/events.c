@@ -76,6 +76,7 @@ int brim_trainer_emit_start(brim_trainer *t, brim_error *err) {
       BRIM_FIELD_INT("memory_planned", t->memory.held + t->memory.training),
       BRIM_FIELD_INT("slots_at_once", t->outlook.limits.max_slots),
       BRIM_FIELD_INT("memory_windows", windows),
+      BRIM_FIELD_INT("memory_slices", t->memory.slices),
       BRIM_FIELD_INT("threads", brim_runtime_threads(t->runtime)),
       BRIM_FIELD_INT("world_size", t->options.group.world_size),
       BRIM_FIELD_JSON("options", text.data),

@@ -303,8 +303,12 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
 
 /* The plan that has come out, as it is printed and kept to. */
 static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, int count, brim_error *err) {
-  const uint64_t limit = t->options.memory_limit;
-  t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other_memory(t, evals, count, false));
+  const uint64_t limit = t->options.memory_limit, other = other_memory(t, evals, count, false);
+  const uint64_t sums = brim_slice_sums_memory(t->model, &t->options.group, &t->options.plan);
+  brim_model_limits whole = t->outlook.limits;
+  whole.slices = 0;
+  t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other);
+  t->memory.slices = t->memory.training - brim_memory_of_limits(t->model, &whole, &t->eval_limits, other - sums);
   const uint64_t all = t->memory.held + t->memory.training;
   if (limit == 0 || all <= limit || t->options.resume)
     return BRIM_OK;
