@@ -69,7 +69,7 @@ def not_printed(lines, printed):
 def main():
     page = (ROOT / "docs/developers/program.md").read_text(encoding="utf-8")
     sections = {text.split("\n")[0]: text for text in re.split(r"^## ", page, flags=re.M)[1:]}
-    listings = {name: (blocks(text), text) for name, text in sections.items()}
+    listings = {name: (blocks(text), text) for name, text in sections.items() if blocks(text)}
     layer = next(block for block in blocks((ROOT / "docs/architecture.md").read_text(encoding="utf-8")) if block[0].startswith("operation "))
     listings["Training"][0].append(layer)
     count = failed = 0
