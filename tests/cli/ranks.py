@@ -39,6 +39,15 @@ def ok(good, name, *notes):
     return good
 
 
+def holds_file(process, name):
+    """The process has it open, or mapped."""
+    at = pathlib.Path(f"/proc/{process}")
+    try:
+        return name in (at / "maps").read_text() or any(os.readlink(link).endswith(name) for link in (at / "fd").iterdir())
+    except OSError:
+        return False
+
+
 def lines_of_brim(text):
     return [line for line in text.splitlines() if line.startswith("brim: ")]
 
@@ -311,17 +320,21 @@ class Case:
         kill_ranks(job)
         end(job)
         text = pathlib.Path("data/train.jsonl").read_text(encoding="utf-8")
-        pathlib.Path("large.jsonl").write_text(text * (30_000_000 // len(text)), encoding="utf-8")
+        pathlib.Path("large.jsonl").write_text(text * (60_000_000 // len(text)), encoding="utf-8")
         for rank, number in ((0, signal.SIGKILL), (0, signal.SIGSTOP), (1, signal.SIGKILL)):
             words = [word.replace("data/train", "large") for word in self.train("never", "--rank-timeout", "3")]
             job = self.mpi.start(2, words, lonely=True)
 
-            def reads():  # more than a process that only waits
+            def reads():
                 found = ranks_of(job)
-                return len(found) == 2 and int(pathlib.Path(f"/proc/{found[0]}/statm").read_text().split()[1]) * 4096 > 60_000_000
+                return len(found) == 2 and holds_file(found[0], "large.jsonl")
 
             wait_until(lambda: job.poll() is not None or reads(), 60)
             processes, name = ranks_of(job), f"rank {rank} gets signal {number} while rank 0 reads"
+            if set(processes) != {0, 1}:
+                end(job)
+                ok(False, f"{name}: two ranks are there", processes, job.poll(), job.text)
+                continue
             os.kill(processes[rank], number)
             ok(end(job, rank if number == signal.SIGSTOP else None), f"{name}: all are gone", job.text)
             said = lines_of_brim(job.text)

@@ -1,5 +1,6 @@
 /* Ranks as threads: they agree before the first step on what they train, and with any number of them every row is taken once an
  * epoch. By messages or through shared memory they have the same bits. */
+#include "model/portion.h"
 #include "rank_case.h"
 #include "train_case.h"
 
@@ -188,11 +189,12 @@ static void agreements(void) {
   agree(2, anyway, "resume_anyway: true", "false on rank 0");
   agree(3, over, "overwrite: true", "false on rank 0");
   agree(2, no_folder, "folder of the run: not given", "given on rank 0");
-  agree(2, other_slices, ": slices: 4", "on rank 0");
   agree(2, sums_after, "sums of gradients: after backward", "during backward on rank 0");
   case_job job = case_open(model_folder, 1);
-  const bool plain = strcmp(brim_model_kernels(job.model), "plain") == 0;
+  const bool plain = strcmp(brim_model_kernels(job.model), "plain") == 0, host = brim_portion_can(job.model);
   case_close(&job);
+  if (host) /* another device has no slices, and says so first */
+    agree(2, other_slices, ": slices: 4", "on rank 0");
   if (plain)
     tap_skip("kernels", "this machine has plain ones only");
   else
@@ -300,7 +302,7 @@ static void shared(void) {
   static void (*const changes[])(brim_train_options *) = {plain, frozen, narrow, late_and_averaged};
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);
-  const bool can = brim_model_values(job.model) != NULL; /* memory of the processor's */
+  const bool can = brim_portion_can(job.model);
   case_close(&job);
   for (int32_t world = 2; world <= MOST_RANKS; world++)
     for (int i = 0; i < 4; i++) {
