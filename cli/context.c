@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include "cli.h"
+#include "shared.h"
 
 void cli_note(const cli_call *cli, const char *format, ...) {
   if (cli->values->quiet)
@@ -131,8 +132,7 @@ int cli_pick_precision(cli_call *cli, brim_precision *out) {
   *out = BRIM_PRECISION_FP32;
   if (name && !brim_precision_parse(name, out))
     return brim_error_set(&cli->error, BRIM_E_INTERNAL, "the table of --precision allows a word that the library does not know");
-  const bool card = (cli->values->device && strncmp(cli->values->device, "cuda", 4) == 0) ||
-                    cli->values->resume; /* on its own device */
+  const bool card = cli_is_cuda(cli->values->device) || cli->values->resume; /* on its own device */
   return *out == BRIM_PRECISION_FP16 && !card ? cli_refuse_fp16(cli) : BRIM_OK;
 }
 
@@ -140,7 +140,7 @@ int cli_check_device(cli_call *cli) {
   brim_gpu_info gpu;
   brim_error missing;
   const char *device = cli->values->device;
-  if (!device || strncmp(device, "cuda", 4) != 0)
+  if (!cli_is_cuda(device))
     return BRIM_OK;
   if (brim_gpu_find(&gpu, &missing))
     return brim_error_set(&cli->error, BRIM_E_UNSUPPORTED, "--device %s: %s", device, missing.message);

@@ -76,10 +76,12 @@ static void put_words(findings *f, const char *name, const char *const *words, i
 static int version(findings *f) {
   char build[BRIM_BUILD_SIZE];
   brim_build(build);
-  if (f->as_json)
-    brim_json_put_string(&f->json, "version", brim_version()), brim_json_put_string(&f->json, "build", build);
-  else
+  if (f->as_json) {
+    brim_json_put_string(&f->json, "version", brim_version());
+    brim_json_put_string(&f->json, "build", build);
+  } else {
     brim_text_printf(&f->out, "brim %s, build %s\n", brim_version(), build);
+  }
   return BRIM_OK;
 }
 

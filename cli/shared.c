@@ -348,10 +348,14 @@ const cli_option cli_optimizer_options[] = {
     {0},
 };
 
+bool cli_is_cuda(const char *device) {
+  return device && strncmp(device, "cuda", 4) == 0;
+}
+
 /* "cuda:1" is the second card, which the library counts from 1 on. */
 static bool parse_device(const char *text, void *field) {
   brim_model_options *options = (brim_model_options *)(void *)((char *)field - offsetof(brim_model_options, device));
-  options->device = strncmp(text, "cuda", 4) == 0 ? BRIM_DEVICE_CUDA : BRIM_DEVICE_CPU;
+  options->device = cli_is_cuda(text) ? BRIM_DEVICE_CUDA : BRIM_DEVICE_CPU;
   options->card = strncmp(text, "cuda:", 5) == 0 ? (int32_t)strtol(text + 5, NULL, 10) + 1 : 0;
   return true;
 }
@@ -363,7 +367,7 @@ const cli_option cli_device_option[] = {
     CHOICE("device", device, "cpu|cuda", .also = CUDA_NUMBERS, .fallback = "cpu", .to = {MODEL(device)}, .parse = parse_device,
            .help = "where to compute: cuda is an NVIDIA GPU (`brim doctor` says what it needs), cuda:1 the second one"),
     FLAG("tf32", tf32, .to = {MODEL(tf32)},
-         .help = "--device cuda: products of fp32 round what they multiply to 10 bits after the point: faster, other bits"),
+         .help = "--device cuda: products of fp32 round what they multiply to 10 bits after the point, with other results"),
     {0},
 };
 

@@ -65,6 +65,7 @@ extern const cli_option cli_precision_option[], cli_method_options[], cli_loss_o
     cli_machine_options[];
 /* Where to compute */
 extern const cli_option cli_device_option[];
+bool cli_is_cuda(const char *device); /* false: NULL, another */
 /* A trained model and rows to run it on: `brim evaluate` and `brim predict` */
 extern const cli_option cli_inference_options[];
 

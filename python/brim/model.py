@@ -73,7 +73,7 @@ class Model:
     """An encoder with a head, computed by brim.
 
     device: "cpu", or "cuda" for an NVIDIA GPU: driver and card, and the compiler NVRTC (``pip install nvidia-cuda-nvrtc``), are looked for then. tf32:
-    its products of fp32 round what they multiply to 10 bits after the point: faster, with other bits.
+    its products of fp32 round what they multiply to 10 bits after the point, with other results.
 
     pooling: what the head looks at, "cls" (the family's own), "mean" or "max" over real tokens. reinit_layers: so many layers from the top
     are initialised instead of read. no_type_ids: every token has type 0.

@@ -122,10 +122,6 @@ int brim_model_settle(brim_model *model, brim_error *err) {
   return status;
 }
 
-int brim_model_copied(brim_model *model, brim_error *err) {
-  return brim_model_settle(model, err);
-}
-
 bool brim_model_queue_full(const brim_model *model) {
   return model->queued == BRIM_MOST_QUEUED;
 }

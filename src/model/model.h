@@ -136,10 +136,6 @@ static inline real *brim_model_gradient(const brim_model *model, int64_t offset)
 int brim_model_lay_out(brim_model *model, const brim_batch *batch, const brim_pass *pass, bool labels,
                        brim_error *err) BRIM_CHECK;
 
-/* ---- forward.c */
-/* Waits for the device; after a failure there is no pass to go back through. */
-int brim_model_settle(brim_model *model, brim_error *err) BRIM_CHECK;
-
 /* ---- int8.c: predictions with products of bytes */
 void brim_model_release_int8(brim_model *model);
 /* Quantizes all products, if the values are others than last time. */

@@ -220,7 +220,7 @@ int brim_prediction_run(const brim_prediction *p, float *logits, brim_error *err
     return run_for_outcomes(p, err);
   if (p->there) {
     BRIM_TRY(prediction_parts(p, NULL, err));
-    return brim_model_copied(p->model, err);
+    return brim_model_settle(p->model, err);
   }
   const uint64_t rows = brim_dataset_rows(p->dataset);
   const size_t count = (size_t)(p->firsts ? p->firsts[rows] : rows) * (size_t)brim_model_outputs(p->model);
