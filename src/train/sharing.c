@@ -88,8 +88,9 @@ typedef struct tree {
 } tree;
 
 /* A rank's last sum is its gradient; those before it wait. */
-static void find_sums(tree *t, const int32_t *owners) {
+static void find_sums(tree *t) {
   const brim_sharing *s = t->sharing;
+  const int32_t *owners = s->slices->owners;
   t->count = brim_tree_names(&(brim_tree_sum){.slices = s->slices->run.slices, .owners = owners}, t->names);
   for (int32_t i = 0, of = 0; i < t->count; i++) {
     const int32_t owner = owners[t->names[i]];
@@ -114,11 +115,9 @@ int brim_sharing_sum(brim_sharing *s, brim_error *err) {
     BRIM_TRY(brim_sum_tables(s->group, s->runtime, s->model, err));
     brim_portion_each(s->portion, add_ranks, s);
   } else {
-    int32_t owners[BRIM_MOST_SLICES];
     tree t = {.sharing = s};
     BRIM_TRY(brim_slice_sums_add(s->slices, err));
-    brim_slice_sums_owners(s->slices, owners);
-    find_sums(&t, owners);
+    find_sums(&t);
     if (t.count > 0)
       brim_portion_each(s->portion, add_slices, &t);
   }

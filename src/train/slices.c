@@ -137,14 +137,11 @@ int brim_slice_sums_share(brim_slice_sums *s, double *loss, double *more, int co
   BRIM_TRY(s->group->sum_double(s->group->context, s->shared, (int64_t)slices * 2 + count, err));
   memcpy(more, s->shared + 2 * slices, (size_t)count * sizeof *more);
   *loss = 0;
-  for (size_t i = 0; i < slices; i++)
+  for (size_t i = 0; i < slices; i++) {
     *loss += s->shared[i];
+    s->owners[i] = (int32_t)s->shared[slices + i] - 1;
+  }
   return BRIM_OK;
-}
-
-void brim_slice_sums_owners(const brim_slice_sums *s, int32_t *owners) {
-  for (int32_t i = 0; i < s->run.slices; i++)
-    owners[i] = (int32_t)s->shared[s->run.slices + i] - 1;
 }
 
 int32_t brim_slice_sums_most(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
@@ -156,13 +153,13 @@ static bool next_piece(const brim_slice_sums *s, int32_t *range, int64_t *offset
   return (s->apart ? brim_gradient_next_table : brim_gradient_piece)(s->model, range, offset, count);
 }
 
-static int add_pieces(brim_slice_sums *s, const int32_t *owners, float *const *sums, float *out, brim_error *err) {
+static int add_pieces(brim_slice_sums *s, float *const *sums, float *out, brim_error *err) {
   int32_t range = 0;
   for (int64_t offset, count; next_piece(s, &range, &offset, &count);) {
     float *here[BRIM_MOST_SLICES];
     for (int32_t i = 0; i < s->count; i++)
       here[i] = sums[i] + offset;
-    const brim_tree_sum tree = {.slices = s->run.slices, .owners = owners, .sums = here, .out = out + offset, .count = count};
+    const brim_tree_sum tree = {.slices = s->run.slices, .owners = s->owners, .sums = here, .out = out + offset, .count = count};
     if (count > 0)
       BRIM_TRY(brim_group_sum_tree(s->group, s->runtime, &tree, err));
   }
@@ -170,12 +167,10 @@ static int add_pieces(brim_slice_sums *s, const int32_t *owners, float *const *s
 }
 
 int brim_slice_sums_add(brim_slice_sums *s, brim_error *err) {
-  int32_t owners[BRIM_MOST_SLICES];
   float *sums[BRIM_MOST_SLICES], *gradients;
   const int32_t waiting = s->count > 0 ? s->count - 1 : 0;
   if (s->group->world_size <= 1)
     return BRIM_OK; /* the only sum is the gradient */
-  brim_slice_sums_owners(s, owners);
   BRIM_TRY(brim_sum_join_rows(s->group, s->runtime, s->model, s->partials, waiting, err));
   BRIM_TRY(brim_flat_map(s->model, BRIM_GRADIENTS, &gradients, err));
   for (int32_t i = 0; i < waiting; i++)
@@ -183,7 +178,7 @@ int brim_slice_sums_add(brim_slice_sums *s, brim_error *err) {
   sums[waiting] = gradients;
   for (int32_t i = 0; i <= waiting; i++)
     brim_gradient_pack(s->model, sums[i]);
-  const int status = add_pieces(s, owners, sums, gradients, err);
+  const int status = add_pieces(s, sums, gradients, err);
   for (int32_t i = 0; i < waiting; i++)
     brim_partials_used(s->partials, i);
   brim_gradient_unpack(s->model, gradients);

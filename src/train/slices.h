@@ -13,6 +13,7 @@ typedef struct brim_slice_sums {
   brim_partials *partials;
   /* The step's sums of this rank, in their order: the last one is the model's gradient, those before it wait in `partials`. */
   int32_t names[BRIM_MOST_SLICES], count;
+  int32_t owners[BRIM_MOST_SLICES]; /* of all ranks' sums, once the loss is shared: as brim_tree_sum.owners */
   bool apart;       /* brim_slice_sums_add adds up tables only */
   bool joins;       /* the model computes several slices at once */
   int32_t *offsets; /* of a slice by itself */
@@ -48,8 +49,6 @@ int brim_slice_sums_cut(brim_slice_sums *sums, const brim_batch *batch, int32_t 
 /* Adds up over all ranks: the loss, in the order of slices, into *loss, and each of `more` [count, at most BRIM_SLICE_MORE]. */
 enum { BRIM_SLICE_MORE = 8 };
 int brim_slice_sums_share(brim_slice_sums *sums, double *loss, double *more, int count, brim_error *err) BRIM_CHECK;
-/* After that: the rank that has the sum named by each slice, as brim_tree_sum.owners. */
-void brim_slice_sums_owners(const brim_slice_sums *sums, int32_t *owners);
-/* And the gradient of all slices becomes the model's, on every rank. */
+/* After that the gradient of all slices becomes the model's, on every rank. */
 int brim_slice_sums_add(brim_slice_sums *sums, brim_error *err) BRIM_CHECK;
 #endif
