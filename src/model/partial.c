@@ -244,21 +244,6 @@ void brim_gradient_unpack(const brim_model *model, real *values) {
       unpack_table(model, &model->ranges[i], values);
 }
 
-bool brim_gradient_piece(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count) {
-  if (*range == model->range_count)
-    return false;
-  const brim_update_range *r = &model->ranges[(*range)++];
-  *offset = r->offset;
-  *count = r->row_size > 0 ? brim_gradient_rows_of(model, r) * r->row_size : r->count;
-  for (bool dense = r->row_size <= 0; dense && *range < model->range_count; (*range)++) {
-    const brim_update_range *next = &model->ranges[*range];
-    if (next->row_size > 0 || next->offset != *offset + *count)
-      break;
-    *count += next->count;
-  }
-  return true;
-}
-
 void brim_partials_used(brim_partials *p, int32_t index) {
   const brim_model *m = p->model;
   for (int32_t i = 0; i < m->range_count; i++) {

@@ -39,6 +39,4 @@ void brim_gradient_pack(const brim_model *model, real *values);
 void brim_gradient_unpack(const brim_model *model, real *values);
 /* Rows of a table that have a gradient in the model. */
 int64_t brim_gradient_rows_of(const brim_model *model, const brim_update_range *table);
-/* What a packed gradient consists of: call it with *range 0, until it is false; *range is its own to count with. */
-bool brim_gradient_piece(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 #endif

@@ -26,7 +26,8 @@ static void *sum_steps(void *context) {
     pthread_mutex_unlock(&o->lock);
     int status = o->status; /* a group that failed goes on failing */
     if (!status)
-      status = brim_sum_gradient(o->group, o->runtime, o->model, wait_for_piece, o, &o->error);
+      status = o->slices ? brim_slice_sums_add(o->slices, wait_for_piece, o, &o->error)
+                         : brim_sum_gradient(o->group, o->runtime, o->model, wait_for_piece, o, &o->error);
     pthread_mutex_lock(&o->lock);
     o->status = status;
     o->done = true;
@@ -48,9 +49,10 @@ static void on_complete(void *context, int64_t from) {
   pthread_mutex_unlock(&o->lock);
 }
 
-int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group, brim_error *err) {
-  *o = (brim_overlap){.model = model, .group = group, .telling = {on_complete, o}, .complete = INT64_MAX};
-  if (group->world_size <= 1 || group->apart || !brim_flat_is_host(model))
+int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group, brim_slice_sums *slices,
+                      brim_error *err) {
+  *o = (brim_overlap){.model = model, .group = group, .slices = slices, .telling = {on_complete, o}, .complete = INT64_MAX};
+  if (group->world_size <= 1 || group->apart || !brim_flat_is_host(model) || (slices && !slices->whole))
     return BRIM_OK;
   pthread_mutex_init(&o->lock, NULL);
   pthread_cond_init(&o->changed, NULL);

@@ -8,11 +8,13 @@
 
 #include "brim/dist.h"
 #include "model/telling.h"
+#include "train/slices.h"
 
 typedef struct brim_overlap {
   brim_runtime *runtime; /* NULL: not open */
   brim_model *model;
   const brim_group *group;
+  brim_slice_sums *slices; /* NULL: there are none */
   brim_telling telling;
   pthread_t thread;
   pthread_mutex_t lock;
@@ -23,9 +25,9 @@ typedef struct brim_overlap {
   brim_error error;
 } brim_overlap;
 
-/* All are borrowed until brim_overlap_close. Does nothing where ranks sum afterwards: there is one rank, group->apart, or the
- * device's memory is not the host's. */
-int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group,
+/* All are borrowed until brim_overlap_close; `slices` is open, or NULL. Does nothing where ranks sum afterwards: there is one
+ * rank, group->apart, the device's memory is not the host's, or slices are not `whole`. */
+int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group, brim_slice_sums *slices,
                       brim_error *err) BRIM_CHECK;
 void brim_overlap_close(brim_overlap *o);
 /* Before this rank's last backward of a step: pieces that it completes are summed. The group is the thread's until

@@ -116,7 +116,7 @@ int brim_sharing_sum(brim_sharing *s, brim_error *err) {
     brim_portion_each(s->portion, add_ranks, s);
   } else {
     tree t = {.sharing = s};
-    BRIM_TRY(brim_slice_sums_add(s->slices, err));
+    BRIM_TRY(brim_slice_sums_add(s->slices, NULL, NULL, err));
     find_sums(&t);
     if (t.count > 0)
       brim_portion_each(s->portion, add_slices, &t);

@@ -9,7 +9,6 @@
 #include "model/flat.h"
 #include "model/queue.h"
 #include "model/telling.h"
-#include "train/sum.h"
 
 static int32_t world_of(const brim_group *group) {
   return group->world_size > 1 ? group->world_size : 1;
@@ -54,7 +53,8 @@ int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *
                          .model = model,
                          .group = group,
                          .run = brim_slice_run_of(plan->slices, world_of(group), group->rank),
-                         .joins = brim_model_joins_slices(model)};
+                         .joins = brim_model_joins_slices(model),
+                         .whole = !is_cut(model, plan)};
   s->shared = brim_alloc_array_zero(runtime, 2 * (size_t)plan->slices + BRIM_SLICE_MORE, sizeof *s->shared);
   if (!s->shared)
     return BRIM_NOMEM(err);
@@ -129,18 +129,27 @@ int brim_slice_sums_cut(brim_slice_sums *s, const brim_batch *batch, int32_t fir
 
 /* ---- all ranks -------------------------------------------------------------------------------------------- */
 
+/* Each rank puts its number, from 1 on, where its sums are. */
+static void put_names(const brim_slice_sums *s, double *ranks) {
+  for (int32_t i = 0; i < s->count; i++)
+    ranks[s->names[i]] = s->group->rank + 1;
+}
+
+static void take_owners(brim_slice_sums *s, const double *ranks) {
+  for (int32_t i = 0; i < s->run.slices; i++)
+    s->owners[i] = (int32_t)ranks[i] - 1;
+}
+
 int brim_slice_sums_share(brim_slice_sums *s, double *loss, double *more, int count, brim_error *err) {
   const size_t slices = (size_t)s->run.slices;
-  for (int32_t i = 0; i < s->count; i++)
-    s->shared[slices + (size_t)s->names[i]] = s->group->rank + 1;
+  put_names(s, s->shared + slices);
   memcpy(s->shared + 2 * slices, more, (size_t)count * sizeof *more);
   BRIM_TRY(s->group->sum_double(s->group->context, s->shared, (int64_t)slices * 2 + count, err));
   memcpy(more, s->shared + 2 * slices, (size_t)count * sizeof *more);
   *loss = 0;
-  for (size_t i = 0; i < slices; i++) {
+  for (size_t i = 0; i < slices; i++)
     *loss += s->shared[i];
-    s->owners[i] = (int32_t)s->shared[slices + i] - 1;
-  }
+  take_owners(s, s->shared + slices);
   return BRIM_OK;
 }
 
@@ -148,40 +157,64 @@ int32_t brim_slice_sums_most(const brim_model *model, const brim_group *group, c
   return most_waiting(group, plan->slices, is_cut(model, plan));
 }
 
-/* Tables, or the rest too. */
-static bool next_piece(const brim_slice_sums *s, int32_t *range, int64_t *offset, int64_t *count) {
-  return (s->apart ? brim_gradient_next_table : brim_gradient_piece)(s->model, range, offset, count);
+static int find_owners(brim_slice_sums *s, brim_error *err) {
+  double ranks[BRIM_MOST_SLICES] = {0};
+  put_names(s, ranks);
+  BRIM_TRY(s->group->sum_double(s->group->context, ranks, s->run.slices, err));
+  take_owners(s, ranks);
+  return BRIM_OK;
 }
 
-static int add_pieces(brim_slice_sums *s, float *const *sums, float *out, brim_error *err) {
+/* Along the tree, the values of each sum from `offset` on. */
+static int add_piece(brim_slice_sums *s, float *const *sums, int64_t offset, int64_t count, brim_error *err) {
+  float *here[BRIM_MOST_SLICES];
+  const int32_t last = s->count > 0 ? s->count - 1 : 0; /* the model's gradient */
+  for (int32_t i = 0; i <= last; i++)
+    here[i] = sums[i] + offset;
+  const brim_tree_sum tree = {.slices = s->run.slices, .owners = s->owners, .sums = here, .out = here[last], .count = count};
+  return count > 0 ? brim_group_sum_tree(s->group, s->runtime, &tree, err) : BRIM_OK;
+}
+
+static int add_dense(brim_slice_sums *s, float *const *sums, brim_sum_wait wait, void *context, brim_error *err) {
   int32_t range = 0;
-  for (int64_t offset, count; next_piece(s, &range, &offset, &count);) {
-    float *here[BRIM_MOST_SLICES];
-    for (int32_t i = 0; i < s->count; i++)
-      here[i] = sums[i] + offset;
-    const brim_tree_sum tree = {.slices = s->run.slices, .owners = s->owners, .sums = here, .out = out + offset, .count = count};
-    if (count > 0)
-      BRIM_TRY(brim_group_sum_tree(s->group, s->runtime, &tree, err));
+  for (int64_t offset, count; brim_gradient_next_dense(s->model, &range, &offset, &count);) {
+    if (wait)
+      wait(context, offset);
+    BRIM_TRY(add_piece(s, sums, offset, count, err));
   }
   return BRIM_OK;
 }
 
-int brim_slice_sums_add(brim_slice_sums *s, brim_error *err) {
+static int add_tables(brim_slice_sums *s, float *const *sums, int32_t sum_count, brim_error *err) {
+  int status = BRIM_OK;
+  int32_t range = 0;
+  for (int32_t i = 0; i < sum_count; i++)
+    brim_gradient_pack(s->model, sums[i]);
+  for (int64_t offset, count; !status && brim_gradient_next_table(s->model, &range, &offset, &count);)
+    status = add_piece(s, sums, offset, count, err);
+  for (int32_t i = 0; i + 1 < sum_count; i++)
+    brim_partials_used(s->partials, i);
+  brim_gradient_unpack(s->model, sums[sum_count - 1]);
+  return status;
+}
+
+int brim_slice_sums_add(brim_slice_sums *s, brim_sum_wait wait, void *context, brim_error *err) {
   float *sums[BRIM_MOST_SLICES], *gradients;
   const int32_t waiting = s->count > 0 ? s->count - 1 : 0;
   if (s->group->world_size <= 1)
     return BRIM_OK; /* the only sum is the gradient */
+  if (wait)
+    BRIM_TRY(find_owners(s, err));
   BRIM_TRY(brim_sum_join_rows(s->group, s->runtime, s->model, s->partials, waiting, err));
   BRIM_TRY(brim_flat_map(s->model, BRIM_GRADIENTS, &gradients, err));
   for (int32_t i = 0; i < waiting; i++)
     sums[i] = brim_partials_values(s->partials, i);
   sums[waiting] = gradients;
-  for (int32_t i = 0; i <= waiting; i++)
-    brim_gradient_pack(s->model, sums[i]);
-  const int status = add_pieces(s, sums, gradients, err);
-  for (int32_t i = 0; i < waiting; i++)
-    brim_partials_used(s->partials, i);
-  brim_gradient_unpack(s->model, gradients);
+  int status = s->apart ? BRIM_OK : add_dense(s, sums, wait, context, err);
+  if (wait)
+    wait(context, 0);
+  if (!status)
+    status = add_tables(s, sums, waiting + 1, err);
   if (!status)
     return brim_flat_unmap_summed(s->model, gradients, err);
   brim_flat_unmap(s->model, gradients);

@@ -331,10 +331,10 @@ static int start_memory(brim_trainer *t, brim_error *err) {
   BRIM_TRY(start_limits(t, err));
   brim_model_zero_gradients(t->model);
   brim_flat_clear(t->model, BRIM_GRADIENTS);
-  if (t->options.plan.slices > 0)
-    BRIM_TRY(brim_slice_sums_open(&t->slices, t->runtime, t->model, &t->options.group, &t->options.plan, err));
-  else
-    BRIM_TRY(brim_overlap_open(&t->overlap, t->runtime, t->model, &t->options.group, err));
+  brim_slice_sums *slices = t->options.plan.slices > 0 ? &t->slices : NULL;
+  if (slices)
+    BRIM_TRY(brim_slice_sums_open(slices, t->runtime, t->model, &t->options.group, &t->options.plan, err));
+  BRIM_TRY(brim_overlap_open(&t->overlap, t->runtime, t->model, &t->options.group, slices, err));
   t->average_first = brim_average_first(&t->options, t->outlook.total_steps);
   if (t->average_first == 0)
     return BRIM_OK;

@@ -176,7 +176,7 @@ static int step_sum(brim_trainer *t, brim_error *err) {
     return BRIM_OK;
   brim_profile_begin(o->profile, BRIM_WORK_RANKS, "gradient of all processes");
   const int status = t->sharing.memory    ? brim_sharing_sum(&t->sharing, err)
-                     : o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, err)
+                     : o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, NULL, NULL, err)
                      : t->devices_sum     ? brim_device_ranks_sum(&o->group, t->runtime, t->model, err)
                                           : brim_sum_gradient(&o->group, t->runtime, t->model, NULL, NULL, err);
   brim_profile_end(o->profile, 0);

@@ -53,7 +53,7 @@ typedef struct brim_trainer {
   brim_resumed resumed;
 
   brim_slice_sums slices; /* with options.plan.slices */
-  brim_overlap overlap;   /* without them */
+  brim_overlap overlap;   /* of this rank's backward with the sum of all ranks' gradients */
   brim_sharing sharing;   /* instead: ranks that share memory, with slices too */
   bool devices_sum;       /* instead: the ranks' devices */
   brim_batch batch;
