@@ -44,7 +44,7 @@ static void must(int status, const brim_error *err) {
 }
 
 /* A process of its own, as far as brim can tell. */
-static job open_job(const brim_feed_options *given, int threads) {
+static job open_job_of(const char *files, const brim_feed_options *given, int threads) {
   job j = {0};
   brim_error err;
   brim_feed_options how = *given;
@@ -52,9 +52,13 @@ static job open_job(const brim_feed_options *given, int threads) {
   must(brim_tokenizer_load(j.runtime, scratch_file("vocab.txt"), &j.tokenizer, &err), &err);
   must(brim_model_load(j.runtime, model_folder, &(brim_model_options){.seed = 1}, &j.model, &err), &err);
   how.labels = &labels;
-  must(brim_feed_open(j.runtime, &shards, 1, j.tokenizer, &how, &j.feed, &err), &err);
+  must(brim_feed_open(j.runtime, &files, 1, j.tokenizer, &how, &j.feed, &err), &err);
   j.eval = case_dataset(j.runtime, 10, 12, 50, 3, 2);
   return j;
+}
+
+static job open_job(const brim_feed_options *given, int threads) {
+  return open_job_of(shards, given, threads);
 }
 
 static void close_job(job *j) {
@@ -306,6 +310,66 @@ static void slices_resume(uint64_t stop) {
   case_remove(output);
 }
 
+/* ---- ranks that read one order ---------------------------------------------------------------------------- */
+
+typedef struct reader {
+  member member;
+  const char *files;
+  brim_feed_options how;
+  brim_train_result result;
+  brim_error err;
+  int status;
+} reader;
+
+static void *train_reader(void *context) {
+  reader *r = context;
+  brim_train_options o = train_options(NULL);
+  job j = open_job_of(r->files, &r->how, 1);
+  o.group = meeting_group(&r->member);
+  r->status = train(&j, &o, &r->result, &r->err);
+  close_job(&j);
+  return NULL;
+}
+
+/* Files that differ, or how they are read, which neither options nor data tell. */
+static void ranks_agree(const char *name, const char *files, int64_t window) {
+  reader readers[2];
+  meeting all = {.world = 2};
+  pthread_t threads[2];
+  bool good = true;
+  pthread_barrier_init(&all.barrier, NULL, 2);
+  for (int32_t r = 0; r < 2; r++) {
+    readers[r] = (reader){.member = {&all, r}, .files = r ? files : shards, .how = feed_options(0)};
+    readers[r].how.rank = r, readers[r].how.plan.world_size = 2;
+    if (r)
+      readers[r].how.window = window;
+    if (pthread_create(&threads[r], NULL, train_reader, &readers[r]))
+      abort();
+  }
+  for (int32_t r = 0; r < 2; r++) {
+    pthread_join(threads[r], NULL);
+    good = good && readers[r].status == BRIM_E_MISMATCH && readers[r].result.steps == 0 &&
+           strstr(readers[r].err.message, "files of the stream, or the way they are read: ") &&
+           strstr(readers[r].err.message, " on rank 1, ");
+  }
+  pthread_barrier_destroy(&all.barrier);
+  ok(good, "%s: %s", name, readers[0].err.message);
+}
+
+static void agreements(void) {
+  const char *other = scratch_make_folder("fewer");
+  for (int f = 0; f < FILES - 1; f++) {
+    char from[64], to[64];
+    snprintf(from, sizeof from, "shards/%d.csv.gz", f), snprintf(to, sizeof to, "fewer/%d.csv.gz", f);
+    size_t length;
+    char *bytes = case_read(scratch_file(from), &length);
+    case_write(scratch_file(to), bytes, length);
+    free(bytes);
+  }
+  ranks_agree("a file less on a rank", other, 20);
+  ranks_agree("another window on a rank", shards, 21);
+}
+
 /* ---- refused ---------------------------------------------------------------------------------------------- */
 
 static void refuse(const brim_feed_options *how, const brim_train_options *o, int code, const char *word) {
@@ -361,6 +425,7 @@ int main(void) {
   killed(weights, log);
   for (uint64_t stop = 2; stop < STEPS; stop += 5)
     slices_resume(stop);
+  agreements();
   mismatches(output);
   free(weights);
   free(log);
