@@ -361,14 +361,27 @@ class Case:
         same = code == 0 and pathlib.Path("killed/model.safetensors").read_bytes() == pathlib.Path("straight/model.safetensors").read_bytes()
         ok(same, "resumed to the end: the same bits", text)
 
+    SLICES = ("--slices", "24", "--batch-size", "20", "--epochs", "3", "--lr", "1e-3", "--schedule", "constant")
+
+    def bits_of_one(self, worlds, **how):
+        """The same bits for any number of processes. Returns them."""
+        if not os.path.exists("slices-1"):
+            self.alone(*self.train("slices-1", *self.SLICES))
+        one = pathlib.Path("slices-1/model.safetensors").read_bytes()
+        for ranks in worlds:
+            code, text = self.mpi.run(ranks, self.train("slices-n", "--overwrite", *self.SLICES), **how)
+            same = code == 0 and pathlib.Path("slices-n/model.safetensors").read_bytes() == one
+            ok(same, f"--slices: {ranks} processes have the bits of one{', by messages' if how else ''}", text)
+        return one
+
+    def few_slices(self):
+        self.bits_of_one((2,))
+        self.bits_of_one((3,), BRIM_SHARED="none")
+
     def slices(self):
         """The same bits for any number of processes, and for a run that changes it twice."""
-        words = ("--slices", "24", "--batch-size", "20", "--epochs", "3", "--lr", "1e-3", "--schedule", "constant")
-        self.alone(*self.train("slices-1", *words))
-        one = pathlib.Path("slices-1/model.safetensors").read_bytes()
-        for ranks in (2, 3, 4, 8):
-            code, text = self.mpi.run(ranks, self.train(f"slices-{ranks}", *words))
-            ok(code == 0 and pathlib.Path(f"slices-{ranks}/model.safetensors").read_bytes() == one, f"--slices: {ranks} processes have the bits of one", text)
+        words, one = self.SLICES, self.bits_of_one((2, 3, 4, 8))
+        self.bits_of_one((2, 3, 8), BRIM_SHARED="none")
         for ranks, epochs in ((4, "1"), (1, "2"), (3, "3")):
             changed = ["--resume", *words[:5], epochs, *words[6:]]
             code, text = self.mpi.run(ranks, self.train("slices-elastic", *changed))
@@ -417,7 +430,7 @@ class Case:
            job.code, job.text)
 
     # shared_out needs what bits trained.
-    PARTS = ("gradients", "slices", "bits", "shared_out", "refusals", "full_disk", "losses", "shared_rows", "killed_and_resumed", "elastic")
+    PARTS = ("gradients", "few_slices", "slices", "bits", "shared_out", "refusals", "full_disk", "losses", "shared_rows", "killed_and_resumed", "elastic")
 
     def run(self, parts):
         for part in parts:
