@@ -177,11 +177,15 @@ static int read_reals(const reading *r, brim_error *err) {
 
 /* Options that change what the encoder computes and that brim does not have. */
 static int refuse_unsupported(const reading *r, brim_error *err) {
-  bool decoder = false;
+  bool decoder = false, crosses = false;
   BRIM_TRY(brim_json_read_bool(r->document, r->root, "is_decoder", &decoder, err));
   if (decoder)
     return brim_json_error(r->document, brim_json_get(r->root, "is_decoder"), err, BRIM_E_UNSUPPORTED,
                            "the model is a decoder (is_decoder); brim trains encoders");
+  BRIM_TRY(brim_json_read_bool(r->document, r->root, "add_cross_attention", &crosses, err));
+  if (crosses) /* transformers does not open one that is no decoder */
+    return brim_json_error(r->document, brim_json_get(r->root, "add_cross_attention"), err, BRIM_E_UNSUPPORTED,
+                           "the model attends to what another model made (add_cross_attention); brim trains encoders");
   const brim_json_value *quantized = brim_json_get(r->root, "quantization_config");
   if (quantized && quantized->kind == BRIM_JSON_OBJECT)
     return brim_json_error(r->document, quantized, err, BRIM_E_UNSUPPORTED,

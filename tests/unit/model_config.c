@@ -347,6 +347,8 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"roberta\",\"pad_token_id\":null}", BRIM_E_FORMAT, "pad_token_id");
   check_refused("{\"model_type\":\"roberta\",\"max_position_embeddings\":2}", BRIM_E_FORMAT, "positions");
   check_refused("{\"model_type\":\"bert\",\"is_decoder\":true}", BRIM_E_UNSUPPORTED, "decoder");
+  check_refused("{\"model_type\":\"bert\",\"add_cross_attention\":true}", BRIM_E_UNSUPPORTED, "add_cross_attention");
+  check_refused("{\"model_type\":\"roberta\",\"is_decoder\":true,\"add_cross_attention\":true}", BRIM_E_UNSUPPORTED, "decoder");
   check_refused("{\"model_type\":\"bert\",\"quantization_config\":{\"bits\":4}}", BRIM_E_UNSUPPORTED, "quantized");
   check_refused("{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}", BRIM_E_UNSUPPORTED, "absolute");
   check_refused("{\"model_type\":\"bert\",\"problem_type\":\"token_classification\"}", BRIM_E_UNSUPPORTED, "problem_type");
