@@ -170,7 +170,7 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
   softmax s;
   turn_queries(w, h, b, buffers);
   if (buffers->relative)
-    CPU(relative_queries)(w, b, buffers->panels, buffers->relative);
+    CPU(relative_queries)(w, b, buffers->queries, buffers->relative);
   for (int64_t i = 0; i < b->columns; i += VEC)
     vstore(s.sum + i, vzero());
   for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
@@ -179,7 +179,7 @@ static void forward_block(const attention_work *w, const attention_head *h, cons
     CPU(attention_scores)(w, b, keys, CPU(attention_left_from)(w, buffers->keys, row), buffers->panels, buffers->scores);
     CPU(attention_mask)(w, b, j, keys, buffers->scores);
     if (buffers->relative)
-      CPU(relative_add)(b, j, keys, buffers->relative, buffers->scores);
+      CPU(relative_add)(w, b, j, keys, buffers->relative, buffers->scores);
     const float excess = find_most(w, b, keys, buffers->scores, j > b->key, &s);
     if (excess > HEADROOM)
       raise_top(w, b, &s, buffers->out);

@@ -50,6 +50,9 @@ typedef struct attention_work {
   attention_tensors t;
   const brim_relative *relative; /* terms by distance, without groups and windows; NULL: none */
   int64_t longest;               /* with those: most slots of a sequence */
+  const int32_t *distance_rows;  /* rows of distances 1 - longest .. longest - 1 */
+  const int32_t *row_starts;     /* of each row, and VEC after the last, the first of these that has it or a later one */
+  bool steady;                   /* a distance has the row of the one before it or the next row */
   const int32_t *order;          /* [n] sequences, longest first */
   float *scratch;
   int64_t scratch_size; /* values a worker */

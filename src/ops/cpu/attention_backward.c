@@ -224,7 +224,7 @@ static void find_scores(const attention_work *w, const attention_head *h, const 
     CPU(attention_scores)(w, b, keys, CPU(attention_left_from)(w, s->keys, row), s->query_panels, p);
     CPU(attention_mask)(w, b, j, keys, p);
     if (s->relative)
-      CPU(relative_add)(b, j, keys, s->relative, p);
+      CPU(relative_add)(w, b, j, keys, s->relative, p);
     CPU(attention_scores)(w, b, keys, CPU(attention_left_from)(w, s->values, row), s->dout_panels, dp);
     if (w->a->dropout.on)
       dropped_terms(w, h, b, m, j, keys, p, dp);
@@ -242,7 +242,7 @@ static void backward_block(const attention_work *w, const attention_head *h, con
   const block_sides sides = pack_block(w, h, b, s);
   marks m;
   if (s->relative)
-    CPU(relative_queries)(w, b, s->query_panels, s->relative);
+    CPU(relative_queries)(w, b, s->queries, s->relative);
   find_scores(w, h, s, span, b, &m);
   for (int64_t j = b->key, keys; j < b->key_end; j += keys) {
     keys = CPU(attention_keys)(j, b->key_end);

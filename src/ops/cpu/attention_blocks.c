@@ -164,7 +164,9 @@ size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t size = limits->hidden / (limits->heads > 0 ? limits->heads : 1);
   const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, limits->window, limits->bf16);
   const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, limits->window, limits->bf16);
-  const int64_t relative = limits->distances > 0 ? CPU(relative_scratch)(limits->max_length, size, limits->distances) : 0;
+  const bool by_distance = limits->distances > 0;
+  const int64_t relative = by_distance ? CPU(relative_scratch)(limits->max_length, size, limits->distances) : 0;
+  const int64_t shared = by_distance ? CPU(relative_shared)(limits->max_length, limits->distances) : 0;
   return order_size(limits->max_sequences, limits->max_length) +
-         (size_t)threads * (size_t)((forward > backward ? forward : backward) + relative) * sizeof(float);
+         (size_t)(shared + threads * ((forward > backward ? forward : backward) + relative)) * sizeof(float);
 }

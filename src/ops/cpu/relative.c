@@ -14,10 +14,38 @@ static int64_t line_room(int64_t longest) {
   return 2 * longest + QUERY_BLOCK;
 }
 
+int64_t CPU(relative_shared)(int64_t longest, int64_t rows) {
+  return round_up(2 * longest + rows + 4 * VEC, TILE_COLUMNS);
+}
+
 int64_t CPU(relative_scratch)(int64_t longest, int64_t size, int64_t rows) {
   const int64_t head_room = round_up(size, TILE_COLUMNS), room = reach(longest, rows);
-  return 3 * line_room(longest) + 3 * room * head_room + 2 * longest * room + 2 * room * QUERY_BLOCK + 2 * rows * head_room +
+  return 2 * line_room(longest) + 3 * room * head_room + 2 * longest * room + 2 * room * QUERY_BLOCK + 2 * rows * head_room +
          round_up(rows, VEC);
+}
+
+/* Rows of all distances of the call, those at the ends VEC times more, and where rows start. */
+static void share_rows(attention_work *w) {
+  const brim_distances *d = &w->relative->distances;
+  const int64_t count = 2 * w->longest - 1;
+  int32_t *shared = (int32_t *)w->scratch, *row = shared + VEC, *starts = row + count + VEC;
+  w->scratch += CPU(relative_shared)(w->longest, d->rows);
+  w->steady = true;
+  for (int64_t i = 0; i < count; i++) {
+    row[i] = brim_distance_row(d, (int32_t)(i + 1 - w->longest));
+    w->steady = w->steady && (i == 0 || row[i] == row[i - 1] || row[i] == row[i - 1] + 1);
+  }
+  for (int64_t i = 0; i < VEC; i++) {
+    shared[i] = row[0];
+    row[count + i] = row[count - 1];
+  }
+  for (int32_t r = 0, at = 0; r <= d->rows + VEC; r++) {
+    while (at < count && row[at] < r)
+      at++;
+    starts[r] = at;
+  }
+  w->distance_rows = row;
+  w->row_starts = starts;
 }
 
 attention_work CPU(relative_work)(brim_ops_context *c, const brim_relative *r, int64_t scratch_size) {
@@ -30,14 +58,14 @@ attention_work CPU(relative_work)(brim_ops_context *c, const brim_relative *r, i
       c, &r->attention, &t, scratch_size + CPU(relative_scratch)(longest, r->attention.head_size, r->distances.rows));
   w.relative = r;
   w.longest = longest;
+  share_rows(&w);
   return w;
 }
 
 void CPU(relative_open)(const attention_work *w, bool gradients, int worker, relative_head *r) {
   const int64_t longest = w->longest, rows = w->relative->distances.rows, room = reach(longest, rows), all = rows * w->head_room;
   float *scratch = w->scratch + (worker + 1) * w->scratch_size - CPU(relative_scratch)(longest, w->a->head_size, rows);
-  *r = (relative_head){.of = w->relative, .row = (int32_t *)scratch};
-  r->bias = scratch + line_room(longest);
+  *r = (relative_head){.of = w->relative, .bias = scratch};
   r->dbias = r->bias + line_room(longest);
   r->key_rows = r->dbias + line_room(longest);
   r->query_rows = r->key_rows + room * w->head_room;
@@ -53,20 +81,18 @@ void CPU(relative_open)(const attention_work *w, bool gradients, int worker, rel
     memset(r->dkey_rows, 0, (size_t)(2 * all + rows) * sizeof *r->dkey_rows);
 }
 
-static void find_rows(relative_head *r, int64_t queries) {
-  const brim_distances *d = &r->of->distances;
-  int32_t low = d->rows, high = 0;
+static void find_rows(const attention_work *w, relative_head *r, int64_t queries) {
+  int32_t low = r->of->distances.rows, high = 0;
   r->distances = r->keys + queries - 1;
+  r->place = w->longest - r->keys;
+  r->row = w->distance_rows + r->place;
   for (int64_t i = 0; i < r->distances; i++) {
-    r->row[i] = brim_distance_row(d, (int32_t)(i + 1 - r->keys));
     low = r->row[i] < low ? r->row[i] : low;
     high = r->row[i] > high ? r->row[i] : high;
   }
   r->first = low;
   r->rows = high - low + 1;
   r->room = round_up(r->rows, TILE_COLUMNS);
-  for (int64_t i = 0; i < r->distances; i++)
-    r->row[i] -= low;
 }
 
 /* Rows of the tables that some distances reach: half of all, or little more, for a few keys or queries of a text. */
@@ -77,8 +103,9 @@ typedef struct band {
 static band band_of(const relative_head *r, int64_t distance, int64_t count) {
   band b = {r->rows, 0};
   for (int64_t i = distance; i < distance + count; i++) {
-    b.first = least(b.first, r->row[i]);
-    b.end = r->row[i] + 1 > b.end ? r->row[i] + 1 : b.end;
+    const int64_t row = r->row[i] - r->first;
+    b.first = least(b.first, row);
+    b.end = row + 1 > b.end ? row + 1 : b.end;
   }
   return b;
 }
@@ -98,7 +125,7 @@ static band keys_of_rows(const relative_head *r, int64_t row, int64_t count) {
   const int64_t queries = r->distances - r->keys + 1;
   band b = {r->keys, 0};
   for (int64_t i = 0; i < r->distances; i++) {
-    if (r->row[i] < row || r->row[i] >= row + count)
+    if (r->row[i] < r->first + row || r->row[i] >= r->first + row + count)
       continue;
     const int64_t key = r->keys - 1 - i; /* of the first query */
     b.first = least(b.first, key < 0 ? 0 : key);
@@ -108,24 +135,33 @@ static band keys_of_rows(const relative_head *r, int64_t row, int64_t count) {
   return b;
 }
 
+/* Rows of a table as the right side of products that run over the head's size. */
+static void turn_rows(const attention_work *w, const float *rows, relative_head *r) {
+  for (int64_t i = 0; i < r->room; i += TILE_COLUMNS)
+    CPU(pack_columns)(w->head_room, TILE_COLUMNS, rows + i * w->head_room, w->head_room, r->panels + i * w->head_room);
+}
+
+/* Packed rows times those of the panels that are in the band, to rows of `room`. */
+static void multiply(const attention_work *w, int64_t count, const float *rows, band b, const relative_head *r, float *to) {
+  for (int64_t i = b.first / TILE_COLUMNS * TILE_COLUMNS; i < b.end; i += TILE_COLUMNS) {
+    const tile t = {.depth = w->a->head_size,
+                    .a = rows,
+                    .a_row = w->head_room,
+                    .a_step = 1,
+                    .b = r->panels + i * w->head_room,
+                    .b_step = TILE_COLUMNS,
+                    .c = to + i,
+                    .c_row = r->room};
+    CPU(tile_rows)(count, TILE_COLUMNS, &t);
+  }
+}
+
 /* Keys, which are packed already, times the query rows that they meet. */
 static void multiply_keys(const attention_work *w, const float *keys, relative_head *r) {
-  for (int64_t i = 0; i < r->room; i += TILE_COLUMNS)
-    CPU(pack_columns)(w->head_room, TILE_COLUMNS, r->query_rows + i * w->head_room, w->head_room, r->panels + i * w->head_room);
+  turn_rows(w, r->query_rows, r);
   for (int64_t j = 0; j < r->keys; j += BAND_ROWS) {
     const int64_t count = least(BAND_ROWS, r->keys - j);
-    const band b = band_of_keys(r, j, count);
-    for (int64_t i = b.first / TILE_COLUMNS * TILE_COLUMNS; i < b.end; i += TILE_COLUMNS) {
-      const tile t = {.depth = w->a->head_size,
-                      .a = keys + j * w->head_room,
-                      .a_row = w->head_room,
-                      .a_step = 1,
-                      .b = r->panels + i * w->head_room,
-                      .b_step = TILE_COLUMNS,
-                      .c = r->of_keys + j * r->room + i,
-                      .c_row = r->room};
-      CPU(tile_rows)(count, TILE_COLUMNS, &t);
-    }
+    multiply(w, count, keys + j * w->head_room, band_of_keys(r, j, count), r, r->of_keys + j * r->room);
   }
 }
 
@@ -133,9 +169,9 @@ void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool 
   const brim_relative *of = r->of;
   r->head = h->head;
   r->keys = h->keys;
-  find_rows(r, h->queries);
+  find_rows(w, r, h->queries);
   for (int64_t i = 0; of->bias && i < r->distances; i++)
-    r->bias[i] = of->bias[(r->first + r->row[i]) * w->a->heads + r->head] * LOG2_E;
+    r->bias[i] = of->bias[r->row[i] * w->a->heads + r->head] * LOG2_E;
   if (gradients)
     memset(r->dbias, 0, (size_t)r->distances * sizeof *r->dbias);
   if (!of->keys)
@@ -143,55 +179,17 @@ void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool 
   const int64_t at = r->first * of->stride + r->head * h->size, tail = (r->room - r->rows) * w->head_room;
   CPU(attention_pack)(w, r->rows, (attention_side){false, of->keys}, at, of->stride, 1, r->key_rows);
   CPU(attention_pack)(w, r->rows, (attention_side){false, of->queries}, at, of->stride, w->a->scale * LOG2_E, r->query_rows);
+  memset(r->key_rows + r->rows * w->head_room, 0, (size_t)tail * sizeof *r->key_rows);
   memset(r->query_rows + r->rows * w->head_room, 0, (size_t)tail * sizeof *r->query_rows);
   multiply_keys(w, keys, r);
+  turn_rows(w, r->key_rows, r);
   if (gradients)
     memset(r->dof_keys, 0, (size_t)(r->keys * r->room) * sizeof *r->dof_keys);
 }
 
-void CPU(relative_queries)(const attention_work *w, const attention_block *b, const float *panels, relative_head *r) {
-  if (!r->of->keys)
-    return;
-  const band reached = band_of_queries(r, b);
-  CPU(attention_scores)(w, b, reached.end - reached.first, r->key_rows + reached.first * w->head_room, panels,
-                        r->of_queries + reached.first * QUERY_BLOCK);
-}
-
-/* Distance of a block's first query to a key, as an index. */
-static int64_t distance_at(const relative_head *r, const attention_block *b, int64_t key) {
-  return b->first - key + r->keys - 1;
-}
-
-void CPU(relative_add)(const attention_block *b, int64_t first, int64_t keys, const relative_head *r, float *scores) {
-  for (int64_t j = 0; j < keys; j++) {
-    const int64_t at = distance_at(r, b, first + j);
-    float *p = scores + j * QUERY_BLOCK;
-    for (int64_t i = 0; r->of->bias && i < b->queries; i += VEC)
-      vstore_n(p + i, vload_n(p + i, b->queries - i) + vload_n(r->bias + at + i, b->queries - i), b->queries - i);
-    if (!r->of->keys)
-      continue;
-    const float *of_key = r->of_keys + (first + j) * r->room;
-    const int32_t *row = r->row + at;
-    for (int64_t i = 0; i < b->queries; i++)
-      p[i] += of_key[row[i]] + r->of_queries[(int64_t)row[i] * QUERY_BLOCK + i];
-  }
-}
-
-static void add_up(const attention_block *b, const float *ds, relative_head *r) {
-  for (int64_t j = 0; j < r->keys; j++) {
-    const int64_t at = distance_at(r, b, j);
-    const float *d = ds + j * QUERY_BLOCK;
-    for (int64_t i = 0; r->of->dbias && i < b->queries; i += VEC)
-      vstore_n(r->dbias + at + i, vload_n(r->dbias + at + i, b->queries - i) + vload_n(d + i, b->queries - i), b->queries - i);
-    if (!r->of->keys)
-      continue;
-    float *of_key = r->dof_keys + j * r->room;
-    const int32_t *row = r->row + at;
-    for (int64_t i = 0; i < b->queries; i++) {
-      of_key[row[i]] += d[i];
-      r->dof_queries[(int64_t)row[i] * QUERY_BLOCK + i] += d[i];
-    }
-  }
+void CPU(relative_queries)(const attention_work *w, const attention_block *b, const float *queries, relative_head *r) {
+  if (r->of->keys)
+    multiply(w, b->queries, queries, band_of_queries(r, b), r, r->of_queries);
 }
 
 /* to [rows, head_room] += a rows of `depth`, with rows of head_room values. */
@@ -214,21 +212,22 @@ static void add_product(const attention_work *w, int64_t rows, int64_t depth, co
 void CPU(relative_gradients)(const attention_work *w, const attention_block *b, const float *ds, const float *queries, float *dq,
                              relative_head *r) {
   if (!r->of->keys) {
-    add_up(b, ds, r);
+    CPU(relative_add_up)(w, b, ds, r);
     return;
   }
   const band reached = band_of_queries(r, b);
   const int64_t rows = reached.end - reached.first, at = reached.first * w->head_room;
-  float *of_queries = r->dof_queries + reached.first * QUERY_BLOCK;
-  memset(of_queries, 0, (size_t)(rows * QUERY_BLOCK) * sizeof *of_queries);
-  add_up(b, ds, r);
-  CPU(attention_sum)(w, b, rows, of_queries, CPU(attention_right_of)(w, r->key_rows + at), true, dq);
-  add_product(w, rows, b->queries, of_queries, QUERY_BLOCK, 1, queries, r->dkey_rows + r->first * w->head_room + at);
+  float *of_queries = r->dof_queries + reached.first;
+  for (int64_t i = 0; i < b->queries; i++)
+    memset(of_queries + i * r->room, 0, (size_t)rows * sizeof *of_queries);
+  CPU(relative_add_up)(w, b, ds, r);
+  add_product(w, b->queries, rows, of_queries, r->room, 1, r->key_rows + at, dq);
+  add_product(w, rows, b->queries, of_queries, 1, r->room, queries, r->dkey_rows + r->first * w->head_room + at);
 }
 
 void CPU(relative_end)(const attention_work *w, const float *keys, float *dk, relative_head *r) {
   for (int64_t i = 0; r->of->dbias && i < r->distances; i++)
-    r->dsums[r->first + r->row[i]] += r->dbias[i];
+    r->dsums[r->row[i]] += r->dbias[i];
   if (!r->of->keys)
     return;
   for (int64_t j = 0; j < r->keys; j += BAND_ROWS) {

@@ -67,6 +67,22 @@ BRIM_INLINE vec vmin(vec a, vec b) {
 BRIM_INLINE vec vsqrt(vec a) {
   return _mm512_sqrt_ps(a);
 }
+BRIM_INLINE ivec imin(ivec a, ivec b) {
+  return (ivec)_mm512_min_epi32((__m512i)a, (__m512i)b);
+}
+BRIM_INLINE ivec imax(ivec a, ivec b) {
+  return (ivec)_mm512_max_epi32((__m512i)a, (__m512i)b);
+}
+/* Lane i is x[at[i]], with 0 <= at[i] < VEC. */
+BRIM_INLINE vec vdeal(vec x, ivec at) {
+  return _mm512_permutexvar_ps((__m512i)at, x);
+}
+/* The same where low < high, elsewhere 0: `at` may be anything there. False: nowhere. */
+BRIM_INLINE bool vdeal_between(vec x, ivec at, ivec low, ivec high, vec *dealt) {
+  const __mmask16 is = _mm512_cmplt_epi32_mask((__m512i)low, (__m512i)high);
+  *dealt = _mm512_maskz_permutexvar_ps(is, (__m512i)at, x);
+  return is != 0;
+}
 
 #elif BRIM_LEVEL == 1
 #include <immintrin.h>
@@ -113,6 +129,20 @@ BRIM_INLINE vec vmin(vec a, vec b) {
 }
 BRIM_INLINE vec vsqrt(vec a) {
   return _mm256_sqrt_ps(a);
+}
+BRIM_INLINE ivec imin(ivec a, ivec b) {
+  return (ivec)_mm256_min_epi32((__m256i)a, (__m256i)b);
+}
+BRIM_INLINE ivec imax(ivec a, ivec b) {
+  return (ivec)_mm256_max_epi32((__m256i)a, (__m256i)b);
+}
+BRIM_INLINE vec vdeal(vec x, ivec at) {
+  return _mm256_permutevar8x32_ps(x, (__m256i)at);
+}
+BRIM_INLINE bool vdeal_between(vec x, ivec at, ivec low, ivec high, vec *dealt) {
+  const __m256 is = _mm256_castsi256_ps(_mm256_cmpgt_epi32((__m256i)high, (__m256i)low));
+  *dealt = _mm256_and_ps(_mm256_permutevar8x32_ps(x, (__m256i)at), is);
+  return _mm256_movemask_ps(is) != 0;
 }
 
 #else
@@ -170,7 +200,40 @@ BRIM_INLINE vec vsqrt(vec a) {
     a[i] = sqrtf(a[i]);
   return a;
 }
+BRIM_INLINE ivec imin(ivec a, ivec b) {
+  for (int i = 0; i < VEC; i++)
+    a[i] = a[i] < b[i] ? a[i] : b[i];
+  return a;
+}
+BRIM_INLINE ivec imax(ivec a, ivec b) {
+  for (int i = 0; i < VEC; i++)
+    a[i] = a[i] > b[i] ? a[i] : b[i];
+  return a;
+}
+BRIM_INLINE vec vdeal(vec x, ivec at) {
+  vec y = {0};
+  for (int i = 0; i < VEC; i++)
+    y[i] = x[at[i]];
+  return y;
+}
+BRIM_INLINE bool vdeal_between(vec x, ivec at, ivec low, ivec high, vec *dealt) {
+  bool any = false;
+  vec y = {0};
+  for (int i = 0; i < VEC; i++)
+    if (low[i] < high[i]) {
+      y[i] = x[at[i]];
+      any = true;
+    }
+  *dealt = y;
+  return any;
+}
 #endif
+
+BRIM_INLINE ivec iload(const int32_t *p) {
+  ivec x;
+  memcpy(&x, p, sizeof x);
+  return x;
+}
 
 BRIM_INLINE vec vzero(void) {
   return vset(0);
