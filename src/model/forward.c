@@ -22,11 +22,16 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
   const brim_stage *stage = m->tape.stage;
   const brim_slots *s = &stage->slots;
   const brim_rows first = {.count = m->tape.layout.n, .slot = s->first};
+  const int32_t longest = batch->width ? batch->width : m->tape.layout.max_length;
+  int32_t first_reached;
+  const int32_t reached = brim_program_reached(&m->program, longest, &first_reached);
   brim_frame f = {.layout = m->tape.layout,
                   .rows = {[BRIM_ROW_TEXTS] = first,
                            [BRIM_ROW_CHOSEN] = first,
                            [BRIM_ROW_TOKENS] = {m->tape.layout.slots, NULL},
-                           [BRIM_ROW_DISTANCES] = {brim_program_limits(&m->program).distances, NULL}},
+                           [BRIM_ROW_DISTANCES] = {brim_program_limits(&m->program).distances, NULL},
+                           [BRIM_ROW_REACHED] = {reached, NULL}},
+                  .first_reached = first_reached,
                   .ids = s->ids,
                   .positions = s->positions,
                   .types = s->types,

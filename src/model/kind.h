@@ -136,6 +136,8 @@ bool brim_is_narrow(const brim_lowering *l, int32_t value);
 typedef enum brim_access { BRIM_READS = 1, BRIM_WRITES = 2, BRIM_CHANGES = 3 } brim_access;
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access);
 void brim_fill_typed(brim_lowering *l, brim_typed *field, brim_at at, brim_access access); /* its type too */
+/* A place among rows of distances: from the first on that the batch reaches. */
+void brim_fill_reached(brim_lowering *l, void *field, brim_at at, brim_access access);
 /* A field of a weight that is BRIM_NONE stays NULL. */
 void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);

@@ -10,7 +10,8 @@
 static const char *const row_names[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = "texts",
                                                       [BRIM_ROW_CHOSEN] = "first tokens",
                                                       [BRIM_ROW_TOKENS] = "tokens",
-                                                      [BRIM_ROW_DISTANCES] = "distances"};
+                                                      [BRIM_ROW_DISTANCES] = "distances",
+                                                      [BRIM_ROW_REACHED] = "reached distances"};
 
 #define CALL_NAME(name, ...) #name,
 static const char *const call_names[BRIM_OP_COUNT] = {BRIM_OPS_LIST(CALL_NAME)};
@@ -299,12 +300,14 @@ static void list_sizes(const listing *l) {
 
 static void list(const brim_model *m, const brim_model_limits *limits, const brim_call_schedule *s, brim_text *out) {
   const double tokens = (double)limits->max_slots, texts = limits->max_sequences;
+  int32_t first;
   const listing l = {.s = s,
                      .p = s->program,
                      .rows = {[BRIM_ROW_TEXTS] = texts,
                               [BRIM_ROW_CHOSEN] = texts,
                               [BRIM_ROW_TOKENS] = tokens,
-                              [BRIM_ROW_DISTANCES] = brim_program_limits(s->program).distances},
+                              [BRIM_ROW_DISTANCES] = brim_program_limits(s->program).distances,
+                              [BRIM_ROW_REACHED] = brim_program_reached(s->program, limits->max_length, &first)},
                      .length = limits->max_length,
                      .out = out};
   brim_text_printf(out, "%s, %s in %s%s%s; a part of %lld tokens in %d texts of %d\n", brim_model_type(m),

@@ -285,11 +285,22 @@ static void fill(brim_lowering *l, const void *field, brim_fill_in as) {
     l->pending[l->pending_count++] = (brim_pending){field, as};
 }
 
+static void fill_place(brim_lowering *l, void *field, brim_at at, brim_access access, bool reached) {
+  if (at.version != BRIM_NONE)
+    fill(l, field,
+         (brim_fill_in){.source = BRIM_FROM_VERSION,
+                        .access = (uint8_t)access,
+                        .reached = reached,
+                        .index = at.version,
+                        .offset = at.column});
+}
+
 void brim_fill(brim_lowering *l, void *field, brim_at at, brim_access access) {
-  if (at.version == BRIM_NONE)
-    return;
-  fill(l, field,
-       (brim_fill_in){.source = BRIM_FROM_VERSION, .access = (uint8_t)access, .index = at.version, .offset = at.column});
+  fill_place(l, field, at, access, false);
+}
+
+void brim_fill_reached(brim_lowering *l, void *field, brim_at at, brim_access access) {
+  fill_place(l, field, at, access, true);
 }
 
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element) {

@@ -33,6 +33,7 @@ typedef enum brim_row_kind {
   BRIM_ROW_CHOSEN,    /* tokens that the pass asks for: the first of each text */
   BRIM_ROW_TOKENS,    /* one a slot: tokens, and padding where a batch is padded */
   BRIM_ROW_DISTANCES, /* rows of a table of distances: the same for all batches */
+  BRIM_ROW_REACHED,   /* those of them that a batch's texts reach, which adjoin */
   BRIM_ROW_KINDS
 } brim_row_kind;
 
@@ -198,5 +199,7 @@ static inline int32_t brim_layer_count(const brim_program *p) {
 }
 /* The sizes by which a device sizes its working memory: those of ops.h that do not depend on batches. */
 brim_ops_limits brim_program_limits(const brim_program *p);
+/* How many rows of the table of distances texts of so many slots reach, from row *first on; 0: there is no table. */
+int32_t brim_program_reached(const brim_program *p, int32_t longest, int32_t *first);
 
 #endif

@@ -28,12 +28,16 @@ static void put_address(void *field, const void *address) {
   memcpy(field, &address, sizeof address);
 }
 
+static int64_t elements_before(const brim_value_version *v, const brim_fill_in *in, const brim_frame *f) {
+  return in->offset + (in->reached ? (int64_t)f->first_reached * v->width : 0);
+}
+
 static void fill_in(const brim_call_schedule *s, const brim_fill_in *in, const brim_frame *f, char *operands) {
   void *field = operands + in->field;
   switch ((brim_source)in->source) {
   case BRIM_FROM_VERSION:
-    put_address(field,
-                (char *)brim_version_address(s, in->index, f) + (size_t)in->offset * brim_type_size(s->versions[in->index].type));
+    put_address(field, (char *)brim_version_address(s, in->index, f) +
+                           (size_t)elements_before(&s->versions[in->index], in, f) * brim_type_size(s->versions[in->index].type));
     break;
   case BRIM_FROM_WEIGHT:
     put_address(field, f->values + in->offset);

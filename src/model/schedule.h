@@ -60,6 +60,7 @@ typedef enum brim_source {
 typedef struct brim_fill_in {
   uint16_t field; /* offset in the operands */
   uint8_t source, access;
+  bool reached; /* a version of distances: from the first row on that the batch reaches */
   int32_t index;
   int64_t offset;
 } brim_fill_in;
@@ -139,6 +140,7 @@ typedef struct brim_frame {
   brim_layout layout;
   brim_rows rows[BRIM_ROW_KINDS];
   brim_row_slices slices[BRIM_ROW_KINDS];
+  int32_t first_reached; /* of BRIM_ROW_REACHED: its row of BRIM_ROW_DISTANCES */
   const int32_t *ids, *positions;
   const uint8_t *types;
   bool dropout;

@@ -318,6 +318,39 @@ static void check_listing(void) {
   brim_text_free(&text);
 }
 
+/* ---- rows of distances: only those that texts reach are multiplied */
+
+/* Operations of the products of a forward and backward pass over two texts of these lengths. */
+static double products_of(brim_model *model, int32_t first, int32_t second) {
+  tiny t;
+  make_tiny(&t);
+  for (int32_t i = 0; i < first + second; i++)
+    t.ids[i] = i + 5;
+  t.offsets[1] = first;
+  t.offsets[2] = first + second;
+  t.batch.tokens = t.batch.slots = first + second;
+  const double before = model->context.stats.gemm_flops;
+  case_step(model, &t.batch, &training);
+  return model->context.stats.gemm_flops - before;
+}
+
+static void check_reached(void) {
+  brim_model *model = case_load(case_golden("deberta-v3-cls"), "cpu-plain");
+  brim_model *other = case_load(case_golden("bert-pair-3"), "cpu-plain");
+  int32_t first[3];
+  const int32_t one = brim_program_reached(&model->program, 1, &first[0]),
+                some = brim_program_reached(&model->program, 4, &first[1]),
+                most = brim_program_reached(&model->program, 96, &first[2]);
+  ok(one == 1 && first[0] == 16 && some == 7 && first[1] == 13 && most == 31 && first[2] == 1,
+     "texts reach a few rows of a table of distances around its middle: %d, %d, %d", one, some, most);
+  ok(brim_program_reached(&other->program, 40, &first[0]) == 0, "a model without distances has none");
+  /* 3 layers; forward, and the gradients of both sides; 13 rows for 7 tokens, 7 rows for 4 */
+  ok_near(products_of(model, 7, 1) - products_of(model, 4, 4), 3.0 * 3 * 2 * (13 - 7) * 48 * 96, 0,
+          "only those are multiplied, forward and backward");
+  brim_model_free(model);
+  brim_model_free(other);
+}
+
 int main(void) {
   static const char *const goldens[] = {"deberta-v3-cls",   "bert-pair-3",  "mpnet-cls",   "bert-odd-regression",
                                         "camembert-binary", "distilbert-4", "electra-cls", "roberta-binary",
@@ -325,6 +358,7 @@ int main(void) {
                                         "deberta-v2-conv"};
   case_start(1);
   check_listing();
+  check_reached();
   check_is_run("bert-pair-3", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("electra-cls", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("modernbert-cls",

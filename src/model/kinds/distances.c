@@ -4,7 +4,8 @@
  *   place   [queries | keys] = dropout(table) [Wq Wk] + [bq bk], with the layer's own weights for its queries and keys
  *
  * Rows belong to no text: dropout takes them for the tokens of a text whose place is 0, so that all parts of a step drop the
- * same. */
+ * same. Places are multiplied for the rows that the batch's texts reach, which are few where texts are short: nobody reads the
+ * others, and their gradient is 0. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
@@ -108,7 +109,7 @@ static void place_forward(brim_lowering *l, const brim_operation *o) {
   brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[QUERY],
                                                     .bias = o->weights.of[QUERY_BIAS],
                                                     .out = 2 * width,
-                                                    .rows = BRIM_ROW_DISTANCES,
+                                                    .rows = BRIM_ROW_REACHED,
                                                     .x = x,
                                                     .y = brim_write(l, o->out.of[0])});
 }
@@ -130,18 +131,28 @@ static void join(brim_lowering *l, const brim_operation *o, brim_at dx, int32_t 
   BRIM_CALL(l, add, op);
 }
 
+static brim_at zeros(brim_lowering *l, int32_t width) {
+  const brim_at at = brim_spare(l, BRIM_ROW_DISTANCES, width);
+  brim_zero op = {0};
+  brim_fill_count(l, &op.count, BRIM_ROW_DISTANCES, width);
+  brim_fill(l, &op.x, at, BRIM_WRITES);
+  BRIM_CALL(l, zero, op);
+  return at;
+}
+
 static void place_backward(brim_lowering *l, const brim_operation *o) {
   const int32_t width = place_width(l, o), table = o->in.of[0];
   const bool wanted = brim_wants_gradient(l, table);
   const brim_at x = brim_read(l, o->inner.count > 0 ? o->inner.of[DROPPED] : table), dy = brim_gradient(l, o->out.of[0]),
-                dx = wanted ? brim_spare(l, BRIM_ROW_DISTANCES, width) : BRIM_NOWHERE;
+                dx = wanted ? zeros(l, width) : BRIM_NOWHERE;
   brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[QUERY],
                                                          .bias = o->weights.of[QUERY_BIAS],
                                                          .out = 2 * width,
-                                                         .rows = BRIM_ROW_DISTANCES,
+                                                         .rows = BRIM_ROW_REACHED,
                                                          .x = x,
                                                          .dy = dy,
-                                                         .dx = dx});
+                                                         .dx = dx,
+                                                         .add = true});
   if (wanted)
     join(l, o, dx, width);
 }
@@ -149,7 +160,7 @@ static void place_backward(brim_lowering *l, const brim_operation *o) {
 static double place_flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS],
                           double length) {
   (void)length;
-  return 2 * brim_product_flops(s->program, o->weights.of[QUERY], rows[BRIM_ROW_DISTANCES]);
+  return 2 * brim_product_flops(s->program, o->weights.of[QUERY], rows[BRIM_ROW_REACHED]);
 }
 
 static const brim_kind place = {.name = "place",

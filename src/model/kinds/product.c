@@ -38,14 +38,19 @@ static void forward_narrow(brim_lowering *l, const brim_product_call *p) {
   BRIM_CALL(l, bf16_forward, op);
 }
 
+/* A side of a product of these rows. */
+static void fill_side(brim_lowering *l, void *field, brim_at at, brim_access access, brim_row_kind rows) {
+  (rows == BRIM_ROW_REACHED ? brim_fill_reached : brim_fill)(l, field, at, access);
+}
+
 void brim_product_forward_real(brim_lowering *l, const brim_product_call *p) {
   const sizes n = sizes_of(l, p->weight, p->in, p->out);
   brim_linear op = {.in = n.in, .out = n.out, .x_stride = brim_stride(l, p->x), .y_stride = brim_stride(l, p->y)};
   brim_fill_count(l, &op.rows, p->rows, 1);
-  brim_fill(l, &op.x, p->x, BRIM_READS);
+  fill_side(l, &op.x, p->x, BRIM_READS, p->rows);
   brim_fill_weight_from(l, &op.w, p->weight, p->first * n.in);
   brim_fill_weight_from(l, &op.b, p->bias, p->first);
-  brim_fill(l, &op.y, p->y, BRIM_WRITES);
+  fill_side(l, &op.y, p->y, BRIM_WRITES, p->rows);
   BRIM_CALL(l, linear_forward, op);
 }
 
@@ -91,10 +96,10 @@ void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *g
                              .add = g->add};
   brim_fill_count(l, &op.rows, g->rows, 1);
   brim_fill_slices(l, &op.slices, g->rows);
-  brim_fill(l, &op.x, g->x, BRIM_READS);
+  fill_side(l, &op.x, g->x, BRIM_READS, g->rows);
   brim_fill_weight_from(l, &op.w, g->weight, g->first * n.in);
-  brim_fill(l, &op.dy, g->dy, BRIM_READS);
-  brim_fill(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES);
+  fill_side(l, &op.dy, g->dy, BRIM_READS, g->rows);
+  fill_side(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES, g->rows);
   brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * n.in);
   brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
   BRIM_CALL(l, linear_backward, op);
