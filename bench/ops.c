@@ -144,13 +144,13 @@ static void norm_gradient(bench *b, const work *w) {
                                                      .at = {.count = (int32_t)w->rows},
                                                      .dropout = w->dropout,
                                                      .width = w->out,
-                                                     .sum = b->y,
+                                                     .sum = {BRIM_TYPE_REAL, b->y},
                                                      .mean = b->dw,
                                                      .rstd = b->dw + w->rows,
                                                      .gamma = b->b,
                                                      .dy = b->z,
                                                      .dsum = b->z,
-                                                     .dbranch = b->x,
+                                                     .dbranch = {BRIM_TYPE_REAL, b->x},
                                                      .dgamma = b->dw + 100000,
                                                      .dbeta = b->dw + 200000});
 }

@@ -87,9 +87,9 @@ static void case_replace(char *text, const char *from, const char *to) {
 
 /* A folder with a golden model whose dropout is 0.3 (so that it matters), or NULL when there is none of that name. */
 __attribute__((unused)) static const char *case_model_folder(const char *name) {
-  static char folders[2][512];
+  static char folders[4][512];
   static int next;
-  char *folder = folders[next++ % 2];
+  char *folder = folders[next++ % 4];
   size_t length;
   const char *source = case_path(case_path(tap_source(), "tests/golden/models"), name);
   char *config = case_read(case_path(source, "config.json"), NULL);
@@ -100,8 +100,14 @@ __attribute__((unused)) static const char *case_model_folder(const char *name) {
       abort();
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
       exit(99);
-    case_replace(config, "\"attention_probs_dropout_prob\": 0.0", "\"attention_probs_dropout_prob\": 0.3");
-    case_replace(config, "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": 0.3");
+    if (strstr(config, "\"model_type\": \"modernbert\"")) {
+      case_replace(config, "\"attention_dropout\": 0.0", "\"attention_dropout\": 0.3");
+      case_replace(config, "\"mlp_dropout\": 0.0", "\"mlp_dropout\": 0.3");
+      case_replace(config, "\"embedding_dropout\": 0.0", "\"embedding_dropout\": 0.3");
+    } else {
+      case_replace(config, "\"attention_probs_dropout_prob\": 0.0", "\"attention_probs_dropout_prob\": 0.3");
+      case_replace(config, "\"hidden_dropout_prob\": 0.0", "\"hidden_dropout_prob\": 0.3");
+    }
     case_write(case_path(folder, "config.json"), config, strlen(config));
     case_write(case_path(folder, "model.safetensors"), weights, length);
   }

@@ -29,9 +29,8 @@ def main():
             _, logits, loss = golden.batch_loss(model, spec, batch)
         loss.backward()
         errors = {"loss": apart(loss.detach()[None], want["loss"]), "logits": apart(logits.detach(), want["logits"])}
-        for name, p in model.named_parameters():
-            if p.grad is not None and "grad." + name in want:
-                errors["grad." + name] = apart(p.grad, want["grad." + name])
+        gradients = golden.in_files(model, {name: p.grad for name, p in model.named_parameters() if p.grad is not None})
+        errors |= {"grad." + name: apart(x, want["grad." + name]) for name, x in gradients.items() if "grad." + name in want}
         (folder / "autocast.json").write_text(json.dumps({k: float(f"{v:.4g}") for k, v in errors.items()}, indent=1) + "\n")
         print(folder.name, f"{errors['loss']:.1e}", f"{errors['logits']:.1e}")
 

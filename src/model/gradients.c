@@ -37,9 +37,7 @@ brim_at brim_gradient_narrow(brim_lowering *l, int32_t value) {
   const brim_at at = brim_gradient(l, value);
   if (l->status || brim_is_narrow(l, value))
     return at;
-  const brim_at all = {at.version, 0}, copy = brim_spare_narrow(l, l->schedule->values[value].rows, brim_stride(l, at));
-  brim_call_narrow(l, all, copy);
-  return (brim_at){copy.version, at.column};
+  return brim_rounded(l, at);
 }
 
 brim_at brim_add_gradient(brim_lowering *l, int32_t value, bool *add) {

@@ -94,6 +94,7 @@ brim_at brim_write_beside(brim_lowering *l, int32_t first, int32_t second, brim_
 /* Memory for one call. */
 brim_at brim_spare(brim_lowering *l, brim_row_kind rows, int32_t width);
 brim_at brim_spare_narrow(brim_lowering *l, brim_row_kind rows, int32_t width);
+brim_at brim_rounded(brim_lowering *l, brim_at at); /* a copy in 16 bits, for one call */
 /* From now on `value` is what lies in a version of another one. */
 void brim_becomes(brim_lowering *l, int32_t value, brim_at at);
 /* `to` may have the memory of `from`, if this call is the last that reads it. */

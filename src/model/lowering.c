@@ -140,6 +140,14 @@ void brim_call_narrow(brim_lowering *l, brim_at from, brim_at to) {
   BRIM_CALL(l, narrow, op);
 }
 
+brim_at brim_rounded(brim_lowering *l, brim_at at) {
+  if (l->status)
+    return BRIM_NOWHERE;
+  const brim_at copy = brim_spare_narrow(l, l->schedule->versions[at.version].rows, brim_stride(l, at));
+  brim_call_narrow(l, (brim_at){at.version, 0}, copy);
+  return (brim_at){copy.version, at.column};
+}
+
 static void call_widen(brim_lowering *l, brim_at from, brim_at to) {
   brim_from_bfloat op = {0};
   fill_elements(l, &op.count, from);
@@ -232,6 +240,8 @@ brim_at brim_read_chosen(brim_lowering *l, int32_t value) {
     return brim_read(l, value);
   if (h->chosen != BRIM_NONE)
     return (brim_at){h->chosen, 0};
+  if (brim_is_narrow(l, value) && !l->status) /* passes/types.c */
+    l->status = BRIM_E_UNSUPPORTED;
   const int32_t width = l->program->values[value].width;
   const brim_at all = brim_read(l, value);
   const brim_at few = brim_new_version(l, (brim_value_version){.value = value,

@@ -2,21 +2,13 @@
  *
  * Products take 16-bit values and sum in single precision; what they give is rounded once, to the nearest value, to even between
  * two. Weights' gradients, biases, weights of norms and statistics stay in single precision. A tensor that may be stored either
- * way comes with its type.
+ * way comes with its type; operations without products have such tensors alone, and are not of this file.
  *
  * Bits: the products of all CPU tables are the same, whether the processor has an instruction for them or not, with one
  * exception: AMX has another order of sums (brim_runtime's bf16). A run records which of the two it used. Denormal numbers count
  * as 0. */
 #ifndef BRIM_OPS_BF16_H
 #define BRIM_OPS_BF16_H
-
-typedef enum brim_type { BRIM_TYPE_REAL = 0, BRIM_TYPE_BF16 } brim_type;
-
-/* A tensor, [.., width], of `real` or brim_bfloat. */
-typedef struct brim_typed {
-  brim_type type;
-  void *at; /* NULL: there is none */
-} brim_typed;
 
 /* y[rows, out] = x[rows, in] w^T + b; `add`: y += that, rounded once. */
 typedef struct brim_bf16_linear {
@@ -85,30 +77,6 @@ typedef struct brim_bf16_linear_norm {
   brim_typed y;
   brim_bfloat *rounded_y;
 } brim_bf16_linear_norm;
-
-/* y = norm(sum) from what a forward kept of it. */
-typedef struct brim_bf16_norm {
-  int64_t rows;
-  int32_t width;
-  const brim_bfloat *sum;
-  const real *mean, *rstd, *gamma, *beta;
-  brim_bfloat *y;
-} brim_bf16_norm;
-
-/* Backward of y = norm(sum), sum = residual + dropout(branch), as brim_norm_gradient: the branch's gradient goes into a product,
- * that of the residual is added to by others. */
-typedef struct brim_bf16_norm_gradient {
-  brim_layout layout;
-  brim_rows at;
-  brim_dropout dropout;
-  int32_t width;
-  const brim_bfloat *sum;
-  const real *mean, *rstd, *gamma, *dy;
-  real *dsum;
-  brim_bfloat *dbranch;
-  real *dgamma, *dbeta; /* NULL: frozen */
-  brim_row_slices slices;
-} brim_bf16_norm_gradient;
 
 /* Attention whose inputs, output and their gradients are of 16 bits. Scores, softmax and sums are not; probabilities (of forward:
  * as shares of the largest among the first keys) and gradients of scores are rounded before they are multiplied. */

@@ -58,8 +58,6 @@
     : op->dw || op->db ? "bf16 input and weight gradients"                                                                       \
                        : "bf16 input gradient")                                                                                  \
   X(bf16_act_backward, brim_bf16_linear_act_gradient, BRIM_FEATURE_BF16, PRODUCT, "bf16 input gradient, activation")             \
-  X(bf16_norm_again, brim_bf16_norm, BRIM_FEATURE_BF16, NORM, "bf16 norm")                                                       \
-  X(bf16_norm_backward, brim_bf16_norm_gradient, BRIM_FEATURE_BF16, NORM, "bf16 norm gradient")                                  \
   X(bf16_attention_forward, brim_bf16_attention, BRIM_FEATURE_BF16, ATTENTION, "bf16 attention")                                 \
   X(bf16_attention_backward, brim_bf16_attention, BRIM_FEATURE_BF16, ATTENTION, "bf16 attention gradient")                       \
   X(gradient_square, brim_update, 0, OPTIMIZER, "gradient's norm")                                                               \

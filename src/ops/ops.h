@@ -33,6 +33,14 @@ typedef float real;
 /* bfloat16: the upper half of a float; or IEEE's half precision, where the context says so (fp16). */
 typedef uint16_t brim_bfloat;
 
+/* A tensor, [.., width], of `real` or brim_bfloat. What is computed from it is not of 16 bits; what is written to it is rounded
+ * once. */
+typedef enum brim_type { BRIM_TYPE_REAL = 0, BRIM_TYPE_BF16 } brim_type;
+typedef struct brim_typed {
+  brim_type type;
+  void *at; /* NULL: there is none */
+} brim_typed;
+
 typedef struct brim_layout {
   int32_t n;               /* sequences */
   int32_t slots;           /* rows of a full tensor: real tokens when ragged, n * width otherwise */
@@ -180,23 +188,27 @@ typedef struct brim_linear_norm {
 
 /* ---- norm and activation */
 
-/* y = (sum - mean) * rstd * gamma + beta, [rows, width], from what a forward kept: the same bits as its y. */
+/* y = (sum - mean) * rstd * gamma + beta, [rows, width], from what a forward kept: the same bits as its y. beta may be NULL. */
 typedef struct brim_norm {
   int64_t rows;
   int32_t width;
-  const real *sum, *mean, *rstd, *gamma, *beta;
-  real *y;
+  brim_typed sum;
+  const real *mean, *rstd, *gamma, *beta;
+  brim_typed y;
 } brim_norm;
 
-/* Backward of y = norm(sum), sum = residual + dropout(branch): dsum written (gradient of the residual), dbranch = dropout
- * backward of dsum (may be dsum when dropout is off; may be NULL); dgamma, dbeta += (NULL: frozen). */
+/* Backward of y = norm(sum), sum = residual + dropout(branch): dsum written (gradient of the residual, to which others add),
+ * dbranch = dropout backward of dsum (may be dsum when dropout is off; may be NULL); dgamma, dbeta += (NULL: frozen). */
 typedef struct brim_norm_gradient {
   brim_layout layout;
   brim_rows at;
   brim_dropout dropout;
   int32_t width;
-  const real *sum, *mean, *rstd, *gamma, *dy;
-  real *dsum, *dbranch, *dgamma, *dbeta;
+  brim_typed sum;
+  const real *mean, *rstd, *gamma, *dy;
+  real *dsum;
+  brim_typed dbranch;
+  real *dgamma, *dbeta;
   brim_row_slices slices;
 } brim_norm_gradient;
 

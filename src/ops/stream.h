@@ -14,8 +14,10 @@ typedef struct brim_prenorm {
   int32_t width;
   bool rms;
   real eps;
-  const real *x, *gamma, *beta;
-  real *mean, *rstd, *y;
+  brim_typed x;
+  const real *gamma, *beta;
+  real *mean, *rstd;
+  brim_typed y;
 } brim_prenorm;
 
 /* dx is written, or added to with `add`; dgamma, dbeta += (NULL: frozen, or there is none). */
@@ -23,12 +25,14 @@ typedef struct brim_prenorm_gradient {
   int64_t rows;
   int32_t width;
   bool rms, add;
-  const real *x, *mean, *rstd, *gamma, *dy;
+  brim_typed x, dy;
+  const real *mean, *rstd, *gamma;
   real *dx, *dgamma, *dbeta;
   brim_row_slices slices;
 } brim_prenorm_gradient;
 
-/* y = residual + dropout(x), [at.count, width]; y may be x's memory, not the residual's. */
+/* y = residual + dropout(x), [at.count, width]; y may be x's memory, not the residual's. `rounded_y` is y once more, in 16 bits;
+ * NULL: nobody wants it. */
 typedef struct brim_stream_sum {
   brim_layout layout;
   brim_rows at;
@@ -36,13 +40,13 @@ typedef struct brim_stream_sum {
   brim_dropout dropout;
   const real *residual, *x;
   real *y;
+  brim_bfloat *rounded_y;
 } brim_stream_sum;
 
 /* ---- gated activation (Shazeer, GLU Variants Improve Transformer)
  *
  * A row of pre [at.count, 2 F] is two halves: u, which the activation takes, and g; `second` says that u is the second one.
- * Forward: y = dropout(act(u) * g), [at.count, F]. Backward, from dy, which becomes dropout(dy): dpre, which may be pre's memory.
- */
+ * Forward: y = dropout(act(u) * g), [at.count, F]. Backward, from dy: dpre, which may be pre's memory, of the same type then. */
 typedef struct brim_gate {
   brim_layout layout;
   brim_rows at;
@@ -50,9 +54,9 @@ typedef struct brim_gate {
   brim_activation act;
   bool second;
   brim_dropout dropout;
-  const real *pre;
-  real *y;         /* forward */
-  real *dy, *dpre; /* backward */
+  brim_typed pre;
+  brim_typed y;        /* forward */
+  brim_typed dy, dpre; /* backward */
 } brim_gate;
 
 /* ---- rotary positions (Su et al., RoFormer)
@@ -66,7 +70,7 @@ typedef struct brim_rotary {
   bool back;
   double theta;
   double factor; /* positions are divided by it; 0: as 1 */
-  real *x;       /* changed; row r, head a: x + r * stride + a * head_size */
+  brim_typed x;  /* changed; row r, head a: x + r * stride + a * head_size */
   int64_t stride;
 } brim_rotary;
 

@@ -123,7 +123,9 @@ static void check(const char *name) {
 
 int main(void) {
   static const char *const names[] = {"albert-regression", "bert-odd-regression", "bert-pair-3",    "camembert-binary",
-                                      "distilbert-4",      "electra-cls",         "roberta-binary", "roberta-regression"};
+                                      "distilbert-4",      "electra-cls",         "roberta-binary", "roberta-regression",
+                                      "modernbert-cls",    "eurobert-cls",        "nomic-cls",      "gte-cls",
+                                      "jina-linear"};
   case_start(2);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++)
     check(names[i]);

@@ -524,8 +524,13 @@ int main(void) {
     tap_skip("invariance", "there are no golden models");
     return tap_done();
   }
+  static const char *const gated[] = {"modernbert-cls", "gte-cls"};
   ways();
   narrow_ways();
+  for (int i = 0; i < 2; i++)
+    if ((model_folder = case_model_folder(gated[i])))
+      narrow_ways();
+  model_folder = case_model_folder("bert-pair-3");
   dropout_matters();
   dropout_is_fresh();
   runs();

@@ -253,7 +253,7 @@ static int train_by(brim_bf16_way products, const brim_train_options *options, u
 }
 
 /* Whether the processor has the instruction changes no bit. AMX's order is another one: its runs say so, and no other goes on. */
-static void ways_of_16_bits(void) {
+static void ways_of_16_bits(const char *folder) {
   case_job job = case_open(model_folder, 2);
   const bool wide = strcmp(brim_model_kernels(job.model), "cpu-avx512") == 0;
   const brim_bf16_way own = job.runtime->bf16;
@@ -287,7 +287,7 @@ static void ways_of_16_bits(void) {
     ok(status == BRIM_OK && memcmp(tiles, emulated, bytes) == 0, "the same weights with AMX and with its emulation");
     free(tiles), free(emulated);
   }
-  options = longer_options(scratch_file("tiles"), 1, BRIM_SCHEDULE_LINEAR);
+  options = longer_options(scratch_file(folder), 1, BRIM_SCHEDULE_LINEAR);
   options.precision = BRIM_PRECISION_BF16;
   status = train_by(BRIM_BF16_TILES_EMULATED, &options, 3, NULL, kernels, &err);
   ok(status == BRIM_E_CANCELLED && strcmp(kernels, "cpu-avx512-amx-emulated") == 0, "a run with tiles: kernels %s", kernels);
@@ -317,6 +317,14 @@ int main(void) {
   refusals();
   capped();
   other_kernels();
-  ways_of_16_bits();
+  ways_of_16_bits("tiles");
+  const char *stream = case_model_folder("modernbert-cls"); /* norms alone, gates, rotary positions */
+  if (stream) {
+    model_folder = stream;
+    ways_of_16_bits("tiles of a stream");
+    brim_train_options options = longer_options(NULL, 2, BRIM_SCHEDULE_CONSTANT);
+    options.precision = BRIM_PRECISION_BF16;
+    same("in 16 bits", &options, "narrow", 1, 3);
+  }
   return tap_done();
 }

@@ -263,5 +263,7 @@ int main(void) {
   written();
   same_bits();
   same_folds();
+  model_folder = case_model_folder("modernbert-cls");
+  same_bits();
   return tap_done();
 }

@@ -220,6 +220,7 @@ int main(void) {
   const char *albert = case_model_folder("albert-regression");
   if (!albert)
     albert = bert;
+  const char *stream = case_model_folder("modernbert-cls");
   const setting settings[] = {
       {"batches of 20", bert, NULL, BRIM_PRECISION_FP32, NULL, 1, true},
       {"batches of tokens", bert, NULL, BRIM_PRECISION_FP32, batches_of_tokens, 1, false},
@@ -231,6 +232,7 @@ int main(void) {
       {"7 slices, in order", bert, NULL, BRIM_PRECISION_FP32, whole, 1, false},
       {"layers that share weights", albert, NULL, BRIM_PRECISION_FP32, NULL, 1, false},
       {"bf16", bert, NULL, BRIM_PRECISION_BF16, NULL, 1, false},
+      {"a residual stream, bf16", stream ? stream : bert, NULL, BRIM_PRECISION_BF16, NULL, 1, false},
       {"plain kernels", bert, "plain", BRIM_PRECISION_FP32, NULL, 1, false},
       {"plain kernels, bf16", bert, "plain", BRIM_PRECISION_BF16, NULL, 1, false},
 #if defined __x86_64__

@@ -377,6 +377,12 @@ static void check_table(void) {
   ok_near(brim_model_flops(m, lengths, 2, false), 2 * weights * 13 + 4.0 * 2 * 36 * square, 1e-6, "useful FLOPs of a prediction");
   ok_near(brim_model_narrow_share(m, 64), 1, 1e-12, "all of a BERT's multiplies 16-bit values in bf16");
   brim_model_free(m);
+  static const char *const others[] = {"modernbert-cls", "eurobert-cls", "nomic-cls", "gte-cls", "jina-linear"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    m = case_load(case_golden(others[i]), NULL);
+    ok(brim_model_narrow_share(m, 64) > 1 - 1e-12, "and all of %s", others[i]);
+    brim_model_free(m);
+  }
   m = case_load(case_golden("mpnet-cls"), NULL);
   const int32_t length = 64, layers = 2;
   const double attention = 12.0 * layers * brim_model_hidden_size(m) * length * length;

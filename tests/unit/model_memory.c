@@ -72,6 +72,25 @@ static void check_cost(void) {
   brim_model_free(model);
 }
 
+/* In bf16 a token costs little more than half; of wider models, whose statistics weigh less, less. */
+static void check_narrow_cost(const char *golden, int percent) {
+  brim_model *model = case_load(case_golden(golden), "cpu-plain");
+  int64_t cost[2];
+  for (int i = 0; i < 2; i++) {
+    brim_model_limits few = {.max_slots = 1000,
+                             .max_sequences = 8,
+                             .max_length = 60,
+                             .training = true,
+                             .precision = i ? BRIM_PRECISION_BF16 : BRIM_PRECISION_FP32},
+                      many = few;
+    many.max_slots += 1000;
+    cost[i] = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
+  }
+  ok(100 * cost[1] <= percent * cost[0], "%s in bf16: %lld bytes a token, where fp32 has %lld", golden, (long long)cost[1],
+     (long long)cost[0]);
+  brim_model_free(model);
+}
+
 /* Memory to train on 8,192 tokens, in one text or in texts of `length`. */
 static double megabytes_of(const brim_model *model, int32_t length) {
   const brim_model_limits limits = {
@@ -347,6 +366,8 @@ int main(void) {
     check_planned("distilbert-4", kernels, true, true, "encoder", false, BRIM_PRECISION_FP32);
     check_planned("bert-pair-3", kernels, true, false, "", false, BRIM_PRECISION_BF16);
     check_planned("bert-pair-3", kernels, true, true, "layers:1", true, BRIM_PRECISION_BF16);
+    check_planned("modernbert-cls", kernels, true, false, "", false, BRIM_PRECISION_BF16);
+    check_planned("eurobert-cls", kernels, true, true, "layers:1", true, BRIM_PRECISION_BF16);
     check_planned("distilbert-4", kernels, false, false, "", false, BRIM_PRECISION_INT8);
     check_planned("bert-odd-regression", kernels, false, true, "", false, BRIM_PRECISION_INT8);
     check_bytes(kernels);
@@ -354,6 +375,10 @@ int main(void) {
     check_steady(kernels, BRIM_PRECISION_BF16);
   }
   check_cost();
+  check_narrow_cost("modernbert-cls", 56);
+  check_narrow_cost("eurobert-cls", 56);
+  check_narrow_cost("nomic-cls", 56);
+  check_narrow_cost("gte-cls", 56);
   check_long_texts();
   check_cheap_layers();
   check_prepared_again();

@@ -39,13 +39,6 @@ static brim_typed results(case_memory *m, inputs *in, int64_t n, bool narrow) {
   return (brim_typed){BRIM_TYPE_REAL, case_values(m, in, n, 1)};
 }
 
-static real *widened(case_memory *m, const brim_bfloat *x, int64_t n) {
-  real *wide = case_alloc(m, (size_t)n * sizeof *wide);
-  for (int64_t i = 0; i < n; i++)
-    wide[i] = wide_of(x[i]);
-  return wide;
-}
-
 static void emit_halves(record *out, const char *name, const brim_bfloat *x, int64_t n) {
   case_memory m = {0};
   emit(out, name, widened(&m, x, n), n);

@@ -2,40 +2,6 @@
  * attention, near the reference, and to the bit the same with the processor's instruction and without. */
 #include "ops_case.h"
 
-/* ---- values of 16 bits */
-
-static brim_bfloat *rounded(case_memory *m, const real *x, int64_t n) {
-  brim_bfloat *y = case_alloc(m, (size_t)n * sizeof *y);
-  for (int64_t i = 0; i < n; i++)
-    y[i] = half_of((float)x[i]);
-  return y;
-}
-
-static real *widened(case_memory *m, const brim_bfloat *x, int64_t n) {
-  real *y = case_alloc(m, (size_t)n * sizeof *y);
-  for (int64_t i = 0; i < n; i++)
-    y[i] = wide_of(x[i]);
-  return y;
-}
-
-/* Records a result in 16 bits; NaN where one is not what `want` is when it is rounded. */
-static void emit_rounded(record *out, const char *name, const brim_bfloat *got, const real *want, int64_t n) {
-  case_memory m = {0};
-  real *wide = widened(&m, got, n);
-  for (int64_t i = 0; i < n; i++)
-    if (got[i] != half_of((float)want[i]))
-      wide[i] = (real)NAN;
-  emit(out, name, wide, n);
-  ops_compared(true);
-  case_free(&m);
-}
-
-static void emit_same(record *out, const char *name, real *got, const real *want, int64_t n) {
-  if (memcmp(got, want, (size_t)n * sizeof *got) != 0)
-    got[0] = (real)NAN;
-  emit(out, name, got, n);
-}
-
 /* Records a result in 16 bits; NaN where one is farther from `want` than what was rounded before it explains. */
 static void emit_near(record *out, const char *name, const brim_bfloat *got, const real *want, int64_t n) {
   case_memory m = {0};
@@ -91,8 +57,10 @@ static void norm_again(const brim_ops *ops, brim_ops_context *c, const void *par
   const brim_bfloat *sum = rounded(&m, case_values(&m, &in, n.count, 2), n.count);
   brim_bfloat *y = rounded(&m, case_fill(&m, n.count, 7), n.count);
   real *wide = case_fill(&m, n.count, 7);
-  ops->bf16_norm_again(c, &(brim_bf16_norm){s->rows, s->width, sum, n.mean, n.rstd, n.gamma, n.beta, y});
-  ops->norm_forward(c, &(brim_norm){s->rows, s->width, widened(&m, sum, n.count), n.mean, n.rstd, n.gamma, n.beta, wide});
+  const real *beta = s->frozen ? NULL : n.beta;
+  ops->norm_forward(c, &(brim_norm){s->rows, s->width, case_half(sum), n.mean, n.rstd, n.gamma, beta, case_half(y)});
+  ops->norm_forward(
+      c, &(brim_norm){s->rows, s->width, case_real(widened(&m, sum, n.count)), n.mean, n.rstd, n.gamma, beta, case_real(wide)});
   emit_rounded(out, "y", y, wide, n.count);
   case_free(&m);
 }
@@ -104,36 +72,36 @@ static void norm_gradient(const brim_ops *ops, brim_ops_context *c, const void *
   const norm_inputs n = make_norm(&m, &in, s);
   const brim_bfloat *sum = rounded(&m, case_values(&m, &in, n.count, 2), n.count);
   const real *dy = case_values(&m, &in, n.count, 1);
-  brim_bf16_norm_gradient g = {.layout = n.layout,
-                               .at = n.at,
-                               .dropout = n.dropout,
-                               .width = s->width,
-                               .sum = sum,
-                               .mean = n.mean,
-                               .rstd = n.rstd,
-                               .gamma = n.gamma,
-                               .dy = dy,
-                               .dsum = case_fill(&m, n.count, 7),
-                               .dbranch = rounded(&m, case_fill(&m, n.count, 7), n.count),
-                               .dgamma = s->frozen ? NULL : case_fill(&m, s->width, 1),
-                               .dbeta = s->frozen ? NULL : case_fill(&m, s->width, 1)};
+  brim_norm_gradient g = {.layout = n.layout,
+                          .at = n.at,
+                          .dropout = n.dropout,
+                          .width = s->width,
+                          .sum = case_half(sum),
+                          .mean = n.mean,
+                          .rstd = n.rstd,
+                          .gamma = n.gamma,
+                          .dy = dy,
+                          .dsum = case_fill(&m, n.count, 7),
+                          .dbranch = case_half(rounded(&m, case_fill(&m, n.count, 7), n.count)),
+                          .dgamma = s->frozen ? NULL : case_fill(&m, s->width, 1),
+                          .dbeta = s->frozen ? NULL : case_fill(&m, s->width, 1)};
   brim_norm_gradient wide = {.layout = n.layout,
                              .at = n.at,
                              .dropout = n.dropout,
                              .width = s->width,
-                             .sum = widened(&m, sum, n.count),
+                             .sum = case_real(widened(&m, sum, n.count)),
                              .mean = n.mean,
                              .rstd = n.rstd,
                              .gamma = n.gamma,
                              .dy = dy,
                              .dsum = case_fill(&m, n.count, 7),
-                             .dbranch = case_fill(&m, n.count, 7),
+                             .dbranch = case_real(case_fill(&m, n.count, 7)),
                              .dgamma = s->frozen ? NULL : case_fill(&m, s->width, 1),
                              .dbeta = s->frozen ? NULL : case_fill(&m, s->width, 1)};
-  ops->bf16_norm_backward(c, &g);
+  ops->norm_backward(c, &g);
   ops->norm_backward(c, &wide);
   emit_same(out, "dsum", g.dsum, wide.dsum, n.count);
-  emit_rounded(out, "dbranch", g.dbranch, wide.dbranch, n.count);
+  emit_rounded(out, "dbranch", g.dbranch.at, wide.dbranch.at, n.count);
   if (!s->frozen) {
     emit_same(out, "dgamma", g.dgamma, wide.dgamma, s->width);
     emit_same(out, "dbeta", g.dbeta, wide.dbeta, s->width);
@@ -170,7 +138,7 @@ static void norm_copies(const brim_ops *ops, brim_ops_context *c, const void *pa
   ops->bf16_norm_forward(c, &l);
   emit(out, "sum", widened(&m, sum, n.count), n.count);
   emit_rounded(out, "y in 16 bits", l.rounded_y, y, n.count);
-  ops->bf16_norm_again(c, &(brim_bf16_norm){s->rows, s->width, sum, l.mean, l.rstd, l.gamma, l.beta, again});
+  ops->norm_forward(c, &(brim_norm){s->rows, s->width, case_half(sum), l.mean, l.rstd, l.gamma, l.beta, case_half(again)});
   if (strcmp(ops->name, brim_ops_ref()->name) != 0 && memcmp(again, l.rounded_y, (size_t)n.count * sizeof *again) != 0)
     again[0] = 0x7fc0;
   emit(out, "y made again", widened(&m, again, n.count), n.count);

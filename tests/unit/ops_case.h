@@ -148,6 +148,26 @@ static inline brim_bfloat half_of(float x) {
   return isnan(x) ? (brim_bfloat)0x7fc0 : (brim_bfloat)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/* A tensor of either type. */
+static inline brim_typed case_real(const real *x) {
+  return (brim_typed){BRIM_TYPE_REAL, (void *)(uintptr_t)x};
+}
+static inline brim_typed case_half(const brim_bfloat *x) {
+  return (brim_typed){BRIM_TYPE_BF16, (void *)(uintptr_t)x};
+}
+static inline brim_bfloat *rounded(case_memory *m, const real *x, int64_t n) {
+  brim_bfloat *y = case_alloc(m, (size_t)n * sizeof *y);
+  for (int64_t i = 0; i < n; i++)
+    y[i] = half_of((float)x[i]);
+  return y;
+}
+static inline real *widened(case_memory *m, const brim_bfloat *x, int64_t n) {
+  real *y = case_alloc(m, (size_t)n * sizeof *y);
+  for (int64_t i = 0; i < n; i++)
+    y[i] = wide_of(x[i]);
+  return y;
+}
+
 /* A layout of these lengths; width 0: ragged, else padded. */
 static inline brim_layout case_layout(case_memory *m, int n, const int *lengths, int width) {
   int32_t *offsets = case_alloc(m, (size_t)(n + 1) * sizeof *offsets), *own = case_alloc(m, (size_t)n * sizeof *own);
@@ -215,6 +235,24 @@ static inline void check_gradient(record *r, const real *dx, int64_t n, const re
 static inline void emit_gradient(record *r, const char *name, const real *dx, int64_t n, const real *input, bool added) {
   emit(r, name, dx, n);
   check_gradient(r, dx, n, input, added);
+}
+
+/* Records a result in 16 bits; NaN where one is not what `want` is when it is rounded. */
+static inline void emit_rounded(record *out, const char *name, const brim_bfloat *got, const real *want, int64_t n) {
+  case_memory m = {0};
+  real *wide = widened(&m, got, n);
+  for (int64_t i = 0; i < n; i++)
+    if (got[i] != half_of((float)want[i]))
+      wide[i] = (real)NAN;
+  emit(out, name, wide, n);
+  ops_compared(true);
+  case_free(&m);
+}
+
+static inline void emit_same(record *out, const char *name, real *got, const real *want, int64_t n) {
+  if (memcmp(got, want, (size_t)n * sizeof *got) != 0)
+    got[0] = (real)NAN;
+  emit(out, name, got, n);
 }
 
 static inline void record_free(record *r) {

@@ -216,9 +216,7 @@ static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *
   emit(out, "rstd", rstd, s->rows);
   emit_output(out, "y", y, count, dy);
   real *again = case_fill(&m, count, 0);
-  ops->norm_forward(
-      c, &(brim_norm){
-             .rows = s->rows, .width = s->out, .sum = sum, .mean = mean, .rstd = rstd, .gamma = gamma, .beta = beta, .y = again});
+  ops->norm_forward(c, &(brim_norm){s->rows, s->out, case_real(sum), mean, rstd, gamma, beta, case_real(again)});
   if (memcmp(again, y, (size_t)count * sizeof *y) != 0)
     again[0] = (real)NAN; /* the same bits are promised */
   emit(out, "y made again", again, count);
@@ -226,13 +224,13 @@ static void residual_norm(const brim_ops *ops, brim_ops_context *c, const void *
                                               .at = at,
                                               .dropout = d,
                                               .width = s->out,
-                                              .sum = sum,
+                                              .sum = case_real(sum),
                                               .mean = mean,
                                               .rstd = rstd,
                                               .gamma = gamma,
                                               .dy = dy,
                                               .dsum = dsum,
-                                              .dbranch = s->dx ? dbranch : NULL,
+                                              .dbranch = case_real(s->dx ? dbranch : NULL),
                                               .dgamma = s->weights ? dgamma : NULL,
                                               .dbeta = s->weights ? dbeta : NULL});
   emit_gradient(out, "dsum", dsum, count, residual, false);

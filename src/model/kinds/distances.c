@@ -22,23 +22,23 @@ static int32_t table_width(brim_lowering *l, const brim_operation *o) {
 static void normed_forward(brim_lowering *l, const brim_operation *o) {
   brim_prenorm op = {.width = table_width(l, o), .eps = (real)o->terms.eps};
   brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
-  brim_fill_weight(l, &op.x, o->weights.of[TABLE]);
+  brim_fill_weight(l, &op.x.at, o->weights.of[TABLE]);
   brim_fill_weight(l, &op.gamma, o->weights.of[GAMMA]);
   brim_fill_weight(l, &op.beta, o->weights.of[BETA]);
   brim_fill(l, &op.mean, brim_write(l, o->inner.of[MEAN]), BRIM_WRITES);
   brim_fill(l, &op.rstd, brim_write(l, o->inner.of[RSTD]), BRIM_WRITES);
-  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill_typed(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, prenorm_forward, op);
 }
 
 static void normed_backward(brim_lowering *l, const brim_operation *o) {
   brim_prenorm_gradient op = {.width = table_width(l, o), .add = true};
   brim_fill_count(l, &op.rows, BRIM_ROW_DISTANCES, 1);
-  brim_fill_weight(l, &op.x, o->weights.of[TABLE]);
+  brim_fill_weight(l, &op.x.at, o->weights.of[TABLE]);
   brim_fill(l, &op.mean, brim_read(l, o->inner.of[MEAN]), BRIM_READS);
   brim_fill(l, &op.rstd, brim_read(l, o->inner.of[RSTD]), BRIM_READS);
   brim_fill_weight(l, &op.gamma, o->weights.of[GAMMA]);
-  brim_fill(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill_typed(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
   brim_fill_weight_gradient(l, &op.dx, o->weights.of[TABLE], 0);
   brim_fill_weight_gradient(l, &op.dgamma, o->weights.of[GAMMA], 0);
   brim_fill_weight_gradient(l, &op.dbeta, o->weights.of[BETA], 0);

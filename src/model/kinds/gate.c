@@ -28,29 +28,29 @@ static void fill(brim_lowering *l, const brim_operation *o, brim_gate *op, brim_
   brim_fill_layout(l, &op->layout);
   brim_fill_rows(l, &op->at, rows_of(l, o));
   brim_fill_dropout(l, &op->dropout, o->terms.dropout, o->terms.site);
-  brim_fill(l, &op->pre, pre, BRIM_READS);
+  brim_fill_typed(l, &op->pre, pre, BRIM_READS);
 }
 
 static void activate(brim_lowering *l, const brim_operation *o, brim_at pre) {
   brim_gate op = operands(l, o);
   fill(l, o, &op, pre);
-  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill_typed(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, gate_forward, op);
 }
 
 static void product(brim_lowering *l, const brim_operation *o, brim_at x, brim_at y) {
-  brim_product_forward_real(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
-                                                    .bias = o->weights.of[BIAS],
-                                                    .out = wide_of(l, o),
-                                                    .rows = rows_of(l, o),
-                                                    .x = x,
-                                                    .y = y});
+  brim_product_forward(l, &(brim_product_call){.weight = o->weights.of[WEIGHT],
+                                               .bias = o->weights.of[BIAS],
+                                               .out = wide_of(l, o),
+                                               .rows = rows_of(l, o),
+                                               .x = x,
+                                               .y = y});
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
-  const brim_at x = brim_read(l, o->in.of[0]), pre = brim_is_kept(l, o->inner.of[PRE])
-                                                         ? brim_write(l, o->inner.of[PRE])
-                                                         : brim_spare(l, rows_of(l, o), wide_of(l, o));
+  const brim_at x = brim_read_factor(l, o->in.of[0]), pre = brim_is_kept(l, o->inner.of[PRE])
+                                                                ? brim_write(l, o->inner.of[PRE])
+                                                                : brim_spare_factor(l, rows_of(l, o), wide_of(l, o));
   if (brim_in_bytes(l))
     brim_product_of_bytes(l, o, 0, x, pre, rows_of(l, o));
   else
@@ -64,22 +64,22 @@ static void again(brim_lowering *l, const brim_operation *o) {
 
 static void backward(brim_lowering *l, const brim_operation *o) {
   const int32_t from = o->in.of[0];
-  const brim_at pre = brim_read(l, o->inner.of[PRE]), x = brim_read(l, from);
+  const brim_at pre = brim_read(l, o->inner.of[PRE]), x = brim_read_factor(l, from);
   brim_gate op = operands(l, o);
   fill(l, o, &op, pre);
-  brim_fill(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_CHANGES);
-  brim_fill(l, &op.dpre, pre, BRIM_CHANGES);
+  brim_fill_typed(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
+  brim_fill_typed(l, &op.dpre, pre, BRIM_CHANGES);
   BRIM_CALL(l, gate_backward, op);
   bool add = false;
   const brim_at dx = brim_wants_gradient(l, from) ? brim_add_gradient(l, from, &add) : BRIM_NOWHERE;
-  brim_product_backward_real(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
-                                                         .bias = o->weights.of[BIAS],
-                                                         .out = wide_of(l, o),
-                                                         .rows = rows_of(l, o),
-                                                         .x = x,
-                                                         .dy = pre,
-                                                         .dx = dx,
-                                                         .add = add});
+  brim_product_backward(l, &(brim_product_gradient){.weight = o->weights.of[WEIGHT],
+                                                    .bias = o->weights.of[BIAS],
+                                                    .out = wide_of(l, o),
+                                                    .rows = rows_of(l, o),
+                                                    .x = x,
+                                                    .dy = pre,
+                                                    .dx = dx,
+                                                    .add = add});
 }
 
 static double flops(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length) {
@@ -97,6 +97,7 @@ static int products(const brim_program *p, const brim_operation *o, brim_product
 
 static const brim_kind kind = {.name = "gate",
                                .reads = {.in = 1, .inner = 1 << PRE},
+                               .narrow = {.in = 1, .out = 1, .inner = 1 << PRE, .weights = 1 << WEIGHT | 1 << SECOND_WEIGHT},
                                .forward = forward,
                                .backward = backward,
                                .again = again,

@@ -1,6 +1,8 @@
 /* normed.c: y = norm(sum), sum = residual + dropout(branch), branch = x W + b. */
 #include "model/kinds/normed.h"
 
+#include "model/kinds/product.h"
+
 static int32_t width_of(brim_lowering *l, const brim_operation *o) {
   return brim_program_of(l)->values[o->out.of[0]].width;
 }
@@ -59,77 +61,36 @@ void brim_normed_forward(brim_lowering *l, const brim_operation *o, const brim_n
   BRIM_CALL(l, linear_norm_forward, op);
 }
 
-/* The products that read it want 16 bits. */
-static void again_narrow(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
-  const brim_at sum = brim_read(l, n->sum);
-  brim_bf16_norm op = {.width = width_of(l, o)};
-  brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill(l, &op.sum, sum, BRIM_READS);
-  brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);
-  brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
-  brim_fill_weight(l, &op.gamma, n->gamma);
-  brim_fill_weight(l, &op.beta, n->beta);
-  brim_fill(l, &op.y, brim_write_narrow(l, o->out.of[0]), BRIM_WRITES);
-  BRIM_CALL(l, bf16_norm_again, op);
-}
-
+/* In bf16 the products that read it want 16 bits. */
 void brim_normed_again(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
-  if (brim_narrows(l)) {
-    again_narrow(l, o, n);
-    return;
-  }
   const brim_at sum = brim_read(l, n->sum);
   brim_norm op = {.width = width_of(l, o)};
   brim_fill_count(l, &op.rows, brim_rows_of(l, o->out.of[0]), 1);
-  brim_fill(l, &op.sum, sum, BRIM_READS);
+  brim_fill_typed(l, &op.sum, sum, BRIM_READS);
   brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);
   brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
   brim_fill_weight(l, &op.gamma, n->gamma);
   brim_fill_weight(l, &op.beta, n->beta);
-  brim_fill(l, &op.y, brim_write(l, o->out.of[0]), BRIM_WRITES);
+  brim_fill_typed(l, &op.y, (brim_narrows(l) ? brim_write_narrow : brim_write)(l, o->out.of[0]), BRIM_WRITES);
   BRIM_CALL(l, norm_forward, op);
 }
 
-static brim_at backward_narrow(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
-  const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
-  const brim_at sum = brim_read(l, n->sum), dsum = brim_write_gradient(l, n->residual, rows),
-                dbranch = brim_spare_narrow(l, rows, width_of(l, o));
-  brim_bf16_norm_gradient op = {.width = width_of(l, o)};
-  brim_fill_layout(l, &op.layout);
-  brim_fill_rows(l, &op.at, rows);
-  brim_fill_slices(l, &op.slices, rows);
-  brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
-  brim_fill(l, &op.sum, sum, BRIM_READS);
-  brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);
-  brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
-  brim_fill_weight(l, &op.gamma, n->gamma);
-  brim_fill(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
-  brim_fill(l, &op.dsum, dsum, BRIM_WRITES);
-  brim_fill(l, &op.dbranch, dbranch, BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dgamma, n->gamma, 0);
-  brim_fill_weight_gradient(l, &op.dbeta, n->beta, 0);
-  BRIM_CALL(l, bf16_norm_backward, op);
-  return dbranch;
-}
-
 brim_at brim_normed_backward(brim_lowering *l, const brim_operation *o, const brim_normed_parts *n) {
-  if (brim_narrows(l))
-    return backward_narrow(l, o, n);
   const brim_row_kind rows = brim_rows_of(l, o->out.of[0]);
   const brim_at sum = brim_read(l, n->sum), dsum = brim_write_gradient(l, n->residual, rows),
-                dbranch = brim_spare(l, rows, width_of(l, o));
+                dbranch = brim_spare_factor(l, rows, width_of(l, o));
   brim_norm_gradient op = {.width = width_of(l, o)};
   brim_fill_layout(l, &op.layout);
   brim_fill_rows(l, &op.at, rows);
   brim_fill_slices(l, &op.slices, rows);
   brim_fill_dropout(l, &op.dropout, o->terms.dropout, o->terms.site);
-  brim_fill(l, &op.sum, sum, BRIM_READS);
+  brim_fill_typed(l, &op.sum, sum, BRIM_READS);
   brim_fill(l, &op.mean, brim_read(l, n->mean), BRIM_READS);
   brim_fill(l, &op.rstd, brim_read(l, n->rstd), BRIM_READS);
   brim_fill_weight(l, &op.gamma, n->gamma);
   brim_fill(l, &op.dy, brim_gradient(l, o->out.of[0]), BRIM_READS);
   brim_fill(l, &op.dsum, dsum, BRIM_WRITES);
-  brim_fill(l, &op.dbranch, dbranch, BRIM_WRITES);
+  brim_fill_typed(l, &op.dbranch, dbranch, BRIM_WRITES);
   brim_fill_weight_gradient(l, &op.dgamma, n->gamma, 0);
   brim_fill_weight_gradient(l, &op.dbeta, n->beta, 0);
   BRIM_CALL(l, norm_backward, op);

@@ -61,7 +61,7 @@ static void rotate(brim_lowering *l, const brim_operation *o, int32_t heads, bri
   op.head_size = width_of(brim_program_of(l), o, QUERIES) / o->terms.heads;
   brim_fill_layout(l, &op.layout);
   brim_fill_rows(l, &op.at, rows);
-  brim_fill(l, &op.x, x, BRIM_CHANGES);
+  brim_fill_typed(l, &op.x, x, BRIM_CHANGES);
   BRIM_CALL(l, rotate, op);
 }
 
@@ -188,16 +188,6 @@ static const brim_kind kind = {.name = "project",
                                .flops = flops,
                                .products = products};
 
-/* Turns floats. */
-static const brim_kind rotary = {.name = "project",
-                                 .needs = {BRIM_NEED_ALL},
-                                 .reads = {.in = 1},
-                                 .narrow = {.in = 1, .weights = MATRICES},
-                                 .forward = forward,
-                                 .backward = backward,
-                                 .flops = flops,
-                                 .products = products};
-
 /* `count` weights from `first` on. */
 static void list_weights(brim_operation *o, int32_t first, int32_t count) {
   for (int32_t i = 0; i < count && first != BRIM_NONE; i++)
@@ -209,7 +199,7 @@ brim_projected brim_append_project_heads(brim_program *p, int32_t x, int32_t wei
   const int32_t width = brim_width_of(p, x), shared = width / (heads.group > 0 ? heads.group : 1);
   const brim_projected made = {brim_add_value(p, "queries", BRIM_ROW_TOKENS, width),
                                brim_add_value(p, "keys, values", BRIM_ROW_TOKENS, 2 * shared)};
-  brim_operation o = {.kind = heads.theta > 0 ? &rotary : &kind,
+  brim_operation o = {.kind = &kind,
                       .in = BRIM_LIST(x),
                       .out = BRIM_LIST(made.queries, made.keys_values),
                       .terms = {.heads = heads.count, .group = heads.group, .theta = heads.theta, .factor = heads.factor}};

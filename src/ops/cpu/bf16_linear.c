@@ -157,8 +157,6 @@ size_t CPU(bf16_workspace)(const brim_ops_context *c, const brim_ops_limits *lim
   const size_t lines = (size_t)threads * 2 * (size_t)round_up(limits->hidden, VEC) * sizeof(float);
   size_t most = CPU(bf16_product_workspace)(threads);
   const size_t gradient = CPU(bf16_weight_gradient_workspace)(c, limits);
-  const size_t norm = CPU(bf16_norm_workspace)(threads, limits);
   most = gradient > most ? gradient : most;
-  most = norm > most ? norm : most;
   return lines > most ? lines : most;
 }

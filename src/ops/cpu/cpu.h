@@ -31,9 +31,6 @@ void CPU(bf16_weight_gradient)(brim_ops_context *c, const brim_bf16_linear_gradi
 size_t CPU(bf16_workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
 size_t CPU(bf16_weight_gradient_workspace)(const brim_ops_context *c, const brim_ops_limits *limits);
 
-/* ---- bf16_norm.c */
-size_t CPU(bf16_norm_workspace)(int threads, const brim_ops_limits *limits);
-
 /* ---- int8.c */
 size_t CPU(int8_size)(int32_t in, int32_t out);
 size_t CPU(int8_workspace)(int threads, const brim_ops_limits *limits);
@@ -57,7 +54,7 @@ int64_t CPU(norm_blocks)(const brim_row_slices *slices, int64_t rows);
 void CPU(norm_block)(const brim_row_slices *slices, int64_t rows, int64_t block, int64_t *first, int64_t *end);
 void CPU(norm_sum_blocks)(brim_ops_context *c, const brim_row_slices *slices, int64_t rows, int64_t width, const real *lines,
                           real *dgamma, real *dbeta);
-size_t CPU(norm_workspace)(const brim_ops_limits *limits);
+size_t CPU(norm_workspace)(int threads, const brim_ops_limits *limits);
 
 /* ---- embedding.c */
 size_t CPU(embed_workspace)(const brim_ops_limits *limits);
@@ -66,7 +63,7 @@ size_t CPU(embed_workspace)(const brim_ops_limits *limits);
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits);
 
 /* ---- stream.c */
-size_t CPU(rotary_workspace)(const brim_ops_limits *limits);
+size_t CPU(stream_workspace)(int threads, const brim_ops_limits *limits);
 
 /* ---- rows.c */
 /* y = dropout(x) for row r of a tensor with features. */

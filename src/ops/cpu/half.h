@@ -80,4 +80,20 @@ BRIM_INLINE void store_row(brim_typed t, int64_t at, int64_t width, const float 
   for (int64_t i = 0; i < width; i += VEC)
     tstore_n(t, at + i, vload_n(line + i, width - i), width - i);
 }
+
+/* The same where a row may be read and written as it lies: `line` is for one of 16 bits. What was written into a place is
+ * finished once. */
+BRIM_INLINE const float *row_of(brim_typed t, int64_t at, int64_t width, float *line) {
+  if (t.type == BRIM_TYPE_REAL)
+    return (const float *)t.at + at;
+  load_row(t, at, width, line);
+  return line;
+}
+BRIM_INLINE float *row_place(brim_typed t, int64_t at, float *line) {
+  return t.type == BRIM_TYPE_REAL ? (float *)t.at + at : line;
+}
+BRIM_INLINE void finish_row(brim_typed t, int64_t at, int64_t width, const float *line) {
+  if (t.type == BRIM_TYPE_BF16)
+    store_row(t, at, width, line);
+}
 #endif

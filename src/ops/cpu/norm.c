@@ -1,5 +1,6 @@
 /* norm.c: layer norm, and RMS norm. */
 #include "ops/cpu/cpu.h"
+#include "ops/cpu/half.h"
 #include "ops/cpu/philox.h"
 #include "ops/slices.h"
 
@@ -29,17 +30,32 @@ void CPU(norm_row)(int64_t width, const real *x, const real *gamma, const real *
 
 enum { ROWS_PER_TASK = 16 };
 
-static void forward_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const brim_norm *n = context;
-  const int64_t width = n->width, first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
-  for (int64_t r = first; r < last && r < n->rows; r++)
-    apply_row(width, n->sum + r * width, n->mean[r], n->rstd[r], n->gamma, n->beta, n->y + r * width);
+/* Rows of 16 bits as floats: one of the input and one of the output, or of two inputs, for each worker. */
+enum { LINES = 2 };
+static int64_t line_size(int64_t width) {
+  return divided(width, VEC) * VEC;
 }
 
-void CPU(norm_forward)(brim_ops_context *c, const brim_norm *of) {
-  brim_norm n = *of;
-  CPU(run)(c, (n.rows + ROWS_PER_TASK - 1) / ROWS_PER_TASK, forward_task, &n);
+typedef struct norm_rows {
+  const brim_norm *of;
+  float *lines;
+} norm_rows;
+
+static void forward_task(void *context, int64_t task, int worker) {
+  const norm_rows *rows = context;
+  const brim_norm *n = rows->of;
+  const int64_t width = n->width, first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
+  float *line = rows->lines + worker * LINES * line_size(width);
+  for (int64_t r = first; r < last && r < n->rows; r++) {
+    float *y = row_place(n->y, r * width, line);
+    apply_row(width, row_of(n->sum, r * width, width, line), n->mean[r], n->rstd[r], n->gamma, n->beta, y);
+    finish_row(n->y, r * width, width, y);
+  }
+}
+
+void CPU(norm_forward)(brim_ops_context *c, const brim_norm *n) {
+  norm_rows rows = {n, c->workspace};
+  CPU(run)(c, divided(n->rows, ROWS_PER_TASK), forward_task, &rows);
 }
 
 /* With n = (x - mean) * rstd and g = dy * gamma: dx = rstd * (g - mean(g) - n * mean(g * n)); of an RMS norm without mean(g). */
@@ -151,10 +167,11 @@ void CPU(norm_sum_blocks)(brim_ops_context *c, const brim_row_slices *slices, in
 }
 
 /* A slice has a block for every 16 of its rows, and one for the rest. */
-size_t CPU(norm_workspace)(const brim_ops_limits *limits) {
+size_t CPU(norm_workspace)(int threads, const brim_ops_limits *limits) {
+  const size_t lines = LINES * (size_t)threads * (size_t)line_size(limits->hidden) * sizeof(float);
   const size_t of_rows = (size_t)limits->max_slots / 16 + (size_t)limits->slices;
   const size_t of_slices = (size_t)NORM_BLOCK_LIMIT * (size_t)limits->slices, cut = of_rows < of_slices ? of_rows : of_slices;
-  return 2 * (cut > NORM_BLOCK_LIMIT ? cut : NORM_BLOCK_LIMIT) * (size_t)limits->hidden * sizeof(float);
+  return lines + 2 * (cut > NORM_BLOCK_LIMIT ? cut : NORM_BLOCK_LIMIT) * (size_t)limits->hidden * sizeof(float);
 }
 
 /* ---- backward */
@@ -162,11 +179,15 @@ size_t CPU(norm_workspace)(const brim_ops_limits *limits) {
 typedef struct norm_gradient {
   const brim_norm_gradient *of;
   int64_t blocks;
-  float *lines; /* NULL: dgamma and dbeta are not wanted */
+  float *lines; /* of sums; NULL: dgamma and dbeta are not wanted */
+  float *rows;  /* LINES a worker */
 } norm_gradient;
 
+static float *sums_after_rows(brim_ops_context *c, int64_t width) {
+  return (float *)c->workspace + brim_runtime_threads(c->runtime) * LINES * line_size(width);
+}
+
 static void norm_task(void *context, int64_t task, int worker) {
-  (void)worker;
   const norm_gradient *g = context;
   const brim_norm_gradient *n = g->of;
   const int64_t width = n->width;
@@ -175,18 +196,23 @@ static void norm_task(void *context, int64_t task, int worker) {
   float *line = g->lines ? g->lines + 2 * task * width : NULL;
   if (line)
     memset(line, 0, 2 * (size_t)width * sizeof *line);
+  float *row = g->rows + worker * LINES * line_size(width);
   for (int64_t r = first; r < end; r++) {
     const int64_t i = r * width;
-    CPU(norm_row_backward)(width, n->sum + i, n->mean[r], n->rstd[r], n->gamma, n->dy + i, n->dsum + i, line,
+    CPU(norm_row_backward)(width, row_of(n->sum, i, width, row), n->mean[r], n->rstd[r], n->gamma, n->dy + i, n->dsum + i, line,
                            line ? line + width : NULL);
-    if (n->dbranch)
-      CPU(dropout_slot)(&n->dropout, &n->layout, &n->at, r, width, n->dsum + i, n->dbranch + i);
+    if (!n->dbranch.at)
+      continue;
+    float *dbranch = row_place(n->dbranch, i, row);
+    CPU(dropout_slot)(&n->dropout, &n->layout, &n->at, r, width, n->dsum + i, dbranch);
+    finish_row(n->dbranch, i, width, dbranch);
   }
 }
 
 void CPU(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
   const bool wanted = n->dgamma || n->dbeta;
-  norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(&n->slices, n->at.count), .lines = wanted ? c->workspace : NULL};
+  norm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(&n->slices, n->at.count), .rows = c->workspace};
+  g.lines = wanted ? sums_after_rows(c, n->width) : NULL;
   CPU(run)(c, g.blocks, norm_task, &g);
   if (wanted)
     CPU(norm_sum_blocks)(c, &n->slices, n->at.count, n->width, g.lines, n->dgamma, n->dbeta);
@@ -194,9 +220,8 @@ void CPU(norm_backward)(brim_ops_context *c, const brim_norm_gradient *n) {
 
 /* ---- a norm alone */
 
-static void rms_row(const brim_prenorm *n, int64_t r) {
+static void rms_row(const brim_prenorm *n, int64_t r, const float *x, float *y) {
   const int64_t width = n->width;
-  const float *x = n->x + r * width;
   vec squares = vzero();
   for (int64_t i = 0; i < width; i += VEC) {
     const vec v = vload_n(x + i, width - i);
@@ -204,44 +229,53 @@ static void rms_row(const brim_prenorm *n, int64_t r) {
   }
   n->mean[r] = 0;
   n->rstd[r] = 1.0f / sqrtf(vsum(squares) / (float)width + n->eps);
-  apply_row(width, x, 0, n->rstd[r], n->gamma, n->beta, n->y + r * width);
+  apply_row(width, x, 0, n->rstd[r], n->gamma, n->beta, y);
 }
 
+typedef struct prenorm_rows {
+  const brim_prenorm *of;
+  float *lines;
+} prenorm_rows;
+
 static void prenorm_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const brim_prenorm *n = context;
+  const prenorm_rows *rows = context;
+  const brim_prenorm *n = rows->of;
   const int64_t width = n->width, first = task * ROWS_PER_TASK, last = first + ROWS_PER_TASK;
+  float *line = rows->lines + worker * LINES * line_size(width);
   for (int64_t r = first; r < last && r < n->rows; r++) {
+    const float *x = row_of(n->x, r * width, width, line);
+    float *y = row_place(n->y, r * width, line);
     if (n->rms)
-      rms_row(n, r);
+      rms_row(n, r, x, y);
     else
-      CPU(norm_row)(width, n->x + r * width, n->gamma, n->beta, n->eps, &n->mean[r], &n->rstd[r], n->y + r * width);
+      CPU(norm_row)(width, x, n->gamma, n->beta, n->eps, &n->mean[r], &n->rstd[r], y);
+    finish_row(n->y, r * width, width, y);
   }
 }
 
-void CPU(prenorm_forward)(brim_ops_context *c, const brim_prenorm *of) {
-  brim_prenorm n = *of;
-  CPU(run)(c, divided(n.rows, ROWS_PER_TASK), prenorm_task, &n);
+void CPU(prenorm_forward)(brim_ops_context *c, const brim_prenorm *n) {
+  prenorm_rows rows = {n, c->workspace};
+  CPU(run)(c, divided(n->rows, ROWS_PER_TASK), prenorm_task, &rows);
 }
 
 typedef struct prenorm_gradient {
   const brim_prenorm_gradient *of;
   int64_t blocks;
-  float *lines; /* as in norm_gradient */
+  float *lines, *rows; /* as in norm_gradient */
 } prenorm_gradient;
 
 static void prenorm_backward_task(void *context, int64_t task, int worker) {
-  (void)worker;
   const prenorm_gradient *g = context;
   const brim_prenorm_gradient *n = g->of;
   const int64_t width = n->width;
   int64_t first, end;
   CPU(norm_block)(&n->slices, n->rows, task, &first, &end);
   float *line = g->lines ? g->lines + 2 * task * width : NULL, *beta = line ? line + width : NULL;
+  float *of_x = g->rows + worker * LINES * line_size(width);
   if (line)
     memset(line, 0, 2 * (size_t)width * sizeof *line);
   for (int64_t r = first; r < end; r++) {
-    const float *x = n->x + r * width, *dy = n->dy + r * width;
+    const float *x = row_of(n->x, r * width, width, of_x), *dy = row_of(n->dy, r * width, width, of_x + line_size(width));
     float *dx = n->dx + r * width;
     if (n->rms && n->add)
       row_backward(true, true, width, x, n->mean[r], n->rstd[r], n->gamma, dy, dx, line, beta);
@@ -256,7 +290,8 @@ static void prenorm_backward_task(void *context, int64_t task, int worker) {
 
 void CPU(prenorm_backward)(brim_ops_context *c, const brim_prenorm_gradient *n) {
   const bool wanted = n->dgamma || n->dbeta;
-  prenorm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(&n->slices, n->rows), .lines = wanted ? c->workspace : NULL};
+  prenorm_gradient g = {.of = n, .blocks = CPU(norm_blocks)(&n->slices, n->rows), .rows = c->workspace};
+  g.lines = wanted ? sums_after_rows(c, n->width) : NULL;
   CPU(run)(c, g.blocks, prenorm_backward_task, &g);
   if (wanted)
     CPU(norm_sum_blocks)(c, &n->slices, n->rows, n->width, g.lines, n->dgamma, n->dbeta);

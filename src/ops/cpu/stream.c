@@ -1,6 +1,6 @@
 /* stream.c: sums of a residual stream, gated activations, rotary positions. */
 #include "ops/cpu/cpu.h"
-#include "ops/cpu/vecmath.h"
+#include "ops/cpu/half.h"
 
 enum { ROWS_PER_TASK = 16 };
 
@@ -14,6 +14,8 @@ static void sum_task(void *context, int64_t task, int worker) {
     CPU(dropout_slot)(&s->dropout, &s->layout, &s->at, r, width, s->x + r * width, y);
     for (int64_t i = 0; i < width; i += VEC)
       vstore_n(y + i, vload_n(residual + i, width - i) + vload_n(y + i, width - i), width - i);
+    if (s->rounded_y)
+      store_row((brim_typed){BRIM_TYPE_BF16, s->rounded_y}, r * width, width, y);
   }
 }
 
@@ -22,36 +24,45 @@ void CPU(stream_sum)(brim_ops_context *c, const brim_stream_sum *of) {
   CPU(run)(c, divided(s.at.count, ROWS_PER_TASK), sum_task, &s);
 }
 
-/* ---- gated activation */
+/* ---- gated activation: a row as floats for each worker */
 
 enum { GATE_COLUMNS = 256 }; /* at a time: what is between stays in the cache */
 
+typedef struct gating {
+  const brim_gate *of;
+  float *lines;
+} gating;
+
+static int64_t line_size(int64_t width) {
+  return divided(width, VEC) * VEC;
+}
+
 static void gate_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const brim_gate *g = context;
+  const gating *gate = context;
+  const brim_gate *g = gate->of;
   const int64_t width = g->width, first = task * ROWS_PER_TASK, end = least(first + ROWS_PER_TASK, g->at.count);
   for (int64_t r = first; r < end; r++) {
-    const float *pre = g->pre + r * 2 * width, *u = g->second ? pre + width : pre, *other = g->second ? pre : pre + width;
-    float *y = g->y + r * width;
-    CPU(activate)(g->act, width, u, y);
+    const int64_t u = r * 2 * width + (g->second ? width : 0), other = r * 2 * width + (g->second ? 0 : width);
+    float *line = gate->lines + worker * line_size(width), *y = row_place(g->y, r * width, line);
+    CPU(activate)(g->act, width, row_of(g->pre, u, width, line), y);
     for (int64_t i = 0; i < width; i += VEC)
-      vstore_n(y + i, vload_n(y + i, width - i) * vload_n(other + i, width - i), width - i);
+      vstore_n(y + i, vload_n(y + i, width - i) * tload_n(g->pre, other + i, width - i), width - i);
     CPU(dropout_slot)(&g->dropout, &g->layout, &g->at, r, width, y, y);
+    finish_row(g->y, r * width, width, y);
   }
 }
 
-void CPU(gate_forward)(brim_ops_context *c, const brim_gate *of) {
-  brim_gate g = *of;
-  CPU(run)(c, divided(g.at.count, ROWS_PER_TASK), gate_task, &g);
+void CPU(gate_forward)(brim_ops_context *c, const brim_gate *g) {
+  gating gate = {g, c->workspace};
+  CPU(run)(c, divided(g->at.count, ROWS_PER_TASK), gate_task, &gate);
 }
 
-/* Some columns of one row: dpre may be pre. */
-static void gate_columns(const brim_gate *g, int64_t n, const float *u, const float *other, const float *dy, float *du,
-                         float *dother) {
+/* Some columns of one row, from where they are in dpre, which may be pre. */
+static void gate_columns(const brim_gate *g, int64_t n, int64_t u, int64_t other, const float *dy) {
   float value[GATE_COLUMNS], slope[GATE_COLUMNS];
   for (int64_t i = 0; i < n; i += VEC) {
-    vstore_n(value + i, vload_n(u + i, n - i), n - i);
-    vstore_n(slope + i, vload_n(dy + i, n - i) * vload_n(other + i, n - i), n - i);
+    vstore_n(value + i, tload_n(g->pre, u + i, n - i), n - i);
+    vstore_n(slope + i, vload_n(dy + i, n - i) * tload_n(g->pre, other + i, n - i), n - i);
   }
   if (g->act == BRIM_ACT_TANH) { /* its slope follows from its value */
     CPU(activate)(g->act, n, value, value);
@@ -60,28 +71,27 @@ static void gate_columns(const brim_gate *g, int64_t n, const float *u, const fl
     CPU(activate_turn)(g->act, n, value, slope);
   }
   for (int64_t i = 0; i < n; i += VEC) {
-    vstore_n(du + i, vload_n(slope + i, n - i), n - i);
-    vstore_n(dother + i, vload_n(dy + i, n - i) * vload_n(value + i, n - i), n - i);
+    tstore_n(g->dpre, u + i, vload_n(slope + i, n - i), n - i);
+    tstore_n(g->dpre, other + i, vload_n(dy + i, n - i) * vload_n(value + i, n - i), n - i);
   }
 }
 
 static void gate_backward_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const brim_gate *g = context;
+  const gating *gate = context;
+  const brim_gate *g = gate->of;
   const int64_t width = g->width, first = task * ROWS_PER_TASK, end = least(first + ROWS_PER_TASK, g->at.count);
   for (int64_t r = first; r < end; r++) {
     const int64_t u = r * 2 * width + (g->second ? width : 0), other = r * 2 * width + (g->second ? 0 : width);
-    float *dy = g->dy + r * width;
-    CPU(dropout_slot)(&g->dropout, &g->layout, &g->at, r, width, dy, dy);
+    float *line = gate->lines + worker * line_size(width);
+    CPU(dropout_slot)(&g->dropout, &g->layout, &g->at, r, width, row_of(g->dy, r * width, width, line), line);
     for (int64_t i = 0; i < width; i += GATE_COLUMNS)
-      gate_columns(g, least(GATE_COLUMNS, width - i), g->pre + u + i, g->pre + other + i, dy + i, g->dpre + u + i,
-                   g->dpre + other + i);
+      gate_columns(g, least(GATE_COLUMNS, width - i), u + i, other + i, line + i);
   }
 }
 
-void CPU(gate_backward)(brim_ops_context *c, const brim_gate *of) {
-  brim_gate g = *of;
-  CPU(run)(c, divided(g.at.count, ROWS_PER_TASK), gate_backward_task, &g);
+void CPU(gate_backward)(brim_ops_context *c, const brim_gate *g) {
+  gating gate = {g, c->workspace};
+  CPU(run)(c, divided(g->at.count, ROWS_PER_TASK), gate_backward_task, &gate);
 }
 
 /* ---- rotary positions: cosines and sines of all positions first, then the rows */
@@ -110,13 +120,13 @@ static void angle_task(void *context, int64_t task, int worker) {
   }
 }
 
-static void rotate_head(int64_t half, const float *table, float *x) {
+static void rotate_head(int64_t half, const float *table, brim_typed x, int64_t at) {
   for (int64_t i = 0; i < half; i += VEC) {
     const int64_t n = half - i;
-    const vec cosine = vload_n(table + i, n), sine = vload_n(table + half + i, n), a = vload_n(x + i, n),
-              b = vload_n(x + half + i, n);
-    vstore_n(x + i, vnmadd(b, sine, a * cosine), n);
-    vstore_n(x + half + i, vmadd(a, sine, b * cosine), n);
+    const vec cosine = vload_n(table + i, n), sine = vload_n(table + half + i, n), a = tload_n(x, at + i, n),
+              b = tload_n(x, at + half + i, n);
+    tstore_n(x, at + i, vnmadd(b, sine, a * cosine), n);
+    tstore_n(x, at + half + i, vmadd(a, sine, b * cosine), n);
   }
 }
 
@@ -129,7 +139,7 @@ static void rotate_task(void *context, int64_t task, int worker) {
   for (int64_t r = first; r < end; r++) {
     const int32_t slot = of->at.slot ? of->at.slot[r] : (int32_t)r, s = layout->sequence[slot], token = slot - layout->offsets[s];
     for (int64_t head = 0; head < of->heads && token < layout->lengths[s]; head++)
-      rotate_head(size / 2, p->table + token * size, of->x + r * of->stride + head * size);
+      rotate_head(size / 2, p->table + token * size, of->x, r * of->stride + head * size);
   }
 }
 
@@ -150,7 +160,9 @@ void CPU(rotate)(brim_ops_context *c, const brim_rotary *of) {
   CPU(run)(c, divided(of->at.count, ROWS_PER_TASK), rotate_task, &p);
 }
 
-size_t CPU(rotary_workspace)(const brim_ops_limits *limits) {
+size_t CPU(stream_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t size = limits->hidden / (limits->heads > 0 ? limits->heads : 1);
-  return (size_t)limits->max_length * (size_t)size * sizeof(float);
+  const size_t angles = (size_t)limits->max_length * (size_t)size * sizeof(float);
+  const size_t lines = (size_t)threads * (size_t)line_size(limits->intermediate) * sizeof(float);
+  return angles > lines ? angles : lines;
 }

@@ -6,10 +6,14 @@
 
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const int threads = brim_runtime_threads(c->runtime);
-  const size_t needs[] = {CPU(product_workspace)(threads), CPU(linear_backward_workspace)(threads, limits),
-                          CPU(norm_workspace)(limits),     CPU(attention_workspace)(threads, limits),
-                          CPU(update_workspace)(),         CPU(int8_workspace)(threads, limits),
-                          CPU(bf16_workspace)(c, limits),  CPU(rotary_workspace)(limits),
+  const size_t needs[] = {CPU(product_workspace)(threads),
+                          CPU(linear_backward_workspace)(threads, limits),
+                          CPU(norm_workspace)(threads, limits),
+                          CPU(attention_workspace)(threads, limits),
+                          CPU(update_workspace)(),
+                          CPU(int8_workspace)(threads, limits),
+                          CPU(bf16_workspace)(c, limits),
+                          CPU(stream_workspace)(threads, limits),
                           CPU(embed_workspace)(limits)};
   size_t most = 0;
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)

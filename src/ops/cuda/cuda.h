@@ -225,8 +225,6 @@ void brim_cuda_matrix_backward(brim_ops_context *c, const brim_attention *op, cu
 #define BRIM_CUDA_HAS_bf16_norm_forward       ~,
 #define BRIM_CUDA_HAS_bf16_backward           ~,
 #define BRIM_CUDA_HAS_bf16_act_backward       ~,
-#define BRIM_CUDA_HAS_bf16_norm_again         ~,
-#define BRIM_CUDA_HAS_bf16_norm_backward      ~,
 #define BRIM_CUDA_HAS_bf16_attention_forward  ~,
 #define BRIM_CUDA_HAS_bf16_attention_backward ~,
 #define BRIM_CUDA_HAS_gradient_square         ~,

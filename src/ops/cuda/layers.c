@@ -59,7 +59,7 @@ void brim_cuda_embed_backward(brim_ops_context *c, const brim_embed *op) {
                                                    .mean = op->mean,
                                                    .rstd = op->rstd,
                                                    .gamma = op->gamma,
-                                                   .dy = op->dsum,
+                                                   .dy = brim_cuda_real(op->dsum),
                                                    .dsum = op->dsum,
                                                    .dgamma = op->dgamma,
                                                    .dbeta = op->dbeta});
@@ -222,12 +222,12 @@ void brim_cuda_norm_forward(brim_ops_context *c, const brim_norm *op) {
   launch_norm_forward(c, brim_cuda_blocks(op->rows, BRIM_CUDA_ROWS), 1, 0,
                       &(cu_norm){.rows = (int)op->rows,
                                  .width = op->width,
-                                 .sum = brim_cuda_real(op->sum),
+                                 .sum = brim_cuda_typed_of(c, op->sum),
                                  .mean = op->mean,
                                  .rstd = op->rstd,
                                  .gamma = op->gamma,
                                  .beta = op->beta,
-                                 .y = brim_cuda_real(op->y)});
+                                 .y = brim_cuda_typed_of(c, op->y)});
 }
 
 void brim_cuda_norm_backward(brim_ops_context *c, const brim_norm_gradient *op) {
@@ -235,13 +235,13 @@ void brim_cuda_norm_backward(brim_ops_context *c, const brim_norm_gradient *op) 
                                                  .at = brim_cuda_rows_of(&op->at),
                                                  .dropout = brim_cuda_dropout_of(&op->dropout),
                                                  .width = op->width,
-                                                 .sum = brim_cuda_real(op->sum),
+                                                 .sum = brim_cuda_typed_of(c, op->sum),
                                                  .mean = op->mean,
                                                  .rstd = op->rstd,
                                                  .gamma = op->gamma,
-                                                 .dy = op->dy,
+                                                 .dy = brim_cuda_real(op->dy),
                                                  .dsum = op->dsum,
-                                                 .dbranch = brim_cuda_real(op->dbranch),
+                                                 .dbranch = brim_cuda_typed_of(c, op->dbranch),
                                                  .dgamma = op->dgamma,
                                                  .dbeta = op->dbeta});
 }

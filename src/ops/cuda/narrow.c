@@ -84,34 +84,6 @@ void brim_cuda_bf16_act_backward(brim_ops_context *c, const brim_bf16_linear_act
   brim_cuda_activate_turn(c, op->rows * op->in, op->act, brim_cuda_narrow_of(c, op->pre), dpre);
 }
 
-void brim_cuda_bf16_norm_again(brim_ops_context *c, const brim_bf16_norm *op) {
-  launch_norm_forward(c, brim_cuda_blocks(op->rows, BRIM_CUDA_ROWS), 1, 0,
-                      &(cu_norm){.rows = (int)op->rows,
-                                 .width = op->width,
-                                 .sum = brim_cuda_narrow_of(c, op->sum),
-                                 .mean = op->mean,
-                                 .rstd = op->rstd,
-                                 .gamma = op->gamma,
-                                 .beta = op->beta,
-                                 .y = brim_cuda_narrow_of(c, op->y)});
-}
-
-void brim_cuda_bf16_norm_backward(brim_ops_context *c, const brim_bf16_norm_gradient *op) {
-  brim_cuda_norm_gradient(c, &(cu_norm_gradient){.layout = brim_cuda_layout_of(&op->layout),
-                                                 .at = brim_cuda_rows_of(&op->at),
-                                                 .dropout = brim_cuda_dropout_of(&op->dropout),
-                                                 .width = op->width,
-                                                 .sum = brim_cuda_narrow_of(c, op->sum),
-                                                 .mean = op->mean,
-                                                 .rstd = op->rstd,
-                                                 .gamma = op->gamma,
-                                                 .dy = op->dy,
-                                                 .dsum = op->dsum,
-                                                 .dbranch = brim_cuda_narrow_of(c, op->dbranch),
-                                                 .dgamma = op->dgamma,
-                                                 .dbeta = op->dbeta});
-}
-
 /* ---- attention */
 
 static cu_attention attention_of(brim_ops_context *c, const brim_bf16_attention *op) {

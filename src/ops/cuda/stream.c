@@ -16,12 +16,12 @@ void brim_cuda_prenorm_forward(brim_ops_context *c, const brim_prenorm *op) {
                                        .width = op->width,
                                        .rms = op->rms,
                                        .eps = op->eps,
-                                       .x = (real *)(uintptr_t)op->x,
+                                       .x = brim_cuda_typed_of(c, op->x),
                                        .gamma = op->gamma,
                                        .beta = op->beta,
                                        .mean = op->mean,
                                        .rstd = op->rstd,
-                                       .y = op->y});
+                                       .y = brim_cuda_typed_of(c, op->y)});
 }
 
 void brim_cuda_prenorm_backward(brim_ops_context *c, const brim_prenorm_gradient *op) {
@@ -29,10 +29,10 @@ void brim_cuda_prenorm_backward(brim_ops_context *c, const brim_prenorm_gradient
     launch_norm_columns(c, brim_cuda_blocks(op->width, BRIM_CUDA_COLUMNS), 1, 0,
                         &(cu_norm_gradient){.at = {.count = (int)op->rows},
                                             .width = op->width,
-                                            .sum = brim_cuda_real(op->x),
+                                            .sum = brim_cuda_typed_of(c, op->x),
                                             .mean = op->mean,
                                             .rstd = op->rstd,
-                                            .dy = op->dy,
+                                            .dy = brim_cuda_typed_of(c, op->dy),
                                             .dgamma = op->dgamma,
                                             .dbeta = op->dbeta});
   launch_prenorm_rows(c, row_blocks(op->rows), 1, 0,
@@ -40,11 +40,11 @@ void brim_cuda_prenorm_backward(brim_ops_context *c, const brim_prenorm_gradient
                                     .width = op->width,
                                     .rms = op->rms,
                                     .add = op->add,
-                                    .x = (real *)(uintptr_t)op->x,
+                                    .x = brim_cuda_typed_of(c, op->x),
                                     .gamma = op->gamma,
                                     .mean = (real *)(uintptr_t)op->mean,
                                     .rstd = (real *)(uintptr_t)op->rstd,
-                                    .dy = op->dy,
+                                    .dy = brim_cuda_typed_of(c, op->dy),
                                     .dx = op->dx});
 }
 
@@ -56,29 +56,30 @@ void brim_cuda_stream_sum(brim_ops_context *c, const brim_stream_sum *op) {
                                      .width = op->width,
                                      .residual = brim_cuda_real(op->residual),
                                      .x = brim_cuda_real(op->x),
-                                     .y = brim_cuda_real(op->y)});
+                                     .y = brim_cuda_real(op->y),
+                                     .copy = brim_cuda_narrow_of(c, op->rounded_y)});
 }
 
-static cu_gate gate_of(const brim_gate *op) {
+static cu_gate gate_of(const brim_ops_context *c, const brim_gate *op) {
   return (cu_gate){.layout = brim_cuda_layout_of(&op->layout),
                    .at = brim_cuda_rows_of(&op->at),
                    .dropout = brim_cuda_dropout_of(&op->dropout),
                    .width = op->width,
                    .act = (int)op->act,
                    .second = op->second,
-                   .pre = brim_cuda_real(op->pre),
-                   .y = brim_cuda_real(op->y),
-                   .dy = brim_cuda_real(op->dy),
-                   .dpre = brim_cuda_real(op->dpre)};
+                   .pre = brim_cuda_typed_of(c, op->pre),
+                   .y = brim_cuda_typed_of(c, op->y),
+                   .dy = brim_cuda_typed_of(c, op->dy),
+                   .dpre = brim_cuda_typed_of(c, op->dpre)};
 }
 
 void brim_cuda_gate_forward(brim_ops_context *c, const brim_gate *op) {
-  const cu_gate a = gate_of(op);
+  const cu_gate a = gate_of(c, op);
   launch_gate_forward(c, row_blocks(op->at.count), 1, 0, &a);
 }
 
 void brim_cuda_gate_backward(brim_ops_context *c, const brim_gate *op) {
-  const cu_gate a = gate_of(op);
+  const cu_gate a = gate_of(c, op);
   launch_gate_backward(c, row_blocks(op->at.count), 1, 0, &a);
 }
 
@@ -91,7 +92,7 @@ void brim_cuda_rotate(brim_ops_context *c, const brim_rotary *op) {
                  .head_size = op->head_size,
                  .back = op->back,
                  .stride = op->stride,
-                 .x = op->x};
+                 .x = brim_cuda_typed_of(c, op->x)};
   if (op->head_size > 2 * CU_HALF_HEAD) {
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "rotary positions with %d columns a head are not made for the GPU: at most %d",
                    op->head_size, 2 * CU_HALF_HEAD);

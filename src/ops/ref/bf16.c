@@ -35,11 +35,15 @@ static double get(brim_typed t, int64_t at) {
   return REF(element)(t, at);
 }
 
-static void put(brim_typed t, int64_t at, double x) {
+void REF(put)(brim_typed t, int64_t at, double x) {
   if (t.type == BRIM_TYPE_BF16)
     ((brim_bfloat *)t.at)[at] = narrowed(x);
   else
     ((real *)t.at)[at] = (real)x;
+}
+
+static void put(brim_typed t, int64_t at, double x) {
+  REF(put)(t, at, x);
 }
 
 static void count_product(brim_ops_context *c, int64_t rows, int32_t in, int32_t out) {
@@ -151,34 +155,6 @@ void REF(bf16_act_backward)(brim_ops_context *c, const brim_bf16_linear_act_grad
       g->dpre[at] = narrowed(sum * REF(activate_slope)(g->act, pre));
       g->pre[at] = narrowed(REF(activate)(g->act, pre));
     }
-}
-
-/* ---- norm from what was kept */
-
-void REF(bf16_norm_again)(brim_ops_context *c, const brim_bf16_norm *n) {
-  (void)c;
-  for (int64_t r = 0; r < n->rows; r++)
-    for (int32_t i = 0; i < n->width; i++) {
-      const int64_t at = r * n->width + i;
-      n->y[at] = narrowed((widened(n->sum[at]) - (double)n->mean[r]) * (double)n->rstd[r] * (double)n->gamma[i] +
-                          (double)n->beta[i]);
-    }
-}
-
-void REF(bf16_norm_backward)(brim_ops_context *c, const brim_bf16_norm_gradient *n) {
-  const bool cut = n->slices.count > 0;
-  real *row = c->workspace, *dgamma = cut ? NULL : n->dgamma, *dbeta = cut ? NULL : n->dbeta;
-  if (cut)
-    REF(norm_sums)(&(REF(norm_rows)){&n->slices, n->width, NULL, n->sum, n->mean, n->rstd, n->dy}, n->dgamma, n->dbeta);
-  for (int32_t r = 0; r < n->at.count; r++) {
-    const int64_t at = (int64_t)r * n->width;
-    for (int32_t i = 0; i < n->width; i++)
-      row[i] = (real)widened(n->sum[at + i]);
-    REF(norm_row_backward)(n->width, row, n->mean[r], n->rstd[r], n->gamma, n->dy + at, n->dsum + at, dgamma, dbeta);
-    REF(dropout_slot)(&n->dropout, &n->layout, &n->at, r, n->width, n->dsum + at, row);
-    for (int32_t i = 0; i < n->width; i++)
-      n->dbranch[at + i] = narrowed((double)row[i]);
-  }
 }
 
 /* ---- attention: that of `real`, on copies in the working memory, with probabilities and gradients of scores rounded */

@@ -87,7 +87,13 @@ void REF(embed_backward)(brim_ops_context *c, const brim_embed *e) {
   for (int32_t r = 0; r < e->layout.slots; r++)
     REF(dropout_slot)(&e->dropout, &e->layout, &all, r, e->hidden, e->dout + r * width, e->dsum + r * width);
   if (e->gamma && cut)
-    REF(norm_sums)(&(REF(norm_rows)){&e->slices, e->hidden, e->sum, NULL, e->mean, e->rstd, e->dsum}, e->dgamma, e->dbeta);
+    REF(norm_sums)(&(REF(norm_rows)){.slices = &e->slices,
+                                     .width = e->hidden,
+                                     .x = {BRIM_TYPE_REAL, e->sum},
+                                     .dy = {BRIM_TYPE_REAL, e->dsum},
+                                     .mean = e->mean,
+                                     .rstd = e->rstd},
+                   e->dgamma, e->dbeta);
   for (int32_t r = 0; e->gamma && r < e->layout.slots; r++) {
     real *ds = e->dsum + r * width;
     REF(norm_row_backward)(e->hidden, e->sum + r * width, e->mean[r], e->rstd[r], e->gamma, ds, ds, dgamma, dbeta);

@@ -27,6 +27,7 @@ void REF(attend_back)(brim_ops_context *c, const brim_attention *a, bool narrow)
 double REF(rounded)(double x); /* to 16 bits, to nearest even */
 double REF(widened)(brim_bfloat x);
 double REF(element)(brim_typed t, int64_t at);
+void REF(put)(brim_typed t, int64_t at, double x);
 
 /* ---- linear.c */
 /* A column: row r's value is element at + r * stride. Nowhere: all ones. */
@@ -38,18 +39,17 @@ typedef struct REF(column) {
 real REF(column_sum)(const brim_row_slices *slices, int64_t rows, REF(column) one, REF(column) other);
 
 /* ---- norm.c */
-void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd, real *y);
+void REF(norm_row)(int32_t width, const real *x, const real *gamma, const real *beta, real eps, real *mean, real *rstd,
+                   real *y); /* dx may be dy. */
 void REF(norm_row_backward)(int32_t width, const real *x, real mean, real rstd, const real *gamma, const real *dy, real *dx,
                             real *dgamma, real *dbeta);
 
-/* What norm_row_backward adds to dgamma and dbeta (each may be NULL), for all rows of x, slice by slice. x is of 16 bits where
- * `x` is NULL. */
+/* What a row of a norm adds to dgamma and dbeta (each may be NULL), for all rows of x, slice by slice. */
 typedef struct REF(norm_rows) {
   const brim_row_slices *slices;
   int32_t width;
-  const real *x;
-  const brim_bfloat *half;
-  const real *mean, *rstd, *dy;
+  brim_typed x, dy;
+  const real *mean, *rstd;
 } REF(norm_rows);
 void REF(norm_sums)(const REF(norm_rows) * of, real *dgamma, real *dbeta);
 

@@ -3,13 +3,12 @@
 #include "ops/ref/ref.h"
 
 /* Attention keeps three rows of scores, and in 16 bits wide copies of eight tensors; products of bytes one wide row and the bytes
- * of one; a norm in 16 bits a row. */
+ * of one; a norm in 16 bits and a gate a row. */
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const size_t copies = limits->bf16 ? 8 * (size_t)limits->max_slots * (size_t)limits->hidden : 0;
-  const size_t row = limits->bf16 ? (size_t)limits->hidden * sizeof(real) : 0;
-  const size_t scores = (3 * (size_t)limits->max_length + copies) * sizeof(real) + row;
+  const size_t scores = (3 * (size_t)limits->max_length + copies) * sizeof(real);
   const size_t wide = (size_t)limits->intermediate, most = limits->hidden > limits->intermediate ? (size_t)limits->hidden : wide;
-  const size_t bytes = limits->int8 ? wide * sizeof(real) + most : 0;
+  const size_t bytes = most * sizeof(real) + (limits->int8 ? most : 0);
   (void)c;
   return scores > bytes ? scores : bytes;
 }

@@ -130,7 +130,7 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
   GLOBAL(const float) mean;
   GLOBAL(const float) rstd;
   GLOBAL(const float) gamma;
-  GLOBAL(const float) dy;
+  cu_typed dy;
   GLOBAL(float) dsum;
   cu_typed dbranch;
   GLOBAL(float) dgamma; /* of columns */
@@ -142,22 +142,21 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
 typedef struct cu_prenorm { /* rows: dx from dy, added to what is there with `add` */
   int rows, width, rms, add;
   float eps;
-  GLOBAL(float) x;
+  cu_typed x;
   GLOBAL(const float) gamma;
   GLOBAL(const float) beta;
   GLOBAL(float) mean;
   GLOBAL(float) rstd;
-  GLOBAL(float) y;
-  GLOBAL(const float) dy;
+  cu_typed y, dy;
   GLOBAL(float) dx;
 } cu_prenorm;
 
-typedef struct cu_stream_sum { /* y = residual + dropout(x); y may be x */
+typedef struct cu_stream_sum { /* y = residual + dropout(x), twice where there is a copy of y; y may be x */
   cu_layout layout;
   cu_rows at;
   cu_dropout dropout;
   int width;
-  cu_typed residual, x, y;
+  cu_typed residual, x, y, copy;
 } cu_stream_sum;
 
 typedef struct cu_gate { /* dpre may be pre */
@@ -175,7 +174,7 @@ typedef struct cu_rotary {
   cu_rows at;
   int heads, head_size, back;
   long long stride;
-  GLOBAL(float) x;
+  cu_typed x;
   float frequency[CU_HALF_HEAD]; /* of columns i and i + head_size / 2 */
 } cu_rotary;
 

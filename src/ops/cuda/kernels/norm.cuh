@@ -67,11 +67,11 @@ DEVICE float norm_gradient(const norm_slope &s, float x, float g) {
   return s.rstd * (g - s.g_mean - (x - s.mean) * s.rstd * s.gn_mean);
 }
 
-DEVICE norm_slope slope_of(const cu_typed &x, GLOBAL(const float) dy, GLOBAL(const float) gamma, long long at, int width,
+DEVICE norm_slope slope_of(const cu_typed &x, const cu_typed &dy, GLOBAL(const float) gamma, long long at, int width,
                            float mean, float rstd, int rms, int lane) {
   float g_sum = 0, gn_sum = 0;
   for (int i = lane; i < width; i += WARP) {
-    const float n = (get(x, at + i) - mean) * rstd, g = dy[at + i] * gamma[i];
+    const float n = (get(x, at + i) - mean) * rstd, g = get(dy, at + i) * gamma[i];
     g_sum += rms ? 0 : g;
     gn_sum = fmaf(g, n, gn_sum);
   }
@@ -84,7 +84,7 @@ KERNEL(norm_rows, cu_norm_gradient) {
   const long long at = (long long)row * a.width;
   const norm_slope slope = slope_of(a.sum, a.dy, a.gamma, at, a.width, a.mean[row], a.rstd[row], 0, lane);
   each_column(a.dropout, a.layout, a.at, row, a.width, lane, [&](int column, unsigned bits, int half) {
-    const float d = norm_gradient(slope, get(a.sum, at + column), a.dy[at + column] * a.gamma[column]);
+    const float d = norm_gradient(slope, get(a.sum, at + column), get(a.dy, at + column) * a.gamma[column]);
     a.dsum[at + column] = d;
     if (is_there(a.dbranch))
       put(a.dbranch, at + column, dropped(a.dropout, bits, half, d));
@@ -112,7 +112,7 @@ KERNEL(norm_columns, cu_norm_gradient) {
   float gamma = 0, beta = 0;
   for (int row = warp; row < a.at.count && column < a.width; row += COLUMN_WARPS) {
     const long long i = (long long)row * a.width + column;
-    const float dy = a.dy[i];
+    const float dy = get(a.dy, i);
     gamma = fmaf(dy, (get(a.sum, i) - a.mean[row]) * a.rstd[row], gamma);
     beta += dy;
   }

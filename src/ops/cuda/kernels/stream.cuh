@@ -3,13 +3,12 @@
 KERNEL(prenorm_forward, cu_prenorm) {
   ROW_OF_WARP(row, lane, a.rows);
   const long long at = (long long)row * a.width;
-  const cu_typed x = {a.x, {}, 0};
   float total = 0;
   for (int i = lane; i < a.width && !a.rms; i += WARP)
-    total += a.x[at + i];
-  const moments m = moments_of(x, at, a.width, a.eps, total, lane);
+    total += get(a.x, at + i);
+  const moments m = moments_of(a.x, at, a.width, a.eps, total, lane);
   for (int i = lane; i < a.width; i += WARP)
-    a.y[at + i] = normed(a.x[at + i], m.mean, m.rstd, a.gamma, a.beta, i);
+    put(a.y, at + i, normed(get(a.x, at + i), m.mean, m.rstd, a.gamma, a.beta, i));
   if (lane == 0) {
     a.mean[row] = m.mean;
     a.rstd[row] = m.rstd;
@@ -19,10 +18,9 @@ KERNEL(prenorm_forward, cu_prenorm) {
 KERNEL(prenorm_rows, cu_prenorm) {
   ROW_OF_WARP(row, lane, a.rows);
   const long long at = (long long)row * a.width;
-  const cu_typed x = {a.x, {}, 0};
-  const norm_slope slope = slope_of(x, a.dy, a.gamma, at, a.width, a.mean[row], a.rstd[row], a.rms, lane);
+  const norm_slope slope = slope_of(a.x, a.dy, a.gamma, at, a.width, a.mean[row], a.rstd[row], a.rms, lane);
   for (int i = lane; i < a.width; i += WARP) {
-    const float d = norm_gradient(slope, a.x[at + i], a.dy[at + i] * a.gamma[i]);
+    const float d = norm_gradient(slope, get(a.x, at + i), get(a.dy, at + i) * a.gamma[i]);
     a.dx[at + i] = a.add ? a.dx[at + i] + d : d;
   }
 }
@@ -30,6 +28,9 @@ KERNEL(prenorm_rows, cu_prenorm) {
 KERNEL(stream_sum, cu_stream_sum) {
   ROW_OF_WARP(row, lane, a.at.count);
   add_branch(a, a.x, a.y, row, lane);
+  const long long at = (long long)row * a.width;
+  for (int i = lane; is_there(a.copy) && i < a.width; i += WARP)
+    put(a.copy, at + i, get(a.y, at + i));
 }
 
 /* ---- gate: a row of pre is u and g, or g and u */
@@ -48,7 +49,6 @@ KERNEL(gate_backward, cu_gate) {
   each_column(a.dropout, a.layout, a.at, row, a.width, lane, [&](int column, unsigned bits, int half) {
     const float before = get(a.pre, u + column), other = get(a.pre, g + column), value = activated(a.act, before);
     const float d = dropped(a.dropout, bits, half, get(a.dy, at + column));
-    put(a.dy, at + column, d);
     put(a.dpre, u + column, d * other * activation_slope(a.act, a.act == 4 ? value : before));
     put(a.dpre, g + column, d * value);
   });
@@ -67,9 +67,9 @@ KERNEL(rotate, cu_rotary) {
     const float angle = (float)token * a.frequency[i], cosine = cosf(angle), sine = a.back ? -sinf(angle) : sinf(angle);
     for (int head = 0; head < a.heads; head++) {
       const long long at = row * a.stride + (long long)head * a.head_size + i;
-      const float x = a.x[at], y = a.x[at + half];
-      a.x[at] = x * cosine - y * sine;
-      a.x[at + half] = y * cosine + x * sine;
+      const float x = get(a.x, at), y = get(a.x, at + half);
+      put(a.x, at, x * cosine - y * sine);
+      put(a.x, at + half, y * cosine + x * sine);
     }
   }
 }
