@@ -391,11 +391,15 @@ CASES(bf16_layers) {
     snprintf(name, sizeof name, "norm of %d x %d with copies in 16 bits, setting %d", s.rows, s.width, i);
     check_case(name, &limits, norm_copies, &s, 1e-2);
   }
-  static const attention_setting settings[] = {
-      {1, 1, 8, 0, 1, 0, false, false, {1}},           {4, 3, 12, 0, 1, 0, false, false, {1, 2, 64, 7}},
-      {3, 2, 10, 40, 2, 0, false, false, {1, 40, 17}}, {3, 4, 10, 40, 2, 5, false, false, {1, 40, 17}},
-      {2, 2, 32, 0, 1, 0, false, false, {130, 27}},    {2, 2, 64, 0, 1, 0, false, false, {81, 33}},
-      {3, 1, 35, 0, 1, 9, false, false, {129, 65, 31}}};
+  static const attention_setting settings[] = {{1, 1, 8, 0, 1, 0, false, false, {1}},
+                                               {4, 3, 12, 0, 1, 0, false, false, {1, 2, 64, 7}},
+                                               {3, 2, 10, 40, 2, 0, false, false, {1, 40, 17}},
+                                               {3, 4, 10, 40, 2, 5, false, false, {1, 40, 17}},
+                                               {2, 2, 32, 0, 1, 0, false, false, {130, 27}},
+                                               {2, 2, 64, 0, 1, 0, false, false, {81, 33}},
+                                               {3, 1, 35, 0, 1, 9, false, false, {129, 65, 31}},
+                                               {3, 4, 12, 0, 1, 8, false, false, {90, 66, 1}},
+                                               {2, 4, 12, 90, 1, 8, false, false, {90, 33}}};
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     for (int variant = 0; variant < 4; variant++) {
       attention_setting s = settings[i];

@@ -126,8 +126,8 @@ int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool narro
 }
 
 /* Finite, so that differences are numbers: what a query takes for its largest score until it sees a key counts for nothing when
- * it does. */
-static const float UNSEEN = -1e30f;
+ * it does. A power of two, so that it times any factor is exact: less itself, as the largest, it is 0. */
+static const float UNSEEN = -0x1p100F;
 
 void CPU(attention_mask)(const attention_work *w, const attention_block *b, int64_t first, int64_t keys, float *scores) {
   const int64_t window = w->a->window, last = b->first + b->queries - 1;
