@@ -143,6 +143,13 @@ static void late_and_averaged(brim_train_options *o) {
   o->swa_start = 0.5;
 }
 
+/* Moments are brought together in between. */
+static void saved(brim_train_options *o) {
+  o->output = scratch_file("shared");
+  o->overwrite = true;
+  o->save_every = 5;
+}
+
 static bool same_state(const rank_run *a, const rank_run *b, int64_t size) {
   return memcmp(a->weights, b->weights, (size_t)size * sizeof(float)) == 0 &&
          memcmp(a->moments, b->moments, (size_t)(2 * size) * sizeof(float)) == 0;
@@ -150,13 +157,14 @@ static bool same_state(const rank_run *a, const rank_run *b, int64_t size) {
 
 /* Ranks that read one another's gradients have the bits of messages: weights, and on every rank all moments. */
 static void shared(void) {
-  static void (*const changes[])(brim_train_options *) = {plain, frozen, narrow, late_and_averaged};
+  static void (*const changes[])(brim_train_options *) = {plain, frozen, narrow, late_and_averaged, saved};
+  enum { CHANGES = sizeof changes / sizeof *changes };
   case_job job = case_open(model_folder, 1);
   const int64_t size = brim_model_flat_size(job.model);
   const bool can = brim_portion_can(job.model);
   case_close(&job);
   for (int32_t world = 2; world <= MOST_RANKS; world++)
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < CHANGES; i++) {
       rank_run runs[2][MOST_RANKS];
       brim_train_options options = case_options(NULL);
       int64_t sent[2];
