@@ -66,7 +66,7 @@ struct fiber {
 };
 
 static fiber fibers[MOST_THREADS];
-static unsigned running, thread_count;
+static unsigned running, thread_count, ended;
 static kernel_function running_kernel;
 static const void *running_args;
 
@@ -87,28 +87,84 @@ static ucontext_t scheduler;
 
 #if defined(__SANITIZE_ADDRESS__)
 static void *scheduler_fake;
-static const void *scheduler_stack;
+static const void *scheduler_stack; // nullptr: no fiber of the launch has run yet
 static size_t scheduler_size;
 #define LEAVING(fake, stack, size)    __sanitizer_start_switch_fiber(fake, stack, size)
-#define ENTERED(fake, stack, size)    __sanitizer_finish_switch_fiber(fake, stack, size)
+#define ENTERED(fake)                 __sanitizer_finish_switch_fiber(fake, nullptr, nullptr)
+// A fiber runs for the first time: the very first one comes from the scheduler.
+static void begun() {
+  const void *stack;
+  size_t size;
+  __sanitizer_finish_switch_fiber(nullptr, &stack, &size);
+  if (!scheduler_stack)
+    scheduler_stack = stack, scheduler_size = size;
+}
+#define BEGIN_LAUNCH()                scheduler_stack = nullptr
 #else
 #define LEAVING(fake, stack, size)    (void)0
-#define ENTERED(fake, stack, size)    (void)0
+#define ENTERED(fake)                 (void)0
+#define BEGIN_LAUNCH()                (void)0
+static void begun() {}
 #endif
 
+// Each pass over the threads is in another order; a thread that waits hands over to the next that does not.
+enum : unsigned { NONE = UINT32_MAX };
+static unsigned first_of_pass, step_of_pass, turn;
+static bool moved; // in this pass
+
+static unsigned draw(unsigned below);
+
+static void begin_pass() {
+  first_of_pass = draw(thread_count), step_of_pass = draw(thread_count) | 1;
+  turn = 0;
+  moved = false;
+}
+
+// The next thread that can go on; NONE: all have ended, or wait for others, or there is a problem.
+static unsigned next_ready() {
+  for (; first_problem.empty(); begin_pass()) {
+    while (turn < thread_count) {
+      const unsigned thread = (first_of_pass + turn++ * step_of_pass) & (thread_count - 1);
+      if (fibers[thread].waits == READY) {
+        moved = true;
+        return thread;
+      }
+    }
+    if (!moved)
+      break;
+  }
+  return NONE;
+}
+
+static void enter(unsigned thread) {
+  running = thread;
+  now.thread.x = thread;
+}
+
+// To the next thread, or to the scheduler; until this one's turn comes again, or forever.
 static void leave(bool forever) {
   fiber &f = fibers[running];
+  const unsigned next = next_ready();
   (void)forever;
-  LEAVING(forever ? nullptr : &f.fake, scheduler_stack, scheduler_size);
-  SWITCH(f.at, scheduler);
-  ENTERED(f.fake, nullptr, nullptr);
+  if (next == running)
+    return;
+  if (next == NONE) {
+    LEAVING(forever ? nullptr : &f.fake, scheduler_stack, scheduler_size);
+    SWITCH(f.at, scheduler);
+  } else {
+    enter(next);
+    LEAVING(forever ? nullptr : &f.fake, fibers[next].stack, STACK);
+    SWITCH(f.at, fibers[next].at);
+  }
+  ENTERED(f.fake);
 }
 
 static void begin() {
-  ENTERED(nullptr, &scheduler_stack, &scheduler_size);
+  begun();
   running_kernel(running_args);
   end_copies();
   fibers[running].waits = ENDED;
+  ended++;
   leave(true);
   abort();
 }
@@ -120,15 +176,20 @@ static void make(fiber &f) {
       abort();
     f.stack = static_cast<char *>(stack);
   }
+  // Stacks end at different places of a page, or all their ends would meet in few lines of the processor's caches.
+  char *end = f.stack + STACK - (&f - fibers) % 37 * 448;
 #if defined(__SANITIZE_ADDRESS__)
-  __asan_unpoison_memory_region(f.stack, STACK);
+  if (f.waits == ENDED) // begin() is never left; nor is all that was called, where a launch ended with a problem
+    __asan_unpoison_memory_region(end - 1024, 1024);
+  else
+    __asan_unpoison_memory_region(f.stack, STACK);
 #endif
   f.waits = READY;
   f.arrays = f.exchanges = 0;
   begin_copies(static_cast<unsigned>(&f - fibers));
 #if defined(__x86_64__)
   // As after a call of begin() from nowhere: six registers, where to go, and a word that keeps the stack aligned.
-  void **top = reinterpret_cast<void **>(f.stack + STACK) - 8;
+  void **top = reinterpret_cast<void **>(end) - 8;
   for (int i = 0; i < 8; i++)
     top[i] = nullptr;
   top[6] = reinterpret_cast<void *>(begin);
@@ -136,18 +197,20 @@ static void make(fiber &f) {
 #else
   getcontext(&f.at);
   f.at.uc_stack.ss_sp = f.stack;
-  f.at.uc_stack.ss_size = STACK;
+  f.at.uc_stack.ss_size = static_cast<size_t>(end - f.stack);
   f.at.uc_link = nullptr;
   makecontext(&f.at, begin, 0);
 #endif
 }
 
-static void run(unsigned thread) {
-  running = thread;
-  now.thread.x = thread;
+// The threads, until all have ended or none can go on.
+static void run_fibers() {
+  begin_pass();
+  const unsigned thread = next_ready();
+  enter(thread);
   LEAVING(&scheduler_fake, fibers[thread].stack, STACK);
   SWITCH(scheduler, fibers[thread].at);
-  ENTERED(scheduler_fake, nullptr, nullptr);
+  ENTERED(scheduler_fake);
 }
 
 // ---- random order
@@ -210,7 +273,7 @@ const uint64_t *exchange(int line, uint64_t given) {
 
 // ---- shared memory: what is declared n-th is the n-th array of the block
 
-enum { MOST_ARRAYS = 16, STATIC_BYTES = 48 << 10, UNDER_WAY = UINT16_MAX };
+enum { MOST_ARRAYS = 16, STATIC_BYTES = 48 << 10 };
 
 struct storage {
   std::vector<char> data;
@@ -245,43 +308,27 @@ array *dynamic_array() {
   return &dynamic.is;
 }
 
-static bool is_there(const array *a, long long i) {
-  if (i >= 0 && i < a->count)
-    return true;
+bool no_element(const array *a, long long i) {
   problem("element %lld of shared memory that has %lld", i, a->count);
   return false;
 }
 
-bool may_read(const array *a, long long i) {
-  if (!is_there(a, i))
-    return false;
-  cell &c = a->cells[i];
-  const int16_t me = static_cast<int16_t>(running);
+void wrong_read(const cell &c, long long i) {
   if (c.write_epoch == UNDER_WAY)
     problem("element %lld of shared memory is read, and a copy to it was not awaited", i);
   else if (c.write_epoch == 0)
     problem("element %lld of shared memory is read before it is written", i);
-  else if (c.write_epoch == now.epoch && c.writer != me)
+  else
     problem("element %lld of shared memory is read, and thread %d wrote it since the last barrier", i, c.writer);
-  c.reader = c.read_epoch == now.epoch && c.reader != me ? -1 : me;
-  c.read_epoch = now.epoch;
-  return true;
 }
 
-bool may_write(const array *a, long long i) {
-  if (!is_there(a, i))
-    return false;
-  cell &c = a->cells[i];
-  const int16_t me = static_cast<int16_t>(running);
+void wrong_write(const cell &c, long long i) {
   if (c.write_epoch == UNDER_WAY)
     problem("element %lld of shared memory is written, and a copy to it was not awaited", i);
-  else if (c.write_epoch == now.epoch && c.writer != me)
+  else if (c.write_epoch == now.epoch && c.writer != me())
     problem("element %lld of shared memory is written, and thread %d wrote it since the last barrier", i, c.writer);
-  else if (c.read_epoch == now.epoch && c.reader != me)
+  else
     problem("element %lld of shared memory is written, and another thread read it since the last barrier", i);
-  c.writer = me;
-  c.write_epoch = now.epoch;
-  return true;
 }
 
 bool may_send(const array *a, long long i) {
@@ -295,19 +342,13 @@ void arrives(const array *a, long long i) {
   a->cells[i].write_epoch = now.epoch;
 }
 
-// ---- global memory: an arena, with notes about each word of four bytes, and each byte where elements are smaller
+// ---- global memory
 
-struct note {
-  uint32_t write_launch, read_launch, write_block, read_block;
-  uint16_t write_epoch, read_epoch;
-  int16_t writer, reader; // reader -1: several of a block
-};
-enum : uint32_t { MANY_BLOCKS = UINT32_MAX };
-enum : size_t { ARENA = size_t(1) << 30, GUARD = 256, NOTES_OF_BYTES = ARENA / 4 };
+enum : size_t { GUARD = 256 };
 
-static char *arena;
-static uint8_t *there; // of each byte: whether it was given out
-static note *words, *bytes;
+char *arena;
+uint8_t *there;
+note *words, *bytes;
 
 struct piece {
   size_t first, size;
@@ -362,53 +403,28 @@ bool is_inside(const void *at, size_t size) {
   return arena && at >= arena && first < ARENA && size <= ARENA - first && (size == 0 || (there[first] && there[first + size - 1]));
 }
 
-static note *note_of(const void *at, size_t size, const char *doing) {
-  const size_t first = static_cast<size_t>(static_cast<const char *>(at) - arena);
-  if (!is_inside(at, size) || reinterpret_cast<uintptr_t>(at) % size) {
-    problem("global memory is %s where there is none: %p", doing, at);
-    return nullptr;
-  }
-  return size >= 4 ? &words[first / 4] : &bytes[first];
+bool no_memory(const void *at, const char *doing) {
+  problem("global memory is %s where there is none: %p", doing, at);
+  return false;
 }
 
-bool may_read(const void *at, size_t size) {
-  note *n = note_of(at, size, "read");
-  if (!n)
-    return false;
-  const int16_t me = static_cast<int16_t>(running);
-  if (n->write_launch == now.launch && n->write_block != now.number)
-    problem("global memory is read, and block %u wrote it", n->write_block);
-  else if (n->write_launch == now.launch && n->write_epoch == now.epoch && n->writer != me)
-    problem("global memory is read, and thread %d wrote it since the last barrier", n->writer);
-  if (n->read_launch != now.launch)
-    n->read_block = now.number, n->reader = me;
-  else if (n->read_block != now.number)
-    n->read_block = MANY_BLOCKS;
+void wrong_read(const note &n) {
+  if (n.written != now.here)
+    problem("global memory is read, and block %u wrote it", static_cast<uint32_t>(n.written));
   else
-    n->reader = n->read_epoch == now.epoch && n->reader != me ? -1 : me;
-  n->read_launch = now.launch;
-  n->read_epoch = now.epoch;
-  return true;
+    problem("global memory is read, and thread %d wrote it since the last barrier", n.writer);
 }
 
-bool may_write(const void *at, size_t size) {
-  note *n = note_of(at, size, "written");
-  if (!n)
-    return false;
-  const int16_t me = static_cast<int16_t>(running);
-  if (n->write_launch == now.launch && n->write_block != now.number)
-    problem("global memory is written, and block %u wrote it", n->write_block);
-  else if (n->write_launch == now.launch && n->write_epoch == now.epoch && n->writer != me)
-    problem("global memory is written, and thread %d wrote it since the last barrier", n->writer);
-  else if (n->read_launch == now.launch && n->read_block != now.number)
+void wrong_write(const note &n) {
+  if (!is_apart(n.written, n.write_epoch, n.writer)) {
+    if (n.written != now.here)
+      problem("global memory is written, and block %u wrote it", static_cast<uint32_t>(n.written));
+    else
+      problem("global memory is written, and thread %d wrote it since the last barrier", n.writer);
+  } else if (n.read != now.here)
     problem("global memory is written, and another block reads it");
-  else if (n->read_launch == now.launch && n->read_epoch == now.epoch && n->reader != me)
+  else
     problem("global memory is written, and another thread read it since the last barrier");
-  n->write_launch = now.launch;
-  n->write_block = now.number;
-  n->write_epoch = now.epoch;
-  n->writer = me;
-  return true;
 }
 
 // ---- launches
@@ -424,29 +440,14 @@ static bool run_block() {
     at_exchange[i] = 0;
   for (unsigned i = 0; i < thread_count; i++)
     make(fibers[i]);
-  for (unsigned left = thread_count; left > 0;) {
-    const unsigned first = draw(thread_count), step = draw(thread_count) | 1;
-    bool moved = false;
-    for (unsigned i = 0; i < thread_count; i++) {
-      const unsigned thread = (first + i * step) % thread_count;
-      if (fibers[thread].waits != READY)
-        continue;
-      moved = true;
-      run(thread);
-      left -= fibers[thread].waits == ENDED;
-      if (!first_problem.empty())
-        return false;
+  ended = 0;
+  run_fibers();
+  for (unsigned i = 0; i < thread_count && ended < thread_count; i++)
+    if (fibers[i].waits != ENDED) {
+      now.thread.x = i;
+      problem("waits in line %d for threads that do not come", fibers[i].line);
     }
-    if (!moved) {
-      for (unsigned i = 0; i < thread_count; i++)
-        if (fibers[i].waits != ENDED) {
-          now.thread.x = i;
-          problem("waits in line %d for threads that do not come", fibers[i].line);
-        }
-      return false;
-    }
-  }
-  return true;
+  return first_problem.empty();
 }
 
 void launch(const char *name, kernel_function kernel, const void *args, index3 blocks, unsigned threads, size_t shared_bytes) {
@@ -458,6 +459,8 @@ void launch(const char *name, kernel_function kernel, const void *args, index3 b
   now.threads = {threads, 1, 1};
   now.thread = {0, 0, 0};
   now.launch++;
+  start();
+  BEGIN_LAUNCH();
   if (threads == 0 || threads > MOST_THREADS || (threads & (threads - 1)) || threads < WARP_SIZE || blocks.x == 0 ||
       blocks.y == 0 || blocks.z != 1 || blocks.x > INT32_MAX || blocks.y > 65535) {
     problem("%u x %u x %u blocks of %u threads cannot be launched", blocks.x, blocks.y, blocks.z, threads);
@@ -469,7 +472,7 @@ void launch(const char *name, kernel_function kernel, const void *args, index3 b
   for (uint64_t i = 0; i < count; i++) {
     const uint64_t number = (first + (backwards ? count - i : i)) % count;
     now.block = {static_cast<unsigned>(number % blocks.x), static_cast<unsigned>(number / blocks.x), 0};
-    now.number = static_cast<uint32_t>(number);
+    now.here = uint64_t(now.launch) << 32 | number;
     if (!run_block())
       return;
   }

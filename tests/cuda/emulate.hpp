@@ -15,23 +15,11 @@
 #include <cstring>
 #include <type_traits>
 
+#include "emulate_notes.hpp"
+
 namespace emulate {
 
-struct index3 {
-  unsigned x, y, z;
-};
-
-// Of the thread that runs.
-struct state {
-  index3 thread, block, threads, blocks;
-  uint32_t launch, number; // number: of the block
-  uint16_t epoch;          // barriers that the block has passed, + 1
-};
-extern state now;
-
 void problem(const char *format, ...) __attribute__((format(printf, 1, 2)));
-bool may_read(const void *at, size_t size);
-bool may_write(const void *at, size_t size);
 
 // Waits for all threads of the block; whether one of them said so.
 bool barrier(int line, bool said);
@@ -44,10 +32,10 @@ template <class T> struct reference {
   typedef std::remove_const_t<T> value;
   T *at;
   operator value() const {
-    return may_read(at, sizeof(T)) ? *at : value();
+    return may_read<sizeof(T)>(at) ? *at : value();
   }
   const reference &operator=(value x) const {
-    if (may_write(at, sizeof(T)))
+    if (may_write<sizeof(T)>(at))
       *at = x;
     return *this;
   }
@@ -83,21 +71,8 @@ template <class T> struct global {
 
 // ---- shared memory
 
-struct cell {
-  uint16_t write_epoch, read_epoch;
-  int16_t writer, reader; // reader -1: several
-};
-
-struct array {
-  void *data;
-  cell *cells;
-  long long count;
-  size_t size;
-};
 array *static_array(size_t count, size_t size);
 array *dynamic_array();
-bool may_read(const array *a, long long i);
-bool may_write(const array *a, long long i);
 // A copy to the element is under way, and there: nobody may use it between.
 bool may_send(const array *a, long long i);
 void arrives(const array *a, long long i);
@@ -198,6 +173,7 @@ using emulate::of_half;
 #define DEVICE                           static inline
 #define KERNEL(name, args)               static void brim_##name(const args a)
 #define UNROLL
+#define ROLLED
 #define GLOBAL(type)                     emulate::global<type>
 #define SHARED_AT(type)                  emulate::shared<type>
 #define SHARED(type, name, count)        const emulate::shared<type> name = {emulate::static_array(count, sizeof(type)), 0}

@@ -136,7 +136,7 @@ void await_copies(unsigned but) {
     }
     for (int i = 0; i < PIECE; i++) {
       const uint32_t *from = c.from ? static_cast<const uint32_t *>(static_cast<const void *>(c.from)) + i : nullptr;
-      static_cast<uint32_t *>(c.a->data)[c.to + i] = from && may_read(from, sizeof *from) ? *from : 0;
+      static_cast<uint32_t *>(c.a->data)[c.to + i] = from && may_read<sizeof *from>(from) ? *from : 0;
       arrives(c.a, c.to + i);
     }
   }

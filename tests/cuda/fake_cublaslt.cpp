@@ -113,6 +113,7 @@ static void compute(const operation &o, const void *a, const matrix &am, const v
     }
 }
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 long fake_cuda_products(void) {

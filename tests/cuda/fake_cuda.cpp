@@ -70,9 +70,11 @@ static bool is_pinned(const void *at, size_t size) {
 }
 
 static uint64_t sum_of(const void *at, size_t size) {
-  uint64_t sum = 0xcbf29ce484222325u;
-  for (size_t i = 0; i < size; i++)
-    sum = (sum ^ static_cast<const unsigned char *>(at)[i]) * 0x100000001b3u;
+  uint64_t sum = 0xcbf29ce484222325u, word = 0;
+  for (size_t i = 0; i < size; i += sizeof word) {
+    memcpy(&word, static_cast<const char *>(at) + i, size - i < sizeof word ? size - i : sizeof word);
+    sum = (sum ^ word) * 0x100000001b3u;
+  }
   return sum;
 }
 
@@ -111,6 +113,7 @@ int fake_cuda_card() {
   if (!initialized || !current)                                                                                                  \
   return wrong(initialized ? INVALID_CONTEXT : NOT_INITIALIZED, "%s without %s", __func__, initialized ? "a context" : "cuInit")
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 // ---- for tests

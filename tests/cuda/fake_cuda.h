@@ -4,6 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #ifdef __cplusplus
+#pragma GCC visibility push(default)
 extern "C" {
 #endif
 void fake_cuda_seed(uint64_t value);                      /* of the order of threads and blocks */
@@ -42,5 +43,6 @@ bool fake_cuda_reached(int number);
 enum { FAKE_REFUSED_ROWS = 93 }; /* of a result, which no algorithm takes */
 #ifdef __cplusplus
 }
+#pragma GCC visibility pop
 #endif
 #endif
