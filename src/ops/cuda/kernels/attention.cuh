@@ -215,22 +215,35 @@ struct pair_scores {
   float s[PAIR_KEYS];
 };
 
+/* Products of row x with a lane's rows of y, where they are wanted. */
+template <class ROW>
+DEVICE pair_scores dots(SHARED_AT(float) x, SHARED_AT(float) y, int size, const bool (&wanted)[PAIR_KEYS], ROW row) {
+  pair_scores of = {};
+  for (int i = 0; i < size; i++) {
+    const float left = x[i];
+    UNROLL
+    for (int u = 0; u < PAIR_KEYS; u++)
+      if (wanted[u])
+        of.s[u] = fmaf(left, (float)y[row(u) * (size + 1) + i], of.s[u]);
+  }
+  return of;
+}
+
 template <class ARGS>
 DEVICE pair_scores scores_of(const ARGS &r, const head_of &h, int first_query, int first, int own, int lane, SHARED_AT(float) q,
                              SHARED_AT(float) k, SHARED_AT(float) room) {
   const cu_attention &a = attention_of(r);
   const int size = a.head_size;
-  pair_scores of;
-  for (int u = 0; u < PAIR_KEYS; u++) {
-    const int key = key_of(lane, u);
-    of.s[u] = has_tables(r) || meets(a, h, first_query + own, first + key) ? dot(q + own * (size + 1), k + key * (size + 1), size)
-                                                                           : 0.0f;
-  }
+  bool wanted[PAIR_KEYS];
+  for (int u = 0; u < PAIR_KEYS; u++)
+    wanted[u] = has_tables(r) || meets(a, h, first_query + own, first + key_of(lane, u));
+  pair_scores of = dots(q + own * (size + 1), k, size, wanted, [&](int u) { return key_of(lane, u); });
   if (has_tables(r)) {
     load_distances(r, h, key_table(r), first_query - first, room);
     __syncthreads();
+    const pair_scores more = dots(q + own * (size + 1), room, size, wanted, [&](int u) { return distance_at(own, key_of(lane, u)); });
     for (int u = 0; u < PAIR_KEYS; u++)
-      of.s[u] += dot(q + own * (size + 1), room + distance_at(own, key_of(lane, u)) * (size + 1), size);
+      of.s[u] += more.s[u];
     __syncthreads();
     load_distances(r, h, query_table(r), first_query - first, room);
     __syncthreads();
@@ -281,14 +294,18 @@ template <class ARGS> DEVICE void attention_forward(const ARGS &r) {
     top = most;
     sum = fmaf(sum, rest, pair_sum(part));
     __syncthreads();
-    UNROLL
-    for (int i = 0; i < PAIR_COLUMNS; i++) {
-      const int column = lane + i * PAIR_LANES;
-      float more = 0;
-      for (int key = 0; key < PAIR_TILE && column < size; key++)
-        more = fmaf((float)p[own * PAIR_ROOM + key], (float)v[key * (size + 1) + column], more);
-      out[i] = fmaf(out[i], rest, more);
+    float more[PAIR_COLUMNS] = {};
+    ROLLED
+    for (int key = 0; key < PAIR_TILE; key++) {
+      const float x = p[own * PAIR_ROOM + key];
+      UNROLL
+      for (int i = 0; i < PAIR_COLUMNS; i++)
+        if (lane + i * PAIR_LANES < size)
+          more[i] = fmaf(x, (float)v[key * (size + 1) + lane + i * PAIR_LANES], more[i]);
     }
+    UNROLL
+    for (int i = 0; i < PAIR_COLUMNS; i++)
+      out[i] = fmaf(out[i], rest, more[i]);
   }
   if (query >= h.queries)
     return;
@@ -311,11 +328,13 @@ struct pair_terms {
 DEVICE pair_terms terms_of(const cu_attention &a, const head_of &h, const words &w, const pair_scores &of, int query, int first,
                            int lane, float lse, SHARED_AT(float) dout, SHARED_AT(float) v) {
   pair_terms t;
+  bool there[PAIR_KEYS];
+  for (int u = 0; u < PAIR_KEYS; u++)
+    there[u] = meets(a, h, query, first + key_of(lane, u));
+  const pair_scores change = dots(dout, v, a.head_size, there, [&](int u) { return key_of(lane, u); });
   for (int u = 0; u < PAIR_KEYS; u++) {
-    const int key = key_of(lane, u), at = key * (a.head_size + 1);
-    const bool there = meets(a, h, query, first + key);
-    t.p[u] = there ? expf(of.s[u] - lse) : 0.0f;
-    t.dp[u] = there ? dropped_key(a, w, first, u, dot(dout, v + at, a.head_size)) : 0.0f;
+    t.p[u] = there[u] ? expf(of.s[u] - lse) : 0.0f;
+    t.dp[u] = there[u] ? dropped_key(a, w, first, u, change.s[u]) : 0.0f;
   }
   return t;
 }
@@ -376,12 +395,15 @@ template <class ARGS> DEVICE void attention_queries(const ARGS &r) {
       for (int u = 0; u < PAIR_KEYS; u++)
         ds[own * PAIR_ROOM + key_of(lane, u)] = score_gradient(a, t.p[u], t.dp[u] - delta);
       __syncthreads();
-      UNROLL
-      for (int i = 0; i < PAIR_COLUMNS; i++) {
-        const int column = lane + i * PAIR_LANES;
-        for (int key = 0; key < PAIR_TILE && column < size; key++)
-          dq[i] = fmaf((float)ds[own * PAIR_ROOM + key], with_distance(r, room, own, key, column, k[key * (size + 1) + column]),
-                       dq[i]);
+      ROLLED
+      for (int key = 0; key < PAIR_TILE; key++) {
+        const float x = ds[own * PAIR_ROOM + key];
+        UNROLL
+        for (int i = 0; i < PAIR_COLUMNS; i++) {
+          const int column = lane + i * PAIR_LANES;
+          if (column < size)
+            dq[i] = fmaf(x, with_distance(r, room, own, key, column, k[key * (size + 1) + column]), dq[i]);
+        }
       }
     }
     if (!again) {
@@ -437,12 +459,16 @@ template <class ARGS> DEVICE void attention_keys(const ARGS &r) {
         ds[own * PAIR_ROOM + key_of(lane, u)] = score_gradient(a, t.p[u], t.dp[u] - delta);
       }
       __syncthreads();
-      UNROLL
-      for (int i = 0; i < PAIR_COLUMNS; i++) {
-        const int column = lane + i * PAIR_LANES;
-        for (int j = 0; j < PAIR_TILE && column < size; j++) {
-          dv[i] = fmaf((float)kept[j * PAIR_ROOM + own], (float)dout[j * (size + 1) + column], dv[i]);
-          dk[i] = fmaf((float)ds[j * PAIR_ROOM + own], with_distance(r, room, j, own, column, q[j * (size + 1) + column]), dk[i]);
+      ROLLED
+      for (int j = 0; j < PAIR_TILE; j++) {
+        const float x = kept[j * PAIR_ROOM + own], y = ds[j * PAIR_ROOM + own];
+        UNROLL
+        for (int i = 0; i < PAIR_COLUMNS; i++) {
+          const int column = lane + i * PAIR_LANES;
+          if (column < size) {
+            dv[i] = fmaf(x, (float)dout[j * (size + 1) + column], dv[i]);
+            dk[i] = fmaf(y, with_distance(r, room, j, own, column, q[j * (size + 1) + column]), dk[i]);
+          }
         }
       }
     }

@@ -10,6 +10,7 @@
 #define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 #define SHARED_AT(type)           type *
 #define UNROLL                    _Pragma("unroll")
+#define ROLLED                    _Pragma("unroll 1")
 #define INFINITY                  __uint_as_float(0x7f800000u)
 
 /* IEEE's half precision: to the nearest, to even between two; and back. */

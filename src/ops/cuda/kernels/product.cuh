@@ -17,12 +17,13 @@ KERNEL(product, cu_product) {
   SHARED(float, of_b, DEPTH *TILE_ROOM);
   const long long m = (long long)blockIdx.x * TILE, n = (long long)blockIdx.y * TILE;
   const int left = threadIdx.x % (TILE / OWN) * OWN, top = threadIdx.x / (TILE / OWN) * OWN;
+  const bool works = m + top < a.m && n + left < a.n;
   float sum[OWN][OWN] = {};
   for (long long k = 0; k < a.k; k += DEPTH) {
     load_product_tile(of_a, a.a, m, a.m, a.a_m, k, a.k, a.a_k);
     load_product_tile(of_b, a.b, n, a.n, a.b_n, k, a.k, a.b_k);
     __syncthreads();
-    for (int d = 0; d < DEPTH; d++) {
+    for (int d = 0; d < DEPTH && works; d++) {
       float x[OWN], y[OWN];
       for (int i = 0; i < OWN; i++) {
         x[i] = of_a[d * TILE_ROOM + top + i];
