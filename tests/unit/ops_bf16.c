@@ -109,7 +109,7 @@ static void emit_apart(record *out, const char *name, const real *got, const rea
   double worst = 0, top = 0;
   for (int64_t i = 0; i < n; i++) {
     const double d = fabs((double)got[i] - (double)want[i]);
-    worst = d <= worst ? worst : d;
+    worst = d <= worst || isnan(worst) ? worst : d;
     top = fmax(top, fabs((double)want[i]));
   }
   emit(out, name, &(real){worst <= most * top ? 0 : (real)NAN}, 1);

@@ -261,7 +261,7 @@ static inline void record_free(record *r) {
   free(r->value);
 }
 
-/* Largest difference over the parts, each relative to its largest value. */
+/* Largest difference over the parts, each relative to its largest value; no number where one is none. */
 static inline double record_difference(const record *got, const record *want, const char **where) {
   double worst = 0;
   size_t i = 0;
@@ -272,7 +272,7 @@ static inline double record_difference(const record *got, const record *want, co
       top = fmax(top, fabs(want->value[i]));
       difference = d <= difference || isnan(difference) ? difference : d; /* NaN stays */
     }
-    if (!(difference / top <= worst)) {
+    if (!isnan(worst) && !(difference / top <= worst)) {
       worst = difference / top;
       *where = want->name[part];
     }

@@ -112,14 +112,16 @@ static double apart_from_textbook(const brim_loss *l) {
                                                  : textbook_values(l, z, l->labels + r * l->outputs, d);
     for (int c = 0; c < l->outputs; c++) {
       const long double want = d[c] / (long double)l->divisor, error = (long double)l->dlogits[r * l->outputs + c] - want;
-      worst = fabsl(error) <= worst ? worst : fabsl(error);
+      worst = fabsl(error) <= worst || isnan(worst) ? worst : fabsl(error);
       top = fmaxl(top, fabsl(want));
     }
   }
   free(d);
   cost /= (long double)l->divisor;
-  const long double off = fabsl((long double)*l->loss - cost) / (fabsl(cost) + 1e-30L);
-  return (double)fmaxl(l->n ? off * 1e3L : fabsl((long double)*l->loss), worst / (top + 1e-30L)); /* the loss is in double */
+  const long double off = fabsl((long double)*l->loss - cost) / (fabsl(cost) + 1e-30L), gradient = worst / (top + 1e-30L);
+  const long double finer = sizeof(real) == 8 ? 1 : 1e3L; /* the loss is in double */
+  const long double apart = l->n ? off * finer : fabsl((long double)*l->loss);
+  return (double)(apart > gradient || isnan(apart) ? apart : gradient);
 }
 
 static void losses(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
