@@ -10,6 +10,7 @@
 static const cli_option options[] = {
     HEADING("What to print"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
+    FLAG("no-speed", no_speed, .help = "only what was found: no products are timed, which takes seconds"),
     ROWS(cli_general_options),
     {0},
 };
@@ -283,6 +284,8 @@ static void show_precisions(findings *f, const speeds *s) {
 
 static int speed(findings *f) {
   speeds s;
+  if (f->cli->values->no_speed)
+    return BRIM_OK;
   int status = measure(f->cli, &s);
   if (status)
     return status;

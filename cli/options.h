@@ -114,7 +114,7 @@ typedef struct cli_values {
   int64_t max_steps, warmup_steps, log_every, eval_every, save_every, keep_checkpoints, eval_batch_size, reinit_layers, patience,
       swa_every, loss_scale_steps;
   const char *memory_limit;
-  bool resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32;
+  bool resume, resume_anyway, keep_head, checkpoint_activations, no_type_ids, tf32, no_speed;
   const char *profile;
   /* folds */
   int64_t folds, fold_seed;

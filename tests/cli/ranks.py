@@ -233,7 +233,7 @@ class Case:
         ok(code == 0 and ranks == {0, 1}, "plan: that of two ranks, once", text)
         code, text = self.mpi.run(2, [self.brim, "compare", "--model", "model", "--train", "data/train.jsonl", "--max-steps", "2", "--quiet"])
         ok(code == 0 and text.count("method") == 1, "compare: one table", text)
-        code, text = self.mpi.run(2, [self.brim, "doctor"])
+        code, text = self.mpi.run(2, [self.brim, "doctor", "--no-speed"])
         ok(code == 0 and f"2, started by {self.mpi.name}; " in text and text.count("products  ") == 1, "doctor says what it found", text)
 
     # ---- what is refused

@@ -107,17 +107,17 @@ def check_inference():
 
 
 def check_words():
-    found = json.loads(run("doctor", "--json")[0])
+    found = json.loads(run("doctor", "--no-speed", "--json")[0])
     ok(found["devices"] == ["cpu", "cuda"] and found["gpu"]["name"] == "emulated" and found["gpu"]["capability"] == 90
        and found["gpu"]["compiler_version"] == 13000, f"doctor finds the card: {found['gpu']}")
-    lines = run("doctor")[0]
+    lines = run("doctor", "--no-speed")[0]
     ok("cpu, cuda" in lines and "emulated, sm_90" in lines and LIBRARY in lines, "and says so in lines")
     for name, variables, word in (("no driver", {"BRIM_LIBCUDA": "/nowhere"}, "BRIM_LIBCUDA"), ("no compiler", {"BRIM_NVRTC": "/nowhere"}, "BRIM_NVRTC"),
                                   ("no card", {"BRIM_FAKE_CARDS": "0"}, "no GPU"), ("an old card", {"BRIM_FAKE_CAPABILITY": "61"}, "6.1"),
                                   ("an old driver", {"BRIM_FAKE_DRIVER": "11040"}, "CUDA 11.4")):
         _, error, code = train("none", "--device", "cuda", **variables)
         ok(code == 1 and word in error and error.count("\n") == 1 and not os.path.exists("none"), f"{name}: {error.strip()}")
-        gpu = json.loads(run("doctor", "--json", **variables)[0])
+        gpu = json.loads(run("doctor", "--no-speed", "--json", **variables)[0])
         ok(gpu["devices"] == ["cpu"] and word in gpu["gpu"]["missing"], f"{name}: doctor says it too")
 
 
@@ -131,9 +131,9 @@ def check_products():
     train("products1", "--device", "cuda", epochs=1, BRIM_CUBLASLT=LIBRARY)
     _, error, code = train("products1", "--resume")
     ok(code == 1 and "cublaslt" in error, f"a run does not go on without it: {error.strip()}")
-    gpu = json.loads(run("doctor", "--json", BRIM_CUBLASLT=LIBRARY)[0])["gpu"]
+    gpu = json.loads(run("doctor", "--no-speed", "--json", BRIM_CUBLASLT=LIBRARY)[0])["gpu"]
     ok(gpu["products"] == LIBRARY and gpu["products_version"] == 13010, "doctor finds it")
-    ok("pip install nvidia-cublas" in run("doctor")[0], "and says what to install")
+    ok("pip install nvidia-cublas" in run("doctor", "--no-speed")[0], "and says what to install")
 
 
 def check_tf32():
@@ -217,7 +217,7 @@ def check_made():
     pathlib.Path("made", f"{text}-sm_90.cubin").write_bytes(cubin.read_bytes())
     _, error, code = train("made-run", "--device", "cuda", BRIM_CUBINS="made", BRIM_NVRTC="/nowhere")
     ok(code == 0 and weights("made-run") == weights("card"), f"kernels that were compiled beforehand need no compiler {error}")
-    ok("compiled beforehand" in run("doctor", BRIM_CUBINS="made", BRIM_NVRTC="/nowhere")[0], "and doctor says so")
+    ok("compiled beforehand" in run("doctor", "--no-speed", BRIM_CUBINS="made", BRIM_NVRTC="/nowhere")[0], "and doctor says so")
 
 
 def check_losses():
@@ -244,7 +244,7 @@ def check_cards():
     ok(code == 0, f"--device cuda:1 in fp16 {error}")
     _, error, code = train("none", "--device", "cuda:2", **two)
     ok(code == 1 and "cuda:2" in error and error.count("\n") == 1, f"one that is not there: {error.strip()}")
-    ok("cuda:0 to cuda:1" in run("doctor", **two)[0], "doctor says how many there are")
+    ok("cuda:0 to cuda:1" in run("doctor", "--no-speed", **two)[0], "doctor says how many there are")
 
 
 def train_ranks(output, *words, **variables):
@@ -284,13 +284,13 @@ def check_try_card():
     pathlib.Path("card/bin").mkdir(parents=True)
     pathlib.Path("card/bin/brim").symlink_to(BRIM)
     tool = pathlib.Path(sys.argv[3]).parent.parent / "tools" / "try_card"
-    for part in ("doctor", "repeat"):
+    for part in ("doctor", "--no-speed", "repeat"):
         done = subprocess.run([sys.executable, tool, "run", "tried", "--part", part, "--emulate", LIBRARY], capture_output=True, text=True, check=False,
                               env={**os.environ, "BRIM_CARD": os.path.abspath("card"), "PATH": os.environ["PATH"]})
         if done.returncode:
             print("# " + done.stderr.replace("\n", "\n# "))
     found = {line["part"]: line for line in map(json.loads, pathlib.Path("tried/results.jsonl").read_text(encoding="utf-8").splitlines())}
-    ok(found["doctor"]["gpu"]["name"] == "emulated" and "torch" in found["doctor"], "try_card: what is there")
+    ok(found["doctor", "--no-speed"]["gpu"]["name"] == "emulated" and "torch" in found["doctor", "--no-speed"], "try_card: what is there")
     repeat = found["repeat"]
     ok(repeat.get("same_bits") and repeat["same_bits_without_graphs"] and repeat["apart_from_processor"] < 1e-5,
        f"try_card: the bits repeat, and are near the processor's {repeat}")

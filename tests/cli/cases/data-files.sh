@@ -21,7 +21,7 @@ $BRIM train -m $MODEL --train $DATA/train.jsonl --max-steps 2 -o lines -q >/dev/
 $BRIM train -m $MODEL --train array.json --max-steps 2 -o array -q >/dev/null
 cmp lines/model.safetensors array/model.safetensors && echo "an array"
 $BRIM train -m $MODEL --train $DATA/train.csv --max-steps 2 -o plain -q >/dev/null
-$BRIM doctor --json >doctor.json
+$BRIM doctor --no-speed --json >doctor.json
 for packed in xz bz2; do
   if grep -q "\"$packed\"" doctor.json; then
     $BRIM train -m $MODEL --train train.csv.$packed --max-steps 2 -o $packed -q >/dev/null
