@@ -33,7 +33,7 @@ typedef enum brim_row_kind {
   BRIM_ROW_CHOSEN,    /* tokens that the pass asks for: the first of each text */
   BRIM_ROW_TOKENS,    /* one a slot: tokens, and padding where a batch is padded */
   BRIM_ROW_DISTANCES, /* rows of a table of distances: the same for all batches */
-  BRIM_ROW_REACHED,   /* those of them that a batch's texts reach, which adjoin */
+  BRIM_ROW_REACHED,   /* those of them that a batch's texts reach, or all: they adjoin */
   BRIM_ROW_KINDS
 } brim_row_kind;
 

@@ -344,6 +344,10 @@ static void check_reached(void) {
   ok(one == 1 && first[0] == 16 && some == 7 && first[1] == 13 && most == 31 && first[2] == 1,
      "texts reach a few rows of a table of distances around its middle: %d, %d, %d", one, some, most);
   ok(brim_program_reached(&other->program, 40, &first[0]) == 0, "a model without distances has none");
+  const brim_operation far = {.terms = {.distances = {BRIM_DISTANCE_CENTERED, 2048, 0}}};
+  const brim_program wide = {.operations = (brim_operation *)(uintptr_t)&far, .operation_count = 1};
+  ok(brim_program_reached(&wide, 100, &first[0]) == 2048,
+     "of a table whose rows are summed in pieces all are taken: the pieces stay the same");
   /* 3 layers; forward, and the gradients of both sides; 13 rows for 7 tokens, 7 rows for 4 */
   ok_near(products_of(model, 7, 1) - products_of(model, 4, 4), 3.0 * 3 * 2 * (13 - 7) * 48 * 96, 0,
           "only those are multiplied, forward and backward");
