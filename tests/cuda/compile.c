@@ -1,6 +1,6 @@
 /* compile.c: NVRTC compiles every kernel for every architecture that is promised, and what each takes of registers and memory is
  * what resources.txt lists for the NVRTC of its first line: compile [--update]; compile --save FOLDER [90] makes files for
- * BRIM_CUBINS. Without NVRTC there is nothing to test, which is said. */
+ * BRIM_CUBINS, but for those that are there. Without NVRTC there is nothing to test, which is said. */
 #include <sys/stat.h>
 
 #include "base/memory.h"
@@ -106,7 +106,7 @@ int main(int argc, char **argv) {
   brim_nvrtc nvrtc;
   brim_error err;
   int major = 0, minor = 0;
-  char path[600];
+  char path[600]; /* brim_cuda_made takes 256 */
   if (brim_nvrtc_open(&nvrtc, &err)) {
     printf("1..0 # SKIP %s\n", err.message);
     return 0;
@@ -117,8 +117,10 @@ int main(int argc, char **argv) {
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, NULL))
     return 99;
   if (argc > 2 && strcmp(argv[1], "--save") == 0) {
+    setenv("BRIM_CUBINS", argv[2], 1);
     for (int i = 0; i < ARCHITECTURES; i++)
-      if ((argc == 3 || atoi(argv[3]) == capabilities[i]) && brim_cuda_save(runtime, capabilities[i], argv[2], &err)) {
+      if ((argc == 3 || atoi(argv[3]) == capabilities[i]) && !brim_cuda_made(capabilities[i], path) &&
+          brim_cuda_save(runtime, capabilities[i], argv[2], &err)) {
         fprintf(stderr, "%s\n", err.message);
         return 1;
       }
