@@ -8,13 +8,15 @@
              grows by less than that (aim)
 
 Random weights. The lengths take turns; time is the median of the rounds' ratios to the shortest. Whole steps are timed: embeddings,
-all layers, the head, AdamW."""
+all layers, the head, AdamW. Times are the processor's, which other work on the machine disturbs less: those of a run of several steps,
+less those of a run of one."""
 
 import argparse
 import array
 import json
 import pathlib
 import random
+import resource
 import struct
 import tempfile
 
@@ -28,7 +30,7 @@ MOST_MORE = 1.10
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--steps", type=int, default=2, help="of training, a round and length")
+    parser.add_argument("--steps", type=int, default=2, help="of training, a round and length, after the first")
     parser.add_argument("--parts", default="windows,distances")
     parser.add_argument("--threads", type=int, default=1)
     return parser.parse_args()
@@ -99,20 +101,30 @@ def memory(folder, texts, length):
     return brim_json("inspect", "model", model=folder, batch_size=texts, max_length=length)["memory"]["batch"]
 
 
+def processor_seconds(steps, **options):
+    """Of this many steps after the first: loading and warming up are in both runs."""
+    def spent(count):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        brim_json("compare", modes="brim", max_steps=count, **options)
+        return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+
+    return spent(1 + steps) - spent(1)
+
+
 def run_windows(folder, data, options):
     model, tokens = windowed(folder / "windows", 2, 768, 12, 1152), 8192
-    lengths, speeds = (1024, 2048, 4096, 8192), {}
-    for number in range(options.rounds + 1):  # the first warms up
+    lengths, times = (1024, 2048, 4096, 8192), {}
+    for number in range(options.rounds):
         for length in lengths:
-            mode = brim_json("compare", model=model, train=data, modes="brim", max_steps=options.steps, seed=number, max_length=length,
-                             batch_size=tokens // length, threads=options.threads)["modes"][0]
-            speeds.setdefault(length, []).append(mode["tokens_per_second"])
+            seconds = processor_seconds(options.steps, model=model, train=data, seed=number, max_length=length,
+                                        batch_size=tokens // length, threads=options.threads)
+            times.setdefault(length, []).append(1e3 * seconds / (options.steps * tokens))
     rows, result = [], {}
     for length in lengths:
-        ratios = [first / own for own, first in zip(speeds[length][1:], speeds[lengths[0]][1:])]
+        ratios = [own / first for own, first in zip(times[length], times[lengths[0]])]
         bytes_each = memory(model, tokens // length, length) / tokens
         result[length] = {"time": ratios, "bytes": bytes_each, "more": bytes_each / (memory(model, tokens // lengths[0], lengths[0]) / tokens)}
-        rows.append([f"{tokens // length} of {length:,}", f"{1e3 / median(speeds[length][1:]):.3f}",
+        rows.append([f"{tokens // length} of {length:,}", f"{median(times[length]):.3f}",
                      f"{median(ratios):.3f} ({min(ratios):.3f} to {max(ratios):.3f})", f"{bytes_each:,.0f}", f"{result[length]['more']:.3f}"])
     print("\nlayers with a window of 64: 2 layers, 768 wide, 12 heads, 8,192 tokens a step")
     print_table(["texts", "ms a token", f"of {lengths[0]:,}'s", "bytes a token", f"of {lengths[0]:,}'s"], rows)
