@@ -241,7 +241,7 @@ def levels_here(brim):
     """Kernels that this processor runs: without them brim takes the next lower ones."""
     found = []
     for level in LEVELS:
-        said = subprocess.run([brim, "doctor", "--json"], check=True, stdout=subprocess.PIPE, text=True,
+        said = subprocess.run([brim, "doctor", "--no-speed", "--json"], check=True, stdout=subprocess.PIPE, text=True,
                               env={**os.environ, "BRIM_CPU": level}).stdout
         if json.loads(said)["kernels"].removeprefix("cpu-") == level:
             found.append(level)
