@@ -86,8 +86,10 @@ static void check_narrow_cost(const char *golden, int percent) {
     many.max_slots += 1000;
     cost[i] = (int64_t)(brim_model_memory(model, &many) - brim_model_memory(model, &few)) / 1000;
   }
-  ok(100 * cost[1] <= percent * cost[0], "%s in bf16: %lld bytes a token, where fp32 has %lld", golden, (long long)cost[1],
-     (long long)cost[0]);
+  /* ids, positions, sequence and type in host memory, where batches of a queued step wait: alike in both */
+  const int64_t waiting = brim_model_is_host(model) ? 0 : BRIM_MOST_QUEUED * 13;
+  ok(100 * (cost[1] - waiting) <= percent * (cost[0] - waiting), "%s in bf16: %lld bytes a token, where fp32 has %lld", golden,
+     (long long)cost[1], (long long)cost[0]);
   brim_model_free(model);
 }
 
