@@ -5,7 +5,8 @@
 #include <link.h>
 #include <stdio.h>
 
-#include "base/hashmap.h"
+#include <string.h>
+
 #include "brim/dist.h"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -24,6 +25,18 @@ static bool is_inside(const struct dl_phdr_info *info, const ElfW(Phdr) * segmen
   return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && place >= begin && place - begin < segment->p_filesz;
 }
 
+/* Each step can be undone, so nothing that comes later forgets an earlier difference. (The hash of the maps forgets, once in 2^64
+ * words: where it meets its own constant. Its own constant is in its own code.) */
+static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count) {
+  for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
+    uint64_t word = 0;
+    memcpy(&word, bytes + i, count - i < sizeof word ? count - i : sizeof word);
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 32;
+  }
+  return (hash ^ count) * 0x9E3779B97F4A7C15u;
+}
+
 /* The program or library that this function is in: its code, and the constants after it. Before it lie names and relocations. */
 static int hash_object(struct dl_phdr_info *info, size_t size, void *context) {
   (void)size;
@@ -39,7 +52,7 @@ static int hash_object(struct dl_phdr_info *info, size_t size, void *context) {
     const bool constants = CONSTANTS && segment->p_type == PT_LOAD && !(segment->p_flags & PF_W) &&
                            segment->p_vaddr > code->p_vaddr;
     if (segment == code || constants)
-      *hash = brim_hash64((const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_filesz, *hash + 1);
+      *hash = mix(*hash, (const void *)(info->dlpi_addr + segment->p_vaddr), segment->p_filesz);
   }
   return 1;
 }
