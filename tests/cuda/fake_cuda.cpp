@@ -43,7 +43,7 @@ enum { KERNELS = sizeof kernels / sizeof *kernels, MOST_DEVICES = 8 };
 
 static std::mutex lock;
 static int capability = 90, most_shared = 227 << 10, devices = 1, fail_code = OUT_OF_MEMORY;
-static long fails_at = -1, calls, launches, counts[FAKE_COUNTS], breaks_capture = -1;
+static long fails_at = -1, calls, launches, counts[FAKE_COUNTS], breaks_capture = -1, refuses_capture = -1;
 static bool initialized, fails_on, without_graphs;
 static int contexts[MOST_DEVICES];
 static thread_local int *current;
@@ -152,6 +152,9 @@ void fake_cuda_be(int number, int shared, int count) {
 void fake_cuda_graphs(bool there, long broken) {
   without_graphs = !there;
   breaks_capture = broken < 0 ? -1 : counts[FAKE_CAPTURES] + broken;
+}
+void fake_cuda_uncaptured(long n) {
+  refuses_capture = n < 0 ? -1 : counts[FAKE_CAPTURES] + n;
 }
 
 int fake_cuda_faults(void) {
@@ -447,6 +450,8 @@ int cuLaunchKernel(void *function, unsigned x, unsigned y, unsigned z, unsigned 
       k->size > 4096)
     return wrong(INVALID_VALUE, "%s with blocks of %u threads and %u bytes", k->name, threads, shared_bytes);
   STREAM(s);
+  if (fake::is_capturing() && counts[FAKE_CAPTURES] - 1 == refuses_capture)
+    return fake::spoil_capture(), int(CAPTURE_UNSUPPORTED);
   std::vector<char> own(static_cast<char *>(*args), static_cast<char *>(*args) + k->size);
   launches++;
   return fake::enqueue(at, {k->name, (uint64_t(x) << 32 | y) * 31 + shared_bytes,

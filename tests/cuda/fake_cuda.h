@@ -35,6 +35,7 @@ long fake_cuda_count(fake_cuda_what what);
 uint64_t fake_cuda_digest(void); /* of the kernels, products and transfers that ran since it was last asked, in their order */
 void fake_cuda_graphs(
     bool there, long broken); /* whether there are any; the n-th capture from now on (0: the next) comes to nothing, -1: none */
+void fake_cuda_uncaptured(long n); /* in the n-th capture from now on no kernel can be launched; -1: in none */
 /* Of a library with faults in its kernels (mutants.py): how many; the one that is there from now on (0: none); whether its place
  * was reached since that call. */
 int fake_cuda_faults(void);

@@ -102,6 +102,9 @@ static void test_graphs(const char *folder, const outcome *in_graphs) {
   fake_cuda_graphs(true, BROKEN);
   outcome broken = train(folder, 0, 1);
   fake_cuda_graphs(true, -1);
+  fake_cuda_uncaptured(BROKEN);
+  outcome refused = train(folder, 0, 1);
+  fake_cuda_uncaptured(-1);
   ok(in_graphs->launches == PASSES && in_graphs->captures == PASSES && in_graphs->graphs < PASSES / 2,
      "%d passes are %ld launches of %ld graphs", PASSES, in_graphs->launches, in_graphs->graphs);
   ok(plain.captures == 0 && same(&plain, in_graphs) && plain.digest == in_graphs->digest,
@@ -110,7 +113,10 @@ static void test_graphs(const char *folder, const outcome *in_graphs) {
      "and so they do where the driver refuses to capture");
   ok(broken.launches == BROKEN && broken.captures == BROKEN + 1 && same(&broken, in_graphs) && broken.digest == in_graphs->digest,
      "a capture that comes to nothing is done again, call by call, and is the last one");
-  free(plain.weights), free(without.weights), free(broken.weights);
+  ok(refused.launches == BROKEN && refused.captures == BROKEN + 1 && same(&refused, in_graphs) &&
+         refused.digest == in_graphs->digest,
+     "and so is one in which a call fails");
+  free(plain.weights), free(without.weights), free(broken.weights), free(refused.weights);
 }
 
 int main(void) {

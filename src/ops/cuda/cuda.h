@@ -4,6 +4,7 @@
 #include "ops/cuda/driver.h"
 #include "ops/cuda/kernels/args.h"
 #include "ops/cuda/kernels/list.h"
+#include "ops/cuda/numbers.h"
 #include "ops/ops.h"
 
 #define BRIM_CUDA_NUMBER(name, ...) CU_##name,

@@ -12,7 +12,7 @@
 
 /* LEAST_DRIVER: of CUDA 12, as the oldest NVRTC that is taken. */
 enum { LEAST_DRIVER = 12000 };
-enum { ATTRIBUTE_MAJOR = 75, ATTRIBUTE_MINOR = 76, ATTRIBUTE_SHARED = 97, KERNEL_SHARED = 8, LEAST_CAPABILITY = 75 };
+enum { LEAST_CAPABILITY = 75 };
 
 /* ---- failures */
 
@@ -33,16 +33,15 @@ static const char *name_of(const brim_cuda *d, int code) {
   return d->driver.cuGetErrorName(code, &name) || !name ? "unknown" : name;
 }
 
-/* CUresult: out of memory; and what ends the context: nothing can be done on it any more. */
-enum { OUT_OF_MEMORY = 2, UNAVAILABLE = 46, BAD_MEMORY = 214, ILLEGAL_ADDRESS = 700, FAILED = 719, UNKNOWN = 999 };
+#define IS_CODE(name, ...) code == name ||
 
 static bool is_lost(int code) {
-  return code == UNAVAILABLE || code == BAD_MEMORY || (code >= ILLEGAL_ADDRESS && code <= FAILED) || code == UNKNOWN;
+  return BRIM_CUDA_LOST(IS_CODE) false;
 }
 
 bool brim_cuda_check(brim_ops_context *c, int code, const char *doing) {
   const brim_cuda *d = c->device;
-  if (code == OUT_OF_MEMORY)
+  if (code == CUDA_NO_MEMORY)
     brim_cuda_fail(c, BRIM_E_MEMORY, "the GPU's memory is full (%s, in %s): compute less at once, or see what else uses it",
                    name_of(d, code), doing);
   else if (is_lost(code))
@@ -58,7 +57,7 @@ bool brim_cuda_check(brim_ops_context *c, int code, const char *doing) {
 /* ---- opening */
 
 static int check_open(const brim_cuda *d, int code, const char *doing, brim_error *err) {
-  if (code == OUT_OF_MEMORY)
+  if (code == CUDA_NO_MEMORY)
     return brim_error_set(err, BRIM_E_MEMORY, "the GPU's memory is full (%s, in %s): see what else uses it", name_of(d, code),
                           doing);
   return code ? brim_error_set(err, BRIM_E_UNSUPPORTED, "the GPU cannot be used: %s gave %s (%d)", doing, name_of(d, code), code)
@@ -82,10 +81,10 @@ int brim_cuda_find_card(brim_cuda *d, int32_t card, int *cards, brim_error *err)
                           count);
   const int ordinal = card > 0 ? card - 1 : brim_gpu_own(count);
   BRIM_TRY(check_open(d, driver->cuDeviceGet(&d->device, ordinal), "cuDeviceGet", err));
-  BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&major, ATTRIBUTE_MAJOR, d->device), "cuDeviceGetAttribute", err));
-  BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&minor, ATTRIBUTE_MINOR, d->device), "cuDeviceGetAttribute", err));
-  BRIM_TRY(
-      check_open(d, driver->cuDeviceGetAttribute(&d->most_shared, ATTRIBUTE_SHARED, d->device), "cuDeviceGetAttribute", err));
+  BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&major, CUDA_ATTRIBUTE_MAJOR, d->device), "cuDeviceGetAttribute", err));
+  BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&minor, CUDA_ATTRIBUTE_MINOR, d->device), "cuDeviceGetAttribute", err));
+  BRIM_TRY(check_open(d, driver->cuDeviceGetAttribute(&d->most_shared, CUDA_ATTRIBUTE_SHARED, d->device), "cuDeviceGetAttribute",
+                      err));
   d->capability = 10 * major + minor;
   snprintf(d->name, sizeof d->name, "%s-sm%d", brim_ops_cuda()->name, d->capability);
   if (d->capability < LEAST_CAPABILITY)
@@ -129,8 +128,8 @@ static int ask_for_memory(const brim_cuda *d, brim_error *err) {
   static const brim_cuda_kernel wide[] = {CU_attention_forward, CU_attention_queries, CU_attention_keys,
                                           CU_relative_forward,  CU_relative_queries,  CU_relative_keys};
   for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
-    BRIM_TRY(check_open(d, d->driver.cuFuncSetAttribute(d->kernels[wide[i]], KERNEL_SHARED, d->most_shared), "cuFuncSetAttribute",
-                        err));
+    BRIM_TRY(check_open(d, d->driver.cuFuncSetAttribute(d->kernels[wide[i]], CUDA_KERNEL_SHARED, d->most_shared),
+                        "cuFuncSetAttribute", err));
   return BRIM_OK;
 }
 
@@ -141,7 +140,7 @@ static int open_device(brim_ops_context *c, brim_error *err) {
   BRIM_TRY(brim_cuda_find_card(d, c->card, &cards, err));
   BRIM_TRY(check_open(d, d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err));
   BRIM_TRY(check_open(d, d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err));
-  BRIM_TRY(check_open(d, d->driver.cuStreamCreate(&d->stream, 1), "cuStreamCreate", err));
+  BRIM_TRY(check_open(d, d->driver.cuStreamCreate(&d->stream, CUDA_STREAM_ALONE), "cuStreamCreate", err));
   const char *failed = brim_cuda_open_transfers(d, &code);
   BRIM_TRY(check_open(d, code, failed, err));
   BRIM_TRY(load_module(c, err));

@@ -5,15 +5,18 @@
  * no graph serves twice as it is; but those with the same kernels in the same order are one class, and the graph that was made
  * for the class takes over the new operands. What is computed, and in which order, is the same.
  *
- * Graphs are a convenience: where the driver has none, or a capture comes to nothing, the calls are launched one by one. */
+ * Graphs are a convenience: where the driver has none, a call cannot be captured or a capture comes to nothing, the calls are
+ * launched one by one. What fails for another reason fails again then. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "ops/cuda/cuda.h"
 
 /* Slots of a part up to which the card is taken to wait for launches: its products, 384 wide, take about as long as a launch
- * then. */
-enum { SMALL = 1024, THREAD_LOCAL = 1 };
+ * then.
+ *
+ * Captures are relaxed: cuBLASLt loads a product's kernels when it first needs them, which the other modes may forbid. */
+enum { SMALL = 1024 };
 
 void brim_cuda_open_graphs(brim_cuda *d) {
   const char *told = getenv("BRIM_CUDA_GRAPHS");
@@ -25,7 +28,7 @@ void brim_cuda_begin(brim_ops_context *c, int64_t slots) {
   brim_cuda *d = c->device;
   if (slots > d->graphs.most || !brim_cuda_ready(c))
     return;
-  d->graphs.capturing = d->driver.graph.cuStreamBeginCapture_v2(d->stream, THREAD_LOCAL) == 0;
+  d->graphs.capturing = d->driver.graph.cuStreamBeginCapture_v2(d->stream, CUDA_CAPTURE_RELAXED) == 0;
   if (!d->graphs.capturing)
     d->graphs.most = 0;
   d->graphs.class = 0xcbf29ce484222325u;
@@ -84,9 +87,11 @@ bool brim_cuda_end(brim_ops_context *c) {
     brim_cuda_check(c, d->driver.graph.cuGraphLaunch(made, d->stream), "cuGraphLaunch");
   if (captured)
     d->driver.graph.cuGraphDestroy(captured);
-  if (!made)
-    d->graphs.most = 0;
-  return !made && d->status == BRIM_OK;
+  if (made)
+    return false;
+  d->graphs.most = 0;
+  d->status = BRIM_OK; /* nothing of the part was queued yet, and nothing had failed before it */
+  return true;
 }
 
 void brim_cuda_close_graphs(brim_cuda *d) {

@@ -12,7 +12,8 @@ struct brim_gpu_memory {
 };
 
 static int failed(int code, const char *doing, brim_error *err) {
-  return code ? brim_error_set(err, code == 2 ? BRIM_E_MEMORY : BRIM_E_UNSUPPORTED, "the GPU failed in %s (%d)", doing, code)
+  return code ? brim_error_set(err, code == CUDA_NO_MEMORY ? BRIM_E_MEMORY : BRIM_E_UNSUPPORTED, "the GPU failed in %s (%d)",
+                               doing, code)
               : BRIM_OK;
 }
 
@@ -23,7 +24,7 @@ static int open_card(brim_gpu_memory *m, int32_t card, brim_error *err) {
   BRIM_TRY(brim_cuda_find_card(d, card, &cards, err));
   BRIM_TRY(failed(d->driver.cuDevicePrimaryCtxRetain(&d->context, d->device), "cuDevicePrimaryCtxRetain", err));
   BRIM_TRY(failed(d->driver.cuCtxSetCurrent(d->context), "cuCtxSetCurrent", err));
-  return failed(d->driver.cuStreamCreate(&d->stream, 1), "cuStreamCreate", err);
+  return failed(d->driver.cuStreamCreate(&d->stream, CUDA_STREAM_ALONE), "cuStreamCreate", err);
 }
 
 static int fill(brim_gpu_memory *m, const void *from, brim_error *err) {

@@ -15,20 +15,7 @@
 
 enum { PRODUCT_TILE = 64, ROWS = 4096, WORKSPACE = 32 << 20, ALIGNED = 16, CONVERT_THREADS = 256 };
 enum { MOST_BIASES = 1 << 16 }; /* of a result of 16 bits */
-/* Of cublasLt.h and library_types.h. */
-enum {
-  COMPUTE_32F = 68,
-  COMPUTE_32F_FAST_TF32 = 77,
-  TF32_CAPABILITY = 80,
-  R_32F = 0,
-  R_16F = 2,
-  R_16BF = 14,
-  OP_N = 0,
-  OP_T = 1
-};
-enum { DESC_TRANSA = 3, DESC_TRANSB = 4, DESC_EPILOGUE = 7, DESC_BIAS_POINTER = 8, EPILOGUE_BIAS = 4 };
-enum { LAYOUT_ROWS = 2, LAYOUT_COLUMNS = 3 };
-enum { PREFERENCE_WORKSPACE = 1, PREFERENCE_REDUCTION = 3, PREFERENCE_ALIGNMENT_A = 5, REDUCTION_NOT_IN_PLACE = 6 };
+enum { TF32_CAPABILITY = 80 };
 
 /* cuBLASLt has columns first: what we call y[m, n] = a[m, k] b[k, n] is its D[n, m] = op(B)[n, k] op(A)[k, m]. */
 typedef struct shape {
@@ -115,7 +102,7 @@ static const void *address_of(cu_typed x) {
 }
 
 static int32_t type_of(cu_typed x) {
-  return !x.narrow ? R_32F : x.fp16 ? R_16F : R_16BF;
+  return !x.narrow ? LT_R_32F : x.fp16 ? LT_R_16F : LT_R_16BF;
 }
 
 /* Whether rows that are so many values apart begin at multiples of 16 bytes. */
@@ -145,10 +132,11 @@ static bool shape_of(const cu_product *p, bool rows_are_k, shape *out) {
 static bool set_rows(const brim_cublaslt *lt, const brim_cuda_plan *p, int64_t rows) {
   const uint64_t count = (uint64_t)rows;
   const bool in_sum = p->of.k == 0; /* else in the result */
-  const int of_a = p->of.a_turned == in_sum ? LAYOUT_COLUMNS : LAYOUT_ROWS;
+  const int of_a = p->of.a_turned == in_sum ? LT_LAYOUT_COLUMNS : LT_LAYOUT_ROWS;
   return lt->cublasLtMatrixLayoutSetAttribute(p->a, of_a, &count, sizeof count) == 0 &&
-         (in_sum ? lt->cublasLtMatrixLayoutSetAttribute(p->b, p->of.b_turned ? LAYOUT_ROWS : LAYOUT_COLUMNS, &count, sizeof count)
-                 : lt->cublasLtMatrixLayoutSetAttribute(p->y, LAYOUT_COLUMNS, &count, sizeof count)) == 0;
+         (in_sum ? lt->cublasLtMatrixLayoutSetAttribute(p->b, p->of.b_turned ? LT_LAYOUT_ROWS : LT_LAYOUT_COLUMNS, &count,
+                                                        sizeof count)
+                 : lt->cublasLtMatrixLayoutSetAttribute(p->y, LT_LAYOUT_COLUMNS, &count, sizeof count)) == 0;
 }
 
 static bool make_layouts(const brim_cublaslt *lt, brim_cuda_plan *p) {
@@ -161,31 +149,31 @@ static bool make_layouts(const brim_cublaslt *lt, brim_cuda_plan *p) {
 
 static bool make_desc(const brim_cuda *d, brim_cuda_plan *p, const void *bias) {
   const brim_cublaslt *lt = &d->lt;
-  const int compute = d->tf32 && p->of.type == R_32F ? COMPUTE_32F_FAST_TF32 : COMPUTE_32F;
-  const int32_t first = p->of.b_turned ? OP_T : OP_N, second = p->of.a_turned ? OP_T : OP_N;
-  const uint32_t epilogue = EPILOGUE_BIAS;
-  bool made = lt->cublasLtMatmulDescCreate(&p->desc, compute, R_32F) == 0 &&
-              lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_TRANSA, &first, sizeof first) == 0 &&
-              lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_TRANSB, &second, sizeof second) == 0;
+  const int compute = d->tf32 && p->of.type == LT_R_32F ? LT_COMPUTE_TF32 : LT_COMPUTE_32F;
+  const int32_t first = p->of.b_turned ? LT_OP_T : LT_OP_N, second = p->of.a_turned ? LT_OP_T : LT_OP_N;
+  const uint32_t epilogue = LT_EPILOGUE_BIAS;
+  bool made = lt->cublasLtMatmulDescCreate(&p->desc, compute, LT_R_32F) == 0 &&
+              lt->cublasLtMatmulDescSetAttribute(p->desc, LT_DESC_TRANSA, &first, sizeof first) == 0 &&
+              lt->cublasLtMatmulDescSetAttribute(p->desc, LT_DESC_TRANSB, &second, sizeof second) == 0;
   if (made && bias)
-    made = lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_EPILOGUE, &epilogue, sizeof epilogue) == 0 &&
-           lt->cublasLtMatmulDescSetAttribute(p->desc, DESC_BIAS_POINTER, &bias, sizeof bias) == 0;
+    made = lt->cublasLtMatmulDescSetAttribute(p->desc, LT_DESC_EPILOGUE, &epilogue, sizeof epilogue) == 0 &&
+           lt->cublasLtMatmulDescSetAttribute(p->desc, LT_DESC_BIAS, &bias, sizeof bias) == 0;
   return made;
 }
 
 static bool choose(const brim_cuda *d, brim_cuda_plan *p) {
   const brim_cublaslt *lt = &d->lt;
   const uint64_t workspace = WORKSPACE;
-  const uint32_t reduction = REDUCTION_NOT_IN_PLACE, aligned = ALIGNED;
+  const uint32_t reduction = LT_REDUCTION_NOT_IN_PLACE, aligned = ALIGNED;
   brim_lt_heuristic found = {0};
   void *preference = NULL;
   int count = 0;
   if (lt->cublasLtMatmulPreferenceCreate(&preference))
     return false;
-  bool chosen = lt->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_WORKSPACE, &workspace, sizeof workspace) == 0 &&
-                lt->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_REDUCTION, &reduction, sizeof reduction) == 0;
-  for (int i = 0; chosen && i < 4; i++)
-    chosen = lt->cublasLtMatmulPreferenceSetAttribute(preference, PREFERENCE_ALIGNMENT_A + i, &aligned, sizeof aligned) == 0;
+  bool chosen = lt->cublasLtMatmulPreferenceSetAttribute(preference, LT_PREFER_WORKSPACE, &workspace, sizeof workspace) == 0 &&
+                lt->cublasLtMatmulPreferenceSetAttribute(preference, LT_PREFER_REDUCTION, &reduction, sizeof reduction) == 0;
+  for (int of = LT_PREFER_ALIGNED_A; chosen && of <= LT_PREFER_ALIGNED_D; of++)
+    chosen = lt->cublasLtMatmulPreferenceSetAttribute(preference, of, &aligned, sizeof aligned) == 0;
   chosen = chosen &&
            lt->cublasLtMatmulAlgoGetHeuristic(d->lt_handle, p->desc, p->b, p->a, p->y, p->y, preference, 1, &found, &count) ==
                0 &&
@@ -246,7 +234,7 @@ static bool multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) 
     return false;
   const void *a = address_of(p->a), *b = address_of(p->b), *bias = bias_for(c, p);
   void *y = (void *)(uintptr_t)address_of(p->y);
-  int code = bias ? lt->cublasLtMatmulDescSetAttribute(plan->desc, DESC_BIAS_POINTER, &bias, sizeof bias) : 0;
+  int code = bias ? lt->cublasLtMatmulDescSetAttribute(plan->desc, LT_DESC_BIAS, &bias, sizeof bias) : 0;
   if (!code)
     code = lt->cublasLtMatmul(d->lt_handle, plan->desc, &one, b, plan->b, a, plan->a, &kept, y, plan->y, y, plan->y,
                               &plan->algorithm, (void *)(uintptr_t)d->lt_workspace, WORKSPACE, d->stream);

@@ -4,9 +4,6 @@
 
 #include <string.h>
 
-/* Of nccl.h. */
-enum { FLOAT32 = 7, SUM = 0 };
-
 static int fail(const brim_cuda *d, int code, const char *doing, brim_error *err) {
   return brim_error_set(err, BRIM_E_UNSUPPORTED, "NCCL: %s failed: %s (%d)", doing, d->nccl.ncclGetErrorString(code), code);
 }
@@ -39,7 +36,7 @@ void brim_cuda_ranks_sum(brim_ops_context *c, real *x, int64_t count) {
   brim_cuda *d = c->device;
   if (count == 0 || !brim_cuda_ready(c))
     return;
-  const int code = d->nccl.ncclAllReduce(x, x, (size_t)count, FLOAT32, SUM, d->ranks, d->stream);
+  const int code = d->nccl.ncclAllReduce(x, x, (size_t)count, NCCL_FLOAT32, NCCL_SUM, d->ranks, d->stream);
   if (code)
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "NCCL: ncclAllReduce failed: %s (%d)", d->nccl.ncclGetErrorString(code), code);
 }

@@ -17,9 +17,9 @@ static void clear(brim_ops_context *c, void *memory, size_t size) {
 static void *take(brim_ops_context *c, size_t size, bool zeroed) {
   const brim_cuda *d = c->device;
   brim_cuda_address memory = 0;
-  enum { ATTACH_GLOBAL = 1 };
-  if (d->driver.cuCtxSetCurrent(d->context) || (d->managed ? d->driver.cuMemAllocManaged(&memory, size ? size : 1, ATTACH_GLOBAL)
-                                                           : d->driver.cuMemAlloc_v2(&memory, size ? size : 1)))
+  if (d->driver.cuCtxSetCurrent(d->context) ||
+      (d->managed ? d->driver.cuMemAllocManaged(&memory, size ? size : 1, CUDA_ATTACH_GLOBAL)
+                  : d->driver.cuMemAlloc_v2(&memory, size ? size : 1)))
     return NULL;
   void *at = (void *)(uintptr_t)memory;
   if (zeroed)

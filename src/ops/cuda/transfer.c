@@ -10,7 +10,7 @@
 
 #include "ops/cuda/cuda.h"
 
-enum { SLOT = 256 << 10, ANSWERS = 1 << 20, ALIGNED = 64, NO_TIMING = 2, NOT_READY = 600 };
+enum { SLOT = 256 << 10, ANSWERS = 1 << 20, ALIGNED = 64 };
 
 static brim_cuda_address address_of(const void *memory) {
   return (brim_cuda_address)(uintptr_t)memory;
@@ -23,7 +23,7 @@ static const char *take_all(brim_cuda *d, int *code) {
   brim_cuda_transfer *t = &d->transfer;
   const brim_cuda_driver *driver = &d->driver;
   void *pinned = NULL;
-  if ((*code = driver->cuStreamCreate(&t->stream, 1)))
+  if ((*code = driver->cuStreamCreate(&t->stream, CUDA_STREAM_ALONE)))
     return "cuStreamCreate";
   if ((*code = driver->cuMemHostAlloc(&pinned, (size_t)BRIM_CUDA_SLOTS * SLOT + ANSWERS, 0)))
     return "cuMemHostAlloc";
@@ -32,8 +32,8 @@ static const char *take_all(brim_cuda *d, int *code) {
   if ((*code = driver->cuMemAlloc_v2(&t->mirror, (size_t)BRIM_CUDA_SLOTS * SLOT)))
     return "cuMemAlloc";
   for (int i = 0; i < BRIM_CUDA_SLOTS; i++)
-    if ((*code = driver->cuEventCreate(&t->slots[i].sent, NO_TIMING)) ||
-        (*code = driver->cuEventCreate(&t->slots[i].taken, NO_TIMING)))
+    if ((*code = driver->cuEventCreate(&t->slots[i].sent, CUDA_EVENT_NO_TIMING)) ||
+        (*code = driver->cuEventCreate(&t->slots[i].taken, CUDA_EVENT_NO_TIMING)))
       return "cuEventCreate";
   return NULL;
 }
@@ -69,7 +69,7 @@ static bool enter_slot(brim_ops_context *c) {
   const brim_cuda_slot *s = &t->slots[t->slot];
   if (!s->used)
     return true;
-  if (d->driver.cuEventQuery(s->sent) == NOT_READY &&
+  if (d->driver.cuEventQuery(s->sent) == CUDA_NOT_READY &&
       !brim_cuda_check(c, d->driver.cuEventSynchronize(s->sent), "cuEventSynchronize"))
     return false;
   return brim_cuda_check(c, d->driver.cuStreamWaitEvent(t->stream, s->taken, 0), "cuStreamWaitEvent");
