@@ -8,7 +8,7 @@ The models are random, made by tools/make_model_golden.py, with what they comput
 are drawn too: N of them, of all families in turn. For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
 kernels of plain C, AVX2 and AVX-512, as far as the processor has them, and transformers on PyTorch computes the same, one text at a
 time. What is compared, and the
-tolerances, are those of tests/golden/model_gradients.c. For a ratio, an error counts as half a unit in the last place at least
+tolerances, are those of tests/golden/model_gradients.c. A line of each model goes to stderr as it is made, and as it is compared. For a ratio, an error counts as half a unit in the last place at least
 (6e-8 of 1, or of the tensor): what it is measured from was itself rounded to single precision. Below the table stand the models
 that are outside a tolerance, and where the largest error is; before it, each family's largest errors.
 
@@ -231,8 +231,8 @@ def make_models(script, shapes):
     if not stamp.exists() or stamp.read_text() != want:
         WORK.mkdir(parents=True, exist_ok=True)
         (WORK / "specs.json").write_text(text)
-        subprocess.run([sys.executable, script, WORK, "--specs", WORK / "specs.json"], check=True,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        subprocess.run([sys.executable, "-u", script, WORK, "--specs", WORK / "specs.json"], check=True,
+                       stdout=sys.stderr, stderr=subprocess.DEVNULL)
         stamp.write_text(want)
     return {WORK / name: (name_of(*shape), specs[name]) for name, shape in zip(specs, shapes)}
 
@@ -325,12 +325,14 @@ def errors(result, want):
 def measure(brim, oracle, models):
     """Of each model: {kernels or "torch": its errors}."""
     found, levels = {}, levels_here(brim)
-    for folder, (title, s) in models.items():
+    for k, (folder, (title, s)) in enumerate(models.items(), 1):
         want = (load_file(folder / "expected.safetensors"), json.loads((folder / "trajectory.json").read_text())["steps"],
                 load_file(folder / "trajectory.safetensors"))
         results = {kernels: errors(run_brim(brim, folder, kernels), want) for kernels in levels}
         results["torch"] = errors(run_torch(oracle, folder, s), want)
         found[title] = results
+        print(f"{k}/{len(models)} {title}: " + ("within" if not any(outside(results, who) for who in levels) else "OUTSIDE"),
+              file=sys.stderr, flush=True)
     return found
 
 

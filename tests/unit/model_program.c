@@ -140,6 +140,14 @@ static void check_retyped(const change *c) {
   ok(!differs(c), "as it was, the results are what they were");
 }
 
+/* What is no number compares equal to itself in another run, and means that memory was read which nobody had written. */
+static int64_t count_infinite(const float *x, int64_t count) {
+  int64_t found = 0;
+  for (int64_t i = 0; i < count; i++)
+    found += !isfinite(x[i]);
+  return found;
+}
+
 static void check_is_run(const char *golden, const char *dropout) {
   brim_dataset *rows = case_rows(golden);
   brim_batch batch = {0};
@@ -155,6 +163,7 @@ static void check_is_run(const char *golden, const char *dropout) {
   if (!c.wanted || !c.got || model->program.flat_size + 100 > MOST_RESULTS)
     abort();
   c.count = run_step(model, &batch, c.wanted);
+  ok(count_infinite(c.wanted, c.count) == 0, "all %lld results are numbers", (long long)c.count);
   check_removed(&c);
   if (BRIM_RED_ZONE == 0) /* AddressSanitizer ends a call that reads what is not there yet */
     check_swapped(&c);

@@ -18,13 +18,13 @@ BRIM_INLINE vec take(const relative_head *r, const float *from, int64_t distance
   return vdeal(vload(from + (row[0] - r->first)), iload(row) - row[0]);
 }
 
-/* Adds the gradients x of the distances begin .. end - 1 among VEC to those of their rows: of each row the first distance first,
- * or the last. Rows that none of them has stay what they are. */
+/* Adds the gradients x of the distances begin .. VEC - 1 of VEC to those of their rows: of each row the first distance first, or
+ * the last. Rows that none of them has stay what they are. */
 BRIM_INLINE void give(const bool last_first, const attention_work *w, const relative_head *r, int64_t distance, int32_t begin,
-                      int32_t end, vec x, float *to) {
+                      vec x, float *to) {
   const int32_t row = r->row[distance], place = (int32_t)(r->place + distance), *starts = w->row_starts + row;
   const ivec none = {0};
-  ivec low = imax(iload(starts) - place, none + begin), high = imin(iload(starts + 1) - place, none + end);
+  ivec low = imax(iload(starts) - place, none + begin), high = imin(iload(starts + 1) - place, none + VEC);
   vec sum = vload(to + (row - r->first)), some;
   while (vdeal_between(x, last_first ? high - 1 : low, low, high, &some)) {
     sum += some;
@@ -93,16 +93,17 @@ void CPU(relative_add)(const attention_work *w, const attention_block *b, int64_
     }
 }
 
-/* `ds`: of the first key. Where there are fewer keys, what follows them in memory is turned about too, and taken by nobody. */
+/* `ds`: of the first key. Where there are fewer keys, what follows them in memory is turned about too, and taken by nobody. Where
+ * there are fewer queries, zeros stand in their places. */
 static void give_square(const attention_work *w, const attention_block *b, const square *s, const float *ds, relative_head *r) {
   const int64_t row = QUERY_BLOCK * (int64_t)sizeof *ds;
   vec along_keys[VEC];
   for (int64_t j = 0; j < s->keys; j++)
-    give(false, w, r, distance_of(r, b, s->query, s->key + j), 0, (int32_t)s->queries, vload(ds + j * QUERY_BLOCK + s->query),
+    give(false, w, r, distance_of(r, b, s->query, s->key + j), 0, vload(ds + j * QUERY_BLOCK + s->query),
          r->dof_keys + (s->key + j) * r->room);
   transpose((const char *)(ds + (VEC - 1) * QUERY_BLOCK + s->query), -row, along_keys);
   for (int64_t i = 0; i < s->queries; i++)
-    give(true, w, r, distance_of(r, b, s->query + i, s->key + VEC - 1), (int32_t)(VEC - s->keys), VEC, along_keys[i],
+    give(true, w, r, distance_of(r, b, s->query + i, s->key + VEC - 1), (int32_t)(VEC - s->keys), along_keys[i],
          r->dof_queries + (s->query + i) * r->room);
 }
 
