@@ -72,6 +72,8 @@ int brim_config_read_activation(const brim_config *config, const char *key, cons
       {"gelu_new", BRIM_ACT_GELU_NEW},
       {"gelu_pytorch_tanh", BRIM_ACT_GELU_NEW},
       {"gelu_python_tanh", BRIM_ACT_GELU_NEW},
+      {"gelu_accurate", BRIM_ACT_GELU_NEW},
+      {"gelu_fast", BRIM_ACT_GELU_NEW},
       {"relu", BRIM_ACT_RELU},
       {"silu", BRIM_ACT_SILU},
       {"swish", BRIM_ACT_SILU},
@@ -175,6 +177,17 @@ static int read_reals(const reading *r, brim_error *err) {
   return keys->head_dropout ? read_range(r, keys->head_dropout, 0, 1, &c->head_dropout, err) : BRIM_OK;
 }
 
+/* Families without a table of positions have one kind of them, whatever the member says: mmBERT's "sans_pos" is ModernBERT's. */
+static int refuse_positions(const reading *r, brim_error *err) {
+  const brim_json_value *kind = brim_json_get(r->root, "position_embedding_type");
+  const brim_family *family = r->config->family;
+  const char *own = family->has_ntk ? "rope" : "absolute";
+  if (!kind || kind->kind == BRIM_JSON_NULL || brim_json_is_string(kind, own) || !(family->has_ntk || family->names->position))
+    return BRIM_OK;
+  return brim_json_error(r->document, kind, err, BRIM_E_UNSUPPORTED, "position_embedding_type must be \"%s\": brim has no other",
+                         own);
+}
+
 /* Options that change what the encoder computes and that brim does not have. */
 static int refuse_unsupported(const reading *r, brim_error *err) {
   bool decoder = false, crosses = false;
@@ -190,12 +203,7 @@ static int refuse_unsupported(const reading *r, brim_error *err) {
   if (quantized && quantized->kind == BRIM_JSON_OBJECT)
     return brim_json_error(r->document, quantized, err, BRIM_E_UNSUPPORTED,
                            "the weights are quantized (quantization_config): brim trains the model that they were made from");
-  const brim_json_value *kind = brim_json_get(r->root, "position_embedding_type");
-  const char *own = r->config->family->has_ntk ? "rope" : "absolute";
-  if (kind && kind->kind != BRIM_JSON_NULL && !brim_json_is_string(kind, "absolute") && !brim_json_is_string(kind, own))
-    return brim_json_error(r->document, kind, err, BRIM_E_UNSUPPORTED,
-                           "position_embedding_type must be \"absolute\": brim has no other");
-  return BRIM_OK;
+  return refuse_positions(r, err);
 }
 
 /* ---- labels ----------------------------------------------------------------------------------------------- */

@@ -213,6 +213,21 @@ static void check_older(void) {
   check_refused(NEW ",\"rope_scaling\":{\"type\":\"ntk\",\"factor\":0.5}}", BRIM_E_FORMAT, "factor");
 }
 
+/* Without a table of positions there is nothing that the member could change, and published files say many things. */
+static void check_positions(void) {
+  static const char *const files[] = {"{\"model_type\":\"modernbert\",\"position_embedding_type\":\"sans_pos\"}", /* mmBERT */
+                                      "{\"model_type\":\"gte\",\"position_embedding_type\":\"rope\"}",
+                                      "{\"model_type\":\"jina_embeddings_v3\",\"position_embedding_type\":\"rotary\"}",
+                                      "{\"model_type\":\"new\",\"position_embedding_type\":null}",
+                                      "{\"model_type\":\"xlm-roberta\",\"position_embedding_type\":\"absolute\"}"};
+  for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+    brim_config c;
+    brim_error err;
+    ok(load(files[i], NULL, &c, &err) == BRIM_OK, "%s is read", files[i]);
+    brim_config_free(&c);
+  }
+}
+
 static void check_deberta(void) {
   brim_config c;
   brim_error err;
@@ -351,6 +366,7 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"roberta\",\"is_decoder\":true,\"add_cross_attention\":true}", BRIM_E_UNSUPPORTED, "decoder");
   check_refused("{\"model_type\":\"bert\",\"quantization_config\":{\"bits\":4}}", BRIM_E_UNSUPPORTED, "quantized");
   check_refused("{\"model_type\":\"bert\",\"position_embedding_type\":\"relative_key\"}", BRIM_E_UNSUPPORTED, "absolute");
+  check_refused("{\"model_type\":\"new\",\"position_embedding_type\":\"absolute\"}", BRIM_E_UNSUPPORTED, "rope");
   check_refused("{\"model_type\":\"bert\",\"problem_type\":\"token_classification\"}", BRIM_E_UNSUPPORTED, "problem_type");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"2\":\"b\"}}", BRIM_E_FORMAT, "id2label");
@@ -562,6 +578,8 @@ int main(void) {
   check_activation("gelu", BRIM_OK, BRIM_ACT_GELU);
   check_activation("gelu_new", BRIM_OK, BRIM_ACT_GELU_NEW);
   check_activation("gelu_pytorch_tanh", BRIM_OK, BRIM_ACT_GELU_NEW);
+  check_activation("gelu_fast", BRIM_OK, BRIM_ACT_GELU_NEW);
+  check_activation("gelu_accurate", BRIM_OK, BRIM_ACT_GELU_NEW);
   check_activation("relu", BRIM_OK, BRIM_ACT_RELU);
   check_activation("silu", BRIM_OK, BRIM_ACT_SILU);
   check_activation("mish", BRIM_E_UNSUPPORTED, BRIM_ACT_NONE);
@@ -569,6 +587,7 @@ int main(void) {
   check_modernbert();
   check_gated();
   check_deberta();
+  check_positions();
   check_older();
   check_all_refused();
   check_saved();
