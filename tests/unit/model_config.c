@@ -198,6 +198,10 @@ static void check_older(void) {
          !holds(text, n, "rotary_emb_base"),
      "are saved as newer ones");
   brim_runtime_release(case_runtime, text);
+  if (load("{\"model_type\":\"jina_embeddings_v3\",\"rotary_emb_base\":500,\"rope_theta\":70.5}", NULL, &c, &err))
+    case_stop("jina_embeddings_v3", &err);
+  ok(c.theta[0] == 70.5, "of two older names of theta that of transformers 4 counts");
+  brim_config_free(&c);
   check_refused(NOMIC ",\"activation_function\":\"geglu\"}", BRIM_E_UNSUPPORTED, "swiglu");
   check_refused(NOMIC ",\"prenorm\":true}", BRIM_E_UNSUPPORTED, "prenorm");
   check_refused(NOMIC ",\"rotary_scaling_factor\":2}", BRIM_E_UNSUPPORTED, "rotary_scaling_factor");

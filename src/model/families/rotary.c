@@ -67,6 +67,8 @@ static int read_scaling(brim_config *config, const brim_json_value *from, int ki
 int brim_read_theta(brim_config *config, const brim_json_value *parameters, const char *key, int kind, brim_error *err) {
   const brim_json_value *root = brim_json_root(config->document), *scaling = brim_json_get(root, "rope_scaling"), *from = root;
   double *theta = &config->theta[kind];
+  if (config->family->writes_rope && !is_absent(brim_json_get(root, "rope_theta"))) /* what transformers reads counts more */
+    key = "rope_theta";
   BRIM_TRY(brim_json_read_real(config->document, root, key, theta, err));
   if (!is_absent(parameters)) {
     if (parameters->kind != BRIM_JSON_OBJECT)
