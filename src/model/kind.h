@@ -38,9 +38,10 @@ typedef struct brim_kind {
    * as they are stored, a bit for each; and which weights its products read in 16 bits. A value whose writer and readers all have
    * their bit is stored in 16 bits with --precision bf16, and so is its gradient; any other is fp32, and those who read it narrow
    * have a copy. `alike`: these inputs and outputs all have 16 bits, or none has; the inputs are
-   * read with brim_read, as they are stored. A kind that says nothing computes in fp32. */
+   * read with brim_read, as they are stored. A kind that says nothing computes in fp32. `far`: inputs whose values may be beyond
+   * what fp16 has (65,504), which bf16 alone reads in 16 bits. */
   struct {
-    unsigned in, out, inner, weights;
+    unsigned in, out, inner, weights, far;
   } narrow;
   struct {
     unsigned in, out;
@@ -54,6 +55,11 @@ typedef struct brim_kind {
   double (*flops)(const brim_call_schedule *s, const brim_operation *o, const double rows[BRIM_ROW_KINDS], double length);
   int (*products)(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]);
 } brim_kind;
+
+/* Which inputs it reads in 16 bits in this precision. */
+static inline unsigned brim_narrow_inputs(const brim_kind *kind, brim_precision precision) {
+  return precision == BRIM_PRECISION_FP16 ? kind->narrow.in & ~kind->narrow.far : kind->narrow.in;
+}
 
 /* ---- calls --------------------------------------------------------------------------------------------------
  *
@@ -131,6 +137,8 @@ const brim_program *brim_program_of(const brim_lowering *l);
 bool brim_in_bytes(const brim_lowering *l);
 /* Products are of 16-bit values: a kind with products writes other calls. */
 bool brim_narrows(const brim_lowering *l);
+/* The operation reads this input in 16 bits. */
+bool brim_reads_narrow(const brim_lowering *l, const brim_operation *o, int input);
 /* Stored in 16 bits. */
 bool brim_is_narrow(const brim_lowering *l, int32_t value);
 

@@ -113,6 +113,10 @@ bool brim_narrows(const brim_lowering *l) {
   return brim_precision_is_narrow(l->schedule->variant.precision);
 }
 
+bool brim_reads_narrow(const brim_lowering *l, const brim_operation *o, int input) {
+  return brim_narrows(l) && brim_narrow_inputs(o->kind, l->schedule->variant.precision) >> input & 1;
+}
+
 bool brim_is_narrow(const brim_lowering *l, int32_t value) {
   return l->schedule->values[value].type == BRIM_AS_BF16;
 }
@@ -173,11 +177,12 @@ static brim_at add_copy_of_all(brim_lowering *l, int32_t leader) {
   return copy;
 }
 
-static bool is_read_narrow(const brim_program *p, int32_t value) {
+static bool is_read_narrow(const brim_lowering *l, int32_t value) {
+  const brim_program *p = l->program;
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];
     for (int k = 0; k < o->in.count; k++)
-      if (o->in.of[k] == value && (o->kind->narrow.in & ~o->kind->alike.in) >> k & 1)
+      if (o->in.of[k] == value && brim_reads_narrow(l, o, k) && !(o->kind->alike.in >> k & 1))
         return true;
   }
   return false;
@@ -185,7 +190,7 @@ static bool is_read_narrow(const brim_program *p, int32_t value) {
 
 /* A value that is made again may have no other form. */
 brim_at brim_write_narrow(brim_lowering *l, int32_t value) {
-  if (brim_is_narrow(l, value) || (l->phase != BRIM_BACKWARD && !is_read_narrow(l->program, value)))
+  if (brim_is_narrow(l, value) || (l->phase != BRIM_BACKWARD && !is_read_narrow(l, value)))
     return BRIM_NOWHERE;
   return add_copy_of_all(l, value);
 }

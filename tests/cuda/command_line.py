@@ -228,6 +228,33 @@ def check_half():
     ok(loss[0] != loss[1] and abs(loss[0] - loss[1]) < 1e-3, f"an evaluation in fp16 is near that in fp32: {loss}")
 
 
+def check_far():
+    """A residual stream that leaves what fp16 has (65,504), as those of trained models may: a column of ModernBERT's after its first layer."""
+    folder = pathlib.Path("far")
+    shutil.copytree(pathlib.Path(sys.argv[3]).parent / "golden/models/modernbert-cls", folder)
+    for name in ("vocab.txt", "tokenizer_config.json"):
+        shutil.copy(pathlib.Path("model", name), folder)
+    file = folder / "model.safetensors"
+    data = bytearray(file.read_bytes())
+    begin = 8 + struct.unpack("<Q", data[:8])[0]
+    header = json.loads(data[8:begin])
+    for name, rows, change in (("Wi", slice(None), lambda x: 10 * x), ("Wo", slice(5, 6), lambda x: 60000)):
+        tensor = header[f"model.layers.0.mlp.{name}.weight"]
+        count, width = tensor["shape"]
+        for row in range(count)[rows]:
+            at = begin + tensor["data_offsets"][0] + 4 * width * row
+            data[at:at + 4 * width] = struct.pack(f"<{width}f", *map(change, struct.unpack(f"<{width}f", data[at:at + 4 * width])))
+    file.write_bytes(data)
+    said = {precision: run("predict", "--model", "far", "train.csv", "--quiet", "--device", "cuda", "--precision", precision) for precision in ("fp32", "fp16")}
+    exact, half = ([score for line in out.splitlines() for score in json.loads(line)["scores"]] for out, _, _ in said.values())
+    apart = max((abs(a - b) for a, b in zip(exact, half)), default=1)
+    ok(all(code == 0 for _, _, code in said.values()) and len(exact) == len(half) > 0 and apart < 0.02,
+       f"fp16: scores are {apart:.1e} from those of fp32 {''.join(error for _, error, _ in said.values())}")
+    _, error, code = train("far-half", "--device", "cuda", "--precision", "fp16", model="far", epochs=1)
+    steps = [event for event in events("far-half") if event["event"] == "step"] if code == 0 else []
+    ok(bool(steps) and steps[0]["skipped"] == 0, f"and no first step is left out {error}")
+
+
 def check_made():
     """Kernels that were compiled beforehand, under the name that a missing one is asked for by."""
     cubin = next(pathlib.Path("cache").rglob("*.cubin"))
@@ -357,7 +384,7 @@ def check_failures():
     ok(seen >= 8, f"{seen} failures of calls end the run with a line")
 
 
-CHECKS = (check_training, check_parts, check_resume, check_inference, check_products, check_tf32, check_narrow, check_heads, check_half, check_made, check_losses, check_cards,
+CHECKS = (check_training, check_parts, check_resume, check_inference, check_products, check_tf32, check_narrow, check_heads, check_half, check_far, check_made, check_losses, check_cards,
           check_ranks, check_try_card, check_card_tests, check_graphs, check_words, check_failures)
 
 

@@ -1,5 +1,6 @@
 /* norm.c: norm(x) alone, of a residual stream. It is made again from x, which is kept. In bf16 it is that of the stream's copy in
- * 16 bits, so that what is made again has the same bits; in embeddings and heads it stays in fp32. */
+ * 16 bits, so that what is made again has the same bits; in embeddings and heads it stays in fp32. In fp16 it is that of the
+ * stream itself: a few columns of a trained model's stream grow from layer to layer, beyond what fp16 has. */
 #include "model/kind.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
@@ -12,7 +13,7 @@ static int32_t width_of(brim_lowering *l, const brim_operation *o) {
 }
 
 static brim_at read_input(brim_lowering *l, const brim_operation *o) {
-  return o->kind->narrow.in ? brim_read_factor(l, o->in.of[0]) : brim_read(l, o->in.of[0]);
+  return brim_reads_narrow(l, o, 0) ? brim_read_narrow(l, o->in.of[0]) : brim_read(l, o->in.of[0]);
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {
@@ -64,7 +65,7 @@ static void backward(brim_lowering *l, const brim_operation *o) {
 
 static const brim_kind kind = {.name = "norm",
                                .reads = {.in = 1, .inner = 1 << MEAN | 1 << RSTD},
-                               .narrow = {.in = 1, .out = 1},
+                               .narrow = {.in = 1, .out = 1, .far = 1},
                                .forward = forward,
                                .backward = backward,
                                .again = again};

@@ -54,7 +54,7 @@ void brim_pass_keep(brim_call_schedule *s) {
     const brim_operation *o = &p->operations[i];
     if (!s->trained[i])
       continue;
-    keep_list(s, &o->in, o->kind->reads.in, o->kind->narrow.in & ~o->kind->alike.in, o);
+    keep_list(s, &o->in, o->kind->reads.in, brim_narrow_inputs(o->kind, s->variant.precision) & ~o->kind->alike.in, o);
     keep_list(s, &o->out, o->kind->reads.out, o->kind->narrow.out, o);
     keep_list(s, &o->inner, o->kind->reads.inner, o->kind->narrow.inner, o);
   }

@@ -30,8 +30,9 @@ static bool can_be_narrow(const brim_call_schedule *s, int32_t value) {
   bool can = v->type == BRIM_AS_REAL && !v->exact && value != p->hidden && value != p->logits;
   for (size_t i = 0; i < p->operation_count && can; i++) {
     const brim_operation *o = &p->operations[i];
-    can = allowed(&o->in, o->kind->narrow.in, value) && allowed(&o->out, o->kind->narrow.out, value) &&
-          allowed(&o->inner, o->kind->narrow.inner, value) && !gathers(s, o, value);
+    can = allowed(&o->in, brim_narrow_inputs(o->kind, s->variant.precision), value) &&
+          allowed(&o->out, o->kind->narrow.out, value) && allowed(&o->inner, o->kind->narrow.inner, value) &&
+          !gathers(s, o, value);
   }
   return can;
 }
