@@ -27,27 +27,40 @@ bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int
   return next >= run->end || h < brim_slices_height(other, next);
 }
 
-/* Where no slice is empty, which is when most wait. */
-int32_t brim_slices_waiting(const brim_slice_run *run) {
-  int32_t names[64], count = 0, most = 0;
-  for (int32_t slice = run->first; slice < run->end; slice++) {
-    for (; count >= 2 && brim_slices_meet(run, names[count - 2], names[count - 1], slice); count--)
-      names[count - 2] = names[count - 1];
-    most = count > most ? count : most;
-    names[count++] = slice;
-  }
-  return most;
+static int32_t size_of(const brim_slice_run *root) {
+  return root->end - root->first;
 }
 
-int32_t brim_slices_roots(const brim_slice_run *run) {
+int32_t brim_slices_roots(const brim_slice_run *run, bool smaller_first, brim_slice_run roots[BRIM_MOST_ROOTS]) {
   int32_t count = 0;
-  for (int32_t at = run->first; at < run->end; count++) {
+  for (int32_t at = run->first; at < run->end;) {
     int32_t size = 1;
     for (int32_t next = 2; at % next == 0 && (at + next <= run->end || run->end == run->slices) && size < run->slices; next *= 2)
       size = next;
-    at += size;
+    const int32_t end = at + size < run->end ? at + size : run->end;
+    const brim_slice_run root = {run->slices, at, end};
+    int32_t place = count++;
+    for (; smaller_first && place > 0 && size_of(&roots[place - 1]) > size_of(&root); place--)
+      roots[place] = roots[place - 1];
+    roots[place] = root;
+    at = end;
   }
   return count;
+}
+
+/* Where no slice is empty, which is when most wait. */
+int32_t brim_slices_waiting(const brim_slice_run *run, bool smaller_first) {
+  brim_slice_run roots[BRIM_MOST_ROOTS];
+  int32_t names[64], count = 0, most = 0;
+  const int32_t root_count = brim_slices_roots(run, smaller_first, roots);
+  for (int32_t i = 0; i < root_count; i++)
+    for (int32_t slice = roots[i].first; slice < roots[i].end; slice++) {
+      for (; count >= 2 && brim_slices_meet(run, names[count - 2], names[count - 1], slice); count--)
+        names[count - 2] = names[count - 1];
+      most = count > most ? count : most;
+      names[count++] = slice;
+    }
+  return most;
 }
 
 int32_t brim_slices_joins(const int32_t *names, int32_t count, uint8_t *joins) {

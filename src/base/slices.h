@@ -21,11 +21,12 @@ int32_t brim_slice_rank(int32_t slices, int32_t world, int32_t slice);
 int32_t brim_slices_height(int32_t one, int32_t other);
 /* May the neighbouring sums be added, when `next` (the run's end: nothing) is the slice that comes after them? */
 bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int32_t next);
-/* The most sums that a run has waiting while it works on another one. */
-int32_t brim_slices_waiting(const brim_slice_run *run);
-
-/* The fewest sums that a run's slices make by themselves: its largest nodes. */
-int32_t brim_slices_roots(const brim_slice_run *run);
+/* The fewest sums that a run's slices make by themselves: its largest nodes, in their order, or the smaller ones first, so that
+ * what waits for other ranks is sent while the largest is worked on. */
+enum { BRIM_MOST_ROOTS = 16 };
+int32_t brim_slices_roots(const brim_slice_run *run, bool smaller_first, brim_slice_run roots[BRIM_MOST_ROOTS]);
+/* The most sums that a run has waiting while it works on another one, slice by slice, in the order of its roots. */
+int32_t brim_slices_waiting(const brim_slice_run *run, bool smaller_first);
 
 /* The most sums that there are at once while all of BRIM_MOST_SLICES are added, the one that is worked on included. */
 enum { BRIM_SLICE_DEPTH = 9 };

@@ -105,6 +105,7 @@ typedef struct cutting {
   const brim_share *share;
   brim_load loads[BRIM_MOST_SLICES]; /* of each slice */
   int32_t most;                      /* slices of a part */
+  bool whole;                        /* parts are the roots of runs, the smaller ones first: they are sent first */
   node parts[BRIM_MOST_SLICES];      /* rank by rank */
   int32_t count;
 } cutting;
@@ -149,30 +150,55 @@ static void cut_node(cutting *c, int32_t rank, const brim_slice_run *run, int32_
   cut_node(c, rank, run, first + size / 2, size / 2);
 }
 
+/* Runs of slices in the order of brim_slices_roots. */
+static void smaller_first(node *parts, int32_t count) {
+  for (int32_t i = 1; i < count; i++) {
+    const node part = parts[i];
+    int32_t at = i;
+    for (; at > 0 && parts[at - 1].end - parts[at - 1].first > part.end - part.first; at--)
+      parts[at] = parts[at - 1];
+    parts[at] = part;
+  }
+}
+
 /* Ranks have as many parts as the one with the most, at least one. */
 static uint64_t cut_parts(cutting *c) {
   const int32_t slices = c->share->recipe->options.slices, world = c->share->recipe->world;
   uint64_t most = 1;
   c->most = most_slices(&c->share->recipe->options);
+  c->whole = brim_slices_whole(&c->share->recipe->options);
   for (int32_t rank = 0; rank < world; rank++) {
     const brim_slice_run run = brim_slice_run_of(slices, world, rank);
     const int32_t before = c->count;
     cut_node(c, rank, &run, 0, BRIM_MOST_SLICES);
+    if (c->whole)
+      smaller_first(c->parts + before, c->count - before);
     most = (uint64_t)(c->count - before) > most ? (uint64_t)(c->count - before) : most;
   }
   return most;
 }
 
-/* Writes places, ends and slices: each rank's slices in their order, empty parts last. */
+static int32_t count_of(const cutting *c, int32_t at) {
+  int32_t count = 0;
+  while (at + count < c->count && c->parts[at + count].rank == c->parts[at].rank)
+    count++;
+  return count;
+}
+
+/* Writes places, ends and slices: each rank's parts in their order. Where they are whole its last one is none of the empty ones,
+ * so that sums are sent while it is computed. */
 static int write_parts(brim_share *s, const cutting *c, brim_error *err) {
   const int32_t world = s->recipe->world;
   uint32_t next[BRIM_MOST_SLICES], end = 0;
   const uint64_t all = (uint64_t)world * s->parts;
-  int32_t at = 0;
+  int32_t at = 0, empty = 0;
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->ends, &s->end_room, all, sizeof *s->ends, err));
   BRIM_TRY(brim_grow(s->runtime, (void **)&s->slices, &s->slice_room, s->count, sizeof *s->slices, err));
   for (uint64_t part = 0; part < all; part++) {
-    if (at < c->count && (uint64_t)c->parts[at].rank == part / s->parts) {
+    const bool is_own = at < c->count && (uint64_t)c->parts[at].rank == part / s->parts;
+    if (is_own && part % s->parts == 0)
+      empty = c->whole ? (int32_t)s->parts - count_of(c, at) : 0;
+    if (is_own && empty-- <= 0) {
       for (int32_t slice = c->parts[at].first; slice < c->parts[at].end; end += (uint32_t)c->loads[slice++].rows)
         next[slice] = end;
       at++;

@@ -249,11 +249,15 @@ static int sum_blocks(sum *s, char *values, size_t count, brim_error *err) {
 
 /* ---- any sum ---------------------------------------------------------------------------------------------- */
 
+/* Bytes of the largest piece. */
+static size_t most_bytes(const brim_ranks *r) {
+  const size_t most = BUFFER_BYTES / (size_t)r->wire.world / 64 * 64;
+  return most > PIECE_BYTES ? PIECE_BYTES : most < SMALL_BYTES ? SMALL_BYTES : most;
+}
+
 /* Buffers of the size that is needed, once. */
 static int reserve(brim_ranks *r, size_t bytes, brim_error *err) {
-  const size_t world = (size_t)r->wire.world;
-  size_t most = BUFFER_BYTES / world / 64 * 64;
-  most = most > PIECE_BYTES ? PIECE_BYTES : most < SMALL_BYTES ? SMALL_BYTES : most;
+  const size_t world = (size_t)r->wire.world, most = most_bytes(r);
   bytes = bytes < SMALL_BYTES ? SMALL_BYTES : (bytes + 63) / 64 * 64;
   bytes = bytes > most ? most : bytes;
   if (bytes <= r->piece_bytes)
@@ -304,25 +308,28 @@ typedef struct tree_block {
   int32_t *names; /* [name_count] of all sums */
   float **lists;  /* [name_count] where they lie, for this rank's piece */
   int32_t name_count, own_count;
-  size_t from; /* of the block */
+  bool late;         /* all sums but the last one of each rank are in the rooms */
+  size_t from, size; /* of the block, and of its pieces */
 } tree_block;
 
-static int32_t sums_of(const tree_block *t, int32_t rank) {
-  int32_t count = 0;
-  for (int32_t i = 0; i < t->name_count; i++)
-    count += t->sum->owners[t->names[i]] == rank;
-  return count;
+/* The first sum of a rank that is sent now, and how many. */
+static int32_t sent_of(const tree_block *t, int32_t rank, int32_t *first) {
+  const int32_t count = brim_tree_sums_of(t->sum, rank);
+  *first = t->late && count > 0 ? count - 1 : 0;
+  return count - *first;
 }
 
-/* This rank's pieces of all sums, one after another. Door is held. */
+/* This rank's pieces of these sums, one after another. Door is held. */
 static void send_sums(sum *s, const tree_block *t, int32_t to, size_t from, size_t count) {
   brim_ranks *r = s->ranks;
   const int32_t at = r->wire.world + to;
-  const size_t bytes = count * s->size, all = bytes * (size_t)t->own_count;
+  int32_t first;
+  const int32_t sums = sent_of(t, r->wire.rank, &first);
+  const size_t bytes = count * s->size, all = bytes * (size_t)sums;
   if (all == 0 || s->failed)
     return;
-  for (int32_t i = 0; i < t->own_count; i++)
-    memcpy(sent_to(r, to) + (size_t)i * bytes, t->sum->sums[i] + t->from + from, bytes);
+  for (int32_t i = 0; i < sums; i++)
+    memcpy(sent_to(r, to) + (size_t)i * bytes, t->sum->sums[first + i] + t->from + from, bytes);
   s->failed = r->wire.send(r->wire.context, sent_to(r, to), all, to, TAG_SUM, &r->requests[at]);
   r->pending[at] = !s->failed;
 }
@@ -332,12 +339,16 @@ static void add_along_tree(const sum *s, const tree_block *t, size_t from, size_
   const brim_ranks *r = s->ranks;
   if (count == 0)
     return;
-  for (int32_t i = 0, of = 0, before = -1; i < t->name_count; i++) {
-    const int32_t owner = t->sum->owners[t->names[i]];
-    of = owner == before ? of + 1 : 0;
-    before = owner;
-    t->lists[i] = owner == r->wire.rank ? t->sum->sums[of] + t->from + from
-                                        : (float *)(void *)received_from(r, owner) + of * count;
+  for (int32_t i = 0; i < t->name_count; i++) {
+    const int32_t owner = t->sum->owners[t->names[i]], place = t->sum->places[t->names[i]];
+    int32_t first;
+    (void)sent_of(t, owner, &first);
+    if (owner == r->wire.rank)
+      t->lists[i] = t->sum->sums[place] + t->from + from;
+    else if (place < first)
+      t->lists[i] = t->sum->rooms[place] + t->from + (size_t)owner * t->size;
+    else
+      t->lists[i] = (float *)(void *)received_from(r, owner) + (size_t)(place - first) * count;
   }
   brim_tree_add(t->lists, t->names, t->name_count, count);
   memmove(t->sum->out + t->from + from, t->lists[0], count * s->size);
@@ -345,11 +356,12 @@ static void add_along_tree(const sum *s, const tree_block *t, size_t from, size_
 
 static int sum_tree_block(sum *s, const tree_block *t, const block *b, brim_error *err) {
   brim_ranks *r = s->ranks;
+  int32_t first;
   size_t from, own_from, own = piece_of(b, r->wire.rank, &own_from);
   pthread_mutex_lock(&r->door);
   for (int32_t rank = 0; rank < r->wire.world; rank++)
     if (rank != r->wire.rank)
-      receive(s, rank, own * (size_t)sums_of(t, rank));
+      receive(s, rank, own * (size_t)sent_of(t, rank, &first));
   for (int32_t i = 1; i < r->wire.world; i++) {
     const int32_t rank = (r->wire.rank + i) % r->wire.world;
     const size_t count = piece_of(b, rank, &from);
@@ -361,20 +373,71 @@ static int sum_tree_block(sum *s, const tree_block *t, const block *b, brim_erro
   return hand_round(s, b, err);
 }
 
-static int sum_tree_blocks(sum *s, tree_block *t, brim_error *err) {
+/* Up to value `count`. Pieces of a late call are those of the early one, whatever was reserved in between. */
+static int sum_tree_blocks(sum *s, tree_block *t, size_t count, brim_error *err) {
   const brim_ranks *r = s->ranks;
-  const size_t world = (size_t)r->wire.world, count = (size_t)t->sum->count;
-  size_t most_sums = 1;
+  const size_t world = (size_t)r->wire.world;
+  int32_t most_sums = 1, first;
   for (int32_t rank = 0; rank < r->wire.world; rank++)
-    most_sums = (size_t)sums_of(t, rank) > most_sums ? (size_t)sums_of(t, rank) : most_sums;
-  const size_t most = r->piece_bytes / s->size / most_sums;
+    most_sums = sent_of(t, rank, &first) > most_sums ? sent_of(t, rank, &first) : most_sums;
+  const size_t most = (t->late ? most_bytes(r) : r->piece_bytes) / s->size / (size_t)most_sums;
   while (t->from < count) {
     const size_t rest = count - t->from, even = (rest + world - 1) / world, piece = even < most ? even : most;
     const block b = {(char *)(t->sum->out + t->from), rest < piece * world ? rest : piece * world, piece};
+    t->size = piece;
     BRIM_TRY(sum_tree_block(s, t, &b, err));
     t->from += b.count;
   }
   return BRIM_OK;
+}
+
+/* Ranks change pieces of their sums of one place: that of rank q in this rank's sum for that of this rank in q's. No rank needs
+ * more room, and the tree is for the late call. */
+static int change_block(sum *s, const tree_block *t, int32_t place, size_t piece, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  float *room = t->sum->rooms[place] + t->from;
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank && place + 1 < brim_tree_sums_of(t->sum, rank))
+      receive(s, rank, piece);
+  for (int32_t i = 1; i < r->wire.world && place + 1 < t->own_count; i++) {
+    const int32_t rank = (r->wire.rank + i) % r->wire.world;
+    send(s, rank, room + (size_t)rank * piece, piece);
+  }
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank && place + 1 < brim_tree_sums_of(t->sum, rank))
+      memcpy(room + (size_t)rank * piece, received_from(r, rank), piece * s->size);
+  return BRIM_OK;
+}
+
+/* All pieces of a block are equal: the values that cannot be shared out so wait for the late call. */
+static int change_blocks(sum *s, tree_block *t, size_t count, brim_error *err) {
+  const brim_ranks *r = s->ranks;
+  const size_t world = (size_t)r->wire.world, most = most_bytes(r) / s->size;
+  int32_t places = 0;
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    places = brim_tree_sums_of(t->sum, rank) > places + 1 ? brim_tree_sums_of(t->sum, rank) - 1 : places;
+  while (t->from < count) {
+    const size_t even = (count - t->from) / world, piece = even < most ? even : most;
+    for (int32_t place = 0; place < places; place++)
+      BRIM_TRY(change_block(s, t, place, piece, err));
+    t->from += piece * world;
+  }
+  return BRIM_OK;
+}
+
+static int sum_tree_in_calls(sum *s, tree_block *t, brim_error *err) {
+  const size_t count = (size_t)t->sum->count, even = count - count % (size_t)s->ranks->wire.world;
+  if (t->sum->call == BRIM_TREE_EARLY)
+    return change_blocks(s, t, even, err);
+  if (t->sum->call == BRIM_TREE_LATE) {
+    t->late = true;
+    BRIM_TRY(sum_tree_blocks(s, t, even, err));
+    t->late = false;
+  }
+  return sum_tree_blocks(s, t, count, err);
 }
 
 /* Bytes of a piece are reserved for as many sums as there are names: more than a rank has. */
@@ -385,7 +448,7 @@ int brim_exchange_sum_tree(void *ranks, const brim_tree_sum *of, brim_error *err
   tree_block t = {.sum = of, .names = names, .lists = lists, .name_count = brim_tree_names(of, names)};
   if (of->count <= 0 || t.name_count == 0)
     return BRIM_OK;
-  t.own_count = sums_of(&t, s.ranks->wire.rank);
+  t.own_count = brim_tree_sums_of(of, s.ranks->wire.rank);
   BRIM_TRY(begin(s.ranks, s.size * (size_t)t.name_count, of->count, err));
-  return sum_tree_blocks(&s, &t, err);
+  return sum_tree_in_calls(&s, &t, err);
 }

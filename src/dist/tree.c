@@ -8,6 +8,13 @@
 
 enum { PIECE = 1 << 14 };
 
+int32_t brim_tree_sums_of(const brim_tree_sum *sum, int32_t rank) {
+  int32_t count = 0;
+  for (int32_t slice = 0; slice < sum->slices; slice++)
+    count += sum->owners[slice] == rank;
+  return count;
+}
+
 int32_t brim_tree_names(const brim_tree_sum *sum, int32_t *names) {
   int32_t count = 0;
   for (int32_t slice = 0; slice < sum->slices; slice++)
@@ -47,11 +54,10 @@ typedef struct places {
 
 static int sum_piece(const brim_group *group, const brim_tree_sum *s, places *p, int64_t from, size_t count, brim_error *err) {
   float *lists[BRIM_MOST_SLICES];
-  for (int32_t i = 0, own = 0; i < p->count; i++) {
+  for (int32_t i = 0; i < p->count; i++) {
     const bool is_own = s->owners[p->names[i]] == group->rank;
     for (size_t k = 0; k < count; k++)
-      p->values[(size_t)i * count + k] = is_own ? (double)s->sums[own][from + (int64_t)k] : 0.0;
-    own += is_own;
+      p->values[(size_t)i * count + k] = is_own ? (double)s->sums[s->places[p->names[i]]][from + (int64_t)k] : 0.0;
     lists[i] = p->pieces + (size_t)i * count;
   }
   BRIM_TRY(group->sum_double(group->context, p->values, (int64_t)count * p->count, err));
@@ -74,6 +80,8 @@ static int sum_in_places(const brim_group *group, const brim_tree_sum *s, places
 int brim_group_sum_tree(const brim_group *group, brim_runtime *runtime, const brim_tree_sum *s, brim_error *err) {
   if (group->sum_tree)
     return group->sum_tree(group->context, s, err);
+  if (s->call == BRIM_TREE_EARLY)
+    return BRIM_OK;
   places *p = brim_alloc_zero(runtime, sizeof *p);
   if (p && (p->count = brim_tree_names(s, p->names)) > 0) {
     p->values = brim_alloc_array(runtime, (size_t)p->count * PIECE, sizeof *p->values);

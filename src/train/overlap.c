@@ -80,14 +80,26 @@ void brim_overlap_close(brim_overlap *o) {
 }
 
 void brim_overlap_begin(brim_overlap *o) {
-  if (o->runtime)
-    brim_model_tell(o->model, &o->telling);
+  if (!o->runtime)
+    return;
+  brim_model_tell(o->model, &o->telling);
+  o->last = true;
+}
+
+void brim_overlap_early(brim_overlap *o) {
+  if (!o->runtime || !o->last || !o->slices)
+    return;
+  pthread_mutex_lock(&o->lock);
+  o->begun = true;
+  pthread_cond_broadcast(&o->changed);
+  pthread_mutex_unlock(&o->lock);
 }
 
 int brim_overlap_end(brim_overlap *o, brim_error *err) {
   if (!o->runtime)
     return BRIM_OK;
   brim_model_tell(o->model, NULL);
+  o->last = false;
   on_complete(o, 0);
   pthread_mutex_lock(&o->lock);
   while (!o->done)

@@ -19,6 +19,7 @@ typedef struct brim_overlap {
   pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
+  bool last;              /* this rank's last part of a step is under way */
   bool begun, done, stop; /* of the step's sum */
   int64_t complete;       /* the gradient is, from here on */
   int status;
@@ -33,6 +34,9 @@ void brim_overlap_close(brim_overlap *o);
 /* Before this rank's last backward of a step: pieces that it completes are summed. The group is the thread's until
  * brim_overlap_end. */
 void brim_overlap_begin(brim_overlap *o);
+/* Before the forward of that part, if it has rows: the sums of slices that wait for it are complete. They are sent from now on.
+ */
+void brim_overlap_early(brim_overlap *o);
 /* After it, or in its place, also where this rank failed: the others wait for its share, whatever it is. The model's gradient is
  * now the sum of all ranks; where nothing is open it is not. */
 int brim_overlap_end(brim_overlap *o, brim_error *err) BRIM_CHECK;

@@ -91,12 +91,11 @@ typedef struct tree {
 static void find_sums(tree *t) {
   const brim_sharing *s = t->sharing;
   const int32_t *owners = s->slices->owners;
-  t->count = brim_tree_names(&(brim_tree_sum){.slices = s->slices->run.slices, .owners = owners}, t->names);
-  for (int32_t i = 0, of = 0; i < t->count; i++) {
-    const int32_t owner = owners[t->names[i]];
-    of = i > 0 && owners[t->names[i - 1]] == owner ? of + 1 : 0;
-    const bool last = i + 1 == t->count || owners[t->names[i + 1]] != owner;
-    t->sums[i] = sum_of(s, owner, last ? 0 : 1 + of);
+  const brim_tree_sum sum = {.slices = s->slices->run.slices, .owners = owners};
+  t->count = brim_tree_names(&sum, t->names);
+  for (int32_t i = 0; i < t->count; i++) {
+    const int32_t owner = owners[t->names[i]], place = s->slices->places[t->names[i]];
+    t->sums[i] = sum_of(s, owner, place + 1 == brim_tree_sums_of(&sum, owner) ? 0 : 1 + place);
   }
 }
 

@@ -14,37 +14,42 @@ static int32_t world_of(const brim_group *group) {
   return group->world_size > 1 ? group->world_size : 1;
 }
 
-/* Whether a step's slices may have to be computed in more parts than the run of a rank has nodes. */
-static bool is_cut(const brim_model *model, const brim_plan_options *o) {
-  return !brim_model_joins_slices(model) || !brim_slices_whole(o);
+/* How a rank computes its run of slices. */
+typedef enum way {
+  ROOTS,         /* each of the run's roots at once */
+  ROOT_BY_ROOT,  /* slice by slice, in the order of the roots */
+  SLICE_BY_SLICE /* some at once, in the order of the slices */
+} way;
+
+static way way_of(const brim_model *model, const brim_plan_options *o) {
+  if (!brim_slices_whole(o))
+    return SLICE_BY_SLICE;
+  return brim_model_joins_slices(model) ? ROOTS : ROOT_BY_ROOT;
 }
 
-/* Sums that wait while a rank computes another one. */
-static int32_t waiting_of(const brim_slice_run *run, bool cut) {
-  const int32_t roots = brim_slices_roots(run);
-  return cut ? brim_slices_waiting(run) : roots > 0 ? roots - 1 : 0;
-}
-
-static int32_t most_waiting(const brim_group *group, int32_t slices, bool cut) {
+/* Sums that wait while a rank computes another one, on the rank that has most of them. */
+static int32_t most_waiting(const brim_group *group, int32_t slices, way how) {
+  brim_slice_run roots[BRIM_MOST_ROOTS];
   int32_t most = 0;
   for (int32_t rank = 0; rank < world_of(group) && slices > 0; rank++) { /* a memory_limit cuts alike on all */
     const brim_slice_run run = brim_slice_run_of(slices, world_of(group), rank);
-    const int32_t waiting = waiting_of(&run, cut);
+    const int32_t waiting = how == ROOTS ? brim_slices_roots(&run, true, roots) - 1
+                                         : brim_slices_waiting(&run, how == ROOT_BY_ROOT);
     most = waiting > most ? waiting : most;
   }
   return most;
 }
 
-static uint64_t memory_of(const brim_model *model, const brim_group *group, int32_t slices, bool cut) {
-  return slices > 0 ? brim_partials_memory(model, most_waiting(group, slices, cut)) : 0;
+static uint64_t memory_of(const brim_model *model, const brim_group *group, int32_t slices, way how) {
+  return slices > 0 ? brim_partials_memory(model, most_waiting(group, slices, how)) : 0;
 }
 
 uint64_t brim_slice_sums_memory(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
-  return memory_of(model, group, plan->slices, is_cut(model, plan));
+  return memory_of(model, group, plan->slices, way_of(model, plan));
 }
 
 uint64_t brim_slice_sums_memory_cut(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
-  return memory_of(model, group, plan->slices, true);
+  return memory_of(model, group, plan->slices, SLICE_BY_SLICE);
 }
 
 int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *model, const brim_group *group,
@@ -54,11 +59,11 @@ int brim_slice_sums_open(brim_slice_sums *s, brim_runtime *runtime, brim_model *
                          .group = group,
                          .run = brim_slice_run_of(plan->slices, world_of(group), group->rank),
                          .joins = brim_model_joins_slices(model),
-                         .whole = !is_cut(model, plan)};
+                         .whole = way_of(model, plan) == ROOTS};
   s->shared = brim_alloc_array_zero(runtime, 2 * (size_t)plan->slices + BRIM_SLICE_MORE, sizeof *s->shared);
   if (!s->shared)
     return BRIM_NOMEM(err);
-  return brim_partials_new(model, waiting_of(&s->run, is_cut(model, plan)), &s->partials, err);
+  return brim_partials_new(model, most_waiting(group, plan->slices, way_of(model, plan)), &s->partials, err);
 }
 
 void brim_slice_sums_close(brim_slice_sums *s) {
@@ -129,15 +134,18 @@ int brim_slice_sums_cut(brim_slice_sums *s, const brim_batch *batch, int32_t fir
 
 /* ---- all ranks -------------------------------------------------------------------------------------------- */
 
-/* Each rank puts its number, from 1 on, where its sums are. */
-static void put_names(const brim_slice_sums *s, double *ranks) {
+/* Each rank puts a number from 1 on where its sums are: of the rank, and of the sum among its own. */
+static void put_names(const brim_slice_sums *s, double *numbers) {
   for (int32_t i = 0; i < s->count; i++)
-    ranks[s->names[i]] = s->group->rank + 1;
+    numbers[s->names[i]] = i * world_of(s->group) + s->group->rank + 1;
 }
 
-static void take_owners(brim_slice_sums *s, const double *ranks) {
-  for (int32_t i = 0; i < s->run.slices; i++)
-    s->owners[i] = (int32_t)ranks[i] - 1;
+static void take_owners(brim_slice_sums *s, const double *numbers) {
+  for (int32_t i = 0; i < s->run.slices; i++) {
+    const int32_t number = (int32_t)numbers[i] - 1, world = world_of(s->group);
+    s->owners[i] = number < 0 ? -1 : number % world;
+    s->places[i] = number < 0 ? 0 : number / world;
+  }
 }
 
 int brim_slice_sums_share(brim_slice_sums *s, double *loss, double *more, int count, brim_error *err) {
@@ -154,67 +162,93 @@ int brim_slice_sums_share(brim_slice_sums *s, double *loss, double *more, int co
 }
 
 int32_t brim_slice_sums_most(const brim_model *model, const brim_group *group, const brim_plan_options *plan) {
-  return most_waiting(group, plan->slices, is_cut(model, plan));
+  return most_waiting(group, plan->slices, way_of(model, plan));
 }
 
 static int find_owners(brim_slice_sums *s, brim_error *err) {
-  double ranks[BRIM_MOST_SLICES] = {0};
-  put_names(s, ranks);
-  BRIM_TRY(s->group->sum_double(s->group->context, ranks, s->run.slices, err));
-  take_owners(s, ranks);
+  double numbers[BRIM_MOST_SLICES] = {0};
+  put_names(s, numbers);
+  BRIM_TRY(s->group->sum_double(s->group->context, numbers, s->run.slices, err));
+  take_owners(s, numbers);
   return BRIM_OK;
 }
 
+static bool any_waits(const brim_slice_sums *s) {
+  for (int32_t i = 0; i < s->run.slices; i++)
+    if (s->places[i] > 0)
+      return true;
+  return false;
+}
+
 /* Along the tree, the values of each sum from `offset` on. */
-static int add_piece(brim_slice_sums *s, float *const *sums, int64_t offset, int64_t count, brim_error *err) {
-  float *here[BRIM_MOST_SLICES];
-  const int32_t last = s->count > 0 ? s->count - 1 : 0; /* the model's gradient */
-  for (int32_t i = 0; i <= last; i++)
-    here[i] = sums[i] + offset;
-  const brim_tree_sum tree = {.slices = s->run.slices, .owners = s->owners, .sums = here, .out = here[last], .count = count};
+static int add_piece(brim_slice_sums *s, float *gradients, brim_tree_call call, int64_t offset, int64_t count, brim_error *err) {
+  float *sums[BRIM_MOST_SLICES], *rooms[BRIM_MOST_SLICES];
+  const int32_t last = s->count > 0 ? s->count - 1 : 0;
+  for (int32_t i = 0; i < brim_partials_count(s->partials); i++)
+    rooms[i] = brim_partials_values(s->partials, i) + offset;
+  memcpy(sums, rooms, (size_t)last * sizeof *sums);
+  sums[last] = gradients ? gradients + offset : NULL;
+  const brim_tree_sum tree = {.slices = s->run.slices,
+                              .owners = s->owners,
+                              .places = s->places,
+                              .sums = sums,
+                              .out = sums[last],
+                              .count = count,
+                              .call = call,
+                              .rooms = rooms};
   return count > 0 ? brim_group_sum_tree(s->group, s->runtime, &tree, err) : BRIM_OK;
 }
 
-static int add_dense(brim_slice_sums *s, float *const *sums, brim_sum_wait wait, void *context, brim_error *err) {
+static int add_dense(brim_slice_sums *s, float *gradients, brim_tree_call call, brim_sum_wait wait, void *context,
+                     brim_error *err) {
   int32_t range = 0;
   for (int64_t offset, count; brim_gradient_next_dense(s->model, &range, &offset, &count);) {
     if (wait)
       wait(context, offset);
-    BRIM_TRY(add_piece(s, sums, offset, count, err));
+    BRIM_TRY(add_piece(s, gradients, call, offset, count, err));
   }
   return BRIM_OK;
 }
 
-static int add_tables(brim_slice_sums *s, float *const *sums, int32_t sum_count, brim_error *err) {
+static int add_tables(brim_slice_sums *s, float *gradients, int32_t waiting, brim_error *err) {
   int status = BRIM_OK;
   int32_t range = 0;
-  for (int32_t i = 0; i < sum_count; i++)
-    brim_gradient_pack(s->model, sums[i]);
+  for (int32_t i = 0; i < waiting; i++)
+    brim_gradient_pack(s->model, brim_partials_values(s->partials, i));
+  brim_gradient_pack(s->model, gradients);
   for (int64_t offset, count; !status && brim_gradient_next_table(s->model, &range, &offset, &count);)
-    status = add_piece(s, sums, offset, count, err);
-  for (int32_t i = 0; i + 1 < sum_count; i++)
+    status = add_piece(s, gradients, BRIM_TREE_ALL, offset, count, err);
+  for (int32_t i = 0; i < waiting; i++)
     brim_partials_used(s->partials, i);
-  brim_gradient_unpack(s->model, sums[sum_count - 1]);
+  brim_gradient_unpack(s->model, gradients);
   return status;
 }
 
+/* While this rank's last part is under way: the sums that wait are sent in its forward. */
+static int add_early(brim_slice_sums *s, brim_sum_wait wait, void *context, brim_tree_call *rest, brim_error *err) {
+  BRIM_TRY(find_owners(s, err));
+  *rest = any_waits(s) ? BRIM_TREE_LATE : BRIM_TREE_ALL;
+  if (*rest == BRIM_TREE_LATE)
+    BRIM_TRY(add_dense(s, NULL, BRIM_TREE_EARLY, NULL, NULL, err));
+  wait(context, BRIM_SUM_BEGUN);
+  return BRIM_OK;
+}
+
 int brim_slice_sums_add(brim_slice_sums *s, brim_sum_wait wait, void *context, brim_error *err) {
-  float *sums[BRIM_MOST_SLICES], *gradients;
+  float *gradients;
+  brim_tree_call call = BRIM_TREE_ALL;
   const int32_t waiting = s->count > 0 ? s->count - 1 : 0;
   if (s->group->world_size <= 1)
     return BRIM_OK; /* the only sum is the gradient */
   if (wait)
-    BRIM_TRY(find_owners(s, err));
+    BRIM_TRY(add_early(s, wait, context, &call, err));
   BRIM_TRY(brim_sum_join_rows(s->group, s->runtime, s->model, s->partials, waiting, err));
   BRIM_TRY(brim_flat_map(s->model, BRIM_GRADIENTS, &gradients, err));
-  for (int32_t i = 0; i < waiting; i++)
-    sums[i] = brim_partials_values(s->partials, i);
-  sums[waiting] = gradients;
-  int status = s->apart ? BRIM_OK : add_dense(s, sums, wait, context, err);
+  int status = s->apart ? BRIM_OK : add_dense(s, gradients, call, wait, context, err);
   if (wait)
     wait(context, 0);
   if (!status)
-    status = add_tables(s, sums, waiting + 1, err);
+    status = add_tables(s, gradients, waiting, err);
   if (!status)
     return brim_flat_unmap_summed(s->model, gradients, err);
   brim_flat_unmap(s->model, gradients);

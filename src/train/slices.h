@@ -12,13 +12,15 @@ typedef struct brim_slice_sums {
   const brim_group *group;
   brim_slice_run run;
   brim_partials *partials;
-  /* The step's sums of this rank, in their order: the last one is the model's gradient, those before it wait in `partials`. */
+  /* The step's sums of this rank, as they were computed: the last one is the model's gradient, those before it wait in
+   * `partials`. */
   int32_t names[BRIM_MOST_SLICES], count;
-  int32_t owners[BRIM_MOST_SLICES]; /* of all ranks' sums, once they are known: as brim_tree_sum.owners */
-  bool apart;                       /* brim_slice_sums_add adds up tables only */
-  bool joins;                       /* the model computes several slices at once */
-  bool whole;                       /* no two sums of a rank meet: the last backward of a step completes its last sum */
-  int32_t *offsets;                 /* of a slice by itself */
+  int32_t owners[BRIM_MOST_SLICES]; /* of all ranks' sums, once they are known: as those of brim_tree_sum */
+  int32_t places[BRIM_MOST_SLICES];
+  bool apart;       /* brim_slice_sums_add adds up tables only */
+  bool joins;       /* the model computes several slices at once */
+  bool whole;       /* no two sums of a rank meet: the last backward of a step completes its last sum */
+  int32_t *offsets; /* of a slice by itself */
   size_t offset_room;
   double *shared; /* [2 * slices + BRIM_SLICE_MORE] losses, owners of sums, what else ranks add up at once */
 } brim_slice_sums;
@@ -52,6 +54,6 @@ int brim_slice_sums_cut(brim_slice_sums *sums, const brim_batch *batch, int32_t 
 enum { BRIM_SLICE_MORE = 8 };
 int brim_slice_sums_share(brim_slice_sums *sums, double *loss, double *more, int count, brim_error *err) BRIM_CHECK;
 /* After that the gradient of all slices becomes the model's, on every rank. `wait` (NULL: all is complete): before that, and
- * while the last backward goes on, where sums are `whole`. */
+ * while the last forward and backward go on, where sums are `whole`. */
 int brim_slice_sums_add(brim_slice_sums *sums, brim_sum_wait wait, void *context, brim_error *err) BRIM_CHECK;
 #endif

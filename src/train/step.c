@@ -71,8 +71,10 @@ static int step_compute(brim_trainer *t, const brim_batch *part, step_sums *sums
                           .loss_scale = brim_loss_scale(t)};
   if (brim_model_queue_full(t->model))
     BRIM_TRY(step_answers(t, sums, err));
-  if (part->slices)
+  if (part->slices) {
     brim_slice_sums_next(&t->slices, part->slices[0]);
+    brim_overlap_early(&t->overlap);
+  }
   BRIM_TRY(brim_model_queue_forward(t->model, part, &pass, err));
   const bool several = part->slices && part->slices[0] != part->slices[part->count - 1];
   if (several)

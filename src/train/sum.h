@@ -8,7 +8,9 @@
  * one in the model on all ranks. */
 int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_partials *partials,
                        int32_t count, brim_error *err) BRIM_CHECK;
-/* Returns when the gradient from `from` on is complete. */
+/* Returns when the gradient from `from` on is complete; with BRIM_SUM_BEGUN when backward has begun, which is when the rows of
+ * tables are known. */
+#define BRIM_SUM_BEGUN (INT64_MAX - 1)
 typedef void (*brim_sum_wait)(void *context, int64_t from);
 /* The model's gradient becomes the sum of those of all ranks. `wait` NULL: it is complete. */
 int brim_sum_gradient(const brim_group *group, brim_runtime *runtime, brim_model *model, brim_sum_wait wait, void *context,

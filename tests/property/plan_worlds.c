@@ -1,6 +1,8 @@
 /* What infinibatch's tests assert of permutations, chunks and buckets, asked of plans: every world and size, more ranks than rows
  * included; and read-ahead windows against a slow obvious version of them. */
+#include "base/slices.h"
 #include "batch/order.h"
+#include "batch/share.h"
 #include "plan_case.h"
 
 /* ---- worlds 1 .. 73, rows 1 .. 57 ------------------------------------------------------------------------- */
@@ -91,7 +93,21 @@ static bool is_node(const brim_plan_options *o, const brim_planned *part) {
   return first == last || (from >= o->slices * part->rank / world && end <= o->slices * (part->rank + 1) / world);
 }
 
-/* Which slice each row is in; parts are nodes of slices of the rank's run, in their order. */
+/* Grows from slice to slice of a rank: the smaller roots of its run come first where nothing else cuts it. */
+static int32_t turn_of(const brim_plan_options *o, int32_t rank, int32_t slice) {
+  const brim_slice_run run = brim_slice_run_of(o->slices, o->world_size, rank);
+  brim_slice_run roots[BRIM_MOST_ROOTS];
+  if (!brim_slices_whole(o) || slice < run.first || slice >= run.end)
+    return slice;
+  (void)brim_slices_roots(&run, true, roots);
+  int32_t root = 0;
+  while (slice < roots[root].first || slice >= roots[root].end)
+    root++;
+  return root * BRIM_MOST_SLICES + slice;
+}
+
+/* Which slice each row is in; parts are nodes of slices of the rank's run, in their order, and where nothing else cuts it the
+ * last one of a step is empty only where all are. */
 static const char *read_slices(const brim_plan *plan, const brim_plan_options *o, dealt *d) {
   const int32_t world = o->world_size;
   for (int32_t rank = 0; rank < world; rank++) {
@@ -102,6 +118,8 @@ static const char *read_slices(const brim_plan *plan, const brim_plan_options *o
       brim_plan_part(plan, rank, i, &part);
       last = part.step == step ? last : -1;
       step = part.step;
+      if (part.count == 0 && last >= 0 && brim_slices_whole(o))
+        return "an empty part is not the first";
       if (part.count == 0)
         continue;
       if (!is_node(o, &part))
@@ -109,11 +127,12 @@ static const char *read_slices(const brim_plan *plan, const brim_plan_options *o
       for (uint32_t k = 0; k < part.count; k++) {
         const int32_t slice = part.slices[k];
         const bool same = k > 0 && slice == part.slices[k - 1];
-        if ((!same && slice <= last) || slice < o->slices * rank / world || slice >= o->slices * (rank + 1) / world)
+        if ((!same && turn_of(o, rank, slice) <= last) || slice < o->slices * rank / world ||
+            slice >= o->slices * (rank + 1) / world)
           return "a slice is not in the rank's run, or out of order";
         if (same && part.places[k] <= part.places[k - 1])
           return "places are not in order";
-        last = slice;
+        last = turn_of(o, rank, slice);
         d->slice[part.rows[k]] = slice, d->step[part.rows[k]] = part.step;
       }
     }

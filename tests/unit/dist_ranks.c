@@ -196,8 +196,12 @@ static void run_world(world *w, int32_t size, double timeout, void (*work)(one *
 
 /* ---- sums ------------------------------------------------------------------------------------------------- */
 
-static const int64_t counts[] = {1, 2, 7, 1023, 1025, 4097, 100003};
-enum { COUNTS = sizeof counts / sizeof *counts };
+static const int64_t counts[] = {1, 2, 7, 1023, 1025, 4097, 100003, 600007}; /* the last one: several blocks of at most 3 ranks */
+enum { COUNTS = sizeof counts / sizeof *counts, FEW_RANKS = 3 };
+
+static int count_of(const brim_group *group) {
+  return group->world_size > FEW_RANKS ? COUNTS - 1 : COUNTS;
+}
 
 /* Of many sizes, so that the order of additions shows. */
 static double value(int32_t rank, int64_t i) {
@@ -206,7 +210,7 @@ static double value(int32_t rank, int64_t i) {
 
 static void add_all(one *o) {
   const brim_group *group = brim_ranks_group(o->ranks);
-  for (int k = 0; k < COUNTS && !o->status; k++) {
+  for (int k = 0; k < count_of(group) && !o->status; k++) {
     const int64_t count = counts[k];
     float *floats = malloc((size_t)count * sizeof *floats);
     double *doubles = malloc((size_t)count * sizeof *doubles);
@@ -238,20 +242,35 @@ static void sums(void) {
   }
 }
 
-/* Each rank has a sum for every other slice of its run: all have the bits of the tree, whatever the sizes of pieces. */
+/* In one call, or in two, all early ones first. Where a rank has no sum of a place its room is there, and what is in it is of no
+ * use: the pieces of others come into it. */
+static int add_tree(one *o, const brim_group *group, brim_tree_sum *sum, bool twice) {
+  if (!twice)
+    return brim_group_sum_tree(group, o->runtime, sum, &o->err);
+  sum->call = BRIM_TREE_EARLY;
+  const int status = brim_group_sum_tree(group, o->runtime, sum, &o->err);
+  sum->call = BRIM_TREE_LATE;
+  return status ? status : brim_group_sum_tree(group, o->runtime, sum, &o->err);
+}
+
+/* Each rank has a sum for every other slice of its run, the last ones first on every other rank: all have the bits of the tree,
+ * whatever the sizes of pieces. */
 static void add_slices(one *o) {
   enum { SLICES = 20 };
   const brim_group *group = brim_ranks_group(o->ranks);
   const brim_slice_run run = brim_slice_run_of(SLICES, group->world_size, group->rank);
-  int32_t owners[SLICES], names[SLICES];
+  const int32_t room_count = SLICES / group->world_size / 2 + 1; /* as many as any rank has sums, or more */
+  int32_t owners[SLICES], places[SLICES] = {0}, names[SLICES];
   for (int32_t i = 0; i < SLICES; i++)
     owners[i] = -1;
-  for (int32_t r = 0; r < group->world_size; r++)
-    for (brim_slice_run of = brim_slice_run_of(SLICES, group->world_size, r); of.first < of.end; of.first += 2)
-      owners[of.first] = r;
-  for (int k = 0; k < COUNTS && !o->status; k++) {
+  for (int32_t r = 0; r < group->world_size; r++) {
+    const brim_slice_run of = brim_slice_run_of(SLICES, group->world_size, r);
+    for (int32_t at = of.first; at < of.end; at += 2)
+      owners[at] = r, places[at] = r % 2 ? (of.end - 1 - of.first) / 2 - (at - of.first) / 2 : (at - of.first) / 2;
+  }
+  for (int k = 0; k < count_of(group) && !o->status; k++) {
     const int64_t count = counts[k];
-    float *all[SLICES] = {NULL}, *own[SLICES], *lists[SLICES];
+    float *all[SLICES] = {NULL}, *own[SLICES], *lists[SLICES], *rooms[SLICES];
     int32_t own_count = 0;
     for (int32_t i = 0; i < SLICES; i++) {
       if (owners[i] < 0)
@@ -260,17 +279,21 @@ static void add_slices(one *o) {
       for (int64_t j = 0; j < count; j++)
         all[i][j] = (float)value(i, j);
       if (i >= run.first && i < run.end) {
-        own[own_count] = malloc((size_t)count * sizeof **own);
-        memcpy(own[own_count++], all[i], (size_t)count * sizeof **own);
+        own[places[i]] = malloc((size_t)count * sizeof **own);
+        memcpy(own[places[i]], all[i], (size_t)count * sizeof **own);
+        own_count++;
       }
     }
+    for (int32_t i = 0; i < room_count; i++)
+      rooms[i] = i + 1 < own_count ? own[i] : malloc((size_t)count * sizeof **rooms);
     const bool in_place = own_count > 0 && k % 2;
     float *out = in_place ? own[own_count - 1] : malloc((size_t)count * sizeof *out);
-    const brim_tree_sum sum = {.slices = SLICES, .owners = owners, .sums = own, .out = out, .count = count};
+    brim_tree_sum sum = {
+        .slices = SLICES, .owners = owners, .places = places, .sums = own, .out = out, .count = count, .rooms = rooms};
     brim_group by_doubles = *group;
     if (k % 3 == 2)
       by_doubles.sum_tree = NULL;
-    o->status = brim_group_sum_tree(&by_doubles, o->runtime, &sum, &o->err);
+    o->status = add_tree(o, &by_doubles, &sum, k % 4 > 1);
     const int32_t sum_count = brim_tree_names(&sum, names);
     for (int32_t i = 0; i < sum_count; i++)
       lists[i] = all[names[i]];
@@ -279,6 +302,8 @@ static void add_slices(one *o) {
       o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "other bits in a sum of %lld", (long long)count);
     if (!in_place)
       free(out);
+    for (int32_t i = own_count > 0 ? own_count - 1 : 0; i < room_count; i++)
+      free(rooms[i]);
     for (int32_t i = 0; i < own_count; i++)
       free(own[i]);
     for (int32_t i = 0; i < SLICES; i++)
