@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tempfile
 import types
 import unittest
 import unittest.mock
@@ -339,11 +340,11 @@ class Parity(unittest.TestCase):
             model.save_pretrained(HERE / f"random-{number}-{name}")
             self.same_logits(HERE / f"random-{number}-{name}")
 
-    def older(self, name, sizes, change, prefix):
-        """A folder whose config.json and names of tensors are older ones: read as the newer ones, saved by the newer names."""
+    def older(self, name, sizes, change, prefix=("", "")):
+        """A folder whose config.json and names of tensors are older ones: read as the newer ones, and transformers reads what is saved."""
         config = transformers.AutoConfig.for_model(name, num_labels=3, initializer_range=0.2, **sizes)
         model = transformers.AutoModelForSequenceClassification.from_config(config)
-        folder = HERE / f"older-{name}"
+        folder = pathlib.Path(tempfile.mkdtemp(prefix=f"older-{name}-", dir=HERE))
         model.save_pretrained(folder / "newer")
         members = json.loads((folder / "newer" / "config.json").read_text())
         change(members)
@@ -381,6 +382,23 @@ class Parity(unittest.TestCase):
 
         self.older("nomic_bert", size | {"rope_parameters": {"rope_type": "default", "rope_theta": 500.0}, "max_position_embeddings": 64},
                    nomic, ("nomic_bert.", "bert."))
+
+        def flat(members):
+            members["rope_theta"] = members.pop("rope_parameters")["rope_theta"]
+
+        def thetas(members):
+            for older, kind in (("global_rope_theta", "full_attention"), ("local_rope_theta", "sliding_attention")):
+                members[older] = members["rope_parameters"][kind]["rope_theta"]
+            for name in ("rope_parameters", "layer_types"):
+                members.pop(name)
+            members.update(global_attn_every_n_layers=2, position_embedding_type="sans_pos")  # the last is mmBERT's
+
+        for name in ("nomic_bert", "gte", "jina_embeddings_v3", "eurobert"):
+            more = {"num_key_value_heads": 2, "pad_token_id": 0} if name == "eurobert" else {}
+            self.older(name, size | more | {"rope_parameters": {"rope_type": "default", "rope_theta": 3.5}, "max_position_embeddings": 64}, flat)
+        kinds = {kind: {"rope_type": "default", "rope_theta": theta} for kind, theta in (("full_attention", 30.5), ("sliding_attention", 4.5))}
+        self.older("modernbert", size | {"rope_parameters": kinds, "global_attn_every_n_layers": 2, "local_attention": 4, "pad_token_id": 0,
+                                         "max_position_embeddings": 64, "num_hidden_layers": 3}, thetas)
         scaled = {"rope_type": "linear", "rope_theta": 160000.0, "factor": 8.0 ** (2 / 8)}  # what the published code computes
         self.older("gte", size | {"rope_parameters": scaled, "max_position_embeddings": 64}, new, ("gte.", "new."))
 
