@@ -254,10 +254,20 @@ static int store_given(parser *p, const cli_option *option, const char *text, br
   return cli_store(option, text, &p->arguments->values, err);
 }
 
+/* Options of which nothing is no value, as of a shell's variable that is not set: those that must be given, and names of files.
+ */
+static bool needs_text(const cli_option *option) {
+  static const char *const places[] = {"DIR", "FILE", "PATH", "RUN", "DATA", "[NAME=]DATA"};
+  bool place = false;
+  for (size_t i = 0; i < sizeof places / sizeof *places && option->kind != CLI_FLAG; i++)
+    place |= strcmp(option->value, places[i]) == 0;
+  return place || (option->kind != CLI_FLAG && option->required);
+}
+
 /* The value of an option: what is attached to it, or the next word. */
 static int take_value(parser *p, const cli_option *option, const char *attached, brim_error *err) {
   const char *next = attached || option->implied || p->at == p->count ? attached : p->argv[p->at];
-  if (next && !*next && option->kind != CLI_FLAG && option->required) /* as of a shell's variable that is not set */
+  if (next && !*next && needs_text(option))
     return brim_error_set(err, BRIM_E_USAGE, "--%s is empty: give %s", option->name, option->value);
   if (option->kind == CLI_FLAG) {
     if (attached)

@@ -252,8 +252,12 @@ static int named_labels(const reading *r, brim_task task, const brim_json_value 
     memset(names, 0, map->length * sizeof *names);
     status = collect_names(r, map, &arena, names, err);
   }
-  if (!status)
-    status = brim_labels_make(r->runtime, task, names, (int32_t)map->length, &r->config->labels, err);
+  if (!status) {
+    brim_error named = {0};
+    status = brim_labels_make(r->runtime, task, names, (int32_t)map->length, &r->config->labels, &named);
+    if (status) /* "two classes are named .." says no file */
+      brim_json_error(r->document, map, err, status, "%s", named.message);
+  }
   brim_arena_free(&arena);
   return status;
 }

@@ -134,11 +134,24 @@ static int read_header(header *h, const char *text, size_t length, brim_error *e
   return status;
 }
 
+/* What lies in the place of weights as a rule: the page of a server that did not have them, or what Git keeps instead of them. */
+static const char *what_else(const uint8_t prefix[PREFIX]) {
+  if (memcmp(prefix, "version ", PREFIX) == 0)
+    return "this is Git LFS's note of where the weights are, not the weights: fetch them with git lfs pull";
+  if (prefix[0] == '<' || prefix[0] == '{')
+    return "this is a page or a message of a server, not weights: fetch the file again";
+  if (prefix[0] == 'P' && prefix[1] == 'K')
+    return "this is no safetensors file, but one of PyTorch: name it pytorch_model.bin";
+  return NULL;
+}
+
 /* The header's length, checked against the file's. */
 static int header_length(const char *path, const uint8_t prefix[PREFIX], int64_t file_size, size_t *length, brim_error *err) {
   uint64_t n = 0;
   for (int i = PREFIX; i-- > 0;)
     n = n << 8 | prefix[i];
+  if (n > HEADER_LIMIT && what_else(prefix))
+    return brim_error_at(err, BRIM_E_FORMAT, path, 0, 0, "%s", what_else(prefix));
   if (n > HEADER_LIMIT)
     return brim_error_at(err, BRIM_E_FORMAT, path, 0, 0, "this is not a safetensors file: its header would be %llu bytes long",
                          (unsigned long long)n);

@@ -129,8 +129,10 @@ int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_
       values[i] = 0;
     if (packed)
       ops->int8_pack(&c, &(brim_int8_pack){.w = o.w, .to = o.packed});
-    for (int i = 0; i < REPEATS; i++)
+    for (int i = 0; i < REPEATS && !status; i++) {
       run_once(ops, &c, &o, best);
+      status = brim_check_cancel(runtime, err);
+    }
     *speed = (brim_gemm_speed){billions / best[0], billions / best[1], billions / best[2]};
   } else {
     status = brim_error_set(err, BRIM_E_MEMORY, "not enough memory to time a product of %d x %d -> %d", rows, in, out);

@@ -160,6 +160,15 @@ static void check_refused(const char *json, int code, const char *words) {
   brim_config_free(&c);
 }
 
+/* Of a file of one line, at this byte. */
+static void check_place(const char *json, int64_t byte) {
+  brim_config c;
+  brim_error err;
+  const int status = load(json, NULL, &c, &err);
+  ok(status && err.line == 1 && err.byte == byte, "byte %lld, expected %lld: %.90s", (long long)err.byte, (long long)byte, json);
+  brim_config_free(&c);
+}
+
 /* What brim_config_save writes of this config.json. */
 static char *saved(const char *json, size_t *length) {
   brim_config c;
@@ -376,7 +385,8 @@ static void check_all_refused(void) {
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"2\":\"b\"}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"00\":\"b\"}}", BRIM_E_FORMAT, "id2label");
   check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":2}}", BRIM_E_FORMAT, "id2label");
-  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":\"a\"}}", BRIM_E_FORMAT, "a");
+  check_refused("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":\"a\"}}", BRIM_E_FORMAT, "two classes are named \"a\"");
+  check_place("{\"model_type\":\"bert\",\"id2label\":{\"0\":\"a\",\"1\":\"a\"}}", 32);
 }
 
 /* Members keep their order and values; decided ones are replaced where they stand, or added. */

@@ -82,6 +82,16 @@ static void check_lengths(void) {
   const uint8_t huge[16] = {0, 0, 0, 64, 0, 0, 0, 0, '{', '}'}, most[16] = {255, 255, 255, 255, 255, 255, 255, 255};
   ok(brim_store_parse(case_runtime, "x", huge, 16, 16, &store, &err) == BRIM_E_FORMAT, "a header of a gigabyte is refused");
   ok(brim_store_parse(case_runtime, "x", most, 16, 16, &store, &err) == BRIM_E_FORMAT, "a header of 2^64 - 1 bytes is refused");
+  static const struct {
+    const char *bytes, *said;
+  } others[] = {{"version https://git-lfs.github.com/spec/v1", "git lfs pull"},
+                {"<!DOCTYPE html><html>", "a page or a message"},
+                {"{\"error\":\"Not Found\"}", "a page or a message"},
+                {"PK\3\4\0\0\10\10\0\0\0\0", "pytorch_model.bin"}};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+    ok(brim_store_parse(case_runtime, "x", (const uint8_t *)others[i].bytes, 16, 16, &store, &err) == BRIM_E_FORMAT &&
+           strstr(err.message, others[i].said),
+       "in the place of weights: %s", err.message);
   ok(brim_store_parse(case_runtime, "x", huge, 7, 7, &store, &err) == BRIM_E_FORMAT, "seven bytes are refused");
   ok(brim_store_open(case_runtime, scratch_file("nothing"), &store, &err) == BRIM_E_IO, "a missing file is refused");
   ok(brim_store_open(case_runtime, scratch_folder(), &store, &err) == BRIM_E_FORMAT, "a folder is refused");

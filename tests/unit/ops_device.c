@@ -86,6 +86,9 @@ static void check_speeds(void) {
   for (int kind = BRIM_PRODUCT_FP32; kind <= BRIM_PRODUCT_INT8; kind++)
     check_speed(runtime, (brim_product_kind)kind);
   ok_int(brim_device_gemm_speed(runtime, BRIM_PRODUCT_FP32, 0, 96, 128, &speed, &err), BRIM_E_USAGE, "no rows: refused");
+  brim_runtime_cancel(runtime);
+  ok_int(brim_device_gemm_speed(runtime, BRIM_PRODUCT_FP32, 64, 96, 128, &speed, &err), BRIM_E_CANCELLED,
+         "Ctrl-C ends the timing");
   brim_runtime_free(runtime);
 }
 
