@@ -156,6 +156,8 @@ class Dataset:
         if _rows.is_table(data):
             return cls.from_arrow(data, tokenizer, labels=labelled, mapping=labels, task=task, **columns, **options)
         found = _rows.of_any(data, text_column, pair_column, label_column, labelled)
+        if labelled and found.labels is None and isinstance(found, _rows.Columns) and not found.texts:
+            raise UsageError("there are no rows")
         if labelled and found.labels is None:
             raise UsageError("the rows have no labels: they are (text, label), (text, pair, label), or dicts with a label")
         return cls._of_columns(found, tokenizer, mapping=labels, task=task, **options)

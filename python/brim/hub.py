@@ -39,6 +39,8 @@ def folder(name: str | os.PathLike, *, revision: str | None = None, tokenizer: b
     name here comes first, then the hub's local cache (HF_HUB_CACHE, HF_HOME). What is not there, or not all of it, is fetched through
     huggingface_hub where that is installed and HF_HUB_OFFLINE is not set: the files that brim reads, and no others.
     """
+    if not isinstance(name, (str, os.PathLike)) or not os.fspath(name):
+        raise TypeError(f"a folder, or a name such as \"bert-base-uncased\", is needed, not {name!r:.60}")
     page = re.match(r"(?:https?://(?:huggingface\.co|hf\.co)|hf:/)/([^/]+(?:/[^/]+)?)", name) if isinstance(name, str) else None
     if page:
         raise FileError(f'{name} is an address: give the name alone, "{page[1]}"', name)

@@ -48,6 +48,7 @@ _IDLE = {"do_train", "do_eval", "do_predict", "report_to", "logging_dir", "disab
 
 #: What else a Trainer is given, and how brim has it.
 _ELSEWHERE = {
+    "threads": "brim.set_threads(n), or BRIM_THREADS, is for all that follows; results do not depend on it",
     "compute_metrics": "brim counts accuracy, F1, Matthews' or Pearson's and Spearman's by itself; any other: from model.evaluate(rows).rows or model.logits(rows)",
     "data_collator": "brim makes its batches itself, without padding; brim.torch.Collator is for other training loops",
     "callbacks": "on_event=function is called with every event",

@@ -83,10 +83,15 @@ def _is_column(value: Any) -> bool:
 
 
 def is_table(data: Any) -> bool:
-    if isinstance(data, (Mapping, list, tuple, str, bytes)):
+    if isinstance(data, (Mapping, list, tuple, str, bytes)) or _is_lazy(data):
         return False
     columns = hasattr(data, "column_names") or hasattr(data, "columns") or hasattr(data, "schema")
     return _of_datasets(data, "Dataset") or columns and (hasattr(data, "__arrow_c_stream__") or hasattr(data, "iloc"))
+
+
+def _is_lazy(data: Any) -> bool:
+    """A LazyFrame of polars, whose columns are not known before it is collected."""
+    return type(data).__name__ == "LazyFrame"
 
 
 def is_rows(data: Any) -> bool:
@@ -97,6 +102,8 @@ def is_rows(data: Any) -> bool:
 
 def _pick(names: list[str], text: str | None, pair: str | None, label: str | None, labelled: bool | None):
     """The columns that are meant; label None: there is none, or it is not wanted."""
+    if not names:
+        raise UsageError("the table has no columns: give rows with text and label")
     shown = ", ".join(f'"{n}"' for n in names[:20]) + (", ..." if len(names) > 20 else "")
 
     def there(name, option, fallbacks):
@@ -227,7 +234,7 @@ def _missing(value: Any) -> bool:
 
 def _named(value: Any, names: list[str]):
     if isinstance(value, (list, tuple)):
-        return [names[v] for v in value]
+        return [_named(v, names) for v in value]
     return names[value] if isinstance(value, int) and 0 <= value < len(names) else None if isinstance(value, int) else value
 
 
@@ -286,6 +293,8 @@ def _short(value: Any) -> str:
 def of_any(data: Any, text=None, pair=None, label=None, labelled: bool | None = None) -> Table | Columns:
     """Any of the above; not files, and not text."""
     how = (text, pair, label, labelled)
+    if _is_lazy(data):
+        raise UsageError("a LazyFrame has no rows yet: give lazy.collect()")
     if is_table(data):
         return of_table(data, *how)
     if isinstance(data, Mapping):

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 import os
 import pathlib
 import queue
@@ -151,6 +152,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     tf32 = options.pop("tf32", tf32)  # of TrainingArguments
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
+    if stratify and not isinstance(folds, numbers.Integral):
+        raise UsageError("stratify: " + ("it is for folds: give folds=5" if folds is None else "folds has each row's fold already: leave it out"))
     if folds is not None and _ranks.launched():
         raise UsageError("folds: several processes train folds by the command only: mpirun -n N brim train --folds")
     if ways is None:
@@ -231,6 +234,8 @@ def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, fo
         folds, given = given, None
     if given is not None and len(given) != len(dataset):
         raise ValueError(f"folds has {len(given)} numbers for {len(dataset)} rows")
+    if given and min(given) < 0:
+        raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, on_event,
                               folds if given is None else 0, fold_seed, stratify, given)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]

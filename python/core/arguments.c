@@ -18,7 +18,8 @@ static bool set_enum(const core_field *field, PyObject *value, void *at) {
   if (!set_text(value, &name))
     return false;
   if (!field->parse(name, &chosen)) {
-    PyErr_Format(PyExc_ValueError, "%s: there is no \"%s\"", field->name, name);
+    PyErr_Format(PyExc_ValueError, "%s: there is no \"%s\"%s%s", field->name, name, field->names ? "; use " : "",
+                 field->names ? field->names : "");
     return false;
   }
   memcpy(at, &chosen, sizeof chosen);
@@ -65,7 +66,7 @@ static bool set_field(const core_field *field, PyObject *value, void *out) {
     *(double *)at = PyFloat_AsDouble(value);
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_TypeError)) {
       PyErr_Clear();
-      PyErr_Format(PyExc_TypeError, "%s: a number is needed, not %R", field->name, value);
+      PyErr_Format(PyExc_TypeError, "a number is needed, not %R", value);
     }
     return !PyErr_Occurred();
   case CORE_BOOL: {

@@ -160,6 +160,7 @@ typedef struct core_field {
   core_kind kind;
   size_t offset;
   bool (*parse)(const char *name, int *out); /* ENUM: its value, an int; false: no such name */
+  const char *names;                         /* ENUM: those that there are, for its message; NULL: too many */
 } core_field;
 #define CORE_FIELD(type, member, field_kind) {.name = #member, .kind = field_kind, .offset = offsetof(type, member)}
 /* Sets the fields that `options` (a dict) names and removes them from it; None leaves a field as it is. False with an exception.

@@ -33,7 +33,8 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
 }
 
 static bool dataset_options(core_state *state, PyObject *keywords, PyObject *labels, brim_dataset_options *out) {
-  static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task},
+  static const core_field fields[] = {{"task", CORE_ENUM, offsetof(brim_dataset_options, task), core_parse_task,
+                                       "classification, regression, multi-label or tokens"},
                                       CORE_FIELD(brim_dataset_options, cache, CORE_TEXT),
                                       {0}};
   return core_known_labels(state, labels, &out->labels) && core_source_options(keywords, &out->source) &&

@@ -56,15 +56,16 @@ static bool parse_device(const char *name, int *out) {
 
 /* model(runtime, path, dataset or labels or None, options) */
 PyObject *core_model_make(PyObject *module, PyObject *args) {
-  static const core_field fields[] = {CORE_FIELD(brim_model_options, seed, CORE_U64),
-                                      CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
-                                      CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
-                                      CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
-                                      CORE_FIELD(brim_model_options, card, CORE_I32),
-                                      CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
-                                      {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling},
-                                      {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device},
-                                      {0}};
+  static const core_field fields[] = {
+      CORE_FIELD(brim_model_options, seed, CORE_U64),
+      CORE_FIELD(brim_model_options, kernels, CORE_TEXT),
+      CORE_FIELD(brim_model_options, no_type_ids, CORE_BOOL),
+      CORE_FIELD(brim_model_options, reinit_layers, CORE_I32),
+      CORE_FIELD(brim_model_options, card, CORE_I32),
+      CORE_FIELD(brim_model_options, tf32, CORE_BOOL),
+      {"pooling", CORE_ENUM, offsetof(brim_model_options, pooling), parse_pooling, "cls, mean or max"},
+      {"device", CORE_ENUM, offsetof(brim_model_options, device), parse_device, "cpu or cuda"},
+      {0}};
   PyObject *runtime, *labels, *options;
   job j = {0};
   if (!PyArg_ParseTuple(args, "OsOO", &runtime, &j.path, &labels, &options))
@@ -130,7 +131,8 @@ static bool parse_precision(const char *name, int *out) {
 }
 
 static bool eval_options(PyObject *options, brim_eval_options *out) {
-  static const core_field fields[] = {{"precision", CORE_ENUM, offsetof(brim_eval_options, precision), parse_precision}, {0}};
+  static const core_field fields[] = {
+      {"precision", CORE_ENUM, offsetof(brim_eval_options, precision), parse_precision, "fp32, bf16, fp16 or int8"}, {0}};
   brim_plan_options plan = {.batching = out->batching, .padding = out->padding, .batch_size = out->batch_size};
   if (!core_fields(options, fields, out) || !core_plan_options(options, &plan) || !core_no_more(options))
     return false;
@@ -311,7 +313,7 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, max_steps, CORE_U64),
       CORE_FIELD(brim_train_options, freeze, CORE_TEXT),
       CORE_FIELD(brim_train_options, checkpoint_activations, CORE_BOOL),
-      {"precision", CORE_ENUM, offsetof(brim_train_options, precision), parse_precision},
+      {"precision", CORE_ENUM, offsetof(brim_train_options, precision), parse_precision, "fp32, bf16 or fp16"},
       CORE_FIELD(brim_train_options, memory_limit, CORE_U64),
       CORE_FIELD(brim_train_options, swa_start, CORE_REAL),
       CORE_FIELD(brim_train_options, swa_every, CORE_U64),
@@ -325,14 +327,15 @@ bool core_train_options(PyObject *options, brim_train_options *out) {
       CORE_FIELD(brim_train_options, min_delta, CORE_REAL),
       {"eval_batch_size", CORE_I64, offsetof(brim_train_options, eval.batch_size), NULL},
       {"eval_max_tokens", CORE_I64, offsetof(brim_train_options, eval.max_tokens), NULL},
-      {"eval_batching", CORE_ENUM, offsetof(brim_train_options, eval.batching), core_parse_batching},
-      {"eval_padding", CORE_ENUM, offsetof(brim_train_options, eval.padding), core_parse_padding},
+      {"eval_batching", CORE_ENUM, offsetof(brim_train_options, eval.batching), core_parse_batching,
+       "sequential, random, uniform, sorted, bucketed or packed"},
+      {"eval_padding", CORE_ENUM, offsetof(brim_train_options, eval.padding), core_parse_padding, "none, longest or max_length"},
       CORE_FIELD(brim_train_options, beta1, CORE_REAL),
       CORE_FIELD(brim_train_options, beta2, CORE_REAL),
       CORE_FIELD(brim_train_options, eps, CORE_REAL),
       CORE_FIELD(brim_train_options, weight_decay, CORE_REAL),
       CORE_FIELD(brim_train_options, clip, CORE_REAL),
-      {"schedule", CORE_ENUM, offsetof(brim_train_options, schedule), parse_schedule},
+      {"schedule", CORE_ENUM, offsetof(brim_train_options, schedule), parse_schedule, "linear, cosine or constant"},
       CORE_FIELD(brim_train_options, warmup_steps, CORE_U64),
       CORE_FIELD(brim_train_options, warmup_ratio, CORE_REAL),
       CORE_FIELD(brim_train_options, log_every, CORE_U64),

@@ -17,23 +17,25 @@ PARSER(oversize, oversize)
 PARSER(tail, tail)
 
 bool core_plan_options(PyObject *options, brim_plan_options *out) {
-  static const core_field fields[] = {{"batching", CORE_ENUM, offsetof(brim_plan_options, batching), core_parse_batching},
-                                      {"padding", CORE_ENUM, offsetof(brim_plan_options, padding), core_parse_padding},
-                                      {"oversize", CORE_ENUM, offsetof(brim_plan_options, oversize), core_parse_oversize},
-                                      {"tail", CORE_ENUM, offsetof(brim_plan_options, tail), core_parse_tail},
-                                      CORE_FIELD(brim_plan_options, batch_size, CORE_I64),
-                                      CORE_FIELD(brim_plan_options, max_tokens, CORE_I64),
-                                      CORE_FIELD(brim_plan_options, max_rows, CORE_I64),
-                                      CORE_FIELD(brim_plan_options, accumulate, CORE_I64),
-                                      CORE_FIELD(brim_plan_options, max_length, CORE_I32),
-                                      CORE_FIELD(brim_plan_options, pad_to_multiple_of, CORE_I32),
-                                      CORE_FIELD(brim_plan_options, read_ahead, CORE_I64),
-                                      CORE_FIELD(brim_plan_options, required_batch_size_multiple, CORE_I64),
-                                      CORE_FIELD(brim_plan_options, drop_last, CORE_BOOL),
-                                      CORE_FIELD(brim_plan_options, seed, CORE_U64),
-                                      CORE_FIELD(brim_plan_options, world_size, CORE_I32),
-                                      CORE_FIELD(brim_plan_options, slices, CORE_I32),
-                                      {0}};
+  static const core_field fields[] = {
+      {"batching", CORE_ENUM, offsetof(brim_plan_options, batching), core_parse_batching,
+       "sequential, random, uniform, sorted, bucketed or packed"},
+      {"padding", CORE_ENUM, offsetof(brim_plan_options, padding), core_parse_padding, "none, longest or max_length"},
+      {"oversize", CORE_ENUM, offsetof(brim_plan_options, oversize), core_parse_oversize, "error, truncate or alone"},
+      {"tail", CORE_ENUM, offsetof(brim_plan_options, tail), core_parse_tail, "resplit, fill or drop"},
+      CORE_FIELD(brim_plan_options, batch_size, CORE_I64),
+      CORE_FIELD(brim_plan_options, max_tokens, CORE_I64),
+      CORE_FIELD(brim_plan_options, max_rows, CORE_I64),
+      CORE_FIELD(brim_plan_options, accumulate, CORE_I64),
+      CORE_FIELD(brim_plan_options, max_length, CORE_I32),
+      CORE_FIELD(brim_plan_options, pad_to_multiple_of, CORE_I32),
+      CORE_FIELD(brim_plan_options, read_ahead, CORE_I64),
+      CORE_FIELD(brim_plan_options, required_batch_size_multiple, CORE_I64),
+      CORE_FIELD(brim_plan_options, drop_last, CORE_BOOL),
+      CORE_FIELD(brim_plan_options, seed, CORE_U64),
+      CORE_FIELD(brim_plan_options, world_size, CORE_I32),
+      CORE_FIELD(brim_plan_options, slices, CORE_I32),
+      {0}};
   return core_fields(options, fields, out);
 }
 

@@ -1,6 +1,7 @@
 /* texts.c: columns of texts, from lists and from Arrow. */
 #include "texts.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -113,6 +114,14 @@ static int64_t integer_at(const char *format, const struct ArrowArray *a, int64_
   }
 }
 
+static double half_at(uint16_t bits) {
+  const int exponent = bits >> 10 & 31, fraction = bits & 1023;
+  const double size = exponent == 31 ? (fraction ? (double)NAN : (double)INFINITY)
+                      : exponent     ? ldexp(1024 + fraction, exponent - 25)
+                                     : ldexp(fraction, -24);
+  return bits >> 15 ? -size : size;
+}
+
 enum { NUMBER = 32 }; /* bytes that a number's text takes at most */
 
 /* The text of a number, as a file would have it. */
@@ -121,19 +130,23 @@ static core_bytes number_at(const char *format, const struct ArrowArray *a, int6
   int length;
   if (*format == 'b')
     length = snprintf(to, NUMBER, "%s", ((const uint8_t *)a->buffers[1])[at >> 3] >> (at & 7) & 1 ? "true" : "false");
+  else if (*format == 'e')
+    length = snprintf(to, NUMBER, "%.9g", half_at(((const uint16_t *)a->buffers[1])[at]));
   else if (*format == 'f')
     length = snprintf(to, NUMBER, "%.9g", (double)((const float *)a->buffers[1])[at]);
   else if (*format == 'g')
     length = snprintf(to, NUMBER, "%.17g", ((const double *)a->buffers[1])[at]);
+  else if (*format == 'L')
+    length = snprintf(to, NUMBER, "%llu", (unsigned long long)((const uint64_t *)a->buffers[1])[at]);
   else
     length = snprintf(to, NUMBER, "%lld", (long long)integer_at(format, a, i));
-  if ((*format == 'f' || *format == 'g') && !strpbrk(to, ".en")) /* a whole number stays a decimal; inf and nan have an n */
+  if (strchr("efg", *format) && !strpbrk(to, ".en")) /* a whole number stays a decimal; inf and nan have an n */
     length += snprintf(to + length, (size_t)(NUMBER - length), ".0");
   return (core_bytes){.data = to, .size = length};
 }
 
 static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray *a, int64_t i, char *to) {
-  if (!is_valid(a, i))
+  if (!is_valid(a, i) || *s->format == 'n') /* a column of nothing but nulls has a type of its own */
     return (core_bytes){0};
   if (s->dictionary)
     return value_at(s->dictionary, a->dictionary, integer_at(s->format, a, i), to);
@@ -143,7 +156,7 @@ static core_bytes value_at(const struct ArrowSchema *s, const struct ArrowArray 
 static bool known_type(const struct ArrowSchema *s, bool numbers) {
   if (s->dictionary)
     return strlen(s->format) == 1 && strchr("cCsSiIlL", *s->format) && known_type(s->dictionary, numbers);
-  return is_string(s->format) || (numbers && strlen(s->format) == 1 && strchr("bcCsSiIlLfg", *s->format));
+  return is_string(s->format) || (numbers && strlen(s->format) == 1 && strchr("nbcCsSiIlLefg", *s->format));
 }
 
 /* Of Arrow's formats, in words. */
@@ -152,6 +165,10 @@ static const char *type_name(const char *format) {
     return "whole numbers";
   if (strlen(format) == 1 && strchr("efg", *format))
     return "numbers";
+  if (*format == 'd')
+    return "decimals of fixed point";
+  if (strchr("zZ", *format) || strcmp(format, "vz") == 0)
+    return "bytes";
   return *format == 'b' ? "booleans" : *format == '+' ? "lists or objects" : *format == 't' ? "times" : "something else";
 }
 
