@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { LONGEST_END = 15, PAUSE = 4 }; /* seconds: for the end of MPI; in which the rank that speaks ends the job */
+enum { LONGEST_END = 15 }; /* seconds, for the end of MPI */
 
 const cli_option cli_rank_options[] = {
     HEADING("Ranks, of mpirun -n N brim ..."),
@@ -61,7 +61,7 @@ int cli_ranks_open(cli_call *cli) {
   if (!status)
     status = brim_ranks_open_process(cli->ranks_runtime, (double)cli->values->rank_timeout, &cli->ranks, &cli->error);
   if (status && launch.rank > 0 && first_here())
-    sleep(PAUSE); /* where rank 0 failed too, its message is as good */
+    sleep(BRIM_RANKS_PAUSE); /* where rank 0 failed too, its message is as good */
   if (status)
     return status;
   cli->group = *brim_ranks_group(cli->ranks);

@@ -65,6 +65,8 @@ typedef struct brim_ranks brim_ranks;
  * has another version of brim. If the program has begun to use MPI (mpi4py), its MPI is joined. */
 BRIM_API int brim_ranks_open(brim_runtime *runtime, const brim_ranks_options *options, brim_ranks **out,
                              brim_error *err) BRIM_CHECK;
+/* Seconds in which a rank that speaks for all ends the job: another one, which ends too, waits so long with its message. */
+enum { BRIM_RANKS_PAUSE = 4 };
 /* For a program that is a rank and nothing else. As brim_ranks_open; when this rank does not come to its end although another one
  * is lost, or MPI has not begun after 25 seconds (or the timeout, if that is more), a message goes to standard error and the
  * process ends with 1. SIGUSR1, which a launcher may send then, is ignored unless the program handles it. timeout 0: 20 seconds.

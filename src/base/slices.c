@@ -27,6 +27,13 @@ bool brim_slices_meet(const brim_slice_run *run, int32_t one, int32_t other, int
   return next >= run->end || h < brim_slices_height(other, next);
 }
 
+int32_t brim_slices_depth(int32_t slices) {
+  int32_t depth = 1;
+  for (; slices > 1; slices = (slices + 1) / 2)
+    depth++;
+  return depth;
+}
+
 static int32_t size_of(const brim_slice_run *root) {
   return root->end - root->first;
 }

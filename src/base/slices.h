@@ -28,7 +28,9 @@ int32_t brim_slices_roots(const brim_slice_run *run, bool smaller_first, brim_sl
 /* The most sums that a run has waiting while it works on another one, slice by slice, in the order of its roots. */
 int32_t brim_slices_waiting(const brim_slice_run *run, bool smaller_first);
 
-/* The most sums that there are at once while all of BRIM_MOST_SLICES are added, the one that is worked on included. */
+/* The most sums that there are at once while so many slices are added, the one that is worked on included. */
+int32_t brim_slices_depth(int32_t slices);
+/* The same of BRIM_MOST_SLICES. */
 enum { BRIM_SLICE_DEPTH = 9 };
 /* For slices of these names, in their order, which together are one node: how often the last two sums are added after each.
  * Returns the most sums that there are at once. */

@@ -8,8 +8,8 @@
 #include "base/thread.h"
 #include "brim/dist.h"
 
-enum { EXIT_LOST = 1, PAUSE = 4 }; /* seconds in which the rank that speaks ends the job */
-enum { LONGEST_START = 25 };       /* seconds, or the timeout, if that is more */
+enum { EXIT_LOST = 1 };
+enum { LONGEST_START = 25 }; /* seconds, or the timeout, if that is more */
 
 /* Called from another thread: a rank is lost, and this one does not come to an end. */
 static void end_process(void *context, const char *message, bool speaks) {
@@ -17,7 +17,7 @@ static void end_process(void *context, const char *message, bool speaks) {
   if (speaks)
     fprintf(stderr, "\nbrim: %s\n", message);
   else
-    sleep(PAUSE);
+    sleep(BRIM_RANKS_PAUSE);
   fflush(NULL);
   _exit(EXIT_LOST);
 }

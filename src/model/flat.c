@@ -11,8 +11,8 @@ real *brim_flat_at(const brim_model *m, brim_flat which) {
   return buffers[which];
 }
 
-bool brim_flat_is_host(const brim_model *m) {
-  return brim_model_is_host(m);
+bool brim_model_is_host(const brim_model *m) {
+  return m->ops->features & BRIM_FEATURE_HOST_MEMORY;
 }
 
 static size_t bytes_of(const brim_model *m, brim_flat which) {

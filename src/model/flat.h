@@ -23,8 +23,8 @@ int brim_flat_ranks_join(brim_model *model, const char key[BRIM_RANKS_KEY], int3
                          brim_error *err) BRIM_CHECK;
 void brim_flat_ranks_leave(brim_model *model);
 void brim_flat_ranks_sum(brim_model *model);
-/* Whether the device's memory is the host's. */
-bool brim_flat_is_host(const brim_model *model);
+/* Whether the device's memory is the host's, which may look into it. */
+bool brim_model_is_host(const brim_model *model);
 /* Its address on the device; NULL: there is none. */
 real *brim_flat_at(const brim_model *model, brim_flat which);
 #endif

@@ -5,6 +5,7 @@
 #define BRIM_MODEL_MODEL_H
 #include "brim/model.h"
 #include "model/config.h"
+#include "model/flat.h"
 #include "model/queue.h"
 #include "model/schedule.h"
 #include "model/telling.h"
@@ -111,11 +112,6 @@ struct brim_model {
 };
 
 enum { BRIM_ANSWER_SQUARE, BRIM_ANSWER_LOSS, BRIM_ANSWERS = BRIM_ANSWER_LOSS + BRIM_MOST_QUEUED };
-
-/* Whether the host may look into the device's memory. */
-static inline bool brim_model_is_host(const brim_model *model) {
-  return model->ops->features & BRIM_FEATURE_HOST_MEMORY;
-}
 
 /* ---- memory.c */
 int brim_model_reserve_schedules(brim_model *model, brim_error *err) BRIM_CHECK;

@@ -52,7 +52,7 @@ static void on_complete(void *context, int64_t from) {
 int brim_overlap_open(brim_overlap *o, brim_runtime *runtime, brim_model *model, const brim_group *group, brim_slice_sums *slices,
                       brim_error *err) {
   *o = (brim_overlap){.model = model, .group = group, .slices = slices, .telling = {on_complete, o}, .complete = INT64_MAX};
-  if (group->world_size <= 1 || group->apart || !brim_flat_is_host(model) || (slices && !slices->whole))
+  if (group->world_size <= 1 || group->apart || !brim_model_is_host(model) || (slices && !slices->whole))
     return BRIM_OK;
   pthread_mutex_init(&o->lock, NULL);
   pthread_cond_init(&o->changed, NULL);

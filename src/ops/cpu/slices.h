@@ -54,14 +54,6 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   return c->count > 0;
 }
 
-/* Most sums that wait at once. */
-BRIM_INLINE int64_t slice_depth(int32_t slices) {
-  int64_t depth = 1;
-  for (; slices > 1; slices = (slices + 1) / 2)
-    depth++;
-  return depth;
-}
-
 /* The sum of some values over a stretch, [n] at `sum`: it comes to those that wait, [n] each and `apart`. */
 BRIM_INLINE void wait_for(const stretch *s, int64_t n, const float *sum, float *lines, int64_t apart) {
   int32_t count = s->waiting + !s->goes_on;
@@ -129,11 +121,11 @@ BRIM_INLINE void end_chunk(tile_sums *t, bool last, int64_t columns, float *c, i
         vstore(t->aside + k * t->apart + i * t->row + j, vload(t->held + k * t->size + i * TILE_COLUMNS + j));
 }
 
-/* Values put aside for a product's result and its column sums: at most slice_depth of each. */
+/* Values put aside for a product's result and its column sums: at most brim_slices_depth of each. */
 BRIM_INLINE int64_t aside_size(const brim_ops_limits *limits, int64_t chunk_rows) {
   if (limits->slices < 1)
     return 0;
   const int64_t lines = limits->hidden > limits->intermediate ? limits->hidden : limits->intermediate;
-  return slice_depth(limits->slices) * (4 * lines + (limits->max_slots > chunk_rows ? limits->weight : 0));
+  return brim_slices_depth(limits->slices) * (4 * lines + (limits->max_slots > chunk_rows ? limits->weight : 0));
 }
 #endif
