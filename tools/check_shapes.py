@@ -3,17 +3,18 @@
 
     check_shapes.py [--brim build/brim] [--random N [--seed S]] [--only FAMILY,..]
 
-The models are random, made by tools/make_model_golden.py, with what they compute in double precision, into build/shapes
-(again when a shape or the script changed). With --random N their sizes, texts and whatever else a family's configuration may say
-are drawn too: N of them, of all families in turn. For each of them `brim inspect gradients` and `brim inspect trajectory` run with the
-kernels of plain C, AVX2 and AVX-512, as far as the processor has them, and transformers on PyTorch computes the same, one text at a
-time. What is compared, and the
-tolerances, are those of tests/golden/model_gradients.c. A line of each model goes to stderr as it is made, and as it is compared. For a ratio, an error counts as half a unit in the last place at least
-(6e-8 of 1, or of the tensor): what it is measured from was itself rounded to single precision. Below the table stand the models
-that are outside a tolerance, and where the largest error is; before it, each family's largest errors.
+The models are random, made by tools/make_model_golden.py, with what they compute in double precision, into build/shapes (again
+when a shape or the script changed). With --random N their sizes, texts and whatever else a family's configuration may say are
+drawn too: N of them, of all families in turn. For each of them `brim inspect gradients` and `brim inspect trajectory` run with
+the kernels of plain C, AVX2 and AVX-512, as far as the processor has them, and transformers on PyTorch computes the same, one
+text at a time. What is compared, and the tolerances, are those of tests/golden/model_gradients.c. A line of each model goes to
+stderr as it is made, and as it is compared. For a ratio, an error counts as half a unit in the last place at least (6e-8 of 1, or
+of the tensor): what it is measured from was itself rounded to single precision. Below the table stand the models that are outside
+a tolerance, and where the largest error is; before it, each family's largest errors.
 
-Fails where brim is more than 10 times outside a tolerance and 10 times as far off as PyTorch, or where the geometric mean of the
-ratios of a quantity is above 2. Needs: torch, transformers, safetensors, numpy.
+Fails where brim is more than 10 times outside a tolerance and 10 times as far off as PyTorch (after 12 steps: with all kernels),
+or where the geometric mean of the ratios of a quantity is above 2.
+Needs: torch, transformers, safetensors, numpy.
 """
 import argparse
 import hashlib
@@ -50,6 +51,9 @@ QUANTITIES = {
     "weights": ("12 steps: weights", 1e-5),
     "key_weights": ("12 steps: key biases", 5e-3),
 }
+# Steps enlarge rounding, of the same model ten or fifty times more with some kernels than with others, as it falls out. A mistake
+# of one level shows in its gradients, and one of all levels in the best of them.
+ENLARGED = ("step_loss", "step_norm", "weights", "key_weights")
 
 # family, layers, heads, width, width between, eps, activation, classes (1: a regression), texts' tokens; what else the config says
 SHAPES = [
@@ -400,7 +404,10 @@ def complaints(found):
         if not average(found, quantity) <= MOST_ON_AVERAGE:
             yield f"{title}: brim's errors are {average(found, quantity):.2f} times PyTorch's on average"
         for name, results in found.items():
-            for kernels in levels_of(results):
+            levels = levels_of(results)
+            if quantity in ENLARGED:
+                levels = [min(levels, key=lambda who: results[who][quantity][0])]
+            for kernels in levels:
                 error = results[kernels][quantity][0]
                 if error > WIDE * tolerance and not ratio(results, kernels, quantity) <= WIDE:
                     yield f"{name}: {title}, {kernels}: {error:.1e}, PyTorch {results['torch'][quantity][0]:.1e}"
