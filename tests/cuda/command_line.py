@@ -12,7 +12,9 @@ import shutil
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
+import time
 
 BRIM, LIBRARY = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ.get("BRIM_EMULATED", sys.argv[2]))
 sys.path.insert(0, sys.argv[3])
@@ -326,20 +328,40 @@ def check_ranks():
 
 
 def check_try_card():
-    """tools/try_card on the emulated card: a part is a line, and is not run twice."""
-    pathlib.Path("card/bin").mkdir(parents=True)
-    pathlib.Path("card/bin/brim").symlink_to(BRIM)
-    tool = pathlib.Path(sys.argv[3]).parent.parent / "tools" / "try_card"
-    for part in ("doctor", "--no-speed", "repeat"):
-        done = subprocess.run([sys.executable, tool, "run", "tried", "--part", part, "--emulate", LIBRARY], capture_output=True, text=True, check=False,
-                              env={**os.environ, "BRIM_CARD": os.path.abspath("card"), "PATH": os.environ["PATH"]})
-        if done.returncode:
-            print("# " + done.stderr.replace("\n", "\n# "))
-    found = {line["part"]: line for line in map(json.loads, pathlib.Path("tried/results.jsonl").read_text(encoding="utf-8").splitlines())}
-    ok(found["doctor"]["gpu"]["name"] == "emulated" and "torch" in found["doctor"], "try_card: what is there")
-    repeat = found["repeat"]
-    ok(repeat.get("same_bits") and repeat["same_bits_without_graphs"] and repeat["apart_from_processor"] < 1e-5,
-       f"try_card: the bits repeat, and are near the processor's {repeat}")
+    """tools/try_card as it is carried: packed, unpacked elsewhere, small on the emulated card; interrupted and resumed."""
+    root, packed, there = pathlib.Path(sys.argv[3]).parent.parent, pathlib.Path("packed").absolute(), pathlib.Path("there").absolute()
+    (packed / "bin").mkdir(parents=True)
+    (packed / "bin/brim").symlink_to(BRIM)
+    pack = "import importlib.machinery, sys; importlib.machinery.SourceFileLoader('try_card', sys.argv[1]).load_module().pack_all(True)"
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    subprocess.run([sys.executable, "-W", "ignore", "-c", pack, root / "tools/try_card"], check=True, env={**environment, "BRIM_CARD": str(packed)})
+    with tarfile.open(packed / "card.tar.gz") as file:
+        file.extractall(there)
+    lines, partial = there / "out/results.jsonl", there / "out/partial.jsonl"
+
+    def begin(part):
+        return subprocess.Popen([sys.executable, "tools/try_card", "run", "out", "--part", part, "--emulate", LIBRARY], cwd=there, env=environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    stopped = begin("repeat")
+    while stopped.poll() is None and not partial.exists():
+        time.sleep(0.05)
+    stopped.terminate()
+    stopped.communicate()
+    ok(stopped.returncode == 143 and not lines.exists() and '"run": "one"' in partial.read_text(encoding="utf-8"), "try_card: a part that is interrupted has said what it found so far")
+    lines.write_text('{"part": "golden", "to', encoding="utf-8")
+    found = {}
+    for part in ("doctor", "repeat", "accuracy", "graphs", "speed-minilm"):
+        process = begin(part)
+        _, error = process.communicate()
+        last = lines.read_text(encoding="utf-8").splitlines()[-1]
+        found[part] = json.loads(last) if process.returncode == 0 and last.startswith("{") else {}
+        ok(found[part].get("part") == part and found[part]["wrong"] == [], f"try_card: {part} {found[part].get('wrong')} {'' if found[part] else error}")
+    ok(found["doctor"]["gpu"]["name"] == "emulated" and "torch" in found["doctor"], "what is there")
+    ok(found["repeat"]["same_bits"] and found["repeat"]["same_bits_without_graphs"] and found["repeat"]["apart_from_processor"] < 1e-5, "the bits repeat, and are near the processor's")
+    ok([run["evaluations"][-1]["rows"] for run in found["accuracy"]["runs"]] == [24] and {step["graphs"] for step in found["graphs"]["steps"]} == {"0", "all"},
+       "runs are evaluated, and steps timed in both ways")
+    ok(sum(row["how"] == "brim" for row in found["speed-minilm"]["rows"]) == 3 and len(found["speed-minilm"]["rows"]) == 10, "every row of the benchmark is there, or says why it is not")
 
 
 def check_card_tests():
