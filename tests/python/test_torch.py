@@ -273,11 +273,29 @@ class Loaders(unittest.TestCase):
             brim.torch.Collator(padding="longest")
 
 
+FORMS = ("bfloat16 in parts", "float16", "pytorch_model.bin")
+
+
+def save_as(form, model, folder):
+    """As files of other kinds: 16 bits, several with an index, a pickle."""
+    kept = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+    if form == "bfloat16 in parts":
+        model.to(torch.bfloat16).save_pretrained(folder, max_shard_size="12KB")
+        assert (folder / "model.safetensors.index.json").exists()
+    elif form == "float16":
+        model.to(torch.float16).save_pretrained(folder)
+    else:
+        model.save_pretrained(folder)
+        torch.save(safetensors.torch.load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+        (folder / "model.safetensors").unlink()
+    model.to(torch.float32).load_state_dict(kept)
+
+
 class Parity(unittest.TestCase):
     def same_logits(self, folder):
         """brim's logits of transformers' folder, and transformers' of the one that brim saves."""
         draw = torch.Generator().manual_seed(3)
-        theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        theirs = transformers.AutoModelForSequenceClassification.from_pretrained(folder, dtype=torch.float32).eval()
         model = brim.Model(folder, tokenizer=TOKENIZER)
         lengths = [3, 17, 8, 1, 12]
         texts = [torch.randint(5, model._facts["vocab_size"], (n,), generator=draw).tolist() for n in lengths]
@@ -339,6 +357,9 @@ class Parity(unittest.TestCase):
                 parameter.data += 0.1 * torch.randn(parameter.shape)
             model.save_pretrained(HERE / f"random-{number}-{name}")
             self.same_logits(HERE / f"random-{number}-{name}")
+            for form in FORMS[number % 3], FORMS[(number + 1) % 3]:
+                save_as(form, model, HERE / f"{form}-{number}-{name}")
+                self.same_logits(HERE / f"{form}-{number}-{name}")
 
     def older(self, name, sizes, change, prefix=("", "")):
         """A folder whose config.json and names of tensors are older ones: read as the newer ones, and transformers reads what is saved."""
