@@ -81,7 +81,9 @@ enum { BRIM_MOST_FOLDS = 1000 };
 BRIM_API int brim_folds_shuffle(brim_runtime *runtime, uint64_t rows, int32_t count, uint64_t seed, brim_folds *out,
                                 brim_error *err) BRIM_CHECK;
 /* The same, with every fold like the whole: each class is dealt out evenly (a class with fewer rows than folds is BRIM_E_USAGE
- * and is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs one label a row. */
+ * and is named); values are sorted and cut into bins of `count` rows, of which each fold gets one. Needs one label a row, or
+ * labels of words: then rows go, those with the rarest classes first, where their rarest class has the fewest words so far; sizes
+ * differ by one row at most. */
 BRIM_API int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed,
                                  brim_folds *out, brim_error *err) BRIM_CHECK;
 /* As the caller says; `count` 0: as many as there are. A number outside 0 .. count-1 or a fold without rows is BRIM_E_USAGE. */

@@ -1,6 +1,7 @@
 """Rows in memory, from files, lists, tables and ids."""
 from __future__ import annotations
 
+import array
 import os
 from typing import Any, Callable, Iterable, Sequence
 
@@ -264,10 +265,21 @@ class Dataset:
             values += label if isinstance(label, list) else [label]
         return bytes(ids), bytes(types), offsets, values
 
+    def _word_parts(self):
+        """Of rows of words: the number of each token's word, the labels of tokens, and all words with where each row's begin."""
+        if not len(self) or self._core.words(0) is None:
+            return ()
+        numbers, labels, text, begins = array.array("i"), array.array("i"), bytearray(), [0]
+        for row in range(len(self)):
+            words, of, label = self._core.words(row)
+            numbers.extend(of)
+            labels.extend(label or ())
+            text += b"".join(word.encode() + b"\0" for word in words)
+            begins.append(len(text))
+        return numbers, labels or None, bytes(text), begins
+
     def __reduce__(self):
-        if len(self) and self._core.words(0) is not None:
-            raise TypeError("rows of words with a label each cannot be pickled: make the Dataset where it is needed")
-        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types)
+        return _rebuild, (*self._parts(), self.labels, self.tokenizer, self.pad_id, self._types, self._word_parts())
 
     # ---- batches -------------------------------------------------------------------------------------------------
 
@@ -276,7 +288,8 @@ class Dataset:
         return Batches(self, **options)
 
 
-def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types):
+def _rebuild(ids, types, offsets, values, labels, tokenizer, pad_id, has_types, words=()):
     runtime = _runtime.default()
-    core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, values, labels._core if labels else None)
+    core = _core.dataset_encoded(runtime, memoryview(ids).cast("i"), offsets, types, None if words and words[1] else values,
+                                 labels._core if labels else None, *words)
     return Dataset(core, tokenizer, runtime, pad_id=pad_id, types=has_types)

@@ -201,31 +201,54 @@ static brim_sample *samples_of(const core_array *ids, const core_array *offsets,
   return samples;
 }
 
-/* dataset_encoded(runtime, ids, offsets, type_ids, values, labels) */
+/* Of rows of words: the number of each token's word, the labels of tokens or NULL, and the words, where each row's begin at. */
+static bool add_words(brim_sample *samples, Py_ssize_t n, core_array *const parts[4], const core_array *offsets) {
+  const core_array *numbers = parts[0], *labels = parts[1], *text = parts[2], *begins = parts[3];
+  const int64_t *at = offsets->data, *begin = begins ? begins->data : NULL;
+  bool fine = numbers && text && begins && numbers->shape[0] == at[n] && (!labels || labels->shape[0] == at[n]) &&
+              begins->shape[0] == n + 1 && begin[0] == 0 && begin[n] == text->shape[0];
+  for (Py_ssize_t i = 0; fine && i < n; i++)
+    fine = begin[i] <= begin[i + 1] && (begin[i] == begin[i + 1] || ((const char *)text->data)[begin[i + 1] - 1] == 0);
+  if (!fine) {
+    PyErr_SetString(PyExc_ValueError, "rows of words do not fit together");
+    return false;
+  }
+  for (Py_ssize_t i = 0; i < n; i++) {
+    samples[i].words = (const int32_t *)numbers->data + at[i];
+    samples[i].token_labels = labels ? (const int32_t *)labels->data + at[i] : NULL;
+    samples[i].word_text = (const char *)text->data + begin[i];
+    samples[i].word_text_length = (size_t)(begin[i + 1] - begin[i]);
+  }
+  return true;
+}
+
+/* dataset_encoded(runtime, ids, offsets, type_ids, values, labels[, words of tokens, labels of tokens, words, their offsets]) */
 PyObject *core_dataset_encoded(PyObject *module, PyObject *args) {
-  PyObject *runtime, *parts[4], *labels, *result = NULL;
-  static const char formats[] = "iqBf";
-  core_array *arrays[4] = {0};
-  if (!PyArg_ParseTuple(args, "OOOOOO", &runtime, &parts[0], &parts[1], &parts[2], &parts[3], &labels))
+  enum { PARTS = 8, OF_ROWS = 4 };
+  PyObject *runtime, *parts[PARTS] = {NULL}, *labels, *result = NULL;
+  static const char formats[] = "iqBfiiBq";
+  core_array *arrays[PARTS] = {0};
+  if (!PyArg_ParseTuple(args, "OOOOOO|OOOO", &runtime, &parts[0], &parts[1], &parts[2], &parts[3], &labels, &parts[4], &parts[5],
+                        &parts[6], &parts[7]))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
   const brim_labels *known = NULL;
   if (!of || !core_known_labels(state, labels, &known))
     return NULL;
-  for (int i = 0; i < 4 && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
-    arrays[i] = i > 1 && parts[i] == Py_None ? NULL : core_array_from(state, module, parts[i], formats[i]);
+  for (int i = 0; i < PARTS && !PyErr_Occurred(); i++) /* ids and offsets have to be there */
+    arrays[i] = i > 1 && (!parts[i] || parts[i] == Py_None) ? NULL : core_array_from(state, module, parts[i], formats[i]);
   brim_sample *samples = !PyErr_Occurred() && check_offsets(arrays[0], arrays[1])
                              ? samples_of(arrays[0], arrays[1], arrays[2], arrays[3], known ? brim_labels_width(known) : 1)
                              : NULL;
-  if (samples) {
+  if (samples && (!parts[OF_ROWS] || add_words(samples, arrays[1]->shape[0] - 1, arrays + OF_ROWS, arrays[1]))) {
     brim_error error;
     brim_dataset *dataset;
     int status = brim_dataset_from_samples(core_use(of), samples, (uint64_t)(arrays[1]->shape[0] - 1), known, &dataset, &error);
     result = status == BRIM_OK ? wrap(state, module, of, NULL, dataset) : core_fail(state, status, &error);
   }
   PyMem_Free(samples);
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < PARTS; i++)
     Py_XDECREF((PyObject *)arrays[i]);
   return result;
 }

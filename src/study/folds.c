@@ -82,6 +82,15 @@ typedef struct labelled_row {
   uint64_t place, row; /* place: in a random order, which decides among equal labels */
 } labelled_row;
 
+/* The lowest of the ranks that a row's words have; `none` without a labelled word. */
+static int32_t rarest_rank(const brim_sample *sample, const int32_t *ranks, int32_t none) {
+  int32_t rank = none;
+  for (int32_t i = 0; i < sample->length; i++)
+    if (sample->token_labels[i] != BRIM_NO_LABEL && ranks[sample->token_labels[i]] < rank)
+      rank = ranks[sample->token_labels[i]];
+  return rank;
+}
+
 static int compare_rows(const void *left, const void *right) {
   const labelled_row *a = left, *b = right;
   if (a->label != b->label)
@@ -89,9 +98,9 @@ static int compare_rows(const void *left, const void *right) {
   return (a->place > b->place) - (a->place < b->place);
 }
 
-/* Rows by label, in random order among equals; or NULL. */
+/* Rows by label, in random order among equals; or NULL. ranks: of each class, where labels are of words (below), else NULL. */
 static labelled_row *rows_by_label(brim_runtime *runtime, const brim_random *random, const brim_dataset *dataset,
-                                   brim_error *err) {
+                                   const int32_t *ranks, brim_error *err) {
   uint64_t rows = brim_dataset_rows(dataset), *order = folds_order(runtime, random, rows);
   labelled_row *sorted = brim_alloc_array(runtime, (size_t)rows, sizeof *sorted);
   if (!order || !sorted) {
@@ -103,7 +112,8 @@ static labelled_row *rows_by_label(brim_runtime *runtime, const brim_random *ran
   for (uint64_t place = 0; place < rows; place++) {
     brim_sample sample;
     brim_dataset_sample(dataset, order[place], &sample);
-    sorted[place] = (labelled_row){.label = sample.label, .place = place, .row = order[place]};
+    const float label = ranks ? (float)rarest_rank(&sample, ranks, brim_dataset_labels(dataset)->count) : sample.label;
+    sorted[place] = (labelled_row){.label = label, .place = place, .row = order[place]};
   }
   brim_release(runtime, order);
   qsort(sorted, (size_t)rows, sizeof *sorted, compare_rows);
@@ -147,6 +157,87 @@ static void deal_values(const labelled_row *sorted, uint64_t seed, brim_folds *o
   }
 }
 
+/* ---- stratified by labels of words -------------------------------------------------------------------------- */
+
+typedef struct counted_class {
+  uint64_t words;
+  int32_t label;
+} counted_class;
+
+static int compare_classes(const void *left, const void *right) {
+  const counted_class *a = left, *b = right;
+  return a->words != b->words ? (a->words > b->words) - (a->words < b->words) : a->label - b->label;
+}
+
+/* Adds a row's words to the counts of their classes. */
+static void count_words(const brim_dataset *dataset, uint64_t row, uint64_t *words) {
+  brim_sample sample;
+  brim_dataset_sample(dataset, row, &sample);
+  for (int32_t i = 0; i < sample.length; i++)
+    if (sample.token_labels[i] != BRIM_NO_LABEL)
+      words[sample.token_labels[i]]++;
+}
+
+/* The class with the fewest words has rank 0. `words` is for use. */
+static int rank_classes(brim_runtime *runtime, const brim_dataset *dataset, uint64_t *words, int32_t *ranks, brim_error *err) {
+  const int32_t classes = brim_dataset_labels(dataset)->count;
+  counted_class *sorted = brim_alloc_array(runtime, (size_t)classes, sizeof *sorted);
+  if (!sorted)
+    return BRIM_NOMEM(err);
+  for (uint64_t row = 0; row < brim_dataset_rows(dataset); row++)
+    count_words(dataset, row, words);
+  for (int32_t c = 0; c < classes; c++)
+    sorted[c] = (counted_class){words[c], c};
+  qsort(sorted, (size_t)classes, sizeof *sorted, compare_classes);
+  for (int32_t rank = 0; rank < classes; rank++)
+    ranks[sorted[rank].label] = rank;
+  brim_release(runtime, sorted);
+  return BRIM_OK;
+}
+
+/* Of the folds with room, the one with the fewest words of this class, then with the fewest rows; of rows without a labelled word
+ * (class -1) the latter alone. words: [folds][classes]. */
+static int32_t fold_in_need(const brim_folds *folds, const uint64_t *words, int32_t classes, int32_t class) {
+  const uint64_t least = folds->rows / (uint64_t)folds->count, larger = folds->rows % (uint64_t)folds->count;
+  int32_t best = -1;
+  uint64_t best_words = 0;
+  for (int32_t fold = 0; fold < folds->count; fold++) {
+    const uint64_t has = class < 0 ? 0 : words[(size_t)fold * (size_t)classes + (size_t)class];
+    if (folds->sizes[fold] == least + ((uint64_t)fold < larger))
+      continue;
+    if (best < 0 || has < best_words || (has == best_words && folds->sizes[fold] < folds->sizes[best]))
+      best = fold, best_words = has;
+  }
+  return best;
+}
+
+/* Rows with the rarest classes come first, while there is room in all folds; each goes where its rarest class lacks most. */
+static int deal_words(brim_runtime *runtime, const brim_dataset *dataset, const brim_random *random, brim_folds *out,
+                      brim_error *err) {
+  const int32_t classes = brim_dataset_labels(dataset)->count;
+  int32_t *ranks = brim_alloc_array(runtime, (size_t)classes, 2 * sizeof *ranks), *of_rank = ranks ? ranks + classes : NULL;
+  uint64_t *words = brim_alloc_array_zero(runtime, ((size_t)out->count + 1) * (size_t)classes, sizeof *words);
+  labelled_row *sorted = NULL;
+  int status = ranks && words ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status) /* counted behind the folds */
+    status = rank_classes(runtime, dataset, words + (size_t)out->count * (size_t)classes, ranks, err);
+  if (!status) {
+    sorted = rows_by_label(runtime, random, dataset, ranks, err);
+    status = sorted ? BRIM_OK : BRIM_E_MEMORY;
+    for (int32_t c = 0; c < classes; c++)
+      of_rank[ranks[c]] = c;
+  }
+  for (uint64_t i = 0; i < out->rows && !status; i++) {
+    const int32_t rank = (int32_t)sorted[i].label, fold = fold_in_need(out, words, classes, rank < classes ? of_rank[rank] : -1);
+    folds_put(out, sorted[i].row, fold);
+    count_words(dataset, sorted[i].row, words + (size_t)fold * (size_t)classes);
+  }
+  brim_release(runtime, sorted);
+  brim_release(runtime, words);
+  brim_release(runtime, ranks);
+  return status;
+}
+
 int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int32_t count, uint64_t seed, brim_folds *out,
                         brim_error *err) {
   const brim_labels *labels = brim_dataset_labels(dataset);
@@ -154,15 +245,16 @@ int brim_folds_stratify(brim_runtime *runtime, const brim_dataset *dataset, int3
   if (brim_dataset_label_width(dataset) > 1 || (labels && brim_task_has_lists(labels->task)))
     return brim_error_set(err, BRIM_E_USAGE,
                           "folds cannot be stratified by several labels a row: leave it out, or give the folds");
-  if (brim_dataset_token_labels(dataset))
-    return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified by labels of tokens: leave it out, or give the folds");
-  if (!brim_dataset_has_labels(dataset))
+  const bool of_words = brim_dataset_token_labels(dataset) && labels;
+  if (!of_words && !brim_dataset_has_labels(dataset))
     return brim_error_set(err, BRIM_E_USAGE, "folds cannot be stratified: not every row has a label");
   BRIM_TRY(folds_new(runtime, brim_dataset_rows(dataset), count, out, err));
   brim_random random = brim_random_make(seed, 0, BRIM_PURPOSE_FOLDS);
-  labelled_row *sorted = rows_by_label(runtime, &random, dataset, err);
-  int status = sorted ? BRIM_OK : BRIM_E_MEMORY;
-  if (!status && labels && brim_task_has_values(labels->task))
+  labelled_row *sorted = of_words ? NULL : rows_by_label(runtime, &random, dataset, NULL, err);
+  int status = sorted || of_words ? BRIM_OK : BRIM_E_MEMORY;
+  if (of_words)
+    status = deal_words(runtime, dataset, &random, out, err);
+  else if (!status && labels && brim_task_has_values(labels->task))
     deal_values(sorted, seed, out);
   else if (!status)
     status = deal_classes(dataset, sorted, out, err);

@@ -82,8 +82,16 @@ class Tokens(unittest.TestCase):
         row = brim.Dataset.of([(["xy", "", "film"], ["B-BAD", "O", "O"])], brim.Tokenizer(MODEL), task="tokens", labels=NAMES)[0]
         self.assertEqual((row["tokens"], row["word_ids"], row["labels"]),
                          (["xy", "", "film"], [None, 0, 0, 2, None], [-100, 3, -100, 0, -100]))
-        with self.assertRaises(TypeError):
-            pickle.dumps(brim.Dataset.of([(["film"], ["O"])], brim.Tokenizer(MODEL), task="tokens"))
+
+    def test_pickle(self):
+        """rows of words there and back: words, labels and what is trained on them, with and without labels"""
+        rows = brim.Dataset.of([*TRAIN, {"tokens": ["été", "", "film"], "ner_tags": ["O", "O", -100]}], brim.Tokenizer(MODEL), task="tokens", labels=NAMES)
+        again = pickle.loads(pickle.dumps(rows))
+        self.assertEqual((str([again[i] for i in range(len(again))]), again.fingerprint), (str([rows[i] for i in range(len(rows))]), rows.fingerprint))
+        self.assertEqual(self.model.evaluate(again)["loss"], self.model.evaluate(rows)["loss"])
+        self.assertEqual(brim.train(MODEL, again, max_steps=2).loss, brim.train(MODEL, rows, max_steps=2).loss)
+        bare = brim.Dataset.of([["the", "film"], ["xy"]], brim.Tokenizer(MODEL), task="tokens", labelled=False)
+        self.assertEqual(str([pickle.loads(pickle.dumps(bare))[i] for i in range(2)]), str([bare[i] for i in range(2)]))
 
     def test_datasets(self):
         """datasets with a list of ClassLabel: its names, in their order"""
@@ -101,6 +109,10 @@ class Tokens(unittest.TestCase):
         """folds, and a folder that is opened again"""
         found = brim.train(MODEL, TRAIN, task="tokens", folds=3, epochs=2, lr=4e-3, eval={"e": EVAL})
         self.assertEqual(found.metrics["rows"], len(TRAIN))
+        even = brim.train(MODEL, TRAIN, task="tokens", folds=4, stratify=True, max_steps=1).fold.tolist()
+        rare = [sum(row["ner_tags"].count("I-BAD") for row, fold in zip(TRAIN, even) if fold == k) for k in range(4)]
+        self.assertLessEqual(max(rare) - min(rare), 2)
+        self.assertEqual([even.count(k) for k in range(4)], [20] * 4)
         self.model.save(HERE / "saved-tokens")
         again = brim.Model(HERE / "saved-tokens")
         self.assertEqual((again.task, again.predict("the film was great")), ("tokens", self.model.predict("the film was great")))

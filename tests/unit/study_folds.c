@@ -95,6 +95,50 @@ static void classes(void) {
   brim_dataset_free(dataset);
 }
 
+/* Of 4 * 30 rows: class 0 in all, 1 in every third, 2 in eight rows and twice in each, 3 in one; and ten rows without a label. */
+static void words(void) {
+  enum { ROWS = 130, FOLDS = 4, LENGTH = 6 };
+  static const int32_t ids[LENGTH] = {1, 2, 3, 4, 5, 6};
+  static int32_t labels[ROWS][LENGTH];
+  brim_sample samples[ROWS];
+  brim_labels mapping;
+  brim_dataset *dataset;
+  brim_folds folds, again, plain;
+  for (int row = 0; row < ROWS; row++) {
+    const bool bare = row >= 120;
+    const int32_t of[LENGTH] = {
+        0, 0, row % 3 ? 0 : 1, row < 8 ? 2 : 0, row < 8 ? 2 : BRIM_NO_LABEL, row == 50 ? 3 : BRIM_NO_LABEL};
+    for (int i = 0; i < LENGTH; i++)
+      labels[row][i] = bare ? BRIM_NO_LABEL : of[i];
+    samples[row] = (brim_sample){.ids = ids, .length = LENGTH, .token_labels = labels[row], .label = NAN};
+  }
+  if (brim_labels_make(runtime, BRIM_TASK_TOKENS, (const char *[]){"O", "PER", "LOC", "ORG"}, 4, &mapping, NULL) ||
+      brim_dataset_from_samples(runtime, samples, ROWS, &mapping, &dataset, NULL))
+    exit(99);
+  ok_int(brim_folds_stratify(runtime, dataset, FOLDS, 3, &folds, NULL), BRIM_OK, "labels of words");
+  int of[FOLDS][4] = {{0}}, least[4], most[4] = {0};
+  for (int row = 0; row < ROWS; row++)
+    for (int i = 0; i < LENGTH; i++)
+      if (labels[row][i] != BRIM_NO_LABEL)
+        of[folds.fold[row]][labels[row][i]]++;
+  for (int c = 0; c < 4; c++) {
+    least[c] = of[0][c];
+    for (int fold = 0; fold < FOLDS; fold++)
+      least[c] = of[fold][c] < least[c] ? of[fold][c] : least[c], most[c] = of[fold][c] > most[c] ? of[fold][c] : most[c];
+  }
+  ok(least[2] == 4 && most[2] == 4, "16 words of a rare class: four in each fold");
+  ok(least[1] == 10 && most[1] == 10, "40 words of another: ten in each, those beside the rare one too");
+  ok(least[3] == 0 && most[3] == 1, "one word is in one fold");
+  ok(most[0] - least[0] <= 12, "and %d to %d of the class that most words have", least[0], most[0]);
+  ok(folds.sizes[0] == 33 && folds.sizes[1] == 33 && folds.sizes[2] == 32 && folds.sizes[3] == 32, "sizes differ by one row");
+  ok_int(brim_folds_stratify(runtime, dataset, FOLDS, 3, &again, NULL), BRIM_OK, "again");
+  ok_int(brim_folds_shuffle(runtime, ROWS, FOLDS, 3, &plain, NULL), BRIM_OK, "not stratified");
+  ok(same_folds(&folds, &again) && !same_folds(&folds, &plain), "the seed decides");
+  brim_folds_free(&folds), brim_folds_free(&again), brim_folds_free(&plain);
+  brim_dataset_free(dataset);
+  brim_labels_free(&mapping);
+}
+
 static void values(void) {
   float labels[103];
   brim_folds folds;
@@ -193,6 +237,7 @@ int main(void) {
   plain();
   uniform();
   classes();
+  words();
   values();
   given();
   parts();

@@ -104,6 +104,8 @@ whole = json.load(open("folds/folds.json"))["out_of_fold"]["metrics"]
 print([g["tokens"] for g in got] == [d["tokens"] for d in data], abs(sum(right) / len(right) - whole["accuracy"]) < 1e-12)
 print(len(open("folds/predictions-test.jsonl").readlines()))
 END
+$BRIM train -q -m $MODEL --task tokens --train train.jsonl --max-steps 1 --folds 3 --stratify -o even > out
+python3 -c 'import json; print([fold["valid_rows"] for fold in json.load(open("even/folds.json"))["folds"]])'
 echo "--- texts, and a model that labels tokens goes on without --task"
 echo "the film was great" | "$BRIM" predict -q -m run - | sed 's/,"scores.*//'
 printf 'text\n"a bad plot"\n""\n' > t.csv && "$BRIM" predict -q -m run t.csv | sed 's/,"scores.*//'
@@ -113,7 +115,6 @@ echo "--- refused"
 printf '{"tokens":["a"],"tags":["B-UGLY"]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
 printf '{"tokens":["a"],"tags":[12]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
 printf '{"tokens":["a"]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.jsonl
-$BRIM train -q -m $MODEL --task tokens --train train.jsonl --folds 3 --stratify -o no
 $BRIM train -q -m $MODEL --task tokens --train train.jsonl --stream --rank-slices --batch-size 4 --max-steps 1 -o no
 $BRIM train -q -m $MODEL --train train.conll -o no
 $BRIM train -q -m $MODEL --train train.jsonl -o no
