@@ -123,10 +123,11 @@ static int find_kernels(brim_cuda *d, brim_error *err) {
   return BRIM_OK;
 }
 
+#define WIDE_NUMBER(name) CU_##name,
+
 /* Attention may take more shared memory than a kernel gets unasked. */
 static int ask_for_memory(const brim_cuda *d, brim_error *err) {
-  static const brim_cuda_kernel wide[] = {CU_attention_forward, CU_attention_queries, CU_attention_keys,
-                                          CU_relative_forward,  CU_relative_queries,  CU_relative_keys};
+  static const brim_cuda_kernel wide[] = {BRIM_CUDA_WIDE(WIDE_NUMBER)};
   for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
     BRIM_TRY(check_open(d, d->driver.cuFuncSetAttribute(d->kernels[wide[i]], CUDA_KERNEL_SHARED, d->most_shared),
                         "cuFuncSetAttribute", err));
