@@ -19,6 +19,7 @@ static const cli_option options[] = {
     ROWS(cli_truncation_options),
     ROWS(cli_fold_options),
     ROWS(cli_label_option),
+    ROWS(cli_words_option),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     ROWS(cli_general_options),
@@ -259,6 +260,7 @@ static int run(cli_call *cli) {
                                    .tokenizer = tokenizer,
                                    .max_length = (int32_t)cli->values->max_length,
                                    .need_label = cli->values->stratify,
+                                   .task = cli_task(cli),
                                    .silent = true};
     status = cli_load_dataset(cli, &request, &dataset);
   }

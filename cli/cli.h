@@ -34,6 +34,8 @@ int cli_show(cli_call *cli, brim_text *text);
 /* Writes text to a file (complete or absent), or to standard output when path is NULL. */
 int cli_write(cli_call *cli, const char *path, const brim_text *text);
 
+/* Of --task; AUTO where it is not given. */
+brim_task cli_task(const cli_call *cli);
 /* The library's options, filled by the command's table. */
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out);
 int cli_encode_options(cli_call *cli, brim_encode_options *out);

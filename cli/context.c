@@ -90,8 +90,16 @@ static int split_where(cli_call *cli) {
   return BRIM_OK;
 }
 
+/* The option's values are the tasks' names. */
+brim_task cli_task(const cli_call *cli) {
+  brim_task task = BRIM_TASK_AUTO;
+  if (cli->values->task)
+    brim_task_parse(cli->values->task, &task);
+  return task;
+}
+
 int cli_source_options(cli_call *cli, bool need_label, brim_source_options *out) {
-  *out = (brim_source_options){.need_label = need_label, .words = cli->words};
+  *out = (brim_source_options){.need_label = need_label, .words = cli->words || brim_task_has_tokens(cli_task(cli))};
   int status = cli_fill(&cli->arguments, CLI_SOURCE, out, &cli->error);
   if (!status)
     status = split_where(cli);

@@ -20,14 +20,6 @@ static int check_machine(cli_call *cli) {
   return status;
 }
 
-/* The option's values are the tasks' names. */
-static brim_task task_of(const char *name) {
-  brim_task task = BRIM_TASK_AUTO;
-  if (name)
-    brim_task_parse(name, &task);
-  return task;
-}
-
 /* ---- data ------------------------------------------------------------------------------------------------- */
 
 const char *cli_split_name(const char *unnamed, const char *item, int index, int count, char *name, size_t size) {
@@ -45,7 +37,7 @@ const char *cli_split_name(const char *unnamed, const char *item, int index, int
 
 /* --task, or what the class of the model says. */
 static brim_task choose_task(cli_call *cli, const brim_model_info *info) {
-  const brim_task task = cli->values->task ? task_of(cli->values->task) : info->task;
+  const brim_task task = cli->values->task ? cli_task(cli) : info->task;
   cli->words = brim_task_has_tokens(task);
   return task;
 }
@@ -98,7 +90,7 @@ static int take_model_labels(cli_call *cli, cli_job *job) {
   if (!status && brim_model_initialized_count(model) > 0)
     status = brim_error_set(&cli->error, BRIM_E_USAGE, "--keep-head: %s has no %s, so there is nothing to keep: leave it out",
                             v->model, brim_model_initialized_name(model, 0));
-  if (!status && v->task && task_of(v->task) != brim_model_task(model))
+  if (!status && v->task && cli_task(cli) != brim_model_task(model))
     status = brim_error_set(&cli->error, BRIM_E_USAGE,
                             "--keep-head: the model's task is %s, not %s: leave out one of both options",
                             brim_task_name(brim_model_task(model)), v->task);

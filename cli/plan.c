@@ -33,6 +33,7 @@ static const cli_option options[] = {
     FLAG("jsonl", jsonl, .help = "every batch as a JSON line, then a summary; else a short table"),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
          .help = "where it goes; the file is complete or absent"),
+    ROWS(cli_words_option),
     ROWS(cli_truncation_options),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),

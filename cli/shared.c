@@ -274,6 +274,12 @@ const cli_option cli_job_input_options[] = {
     {0},
 };
 
+const cli_option cli_words_option[] = {
+    CHOICE("task", task, "tokens", .shown = "rows are texts",
+           .help = "rows are of words with a label each, and each word is encoded by itself: conll, or JSON lines with tokens"),
+    {0},
+};
+
 const cli_option cli_job_task_options[] = {
     CHOICE("task", task, "classification|regression|multi-label|tokens", .shown = "by the labels",
            .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label; "

@@ -10,6 +10,7 @@ static const cli_option options[] = {
     ROWS(cli_needed_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {ENCODE(max_length)},
             .help = "cut each row to N tokens, special tokens included"),
+    ROWS(cli_words_option),
     ROWS(cli_truncation_options),
     FLAG("no-special-tokens", no_special_tokens, .to = {ENCODE(no_special_tokens)},
          .help = "leave out [CLS], [SEP] and their like"),

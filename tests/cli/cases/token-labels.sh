@@ -106,6 +106,13 @@ print(len(open("folds/predictions-test.jsonl").readlines()))
 END
 $BRIM train -q -m $MODEL --task tokens --train train.jsonl --max-steps 1 --folds 3 --stratify -o even > out
 python3 -c 'import json; print([fold["valid_rows"] for fold in json.load(open("even/folds.json"))["folds"]])'
+echo "--- before training"
+for format in jsonl conll; do
+  "$BRIM" analyze -q -t $MODEL --task tokens --folds 3 --stratify train.$format | grep -a -E ' rows, |^ +[0-2]  +60 +30 '
+  "$BRIM" plan -q -t $MODEL --task tokens -b 8 train.$format | tail -n 1
+  "$BRIM" tokenize -q -t $MODEL --task tokens train.$format | python3 -c 'import json, sys; print(sum(len(json.loads(line)["ids"]) for line in sys.stdin))'
+done
+"$BRIM" tokenize -q -t $MODEL train.conll
 echo "--- texts, and a model that labels tokens goes on without --task"
 echo "the film was great" | "$BRIM" predict -q -m run - | sed 's/,"scores.*//'
 printf 'text\n"a bad plot"\n""\n' > t.csv && "$BRIM" predict -q -m run t.csv | sed 's/,"scores.*//'
