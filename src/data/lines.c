@@ -248,7 +248,8 @@ static int list_keys(brim_reader *reader, brim_text *out, char **rows, brim_erro
 
 static int no_such_value(brim_reader *reader, const brim_slot *slot, brim_error *err) {
   if (slot->bytes)
-    return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is null or empty", slot->name);
+    return brim_reader_fault(reader, err, reader->line, 0, "\"%s\" is null or empty: fill it in%s", slot->name,
+                             slot == &reader->slots[BRIM_SLOT_LABEL] ? ", or leave such rows out (missing_label skip)" : "");
   brim_text keys;
   char *rows = NULL;
   brim_text_init(&keys, reader->runtime);

@@ -240,7 +240,8 @@ static int make_words(brim_reader *reader, brim_error *err) {
   if (!text->present || !label->present || !reader->need_label || words == tags)
     return BRIM_OK;
   return brim_error_at(err, BRIM_E_FORMAT, brim_reader_file_name(reader), reader->record_line, reader->record_byte,
-                       "the row has %zu words and %zu tags: each word has one", words, tags);
+                       "the row has %zu word%s and %zu tag%s: each word has one", words, words == 1 ? "" : "s", tags,
+                       tags == 1 ? "" : "s");
 }
 
 /* What a record holds, from the slots. An empty text is a text. */

@@ -118,7 +118,9 @@ static int check_words(const texts *t, const brim_text_row *row, brim_error *err
   if (!row->label_is_list)
     return brim_error_set(err, BRIM_E_FORMAT, "the label is no list: each word has a tag");
   const size_t tags = item_count(row->label, row->label_length);
-  return words == tags ? BRIM_OK : brim_error_set(err, BRIM_E_FORMAT, "%zu words and %zu tags: each word has one", words, tags);
+  return words == tags ? BRIM_OK
+                       : brim_error_set(err, BRIM_E_FORMAT, "%zu word%s and %zu tag%s: each word has one", words,
+                                        words == 1 ? "" : "s", tags, tags == 1 ? "" : "s");
 }
 
 static int encode_words(const texts *t, worker *w, block *b, const brim_text_row *row, brim_error *err) {

@@ -121,7 +121,7 @@ class Tokens(unittest.TestCase):
 
     def test_refused(self):
         """one line each"""
-        for bad, words in (([(["a"], ["O", "O"])], "1 words and 2 tags"), ([(["a"], ["B-UGLY"])], "row 0"), ([(["a"], [99])], '"99"'),
+        for bad, words in (([(["a"], ["O", "O"])], "1 word and 2 tags"), ([(["a"], ["B-UGLY"])], "row 0"), ([(["a"], [99])], '"99"'),
                            ([{"tokens": ["a"]}], "ner_tags"), ([{"tokens": 5, "tags": [1]}], "a list"), ([([["a"]], ["O"])], "row 0")):
             with self.assertRaises(brim.Error, msg=bad) as error:
                 self.model.evaluate(bad)

@@ -78,13 +78,14 @@ static void jsonl_errors(void) {
             "0 1 0 [a] - [1]\n!5 a.jsonl: line 2, byte 23: there is no \"label\" in this line; it has \"text\"\n",
             "jsonl: no label");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":null}\n", &need),
-            "!5 a.jsonl: line 1, byte 0: \"label\" is null or empty\n", "jsonl: a null label");
+            "!5 a.jsonl: line 1, byte 0: \"label\" is null or empty: fill it in, or leave such rows out (missing_label skip)\n",
+            "jsonl: a null label");
   ok_string(data_read_text("a.jsonl", "{\"txt\":\"a\",\"id\":3}\n", NULL),
             "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has \"txt\", \"id\"\n", "jsonl: no text");
   ok_string(data_read_text("a.jsonl", "{}\n", NULL),
             "!5 a.jsonl: line 1, byte 0: there is no \"text\" in this line; it has nothing\n", "jsonl: nothing");
-  ok_string(data_read_text("a.jsonl", "{\"text\":null}\n", NULL), "!5 a.jsonl: line 1, byte 0: \"text\" is null or empty\n",
-            "jsonl: a null text");
+  ok_string(data_read_text("a.jsonl", "{\"text\":null}\n", NULL),
+            "!5 a.jsonl: line 1, byte 0: \"text\" is null or empty: fill it in\n", "jsonl: a null text");
   ok_string(data_read_text("a.jsonl", "{\"text\":5}\n", NULL),
             "!5 a.jsonl: line 1, byte 8: \"text\" is an integer where a string is expected\n", "jsonl: a number as text");
   ok_string(data_read_text("a.jsonl", "{\"text\":\"a\",\"label\":[1]}\n", NULL), "0 1 0 [a] - [1\\x00]\n",

@@ -31,10 +31,11 @@ static void json(void) {
 static void json_refused(void) {
   static const char *const wrong[][2] = {
       {"{\"tokens\":[\"a\"],\"tags\":[1]}\n{\"tokens\":[\"a\",\"b\"],\"tags\":[1]}\n",
-       "0 1 0 [a\\x00] - [1\\x00]\n!5 a.jsonl: line 2, byte 28: the row has 2 words and 1 tags: each word has one\n"},
+       "0 1 0 [a\\x00] - [1\\x00]\n!5 a.jsonl: line 2, byte 28: the row has 2 words and 1 tag: each word has one\n"},
       {"{\"tokens\":[\"a\"],\"tags\":[1]}\n{\"tokens\":[\"a\"]}\n",
        "0 1 0 [a\\x00] - [1\\x00]\n!5 a.jsonl: line 2, byte 28: there is no \"ner_tags\" in this line; it has \"tokens\"\n"},
-      {"{\"tokens\":[\"a\"],\"tags\":null}\n", "!5 a.jsonl: line 1, byte 0: \"ner_tags\" is null or empty\n"},
+      {"{\"tokens\":[\"a\"],\"tags\":null}\n",
+       "!5 a.jsonl: line 1, byte 0: \"ner_tags\" is null or empty: fill it in, or leave such rows out (missing_label skip)\n"},
       {"{\"tokens\":[\"a\",[\"b\"]],\"tags\":[1,1]}\n",
        "!5 a.jsonl: line 1, byte 15: \"tokens\" holds an array where a string, a number or a boolean is expected\n"},
       {"{\"tokens\":{\"a\":1},\"tags\":[1]}\n",
@@ -58,7 +59,7 @@ static void tables_and_text(void) {
   ok_string(data_read_text("a.csv", "id,text,tags\n1,\"a, b\",O O\n2,,\n", &words),
             "0 2 13 [a,\\x00b\\x00] - [O\\x00O\\x00]\n1 3 26 [] - []\n", "a column of words, one of as many tags");
   ok_string(data_read_text("a.csv", "tokens,tags\na b,O\n", &words),
-            "!5 a.csv: line 2, byte 12: the row has 2 words and 1 tags: each word has one\n", "not as many");
+            "!5 a.csv: line 2, byte 12: the row has 2 words and 1 tag: each word has one\n", "not as many");
   ok_string(data_read_text("a.txt", "a  b\n\n c\n", &unlabelled), "0 1 0 [a\\x00b\\x00] - -\n1 2 5 [] - -\n2 3 6 [c\\x00] - -\n",
             "a text a line");
 }
