@@ -18,16 +18,16 @@ enum { PIECE_BYTES = 1 << 20, BUFFER_BYTES = 64 << 20, SMALL_BYTES = 4096, FEW_R
 
 /* ---- waiting ---------------------------------------------------------------------------------------------- */
 
-/* A while of turns for others, then naps that grow: ranks share cores where there are more of them. */
-static void yield(uint32_t turn) {
-  enum { TURNS = 200, SHORTEST = 10000, LONGEST = 500000 }; /* nanoseconds */
-  if (turn < TURNS) {
+/* A while of turns for others, then naps that grow: ranks share cores where there are more of them. By the clock: where others
+ * want the core a turn takes as long as all of theirs, and who naps is back sooner than who gives way. */
+static void yield(double waited) {
+  const double turns = 2e-4, shortest = 1e-5, longest = 5e-4; /* seconds */
+  if (waited < turns) {
     sched_yield();
     return;
   }
-  const uint32_t naps = (turn - TURNS) / 8 + 1;
-  const long nap = naps < LONGEST / SHORTEST ? (long)naps * SHORTEST : LONGEST;
-  nanosleep(&(struct timespec){.tv_nsec = nap}, NULL);
+  const double nap = waited / 64 < shortest ? shortest : waited / 64 > longest ? longest : waited / 64;
+  nanosleep(&(struct timespec){.tv_nsec = (long)(nap * 1e9)}, NULL);
 }
 
 /* Door is held. Returns the number of requests that are still under way, or -1. */
@@ -55,7 +55,8 @@ int brim_exchange_fail(brim_ranks *r, brim_error *err) {
 
 int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, int count, double patience, brim_error *err) {
   const double begun = brim_seconds_now();
-  for (uint32_t turn = 0, known = (uint32_t)count;; turn++) {
+  double changed = begun;
+  for (int known = count;;) {
     pthread_mutex_lock(&r->door);
     const int left = test_all(r, requests, pending, count);
     pthread_mutex_unlock(&r->door);
@@ -65,12 +66,13 @@ int brim_exchange_wait(brim_ranks *r, brim_mpi_handle *requests, bool *pending, 
       return BRIM_OK;
     if (atomic_load(&r->broken))
       return brim_heart_cause(r, err);
-    if (patience > 0 && brim_seconds_now() - begun > patience)
+    const double now = brim_seconds_now();
+    if (patience > 0 && now - begun > patience)
       return brim_error_set(err, BRIM_E_IO,
                             "a rank has not answered for %.0f seconds: it has ended, or its machine cannot be reached", patience);
-    if ((uint32_t)left != known)
-      turn = 0, known = (uint32_t)left;
-    yield(turn);
+    if (left != known)
+      changed = now, known = left;
+    yield(now - changed);
   }
 }
 
