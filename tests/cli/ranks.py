@@ -344,13 +344,18 @@ class Case:
 
     def killed_and_resumed(self):
         """Killed at random moments, again and again, with the launcher's clean-up and without, and resumed: the bits of a run that nobody killed."""
-        times = int(os.environ.get("BRIM_KILLS", "5"))
-        words = ("--max-steps", "240", "--save-every", "7", "--log-every", "50", "--keep-checkpoints", "2")
+        self.killed(int(os.environ.get("BRIM_KILLS", "5")))
+        self.killed(2, "--slices", "24", "--batch-size", "20")
+
+    def killed(self, times, *more):
+        words = ("--max-steps", "240", "--save-every", "7", "--log-every", "50", "--keep-checkpoints", "2", *more)
+        for run in ("straight", "killed"):
+            shutil.rmtree(run, ignore_errors=True)
         straight = self.mpi.run(2, self.train("straight", *words))
-        ok(straight[0] == 0, "240 steps that nobody kills", straight[1])
+        ok(straight[0] == 0, f"240 steps that nobody kills {' '.join(more)}", straight[1])
         draw, gone = random.Random(5), True
         for turn in range(times):
-            job = self.mpi.start(2, self.train("killed", "--resume", *words), lonely=turn % 2 == 1, **({"BRIM_SHARED": "none"} if turn % 4 > 1 else {}))
+            job = self.mpi.start(2, self.train("killed", "--resume", *words), lonely=turn % 2 == 1, **({"BRIM_SHARED": "none"} if turn % 4 > 1 or more else {}))
             wait_until(lambda: job.poll() is not None or len(ranks_of(job)) == 2, 60)
             time.sleep(draw.uniform(0.0, 0.8))
             for process in list(ranks_of(job).items())[:1] if draw.random() < 0.5 else list(ranks_of(job).items())[-1:]:
