@@ -55,6 +55,9 @@ int brim_dataset_fits(const brim_model *model, const brim_dataset *dataset, int3
     const brim_row_name at = {name, brim_dataset_origin(dataset, row)};
     BRIM_TRY(brim_row_fits(model, &sample, cut, labels, at, err));
   }
+  const uint64_t *labelled = labels ? brim_dataset_token_labels(dataset) : NULL;
+  if (labelled && labelled[rows] == 0)
+    return brim_error_set(err, BRIM_E_MISMATCH, "%s: no token has a label: rows need a larger max_length, or other labels", name);
   return BRIM_OK;
 }
 

@@ -125,5 +125,6 @@ printf '{"tokens":["a"]}\n' > wrong.jsonl && "$BRIM" evaluate -q -m run wrong.js
 $BRIM train -q -m $MODEL --task tokens --train train.jsonl --stream --rank-slices --batch-size 4 --max-steps 1 -o no
 $BRIM train -q -m $MODEL --train train.conll -o no
 $BRIM train -q -m $MODEL --train train.jsonl -o no
+$BRIM train -q -m $MODEL --task tokens --train train.jsonl --max-length 2 -o no
 echo "--- row by row"
 echo "the film was great" | "$BRIM" predict -q -m run - --unbuffered | sed 's/,"scores.*//'
