@@ -219,7 +219,7 @@ static int deal_words(brim_runtime *runtime, const brim_dataset *dataset, const 
   uint64_t *words = brim_alloc_array_zero(runtime, ((size_t)out->count + 1) * (size_t)classes, sizeof *words);
   labelled_row *sorted = NULL;
   int status = ranks && words ? BRIM_OK : BRIM_NOMEM(err);
-  if (!status) /* counted behind the folds */
+  if (!status) /* counted after the folds */
     status = rank_classes(runtime, dataset, words + (size_t)out->count * (size_t)classes, ranks, err);
   if (!status) {
     sorted = rows_by_label(runtime, random, dataset, ranks, err);
