@@ -7,7 +7,6 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
-#include "batch/weight.h"
 #include "text/tokenizer.h"
 
 #define DEFAULT_WINDOW 100000
@@ -191,6 +190,7 @@ void brim_feed_close(brim_feed *feed) {
   brim_slices_free(runtime, &feed->slices);
   brim_shards_free(runtime, &feed->shards);
   brim_batch_free(&feed->batch);
+  brim_class_counter_free(&feed->counter);
   brim_release(runtime, feed->ids);
   brim_release(runtime, feed);
 }
@@ -256,7 +256,7 @@ static void enter_window(brim_feed *feed, brim_window *w) {
 
 /* Otherwise the loss divides by the rows. */
 static bool is_weighed(const brim_feed *feed) {
-  return feed->class_weights || feed->window->dataset->token_labels;
+  return feed->counter.weights || feed->window->dataset->token_labels;
 }
 
 /* Puts the rows of a part at their places in the step. */
@@ -266,7 +266,7 @@ static int note_part(brim_feed *feed, const brim_planned *part, brim_error *err)
   for (uint32_t i = 0; i < part->count; i++)
     feed->ids[part->places[i]] = feed->window->names[part->rows[i]];
   if (is_weighed(feed))
-    feed->divisor += brim_part_weight(feed->window->dataset, part, feed->class_weights);
+    brim_class_counter_add(&feed->counter, feed->window->dataset, part);
   l->batches += part->count > 0;
   l->tokens += (uint64_t)part->tokens;
   l->slots += (uint64_t)part->slots;
@@ -278,8 +278,8 @@ static int note_step(brim_feed *feed, uint64_t first, brim_error *err) {
   const brim_window *w = feed->window;
   uint64_t world = feed->slices.world ? 1 : world_of(feed);
   brim_planned part = {0};
-  feed->divisor = 0.0;
-  for (uint64_t r = 0; r < world; r++) { /* so slices come in their order */
+  brim_class_counter_clear(&feed->counter);
+  for (uint64_t r = 0; r < world; r++) {
     for (uint64_t i = first; i < parts_of(w) && step_of(w, i) == step_of(w, first); i++) {
       get_part(w, (int32_t)r, i, &part);
       BRIM_TRY(note_part(feed, &part, err));
@@ -379,7 +379,7 @@ static int next_batch(brim_feed *feed, bool *over, brim_error *err) {
   BRIM_TRY(brim_batch_fill(&feed->batch, feed->runtime, feed->window->dataset, &part, err));
   feed->batch.step = feed->ledger.steps - 1;
   if (is_weighed(feed))
-    feed->batch.divisor = feed->divisor > 0.0 ? feed->divisor : 1.0;
+    feed->batch.divisor = brim_class_counter_divisor(&feed->counter);
   for (int32_t i = 0; i < feed->batch.count; i++)
     feed->batch.rows[i] = feed->ids[feed->batch.places[i]];
   place_in_step(feed);

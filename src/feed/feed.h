@@ -6,6 +6,7 @@
 #define BRIM_FEED_FEED_H
 #include "base/ordered.h"
 #include "base/stop.h"
+#include "batch/weight.h"
 #include "brim/feed.h"
 #include "data/dataset.h"
 #include "data/labels.h"
@@ -208,8 +209,7 @@ struct brim_feed {
   brim_exclusions damage; /* of the present epoch */
   uint64_t *ids;          /* of a step in order of place */
   size_t id_room;
-  const double *class_weights; /* [labels] of brim_feed_weigh, or NULL */
-  double divisor;              /* their sum over the rows or labelled tokens of the present step, or how many of these */
+  brim_class_counter counter; /* of the present step, with the weights of brim_feed_weigh */
   brim_batch batch;
 };
 

@@ -53,8 +53,7 @@ int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *er
     return brim_error_set(err, BRIM_E_USAGE,
                           "with rank_slices no rank knows the classes of a whole step: leave out rank_slices, or "
                           "the weights");
-  feed->class_weights = class_weights;
-  return BRIM_OK;
+  return brim_class_counter_weigh(&feed->counter, feed->runtime, class_weights, o->labels ? o->labels->count : 0, err);
 }
 
 void brim_feed_tell(const brim_feed *feed, brim_feed_ledger *out) {

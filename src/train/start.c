@@ -187,7 +187,7 @@ static int start_class_weights(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_class_weights_make(t->runtime, t->model, &rows, t->options.class_weights, &t->class_weights, err));
   if (!t->class_weights || !brim_task_has_outcomes(brim_model_task(t->model)))
     return BRIM_OK;
-  t->supply.weights = t->class_weights;
+  BRIM_TRY(brim_class_counter_weigh(&t->supply.counter, t->runtime, t->class_weights, brim_model_outputs(t->model), err));
   return t->supply.feed ? brim_feed_weigh(t->supply.feed, t->class_weights, err) : BRIM_OK;
 }
 

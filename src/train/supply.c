@@ -7,7 +7,6 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "batch/weight.h"
 #include "dist/group.h"
 #include "model/fits.h"
 #include "train/evaluate.h"
@@ -106,6 +105,7 @@ double brim_supply_epochs(const brim_supply *s, uint64_t epoch, uint64_t epoch_s
 }
 
 void brim_supply_close(brim_supply *s) {
+  brim_class_counter_free(&s->counter);
   brim_plan_free(s->first);
   brim_plan_free(s->plan);
   brim_release(s->runtime, s->places);
@@ -123,18 +123,18 @@ static void begin_step(brim_supply *s, uint32_t rows) {
 }
 
 /* The sum of the weights of the rows or labelled tokens, or the number of these, of a whole step, over all its parts and ranks,
- * before any of them is computed. 1 where that is 0: there is no loss then. */
-static double step_weight(const brim_supply *s, uint64_t step) {
-  double sum = 0.0;
+ * before any of them is computed. */
+static double step_weight(brim_supply *s, uint64_t step) {
   brim_planned part;
-  for (int32_t rank = 0; rank < s->options->group.world_size; rank++) /* so slices come in their order */
+  brim_class_counter_clear(&s->counter);
+  for (int32_t rank = 0; rank < s->options->group.world_size; rank++)
     for (uint64_t i = s->part, parts = brim_plan_parts(s->plan); i < parts; i++) {
       brim_plan_part(s->plan, rank, i, &part);
       if (part.step != step)
         break;
-      sum += brim_part_weight(s->dataset, &part, s->weights);
+      brim_class_counter_add(&s->counter, s->dataset, &part);
     }
-  return sum > 0.0 ? sum : 1.0;
+  return brim_class_counter_divisor(&s->counter);
 }
 
 /* Counts come from the plan, which knows every rank's parts. */
@@ -144,7 +144,7 @@ static int next_of_plan(brim_supply *s, const brim_batch **out, bool *last, brim
   brim_plan_part(s->plan, group->rank, s->part, &mine);
   if (!s->open) {
     begin_step(s, mine.step_rows);
-    if (s->weights || brim_task_has_tokens(brim_model_task(s->model)))
+    if (s->counter.weights || brim_task_has_tokens(brim_model_task(s->model)))
       s->divisor = step_weight(s, mine.step);
   }
   for (int32_t rank = 0; rank < group->world_size; rank++) {

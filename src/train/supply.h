@@ -1,6 +1,7 @@
 /* supply.h: where a run's steps come from: a plan over rows in memory, or a feed of rows that are larger than memory. */
 #ifndef BRIM_TRAIN_SUPPLY_H
 #define BRIM_TRAIN_SUPPLY_H
+#include "batch/weight.h"
 #include "train/schedule.h"
 
 typedef struct brim_supply {
@@ -9,7 +10,7 @@ typedef struct brim_supply {
   const brim_train_options *options;
   const brim_dataset *dataset; /* one of the two; borrowed */
   brim_feed *feed;
-  const double *weights; /* of each class in the loss's divisor, or NULL */
+  brim_class_counter counter; /* of what the loss divides by, where that is not the rows */
 
   brim_plan *plan;  /* dataset: of plan_epoch, or NULL */
   brim_plan *first; /* of epoch 0, which the outlook made; NULL: it is used up */

@@ -65,6 +65,49 @@ static void cut(void) {
   brim_batch_free(&batch);
 }
 
+static double divisor_of(const brim_dataset *of, const brim_planned *part, const double *weights) {
+  brim_class_counter counter = {0};
+  if (brim_class_counter_weigh(&counter, runtime, weights, 2, NULL))
+    exit(99);
+  brim_class_counter_add(&counter, of, part);
+  const double divisor = brim_class_counter_divisor(&counter);
+  brim_class_counter_free(&counter);
+  return divisor;
+}
+
+/* However a step is shared out, the sum of its rows' weights has the same bits: weights of "balanced", which no double is. */
+static void weights_in_parts(void) {
+  enum { ROWS = 61, CLASSES = 3 };
+  static const double weights[CLASSES] = {1000.0 / (3 * 137), 1000.0 / (3 * 411), 1000.0 / (3 * 452)};
+  brim_sample samples[ROWS];
+  uint64_t rows[ROWS];
+  for (uint64_t i = 0; i < ROWS; i++) {
+    samples[i] = (brim_sample){.ids = ids0, .length = 5, .label = (float)(i * i % CLASSES)};
+    rows[i] = i * 17 % ROWS;
+  }
+  brim_dataset *classes;
+  brim_class_counter counter = {0};
+  if (brim_dataset_from_samples(runtime, samples, ROWS, NULL, &classes, NULL) ||
+      brim_class_counter_weigh(&counter, runtime, weights, CLASSES, NULL))
+    exit(99);
+  double whole = 0.0;
+  int32_t others = 0;
+  for (uint32_t size = ROWS; size > 0; size--) {
+    brim_class_counter_clear(&counter);
+    for (uint32_t from = 0; from < ROWS; from += size)
+      brim_class_counter_add(&counter, classes,
+                             &(brim_planned){.rows = rows + from, .count = ROWS - from < size ? ROWS - from : size});
+    const double divisor = brim_class_counter_divisor(&counter);
+    whole = size == ROWS ? divisor : whole;
+    others += divisor != whole;
+  }
+  ok(others == 0 && whole > ROWS * weights[2], "the weight of a step in parts of 1 to 61 rows: %.17g", whole);
+  brim_class_counter_clear(&counter);
+  ok(brim_class_counter_divisor(&counter) == 1.0, "1 of nothing");
+  brim_class_counter_free(&counter);
+  brim_dataset_free(classes);
+}
+
 /* What a loss divides by goes with what is computed: a cut row has its last token's label, not that of the place. */
 static void weights_of_tokens(void) {
   enum { NONE = BRIM_NO_LABEL };
@@ -81,9 +124,9 @@ static void weights_of_tokens(void) {
   part.count = 1, part.tokens = part.slots = 3;
   ok_int(brim_batch_fill(&batch, runtime, tokens, &part, NULL), BRIM_OK, "a cut row of labelled tokens");
   ok(!memcmp(batch.token_labels, (int32_t[]){NONE, 0, NONE}, 12), "has its last token's label");
-  ok(brim_part_weight(tokens, &part, NULL) == 1 && brim_part_weight(tokens, &part, weights) == 0.5, "and counts so");
+  ok(divisor_of(tokens, &part, NULL) == 1 && divisor_of(tokens, &part, weights) == 0.5, "and counts so");
   part.cut = 0;
-  ok(brim_part_weight(tokens, &part, NULL) == 3 && brim_part_weight(tokens, &part, weights) == 6.5, "a whole one counts all");
+  ok(divisor_of(tokens, &part, NULL) == 3 && divisor_of(tokens, &part, weights) == 6.5, "a whole one counts all");
   brim_plan_free(plan);
   brim_batch_free(&batch);
   brim_dataset_free(tokens);
@@ -139,6 +182,7 @@ int main(void) {
   ragged();
   cut();
   weights_of_tokens();
+  weights_in_parts();
   empty_part();
   reserved();
   mismatch();
