@@ -10,6 +10,7 @@ enum { COLUMNS = 5, MOST_LINES = 96, CELL = 48 };
 typedef struct table {
   const brim_profile *profile;
   double seconds; /* of the whole run */
+  bool card;      /* a card computed: the host's times are those of calls, and say nothing of speed */
   char text[MOST_LINES][COLUMNS][CELL];
   int lines;
 } table;
@@ -23,7 +24,7 @@ static void put_line(table *t, const char *indent, const brim_profile_row *row) 
   snprintf(cells[2], CELL, "%.3f", row->seconds);
   if (row->calls)
     brim_count_text((int64_t)row->calls, cells[3], CELL);
-  if (row->flops > 0 && row->seconds > 0)
+  if (row->flops > 0 && row->seconds > 0 && !t->card)
     snprintf(cells[4], CELL, "%.0f", 1e-9 * row->flops / row->seconds);
 }
 
@@ -62,9 +63,22 @@ static int add_up(const brim_profile *profile, brim_profile_row sums[BRIM_WORK_C
   return count;
 }
 
+/* What a card did meanwhile, by its own clock. */
+static brim_profile_row card_of(const table *t) {
+  brim_profile_row sum = {.name = "on the card, at the same time"};
+  for (int i = 0; i < brim_profile_row_count(t->profile); i++) {
+    const brim_profile_row *row = brim_profile_row_at(t->profile, i);
+    if (row->work == BRIM_WORK_CARD)
+      sum.calls += row->calls, sum.seconds += row->seconds;
+  }
+  return sum;
+}
+
 static void fill(table *t) {
   brim_profile_row sums[BRIM_WORK_COUNT], rest = {.name = "everything else"};
   const int count = add_up(t->profile, sums);
+  const brim_profile_row card = card_of(t);
+  t->card = card.calls > 0;
   rest.seconds = t->seconds = brim_profile_seconds(t->profile);
   for (int i = 0; i < count; i++) {
     rest.seconds -= sums[i].seconds;
@@ -72,6 +86,10 @@ static void fill(table *t) {
     put_rows(t, sums[i].work);
   }
   put_line(t, "", &rest);
+  if (t->card) {
+    put_line(t, "", &card);
+    put_rows(t, BRIM_WORK_CARD);
+  }
 }
 
 static void print_table(const cli_call *cli, const brim_profile *profile) {

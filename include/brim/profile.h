@@ -24,6 +24,7 @@ typedef enum brim_work {
   BRIM_WORK_RANKS,      /* other processes: waiting for them, and the gradient's way to and from them */
   BRIM_WORK_LOG,        /* events: the log, the progress bar */
   BRIM_WORK_FRAME,      /* a step: in the trace, but what counts is what is inside */
+  BRIM_WORK_CARD,       /* what a GPU did meanwhile, by its own clock: no part of the host's time */
   BRIM_WORK_COUNT
 } brim_work;
 BRIM_API const char *brim_work_name(brim_work work); /* "products"; static storage */
@@ -37,6 +38,9 @@ BRIM_API void brim_profile_free(brim_profile *profile);
 BRIM_API void brim_profile_begin(brim_profile *profile, brim_work work, const char *name);
 /* `flops`: floating-point operations of the span, 0 where they do not matter. */
 BRIM_API void brim_profile_end(brim_profile *profile, double flops);
+
+/* One call that took so long elsewhere: in the rows, but no span. `name` lives as long as the profile. */
+BRIM_API void brim_profile_add(brim_profile *profile, brim_work work, const char *name, double seconds);
 
 /* All spans of one name, in the order in which the names came up. */
 typedef struct brim_profile_row {

@@ -42,7 +42,7 @@ static double cpu_seconds(brim_work work) {
 const char *brim_work_name(brim_work work) {
   static const char *const names[BRIM_WORK_COUNT] = {"start",      "products", "attention", "elementwise", "norm",
                                                      "embedding",  "loss",     "optimizer", "data",        "evaluation",
-                                                     "checkpoint", "ranks",    "log",       "frame"};
+                                                     "checkpoint", "ranks",    "log",       "frame",       "card"};
   return (unsigned)work < BRIM_WORK_COUNT ? names[work] : "unknown";
 }
 
@@ -106,6 +106,12 @@ void brim_profile_end(brim_profile *p, double flops) {
     p->left_out++;
   else
     p->spans[p->span_count++] = (span){.start = o->start - p->origin, .seconds = (float)seconds, .row = row, .flops = flops};
+}
+
+void brim_profile_add(brim_profile *p, brim_work work, const char *name, double seconds) {
+  brim_profile_row *row = &p->rows[find_row(p, work, name)];
+  row->calls++;
+  row->seconds += seconds;
 }
 
 /* ---- answers ---------------------------------------------------------------------------------------------- */

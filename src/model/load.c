@@ -192,6 +192,7 @@ void brim_model_set_profile(brim_model *model, brim_profile *profile) {
   if (model->context.inner)
     model->ops = model->context.inner;
   model->context.inner = NULL;
+  model->context.profile = NULL;
   if (!profile)
     return;
   brim_ops_profile(&model->context, profile, model->ops, &model->timed);

@@ -530,7 +530,7 @@ typedef struct brim_ops_context {
   void *workspace;
   size_t workspace_size;
   brim_ops_stats stats;
-  struct brim_profile *profile; /* these two: of a table that times another one, else NULL */
+  struct brim_profile *profile; /* these two: of a table that times another one, else NULL. A card tells it its own times */
   const struct brim_ops *inner;
   int32_t card; /* which of the machine's GPUs, from 1 on; 0: the process's own. Set before `open`, as the next */
   bool tf32;    /* products of fp32 may be of TF32: of a GPU */

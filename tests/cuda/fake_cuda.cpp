@@ -297,6 +297,10 @@ int cuEventSynchronize(void *e) {
   counts[FAKE_SLOT_WAITS]++;
   return fake::finish(static_cast<fake::event *>(e));
 }
+int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
+  BEGIN;
+  return fake::elapsed(static_cast<fake::event *>(begin), static_cast<fake::event *>(end), milliseconds) ? SUCCESS : NOT_READY;
+}
 int cuEventDestroy_v2(void *e) {
   const std::lock_guard<std::mutex> guard(lock);
   fake::close_event(static_cast<fake::event *>(e));

@@ -1,6 +1,7 @@
 // fake_streams.cpp: see fake_streams.hpp.
 #include "fake_streams.hpp"
 
+#include <chrono>
 #include <cstdarg>
 #include <cstdio>
 #include <deque>
@@ -12,6 +13,7 @@ typedef std::map<const stream *, uint64_t> clock; // how much of each stream's w
 struct event {
   uint64_t recorded = 0, done = 0; // how often
   stream *where = nullptr;
+  std::chrono::steady_clock::time_point when; // it was done
   clock known;
 };
 struct node {
@@ -91,7 +93,7 @@ static bool run_one(stream *s, bool forced) {
   }
   s->queue.pop_front();
   if (n.records)
-    n.records->done = n.generation;
+    n.records->done = n.generation, n.records->when = std::chrono::steady_clock::now();
   if (n.what.run && problem == SUCCESS) {
     note(n.what);
     problem = n.what.run();
@@ -208,6 +210,10 @@ int wait(stream *s, event *e) {
   s->queue.push_back({{}, nullptr, e, e->recorded});
   look_ahead(s);
   return SUCCESS;
+}
+bool elapsed(const event *begin, const event *end, float *milliseconds) {
+  *milliseconds = std::chrono::duration<float, std::milli>(end->when - begin->when).count();
+  return begin->recorded && end->recorded && is_done(begin) && is_done(end);
 }
 bool is_done(const event *e) {
   return e->done >= e->recorded;

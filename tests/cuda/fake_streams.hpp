@@ -45,6 +45,7 @@ int record(event *e, stream *s);
 int wait(stream *s, event *e);
 bool is_done(const event *e);
 int finish(event *e);  // the host waits
+bool elapsed(const event *begin, const event *end, float *milliseconds); // false: one of them was not yet
 int finish(stream *s); // the host waits
 // What ran: how much since the program began; and which, in which order, since it was last asked.
 long ran();

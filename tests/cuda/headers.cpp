@@ -69,6 +69,7 @@ constexpr bool same_text(const char *a, const char *b) {
 namespace ours {
 BRIM_CUDA_DRIVER(CALL)
 BRIM_CUDA_DRIVER(NAMED)
+BRIM_CUDA_TIMES(CALL)
 BRIM_CUDA_GRAPHS(CALL)
 BRIM_CUDA_GRAPHS(NAMED)
 BRIM_NVRTC(CALL)

@@ -40,7 +40,7 @@ static void need(int status, const brim_error *err) {
 }
 
 /* Steps of one epoch, each cut into so many parts. */
-static outcome train(const char *folder, uint64_t seed, int parts) {
+static outcome train_profiled(const char *folder, uint64_t seed, int parts, brim_profile *profile) {
   outcome out = {0};
   case_job job = {0};
   brim_error err = {0};
@@ -56,6 +56,7 @@ static outcome train(const char *folder, uint64_t seed, int parts) {
   job.train = case_dataset(job.runtime, ROWS, 30, brim_model_vocab_size(job.model), brim_model_outputs(job.model), 1);
   options.epochs = 1;
   options.log_every = 1;
+  options.profile = profile;
   options.plan.accumulate = parts;
   options.event = note;
   options.event_context = &out.counts;
@@ -69,6 +70,10 @@ static outcome train(const char *folder, uint64_t seed, int parts) {
   out.graphs = fake_cuda_count(FAKE_GRAPHS) - graphs;
   out.launches = fake_cuda_count(FAKE_GRAPH_LAUNCHES) - launches;
   return out;
+}
+
+static outcome train(const char *folder, uint64_t seed, int parts) {
+  return train_profiled(folder, seed, parts, NULL);
 }
 
 static bool same(const outcome *a, const outcome *b) {
@@ -119,6 +124,37 @@ static void test_graphs(const char *folder, const outcome *in_graphs) {
   free(plain.weights), free(without.weights), free(broken.weights), free(refused.weights);
 }
 
+/* What the card did by its own clock: every call once, in no graph, and the bits and waits of a run without a profile. */
+static void test_profile(const char *folder, const outcome *plain) {
+  brim_runtime *runtime;
+  brim_profile *profile;
+  brim_error err = {0};
+  need(brim_runtime_new(NULL, &runtime, &err), &err);
+  need(brim_profile_new(runtime, &profile, &err), &err);
+  const long ran = fake_cuda_count(FAKE_RUN), launches = fake_cuda_launches();
+  outcome timed = train_profiled(folder, 0, 1, profile);
+  const long all_run = fake_cuda_count(FAKE_RUN) - ran, all_launched = fake_cuda_launches() - launches;
+  long kernels = 0, losses = 0, others = 0;
+  double seconds = 0;
+  for (int i = 0; i < brim_profile_row_count(profile); i++) {
+    const brim_profile_row *row = brim_profile_row_at(profile, i);
+    if (row->work != BRIM_WORK_CARD)
+      continue;
+    const bool other = strchr(row->name, ' ') || strcmp(row->name, "clear") == 0 || strcmp(row->name, "copy") == 0;
+    *(other ? &others : &kernels) += (long)row->calls;
+    losses += strcmp(row->name, "loss") == 0 ? (long)row->calls : 0;
+    seconds += row->seconds;
+  }
+  ok(same(&timed, plain) && timed.captures == 0 && all(&timed, FAKE_SYNCS, SYNCS_OF_PASS + 1) && all(&timed, FAKE_SLOT_WAITS, 0),
+     "a profiled run has the same bits and waits as often, without graphs");
+  ok(losses == STEPS && kernels > 100 && kernels <= all_launched && others > STEPS && kernels + others <= all_run,
+     "the card's clock has %ld kernels of %ld that were launched, and %ld transfers", kernels, all_launched, others);
+  ok(seconds > 0 && seconds < brim_profile_seconds(profile), "they took no longer than the run");
+  free(timed.weights);
+  brim_profile_free(profile);
+  brim_runtime_free(runtime);
+}
+
 int main(void) {
   const char *folder = case_model_folder("bert-pair-3");
   outcome whole = train(folder, 0, 1), early = train(folder, 1, 1), parts = train(folder, 0, PARTS),
@@ -132,6 +168,7 @@ int main(void) {
   ok(all(&whole, FAKE_SLOT_WAITS, 0) && all(&parts, FAKE_SLOT_WAITS, 0), "and none waits for the one before");
   ok(same(&whole, &early) && same(&parts, &other), "transfers that run early give the bits of transfers that run late");
   test_graphs(folder, &whole);
+  test_profile(folder, &whole);
   ok_int(fake_cuda_left(), 0, "nothing is left");
   outcome *outcomes[] = {&whole, &early, &parts, &other};
   for (int i = 0; i < 4; i++)

@@ -45,6 +45,13 @@ static void check_brackets(void) {
   ok(step && evaluation && brim_profile_seconds(p) >= step->seconds + evaluation->seconds, "the whole is as long as its parts");
   brim_profile_end(p, 0);
   ok(row_of(p, "linear")->calls == 2, "an end without a beginning is nothing");
+  const double whole = brim_profile_seconds(p);
+  brim_profile_add(p, BRIM_WORK_CARD, "kernel", 2);
+  brim_profile_add(p, BRIM_WORK_CARD, "kernel", 0.5);
+  const brim_profile_row *kernel = row_of(p, "kernel");
+  ok(kernel->calls == 2 && kernel->seconds == 2.5 && brim_profile_seconds(p) == whole &&
+         strcmp(brim_work_name(kernel->work), "card") == 0,
+     "what was done elsewhere is counted, and is no part of the host's time");
   brim_profile_free(p);
   brim_profile_begin(NULL, BRIM_WORK_LOSS, "nothing");
   brim_profile_end(NULL, 0);

@@ -54,6 +54,13 @@ typedef struct brim_cuda_graphs {
   int next;
 } brim_cuda_graphs;
 
+/* Events around what the card does, where a profile asks (clock.c). */
+typedef struct brim_cuda_clock {
+  struct brim_cuda_mark *marks; /* NULL: nobody asked yet */
+  int count;
+  bool open, stopped; /* between two events; one of them failed */
+} brim_cuda_clock;
+
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
@@ -71,6 +78,7 @@ typedef struct brim_cuda {
   bool managed; /* BRIM_CUDA_MANAGED: tests look into the card's memory */
   brim_cuda_transfer transfer;
   brim_cuda_graphs graphs;
+  brim_cuda_clock clock;
   brim_nccl nccl;
   void *ranks; /* NCCL's communicator; NULL: none */
   int status;  /* the first failure since the last sync: nothing is queued after it */
@@ -98,6 +106,14 @@ bool brim_cuda_ready(brim_ops_context *c);
 void brim_cuda_write(brim_ops_context *c, void *to, const void *from, size_t size);
 void brim_cuda_read(brim_ops_context *c, void *to, const void *from, size_t size);
 int brim_cuda_sync(brim_ops_context *c, brim_error *err);
+
+/* ---- clock.c: nothing without a profile. What is queued in between counts under the name, which lives as long as the profile.
+ */
+void brim_cuda_clock_begin(brim_ops_context *c, const char *name);
+void brim_cuda_clock_end(brim_ops_context *c);
+/* After the host has waited for the card. */
+void brim_cuda_clock_read(brim_ops_context *c);
+void brim_cuda_clock_close(brim_ops_context *c);
 
 /* ---- ranks.c */
 int brim_cuda_ranks_key(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_error *err) BRIM_CHECK;

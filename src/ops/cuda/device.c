@@ -176,6 +176,7 @@ void brim_cuda_close(brim_ops_context *c) {
   if (d->context) {
     brim_cuda_ranks_leave(c);
     brim_cuda_close_graphs(d);
+    brim_cuda_clock_close(c);
     brim_cuda_close_transfers(d);
   }
   if (d->stream)
@@ -206,11 +207,14 @@ void brim_cuda_launch(brim_ops_context *c, brim_cuda_kernel kernel, int64_t x, i
   }
   void *list[] = {(void *)(uintptr_t)args};
   brim_cuda_note_call(d, (uint64_t)kernel);
-  if (brim_cuda_ready(c))
-    brim_cuda_check(c,
-                    d->driver.cuLaunchKernel(d->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads[kernel], 1, 1,
-                                             (unsigned)shared, d->stream, list, NULL),
-                    names[kernel]);
+  if (!brim_cuda_ready(c))
+    return;
+  brim_cuda_clock_begin(c, names[kernel] + sizeof "brim_" - 1);
+  brim_cuda_check(c,
+                  d->driver.cuLaunchKernel(d->kernels[kernel], (unsigned)x, (unsigned)y, 1, threads[kernel], 1, 1,
+                                           (unsigned)shared, d->stream, list, NULL),
+                  names[kernel]);
+  brim_cuda_clock_end(c);
 }
 
 /* ---- operands */

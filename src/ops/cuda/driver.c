@@ -73,6 +73,12 @@ static void find_graphs(brim_cuda_driver *driver) {
   driver->has_graphs = find_all(driver->library, names, places, sizeof names / sizeof *names) == NULL;
 }
 
+static void find_times(brim_cuda_driver *to) {
+  static const char *const names[] = {BRIM_CUDA_TIMES(NAME)};
+  void *const places[] = {BRIM_CUDA_TIMES(PLACE)};
+  (void)find_all(to->library, names, places, sizeof names / sizeof *names);
+}
+
 int brim_cuda_driver_open(brim_cuda_driver *to, brim_error *err) {
   static const char *const files[] = {"libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", NULL};
   static const char *const names[] = {BRIM_CUDA_DRIVER(NAME)};
@@ -87,6 +93,7 @@ int brim_cuda_driver_open(brim_cuda_driver *to, brim_error *err) {
     return brim_error_set(err, BRIM_E_UNSUPPORTED,
                           "no NVIDIA driver: libcuda.so.1 was not found; install the driver of the card, or use the device cpu");
   find_graphs(to);
+  find_times(to);
   const char *missing = find_all(to->library, names, places, sizeof names / sizeof *names);
   return missing ? brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no %s: install a newer driver", to->path, missing) : BRIM_OK;
 }

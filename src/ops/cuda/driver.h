@@ -43,6 +43,9 @@ typedef unsigned long long brim_cuda_address;
   X(cuLaunchKernel, (void *function, unsigned x, unsigned y, unsigned z, unsigned threads_x, unsigned threads_y,                 \
                      unsigned threads_z, unsigned shared, void *stream, void **args, void **extra))
 
+/* Of a profile, which may do without. Newer headers give the name to a call that tells the same more exactly. */
+#define BRIM_CUDA_TIMES(X) X(cuEventElapsedTime, (float *milliseconds, void *begin, void *end))
+
 /* Of graphs, which older drivers lack. */
 #define BRIM_CUDA_GRAPHS(X)                                                                                                      \
   X(cuStreamBeginCapture_v2, (void *stream, int mode))                                                                           \
@@ -117,6 +120,7 @@ typedef struct brim_cuda_driver {
   void *library;
   char path[256]; /* where it was found */
   BRIM_CUDA_DRIVER(BRIM_CUDA_POINTER)
+  BRIM_CUDA_TIMES(BRIM_CUDA_POINTER) /* NULL: there is none */
   brim_cuda_graph_calls graph;
   bool has_graphs;
 } brim_cuda_driver;

@@ -26,7 +26,7 @@ void brim_cuda_open_graphs(brim_cuda *d) {
 
 void brim_cuda_begin(brim_ops_context *c, int64_t slots) {
   brim_cuda *d = c->device;
-  if (slots > d->graphs.most || !brim_cuda_ready(c))
+  if (c->profile || slots > d->graphs.most || !brim_cuda_ready(c))
     return;
   d->graphs.capturing = d->driver.graph.cuStreamBeginCapture_v2(d->stream, CUDA_CAPTURE_RELAXED) == 0;
   if (!d->graphs.capturing)

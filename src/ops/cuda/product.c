@@ -234,10 +234,12 @@ static bool multiply(brim_ops_context *c, const cu_product *p, bool rows_are_k) 
     return false;
   const void *a = address_of(p->a), *b = address_of(p->b), *bias = bias_for(c, p);
   void *y = (void *)(uintptr_t)address_of(p->y);
+  brim_cuda_clock_begin(c, "cublasLtMatmul");
   int code = bias ? lt->cublasLtMatmulDescSetAttribute(plan->desc, LT_DESC_BIAS, &bias, sizeof bias) : 0;
   if (!code)
     code = lt->cublasLtMatmul(d->lt_handle, plan->desc, &one, b, plan->b, a, plan->a, &kept, y, plan->y, y, plan->y,
                               &plan->algorithm, (void *)(uintptr_t)d->lt_workspace, WORKSPACE, d->stream);
+  brim_cuda_clock_end(c);
   brim_cuda_note_call(d, (uint64_t)(CU_KERNELS + (plan - d->plans)));
   if (code)
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "cuBLASLt failed with %d in a product of %lld x %lld x %lld", code, (long long)p->m,

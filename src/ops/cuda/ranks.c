@@ -36,7 +36,9 @@ void brim_cuda_ranks_sum(brim_ops_context *c, real *x, int64_t count) {
   brim_cuda *d = c->device;
   if (count == 0 || !brim_cuda_ready(c))
     return;
+  brim_cuda_clock_begin(c, "ncclAllReduce");
   const int code = d->nccl.ncclAllReduce(x, x, (size_t)count, NCCL_FLOAT32, NCCL_SUM, d->ranks, d->stream);
+  brim_cuda_clock_end(c);
   if (code)
     brim_cuda_fail(c, BRIM_E_UNSUPPORTED, "NCCL: ncclAllReduce failed: %s (%d)", d->nccl.ncclGetErrorString(code), code);
 }

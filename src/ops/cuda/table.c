@@ -9,8 +9,11 @@ static brim_cuda_address address_of(const void *memory) {
 
 static void clear(brim_ops_context *c, void *memory, size_t size) {
   const brim_cuda *d = c->device;
-  if (size && brim_cuda_ready(c))
-    brim_cuda_check(c, d->driver.cuMemsetD8Async(address_of(memory), 0, size, d->stream), "cuMemsetD8Async");
+  if (!size || !brim_cuda_ready(c))
+    return;
+  brim_cuda_clock_begin(c, "clear");
+  brim_cuda_check(c, d->driver.cuMemsetD8Async(address_of(memory), 0, size, d->stream), "cuMemsetD8Async");
+  brim_cuda_clock_end(c);
 }
 
 /* That there is no more memory is no failure of the card. */
@@ -41,8 +44,11 @@ static void release(brim_ops_context *c, void *memory) {
 
 static void copy(brim_ops_context *c, void *to, const void *from, size_t size) {
   const brim_cuda *d = c->device;
-  if (size && brim_cuda_ready(c))
-    brim_cuda_check(c, d->driver.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), size, d->stream), "cuMemcpyDtoDAsync");
+  if (!size || !brim_cuda_ready(c))
+    return;
+  brim_cuda_clock_begin(c, "copy");
+  brim_cuda_check(c, d->driver.cuMemcpyDtoDAsync_v2(address_of(to), address_of(from), size, d->stream), "cuMemcpyDtoDAsync");
+  brim_cuda_clock_end(c);
 }
 
 static const char *exact_name(const brim_ops_context *c, bool narrow) {

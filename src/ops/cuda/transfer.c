@@ -101,8 +101,10 @@ static bool place_pieces(brim_ops_context *c) {
 
 static void flush(brim_ops_context *c) {
   brim_cuda_transfer *t = &((brim_cuda *)c->device)->transfer;
+  brim_cuda_clock_begin(c, "to the card");
   if (send_slot(c))
     place_pieces(c);
+  brim_cuda_clock_end(c);
   t->slots[t->slot].used = true;
   t->slot = (t->slot + 1) % BRIM_CUDA_SLOTS;
   t->piece_count = 0;
@@ -154,7 +156,9 @@ void brim_cuda_read(brim_ops_context *c, void *to, const void *from, size_t size
     t->reads[t->answer_count++] = (brim_cuda_piece){to, t->answered, size};
     t->answered += (size + ALIGNED - 1) / ALIGNED * ALIGNED;
   }
+  brim_cuda_clock_begin(c, "from the card");
   brim_cuda_check(c, d->driver.cuMemcpyDtoHAsync_v2(by, address_of(from), size, d->stream), "cuMemcpyDtoHAsync");
+  brim_cuda_clock_end(c);
 }
 
 /* After the stream was waited for. */
@@ -171,6 +175,7 @@ int brim_cuda_sync(brim_ops_context *c, brim_error *err) {
   const int current = d->driver.cuCtxSetCurrent(d->context);
   brim_cuda_check(c, current ? current : d->driver.cuStreamSynchronize(d->stream), "cuStreamSynchronize");
   hand_out(&d->transfer, d->status == BRIM_OK);
+  brim_cuda_clock_read(c);
   d->transfer.piece_count = 0; /* of a failure */
   d->transfer.filled = 0;
   const int status = d->status;
