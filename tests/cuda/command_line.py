@@ -351,7 +351,7 @@ def check_try_card():
     ok(stopped.returncode == 143 and not lines.exists() and '"run": "one"' in partial.read_text(encoding="utf-8"), "try_card: a part that is interrupted has said what it found so far")
     lines.write_text('{"part": "golden", "to', encoding="utf-8")
     found = {}
-    for part in ("doctor", "repeat", "accuracy", "graphs", "speed-minilm"):
+    for part in ("doctor", "repeat", "accuracy", "accuracy-imdb", "graphs", "profile", "speed-minilm"):
         process = begin(part)
         _, error = process.communicate()
         last = lines.read_text(encoding="utf-8").splitlines()[-1]
@@ -359,8 +359,21 @@ def check_try_card():
         ok(found[part].get("part") == part and found[part]["wrong"] == [], f"try_card: {part} {found[part].get('wrong')} {'' if found[part] else error}")
     ok(found["doctor"]["gpu"]["name"] == "emulated" and "torch" in found["doctor"], "what is there")
     ok(found["repeat"]["same_bits"] and found["repeat"]["same_bits_without_graphs"] and found["repeat"]["apart_from_processor"] < 1e-5, "the bits repeat, and are near the processor's")
-    ok([run["evaluations"][-1]["rows"] for run in found["accuracy"]["runs"]] == [24] and {step["graphs"] for step in found["graphs"]["steps"]} == {"0", "all"},
-       "runs are evaluated, and steps timed in both ways")
+    runs = [run for part in ("accuracy", "accuracy-imdb") for run in found[part]["runs"]]
+    ok([(run["rows"], run["verdict"], run["p"] > 0.01) for run in runs] == 2 * [(24, "as on the processor within chance", True)] and all(
+        -1 <= low <= 0 <= high <= 1 for low, high in (run["difference"] for run in runs)), f"runs have the processor's accuracy on the same rows: {runs}")
+    of, card = found["accuracy"]["of"], runs[0]["predicted"]
+    (there / "reference").mkdir()
+    (there / "reference/accuracy.json").write_text(json.dumps({"of": of, "predicted": card.translate({48: 49, 49: 48}), "truth": card}), encoding="utf-8")
+    judged = subprocess.run([sys.executable, "tools/try_card", "judge", "out"], cwd=there, env=environment, capture_output=True, text=True, check=False)
+    said = [json.loads(line) for line in judged.stdout.splitlines()]
+    ok([(row["part"], row["verdict"].split()[0], row.get("card_alone_right")) for row in said] == [("accuracy", "not", 24), ("accuracy-imdb", str(there / "reference/accuracy-imdb.json"), None)]
+       and said[0]["p"] == 0 and said[0]["difference"][0] > 0.7, f"they are judged later, beside a processor that is always wrong {said} {judged.stderr}")
+    ok({step["graphs"] for step in found["graphs"]["steps"]} == {"0", "all"}, "steps are timed in both ways")
+    rows, table = found["profile"]["rows"], (there / "out/profile.txt").read_text(encoding="utf-8")
+    ok([row["precision"] for row in rows] == ["bf16", "fp32"] and all(row["kernels"]["loss"][1] == 2 and row["ms"]["products"] > 0 for row in rows), "a profile has the card's kernels of two steps")
+    ok(all(abs(sum(row["ms"].values()) - row["profiled_ms"]) < 0.1 and set(row["ms"]) == {line[:24].strip() for line in table.splitlines()[1:8]} for row in rows),
+       f"and its table all kinds of work, which are the step {table.splitlines()[:1]}")
     ok(sum(row["how"] == "brim" for row in found["speed-minilm"]["rows"]) == 3 and len(found["speed-minilm"]["rows"]) == 10, "every row of the benchmark is there, or says why it is not")
 
 
