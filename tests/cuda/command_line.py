@@ -344,11 +344,12 @@ def check_try_card():
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
     stopped = begin("repeat")
-    while stopped.poll() is None and not partial.exists():
+    while stopped.poll() is None and not (partial.exists() and partial.stat().st_size > 0):
         time.sleep(0.05)
     stopped.terminate()
-    stopped.communicate()
-    ok(stopped.returncode == 143 and not lines.exists() and '"run": "one"' in partial.read_text(encoding="utf-8"), "try_card: a part that is interrupted has said what it found so far")
+    _, error = stopped.communicate()
+    ok(stopped.returncode == 143 and not lines.exists() and '"run": "one"' in partial.read_text(encoding="utf-8"),
+       f"try_card: a part that is interrupted has said what it found so far ({stopped.returncode}, {partial.stat().st_size} bytes) {error[-200:]}")
     lines.write_text('{"part": "golden", "to', encoding="utf-8")
     found = {}
     for part in ("doctor", "repeat", "accuracy", "accuracy-imdb", "graphs", "profile", "speed-minilm"):
