@@ -210,7 +210,8 @@ def torch_rows(shape, seconds):
 
 def run_torch(shape, seconds, limit):
     """What it prints goes on as it comes; rows that there was no time for are told."""
-    process = subprocess.Popen([sys.executable, __file__, "--torch", shape, str(seconds)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    errors = tempfile.TemporaryFile("w+")  # noqa: SIM115 - not a pipe, which would be full while nobody reads it
+    process = subprocess.Popen([sys.executable, __file__, "--torch", shape, str(seconds)], stdout=subprocess.PIPE, stderr=errors, text=True, start_new_session=True)
     timer = threading.Timer(limit, lambda: os.killpg(process.pid, signal.SIGKILL))
     timer.start()
     seen = 0
@@ -218,9 +219,11 @@ def run_torch(shape, seconds, limit):
         if line.startswith("{"):
             print(line, end="", flush=True)
             seen += 1
-    error = process.stderr.read()
     process.wait()
     timer.cancel()
+    errors.seek(0)
+    error = errors.read()
+    errors.close()
     for how, precision in TORCH[seen:]:
         print(json.dumps({"shape": shape, "how": how, "precision": precision, "failed": error[-300:] if process.returncode > 0 else "ran out of time"}), flush=True)
 

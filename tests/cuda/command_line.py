@@ -331,8 +331,8 @@ def check_try_card():
     """tools/try_card as it is carried: packed, unpacked elsewhere, small on the emulated card; interrupted and resumed."""
     root, packed, there = pathlib.Path(sys.argv[3]).parent.parent, pathlib.Path("packed").absolute(), pathlib.Path("there").absolute()
     (packed / "bin").mkdir(parents=True)
-    (packed / "bin/brim").symlink_to(BRIM)
-    pack = "import importlib.machinery, sys; importlib.machinery.SourceFileLoader('try_card', sys.argv[1]).load_module().pack_all(True)"
+    shutil.copy(BRIM, packed / "bin/brim")
+    pack = "import runpy, sys; runpy.run_path(sys.argv[1], run_name='try_card')['pack_all'](True)"
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
     subprocess.run([sys.executable, "-W", "ignore", "-c", pack, root / "tools/try_card"], check=True, env={**environment, "BRIM_CARD": str(packed)})
     with tarfile.open(packed / "card.tar.gz") as file:
