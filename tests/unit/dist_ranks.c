@@ -196,7 +196,7 @@ static void run_world(world *w, int32_t size, double timeout, void (*work)(one *
 
 /* ---- sums ------------------------------------------------------------------------------------------------- */
 
-static const int64_t counts[] = {1, 2, 7, 1023, 1025, 4097, 100003, 600007}; /* the last one: several blocks of at most 3 ranks */
+static const int64_t counts[] = {1, 2, 7, 1023, 1025, 4097, 100003, 900007}; /* the last one: several blocks of at most 3 ranks */
 enum { COUNTS = sizeof counts / sizeof *counts, FEW_RANKS = 3 };
 
 static int count_of(const brim_group *group) {
@@ -242,72 +242,115 @@ static void sums(void) {
   }
 }
 
-/* In one call, or in two, all early ones first. Where a rank has no sum of a place its room is there, and what is in it is of no
- * use: the pieces of others come into it. */
-static int add_tree(one *o, const brim_group *group, brim_tree_sum *sum, bool twice) {
-  if (!twice)
-    return brim_group_sum_tree(group, o->runtime, sum, &o->err);
-  sum->call = BRIM_TREE_EARLY;
-  const int status = brim_group_sum_tree(group, o->runtime, sum, &o->err);
-  sum->call = BRIM_TREE_LATE;
-  return status ? status : brim_group_sum_tree(group, o->runtime, sum, &o->err);
-}
+enum { SLICES = 20 };
 
-/* Each rank has a sum for every other slice of its run, the last ones first on every other rank: all have the bits of the tree,
- * whatever the sizes of pieces. */
-static void add_slices(one *o) {
-  enum { SLICES = 20 };
-  const brim_group *group = brim_ranks_group(o->ranks);
-  const brim_slice_run run = brim_slice_run_of(SLICES, group->world_size, group->rank);
-  const int32_t room_count = SLICES / group->world_size / 2 + 1; /* as many as any rank has sums, or more */
-  int32_t owners[SLICES], places[SLICES] = {0}, names[SLICES];
+/* Which rank has the sum of a slice, and as its how manieth. */
+typedef struct deal {
+  brim_slice_run run; /* of this rank */
+  int32_t owners[SLICES], places[SLICES];
+  int32_t room_count; /* as many as any rank has sums, or more */
+} deal;
+
+/* Each rank has a sum for every other slice of its run, the last ones first on every other rank. */
+static deal deal_slices(const brim_group *group) {
+  deal d = {.run = brim_slice_run_of(SLICES, group->world_size, group->rank), .room_count = SLICES / group->world_size / 2 + 1};
   for (int32_t i = 0; i < SLICES; i++)
-    owners[i] = -1;
+    d.owners[i] = -1;
   for (int32_t r = 0; r < group->world_size; r++) {
     const brim_slice_run of = brim_slice_run_of(SLICES, group->world_size, r);
     for (int32_t at = of.first; at < of.end; at += 2)
-      owners[at] = r, places[at] = r % 2 ? (of.end - 1 - of.first) / 2 - (at - of.first) / 2 : (at - of.first) / 2;
+      d.owners[at] = r, d.places[at] = r % 2 ? (of.end - 1 - of.first) / 2 - (at - of.first) / 2 : (at - of.first) / 2;
   }
+  return d;
+}
+
+/* A sum along the tree. Where a rank has no sum of a place its room is there, and what is in it is of no use: the pieces of
+ * others come into it. */
+typedef struct tree {
+  float *all[SLICES], *own[SLICES], *rooms[SLICES], *out;
+  int32_t own_count, room_count;
+  bool in_place;
+  brim_tree_sum sum;
+} tree;
+
+static void make_tree(tree *t, const deal *d, int64_t count, bool in_place) {
+  const size_t size = (size_t)count * sizeof(float);
+  *t = (tree){.room_count = d->room_count};
+  for (int32_t i = 0; i < SLICES; i++) {
+    if (d->owners[i] < 0)
+      continue;
+    t->all[i] = malloc(size);
+    for (int64_t j = 0; j < count; j++)
+      t->all[i][j] = (float)value(i, j);
+    if (i < d->run.first || i >= d->run.end)
+      continue;
+    t->own[d->places[i]] = malloc(size);
+    memcpy(t->own[d->places[i]], t->all[i], size);
+    t->own_count++;
+  }
+  for (int32_t i = 0; i < t->room_count; i++)
+    t->rooms[i] = i + 1 < t->own_count ? t->own[i] : malloc(size);
+  t->in_place = in_place && t->own_count > 0;
+  t->out = t->in_place ? t->own[t->own_count - 1] : malloc(size);
+  t->sum = (brim_tree_sum){.slices = SLICES,
+                           .owners = d->owners,
+                           .places = d->places,
+                           .sums = t->own,
+                           .out = t->out,
+                           .count = count,
+                           .rooms = t->rooms};
+}
+
+static int send_tree(one *o, const brim_group *group, tree *t, brim_tree_call call) {
+  t->sum.call = call;
+  return brim_group_sum_tree(group, o->runtime, &t->sum, &o->err);
+}
+
+static int check_tree(one *o, tree *t) {
+  int32_t names[SLICES];
+  float *lists[SLICES];
+  const int32_t count = brim_tree_names(&t->sum, names);
+  const size_t values = (size_t)t->sum.count;
+  for (int32_t i = 0; i < count; i++)
+    lists[i] = t->all[names[i]];
+  brim_tree_add(lists, names, count, values);
+  if (memcmp(t->out, lists[0], values * sizeof *t->out) == 0)
+    return BRIM_OK;
+  return brim_error_set(&o->err, BRIM_E_INTERNAL, "other bits in a sum of %lld", (long long)t->sum.count);
+}
+
+static void free_tree(tree *t) {
+  if (!t->in_place)
+    free(t->out);
+  for (int32_t i = t->own_count > 0 ? t->own_count - 1 : 0; i < t->room_count; i++)
+    free(t->rooms[i]);
+  for (int32_t i = 0; i < t->own_count; i++)
+    free(t->own[i]);
+  for (int32_t i = 0; i < SLICES; i++)
+    free(t->all[i]);
+}
+
+/* All have the bits of the tree, whatever the sizes of pieces: in one call; or in two, both sums early before one is late: the
+ * smaller one first, which is begun with smaller buffers than it ends with, or the larger one. */
+static void add_slices(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  const deal d = deal_slices(group);
   for (int k = 0; k < count_of(group) && !o->status; k++) {
-    const int64_t count = counts[k];
-    float *all[SLICES] = {NULL}, *own[SLICES], *lists[SLICES], *rooms[SLICES];
-    int32_t own_count = 0;
-    for (int32_t i = 0; i < SLICES; i++) {
-      if (owners[i] < 0)
-        continue;
-      all[i] = malloc((size_t)count * sizeof **all);
-      for (int64_t j = 0; j < count; j++)
-        all[i][j] = (float)value(i, j);
-      if (i >= run.first && i < run.end) {
-        own[places[i]] = malloc((size_t)count * sizeof **own);
-        memcpy(own[places[i]], all[i], (size_t)count * sizeof **own);
-        own_count++;
-      }
-    }
-    for (int32_t i = 0; i < room_count; i++)
-      rooms[i] = i + 1 < own_count ? own[i] : malloc((size_t)count * sizeof **rooms);
-    const bool in_place = own_count > 0 && k % 2;
-    float *out = in_place ? own[own_count - 1] : malloc((size_t)count * sizeof *out);
-    brim_tree_sum sum = {
-        .slices = SLICES, .owners = owners, .places = places, .sums = own, .out = out, .count = count, .rooms = rooms};
+    const bool twice = k % 4 > 1;
+    const brim_tree_call calls[] = {twice ? BRIM_TREE_EARLY : BRIM_TREE_ALL, BRIM_TREE_LATE};
     brim_group by_doubles = *group;
     if (k % 3 == 2)
       by_doubles.sum_tree = NULL;
-    o->status = add_tree(o, &by_doubles, &sum, k % 4 > 1);
-    const int32_t sum_count = brim_tree_names(&sum, names);
-    for (int32_t i = 0; i < sum_count; i++)
-      lists[i] = all[names[i]];
-    brim_tree_add(lists, names, sum_count, (size_t)count);
-    if (!o->status && memcmp(out, lists[0], (size_t)count * sizeof *out) != 0)
-      o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "other bits in a sum of %lld", (long long)count);
-    if (!in_place)
-      free(out);
-    for (int32_t i = own_count > 0 ? own_count - 1 : 0; i < room_count; i++)
-      free(rooms[i]);
-    for (int32_t i = 0; i < own_count; i++)
-      free(own[i]);
-    for (int32_t i = 0; i < SLICES; i++)
-      free(all[i]);
+    tree trees[2];
+    for (int i = 0; i <= twice; i++)
+      make_tree(&trees[i], &d, counts[k - (twice && i == k % 2)], k % 2);
+    for (int call = 0; call <= twice; call++)
+      for (int i = 0; i <= twice && !o->status; i++)
+        o->status = send_tree(o, &by_doubles, &trees[i], calls[call]);
+    for (int i = 0; i <= twice; i++) {
+      o->status = o->status ? o->status : check_tree(o, &trees[i]);
+      free_tree(&trees[i]);
+    }
   }
 }
 
