@@ -4,7 +4,6 @@
  * sources with the same compiler. */
 #include <link.h>
 #include <stdio.h>
-
 #include <string.h>
 
 #include "brim/dist.h"
@@ -25,8 +24,8 @@ static bool is_inside(const struct dl_phdr_info *info, const ElfW(Phdr) * segmen
   return segment->p_type == PT_LOAD && (segment->p_flags & PF_X) && place >= begin && place - begin < segment->p_filesz;
 }
 
-/* Each step can be undone, so nothing that comes later forgets an earlier difference. (The hash of the maps forgets, once in 2^64
- * words: where it meets its own constant. Its own constant is in its own code.) */
+/* Each step can be undone, so nothing that comes later forgets an earlier difference. The hash of hash maps, brim_hash64, forgets
+ * what came before where a word equals its own constant, and a program's code holds that constant. */
 static uint64_t mix(uint64_t hash, const unsigned char *bytes, size_t count) {
   for (size_t i = 0; i < count; i += sizeof(uint64_t)) {
     uint64_t word = 0;

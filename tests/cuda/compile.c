@@ -65,13 +65,13 @@ static char *read_list(const char *path) {
   return text;
 }
 
-/* All kernels for one architecture; lines that the list lacks are shown. */
 /* What a kernel declares is part of what a block may have, so one that asks for all of it may declare none. */
 static bool asks_for_all(int kernel) {
 #define IS_WIDE(name) kernel == CU_##name ||
   return BRIM_CUDA_WIDE(IS_WIDE) false;
 }
 
+/* All kernels for one architecture; lines that the list lacks are shown. */
 static void check_architecture(brim_runtime *runtime, int capability, const char *listed, FILE *to) {
   brim_cuda_image image;
   brim_error err;
