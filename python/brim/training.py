@@ -1,6 +1,7 @@
 """Fine-tuning: the options of `brim train`, its weights bit for bit."""
 from __future__ import annotations
 
+import array
 import json
 import math
 import numbers
@@ -152,7 +153,8 @@ def train(model: Model | str | os.PathLike, train=None, *, eval=None, output: st
     tf32 = options.pop("tf32", tf32)  # of TrainingArguments
     if "seed" in options:  # data_seed
         raise TypeError("brim has one seed, for the order of the rows and the rest: seed=")
-    if stratify and not isinstance(folds, numbers.Integral):
+    folds = _one_number(folds)
+    if stratify and not isinstance(folds, int):
         raise UsageError("stratify: " + ("it is for folds: give folds=5" if folds is None else "folds has each row's fold already: leave it out"))
     if folds is not None and _ranks.launched():
         raise UsageError("folds: several processes train folds by the command only: mpirun -n N brim train --folds")
@@ -226,16 +228,29 @@ def _prepared(model, output, seed, limit, options) -> tuple[dict[str, Any], dict
     return plan, rest
 
 
+def _one_number(folds):
+    """A number of NumPy or torch, also as an array without dimensions, is one; the folds of rows stay what they are."""
+    one = folds.tolist() if getattr(folds, "shape", None) == () and hasattr(folds, "tolist") else folds
+    return int(one) if isinstance(one, numbers.Integral) else one
+
+
+def _folds_given(folds, rows: int):
+    """The fold of each row, as whole numbers."""
+    try:
+        given = array.array("i", folds.tolist() if hasattr(folds, "tolist") else folds.to_pylist() if hasattr(folds, "to_pylist") else list(folds))
+    except (TypeError, OverflowError):
+        raise TypeError(f"folds: a number of folds is needed, or the fold of each row (0, 1, ..), not {folds!r:.60}") from None
+    if len(given) != rows:
+        raise ValueError(f"folds has {len(given)} numbers for {rows} rows")
+    if rows and min(given) < 0:
+        raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
+    return given
+
+
 def _run_folds(model, dataset, evals, output, seed, limit, on_event, options, folds, fold_seed, stratify, texts) -> FoldsResult:
     plan, rest = _prepared(model, output, seed, limit, options)
     folder = rest["output"]
-    given = None if isinstance(folds, int) else folds.tolist() if hasattr(folds, "tolist") else list(folds)
-    if isinstance(given, int):  # of NumPy
-        folds, given = given, None
-    if given is not None and len(given) != len(dataset):
-        raise ValueError(f"folds has {len(given)} numbers for {len(dataset)} rows")
-    if given and min(given) < 0:
-        raise ValueError(f"folds has {min(given)}: folds are numbered from 0")
+    given = None if isinstance(folds, int) else _folds_given(folds, len(dataset))
     found = _core.train_folds(model._core, model.tokenizer._core, dataset._core, [(n, d._core) for n, d in evals], plan, rest, on_event,
                               folds if given is None else 0, fold_seed, stratify, given)
     runs = [] if folder is None else [os.path.join(folder, f"fold-{i}") for i in range(len(found["folds"]))]

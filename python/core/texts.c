@@ -169,6 +169,8 @@ static const char *type_name(const char *format) {
     return "decimals of fixed point";
   if (strchr("zZ", *format) || strcmp(format, "vz") == 0)
     return "bytes";
+  if (*format == 'n')
+    return "nothing but nulls";
   return *format == 'b' ? "booleans" : *format == '+' ? "lists or objects" : *format == 't' ? "times" : "something else";
 }
 
