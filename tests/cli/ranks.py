@@ -353,15 +353,20 @@ class Case:
             shutil.rmtree(run, ignore_errors=True)
         straight = self.mpi.run(2, self.train("straight", *words))
         ok(straight[0] == 0, f"240 steps that nobody kills {' '.join(more)}", straight[1])
-        draw, gone = random.Random(5), True
+        draw, gone, left = random.Random(5), True, []
         for turn in range(times):
             job = self.mpi.start(2, self.train("killed", "--resume", *words), lonely=turn % 2 == 1, **({"BRIM_SHARED": "none"} if turn % 4 > 1 or more else {}))
             wait_until(lambda: job.poll() is not None or len(ranks_of(job)) == 2, 60)
-            time.sleep(draw.uniform(0.0, 0.8))
+            if turn == 0:  # whatever the moments of the others, this one is in training
+                wait_until(lambda: job.poll() is not None or checkpoints("killed"), 60)
+            else:
+                time.sleep(draw.uniform(0.0, 0.8))
             for process in list(ranks_of(job).items())[:1] if draw.random() < 0.5 else list(ranks_of(job).items())[-1:]:
                 os.kill(process[1], signal.SIGKILL)
             gone = end(job) and gone
+            left.append(max((int(path.name.removeprefix("step-")) for path in checkpoints("killed")), default=0))
         ok(gone, f"killed {times} times: all ranks were gone each time")
+        ok(0 < left[0] < 240, f"the first time in training; steps of the last checkpoints: {left}")
         code, text = self.mpi.run(2, self.train("killed", "--resume", *words))
         same = code == 0 and pathlib.Path("killed/model.safetensors").read_bytes() == pathlib.Path("straight/model.safetensors").read_bytes()
         ok(same, "resumed to the end: the same bits", text)
