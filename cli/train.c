@@ -81,7 +81,8 @@ static const cli_option options[] = {
     HEADING("Output"),
     FLAG("json", json, .help = "the result as one JSON object"),
     TEXT("profile", profile, "FILE", .implied = "", .shown = "trace.json in --output",
-         .help = "where the time goes: a table on standard error, and a trace for chrome://tracing or ui.perfetto.dev in FILE"),
+         .help = "where the time goes: a table on standard error, and a trace for chrome://tracing or ui.perfetto.dev in FILE; "
+                 "on a GPU also what the card was at"),
     ROWS(cli_rank_options),
     ROWS(cli_general_options),
     {0},
