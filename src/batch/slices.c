@@ -133,13 +133,17 @@ static bool holds(const cutting *c, int32_t first, int32_t end) {
   return brim_budget_holds(&c->share->recipe->budget, &all);
 }
 
+static int64_t rows_of(const cutting *c, int32_t first, int32_t end) {
+  int64_t rows = 0;
+  for (int32_t i = first; i < end; i++)
+    rows += c->loads[i].rows;
+  return rows;
+}
+
 /* The slices first .. first + size - 1 of a run: all at once, or each half by itself. */
 static void cut_node(cutting *c, int32_t rank, const brim_slice_run *run, int32_t first, int32_t size) {
   const int32_t slices = run->slices, end = first + size < slices ? first + size : slices;
-  int64_t rows = 0;
-  for (int32_t i = first; i < end; i++)
-    rows += i >= run->first && i < run->end ? c->loads[i].rows : 0;
-  if (rows == 0)
+  if (rows_of(c, first > run->first ? first : run->first, end < run->end ? end : run->end) == 0)
     return;
   const bool whole = first >= run->first && end <= run->end && end - first <= c->most;
   if (size == 1 || (whole && holds(c, first, end))) {
@@ -150,15 +154,13 @@ static void cut_node(cutting *c, int32_t rank, const brim_slice_run *run, int32_
   cut_node(c, rank, run, first + size / 2, size / 2);
 }
 
-/* Runs of slices in the order of brim_slices_roots. */
-static void smaller_first(node *parts, int32_t count) {
-  for (int32_t i = 1; i < count; i++) {
-    const node part = parts[i];
-    int32_t at = i;
-    for (; at > 0 && parts[at - 1].end - parts[at - 1].first > part.end - part.first; at--)
-      parts[at] = parts[at - 1];
-    parts[at] = part;
-  }
+/* The roots of a run that have rows, the smaller ones first. */
+static void take_roots(cutting *c, int32_t rank, const brim_slice_run *run) {
+  brim_slice_run roots[BRIM_MOST_ROOTS];
+  const int32_t count = brim_slices_roots(run, true, roots);
+  for (int32_t i = 0; i < count; i++)
+    if (rows_of(c, roots[i].first, roots[i].end) > 0)
+      c->parts[c->count++] = (node){rank, roots[i].first, roots[i].end};
 }
 
 /* Ranks have as many parts as the one with the most, at least one. */
@@ -170,9 +172,10 @@ static uint64_t cut_parts(cutting *c) {
   for (int32_t rank = 0; rank < world; rank++) {
     const brim_slice_run run = brim_slice_run_of(slices, world, rank);
     const int32_t before = c->count;
-    cut_node(c, rank, &run, 0, BRIM_MOST_SLICES);
     if (c->whole)
-      smaller_first(c->parts + before, c->count - before);
+      take_roots(c, rank, &run);
+    else
+      cut_node(c, rank, &run, 0, BRIM_MOST_SLICES);
     most = (uint64_t)(c->count - before) > most ? (uint64_t)(c->count - before) : most;
   }
   return most;
