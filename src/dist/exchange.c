@@ -251,15 +251,11 @@ static int sum_blocks(sum *s, char *values, size_t count, brim_error *err) {
 
 /* ---- any sum ---------------------------------------------------------------------------------------------- */
 
-/* Bytes of the largest piece. */
-static size_t most_bytes(const brim_ranks *r) {
-  const size_t most = BUFFER_BYTES / (size_t)r->wire.world / 64 * 64;
-  return most > PIECE_BYTES ? PIECE_BYTES : most < SMALL_BYTES ? SMALL_BYTES : most;
-}
-
 /* Buffers of the size that is needed, once. */
 static int reserve(brim_ranks *r, size_t bytes, brim_error *err) {
-  const size_t world = (size_t)r->wire.world, most = most_bytes(r);
+  const size_t world = (size_t)r->wire.world;
+  size_t most = BUFFER_BYTES / world / 64 * 64;
+  most = most > PIECE_BYTES ? PIECE_BYTES : most < SMALL_BYTES ? SMALL_BYTES : most;
   bytes = bytes < SMALL_BYTES ? SMALL_BYTES : (bytes + 63) / 64 * 64;
   bytes = bytes > most ? most : bytes;
   if (bytes <= r->piece_bytes)
@@ -375,14 +371,15 @@ static int sum_tree_block(sum *s, const tree_block *t, const block *b, brim_erro
   return hand_round(s, b, err);
 }
 
-/* Up to value `count`. Pieces of a late call are those of the early one, whatever was reserved in between. */
+/* Up to value `count`. Pieces of a late call are those of the early one: buffers hold a rank's even share, or are the largest
+ * that there are, so what is reserved in between does not change them. */
 static int sum_tree_blocks(sum *s, tree_block *t, size_t count, brim_error *err) {
   const brim_ranks *r = s->ranks;
   const size_t world = (size_t)r->wire.world;
   int32_t most_sums = 1, first;
   for (int32_t rank = 0; rank < r->wire.world; rank++)
     most_sums = sent_of(t, rank, &first) > most_sums ? sent_of(t, rank, &first) : most_sums;
-  const size_t most = (t->late ? most_bytes(r) : r->piece_bytes) / s->size / (size_t)most_sums;
+  const size_t most = r->piece_bytes / s->size / (size_t)most_sums;
   while (t->from < count) {
     const size_t rest = count - t->from, even = (rest + world - 1) / world, piece = even < most ? even : most;
     const block b = {(char *)(t->sum->out + t->from), rest < piece * world ? rest : piece * world, piece};
@@ -417,7 +414,7 @@ static int change_block(sum *s, const tree_block *t, int32_t place, size_t piece
 /* All pieces of a block are equal: the values that cannot be shared out so wait for the late call. */
 static int change_blocks(sum *s, tree_block *t, size_t count, brim_error *err) {
   const brim_ranks *r = s->ranks;
-  const size_t world = (size_t)r->wire.world, most = most_bytes(r) / s->size;
+  const size_t world = (size_t)r->wire.world, most = r->piece_bytes / s->size;
   int32_t places = 0;
   for (int32_t rank = 0; rank < r->wire.world; rank++)
     places = brim_tree_sums_of(t->sum, rank) > places + 1 ? brim_tree_sums_of(t->sum, rank) - 1 : places;
