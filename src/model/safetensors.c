@@ -150,8 +150,9 @@ static int header_length(const char *path, const uint8_t prefix[PREFIX], int64_t
   uint64_t n = 0;
   for (int i = PREFIX; i-- > 0;)
     n = n << 8 | prefix[i];
-  if (n > HEADER_LIMIT && what_else(prefix))
-    return brim_error_at(err, BRIM_E_FORMAT, path, 0, 0, "%s", what_else(prefix));
+  const char *other = n > HEADER_LIMIT ? what_else(prefix) : NULL;
+  if (other)
+    return brim_error_at(err, BRIM_E_FORMAT, path, 0, 0, "%s", other);
   if (n > HEADER_LIMIT)
     return brim_error_at(err, BRIM_E_FORMAT, path, 0, 0, "this is not a safetensors file: its header would be %llu bytes long",
                          (unsigned long long)n);

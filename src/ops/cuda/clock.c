@@ -16,8 +16,8 @@ typedef struct brim_cuda_mark {
 } brim_cuda_mark;
 
 static void add_up(brim_ops_context *c) {
-  const brim_cuda *d = c->device;
-  brim_cuda_clock *clock = &((brim_cuda *)c->device)->clock;
+  brim_cuda *d = c->device;
+  brim_cuda_clock *clock = &d->clock;
   for (int i = 0; i < clock->count && c->profile; i++) {
     const brim_cuda_mark *m = &clock->marks[i];
     float milliseconds = 0;
@@ -29,8 +29,9 @@ static void add_up(brim_ops_context *c) {
 
 /* The next mark, with its events; NULL: there is none, and no clock any more. */
 static brim_cuda_mark *next_mark(brim_ops_context *c) {
-  const brim_cuda_driver *driver = &((brim_cuda *)c->device)->driver;
-  brim_cuda_clock *clock = &((brim_cuda *)c->device)->clock;
+  brim_cuda *d = c->device;
+  const brim_cuda_driver *driver = &d->driver;
+  brim_cuda_clock *clock = &d->clock;
   if (!clock->marks)
     clock->marks = brim_alloc_zero(c->runtime, MARKS * sizeof *clock->marks);
   if (clock->marks && clock->count == MARKS) {
@@ -67,10 +68,11 @@ void brim_cuda_clock_end(brim_ops_context *c) {
 }
 
 void brim_cuda_clock_read(brim_ops_context *c) {
-  if (((const brim_cuda *)c->device)->status == BRIM_OK)
+  brim_cuda *d = c->device;
+  if (d->status == BRIM_OK)
     add_up(c);
   else
-    ((brim_cuda *)c->device)->clock.count = 0;
+    d->clock.count = 0;
 }
 
 void brim_cuda_clock_close(brim_ops_context *c) {
