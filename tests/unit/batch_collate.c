@@ -94,7 +94,7 @@ static void weights_in_parts(void) {
   int32_t others = 0;
   for (uint32_t size = ROWS; size > 0; size--) {
     brim_class_counter_clear(&counter);
-    for (uint32_t from = 0; from < ROWS; from += size)
+    for (uint32_t from = (ROWS - 1) / size * size, part = 0; part * size < ROWS; part++, from -= size) /* the last one first */
       brim_class_counter_add(&counter, classes,
                              &(brim_planned){.rows = rows + from, .count = ROWS - from < size ? ROWS - from : size});
     const double divisor = brim_class_counter_divisor(&counter);
