@@ -158,7 +158,7 @@ static void turn_queries(const attention_work *w, const attention_head *h, const
   const brim_attention *a = w->a;
   const int64_t at = h->q + b->first * a->q_stride;
   if (w->store == STORE_SINGLE)
-    CPU(attention_pack)(w, b->queries, w->t.q, at, a->q_stride, a->scale * LOG2_E, buffers->queries);
+    CPU(attention_pack)(w, b->queries, floats_at(w->t.q, at), a->q_stride, a->scale * LOG2_E, buffers->queries);
   CPU(attention_turn)(w, b, buffers->queries, w->t.q, at, a->q_stride, buffers->panels);
 }
 
@@ -207,7 +207,7 @@ static void forward_span(const attention_work *w, attention_head h, const attent
   const int64_t stride = w->a->kv_stride, at = h.kv + s->key * stride, keys = s->key_end - s->key;
   CPU(attention_left)(w, keys, w->t.k, at, stride, buffers->keys);
   if (w->store == STORE_SINGLE)
-    CPU(attention_pack)(w, keys, w->t.v, at, stride, 1, buffers->values);
+    CPU(attention_pack)(w, keys, floats_at(w->t.v, at), stride, 1, buffers->values);
   const attention_right values = CPU(attention_right)(w, keys, w->t.v, at, stride, buffers->values);
   if (buffers->relative)
     CPU(relative_begin)(w, &h, false, buffers->keys, buffers->relative);

@@ -38,6 +38,13 @@ typedef struct attention_side {
   const void *at;
 } attention_side;
 
+static inline const float *floats_at(attention_side x, int64_t at) {
+  return (const float *)x.at + at;
+}
+static inline const brim_bfloat *halves_at(attention_side x, int64_t at) {
+  return (const brim_bfloat *)x.at + at;
+}
+
 /* The tensors of a call. */
 typedef struct attention_tensors {
   bool narrow; /* products of 16-bit values: all tensors are */
@@ -108,8 +115,7 @@ int64_t CPU(attention_keys)(int64_t first, int64_t end);
 /* Scores of keys that a query does not see become far less than any other. */
 void CPU(attention_mask)(const attention_work *w, const attention_block *b, int64_t first, int64_t keys, float *scores);
 /* [rows, size] times a factor, to rows of head_room floats, zeros at their ends. */
-void CPU(attention_pack)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float factor,
-                         float *to);
+void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to);
 /* Rows as the left side of a product that runs over the head's size. */
 void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float *to);
 /* Rows as a right side. Of single precision: those that are packed already. */

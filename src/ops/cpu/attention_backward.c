@@ -204,8 +204,8 @@ static block_sides pack_block(const attention_work *w, const attention_head *h, 
   const brim_attention *a = w->a;
   const int64_t q = h->q + b->first * a->q_stride, out = (h->first_query + b->first) * a->out_stride + h->head * h->size;
   if (w->store == STORE_SINGLE) {
-    CPU(attention_pack)(w, b->queries, w->t.q, q, a->q_stride, a->scale * LOG2_E, s->queries);
-    CPU(attention_pack)(w, b->queries, w->t.dout, out, a->out_stride, a->dropout.on ? a->dropout.scale : 1, s->dout);
+    CPU(attention_pack)(w, b->queries, floats_at(w->t.q, q), a->q_stride, a->scale * LOG2_E, s->queries);
+    CPU(attention_pack)(w, b->queries, floats_at(w->t.dout, out), a->out_stride, a->dropout.on ? a->dropout.scale : 1, s->dout);
   }
   CPU(attention_turn)(w, b, s->queries, w->t.q, q, a->q_stride, s->query_panels);
   CPU(attention_turn)(w, b, s->dout, w->t.dout, out, a->out_stride, s->dout_panels);

@@ -17,25 +17,21 @@ static int64_t left_row(const attention_work *w, int64_t values) {
   return values * (in_pairs(w) ? (int64_t)sizeof(brim_bfloat) : (int64_t)sizeof(float));
 }
 
-/* Rows of a head lie far apart, each on a page of its own, so that the processor does not see which comes next. An address that
- * is none is no error. */
+/* Rows of a head lie far apart, each on a page of its own, so that the processor does not see which comes next. Of a short text
+ * nothing is asked for: requests for rows that are not read take the place of those that are. */
 enum { AHEAD = 40 /* rows */ };
-static void fetch_ahead(attention_side x, int64_t at, int64_t size) {
-  const uintptr_t from = (uintptr_t)x.at, width = x.narrow ? sizeof(brim_bfloat) : sizeof(float);
-  for (uintptr_t i = 0; i < (uintptr_t)size * width; i += 64)
-    __builtin_prefetch((const void *)(from + (uintptr_t)at * width + i));
+static void fetch_row(const void *row, int64_t bytes) {
+  for (int64_t i = 0; i < bytes; i += 64)
+    __builtin_prefetch((const char *)row + i);
 }
 
-void CPU(attention_pack)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float factor,
-                         float *to) {
-  const int64_t size = w->a->head_size;
-  for (int64_t r = 0; r < rows; r++, at += stride, to += w->head_room) {
-    fetch_ahead(x, at + AHEAD * stride, size);
-    for (int64_t i = 0; i < w->head_room; i += VEC) {
-      const int64_t n = i < size ? size - i : 0;
-      const vec row = x.narrow ? hload_n((const brim_bfloat *)x.at + at + i, n) : vload_n((const float *)x.at + at + i, n);
-      vstore(to + i, row * vset(factor));
-    }
+void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to) {
+  const int64_t size = w->a->head_size, room = w->head_room;
+  for (int64_t r = 0; r < rows; r++, x += stride, to += room) {
+    if (r + AHEAD < rows)
+      fetch_row(x + AHEAD * stride, size * (int64_t)sizeof *x);
+    for (int64_t i = 0; i < room; i += VEC)
+      vstore(to + i, vload_n(x + i, i < size ? size - i : 0) * vset(factor));
   }
 }
 
@@ -48,16 +44,17 @@ static void copy_row(const attention_work *w, const brim_bfloat *x, float *to) {
 
 void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float *to) {
   if (!is_narrow(w)) {
-    CPU(attention_pack)(w, rows, x, at, stride, 1, to);
+    CPU(attention_pack)(w, rows, floats_at(x, at), stride, 1, to);
     return;
   }
-  const brim_bfloat *from = x.at;
-  for (int64_t r = 0; r < rows; r++, at += stride) {
-    fetch_ahead(x, at + AHEAD * stride, w->a->head_size);
+  const brim_bfloat *from = halves_at(x, at);
+  for (int64_t r = 0; r < rows; r++, from += stride) {
+    if (r + AHEAD < rows)
+      fetch_row(from + AHEAD * stride, w->a->head_size * (int64_t)sizeof *from);
     if (in_pairs(w))
-      copy_row(w, from + at, to + r * w->head_room / 2);
+      copy_row(w, from, to + r * w->head_room / 2);
     else
-      CPU(bf16_widen_row)(w->a->head_size, from + at, to + r * w->head_room);
+      CPU(bf16_widen_row)(w->a->head_size, from, to + r * w->head_room);
   }
 }
 
@@ -73,12 +70,12 @@ attention_right CPU(attention_right)(const attention_work *w, int64_t rows, atte
                                      float *to) {
   if (!is_narrow(w))
     return CPU(attention_right_of)(w, to);
-  const brim_bfloat *from = (const brim_bfloat *)x.at + at;
+  const brim_bfloat *from = halves_at(x, at);
   const int64_t units = bf16_units(w->kernel.widens, rows), room = bf16_deep_units(&w->kernel, rows), size = w->a->head_size;
   const int64_t row = TILE_COLUMNS * BF16_UNIT, panel = room * row;
   char *out = (char *)to;
   for (int64_t r = 0; r < rows; r++)
-    fetch_ahead(x, at + r * stride, size);
+    fetch_row(from + r * stride, size * (int64_t)sizeof *from);
   for (int64_t i = 0; i < size; i += TILE_COLUMNS, out += panel) {
     CPU(bf16_pack_rows)(w->kernel.widens, rows, least(TILE_COLUMNS, size - i), from + i, stride, out);
     bf16_clear_units(out, units, room);
@@ -98,7 +95,7 @@ void CPU(attention_turn)(const attention_work *w, const attention_block *b, floa
   for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS, panels += TILE_COLUMNS * w->head_room)
     if (is_narrow(w))
       CPU(bf16_pack_columns)(w->kernel.widens, w->a->head_size, least(TILE_COLUMNS, b->queries - j),
-                             (const brim_bfloat *)x.at + at + j * stride, stride, (char *)panels);
+                             halves_at(x, at + j * stride), stride, (char *)panels);
     else
       CPU(pack_columns)(w->head_room, TILE_COLUMNS, rows + j * w->head_room, w->head_room, panels);
 }
@@ -228,10 +225,20 @@ void CPU(attention_add)(const attention_work *w, const attention_block *b, int64
 
 /* ---- results */
 
+static void unpack_floats(int64_t rows, int64_t size, const float *from, int64_t room, float factor, float *to, int64_t stride) {
+  for (int64_t r = 0; r < rows; r++, from += room, to += stride)
+    for (int64_t i = 0; i < size; i += VEC)
+      vstore_n(to + i, vload(from + i) * vset(factor), size - i);
+}
+
 void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *from, float factor, brim_typed to, int64_t at,
                            int64_t stride) {
-  const int64_t size = w->a->head_size;
-  for (int64_t r = 0; r < rows; r++, from += w->head_room, at += stride)
+  const int64_t size = w->a->head_size, room = w->head_room;
+  if (to.type == BRIM_TYPE_REAL) {
+    unpack_floats(rows, size, from, room, factor, (float *)to.at + at, stride);
+    return;
+  }
+  for (int64_t r = 0; r < rows; r++, from += room, at += stride)
     for (int64_t i = 0; i < size; i += VEC)
       tstore_n(to, at + i, vload(from + i) * vset(factor), size - i);
 }

@@ -177,8 +177,8 @@ void CPU(relative_begin)(const attention_work *w, const attention_head *h, bool 
   if (!of->keys)
     return;
   const int64_t at = r->first * of->stride + r->head * h->size, tail = (r->room - r->rows) * w->head_room;
-  CPU(attention_pack)(w, r->rows, (attention_side){false, of->keys}, at, of->stride, 1, r->key_rows);
-  CPU(attention_pack)(w, r->rows, (attention_side){false, of->queries}, at, of->stride, w->a->scale * LOG2_E, r->query_rows);
+  CPU(attention_pack)(w, r->rows, of->keys + at, of->stride, 1, r->key_rows);
+  CPU(attention_pack)(w, r->rows, of->queries + at, of->stride, w->a->scale * LOG2_E, r->query_rows);
   memset(r->key_rows + r->rows * w->head_room, 0, (size_t)tail * sizeof *r->key_rows);
   memset(r->query_rows + r->rows * w->head_room, 0, (size_t)tail * sizeof *r->query_rows);
   multiply_keys(w, keys, r);
