@@ -17,6 +17,8 @@ class WrongRow(NamedTuple):
     score: float          #: probability of the predicted class; NaN for other tasks
     label_score: float    #: probability of the right class
     text: str | None
+    word: int | None = None       #: where words have labels: which of the row, from 0
+    word_text: str | None = None  #: the word itself
 
 
 class ClassScore(NamedTuple):

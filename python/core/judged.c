@@ -53,9 +53,10 @@ static PyObject *value_of(const brim_judged *j, size_t i) {
 
 static PyObject *wrong_of(const brim_judged *j, size_t i) {
   const brim_wrong_row *w = &j->wrong[i];
-  return Py_BuildValue("(KNNdddN)", (unsigned long long)w->row, text_of(w->label, strlen(w->label)),
+  PyObject *const word = w->word >= 0 ? PyLong_FromLong(w->word) : Py_NewRef(Py_None);
+  return Py_BuildValue("(KNNdddNNN)", (unsigned long long)w->row, text_of(w->label, strlen(w->label)),
                        text_of(w->predicted, strlen(w->predicted)), w->loss, w->score, w->label_score,
-                       text_of(w->text, w->length));
+                       text_of(w->text, w->length), word, text_of(w->word_text[0] ? w->word_text : NULL, strlen(w->word_text)));
 }
 
 /* facts() -> {name, step, rows, task, outputs, metrics, classes, confused, labels, values, wrong} */

@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/utf8.h"
 #include "task/loss.h"
 #include "views/views.h"
 
@@ -107,7 +108,27 @@ static void join(const judge *j, uint64_t row, bool predicted, char *text, size_
     snprintf(text, size, "none");
 }
 
+/* Which word of its row a labelled token stands for. */
+static void describe_word(const judge *j, uint64_t item, brim_wrong_row *wrong) {
+  const uint64_t row = row_of(j, item);
+  uint64_t before = item - j->firsts[row];
+  brim_sample sample;
+  int32_t at = 0;
+  brim_dataset_sample(j->v->dataset, row, &sample);
+  for (; at + 1 < sample.length && (sample.token_labels[at] == BRIM_NO_LABEL || before > 0); at++)
+    before -= sample.token_labels[at] != BRIM_NO_LABEL;
+  wrong->word = sample.words ? sample.words[at] : at;
+  const char *text = sample.words ? sample.word_text : "";
+  for (int32_t word = 0; sample.words && word < wrong->word; word++)
+    text += strlen(text) + 1;
+  const size_t length = strlen(text), room = sizeof wrong->word_text - 1;
+  memcpy(wrong->word_text, text, brim_utf8_valid(text, length < room ? length : room));
+}
+
 static void describe(judge *j, uint64_t row, brim_wrong_row *wrong) {
+  wrong->word = -1;
+  if (j->firsts)
+    describe_word(j, row, wrong);
   wrong->score = wrong->label_score = (double)NAN;
   if (!brim_task_has_outcomes(j->v->task)) {
     join(j, row, false, wrong->label, sizeof wrong->label);

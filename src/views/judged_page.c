@@ -111,7 +111,10 @@ static void put_wrong(brim_page *page, const brim_wrong_row *w) {
   static const char missing[] =
       "(its text is not here: the file could not be read again. `brim report RUN --data FILE` reads it again)";
   char caption[CAPTION_SIZE];
-  int used = snprintf(caption, sizeof caption, "row %llu: label %s, predicted %s", (unsigned long long)w->row, w->label,
+  char place[160] = "";
+  if (w->word >= 0)
+    snprintf(place, sizeof place, w->word_text[0] ? ", word %d, %s" : ", token %d%s", (int)w->word, w->word_text);
+  int used = snprintf(caption, sizeof caption, "row %llu%s: label %s, predicted %s", (unsigned long long)w->row, place, w->label,
                       w->predicted);
   if (isfinite(w->score) && isfinite(w->label_score) && used > 0 && (size_t)used < sizeof caption)
     snprintf(caption + used, sizeof caption - (size_t)used, " with %.1f %% (the label has %.2g %%)", 100 * w->score,
@@ -120,10 +123,12 @@ static void put_wrong(brim_page *page, const brim_wrong_row *w) {
 }
 
 static void put_most_wrong(brim_page *page, const brim_judged *j, const char *title) {
+  const bool words = j->wrong_count > 0 && j->wrong[0].word >= 0;
   brim_page_section(page, title);
-  brim_page_text(page, j->wrong_count
+  brim_page_text(page, words ? "The words with the largest loss, most wrong first. A label that is itself wrong shows here too."
+                       : j->wrong_count
                            ? "The rows with the largest loss, most wrong first. A label that is itself wrong shows here too."
-                           : "No row was wrong.");
+                           : "Nothing was wrong.");
   for (int i = 0; i < j->wrong_count; i++)
     put_wrong(page, &j->wrong[i]);
 }

@@ -32,6 +32,10 @@ static void close_line(brim_json_writer *json) {
 static void put_wrong(brim_text *out, int set, const brim_wrong_row *w) {
   brim_json_writer json = open_line(out, "wrong", set);
   brim_json_put_count(&json, "row", w->row);
+  if (w->word >= 0) {
+    brim_json_put_integer(&json, "word", w->word);
+    brim_json_put_string(&json, "word_text", w->word_text[0] ? w->word_text : NULL);
+  }
   brim_json_put_number(&json, "loss", w->loss);
   brim_json_put_string(&json, "label", w->label);
   brim_json_put_string(&json, "predicted", w->predicted);
@@ -229,6 +233,8 @@ static int read_wrong(const brim_event_log *log, int set, brim_judged *j) {
     brim_wrong_row *w = &j->wrong[j->wrong_count++];
     const char *text = brim_event_log_text(log, "wrong", i, "text");
     w->row = count_at(&l, i, "row", LARGEST), w->loss = number_at(&l, i, "loss");
+    w->word = isnan(number_at(&l, i, "word")) ? -1 : (int32_t)count_at(&l, i, "word", INT32_MAX);
+    text_at(&l, i, "word_text", w->word_text, sizeof w->word_text);
     w->score = number_at(&l, i, "score"), w->label_score = number_at(&l, i, "label_score");
     text_at(&l, i, "label", w->label, sizeof w->label);
     text_at(&l, i, "predicted", w->predicted, sizeof w->predicted);

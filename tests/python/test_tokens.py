@@ -53,6 +53,8 @@ class Tokens(unittest.TestCase):
         self.assertEqual(sum(map(sum, metrics.confusion)), len(pairs))
         for wrong in metrics.wrong:
             self.assertEqual(wrong.text, " ".join(EVAL[wrong.row]["tokens"]))
+            self.assertEqual(wrong.word_text, EVAL[wrong.row]["tokens"][wrong.word])
+            self.assertEqual(wrong.label, EVAL[wrong.row]["ner_tags"][wrong.word])
         truth = {(i, e) for i, r in enumerate(EVAL) for e in brim.TokenPrediction(r["tokens"], r["ner_tags"], []).entities}
         guess = {(i, e) for i, f in enumerate(found) for e in f.entities}
         self.assertAlmostEqual(metrics["entity_f1"], 2 * len(truth & guess) / (len(truth) + len(guess)), places=12)

@@ -54,6 +54,79 @@ static void many_classes(void) {
   free(labels), free(logits);
 }
 
+static bool same_judged(const brim_judged *a, const brim_judged *b) {
+  bool same = strcmp(a->name, b->name) == 0 && a->step == b->step && a->rows == b->rows && a->task == b->task &&
+              a->outputs == b->outputs && a->confused_count == b->confused_count && a->points == b->points &&
+              a->wrong_count == b->wrong_count;
+  for (int32_t i = 0; same && a->classes && i < a->outputs; i++)
+    same = strcmp(a->names[i], b->names[i]) == 0 && memcmp(&a->classes[i], &b->classes[i], sizeof *a->classes) == 0;
+  for (size_t i = 0; same && i < a->confused_count; i++)
+    same = memcmp(&a->confused[i], &b->confused[i], sizeof *a->confused) == 0;
+  for (size_t i = 0; same && i < a->points * (size_t)a->outputs; i++)
+    same = a->labels[i] == b->labels[i] && a->values[i] == b->values[i];
+  for (int i = 0; same && i < a->wrong_count; i++) {
+    const brim_wrong_row *x = &a->wrong[i], *y = &b->wrong[i];
+    same = x->row == y->row && x->word == y->word && strcmp(x->word_text, y->word_text) == 0 && x->loss == y->loss &&
+           strcmp(x->label, y->label) == 0 && strcmp(x->predicted, y->predicted) == 0 && !x->text == !y->text &&
+           (!x->text || strcmp(x->text, y->text) == 0);
+  }
+  return same;
+}
+
+/* Two rows of words. Of the first the second word has two tokens and the third no label; of the second all are cut off but one,
+ * whose name is long. */
+static void words(void) {
+  enum { NONE = BRIM_NO_LABEL, LONG = 98 };
+  static const int32_t ids[] = {1, 2, 2, 2, 2, 1}, own[] = {-1, 0, 1, 1, 2, 3, -1},
+                       classes_of[] = {NONE, 0, 1, NONE, NONE, 2, NONE};
+  static const int32_t other[] = {-1, 0, -1}, other_classes[] = {NONE, 0, NONE};
+  static const char first[] = "a\0b b\0c\0d";
+  static const float logits[] = {9, 0, 0, 0, 0, 4, 0, 9, 0, 0, 2, 0}; /* right; the word of two tokens; the last; the long one */
+  static const int32_t right[] = {0, 1, 2, 0};
+  char text[LONG + 5] = "";
+  memset(text, 'x', LONG);
+  memcpy(text + LONG, "é", 3); /* the last of its bytes has no room */
+  const brim_sample samples[] = {
+      {.ids = (int32_t[]){1, 2, 2, 2, 2, 2, 1},
+       .length = 7,
+       .token_labels = classes_of,
+       .words = own,
+       .word_text = first,
+       .word_text_length = sizeof first},
+      {.ids = ids, .length = 3, .token_labels = other_classes, .words = other, .word_text = text, .word_text_length = LONG + 3}};
+  brim_outcome outcomes[4];
+  brim_labels labels;
+  brim_dataset *d = NULL;
+  brim_judged j;
+  brim_error err = {0};
+  for (int i = 0; i < 4; i++)
+    outcomes[i] = brim_outcome_of(logits + 3 * i, 3, right[i]);
+  ok(brim_labels_make(runtime, BRIM_TASK_TOKENS, names, 3, &labels, &err) == BRIM_OK &&
+         brim_dataset_from_samples(runtime, samples, 2, &labels, &d, &err) == BRIM_OK,
+     "rows of words");
+  const brim_metrics metrics = {.rows = 2};
+  const brim_verdict verdict = {
+      .name = "dev", .task = BRIM_TASK_TOKENS, .labels = &labels, .dataset = d, .metrics = &metrics, .outcomes = outcomes};
+  ok_int(brim_judge(runtime, &verdict, &j, &err), BRIM_OK, "are judged");
+  ok_int(j.wrong_count, 3, "three words are wrong");
+  ok(j.wrong[0].row == 0 && j.wrong[0].word == 3 && !strcmp(j.wrong[0].word_text, "d"),
+     "words are named: one after others without a label");
+  ok(j.wrong[1].row == 0 && j.wrong[1].word == 1 && !strcmp(j.wrong[1].word_text, "b b"), "one of two tokens");
+  ok(j.wrong[2].row == 1 && j.wrong[2].word == 0 && strlen(j.wrong[2].word_text) == LONG,
+     "of a long one there are whole characters");
+  brim_judged *again = NULL;
+  int count = 0;
+  const char *folder = scratch_file("words");
+  mkdir(folder, 0777);
+  ok(brim_judged_write(runtime, folder, &j, 1, &err) == BRIM_OK &&
+         brim_judged_read(runtime, folder, &again, &count, &err) == BRIM_OK && count == 1 && same_judged(&again[0], &j),
+     "a run keeps them");
+  brim_judged_free_all(runtime, again, count);
+  brim_judged_free(&j);
+  brim_dataset_free(d);
+  brim_labels_free(&labels);
+}
+
 static void many_labels(void) {
   static const float labels[] = {1, 1, 0, 0, 0, 0}, logits[] = {1, -1, 4, -1, -2, -3};
   brim_dataset *d = views_rows(runtime, BRIM_TASK_MULTI_LABEL, names, 3, labels, 2, 3);
@@ -94,24 +167,6 @@ static void texts(brim_judged *j) {
      "ends early, and says so");
   ok_int(brim_judged_set_text(j, 3, "a", 1, NULL, 0, &err), BRIM_E_USAGE, "a row that is not there");
   ok_string(err.message, "there are 3 wrong rows, not one of number 3", "which it says");
-}
-
-static bool same_judged(const brim_judged *a, const brim_judged *b) {
-  bool same = strcmp(a->name, b->name) == 0 && a->step == b->step && a->rows == b->rows && a->task == b->task &&
-              a->outputs == b->outputs && a->confused_count == b->confused_count && a->points == b->points &&
-              a->wrong_count == b->wrong_count;
-  for (int32_t i = 0; same && a->classes && i < a->outputs; i++)
-    same = strcmp(a->names[i], b->names[i]) == 0 && memcmp(&a->classes[i], &b->classes[i], sizeof *a->classes) == 0;
-  for (size_t i = 0; same && i < a->confused_count; i++)
-    same = memcmp(&a->confused[i], &b->confused[i], sizeof *a->confused) == 0;
-  for (size_t i = 0; same && i < a->points * (size_t)a->outputs; i++)
-    same = a->labels[i] == b->labels[i] && a->values[i] == b->values[i];
-  for (int i = 0; same && i < a->wrong_count; i++) {
-    const brim_wrong_row *x = &a->wrong[i], *y = &b->wrong[i];
-    same = x->row == y->row && x->loss == y->loss && strcmp(x->label, y->label) == 0 && strcmp(x->predicted, y->predicted) == 0 &&
-           !x->text == !y->text && (!x->text || strcmp(x->text, y->text) == 0);
-  }
-  return same;
 }
 
 static void kept(void) {
@@ -216,6 +271,7 @@ int main(void) {
     return 99;
   one_class();
   many_classes();
+  words();
   many_labels();
   values();
   kept();
