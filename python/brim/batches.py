@@ -14,8 +14,9 @@ class Batch:
     """Some rows: always ragged; padded arrays are made from it on request.
 
     ids (int32 [tokens]), type_ids (uint8 [tokens]), offsets (int32 [rows + 1]: row i is ids[offsets[i]:offsets[i + 1]]), labels
-    (float32 [rows], class id or value, NaN if there is none) and rows (int64 [rows], which rows of the dataset) share memory with
-    whatever is made of them by numpy.asarray or torch.from_dlpack.
+    (float32 [rows], class id or value, NaN if there is none; where words have labels token_labels, int32 [tokens], -100 if there is
+    none) and rows (int64 [rows], which rows of the dataset) share memory with whatever is made of them by numpy.asarray or
+    torch.from_dlpack.
     """
 
     __slots__ = ("_core", "pad_id", "values", "labelled", "types", "epoch", "index")
@@ -31,7 +32,7 @@ class Batch:
 
     def __reduce__(self):
         core = self._core
-        arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places)
+        arrays = (core.ids, core.type_ids, core.offsets, _flat(core.labels), core.rows, core.places, core.token_labels)
         numbers = (core.label_width, core.width, core.slots, core.step, core.step_rows)
         return _remake_batch, (arrays, numbers, self.pad_id, self.values, self.labelled, self.types, self.epoch, self.index)
 
@@ -42,6 +43,7 @@ class Batch:
     type_ids = property(lambda self: self._core.type_ids, doc="uint8 [tokens]")
     offsets = property(lambda self: self._core.offsets, doc="int32 [rows + 1]")
     labels = property(lambda self: self._core.labels, doc="float32 [rows]")
+    token_labels = property(lambda self: self._core.token_labels, doc="int32 [tokens]; None where labels are of rows")
     rows = property(lambda self: self._core.rows, doc="int64 [rows]")
     places = property(lambda self: self._core.places, doc="int32 [rows]: place of each row in its optimizer step")
     tokens = property(lambda self: self._core.tokens, doc="real tokens")
@@ -51,23 +53,27 @@ class Batch:
     step_rows = property(lambda self: self._core.step_rows, doc="rows of that step over all its batches and ranks: divides the loss")
 
     def targets(self):
-        """Labels as a loss takes them: int64 classes (-100 where there is none); float32 values; float32 [rows, labels] of 0 and 1."""
+        """Labels as a loss takes them: int64 classes (-100 where there is none); float32 values; float32 [rows, labels] of 0 and 1. Where
+        words have labels: int64 [1, tokens] (``padded()`` has them as [rows, width])."""
+        if self._core.token_labels is not None:
+            return self._core.token_classes(0)
         return self._core.labels if self.values else self._core.classes()
 
     def padded(self, width: int | None = None) -> dict[str, Any]:
         """int64 [rows, width] input_ids, attention_mask (1 on tokens), token_type_ids (where the model takes them: ``types``), and
-        labels [rows]. width None: the batch's own."""
+        labels [rows], or [rows, width] where words have labels. width None: the batch's own."""
         ids, mask, types = self._core.padded(width or 0, self.pad_id)
         out = {"input_ids": ids, "attention_mask": mask}
         if self.types:
             out["token_type_ids"] = types
         if self.labelled:
-            out["labels"] = self.targets()
+            words = self._core.token_labels is not None
+            out["labels"] = self._core.token_classes(ids.shape[1]) if words else self.targets()
         return out
 
     def ragged(self) -> dict[str, Any]:
         """As the padding-free paths of transformers and flash attention take it: int64 input_ids, position_ids (and token_type_ids)
-        [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows]."""
+        [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows], or [1, tokens] where words have labels."""
         ids, types, positions = self._core.flat()
         offsets = self._core.offsets
         starts = memoryview(offsets)

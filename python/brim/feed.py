@@ -7,6 +7,7 @@ from typing import Any, Iterator, Sequence
 
 from . import _core, rows as _rows, runtime as _runtime
 from .batches import Batch
+from .errors import UsageError
 from .labels import Labels, _labels
 from .tokenizer import Tokenizer
 
@@ -19,21 +20,26 @@ class Stream:
     epochs is validation: each ``iter()`` begins again, with ``set_epoch``'s order. weights: the files are as many sources, mixed in these
     shares; repeat lets a source that ends begin again (endless). rank_slices: each rank reads only a slice of the rows, all take
     equally many steps, and world_size is fixed. ``state_dict()`` is exact at any batch; gz and zst are not tokenized again up to
-    there. The other options are those of ``Batches``.
+    there. task="tokens": rows of words, whose labels are names of ``labels``. The other options are those of ``Batches``.
     """
 
-    def __init__(self, files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, need_label: bool | None = None,
-                 max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
+    def __init__(self, files, tokenizer: Tokenizer, *, labels: Labels | Sequence[str] | None = None, task: str | None = None,
+                 need_label: bool | None = None, max_length: int | None = None, epochs: int | None = None, window: int = 100_000, prefetch: int = 1, rank: int = 0,
                  rank_slices: bool = False, text_column: str | None = None, pair_column: str | None = None,
                  label_column: str | None = None, format: str = "auto", header: bool = True, min_chars: int = 0, truncation: str = "longest_first", weights: Sequence[float] | None = None,
                  repeat: bool = False, skip_damaged: bool = False, runtime=None, **plan):
         self._runtime = runtime or _runtime.default()
+        if task == "tokens" and labels is not None and not isinstance(labels, Labels):
+            labels = Labels(labels, task=task, runtime=self._runtime)
         self.tokenizer, self.labels, self.epochs = tokenizer, _labels(labels, self._runtime), epochs
+        if task not in (None, "tokens") or (task and self.labels and self.labels.task != task):
+            raise UsageError(f"task is {task!r}: a stream's task is that of its labels, or \"tokens\"")
         self._files = _rows.paths_of(files)
         self._options = {"need_label": bool(labels) if need_label is None else need_label, "max_length": max_length, "epochs": epochs or 0,
                          "window": window, "prefetch": prefetch, "rank": rank, "rank_slices": rank_slices, "text_column": text_column,
                          "pair_column": pair_column, "label_column": label_column, "format": format, "no_header": not header,
-                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "seed": 42, **plan}
+                         "min_chars": min_chars, "truncation": truncation, "repeat": repeat, "skip_damaged": skip_damaged, "words": task == "tokens",
+                         "seed": 42, **plan}
         self._weights = None if weights is None else [float(w) for w in weights]
         if not any(self._options.get(k) for k in ("batch_size", "max_tokens")):
             self._options["batch_size"] = 16
@@ -127,8 +133,8 @@ class Stream:
 
 
 def _reopen(files, tokenizer, labels, options, state):
-    options = {**options, "header": not options["no_header"]}
-    del options["no_header"]
+    options = {**options, "header": not options["no_header"], "task": "tokens" if options["words"] else None}
+    del options["no_header"], options["words"]
     stream = Stream(files, tokenizer, labels=labels, **options)
     if state is not None:
         stream.load_state_dict(json.loads(state))

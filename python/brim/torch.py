@@ -212,7 +212,8 @@ class Collator:
     """Rows as Hugging Face tokenizers give them (dicts with input_ids, maybe token_type_ids, and label or labels) into a batch.
 
     padding: "longest" or "max_length" (right padding, int64 input_ids, attention_mask, token_type_ids [rows, width]), or "none":
-    ragged, as ``brim.Batch.ragged`` describes. Labels: int64 classes, or float32 values if any is a float.
+    ragged, as ``brim.Batch.ragged`` describes. Labels: int64 classes, or float32 values if any is a float; of each token, as many as
+    input_ids: int64 [rows, width] with -100 on padding, or [1, tokens].
     """
 
     def __init__(self, tokenizer=None, *, pad_id: int | None = None, padding: str = "longest", max_length: int | None = None,
@@ -258,6 +259,18 @@ class Collator:
         out = (self._ragged if self.padding == "none" else self._padded)(rows, lengths, types)
         name = next((n for n in ("labels", "label") if n in rows[0]), None)
         if name:
-            values = [r[name].item() if hasattr(r[name], "item") else r[name] for r in rows]
-            out["labels"] = _torch.tensor(values, dtype=_torch.float32 if any(isinstance(v, float) for v in values) else _torch.int64)
+            values = [r[name].tolist() if hasattr(r[name], "tolist") else r[name] for r in rows]
+            out["labels"] = self._labels(values, lengths, out["input_ids"].shape[1])
         return out
+
+    def _labels(self, values: list, lengths: list[int], width: int):
+        flat = [one for v in values for one in (v if isinstance(v, (list, tuple)) else [v])]
+        if any(isinstance(one, float) for one in flat):
+            return _torch.tensor(values, dtype=_torch.float32)
+        if not all(isinstance(v, (list, tuple)) for v in values):
+            return _torch.tensor(values, dtype=_torch.int64)
+        if [len(v) for v in values] != lengths:
+            raise ValueError("lists of labels are whole numbers of each token, as many as input_ids, or floats of each label")
+        if self.padding == "none":
+            return _torch.tensor([flat], dtype=_torch.int64)
+        return _torch.tensor([[*v, *[-100] * (width - len(v))] for v in values], dtype=_torch.int64)

@@ -47,40 +47,17 @@ PyObject *core_batch_copy(core_state *state, PyObject *module, brim_runtime *run
   brim_error error;
   if (!self)
     return NULL;
-  int status = brim_batch_reserve(&self->batch, runtime, from->tokens > 0 ? from->tokens : 1, from->count > 0 ? from->count : 1,
-                                  from->label_width, &error);
-  if (status != BRIM_OK) {
-    Py_DECREF((PyObject *)self);
-    return core_fail(state, status, &error);
-  }
-  brim_batch *to = &self->batch;
-  size_t n = (size_t)from->count, t = (size_t)from->tokens;
-  to->count = from->count;
-  to->label_width = from->label_width;
-  to->divisor = from->divisor;
-  to->width = from->width;
-  to->tokens = from->tokens;
-  to->slots = from->slots;
-  to->step = from->step;
-  to->step_rows = from->step_rows;
-  if (n) {
-    memcpy(to->ids, from->ids, t * sizeof *to->ids);
-    memcpy(to->type_ids, from->type_ids, t);
-    memcpy(to->labels, from->labels, n * (size_t)from->label_width * sizeof *to->labels);
-    memcpy(to->rows, from->rows, n * sizeof *to->rows);
-    memcpy(to->places, from->places, n * sizeof *to->places);
-  }
-  if (n)
-    memcpy(to->offsets, from->offsets, (n + 1) * sizeof *to->offsets);
-  else
-    to->offsets[0] = 0;
-  return (PyObject *)self;
+  const int status = brim_batch_copy(&self->batch, runtime, from, &error);
+  if (status == BRIM_OK)
+    return (PyObject *)self;
+  Py_DECREF((PyObject *)self);
+  return core_fail(state, status, &error);
 }
 
 /* ---- pickle ----------------------------------------------------------------------------------------------- */
 
 typedef struct parts {
-  core_array *ids, *types, *offsets, *labels, *rows, *places;
+  core_array *ids, *types, *offsets, *labels, *rows, *places, *token_labels; /* the last may be NULL */
   int32_t label_width, width;
   int64_t slots;
   unsigned long long step, step_rows;
@@ -90,7 +67,8 @@ static bool parts_agree(const parts *p) {
   const int32_t *at = p->offsets->data;
   const Py_ssize_t n = p->offsets->shape[0] - 1;
   bool fine = n >= 0 && at[0] == 0 && at[n] == p->ids->shape[0] && p->types->shape[0] == p->ids->shape[0] && p->label_width > 0 &&
-              p->labels->shape[0] == n * p->label_width && p->rows->shape[0] == n && p->places->shape[0] == n && p->width >= 0;
+              p->labels->shape[0] == n * p->label_width && p->rows->shape[0] == n && p->places->shape[0] == n && p->width >= 0 &&
+              (!p->token_labels || p->token_labels->shape[0] == p->ids->shape[0]);
   for (Py_ssize_t i = 0; fine && i < n; i++)
     fine = at[i] <= at[i + 1] && (!p->width || at[i + 1] - at[i] <= p->width);
   if (!fine)
@@ -98,21 +76,24 @@ static bool parts_agree(const parts *p) {
   return fine;
 }
 
-/* batch(runtime, ids, type_ids, offsets, labels (flat), rows, places, label_width, width, slots, step, step_rows) */
+/* batch(runtime, ids, type_ids, offsets, labels (flat), rows, places, token_labels or None, label_width, width, slots, step,
+ * step_rows) */
 PyObject *core_batch_load(PyObject *module, PyObject *args) {
-  static const char formats[] = "iBifqi";
-  PyObject *runtime, *given[6], *result = NULL;
-  core_array *made[6] = {0};
+  static const char formats[] = "iBifqii";
+  enum { ARRAYS = sizeof formats - 1 };
+  PyObject *runtime, *given[ARRAYS], *result = NULL;
+  core_array *made[ARRAYS] = {0};
   parts p;
   long long slots;
-  if (!PyArg_ParseTuple(args, "OOOOOOOiiLKK", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
-                        &p.label_width, &p.width, &slots, &p.step, &p.step_rows))
+  if (!PyArg_ParseTuple(args, "OOOOOOOOiiLKK", &runtime, &given[0], &given[1], &given[2], &given[3], &given[4], &given[5],
+                        &given[6], &p.label_width, &p.width, &slots, &p.step, &p.step_rows))
     return NULL;
   core_state *state = core_of(module);
   core_runtime *of = core_cast(state, runtime, CORE_RUNTIME);
-  for (int i = 0; of && i < 6 && !PyErr_Occurred(); i++)
-    made[i] = core_array_from(state, module, given[i], formats[i]);
+  for (int i = 0; of && i < ARRAYS && !PyErr_Occurred(); i++)
+    made[i] = given[i] == Py_None && i == ARRAYS - 1 ? NULL : core_array_from(state, module, given[i], formats[i]);
   p.ids = made[0], p.types = made[1], p.offsets = made[2], p.labels = made[3], p.rows = made[4], p.places = made[5];
+  p.token_labels = made[6];
   if (of && !PyErr_Occurred() && parts_agree(&p)) {
     const brim_batch from = {.count = (int32_t)(p.offsets->shape[0] - 1),
                              .width = p.width,
@@ -123,6 +104,7 @@ PyObject *core_batch_load(PyObject *module, PyObject *args) {
                              .offsets = p.offsets->data,
                              .label_width = p.label_width,
                              .labels = p.labels->data,
+                             .token_labels = p.token_labels ? p.token_labels->data : NULL,
                              .rows = p.rows->data,
                              .places = p.places->data,
                              .step_rows = (uint32_t)p.step_rows,
@@ -131,7 +113,7 @@ PyObject *core_batch_load(PyObject *module, PyObject *args) {
     if (result)
       ((core_batch *)result)->keep[0] = Py_NewRef(runtime);
   }
-  for (int i = 0; i < 6; i++)
+  for (int i = 0; i < ARRAYS; i++)
     Py_XDECREF((PyObject *)made[i]);
   return result;
 }
@@ -161,6 +143,16 @@ static PyObject *get_labels(PyObject *object, void *nothing) {
   return (PyObject *)core_array_new(self->state, self->module, 'f', self->batch.count,
                                     self->batch.label_width > 1 ? self->batch.label_width : -1, self->batch.labels, object,
                                     false);
+}
+
+/* [tokens], or None where labels are of rows. */
+static PyObject *get_token_labels(PyObject *object, void *nothing) {
+  core_batch *self = (core_batch *)object;
+  (void)nothing;
+  if (!self->batch.token_labels)
+    Py_RETURN_NONE;
+  return (PyObject *)core_array_new(self->state, self->module, 'i', (Py_ssize_t)self->batch.tokens, -1, self->batch.token_labels,
+                                    object, false);
 }
 
 /* ---- copies ----------------------------------------------------------------------------------------------- */
@@ -225,6 +217,23 @@ static PyObject *classes(PyObject *object, PyObject *nothing) {
   return (PyObject *)out;
 }
 
+/* token_classes(width) -> labels of tokens, 64 bits: [count, width], BRIM_NO_LABEL on padding; width 0: [1, tokens] */
+static PyObject *token_classes(PyObject *object, PyObject *args) {
+  core_batch *self = (core_batch *)object;
+  const brim_batch *b = &self->batch;
+  int width;
+  if (!PyArg_ParseTuple(args, "i", &width))
+    return NULL;
+  core_array *out = width ? CORE_NEW_ARRAY(self, 'q', b->count, width) : CORE_NEW_ARRAY(self, 'q', 1, b->tokens);
+  for (int32_t r = 0; out && r < b->count; r++) {
+    const int32_t from = b->offsets[r], length = b->offsets[r + 1] - from;
+    int64_t *row = (int64_t *)out->data + (width ? (int64_t)r * width : (int64_t)from);
+    for (int32_t i = 0; i < (width ? width : length); i++)
+      row[i] = i < length ? b->token_labels[from + i] : BRIM_NO_LABEL;
+  }
+  return (PyObject *)out;
+}
+
 static void destroy(PyObject *object) {
   brim_batch_free(&((core_batch *)object)->batch);
   core_drop(object);
@@ -233,6 +242,7 @@ static void destroy(PyObject *object) {
 static PyMethodDef methods[] = {{"padded", padded, METH_VARARGS, NULL},
                                 {"flat", flat, METH_NOARGS, NULL},
                                 {"classes", classes, METH_NOARGS, NULL},
+                                {"token_classes", token_classes, METH_VARARGS, NULL},
                                 {NULL, NULL, 0, NULL}};
 #define VIEW(name, ...)                                                                                                          \
   {                                                                                                                              \
@@ -246,6 +256,7 @@ static PyGetSetDef arrays[] = {VIEW(ids, .format = 'i', .of_tokens = true),
                                VIEW(rows, .format = 'q'),
                                VIEW(places, .format = 'i'),
                                {"labels", get_labels, NULL, NULL, NULL},
+                               {"token_labels", get_token_labels, NULL, NULL, NULL},
                                {NULL, NULL, NULL, NULL, NULL}};
 #define NUMBER(name, type) {#name, type, offsetof(core_batch, batch.name), READONLY, NULL}
 static PyMemberDef numbers[] = {NUMBER(count, T_INT),       NUMBER(width, T_INT),      NUMBER(tokens, T_LONGLONG),

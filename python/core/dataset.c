@@ -7,7 +7,7 @@
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
 static bool parse_format(const char *name, int *out) {
-  static const char *const names[] = {"auto", "csv", "tsv", "jsonl", "txt", NULL};
+  static const char *const names[] = {"auto", "csv", "tsv", "jsonl", "txt", "conll", NULL};
   return core_named(names, name, out);
 }
 
@@ -26,6 +26,7 @@ bool core_source_options(PyObject *options, brim_source_options *out) {
                                       CORE_FIELD(brim_source_options, max_record, CORE_I64),
                                       CORE_FIELD(brim_source_options, skip_damaged, CORE_BOOL),
                                       CORE_FIELD(brim_source_options, skip_unlabelled, CORE_BOOL),
+                                      CORE_FIELD(brim_source_options, words, CORE_BOOL),
                                       {"delimiter", CORE_ENUM, offsetof(brim_source_options, delimiter), parse_delimiter},
                                       {"format", CORE_ENUM, offsetof(brim_source_options, format), parse_format},
                                       {0}};

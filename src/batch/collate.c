@@ -153,6 +153,34 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   return BRIM_OK;
 }
 
+int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) {
+  const size_t rows = (size_t)from->count, tokens = (size_t)from->tokens, labels = rows * (size_t)from->label_width;
+  to->runtime = runtime;
+  BRIM_TRY(reserve(to, tokens + 1, rows + 1, err)); /* none are arrays too */
+  BRIM_TRY(reserve_labels(to, rows + 1, from->label_width, err));
+  if (from->token_labels)
+    BRIM_TRY(reserve_token_labels(to, tokens + 1, err));
+  to->count = from->count, to->width = from->width;
+  to->tokens = from->tokens, to->slots = from->slots;
+  to->step = from->step, to->step_rows = from->step_rows, to->divisor = from->divisor;
+  to->token_labels = from->token_labels ? to->token_label_room : NULL;
+  to->slices = from->slices ? to->slice_room : NULL;
+  to->offsets[0] = 0;
+  if (rows == 0)
+    return BRIM_OK;
+  memcpy(to->offsets, from->offsets, (rows + 1) * sizeof *to->offsets);
+  memcpy(to->ids, from->ids, tokens * sizeof *to->ids);
+  memcpy(to->type_ids, from->type_ids, tokens);
+  memcpy(to->labels, from->labels, labels * sizeof *to->labels);
+  memcpy(to->rows, from->rows, rows * sizeof *to->rows);
+  memcpy(to->places, from->places, rows * sizeof *to->places);
+  if (to->token_labels)
+    memcpy(to->token_labels, from->token_labels, tokens * sizeof *to->token_labels);
+  if (to->slices)
+    memcpy(to->slices, from->slices, rows);
+  return BRIM_OK;
+}
+
 void brim_batch_free(brim_batch *batch) {
   if (!batch || !batch->runtime)
     return;

@@ -95,6 +95,51 @@ class Tokens(unittest.TestCase):
         bare = brim.Dataset.of([["the", "film"], ["xy"]], brim.Tokenizer(MODEL), task="tokens", labelled=False)
         self.assertEqual(str([pickle.loads(pickle.dumps(bare))[i] for i in range(2)]), str([bare[i] for i in range(2)]))
 
+    def test_batches(self):
+        """batches have the labels of tokens: flat, padded, cut, after a pickle"""
+        rows = brim.Dataset.of(TRAIN, brim.Tokenizer(MODEL), task="tokens", labels=NAMES)
+        seen = 0
+        for batch in rows.batches(batch_size=7, padding="longest", batching="random", seed=3):
+            for one in (batch, pickle.loads(pickle.dumps(batch))):
+                labels, offsets = one.token_labels.tolist(), one.offsets.tolist()
+                self.assertEqual([labels[a:b] for a, b in zip(offsets, offsets[1:])], [rows[i]["labels"] for i in one.rows.tolist()])
+                padded, ragged = one.padded(), one.ragged()
+                width = padded["input_ids"].shape[1]
+                self.assertEqual(padded["labels"].tolist(), [[*rows[i]["labels"], *[-100] * (width - len(rows[i]["labels"]))] for i in one.rows.tolist()])
+                self.assertEqual((ragged["labels"].tolist(), one.targets().tolist()), ([labels], [labels]))
+            seen += len(batch)
+        self.assertEqual(seen, len(TRAIN))
+        plain = brim.Dataset.of([("good", "a")], brim.Tokenizer(MODEL), labels=["a"])
+        self.assertIsNone(next(iter(plain.batches(batch_size=1))).token_labels)
+
+    def test_stream(self):
+        """a stream of words, from JSON lines and from conll: the labels of the data set, with a state; without labels, too"""
+        tokenizer = brim.Tokenizer(MODEL)
+        rows = brim.Dataset.of(TRAIN, tokenizer, task="tokens", labels=NAMES)
+        expected = sorted(str((rows[i]["ids"].tolist(), rows[i]["labels"])) for i in range(len(rows)))
+        lines, conll = HERE / "stream.jsonl", HERE / "stream.conll"
+        lines.write_text("".join(json.dumps(r) + "\n" for r in TRAIN), encoding="utf-8")
+        conll.write_text("".join("".join(f"{w} {t}\n" for w, t in zip(r["tokens"], r["ner_tags"])) + "\n" for r in TRAIN), encoding="utf-8")
+
+        def of(batches):
+            return [str((b.ids.tolist()[x:y], b.token_labels.tolist()[x:y])) for b in batches for x, y in zip(b.offsets.tolist(), b.offsets.tolist()[1:])]
+
+        for file, options in ((lines, {}), (conll, {}), (conll, {"format": "conll"}), (lines, {"task": None, "labels": brim.Labels(NAMES, task="tokens")})):
+            options = {"task": "tokens", "labels": NAMES, "epochs": 1, "batch_size": 9, "window": 20, "max_length": 40, **options}
+            stream = brim.data.stream(file, tokenizer, **options)
+            batches = iter(stream)
+            first = [next(batches) for _ in range(3)]
+            state, rest = stream.state_dict(), of(batches)
+            again = pickle.loads(pickle.dumps(stream))
+            again.load_state_dict(state)
+            self.assertEqual(of(again), rest)
+            self.assertEqual(sorted(of(first) + rest), expected)
+        bare = brim.data.stream(lines, tokenizer, task="tokens", epochs=1, max_length=40)
+        self.assertEqual(sorted(str(b.ids.tolist()[x:y]) for b in bare for x, y in zip(b.offsets.tolist(), b.offsets.tolist()[1:])),
+                         sorted(str(rows[i]["ids"].tolist()) for i in range(len(rows))))
+        with self.assertRaisesRegex(brim.Error, "task is 'sums'"):
+            brim.data.stream(lines, tokenizer, task="sums")
+
     def test_datasets(self):
         """datasets with a list of ClassLabel: its names, in their order"""
         try:

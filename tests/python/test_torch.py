@@ -272,6 +272,20 @@ class Loaders(unittest.TestCase):
         with self.assertRaises(ValueError):
             brim.torch.Collator(padding="longest")
 
+    def test_collator_of_labels(self):
+        """labels of tokens as DataCollatorForTokenClassification pads them, and flat; floats of each label; what fits neither"""
+        theirs = transformers.AutoTokenizer.from_pretrained(HERE / "model")
+        items = [{"input_ids": list(range(2, 2 + n)), "attention_mask": [1] * n, "labels": [-100, *range(n - 2), -100]} for n in (4, 7, 3)]
+        want = transformers.DataCollatorForTokenClassification(theirs, pad_to_multiple_of=4)([dict(i) for i in items])
+        got = brim.torch.Collator(theirs, pad_to_multiple_of=4)(items)
+        self.assertTrue(all(torch.equal(got[k], want[k]) for k in ("input_ids", "attention_mask", "labels")))
+        flat = brim.torch.Collator(padding="none")([{**i, "labels": torch.tensor(i["labels"])} for i in items])
+        self.assertEqual(flat["labels"].tolist(), [[one for i in items for one in i["labels"]]])
+        many = brim.torch.Collator(theirs)([{"input_ids": [1, 2], "labels": row} for row in ([0.0, 1.0, 1.0], [1.0, 0.0, 0.0])])
+        self.assertEqual((many["labels"].dtype, many["labels"].tolist()), (torch.float32, [[0, 1, 1], [1, 0, 0]]))
+        with self.assertRaisesRegex(ValueError, "as many as input_ids"):
+            brim.torch.Collator(theirs)([{"input_ids": [1, 2], "labels": [1, 2, 3]}])
+
 
 FORMS = ("bfloat16 in parts", "float16", "pytorch_model.bin")
 

@@ -132,6 +132,40 @@ static void weights_of_tokens(void) {
   brim_dataset_free(tokens);
 }
 
+/* A copy has what its batch has, in memory of its own, and is reused for the next. */
+static void copies(void) {
+  static const int32_t labels[] = {BRIM_NO_LABEL, 0, 1, 1, BRIM_NO_LABEL};
+  static const brim_sample sample = {.ids = ids0, .length = 5, .token_labels = labels};
+  brim_dataset *tokens;
+  brim_batch batch = {0}, labelled = {0}, copy = {0};
+  brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3, .slices = 2});
+  brim_planned part;
+  if (brim_dataset_from_samples(runtime, &sample, 1, NULL, &tokens, NULL))
+    exit(99);
+  brim_plan_part(plan, 0, 0, &part);
+  ok_int(brim_batch_fill(&batch, runtime, dataset, &part, NULL), BRIM_OK, "a batch with slices");
+  ok_int(brim_batch_copy(&copy, runtime, &batch, NULL), BRIM_OK, "is copied");
+  const size_t rows = (size_t)batch.count, slots = (size_t)batch.tokens;
+  ok(rows == 3 && copy.count == 3 && copy.tokens == batch.tokens && copy.slots == batch.slots && copy.width == batch.width &&
+         copy.step == batch.step && copy.step_rows == 3 && copy.ids != batch.ids && !memcmp(copy.ids, batch.ids, slots * 4) &&
+         !memcmp(copy.type_ids, batch.type_ids, slots) && !memcmp(copy.offsets, batch.offsets, (rows + 1) * 4) &&
+         !memcmp(copy.rows, batch.rows, rows * 8) && !memcmp(copy.places, batch.places, rows * 4) &&
+         !memcmp(copy.labels, batch.labels, rows * 4),
+     "its rows");
+  ok(batch.slices && copy.slices && copy.slices != batch.slices && !memcmp(copy.slices, batch.slices, rows) && !copy.token_labels,
+     "their slices");
+  part = (brim_planned){.rows = (uint64_t[]){0}, .places = (uint32_t[]){0}, .count = 1, .tokens = 5, .slots = 5, .step_rows = 1};
+  ok_int(brim_batch_fill(&labelled, runtime, tokens, &part, NULL), BRIM_OK, "a row of labelled tokens");
+  ok(brim_batch_copy(&copy, runtime, &labelled, NULL) == BRIM_OK && copy.token_labels != labelled.token_labels &&
+         !memcmp(copy.token_labels, labels, sizeof labels) && !copy.slices,
+     "takes the copy's place, with its labels");
+  labelled.count = 0, labelled.tokens = labelled.slots = 0;
+  ok(brim_batch_copy(&copy, runtime, &labelled, NULL) == BRIM_OK && copy.count == 0 && copy.offsets[0] == 0, "so does none");
+  brim_plan_free(plan);
+  brim_batch_free(&batch), brim_batch_free(&labelled), brim_batch_free(&copy);
+  brim_dataset_free(tokens);
+}
+
 static void empty_part(void) {
   brim_batch batch = {0};
   brim_plan *plan = plan_of((brim_plan_options){.batch_size = 3, .world_size = 5});
@@ -183,6 +217,7 @@ int main(void) {
   cut();
   weights_of_tokens();
   weights_in_parts();
+  copies();
   empty_part();
   reserved();
   mismatch();
