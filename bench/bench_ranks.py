@@ -62,7 +62,7 @@ def train(folder, words, ranks, threads, spaces=False, **environment):
     words = [*run, BRIM, "train", *map(str, words), "--threads", str(threads), "--output", folder, "--overwrite", "--quiet"]
     done = subprocess.run(words, env={**ENVIRONMENT, **more, **environment}, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise SystemExit(f"{' '.join(words)}: {done.stderr.strip()}")
+        raise SystemExit(f"{' '.join(words)}: code {done.returncode}\n{done.stdout}{done.stderr}")  # launchers speak on either
     events = [json.loads(line) for line in open(Path(folder, "log.jsonl"), encoding="utf-8")]
     ends = [event["seconds"] for event in events if event["event"] == "step"]
     return [b - a for a, b in zip(ends, ends[1:])], next((event for event in events if event["event"] == "ranks"), None)

@@ -2,13 +2,10 @@
 #include "ranks.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-enum { LONGEST_END = 15 }; /* seconds, for the end of MPI */
 
 const cli_option cli_rank_options[] = {
     HEADING("Ranks, of mpirun -n N brim ..."),
@@ -89,27 +86,14 @@ int cli_ranks_settle(cli_call *cli, int status, bool *speaks) {
   return cli->ranks ? brim_ranks_settle(cli->ranks, status, &cli->error, speaks) : status;
 }
 
-static volatile sig_atomic_t last_code;
-
-static void on_alarm(int number) {
-  (void)number;
-  _exit(last_code);
-}
-
-/* All work is done by now: an MPI that does not come to its end (MPICH 4.0 with UCX may wait for ever on a busy machine) is left.
- */
 void cli_ranks_close(cli_call *cli, int code) {
   if (!cli->ranks)
     return;
   fflush(NULL);
-  last_code = code;
-  signal(SIGALRM, on_alarm);
-  alarm(LONGEST_END);
   if (!brim_ranks_close(cli->ranks)) {
     fflush(NULL);
     _exit(code ? code : 1);
   }
-  alarm(0);
   brim_runtime_free(cli->ranks_runtime);
   cli->ranks = NULL;
 }

@@ -54,6 +54,8 @@ def _watch() -> None:
 
 
 def _end() -> None:
+    sys.stdout.flush()  # where MPI does not come to its end, the process ends at once
+    sys.stderr.flush()
     if not _core.ranks_end(_reason):
         sys.stdout.flush()
         sys.stderr.flush()

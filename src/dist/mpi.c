@@ -10,6 +10,8 @@
 
 #include "base/status.h"
 
+enum { REST = 100000 }; /* microseconds in which the last message has come to all */
+
 static const char *const call_names[MPI_CALLS] = {
     [MPI_CALL_INIT_THREAD] = "MPI_Init_thread",
     [MPI_CALL_INITIALIZED] = "MPI_Initialized",
@@ -251,7 +253,11 @@ int brim_mpi_start(brim_mpi *mpi, brim_error *err) {
   return check_world(mpi, err);
 }
 
+/* MPICH over UCX waits for ever where it notices that another process has left before it leaves itself: from the last message on
+ * nobody looks, until all have had theirs. */
 void brim_mpi_end(brim_mpi *mpi) {
-  if (mpi->kind->leave(mpi) == 0 && !mpi->begun)
-    (void)mpi->kind->finalize(mpi);
+  if (mpi->kind->leave(mpi) != 0 || mpi->begun)
+    return;
+  usleep(REST);
+  (void)mpi->kind->finalize(mpi);
 }

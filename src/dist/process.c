@@ -5,11 +5,12 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/status.h"
 #include "base/thread.h"
-#include "brim/dist.h"
+#include "dist/ranks.h"
 
 enum { EXIT_LOST = 1 };
-enum { LONGEST_START = 25 }; /* seconds, or the timeout, if that is more */
+enum { LONGEST_START = 25, LONGEST_END = 15 }; /* seconds; for the start the timeout, if that is more */
 
 /* Called from another thread: a rank is lost, and this one does not come to an end. */
 static void end_process(void *context, const char *message, bool speaks) {
@@ -29,54 +30,96 @@ static void ignore_launcher(void) {
     signal(SIGUSR1, SIG_IGN);
 }
 
-/* ---- the start: MPI waits for ever for a rank that ends before it has come to it ------------------------------ */
+/* ---- MPI waits for ever for a process that ends before it has come to its start, and may do so at its end ---------- */
 
-typedef struct start {
+typedef struct watch {
+  pthread_t thread;
   pthread_mutex_t lock;
   pthread_cond_t changed;
   bool over;
   double patience;
-} start;
+  void (*late)(const struct watch *watch);
+  int code; /* of the process */
+} watch;
 
-static void *watch_start(void *context) {
-  start *s = context;
-  const struct timespec until = brim_time_after(s->patience);
+static void *keep_watch(void *context) {
+  watch *w = context;
+  const struct timespec until = brim_time_after(w->patience);
   int waited = 0;
-  pthread_mutex_lock(&s->lock);
-  while (!s->over && waited != ETIMEDOUT)
-    waited = pthread_cond_timedwait(&s->changed, &s->lock, &until);
-  const bool over = s->over;
-  pthread_mutex_unlock(&s->lock);
-  if (!over) {
-    char text[160];
-    snprintf(text, sizeof text,
-             "MPI has not begun within %.0f seconds: a process has ended or cannot be reached; --rank-timeout gives it more",
-             s->patience);
-    end_process(NULL, text, brim_launch_find().rank <= 1);
-  }
+  pthread_mutex_lock(&w->lock);
+  while (!w->over && waited != ETIMEDOUT)
+    waited = pthread_cond_timedwait(&w->changed, &w->lock, &until);
+  const bool over = w->over;
+  pthread_mutex_unlock(&w->lock);
+  if (!over)
+    w->late(w);
   return NULL;
 }
 
-int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **out, brim_error *err) {
-  pthread_t watch;
+static void destroy(watch *w) {
+  pthread_cond_destroy(&w->changed);
+  pthread_mutex_destroy(&w->lock);
+}
+
+static int begin(watch *w, brim_error *err) {
   pthread_condattr_t monotonic;
-  start s = {.patience = timeout > LONGEST_START ? timeout : LONGEST_START};
-  ignore_launcher();
-  pthread_mutex_init(&s.lock, NULL);
+  pthread_mutex_init(&w->lock, NULL);
   pthread_condattr_init(&monotonic);
   pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-  pthread_cond_init(&s.changed, &monotonic);
+  pthread_cond_init(&w->changed, &monotonic);
   pthread_condattr_destroy(&monotonic);
-  int status = brim_thread_start(&watch, watch_start, &s, err);
-  if (!status) {
-    status = brim_ranks_open(runtime, &(brim_ranks_options){.timeout = timeout, .overdue = end_process}, out, err);
-    pthread_mutex_lock(&s.lock);
-    s.over = true;
-    pthread_cond_signal(&s.changed);
-    pthread_mutex_unlock(&s.lock);
-    pthread_join(watch, NULL);
-  }
-  pthread_cond_destroy(&s.changed);
-  pthread_mutex_destroy(&s.lock);
+  const int status = brim_thread_start(&w->thread, keep_watch, w, err);
+  if (status)
+    destroy(w);
   return status;
+}
+
+static void end(watch *w) {
+  pthread_mutex_lock(&w->lock);
+  w->over = true;
+  pthread_cond_signal(&w->changed);
+  pthread_mutex_unlock(&w->lock);
+  pthread_join(w->thread, NULL);
+  destroy(w);
+}
+
+static void late_start(const watch *w) {
+  char text[160];
+  snprintf(text, sizeof text,
+           "MPI has not begun within %.0f seconds: a process has ended or cannot be reached; --rank-timeout gives it more",
+           w->patience);
+  end_process(NULL, text, brim_launch_find().rank <= 1);
+}
+
+int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **out, brim_error *err) {
+  watch w = {.patience = timeout > LONGEST_START ? timeout : LONGEST_START, .late = late_start};
+  ignore_launcher();
+  BRIM_TRY(begin(&w, err));
+  const int status = brim_ranks_open(runtime, &(brim_ranks_options){.timeout = timeout, .overdue = end_process}, out, err);
+  end(&w);
+  if (!status)
+    (*out)->is_process = true;
+  return status;
+}
+
+/* All work of all ranks is done and told by now. */
+static void late_end(const watch *w) {
+  if (brim_launch_find().rank == 0)
+    fprintf(stderr, "brim: MPI has not come to its end within %.0f seconds: it is left, all work was done before\n", w->patience);
+  fflush(NULL);
+  _exit(w->code);
+}
+
+void brim_process_tell(const char *message) {
+  fprintf(stderr, "brim: %s\n", message);
+  fflush(stderr);
+}
+
+void brim_process_end_mpi(brim_ranks *r) {
+  brim_error err;
+  watch w = {.patience = LONGEST_END, .late = late_end, .code = r->own.status ? EXIT_LOST : 0};
+  const bool watched = r->is_process && begin(&w, &err) == BRIM_OK;
+  brim_mpi_end(r->mpi);
+  if (watched)
+    end(&w);
 }

@@ -258,6 +258,16 @@ int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) 
   return status;
 }
 
+/* Rank 0 was lost after this rank had settled, in good order: nobody has said it yet. */
+static void tell_late(const brim_ranks *r) {
+  if (!r->is_process || !r->settled || r->own.status || !r->peers[0].lost)
+    return;
+  if (r->wire.rank == 1)
+    brim_process_tell(r->cause.text);
+  else
+    sleep(PAUSE); /* as in brim_ranks_settle */
+}
+
 bool brim_ranks_close(brim_ranks *r) {
   if (!r)
     return true;
@@ -271,10 +281,12 @@ bool brim_ranks_close(brim_ranks *r) {
   }
   pthread_mutex_unlock(&r->door);
   brim_heart_stop(r);
+  if (atomic_load(&r->broken))
+    tell_late(r);
   if (!whole || atomic_load(&r->broken))
     return false; /* messages may be under way, out of and into this memory: it stays */
   if (r->mpi) {
-    brim_mpi_end(r->mpi);
+    brim_process_end_mpi(r);
     brim_release(r->runtime, r->mpi);
   }
   free_ranks(r);

@@ -52,7 +52,8 @@ typedef struct brim_peer {
 struct brim_ranks {
   brim_runtime *runtime;
   brim_wire wire;
-  brim_mpi *mpi; /* of brim_ranks_open, or NULL */
+  brim_mpi *mpi;   /* of brim_ranks_open, or NULL */
+  bool is_process; /* of brim_ranks_open_process */
   brim_group group;
   brim_ranks_options options;
   brim_hello *hellos;   /* [world] */
@@ -83,6 +84,10 @@ struct brim_ranks {
 /* ranks.c: hellos of all, then the heart. Takes the wire over; *out is freed by brim_ranks_close. */
 int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_ranks_options *options, brim_ranks **out,
                    brim_error *err) BRIM_CHECK;
+
+/* process.c: ends MPI, or the process, where MPI does not come to its end. */
+void brim_process_end_mpi(brim_ranks *ranks);
+void brim_process_tell(const char *message);
 
 /* exchange.c. A message did not go, or has another size than was expected: all ranks end, and this one gets the reason. */
 int brim_exchange_fail(brim_ranks *ranks, brim_error *err);

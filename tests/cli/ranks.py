@@ -236,6 +236,35 @@ class Case:
         code, text = self.mpi.run(2, [self.brim, "doctor", "--no-speed"])
         ok(code == 0 and f"2, started by {self.mpi.name}; " in text and text.count("products  ") == 1, "doctor says what it found", text)
 
+    def ends(self):
+        """The end of a run: rank 0 may take its time, or be lost; MPI comes to its end."""
+        self.alone(*self.train("ended", "--max-steps", "3"))
+        text = pathlib.Path("data/test.jsonl").read_text(encoding="utf-8")
+        pathlib.Path("slow").mkdir()
+        for lost in (False, True):  # rank 0 waits for who reads what it writes
+            os.mkfifo(f"slow/{lost}")
+            job = self.mpi.start(2, [self.brim, "predict", "--model", "ended", "data/test.jsonl", "--quiet", "-o", f"slow/{lost}"], lonely=True)
+            wait_until(lambda: job.poll() is not None or len(ranks_of(job)) == 2, 60)
+            time.sleep(2 if lost else 17)  # by now rank 1 has nothing more to do; longer than MPI gets for its end
+            processes = ranks_of(job)
+            if lost and 0 in processes:
+                os.kill(processes[0], signal.SIGKILL)
+                gone, said = end(job), lines_of_brim(job.text)
+                ok(gone, "rank 0 is killed at its end, when rank 1 was at its own: all are gone", job.text)
+                if self.mpi.open_mpi:
+                    ok(len(said) == 1 and f"rank 0 (process {processes[0]} on " in said[0], f"rank 1 says it: {said[0] if said else 'nothing was said'}", job.text)
+                continue
+            with open(f"slow/{lost}", encoding="utf-8") as file:
+                rows = file.read().splitlines() if ok(set(processes) == {0, 1}, "rank 0 takes long at its end: rank 1 waits for it", processes) else []
+            finish(job, MOST)
+            ok(job.code == 0 and len(rows) == len(text.splitlines()), "rank 0 takes long at its end: it writes all", job.code, len(rows), job.text)
+        if not self.mpi.open_mpi:  # UCX, between machines
+            said, how = [], {"MPIR_CVAR_NOLOCAL": "1", "UCX_TLS": "tcp,self", "BRIM_SHARED": "none"}
+            for _ in range(10):
+                code, text = self.mpi.run(2, self.train("ended", "--overwrite", "--max-steps", "3"), **how)
+                said.append((code, [line for line in lines_of_brim(text) if "come to its end" in line]))
+            ok(said == 10 * [(0, [])], "MPI comes to its end, over TCP too", said)
+
     # ---- what is refused
 
     def refused(self, name, ranks, words, want, **more):
@@ -440,7 +469,7 @@ class Case:
            job.code, job.text)
 
     # shared_out needs what bits trained.
-    PARTS = ("gradients", "few_slices", "slices", "bits", "shared_out", "refusals", "full_disk", "losses", "shared_rows", "killed_and_resumed", "elastic")
+    PARTS = ("gradients", "few_slices", "slices", "bits", "shared_out", "ends", "refusals", "full_disk", "losses", "shared_rows", "killed_and_resumed", "elastic")
 
     def run(self, parts):
         for part in parts:
