@@ -21,12 +21,12 @@ enum { PIECE_BYTES = 1 << 20, BUFFER_BYTES = 64 << 20, SMALL_BYTES = 4096, FEW_R
 /* A while of turns for others, then naps that grow: ranks share cores where there are more of them. By the clock: where others
  * want the core a turn takes as long as all of theirs, and who naps is back sooner than who gives way. */
 static void yield(double waited) {
-  const double turns = 2e-4, shortest = 1e-5, longest = 5e-4; /* seconds */
+  const double turns = 2e-4, shortest = 2e-5, longest = 1e-3; /* seconds */
   if (waited < turns) {
     sched_yield();
     return;
   }
-  const double nap = waited / 64 < shortest ? shortest : waited / 64 > longest ? longest : waited / 64;
+  const double nap = waited / 16 < shortest ? shortest : waited / 16 > longest ? longest : waited / 16;
   nanosleep(&(struct timespec){.tv_nsec = (long)(nap * 1e9)}, NULL);
 }
 
@@ -139,9 +139,12 @@ static void add_up(const sum *s, char *mine, size_t count) {
   const brim_ranks *r = s->ranks;
   char *all = r->wire.rank == 0 ? mine : received_from(r, 0);
   for (int32_t rank = 1; rank < r->wire.world; rank++)
-    s->add(all, rank == r->wire.rank ? mine : received_from(r, rank), count);
-  if (all != mine)
-    memcpy(mine, all, count * s->size);
+    if (rank != r->wire.rank) {
+      s->add(all, received_from(r, rank), count);
+    } else {
+      s->add(mine, all, count);
+      all = mine;
+    }
 }
 
 /* ---- small sums ------------------------------------------------------------------------------------------- */

@@ -3,19 +3,32 @@
 #include "model/model.h"
 #include "model/partial.h"
 
-enum { LEAST = 1 << 20 }; /* values of a piece, if as many adjoin */
+/* Values of a piece, if as many adjoin: a share of what is left, so that the last ones, which nothing hides, are small. */
+enum { LEAST = 1 << 20, SHARE = 4, REST = 1 << 14 };
 
 void brim_model_tell(brim_model *model, const brim_telling *telling) {
   model->telling = telling;
 }
 
+/* Of the ranges that are left, but for tables. */
+static int64_t dense_values(const brim_model *m, int32_t range) {
+  int64_t values = 0;
+  for (; range < m->range_count; range++) {
+    const brim_update_range *r = &m->ranges[m->range_count - 1 - range];
+    values += r->row_size <= 0 ? r->count : 0;
+  }
+  return values;
+}
+
 bool brim_gradient_next_dense(const brim_model *m, int32_t *range, int64_t *offset, int64_t *count) {
+  int64_t rest = dense_values(m, *range);
+  const int64_t least = rest / SHARE < LEAST ? rest / SHARE : LEAST;
   *count = 0;
-  for (; *range < m->range_count && *count < LEAST; (*range)++) {
+  for (; *range < m->range_count && (*count < least || rest < REST); (*range)++) {
     const brim_update_range *r = &m->ranges[m->range_count - 1 - *range];
     const int64_t end = *count > 0 ? *offset + *count : r->offset + r->count;
     if (r->row_size <= 0)
-      *offset = r->offset, *count = end - r->offset; /* gaps between tensors are zeros */
+      *offset = r->offset, *count = end - r->offset, rest -= r->count; /* gaps between tensors are zeros */
     else if (*count > 0)
       break;
   }
