@@ -55,6 +55,7 @@ static void *load(void *context) {
 }
 
 static bool first_lies;
+static const brim_dataset_options *last_options; /* NULL: the last rank has those of all */
 
 /* All ranks load the same; the last one `other`, if that is given. */
 static void load_all(int32_t world, const char *const *paths, int count, brim_dataset_options options, const char *const *other,
@@ -66,6 +67,8 @@ static void load_all(int32_t world, const char *const *paths, int count, brim_da
     readers[r] = (reader){
         .member = {&all, r}, .paths = other && r == world - 1 ? other : paths, .count = count, .options = options};
     readers[r].lies = first_lies && r == 0;
+    if (last_options && r == world - 1)
+      readers[r].options = *last_options;
     if (pthread_create(&threads[r], NULL, load, &readers[r]))
       abort();
   }
@@ -83,7 +86,7 @@ static void same_for_all(const char *name, int32_t world, const char *const *pat
   load_all(world, paths, count, options, other, readers);
   for (int32_t r = 0; r < world; r++) {
     brim_dataset *alone = NULL;
-    brim_dataset_options plain = options;
+    brim_dataset_options plain = last_options && r == world - 1 ? *last_options : options;
     plain.cache = NULL;
     good = good && !readers[r].status &&
            !brim_dataset_load(data_runtime, readers[r].paths, count, tokenizer, &plain, &alone, &err) &&
@@ -122,6 +125,17 @@ static void shared(void) {
   same_for_all("excluded rows", 2, chosen, 1, some, NULL, 1, 2);
   same_for_all("another file on a rank", 3, plain, 1, none, copy, 2, 2);
   same_for_all("two ranks of two files", 2, plain, 1, none, copy, 2, 0);
+  const brim_dataset_options others[] = {
+      {.source.need_label = true, .encode.max_length = 4},
+      {.source = {.need_label = true, .text_column = "text_pair", .pair_column = "text"}, .encode.max_length = 6},
+      {.source = {.need_label = true, .min_chars = 1, .where = &train, .where_count = 1}, .task = BRIM_TASK_REGRESSION}};
+  last_options = &others[0];
+  same_for_all("another length on a rank", 3, pairs, 2, labelled, NULL, 2, 2);
+  last_options = &others[1];
+  same_for_all("other columns on a rank", 3, pairs, 2, labelled, NULL, 2, 2);
+  last_options = &others[2];
+  same_for_all("another task on a rank", 3, chosen, 1, some, NULL, 2, 2);
+  last_options = NULL;
   brim_dataset_options cached = none;
   cached.cache = scratch_file("cache");
   same_for_all("a cache that is made", 3, plain, 1, cached, NULL, 1, 2);
