@@ -53,10 +53,16 @@ def _watch() -> None:
     atexit.register(_end)
 
 
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except (AttributeError, OSError, ValueError):  # there is none, nobody reads it, it is closed
+            pass
+
+
 def _end() -> None:
-    sys.stdout.flush()  # where MPI does not come to its end, the process ends at once
-    sys.stderr.flush()
+    _flush()  # where MPI does not come to its end, the process ends at once
     if not _core.ranks_end(_reason):
-        sys.stdout.flush()
-        sys.stderr.flush()
+        _flush()
         os._exit(1)
