@@ -45,7 +45,7 @@ static void use_sets(brim_cache *cache, brim_cache_set *sets, size_t count) {
   cache->sets = sets;
   cache->set_count = count;
   cache->shift = 64u - (unsigned)__builtin_ctzll(count);
-  cache->most = count; /* half of the places: few sets have more words than places yet */
+  cache->most = count + count / 4; /* of twice as many places: more words would lie too far from their sets */
 }
 
 int brim_cache_init(brim_cache *cache, brim_runtime *runtime, uint64_t owner, brim_error *err) {
@@ -71,7 +71,61 @@ void brim_cache_clear(brim_cache *cache, uint64_t owner) {
   cache->owner = owner;
 }
 
-/* The words of a set share the leading bits of their hash, so they part into GROWTH new sets that are theirs alone. */
+/* ---- places ----------------------------------------------------------------------------------------------- */
+
+static brim_cache_set *set_after(const brim_cache *cache, const brim_cache_set *set) {
+  return &cache->sets[(size_t)(set - cache->sets + 1) & (cache->set_count - 1)];
+}
+
+const brim_cached_word *brim_cache_search(const brim_cache *cache, const brim_cache_set *set, brim_word_key key) {
+  for (int i = 1; i < BRIM_WORD_REACH && set->words[1].key.high; i++) {
+    set = set_after(cache, set);
+    for (int j = 0; j < 2; j++)
+      if (brim_word_differs(&set->words[j], key) == 0)
+        return &set->words[j];
+  }
+  return NULL;
+}
+
+/* A place for a word that is not there: the first free one from its set on; if there is none, that of the older in its set. */
+static brim_cached_word *make_place(brim_cache *cache, brim_cache_set *home) {
+  brim_cache_set *set = home;
+  for (int i = 0; i < BRIM_WORD_REACH; i++, set = set_after(cache, set))
+    for (int j = 0; j < 2; j++)
+      if (set->words[j].key.high == 0) {
+        cache->count++;
+        return &set->words[j];
+      }
+  home->words[0] = home->words[1];
+  return &home->words[1];
+}
+
+void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const char *bytes, size_t length,
+                    const int32_t *ids, size_t count) {
+  size_t before = length > BRIM_SHORT_BYTES ? (length + 3) / 4 : 0;
+  bool spilled = before || count > BRIM_WORD_IDS;
+  if (count > UINT16_MAX)
+    return;
+  if (spilled && before + count > cache->spill_capacity - cache->spill_count) {
+    cache->is_untidy = cache->lacks_spill = true;
+    return;
+  }
+  brim_cached_word *word = make_place(cache, set);
+  cache->is_untidy |= cache->count > cache->most;
+  *word = (brim_cached_word){.key = key, .count = (uint16_t)count, .spilled = (uint16_t)(spilled ? before + 1 : 0)};
+  if (!spilled) {
+    memcpy(word->ids, ids, count * sizeof *ids);
+    return;
+  }
+  word->ids[0] = (int32_t)cache->spill_count;
+  if (before)
+    memcpy(cache->spill + cache->spill_count, bytes, length);
+  memcpy(cache->spill + cache->spill_count + before, ids, count * sizeof *ids);
+  cache->spill_count += before + count;
+}
+
+/* ---- growing ---------------------------------------------------------------------------------------------- */
+
 static bool grow_sets(brim_cache *cache) {
   if (cache->set_count >= MOST_SETS)
     return false;
@@ -80,15 +134,11 @@ static bool grow_sets(brim_cache *cache) {
   if (!sets)
     return false;
   use_sets(cache, sets, old.set_count * GROWTH);
+  cache->count = 0;
   for (size_t i = 0; i < old.set_count; i++)
-    for (int j = 1; j >= 0; j--) { /* the newer one comes last, and so first in its new set */
-      const brim_cached_word *word = &old.sets[i].words[j];
-      if (word->key.high == 0)
-        continue;
-      brim_cache_set *set = brim_cache_at(cache, word->key);
-      set->words[1] = set->words[0];
-      set->words[0] = *word;
-    }
+    for (int j = 0; j < 2; j++)
+      if (old.sets[i].words[j].key.high)
+        *make_place(cache, brim_cache_at(cache, old.sets[i].words[j].key)) = old.sets[i].words[j];
   brim_release_aligned(cache->runtime, old.sets);
   return true;
 }

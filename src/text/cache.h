@@ -9,6 +9,7 @@ enum {
   BRIM_SHORT_BYTES = 15, /* words up to here are their own key */
   BRIM_WORD_BYTES = 63,  /* longer ones are not remembered */
   BRIM_WORD_IDS = 3,     /* so many ids lie beside the key */
+  BRIM_WORD_REACH = 8,   /* sets in which a word may lie: its own and those after it */
   BRIM_SPILL_IDS = 8     /* so many are copied at once of those that lie elsewhere */
 };
 
@@ -25,7 +26,7 @@ typedef struct brim_cached_word {
                        bytes */
 } brim_cached_word;
 
-/* Two places a set: one cache line. */
+/* Two places: one cache line. A word lies in its set, or in the first after it that had room. */
 typedef struct brim_cache_set {
   brim_cached_word words[2];
 } brim_cache_set;
@@ -95,50 +96,32 @@ static inline brim_cache_set *brim_cache_at(const brim_cache *cache, brim_word_k
   return &cache->sets[h >> cache->shift];
 }
 
-static inline bool brim_word_is(const brim_cached_word *word, brim_word_key key) {
-  return ((word->key.low ^ key.low) | (word->key.high ^ key.high)) == 0;
+/* 0 when the word has that key. */
+static inline uint64_t brim_word_differs(const brim_cached_word *word, brim_word_key key) {
+  return (word->key.low ^ key.low) | (word->key.high ^ key.high);
 }
 
-/* NULL when the word is not there. */
-static inline const brim_cached_word *brim_cache_find(const brim_cache *cache, const brim_cache_set *set, brim_word_key key,
-                                                      const char *bytes) {
-  const brim_cached_word *word = brim_word_is(&set->words[0], key) ? &set->words[0] : &set->words[1];
-  if (!brim_word_is(word, key))
-    return NULL;
-  size_t length = key.high >> 56;
-  if (__builtin_expect(length <= BRIM_SHORT_BYTES, 1) || memcmp(cache->spill + word->ids[0], bytes, length) == 0)
-    return word;
-  return NULL;
+/* The place with that key after the word's own set, which is full, or NULL. */
+const brim_cached_word *brim_cache_search(const brim_cache *cache, const brim_cache_set *set, brim_word_key key);
+
+/* The place with that key, or NULL. Which of its set's two it is must not be a branch: that would be guessed wrong too often. */
+static inline const brim_cached_word *brim_cache_find_key(const brim_cache *cache, const brim_cache_set *set, brim_word_key key) {
+  const uint64_t first = brim_word_differs(&set->words[0], key), second = brim_word_differs(&set->words[1], key);
+  const brim_cached_word *word = &set->words[first != 0];
+  if (__builtin_expect((first != 0) & (second != 0), 0))
+    return set->words[1].key.high ? brim_cache_search(cache, set, key) : NULL;
+  return word;
 }
 
-/* Remembers a word, if there is room; the older of the two in its set goes. */
-static inline void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const char *bytes, size_t length,
-                                  const int32_t *ids, size_t count) {
-  size_t before = length > BRIM_SHORT_BYTES ? (length + 3) / 4 : 0;
-  bool spilled = before || count > BRIM_WORD_IDS;
-  if (count > UINT16_MAX)
-    return;
-  if (spilled && before + count > cache->spill_capacity - cache->spill_count) {
-    cache->is_untidy = cache->lacks_spill = true;
-    return;
-  }
-  cache->count += set->words[1].key.high == 0;
-  cache->is_untidy |= cache->count > cache->most;
-  set->words[1] = set->words[0];
-  brim_cached_word *word = &set->words[0];
-  word->key = key;
-  word->count = (uint16_t)count;
-  word->spilled = (uint16_t)(spilled ? before + 1 : 0);
-  if (!spilled) {
-    memcpy(word->ids, ids, count * sizeof *ids);
-    return;
-  }
-  word->ids[0] = (int32_t)cache->spill_count;
-  if (before)
-    memcpy(cache->spill + cache->spill_count, bytes, length);
-  memcpy(cache->spill + cache->spill_count + before, ids, count * sizeof *ids);
-  cache->spill_count += before + count;
+/* Whether the word with the same key is the same word: a long one may be another. */
+static inline bool brim_cache_is_word(const brim_cache *cache, const brim_cached_word *word, const char *bytes) {
+  size_t length = word->key.high >> 56;
+  return length <= BRIM_SHORT_BYTES || memcmp(cache->spill + word->ids[0], bytes, length) == 0;
 }
+
+/* Remembers a word that is not there, if there is room for its ids; where all places are taken, an older word goes. */
+void brim_cache_put(brim_cache *cache, brim_cache_set *set, brim_word_key key, const char *bytes, size_t length,
+                    const int32_t *ids, size_t count);
 
 /* ---- groups ----------------------------------------------------------------------------------------------- */
 

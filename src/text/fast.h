@@ -75,12 +75,16 @@ static inline int brim_group_drain(const brim_pass *pass, brim_group *group, bri
   int32_t *out = ids->at + ids->count;
   for (uint32_t i = 0; i < count; i++) {
     const brim_grouped_word *word = &group->words[i];
-    const brim_cached_word *found = brim_cache_find(cache, word->set, word->key, word->bytes);
-    if (__builtin_expect(found && found->count <= BRIM_SPILL_IDS, 1)) {
-      if (__builtin_expect(!found->spilled, 1))
-        memcpy(out, found->ids, sizeof found->ids);
-      else
-        memcpy(out, cache->spill + found->ids[0] + found->spilled - 1, BRIM_SPILL_IDS * sizeof *out);
+    const brim_cached_word *found = brim_cache_find_key(cache, word->set, word->key);
+    if (__builtin_expect(found && !found->spilled, 1)) {
+      memcpy(out, found->ids, sizeof found->ids);
+      out += found->count;
+      continue;
+    }
+    if (found && !brim_cache_is_word(cache, found, word->bytes))
+      found = NULL;
+    if (found && found->count <= BRIM_SPILL_IDS) {
+      memcpy(out, cache->spill + found->ids[0] + found->spilled - 1, BRIM_SPILL_IDS * sizeof *out);
       out += found->count;
       continue;
     }
