@@ -179,20 +179,21 @@ def check_narrow():
 
 
 def check_heads():
-    """Heads of 32 and of 64 columns in bf16, whose attention tensor cores compute, each with a kernel of its own."""
+    """Heads of 32, 64 and 128 columns in bf16, whose attention tensor cores compute, each with a kernel of its own."""
     kept = fixtures.HIDDEN, fixtures.HEADS
-    for heads in (2, 1):
-        fixtures.HIDDEN, fixtures.HEADS = 64, heads
-        fixtures.write_model(pathlib.Path(f"wide{heads}"))
-        name, words = f"{heads} heads of {64 // heads} columns", ["--precision", "bf16"]
-        runs = {f"heads-{heads}{how}": train(f"heads-{heads}{how}", *words, *more, epochs=1, model=f"wide{heads}", **variables) for how, more, variables in
+    for heads, columns in ((2, 32), (1, 64), (1, 128)):
+        fixtures.HIDDEN, fixtures.HEADS = heads * columns, heads
+        model = f"wide{columns}"
+        fixtures.write_model(pathlib.Path(model))
+        name, words = f"{heads} heads of {columns} columns", ["--precision", "bf16"]
+        runs = {f"heads-{columns}{how}": train(f"heads-{columns}{how}", *words, *more, epochs=1, model=model, **variables) for how, more, variables in
                 (("", ["--device", "cuda"], {}), ("-again", ["--device", "cuda"], {"BRIM_EMULATE_SEED": "79"}), ("-plain", ["--device", "cuda"], {"BRIM_CUDA_MMA": "0"}), ("-cpu", [], {}))}
         ok(all(code == 0 for _, _, code in runs.values()), f"{name}: train ends well {''.join(error for _, error, _ in runs.values())}")
         card, again, plain, cpu = runs
         ok([events(run)[0]["kernels"] for run in (card, plain)] == ["cuda-sm90-mma", "cuda-sm90"] and weights(card) == weights(again),
            f"{name}: by tensor cores, the same bits in another order of threads and blocks")
         apart = [mean_distance(card, other) for other in (cpu, plain)]
-        ok(max(apart) < 1e-4, f"{name}: weights are {apart[0]:.1e} from the processor's in bf16, {apart[1]:.1e} from those without tensor cores")
+        ok(max(apart) < 1e-4 and (apart[1] > 0 or columns < 64), f"{name}: weights are {apart[0]:.1e} from the processor's in bf16, {apart[1]:.1e} from those without tensor cores")
     fixtures.HIDDEN, fixtures.HEADS = kept
 
 

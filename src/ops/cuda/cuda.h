@@ -13,7 +13,15 @@ typedef enum brim_cuda_kernel { BRIM_CUDA_KERNELS(BRIM_CUDA_NUMBER) CU_KERNELS }
 
 /* Kernels that may take all of a block's shared memory when they are launched: they declare none themselves. */
 #define BRIM_CUDA_WIDE(X)                                                                                                        \
-  X(attention_forward) X(attention_queries) X(attention_keys) X(relative_forward) X(relative_queries) X(relative_keys)
+  X(attention_forward)                                                                                                           \
+  X(attention_queries)                                                                                                           \
+  X(attention_keys)                                                                                                              \
+  X(relative_forward)                                                                                                            \
+  X(relative_queries)                                                                                                            \
+  X(relative_keys)                                                                                                               \
+  X(matrix_forward_128)                                                                                                          \
+  X(matrix_queries_128)                                                                                                          \
+  X(matrix_keys_128)
 
 /* Shapes of products that have an algorithm: three of each weight's shape, and what else a family multiplies. */
 enum { BRIM_CUDA_PLANS = 96 };

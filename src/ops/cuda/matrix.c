@@ -7,7 +7,7 @@
 #include "ops/cuda/cuda.h"
 
 enum { TILE = 64, LEAST_CAPABILITY = 80, EACH = 8 }; /* EACH: values that are copied at once, 16 bytes */
-enum { NARROW = 32, WIDE = 64 };                     /* columns of a head in shared memory */
+enum { NARROW = 32, WIDE = 64, WIDEST = 128 };       /* columns of a head in shared memory */
 
 void brim_cuda_open_matrices(brim_cuda *d) {
   const char *told = getenv("BRIM_CUDA_MMA");
@@ -21,30 +21,31 @@ static bool has_pieces(cu_typed x, int64_t stride) {
 }
 
 bool brim_cuda_by_matrices(const brim_cuda *d, const cu_attention *a) {
-  return d->matrices && a->head_size % EACH == 0 && a->head_size <= WIDE && has_pieces(a->q, a->q_stride) &&
+  return d->matrices && a->head_size % EACH == 0 && a->head_size <= WIDEST && has_pieces(a->q, a->q_stride) &&
          has_pieces(a->k, a->kv_stride) && has_pieces(a->v, a->kv_stride) && has_pieces(a->out, a->out_stride) &&
          has_pieces(a->dout, a->out_stride) && has_pieces(a->dq, a->q_stride) && has_pieces(a->dk, a->kv_stride) &&
          has_pieces(a->dv, a->kv_stride);
 }
 
 typedef struct widths {
-  brim_cuda_kernel narrow, wide;
+  brim_cuda_kernel narrow, wide, widest;
 } widths;
 
 static void launch(brim_ops_context *c, widths of, int64_t heads, int words, const cu_attention *a) {
-  const int width = a->head_size <= NARROW ? NARROW : WIDE;
+  const int width = a->head_size <= NARROW ? NARROW : a->head_size <= WIDE ? WIDE : WIDEST;
+  const brim_cuda_kernel kernel = width == NARROW ? of.narrow : width == WIDE ? of.wide : of.widest;
   const size_t tiles = 4 * TILE * (size_t)(width / 2 + 4) + (size_t)words;
-  brim_cuda_launch(c, width == NARROW ? of.narrow : of.wide, (int64_t)a->texts * a->tiles, heads, tiles * sizeof(uint32_t), a);
+  brim_cuda_launch(c, kernel, (int64_t)a->texts * a->tiles, heads, tiles * sizeof(uint32_t), a);
 }
 
 void brim_cuda_matrix_forward(brim_ops_context *c, const brim_attention *op, cu_attention *a) {
   a->tiles = brim_cuda_query_tiles(op, TILE);
-  launch(c, (widths){CU_matrix_forward_32, CU_matrix_forward_64}, op->heads, 0, a);
+  launch(c, (widths){CU_matrix_forward_32, CU_matrix_forward_64, CU_matrix_forward_128}, op->heads, 0, a);
 }
 
 void brim_cuda_matrix_backward(brim_ops_context *c, const brim_attention *op, cu_attention *a) {
   a->tiles = brim_cuda_query_tiles(op, TILE);
-  launch(c, (widths){CU_matrix_queries_32, CU_matrix_queries_64}, op->heads, 0, a);
+  launch(c, (widths){CU_matrix_queries_32, CU_matrix_queries_64, CU_matrix_queries_128}, op->heads, 0, a);
   a->tiles = brim_cuda_slot_tiles(&op->layout, TILE);
-  launch(c, (widths){CU_matrix_keys_32, CU_matrix_keys_64}, op->heads / a->group, 4 * TILE, a);
+  launch(c, (widths){CU_matrix_keys_32, CU_matrix_keys_64, CU_matrix_keys_128}, op->heads / a->group, 4 * TILE, a);
 }

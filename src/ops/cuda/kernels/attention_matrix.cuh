@@ -1,6 +1,7 @@
 /* attention_matrix.cuh: the attention of attention.cuh for 16-bit values, by tensor cores. A block has 64 queries, or 64 keys, of one
- * head, 16 a warp, and takes what they meet 64 at a time; the next tile is on its way while one is computed. Heads have 32 or
- * 64 columns in shared memory, zeros where theirs end.
+ * head, 16 a warp, and takes what they meet 64 at a time; the next tile is on its way while one is computed. Heads have 32, 64 or
+ * 128 columns in shared memory, zeros where theirs end. Of those with 128, the kernels of backward leave a block's own rows there,
+ * since registers do not hold them, and take 32 of the others at a time, for which there is room on every card.
  *
  * What is rounded is what the other kernels round: probabilities before dropout, and p times the change without dropout's factor.
  * That factor is left out of dout v^T and of delta here, and multiplied at the end. */
@@ -16,33 +17,64 @@ DEVICE warp_place place_of_warp() {
   return w;
 }
 
-/* Rows first .. first + 63 of a head on their way. */
-template <int WIDTH>
+/* Rows that backward takes at a time of what a block's own rows meet. */
+#define MATRIX_STREAM(width) ((width) <= 64 ? MATRIX_TILE : MATRIX_TILE / 2)
+
+/* Rows first, first + 1 and so on of a head on their way. */
+template <int WIDTH, int ROWS = MATRIX_TILE>
 DEVICE void copy_tile(const cu_attention &a, SHARED_AT(unsigned) to, GLOBAL(unsigned short) from, long long at, long long stride,
                       int first, int count) {
   enum { PIECES = WIDTH / 8 };
-  for (int i = threadIdx.x; i < MATRIX_TILE * PIECES; i += MATRIX_WARPS * WARP) {
+  for (int i = threadIdx.x; i < ROWS * PIECES; i += MATRIX_WARPS * WARP) {
     const int row = i / PIECES, column = i % PIECES * 8;
     const bool there = first + row < count && column < a.head_size;
     copy_row(to + row * MATRIX_ROOM(WIDTH) + column / 2, from + (there ? at + (first + row) * stride + column : at), there);
   }
 }
 
-/* y = a b^T, 8 columns a fragment, 16 of 64 rows of b at a time; what begins at `limit` or after it is left at 0. */
-template <int FP16, int WIDTH, int STEP>
-DEVICE void multiply_columns(sums (&y)[STEP / 8], const fragment (&a)[WIDTH / MATRIX], SHARED_AT(unsigned) tile, int limit, int lane) {
+/* A warp's own 16 rows as left sides: in registers, or in shared memory, where they stay. */
+template <int WIDTH, bool HELD = WIDTH <= 64> struct own_rows {
+  fragment of[WIDTH / MATRIX];
+};
+
+template <int WIDTH> struct own_rows<WIDTH, false> {
+  SHARED_AT(unsigned) from;
+};
+
+template <int WIDTH> DEVICE void take_rows(own_rows<WIDTH, true> &own, SHARED_AT(unsigned) at, int lane) {
+  UNROLL
+  for (int k = 0; k < WIDTH / MATRIX; k++)
+    own.of[k] = left_at(at + k * (MATRIX / 2), MATRIX_ROOM(WIDTH), lane);
+}
+
+template <int WIDTH> DEVICE void take_rows(own_rows<WIDTH, false> &own, SHARED_AT(unsigned) at, int) {
+  own.from = at;
+}
+
+template <int WIDTH> DEVICE fragment left_side(const own_rows<WIDTH, true> &own, int k, int) {
+  return own.of[k];
+}
+
+template <int WIDTH> DEVICE fragment left_side(const own_rows<WIDTH, false> &own, int k, int lane) {
+  return left_at(own.from + k * (MATRIX / 2), MATRIX_ROOM(WIDTH), lane);
+}
+
+/* y = a b^T, 8 columns a fragment, 16 rows of b at a time; what begins at `limit` or after it is left at 0. */
+template <int FP16, int WIDTH, int STEP, bool HELD>
+DEVICE void multiply_columns(sums (&y)[STEP / 8], const own_rows<WIDTH, HELD> &a, SHARED_AT(unsigned) tile, int limit, int lane) {
   UNROLL
   for (int i = 0; i < STEP / 8; i++)
     for (int e = 0; e < 4; e++)
       y[i].of[e] = 0;
   UNROLL
   for (int k = 0; k < WIDTH / MATRIX; k++) {
+    const fragment left = left_side<WIDTH>(a, k, lane);
     UNROLL
     for (int i = 0; i < STEP / MATRIX; i++)
       if (i * MATRIX < limit) {
         const fragment right = columns_at(tile + i * MATRIX * MATRIX_ROOM(WIDTH) + k * (MATRIX / 2), MATRIX_ROOM(WIDTH), lane);
-        multiply_add(FP16, y[2 * i], a[k], right.of[0], right.of[1]);
-        multiply_add(FP16, y[2 * i + 1], a[k], right.of[2], right.of[3]);
+        multiply_add(FP16, y[2 * i], left, right.of[0], right.of[1]);
+        multiply_add(FP16, y[2 * i + 1], left, right.of[2], right.of[3]);
       }
   }
 }
@@ -122,7 +154,7 @@ DEVICE void put_rows(const cu_attention &a, GLOBAL(unsigned short) to, long long
 
 template <int FP16, int WIDTH> DEVICE void matrix_forward(const cu_attention &a) {
   DYNAMIC_SHARED(unsigned, tiles);
-  enum { TILE = MATRIX_TILE * MATRIX_ROOM(WIDTH), STEP = MATRIX_TILE };
+  enum { TILE = MATRIX_TILE * MATRIX_ROOM(WIDTH), STEP = MATRIX_STREAM(WIDTH) };
   const head_of h = head_at(a, blockIdx.y, MATRIX_TILE);
   if (h.first >= h.queries)
     return;
@@ -131,16 +163,14 @@ template <int FP16, int WIDTH> DEVICE void matrix_forward(const cu_attention &a)
             end = end_met(a, h, h.keys, MATRIX_TILE);
   const bool works = h.first + own < h.queries;
   const long long rows_at_head = h.begin * a.kv_stride + h.shared;
-  fragment q[WIDTH / MATRIX];
+  own_rows<WIDTH, true> q;
   sums out[WIDTH / 8] = {};
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
   copy_tile<WIDTH>(a, tiles, a.q.narrow, h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries);
   close_copies();
   await_copies(0);
   __syncthreads();
-  UNROLL
-  for (int k = 0; k < WIDTH / MATRIX; k++)
-    q[k] = left_at(tiles + own * MATRIX_ROOM(WIDTH) + k * (MATRIX / 2), MATRIX_ROOM(WIDTH), w.lane);
+  take_rows<WIDTH>(q, tiles + own * MATRIX_ROOM(WIDTH), w.lane);
   __syncthreads();
   copy_tile<WIDTH>(a, tiles, a.k.narrow, rows_at_head, a.kv_stride, start, h.keys);
   copy_tile<WIDTH>(a, tiles + TILE, a.v.narrow, rows_at_head, a.kv_stride, start, h.keys);
@@ -210,7 +240,7 @@ template <int FP16, int WIDTH> DEVICE void matrix_forward(const cu_attention &a)
 
 template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a) {
   DYNAMIC_SHARED(unsigned, tiles);
-  enum { ROOM = MATRIX_ROOM(WIDTH), TILE = MATRIX_TILE * ROOM, STEP = 32 };
+  enum { ROOM = MATRIX_ROOM(WIDTH), OWN = MATRIX_TILE * ROOM, ROWS = MATRIX_STREAM(WIDTH), TILE = ROWS * ROOM, STEP = 32 };
   const head_of h = head_at(a, blockIdx.y, MATRIX_TILE);
   if (h.first >= h.queries)
     return;
@@ -219,38 +249,34 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
             end = end_met(a, h, h.keys, MATRIX_TILE);
   const bool works = h.first + own < h.queries;
   const long long rows_at_head = h.begin * a.kv_stride + h.shared, row = h.query_row + query;
-  SHARED_AT(unsigned) own_q = tiles + own * ROOM;
-  SHARED_AT(unsigned) own_dout = own_q + TILE;
-  fragment q[WIDTH / MATRIX], dout[WIDTH / MATRIX];
+  SHARED_AT(unsigned) stream = tiles + (WIDTH <= 64 ? 0 : 2 * OWN);
+  own_rows<WIDTH> q, dout;
   sums dq[WIDTH / 8] = {};
   float lse[2], whole[2] = {0, 0}, total[2] = {0, 0}, delta[2] = {0, 0};
   for (int i = 0; i < 2; i++)
     lse[i] = query + 8 * i < h.queries ? (float)a.lse[h.head * a.rows + row + 8 * i] : 0.0f;
   copy_tile<WIDTH>(a, tiles, a.q.narrow, h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries);
-  copy_tile<WIDTH>(a, tiles + TILE, a.dout.narrow, h.query_row * a.out_stride + h.shift, a.out_stride, h.first, h.queries);
+  copy_tile<WIDTH>(a, tiles + OWN, a.dout.narrow, h.query_row * a.out_stride + h.shift, a.out_stride, h.first, h.queries);
   close_copies();
   await_copies(0);
   __syncthreads();
-  UNROLL
-  for (int k = 0; k < WIDTH / MATRIX; k++) {
-    q[k] = left_at(own_q + k * (MATRIX / 2), ROOM, w.lane);
-    dout[k] = left_at(own_dout + k * (MATRIX / 2), ROOM, w.lane);
-  }
+  take_rows<WIDTH>(q, tiles + own * ROOM, w.lane);
+  take_rows<WIDTH>(dout, tiles + OWN + own * ROOM, w.lane);
   __syncthreads();
-  const int count = end > start ? (end - start + MATRIX_TILE - 1) / MATRIX_TILE : 0; /* of tiles, which are met twice */
+  const int count = end > start ? (end - start + ROWS - 1) / ROWS : 0; /* of tiles, which are met twice */
   for (int turn = -1; turn < 2 * count; turn++) {
     const int sent = turn + 1;
     if (sent < 2 * count) {
-      SHARED_AT(unsigned) next = tiles + sent % 2 * 2 * TILE;
-      copy_tile<WIDTH>(a, next, a.k.narrow, rows_at_head, a.kv_stride, start + sent % count * MATRIX_TILE, h.keys);
-      copy_tile<WIDTH>(a, next + TILE, a.v.narrow, rows_at_head, a.kv_stride, start + sent % count * MATRIX_TILE, h.keys);
+      SHARED_AT(unsigned) next = stream + sent % 2 * 2 * TILE;
+      copy_tile<WIDTH, ROWS>(a, next, a.k.narrow, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
+      copy_tile<WIDTH, ROWS>(a, next + TILE, a.v.narrow, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
     }
     close_copies();
     if (turn < 0)
       continue;
     await_copies(1);
     __syncthreads();
-    const int first = start + turn % count * MATRIX_TILE, again = turn >= count;
+    const int first = start + turn % count * ROWS, again = turn >= count, within = WIDTH <= 64 ? 0 : first % MATRIX_TILE;
     const unsigned kept = works ? kept_pairs(a, h, query, first, w.pair) : 0;
     if (turn == count)
       for (int i = 0; i < 2; i++) {
@@ -258,8 +284,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
         total[i] = line_sum(total[i]);
         delta[i] = whole[i] > 0 ? total[i] / whole[i] : 0;
       }
-    for (int part = 0; part < MATRIX_TILE && first + part < end && works; part += STEP) {
-      SHARED_AT(unsigned) k = tiles + turn % 2 * 2 * TILE + part * ROOM;
+    for (int part = 0; part < ROWS && first + part < end && works; part += STEP) {
+      SHARED_AT(unsigned) k = stream + turn % 2 * 2 * TILE + part * ROOM;
       const int limit = end - first - part;
       sums s[STEP / 8], dp[STEP / 8];
       multiply_columns<FP16, WIDTH, STEP>(s, q, k, limit, w.lane);
@@ -269,7 +295,7 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
         for (int e = 0; e < 4; e++) {
           const bool there = meets(a, h, row_of(query, e), first + part + column_of(w.pair, j, e));
           const float p = there ? expf(a.scale * s[j].of[e] - lse[e / 2]) : 0.0f;
-          const float change = there && is_kept(kept, part / 8 + j, e) ? dp[j].of[e] : 0.0f;
+          const float change = there && is_kept(kept, (within + part) / 8 + j, e) ? dp[j].of[e] : 0.0f;
           if (!again) {
             whole[e / 2] += p;
             total[e / 2] = fmaf(p, change, total[e / 2]);
@@ -294,7 +320,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
 /* Keys are rows here, and queries columns. */
 template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
   DYNAMIC_SHARED(unsigned, tiles);
-  enum { ROOM = MATRIX_ROOM(WIDTH), TILE = MATRIX_TILE * ROOM, STEP = 32 };
+  enum { ROOM = MATRIX_ROOM(WIDTH), OWN = MATRIX_TILE * ROOM, ROWS = MATRIX_STREAM(WIDTH), TILE = ROWS * ROOM };
+  enum { STEP = WIDTH <= 64 ? 32 : 16, SHARES = MATRIX_WARPS * WARP / ROWS, EACH = 8 / SHARES };
   head_of h = head_at(a, blockIdx.y * a.group, MATRIX_TILE);
   if (h.first >= h.slots)
     return;
@@ -303,55 +330,49 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
             end = end_met(a, h, h.queries, MATRIX_TILE);
   const bool works = h.first + own < h.keys;
   const long long rows_at_head = h.begin * a.kv_stride + h.shared;
-  SHARED_AT(unsigned) own_k = tiles + own * ROOM;
-  SHARED_AT(unsigned) own_v = own_k + TILE;
-  SHARED_AT(unsigned) lse = tiles + 4 * TILE; /* and, of each of 64 queries, its delta, and which of its keys are kept */
-  SHARED_AT(unsigned) delta = lse + MATRIX_TILE;
-  SHARED_AT(unsigned) kept = delta + MATRIX_TILE;
-  fragment k[WIDTH / MATRIX], v[WIDTH / MATRIX];
+  SHARED_AT(unsigned) stream = tiles + (WIDTH <= 64 ? 0 : 2 * OWN);
+  SHARED_AT(unsigned) lse = stream + 4 * TILE; /* and, of each query of a tile, its delta, and which of its keys are kept */
+  SHARED_AT(unsigned) delta = lse + ROWS;
+  SHARED_AT(unsigned) kept = delta + ROWS;
+  own_rows<WIDTH> k, v;
   sums dk[WIDTH / 8] = {}, dv[WIDTH / 8] = {};
   copy_tile<WIDTH>(a, tiles, a.k.narrow, rows_at_head, a.kv_stride, h.first, h.keys);
-  copy_tile<WIDTH>(a, tiles + TILE, a.v.narrow, rows_at_head, a.kv_stride, h.first, h.keys);
+  copy_tile<WIDTH>(a, tiles + OWN, a.v.narrow, rows_at_head, a.kv_stride, h.first, h.keys);
   close_copies();
   await_copies(0);
   __syncthreads();
-  UNROLL
-  for (int i = 0; i < WIDTH / MATRIX; i++) {
-    k[i] = left_at(own_k + i * (MATRIX / 2), ROOM, w.lane);
-    v[i] = left_at(own_v + i * (MATRIX / 2), ROOM, w.lane);
-  }
+  take_rows<WIDTH>(k, tiles + own * ROOM, w.lane);
+  take_rows<WIDTH>(v, tiles + OWN + own * ROOM, w.lane);
   __syncthreads();
-  const int count = end > start ? (end - start + MATRIX_TILE - 1) / MATRIX_TILE : 0; /* of tiles of each head of the group */
+  const int count = end > start ? (end - start + ROWS - 1) / ROWS : 0; /* of tiles of each head of the group */
   const int member_head = h.head;
   const long long member_shift = h.shift;
   for (int turn = -1; turn < a.group * count; turn++) {
     const int sent = turn + 1;
     if (sent < a.group * count) {
       const long long shift = member_shift + sent / count * a.head_size;
-      SHARED_AT(unsigned) next = tiles + sent % 2 * 2 * TILE;
-      copy_tile<WIDTH>(a, next, a.q.narrow, h.query_row * a.q_stride + shift, a.q_stride, start + sent % count * MATRIX_TILE,
-                       h.queries);
-      copy_tile<WIDTH>(a, next + TILE, a.dout.narrow, h.query_row * a.out_stride + shift, a.out_stride,
-                       start + sent % count * MATRIX_TILE, h.queries);
+      SHARED_AT(unsigned) next = stream + sent % 2 * 2 * TILE;
+      copy_tile<WIDTH, ROWS>(a, next, a.q.narrow, h.query_row * a.q_stride + shift, a.q_stride, start + sent % count * ROWS,
+                             h.queries);
+      copy_tile<WIDTH, ROWS>(a, next + TILE, a.dout.narrow, h.query_row * a.out_stride + shift, a.out_stride,
+                             start + sent % count * ROWS, h.queries);
     }
     close_copies();
     if (turn < 0)
       continue;
-    const int first = start + turn % count * MATRIX_TILE, mine = threadIdx.x % MATRIX_TILE, second = threadIdx.x / MATRIX_TILE;
+    const int first = start + turn % count * ROWS, mine = threadIdx.x % ROWS, share = threadIdx.x / ROWS;
     h.head = member_head + turn / count;
     const long long row = h.head * a.rows + h.query_row + first + mine;
-    if (first + mine < h.queries)
-      (second ? delta : lse)[mine] = __float_as_uint((float)(second ? a.delta : a.lse)[row]);
-    else
-      (second ? delta : lse)[mine] = 0;
+    if (share < 2)
+      (share ? delta : lse)[mine] = first + mine < h.queries ? __float_as_uint((float)(share ? a.delta : a.lse)[row]) : 0;
     unsigned bits = 0;
-    for (int i = 0; i < 4; i++)
-      bits |= kept_keys(a, h, first + mine, h.first / MATRIX_TILE, second * 4 + i) << (8 * i);
-    kept[2 * mine + second] = bits;
+    for (int i = 0; i < EACH; i++)
+      bits |= kept_keys(a, h, first + mine, h.first / MATRIX_TILE, share * EACH + i) << (8 * i);
+    kept[SHARES * mine + share] = bits;
     await_copies(1);
     __syncthreads();
-    for (int part = 0; part < MATRIX_TILE && first + part < end && works; part += STEP) {
-      SHARED_AT(unsigned) q = tiles + turn % 2 * 2 * TILE + part * ROOM;
+    for (int part = 0; part < ROWS && first + part < end && works; part += STEP) {
+      SHARED_AT(unsigned) q = stream + turn % 2 * 2 * TILE + part * ROOM;
       const int limit = end - first - part;
       sums s[STEP / 8], dp[STEP / 8];
       multiply_columns<FP16, WIDTH, STEP>(s, k, q, limit, w.lane);
@@ -362,7 +383,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
           const int column = part + column_of(w.pair, j, e);
           const bool there = meets(a, h, first + column, row_of(key, e));
           const float p = there ? expf(a.scale * s[j].of[e] - __uint_as_float(lse[column])) : 0.0f;
-          const bool is = there && (kept[2 * column + e / 2] >> (w.line / 2 * 8 + w.warp * 2 + w.line % 2) & 1);
+          const unsigned bits = kept[SHARES * column + (w.line / 2 + e / 2 * 4) / EACH];
+          const bool is = there && (bits >> (w.line / 2 % EACH * 8 + w.warp * 2 + w.line % 2) & 1);
           s[j].of[e] = is ? p : 0.0f;
           dp[j].of[e] = there ? p * ((is ? dp[j].of[e] : 0.0f) - __uint_as_float(delta[column])) : 0.0f;
         }
@@ -391,6 +413,10 @@ KERNEL(matrix_forward_64, cu_attention) {
   MATRIX_BODY(matrix_forward, 64);
 }
 
+KERNEL(matrix_forward_128, cu_attention) {
+  MATRIX_BODY(matrix_forward, 128);
+}
+
 KERNEL(matrix_queries_32, cu_attention) {
   MATRIX_BODY(matrix_queries, 32);
 }
@@ -399,10 +425,18 @@ KERNEL(matrix_queries_64, cu_attention) {
   MATRIX_BODY(matrix_queries, 64);
 }
 
+KERNEL(matrix_queries_128, cu_attention) {
+  MATRIX_BODY(matrix_queries, 128);
+}
+
 KERNEL(matrix_keys_32, cu_attention) {
   MATRIX_BODY(matrix_keys, 32);
 }
 
 KERNEL(matrix_keys_64, cu_attention) {
   MATRIX_BODY(matrix_keys, 64);
+}
+
+KERNEL(matrix_keys_128, cu_attention) {
+  MATRIX_BODY(matrix_keys, 128);
 }

@@ -34,10 +34,13 @@
   X(attention_keys, cu_attention, 256)                                                                                           \
   X(matrix_forward_32, cu_attention, 128)                                                                                        \
   X(matrix_forward_64, cu_attention, 128)                                                                                        \
+  X(matrix_forward_128, cu_attention, 128)                                                                                       \
   X(matrix_queries_32, cu_attention, 128)                                                                                        \
   X(matrix_queries_64, cu_attention, 128)                                                                                        \
+  X(matrix_queries_128, cu_attention, 128)                                                                                       \
   X(matrix_keys_32, cu_attention, 128)                                                                                           \
   X(matrix_keys_64, cu_attention, 128)                                                                                           \
+  X(matrix_keys_128, cu_attention, 128)                                                                                          \
   X(relative_forward, cu_relative, 256)                                                                                          \
   X(relative_queries, cu_relative, 256)                                                                                          \
   X(relative_keys, cu_relative, 256)                                                                                             \
