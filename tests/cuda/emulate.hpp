@@ -172,6 +172,7 @@ using emulate::of_half;
 #define BRIM_EMULATED
 #define DEVICE                           static inline
 #define KERNEL(name, args)               static void brim_##name(const args a)
+#define KERNEL_SHARED(name, args, count) KERNEL(name, args)
 #define UNROLL
 #define ROLLED
 #define GLOBAL(type)                     emulate::global<type>

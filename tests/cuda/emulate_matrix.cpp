@@ -112,6 +112,12 @@ void end_copies() {
     problem("%zu copies are not awaited", of_threads[now.thread.x].under_way.size());
 }
 
+static long copy_count;
+
+long copied() {
+  return copy_count;
+}
+
 void copy_row(const array *a, long long to, const unsigned short *from, bool there) {
   copies &own = of_threads[now.thread.x];
   if (to % PIECE || (there && reinterpret_cast<uintptr_t>(from) % (4 * PIECE)))
@@ -119,6 +125,7 @@ void copy_row(const array *a, long long to, const unsigned short *from, bool the
   for (int i = 0; i < PIECE; i++)
     if (!may_send(a, to + i))
       return;
+  copy_count++;
   own.under_way.push_back({a, to, there ? from : nullptr, own.closed});
 }
 

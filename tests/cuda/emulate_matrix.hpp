@@ -10,6 +10,8 @@ namespace emulate {
 void multiply_add(int line, bool fp16, float y[4], const uint32_t a[4], uint32_t b0, uint32_t b1);
 // What a lane gets of four matrices of 8 x 8, whose rows the lanes say.
 void fetch(int line, const array *a, long long row, bool turned, uint32_t got[4]);
+// So far, by all threads.
+long copied();
 void copy_row(const array *a, long long to, const unsigned short *from, bool there);
 void close_copies();
 void await_copies(unsigned but);

@@ -132,7 +132,7 @@ long fake_cuda_launches(void) {
   return launches;
 }
 long fake_cuda_count(fake_cuda_what what) {
-  return what == FAKE_RUN ? fake::ran() : counts[what];
+  return what == FAKE_RUN ? fake::ran() : what == FAKE_COPIES ? emulate::copied() : counts[what];
 }
 uint64_t fake_cuda_digest(void) {
   return fake::digest();

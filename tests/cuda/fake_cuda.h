@@ -18,7 +18,7 @@ long fake_cuda_products(void);                            /* products that were 
 long fake_cuda_chosen(void);                              /* and algorithms */
 /* What the driver was asked for so far: to wait for a stream; to wait until memory for transfers is free again; memory, the
  * card's and the host's; transfers from and to pinned memory, and other; captures, graphs that were made, and launches of graphs;
- * and what ran. */
+ * and what ran. Of the kernels: pieces of 16 bytes that they copied into shared memory. */
 typedef enum fake_cuda_what {
   FAKE_SYNCS,
   FAKE_SLOT_WAITS,
@@ -29,6 +29,7 @@ typedef enum fake_cuda_what {
   FAKE_GRAPHS,
   FAKE_GRAPH_LAUNCHES,
   FAKE_RUN,
+  FAKE_COPIES,
   FAKE_COUNTS
 } fake_cuda_what;
 long fake_cuda_count(fake_cuda_what what);

@@ -156,29 +156,51 @@ static void check_names(void) {
   brim_runtime_free(c.runtime);
 }
 
+/* Keys and values that stay in shared memory, and tiles that come and go, give the same bits: which it is hangs on how much of it
+ * a card has. */
+static void check_room(setting s) {
+  const brim_ops synced = synced_table();
+  const brim_ops_limits limits = {.max_slots = 1024,
+                                  .max_sequences = s.n,
+                                  .max_length = s.lengths[0],
+                                  .hidden = s.heads * s.size,
+                                  .intermediate = s.heads * s.size,
+                                  .heads = s.heads,
+                                  .bf16 = true};
+  record got[2];
+  long copies[2];
+  if (getenv("BRIM_CASE_CARD"))
+    return;
+  case_failures = 0;
+  for (int i = 0; i < 2; i++) {
+    fake_cuda_be(90, i ? 99 << 10 : 227 << 10, 1);
+    copies[i] = -fake_cuda_count(FAKE_COPIES);
+    got[i] = run_case(&synced, &limits, attention, &s);
+    copies[i] += fake_cuda_count(FAKE_COPIES);
+  }
+  fake_cuda_be(90, 227 << 10, 1);
+  ok(same_bits_of(&got[0], &got[1]) && copies[0] < copies[1] && case_failures == 0,
+     "texts of up to %d, heads of %d: %ld copies into shared memory, %ld where it is small, and the same bits", s.lengths[0],
+     s.size, copies[0], copies[1]);
+  for (int i = 0; i < 2; i++)
+    record_free(&got[i]);
+}
+
 int main(void) {
   static const setting settings[] = {
-      {4, 2, 32, 0, 1, 0, 0, 0, {1, 15, 16, 17}},
-      {3, 1, 64, 0, 1, 0, 1, 2, {63, 64, 65}},
-      {2, 1, 64, 0, 1, 0, 0, 3, {130, 31}},
-      {1, 1, 64, 0, 1, 0, 0, 2, {512}},
-      {3, 1, 32, 70, 1, 0, 1, 2, {1, 70, 17}},
-      {3, 4, 32, 0, 2, 0, 0, 2, {33, 1, 90}},
-      {2, 1, 64, 0, 1, 20, 0, 2, {200, 64}},
-      {2, 1, 32, 150, 1, 16, 1, 0, {129, 5}},
-      {2, 2, 56, 0, 1, 0, 0, 2, {81, 33}},
-      {2, 2, 48, 0, 2, 9, 1, 2, {129, 20}},
-      {2, 3, 8, 0, 1, 0, 0, 2, {40, 7}},
-      {2, 1, 40, 0, 1, 64, 1, 1, {140, 12}},
-      {2, 1, 72, 0, 1, 0, 1, 1, {70, 3}},
-      {3, 1, 128, 0, 1, 0, 0, 2, {97, 32, 1}},
-      {2, 2, 104, 0, 2, 20, 1, 2, {130, 33}},
-      {1, 1, 128, 70, 1, 0, 1, 0, {64}},
-      {0, 2, 32, 0, 1, 0, 0, 0, {0}},
+      {4, 2, 32, 0, 1, 0, 0, 0, {1, 15, 16, 17}}, {3, 1, 64, 0, 1, 0, 1, 2, {63, 64, 65}}, {2, 1, 64, 0, 1, 0, 0, 3, {130, 31}},
+      {1, 1, 64, 0, 1, 0, 0, 2, {512}},           {3, 1, 32, 70, 1, 0, 1, 2, {1, 70, 17}}, {3, 4, 32, 0, 2, 0, 0, 2, {33, 1, 90}},
+      {2, 1, 64, 0, 1, 20, 0, 2, {200, 64}},      {2, 1, 32, 150, 1, 16, 1, 0, {129, 5}},  {2, 2, 56, 0, 1, 0, 0, 2, {81, 33}},
+      {2, 2, 48, 0, 2, 9, 1, 2, {129, 20}},       {2, 3, 8, 0, 1, 0, 0, 2, {40, 7}},       {2, 1, 40, 0, 1, 64, 1, 1, {140, 12}},
+      {2, 1, 72, 0, 1, 0, 1, 1, {70, 3}},         {3, 1, 128, 0, 1, 0, 0, 2, {97, 32, 1}}, {2, 2, 104, 0, 2, 20, 1, 2, {130, 33}},
+      {1, 1, 128, 70, 1, 0, 1, 0, {64}},          {2, 1, 24, 0, 1, 0, 0, 2, {230, 129}},   {0, 2, 32, 0, 1, 0, 0, 0, {0}},
       {2, 3, 12, 0, 1, 0, 1, 2, {40, 7}}, /* the last: the plain kernels */
   };
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
     check(settings[i]);
+  check_room((setting){3, 1, 64, 0, 1, 0, 0, 2, {300, 130, 40}});
+  check_room((setting){2, 1, 32, 0, 1, 0, 1, 2, {400, 190}});
+  check_room((setting){2, 1, 128, 0, 1, 0, 0, 2, {128, 70}});
   check_names();
   return tap_done();
 }

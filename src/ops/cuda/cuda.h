@@ -19,7 +19,11 @@ typedef enum brim_cuda_kernel { BRIM_CUDA_KERNELS(BRIM_CUDA_NUMBER) CU_KERNELS }
   X(relative_forward)                                                                                                            \
   X(relative_queries)                                                                                                            \
   X(relative_keys)                                                                                                               \
+  X(matrix_forward_32)                                                                                                           \
+  X(matrix_forward_64)                                                                                                           \
   X(matrix_forward_128)                                                                                                          \
+  X(matrix_queries_32)                                                                                                           \
+  X(matrix_queries_64)                                                                                                           \
   X(matrix_queries_128)                                                                                                          \
   X(matrix_keys_128)
 

@@ -232,7 +232,10 @@ typedef struct cu_columns { /* y[c] += sum of x[r, c] over the rows */
   GLOBAL(float) y;
 } cu_columns;
 
-/* ---- attention */
+/* ---- attention: blocks of the kernels of tensor cores that run beside one another, with heads of up to 32 columns and with
+ * wider ones */
+
+enum { CU_BLOCKS_NARROW = 3, CU_BLOCKS_WIDE = 2 };
 
 typedef struct cu_attention {
   cu_layout layout;
@@ -240,6 +243,7 @@ typedef struct cu_attention {
   int tiles; /* blocks of queries, or of keys, that each text has */
   int texts;
   int head_size, first_only, group, window;
+  int held; /* by tensor cores: pairs of tiles, of keys and of values, that a block's shared memory has room for */
   float scale;
   long long rows; /* of q */
   long long q_stride, kv_stride, out_stride;

@@ -1,7 +1,11 @@
-/* attention_matrix.cuh: the attention of attention.cuh for 16-bit values, by tensor cores. A block has 64 queries, or 64 keys, of one
- * head, 16 a warp, and takes what they meet 64 at a time; the next tile is on its way while one is computed. Heads have 32, 64 or
- * 128 columns in shared memory, zeros where theirs end. Of those with 128, the kernels of backward leave a block's own rows there,
- * since registers do not hold them, and take 32 of the others at a time, for which there is room on every card.
+/* attention_matrix.cuh: the attention of attention.cuh for 16-bit values, by tensor cores. A block has 64 queries, or 64 keys, of
+ * one head, 16 a warp, and takes what they meet 64 at a time; the next tile is on its way while one is computed. Heads have 32,
+ * 64 or 128 columns in shared memory, zeros where theirs end. Of those with 128, the kernels of backward leave a block's own rows
+ * there, since registers do not hold them, and all take 32 of the others at a time, for which there is room on every card.
+ *
+ * Keys and values that fit into `held` pairs of tiles stay there: forward takes 128 queries of such a text, 64 after 64, and the
+ * kernel of queries its second way through the keys, without a copy or a barrier. The sums are the same in either case, and so
+ * are the bits.
  *
  * What is rounded is what the other kernels round: probabilities before dropout, and p times the change without dropout's factor.
  * That factor is left out of dout v^T and of delta here, and multiplied at the end. */
@@ -17,7 +21,7 @@ DEVICE warp_place place_of_warp() {
   return w;
 }
 
-/* Rows that backward takes at a time of what a block's own rows meet. */
+/* Rows that are taken at a time of what a block's own rows meet. */
 #define MATRIX_STREAM(width) ((width) <= 64 ? MATRIX_TILE : MATRIX_TILE / 2)
 
 /* Rows first, first + 1 and so on of a head on their way. */
@@ -147,95 +151,107 @@ DEVICE void put_rows(const cu_attention &a, GLOBAL(unsigned short) to, long long
       const int row = line + 8 * half;
       const float factor = half ? factor1 : factor0;
       if (row < rows && 8 * n < a.head_size)
-        word_at(to + (at + row * stride + 8 * n + pair))[0] =
-            packed(FP16, y[n].of[2 * half] * factor, y[n].of[2 * half + 1] * factor);
+        word_at(to + (at + row * stride + 8 * n + pair))[0] = packed(FP16, y[n].of[2 * half] * factor,
+                                                                     y[n].of[2 * half + 1] * factor);
     }
 }
 
 template <int FP16, int WIDTH> DEVICE void matrix_forward(const cu_attention &a) {
   DYNAMIC_SHARED(unsigned, tiles);
-  enum { TILE = MATRIX_TILE * MATRIX_ROOM(WIDTH), STEP = MATRIX_STREAM(WIDTH) };
-  const head_of h = head_at(a, blockIdx.y, MATRIX_TILE);
+  enum { ROOM = MATRIX_ROOM(WIDTH), ROWS = MATRIX_STREAM(WIDTH), TILE = ROWS * ROOM, STEP = WIDTH == 64 ? 64 : 32 };
+  head_of h = head_at(a, blockIdx.y, MATRIX_TILE);
+  const bool stays = a.window == 0 && h.keys <= a.held * ROWS; /* keys and values, for twice as many queries */
+  h.first *= stays ? 2 : 1;
   if (h.first >= h.queries)
     return;
   const warp_place w = place_of_warp();
-  const int own = w.warp * MATRIX, query = h.first + own + w.line, start = first_met(a, h, MATRIX_TILE),
-            end = end_met(a, h, h.keys, MATRIX_TILE);
-  const bool works = h.first + own < h.queries;
-  const long long rows_at_head = h.begin * a.kv_stride + h.shared;
+  const int own = w.warp * MATRIX, start = first_met(a, h, MATRIX_TILE), end = end_met(a, h, h.keys, MATRIX_TILE);
+  const long long rows_at_head = h.begin * a.kv_stride + h.shared, queries_at = h.query_row * a.q_stride + h.shift;
+  SHARED_AT(unsigned) queries = tiles + a.held * 2 * TILE;
   own_rows<WIDTH, true> q;
-  sums out[WIDTH / 8] = {};
-  float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
-  copy_tile<WIDTH>(a, tiles, a.q.narrow, h.query_row * a.q_stride + h.shift, a.q_stride, h.first, h.queries);
-  close_copies();
-  await_copies(0);
-  __syncthreads();
-  take_rows<WIDTH>(q, tiles + own * MATRIX_ROOM(WIDTH), w.lane);
-  __syncthreads();
-  copy_tile<WIDTH>(a, tiles, a.k.narrow, rows_at_head, a.kv_stride, start, h.keys);
-  copy_tile<WIDTH>(a, tiles + TILE, a.v.narrow, rows_at_head, a.kv_stride, start, h.keys);
-  close_copies();
-  for (int first = start, turn = 0; first < end; first += MATRIX_TILE, turn = 1 - turn) {
-    SHARED_AT(unsigned) next = tiles + (1 - turn) * 2 * TILE;
-    if (first + MATRIX_TILE < end) {
-      copy_tile<WIDTH>(a, next, a.k.narrow, rows_at_head, a.kv_stride, first + MATRIX_TILE, h.keys);
-      copy_tile<WIDTH>(a, next + TILE, a.v.narrow, rows_at_head, a.kv_stride, first + MATRIX_TILE, h.keys);
-    }
+  copy_tile<WIDTH>(a, queries, a.q.narrow, queries_at, a.q_stride, h.first, h.queries);
+  SHARED_AT(unsigned) to = tiles + start / ROWS % 2 * 2 * TILE;
+  copy_tile<WIDTH, ROWS>(a, to, a.k.narrow, rows_at_head, a.kv_stride, start, h.keys);
+  copy_tile<WIDTH, ROWS>(a, to + TILE, a.v.narrow, rows_at_head, a.kv_stride, start, h.keys);
+  for (bool again = false;; again = true, h.first += MATRIX_TILE) {
+    const bool more = stays && !again && h.first + MATRIX_TILE < h.queries;
+    const int query = h.first + own + w.line;
+    const bool works = h.first + own < h.queries;
+    sums out[WIDTH / 8] = {};
+    float top[2] = {-INFINITY, -INFINITY}, sum[2] = {0, 0};
+    unsigned kept = 0;
     close_copies();
-    await_copies(1);
+    await_copies(0);
     __syncthreads();
-    const unsigned kept = works ? kept_pairs(a, h, query, first, w.pair) : 0;
-    for (int part = 0; part < MATRIX_TILE && first + part < end && works; part += STEP) {
-      SHARED_AT(unsigned) k = tiles + turn * 2 * TILE + part * MATRIX_ROOM(WIDTH);
-      const int limit = end - first - part;
-      sums s[STEP / 8];
-      multiply_columns<FP16, WIDTH, STEP>(s, q, k, limit, w.lane);
-      float most[2] = {top[0], top[1]}, rest[2];
-      UNROLL
-      for (int j = 0; j < STEP / 8; j++)
-        for (int e = 0; e < 4; e++) {
-          const bool there = meets(a, h, row_of(query, e), first + part + column_of(w.pair, j, e));
-          s[j].of[e] = there ? a.scale * s[j].of[e] : -INFINITY;
-          most[e / 2] = fmaxf(most[e / 2], s[j].of[e]);
+    take_rows<WIDTH>(q, queries + own * ROOM, w.lane);
+    for (int first = start; first < end; first += ROWS) {
+      if (!again) {
+        SHARED_AT(unsigned) next = tiles + (stays ? first / ROWS + 1 : (first / ROWS + 1) % 2) * 2 * TILE;
+        if (first + ROWS < end) {
+          copy_tile<WIDTH, ROWS>(a, next, a.k.narrow, rows_at_head, a.kv_stride, first + ROWS, h.keys);
+          copy_tile<WIDTH, ROWS>(a, next + TILE, a.v.narrow, rows_at_head, a.kv_stride, first + ROWS, h.keys);
         }
-      UNROLL
-      for (int i = 0; i < 2; i++) {
-        most[i] = line_max(most[i]);
-        const float from = most[i] == -INFINITY ? 0 : most[i]; /* no key so far */
-        rest[i] = expf(top[i] - from);                         /* of what was summed so far */
-        top[i] = most[i];
-        most[i] = from;
-        sum[i] *= rest[i];
+        close_copies();
+        await_copies(1);
+        __syncthreads();
+        if (first == 0 && more) /* all warps have taken theirs */
+          copy_tile<WIDTH>(a, queries, a.q.narrow, queries_at, a.q_stride, h.first + MATRIX_TILE, h.queries);
       }
-      UNROLL
-      for (int j = 0; j < STEP / 8; j++)
-        for (int e = 0; e < 4; e++) {
-          const float x = expf(s[j].of[e] - most[e / 2]);
-          sum[e / 2] += x;
-          s[j].of[e] = is_kept(kept, part / 8 + j, e) ? x : 0.0f;
+      if (works && (WIDTH <= 64 || first % MATRIX_TILE == 0))
+        kept = kept_pairs(a, h, query, first, w.pair);
+      ROLLED
+      for (int part = 0; part < ROWS && first + part < end && works; part += STEP) {
+        SHARED_AT(unsigned) k = tiles + (stays ? first / ROWS : first / ROWS % 2) * 2 * TILE + part * ROOM;
+        const int limit = end - first - part, within = part + (WIDTH <= 64 ? 0 : first % MATRIX_TILE);
+        sums s[STEP / 8];
+        multiply_columns<FP16, WIDTH, STEP>(s, q, k, limit, w.lane);
+        float most[2] = {top[0], top[1]}, rest[2];
+        UNROLL
+        for (int j = 0; j < STEP / 8; j++)
+          for (int e = 0; e < 4; e++) {
+            const bool there = meets(a, h, row_of(query, e), first + part + column_of(w.pair, j, e));
+            s[j].of[e] = there ? a.scale * s[j].of[e] : -INFINITY;
+            most[e / 2] = fmaxf(most[e / 2], s[j].of[e]);
+          }
+        UNROLL
+        for (int i = 0; i < 2; i++) {
+          most[i] = line_max(most[i]);
+          const float from = most[i] == -INFINITY ? 0 : most[i]; /* no key so far */
+          rest[i] = expf(top[i] - from);                         /* of what was summed so far */
+          top[i] = most[i];
+          most[i] = from;
+          sum[i] *= rest[i];
         }
-      UNROLL
-      for (int n = 0; n < WIDTH / 8; n++)
-        for (int e = 0; e < 4; e++)
-          out[n].of[e] *= rest[e / 2];
-      multiply_rows<FP16, WIDTH, STEP>(out, s, k + TILE, limit, w.lane);
+        UNROLL
+        for (int j = 0; j < STEP / 8; j++)
+          for (int e = 0; e < 4; e++) {
+            const float x = expf(s[j].of[e] - most[e / 2]);
+            sum[e / 2] += x;
+            s[j].of[e] = is_kept(kept, within / 8 + j, e) ? x : 0.0f;
+          }
+        UNROLL
+        for (int n = 0; n < WIDTH / 8; n++)
+          for (int e = 0; e < 4; e++)
+            out[n].of[e] *= rest[e / 2];
+        multiply_rows<FP16, WIDTH, STEP>(out, s, k + TILE, limit, w.lane);
+      }
+      if (!stays)
+        __syncthreads();
     }
-    __syncthreads();
+    float factor[2];
+    UNROLL
+    for (int i = 0; i < 2; i++) {
+      const int own_query = query + 8 * i;
+      sum[i] = line_sum(sum[i]);
+      factor[i] = sum[i] > 0 ? dropout_factor(a) / sum[i] : 0;
+      if (w.pair == 0 && own_query < h.queries)
+        a.lse[h.head * a.rows + h.query_row + own_query] = sum[i] > 0 ? top[i] + logf(sum[i]) : 0;
+    }
+    put_rows<FP16, WIDTH>(a, a.out.narrow, (h.query_row + h.first + own) * a.out_stride + h.shift, a.out_stride,
+                          h.queries - h.first - own, out, factor[0], factor[1], w.line, w.pair);
+    if (!more)
+      return;
   }
-  await_copies(0); /* where no key is near enough */
-  if (!works)
-    return;
-  float factor[2];
-  UNROLL
-  for (int i = 0; i < 2; i++) {
-    const int own_query = query + 8 * i;
-    sum[i] = line_sum(sum[i]);
-    factor[i] = sum[i] > 0 ? dropout_factor(a) / sum[i] : 0;
-    if (w.pair == 0 && own_query < h.queries)
-      a.lse[h.head * a.rows + h.query_row + own_query] = sum[i] > 0 ? top[i] + logf(sum[i]) : 0;
-  }
-  put_rows<FP16, WIDTH>(a, a.out.narrow, (h.query_row + h.first + own) * a.out_stride + h.shift, a.out_stride,
-                        h.queries - h.first - own, out, factor[0], factor[1], w.line, w.pair);
 }
 
 template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a) {
@@ -264,20 +280,26 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
   take_rows<WIDTH>(dout, tiles + OWN + own * ROOM, w.lane);
   __syncthreads();
   const int count = end > start ? (end - start + ROWS - 1) / ROWS : 0; /* of tiles, which are met twice */
+  unsigned kept = 0;
+  const bool stay = count <= a.held;
+  const int room = stay ? count : 2, copies = stay ? count : 2 * count;
   for (int turn = -1; turn < 2 * count; turn++) {
     const int sent = turn + 1;
-    if (sent < 2 * count) {
-      SHARED_AT(unsigned) next = stream + sent % 2 * 2 * TILE;
+    if (sent < copies) {
+      SHARED_AT(unsigned) next = stream + sent % room * 2 * TILE;
       copy_tile<WIDTH, ROWS>(a, next, a.k.narrow, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
       copy_tile<WIDTH, ROWS>(a, next + TILE, a.v.narrow, rows_at_head, a.kv_stride, start + sent % count * ROWS, h.keys);
     }
     close_copies();
     if (turn < 0)
       continue;
-    await_copies(1);
-    __syncthreads();
+    if (turn < copies) {
+      await_copies(1);
+      __syncthreads();
+    }
     const int first = start + turn % count * ROWS, again = turn >= count, within = WIDTH <= 64 ? 0 : first % MATRIX_TILE;
-    const unsigned kept = works ? kept_pairs(a, h, query, first, w.pair) : 0;
+    if (works && within == 0)
+      kept = kept_pairs(a, h, query, first, w.pair);
     if (turn == count)
       for (int i = 0; i < 2; i++) {
         whole[i] = line_sum(whole[i]);
@@ -285,7 +307,7 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
         delta[i] = whole[i] > 0 ? total[i] / whole[i] : 0;
       }
     for (int part = 0; part < ROWS && first + part < end && works; part += STEP) {
-      SHARED_AT(unsigned) k = stream + turn % 2 * 2 * TILE + part * ROOM;
+      SHARED_AT(unsigned) k = stream + turn % room * 2 * TILE + part * ROOM;
       const int limit = end - first - part;
       sums s[STEP / 8], dp[STEP / 8];
       multiply_columns<FP16, WIDTH, STEP>(s, q, k, limit, w.lane);
@@ -305,7 +327,8 @@ template <int FP16, int WIDTH> DEVICE void matrix_queries(const cu_attention &a)
       if (again)
         multiply_rows<FP16, WIDTH, STEP>(dq, s, k, limit, w.lane);
     }
-    __syncthreads();
+    if (!stay)
+      __syncthreads();
   }
   if (!works)
     return;
@@ -405,38 +428,38 @@ template <int FP16, int WIDTH> DEVICE void matrix_keys(const cu_attention &a) {
 #define MATRIX_BODY(kernel, width) (void)0 /* sm_75: never launched */
 #endif
 
-KERNEL(matrix_forward_32, cu_attention) {
+KERNEL_SHARED(matrix_forward_32, cu_attention, CU_BLOCKS_NARROW) {
   MATRIX_BODY(matrix_forward, 32);
 }
 
-KERNEL(matrix_forward_64, cu_attention) {
+KERNEL_SHARED(matrix_forward_64, cu_attention, CU_BLOCKS_WIDE) {
   MATRIX_BODY(matrix_forward, 64);
 }
 
-KERNEL(matrix_forward_128, cu_attention) {
+KERNEL_SHARED(matrix_forward_128, cu_attention, CU_BLOCKS_WIDE) {
   MATRIX_BODY(matrix_forward, 128);
 }
 
-KERNEL(matrix_queries_32, cu_attention) {
+KERNEL_SHARED(matrix_queries_32, cu_attention, CU_BLOCKS_NARROW) {
   MATRIX_BODY(matrix_queries, 32);
 }
 
-KERNEL(matrix_queries_64, cu_attention) {
+KERNEL_SHARED(matrix_queries_64, cu_attention, CU_BLOCKS_WIDE) {
   MATRIX_BODY(matrix_queries, 64);
 }
 
-KERNEL(matrix_queries_128, cu_attention) {
+KERNEL_SHARED(matrix_queries_128, cu_attention, CU_BLOCKS_WIDE) {
   MATRIX_BODY(matrix_queries, 128);
 }
 
-KERNEL(matrix_keys_32, cu_attention) {
+KERNEL_SHARED(matrix_keys_32, cu_attention, CU_BLOCKS_NARROW) {
   MATRIX_BODY(matrix_keys, 32);
 }
 
-KERNEL(matrix_keys_64, cu_attention) {
+KERNEL_SHARED(matrix_keys_64, cu_attention, CU_BLOCKS_WIDE) {
   MATRIX_BODY(matrix_keys, 64);
 }
 
-KERNEL(matrix_keys_128, cu_attention) {
+KERNEL_SHARED(matrix_keys_128, cu_attention, CU_BLOCKS_WIDE) {
   MATRIX_BODY(matrix_keys, 128);
 }

@@ -5,7 +5,10 @@
  * they are two, on every device (--fmad=false). */
 #ifndef BRIM_EMULATED
 #define DEVICE                    static __device__ __forceinline__
-#define KERNEL(name, args)        extern "C" __global__ void __launch_bounds__(BRIM_THREADS_##name, 1) brim_##name(const args a)
+#define KERNEL(name, args)        KERNEL_SHARED(name, args, 1)
+/* So many blocks share the registers of a multiprocessor. */
+#define KERNEL_SHARED(name, args, blocks)                                                                                        \
+  extern "C" __global__ void __launch_bounds__(BRIM_THREADS_##name, blocks) brim_##name(const args a)
 #define SHARED(type, name, count) __shared__ type name[count]
 #define DYNAMIC_SHARED(type, name) extern __shared__ __align__(16) type name[]
 #define SHARED_AT(type)           type *
