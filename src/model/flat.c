@@ -87,12 +87,16 @@ int brim_flat_ranks_join(brim_model *model, const char key[BRIM_RANKS_KEY], int3
   return model->ops->ranks_join(&model->context, key, rank, world, err);
 }
 
-void brim_flat_ranks_leave(brim_model *model) {
-  model->ops->ranks_leave(&model->context);
+void brim_flat_ranks_leave(brim_model *model, bool broken) {
+  model->ops->ranks_leave(&model->context, broken);
 }
 
 /* Rows of tables that no text of this rank has are zeros. */
-void brim_flat_ranks_sum(brim_model *model) {
-  model->ops->ranks_sum(&model->context, brim_flat_at(model, BRIM_GRADIENTS), model->program.flat_size - model->trained);
+void brim_flat_ranks_sum(brim_model *model, int64_t offset, int64_t count) {
+  model->ops->ranks_sum(&model->context, brim_flat_at(model, BRIM_GRADIENTS) + offset, count);
+}
+
+void brim_flat_ranks_wait(brim_model *model) {
+  model->ops->ranks_wait(&model->context);
   model->dirty = true;
 }

@@ -15,14 +15,16 @@ int brim_flat_unmap_written(brim_model *model, brim_flat which, real *mapped, br
 int brim_flat_unmap_summed(brim_model *model, real *mapped, brim_error *err) BRIM_CHECK;
 /* Zeros everywhere, without a look at which of them are. */
 void brim_flat_clear(brim_model *model, brim_flat which);
-/* Devices that add up gradients themselves (ops.h): whether there are any; rank 0's key; all join; and what they sum up then,
- * which is the gradient of all ranks as after brim_flat_unmap_summed. */
+/* Devices that add up gradients themselves (ops.h): whether there are any; rank 0's key; all join; a piece of the gradient, which
+ * is queued; and, when all pieces are, what comes after them: the gradient is that of all ranks then, as after
+ * brim_flat_unmap_summed. */
 bool brim_flat_has_ranks(const brim_model *model);
 int brim_flat_ranks_key(brim_model *model, char key[BRIM_RANKS_KEY], brim_error *err) BRIM_CHECK;
 int brim_flat_ranks_join(brim_model *model, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world,
                          brim_error *err) BRIM_CHECK;
-void brim_flat_ranks_leave(brim_model *model);
-void brim_flat_ranks_sum(brim_model *model);
+void brim_flat_ranks_leave(brim_model *model, bool broken);
+void brim_flat_ranks_sum(brim_model *model, int64_t offset, int64_t count);
+void brim_flat_ranks_wait(brim_model *model);
 /* Whether the device's memory is the host's, which may look into it. */
 bool brim_model_is_host(const brim_model *model);
 /* Its address on the device; NULL: there is none. */

@@ -135,7 +135,7 @@ static void tell(const brim_call *call, const brim_frame *f, int64_t *told) {
 }
 
 static int run_calls(const brim_call_schedule *s, const brim_ops *ops, brim_ops_context *c, const brim_frame *frame,
-                     bool backward, brim_error *err) {
+                     bool backward, bool whole, brim_error *err) {
   const int32_t first = backward ? s->forward_count : 0, end = backward ? (int32_t)s->call_count : s->forward_count;
   const bool guard = is_guarded(ops);
   int64_t told = INT64_MAX;
@@ -149,7 +149,7 @@ static int run_calls(const brim_call_schedule *s, const brim_ops *ops, brim_ops_
       run_call(s, &s->calls[i], ops, c, frame);
     if (guard)
       guard_after(s, i, frame);
-    if (backward)
+    if (backward && !whole)
       tell(&s->calls[i], frame, &told);
   }
   return BRIM_OK;
@@ -160,9 +160,8 @@ int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops
   int status;
   bool again;
   do {
-    if (ops->begin && !frame->telling)
-      ops->begin(c, frame->layout.slots);
-    status = run_calls(s, ops, c, frame, backward, err);
+    const bool whole = ops->begin && ops->begin(c, frame->layout.slots);
+    status = run_calls(s, ops, c, frame, backward, whole, err);
     again = ops->end && ops->end(c);
   } while (again && !status);
   return status;

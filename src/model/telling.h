@@ -10,7 +10,8 @@ typedef struct brim_telling {
   void *context;
 } brim_telling;
 
-/* Every backward from now on tells; NULL: none does. Borrowed. Nothing is told where the device's memory is not the host's. */
+/* Every backward from now on tells, but for those whose operations a device takes at once; NULL: none does. Borrowed. Where the
+ * device's memory is not the host's, what completes the gradient is queued then, and not done. */
 void brim_model_tell(brim_model *model, const brim_telling *telling);
 
 /* The gradient but for its tables, from its end to its beginning, as backward completes it, in pieces of about 4 MB: call it with

@@ -576,15 +576,19 @@ typedef struct brim_ops {
   /* Waits for all that is queued. The first failure since the last sync, after which nothing was done. */
   int (*sync)(brim_ops_context *c, brim_error *err);
   /* NULL, or: the operations from `begin` to `end`, of so many slots, come again and again with other operands, so a device may
-   * hand them over at once. Nothing else is called in between. True: none was queued, and they are to be called once more. */
-  void (*begin)(brim_ops_context *c, int64_t slots);
+   * hand them over at once, when they end: true. Nothing else is called in between then. End is true where none was queued, and
+   * they are to be called once more. */
+  bool (*begin)(brim_ops_context *c, int64_t slots);
   bool (*end)(brim_ops_context *c);
   /* NULL, or: devices of several processes add up themselves. Rank 0's key brings all of them together; each calls join, which
-   * waits for the others. A sum is queued, in place, on all ranks in the same order. leave may be called at any time. */
+   * waits for the others. Sums are queued, in place, on all ranks in the same order: after what is queued so far, and beside what
+   * is queued later, which comes after all of them from ranks_wait on. leave may be called at any time; `broken`: whatever the
+   * others do, and sums that nothing waits for yet come to nothing. */
   int (*ranks_key)(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_error *err);
   int (*ranks_join)(brim_ops_context *c, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world, brim_error *err);
   void (*ranks_sum)(brim_ops_context *c, real *x, int64_t count);
-  void (*ranks_leave)(brim_ops_context *c);
+  void (*ranks_wait)(brim_ops_context *c);
+  void (*ranks_leave)(brim_ops_context *c, bool broken);
   /* NULL, or gradient_square in two halves, for ranks that have parts of the ranges (model/portion.h): the sum of each piece, in
    * their order; and what those of all ranges come to, with the very bits. */
   void (*squares)(brim_ops_context *c, const brim_update *u, double *sums);

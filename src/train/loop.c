@@ -3,7 +3,6 @@
 
 #include "base/status.h"
 #include "dist/group.h"
-#include "train/device_ranks.h"
 #include "train/trainer.h"
 
 static int train_announce(brim_trainer *t, brim_error *err) {
@@ -115,7 +114,7 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
   brim_profile_end(profile, 0);
   status = brim_group_agree(&t->options.group, status, err);
   if (!status && t->options.plan.slices == 0)
-    status = brim_device_ranks_open(&t->options.group, t->runtime, t->model, &t->devices_sum, err);
+    status = brim_device_ranks_open(&t->devices, &t->options.group, t->runtime, t->model, err);
   if (!status)
     status = train_share(t, err);
   result->interrupted = status == BRIM_E_CANCELLED;

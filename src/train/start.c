@@ -13,7 +13,6 @@
 #include "train/agreement.h"
 #include "train/average.h"
 #include "train/class_weights.h"
-#include "train/device_ranks.h"
 #include "train/evaluate.h"
 #include "train/folds_files.h"
 #include "train/trainer.h"
@@ -416,7 +415,7 @@ void brim_trainer_close(brim_trainer *t) {
   brim_sharing_close(&t->sharing);
   brim_slice_sums_close(&t->slices);
   brim_overlap_close(&t->overlap);
-  brim_device_ranks_close(t->model, t->devices_sum);
+  brim_device_ranks_close(&t->devices);
   brim_supply_close(&t->supply);
   brim_batch_free(&t->batch);
   brim_run_folder_close(&t->folder);

@@ -8,7 +8,6 @@
 #include "dist/group.h"
 #include "model/queue.h"
 #include "train/average.h"
-#include "train/device_ranks.h"
 #include "train/loss_scale.h"
 #include "train/sum.h"
 #include "train/trainer.h"
@@ -109,11 +108,14 @@ static int step_parts(brim_trainer *t, step_sums *sums, brim_error *err) {
     int status = brim_supply_next(&t->supply, &part, &last, err);
     brim_profile_end(t->options.profile, 0);
     BRIM_TRY(status);
-    if (last)
+    if (last) {
       brim_overlap_begin(&t->overlap);
+      brim_device_ranks_begin(&t->devices);
+    }
     if (part->count > 0)
       BRIM_TRY(step_compute_slices(t, part, sums, err));
   }
+  brim_device_ranks_end(&t->devices);
   if (t->options.plan.slices > 0)
     brim_slice_sums_end(&t->slices);
   sums->rows = t->supply.rows;
@@ -179,7 +181,7 @@ static int step_sum(brim_trainer *t, brim_error *err) {
   brim_profile_begin(o->profile, BRIM_WORK_RANKS, "gradient of all processes");
   const int status = t->sharing.memory    ? brim_sharing_sum(&t->sharing, err)
                      : o->plan.slices > 0 ? brim_slice_sums_add(&t->slices, NULL, NULL, err)
-                     : t->devices_sum     ? brim_device_ranks_sum(&o->group, t->runtime, t->model, err)
+                     : t->devices.joined  ? brim_device_ranks_wait(&t->devices, err)
                                           : brim_sum_gradient(&o->group, t->runtime, t->model, NULL, NULL, err);
   brim_profile_end(o->profile, 0);
   t->times.communication += brim_seconds_now() - begun;
@@ -269,6 +271,7 @@ static double step_rate(const brim_trainer *t) {
 static void step_undo(brim_trainer *t) {
   brim_answers unused;
   brim_error ignored;
+  brim_device_ranks_undo(&t->devices);
   (void)!brim_model_answers(t->model, &unused, &ignored);
   brim_model_zero_gradients(t->model);
 }

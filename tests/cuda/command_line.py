@@ -296,15 +296,16 @@ def check_cards():
     ok("cuda:0 to cuda:1" in run("doctor", "--no-speed", **two)[0], "doctor says how many there are")
 
 
-def train_ranks(output, *words, **variables):
-    """Two processes: what they say, and how they end."""
+def train_ranks(output, *words, failing=None, **variables):
+    """Two processes: what they say, and how they end. `failing`: the call of the second one's card that fails."""
     more = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
             "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_btl_base_warn_component_unused": "0"}
     environment = {**os.environ, **more, "BRIM_LIBCUDA": LIBRARY, "BRIM_NVRTC": LIBRARY, "BRIM_CUBLASLT": "none", "BRIM_CACHE": "cache", "NO_COLOR": "1",
                    "BRIM_FAKE_TELL": "1", **variables}
     if "ASAN_OPTIONS" in environment:  # MPI's libraries do not give all of theirs back
         environment["ASAN_OPTIONS"] += ":detect_leaks=0"
-    done = subprocess.run(["mpirun", "-n", "2", BRIM, "train", "--model", "model", "--train", "train.csv", "--epochs", "2", "--batch-size", "8", "--lr", "1e-3",
+    wrapper = ["sh", "-c", f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 0 ] || export BRIM_FAKE_FAIL={failing}; exec "$@"', "sh"] if failing else []
+    done = subprocess.run(["mpirun", "-n", "2", *wrapper, BRIM, "train", "--model", "model", "--train", "train.csv", "--epochs", "2", "--batch-size", "8", "--lr", "1e-3",
                            "--schedule", "constant", "--output", output, "--quiet", "--device", "cuda", "--threads", "1", *words],
                           env=environment, capture_output=True, text=True, check=False, timeout=300)
     return done.stderr, done.returncode
@@ -315,14 +316,32 @@ def check_ranks():
     if not shutil.which("mpirun"):
         print("# there is no mpirun: several cards are not tried")
         return
-    error, code = train_ranks("ranks", BRIM_FAKE_CARDS="2", BRIM_NCCL=LIBRARY)
-    sums = sorted(re.findall(r"rank (\d) of 2, (\d+) sums of (\d+) values", error))
+    cards = {"BRIM_FAKE_CARDS": "2", "BRIM_NCCL": LIBRARY}
+
+    def sums_of(error):
+        """Of each rank: how many values its card summed, how often, and after how many kernels each time."""
+        return [(int(values), int(count), [int(number) for number in after.split()]) for _, count, values, after in
+                sorted(re.findall(r"rank (\d) of 2, (\d+) sums of (\d+) values, after kernels([ \d]*)", error))]
+
+    error, code = train_ranks("ranks", BRIM_CUDA_GRAPHS="0", **cards)
+    sums = sums_of(error)
     size = len(weights("ranks")) if code == 0 else 0
-    values = int(sums[0][2]) // 6 if len(sums) == 2 else 0  # with what lies between tensors
-    ok(code == 0 and [sum[:2] for sum in sums] == [("0", "6"), ("1", "6")] and size <= values < size + 200 and set(re.findall(r"card (\d)", error)) == {"0", "1"},
-       f"two processes, two cards: a sum of all {size} values in each of six steps, on both {'' if code == 0 else error} {sums}")
+    ok(code == 0 and len(sums) == 2 and sums[0][:2] == sums[1][:2] and size <= sums[0][0] // 6 < size + 200 and set(re.findall(r"card (\d)", error)) == {"0", "1"},
+       f"two processes, two cards: sums of all {size} values in each of six steps, on both {'' if code == 0 else error} {sums}")
+    steps = [after[i * (count // 6):(i + 1) * (count // 6)] for _, count, after in sums for i in range(6)]
+    ok(steps and all(len(step) >= 7 and step[0] + 20 < step[-1] and len(set(step)) >= 4 for step in steps), f"in pieces, which are queued while backward is {steps[:1]}")
     apart = distance("ranks", "card") if code == 0 else 1
     ok(apart < 1e-5, f"near a run of one process ({apart:.1e})")
+    error, code = train_ranks("ranks2", "--overwrite", BRIM_CUDA_GRAPHS="all", BRIM_EMULATE_SEED="79", **cards)
+    graphs = sums_of(error)
+    ok(code == 0 and weights("ranks2") == weights("ranks") and [one[:2] for one in graphs] == [one[:2] for one in sums],
+       f"where backward is a graph, the same sums follow it, with the same bits {'' if code == 0 else error}")
+    few = ("--batch-size", "1", "--epochs", "1", "--max-steps", "4")  # one process has no rows
+    (error, code), (other, host) = train_ranks("ranks-few", *few, BRIM_CUDA_GRAPHS="0", **cards), train_ranks("ranks-host", *few, BRIM_FAKE_CARDS="2", BRIM_NCCL="none")
+    counts = {one[:2] for one in sums_of(error)}
+    ok(code == host == 0 and weights("ranks-few") == weights("ranks-host") and len(counts) == 1, f"a process without rows sums as often {counts} {error if code else ''} {other if host else ''}")
+    ends = [train_ranks("ranks-failing", "--overwrite", BRIM_CUDA_GRAPHS="0", failing=call, **cards) for call in (700, 900)]
+    ok(all(code != 0 and "rank 0 of 2" in error and "given up" in error and "did not come" not in error for error, code in ends), f"a card that fails: the other's sums are given up {ends}")
     for name, more in (("without NCCL", {"BRIM_FAKE_CARDS": "2", "BRIM_NCCL": "none"}), ("with one card for both", {"BRIM_FAKE_CARDS": "1", "BRIM_NCCL": LIBRARY})):
         error, code = train_ranks("ranks2", "--overwrite", **more)
         ok(code == 0 and "sums of" not in error and weights("ranks2") == weights("ranks"), f"{name}: the host adds up, with the same bits {'' if code == 0 else error}")

@@ -9,12 +9,14 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "emulated.hpp"
 #include "fake_cublaslt.h"
+#include "fake_cuda.h"
 
 namespace files = std::filesystem;
 enum { GOOD = 0, SYSTEM = 2, INVALID_USAGE = 5, FLOAT32 = 7, SUM = 0, PATIENCE = 100 };
@@ -25,7 +27,10 @@ struct communicator {
   files::path folder;
   int rank, world;
   long calls, values;
+  bool given_up;           // what was not summed yet comes to nothing
+  std::vector<long> after; // how many kernels were queued before each sum
 };
+typedef std::shared_ptr<communicator> shared; // queued sums have it too
 struct header {
   long call;
   size_t count;
@@ -76,6 +81,15 @@ static int add_up(const communicator *c, const header &own, float *x) {
   return GOOD;
 }
 
+static void tell(const communicator *c) {
+  if (!getenv("BRIM_FAKE_TELL"))
+    return;
+  std::string after;
+  for (long launches : c->after)
+    after += " " + std::to_string(launches);
+  fprintf(stderr, "# false NCCL: rank %d of %d, %ld sums of %ld values%s, after kernels%s\n", c->rank, c->world, c->calls, c->values, c->given_up ? ", given up" : "", after.c_str());
+}
+
 #pragma GCC visibility push(default)
 extern "C" {
 
@@ -91,7 +105,8 @@ int ncclGetUniqueId(key *out) {
   return GOOD;
 }
 int ncclCommInitRank(void **out, int world, key made, int rank) {
-  communicator *c = new communicator{made.bytes, rank, world, 0, 0};
+  const shared own = std::make_shared<communicator>(communicator{made.bytes, rank, world, 0, 0, false, {}});
+  const communicator *c = own.get();
   put(place(c, "card", rank), {static_cast<char>(fake_cuda_card())});
   std::vector<int> ranks(256);
   int twice = 0;
@@ -99,32 +114,40 @@ int ncclCommInitRank(void **out, int world, key made, int rank) {
     const std::vector<char> card = get(place(c, "card", i));
     twice += card.size() != 1 || ranks[static_cast<unsigned char>(card[0])]++ > 0;
   }
-  *out = twice ? nullptr : c;
-  if (twice)
-    delete c;
+  *out = twice ? nullptr : new shared(own);
   return twice ? INVALID_USAGE : GOOD;
 }
 int ncclAllReduce(const void *from, void *to, size_t count, int type, int operation, void *comm, void *stream) {
-  communicator *c = static_cast<communicator *>(comm);
+  const shared c = *static_cast<shared *>(comm);
   if (from != to || type != FLOAT32 || operation != SUM || count == 0)
     return wrong("operands of a sum");
   const header own = {c->calls++, count, type, operation};
   c->values += static_cast<long>(count);
+  c->after.push_back(fake_cuda_launches());
   return fake_cuda_enqueue(stream, [=] {
-    return emulate::is_inside(to, count * sizeof(float)) ? add_up(c, own, static_cast<float *>(to)) : wrong("memory of a sum is not all there");
+    return c->given_up ? int(GOOD) : emulate::is_inside(to, count * sizeof(float)) ? add_up(c.get(), own, static_cast<float *>(to)) : wrong("memory of a sum is not all there");
   });
 }
 int ncclCommDestroy(void *comm) {
-  communicator *c = static_cast<communicator *>(comm);
-  if (getenv("BRIM_FAKE_TELL"))
-    fprintf(stderr, "# false NCCL: rank %d of %d, %ld sums of %ld values\n", c->rank, c->world, c->calls, c->values);
+  const shared *given = static_cast<shared *>(comm);
+  const communicator *c = given->get();
+  tell(c);
   put(place(c, "done", c->rank), {1});
   for (int i = 0; c->rank == 0 && i < c->world; i++)
     get(place(c, "done", i));
   std::error_code ignored;
   if (c->rank == 0)
     files::remove_all(c->folder, ignored);
-  delete c;
+  delete given;
+  return GOOD;
+}
+int ncclCommAbort(void *comm) {
+  const shared *given = static_cast<shared *>(comm);
+  (*given)->given_up = true;
+  tell(given->get());
+  std::error_code ignored;
+  files::remove_all((*given)->folder, ignored);
+  delete given;
   return GOOD;
 }
 }

@@ -73,6 +73,14 @@ typedef struct brim_cuda_clock {
   bool open, stopped; /* between two events; one of them failed */
 } brim_cuda_clock;
 
+/* Sums over several cards (ranks.c). */
+typedef struct brim_cuda_ranks {
+  void *joined;            /* NCCL's communicator; NULL: none */
+  void *stream;            /* of sums */
+  void *complete, *summed; /* events: what is to be summed is there; all sums are */
+  bool under_way;          /* sums for which nothing waits yet */
+} brim_cuda_ranks;
+
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
@@ -92,8 +100,8 @@ typedef struct brim_cuda {
   brim_cuda_graphs graphs;
   brim_cuda_clock clock;
   brim_nccl nccl;
-  void *ranks; /* NCCL's communicator; NULL: none */
-  int status;  /* the first failure since the last sync: nothing is queued after it */
+  brim_cuda_ranks ranks;
+  int status; /* the first failure since the last sync: nothing is queued after it */
   brim_error error;
 } brim_cuda;
 
@@ -132,11 +140,12 @@ int brim_cuda_ranks_key(brim_ops_context *c, char key[BRIM_RANKS_KEY], brim_erro
 int brim_cuda_ranks_join(brim_ops_context *c, const char key[BRIM_RANKS_KEY], int32_t rank, int32_t world,
                          brim_error *err) BRIM_CHECK;
 void brim_cuda_ranks_sum(brim_ops_context *c, real *x, int64_t count);
-void brim_cuda_ranks_leave(brim_ops_context *c);
+void brim_cuda_ranks_wait(brim_ops_context *c);
+void brim_cuda_ranks_leave(brim_ops_context *c, bool broken);
 
 /* ---- graph.c */
 void brim_cuda_open_graphs(brim_cuda *d);
-void brim_cuda_begin(brim_ops_context *c, int64_t slots);
+bool brim_cuda_begin(brim_ops_context *c, int64_t slots);
 bool brim_cuda_end(brim_ops_context *c);
 /* Which kernel, or which algorithm of a product: what makes the class. */
 void brim_cuda_note_call(brim_cuda *d, uint64_t what);

@@ -174,7 +174,7 @@ void brim_cuda_close(brim_ops_context *c) {
     d->driver.cuStreamSynchronize(d->stream);
   brim_cuda_close_products(c);
   if (d->context) {
-    brim_cuda_ranks_leave(c);
+    brim_cuda_ranks_leave(c, true); /* those that left before have left */
     brim_cuda_close_graphs(d);
     brim_cuda_clock_close(c);
     brim_cuda_close_transfers(d);

@@ -108,7 +108,8 @@ typedef struct brim_nccl_key {
   X(ncclGetUniqueId, (brim_nccl_key * key))                                                                                      \
   X(ncclCommInitRank, (void **communicator, int world, brim_nccl_key key, int rank))                                             \
   X(ncclAllReduce, (const void *from, void *to, size_t count, int type, int operation, void *communicator, void *stream))        \
-  X(ncclCommDestroy, (void *communicator))
+  X(ncclCommDestroy, (void *communicator))                                                                                       \
+  X(ncclCommAbort, (void *communicator))
 
 #define BRIM_CUDA_POINTER(name, parameters) int(*name) parameters;
 

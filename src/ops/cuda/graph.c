@@ -24,14 +24,15 @@ void brim_cuda_open_graphs(brim_cuda *d) {
   d->graphs.most = !d->driver.has_graphs || none ? 0 : all ? INT64_MAX : SMALL;
 }
 
-void brim_cuda_begin(brim_ops_context *c, int64_t slots) {
+bool brim_cuda_begin(brim_ops_context *c, int64_t slots) {
   brim_cuda *d = c->device;
   if (c->profile || slots > d->graphs.most || !brim_cuda_ready(c))
-    return;
+    return false;
   d->graphs.capturing = d->driver.graph.cuStreamBeginCapture_v2(d->stream, CUDA_CAPTURE_RELAXED) == 0;
   if (!d->graphs.capturing)
     d->graphs.most = 0;
   d->graphs.class = 0xcbf29ce484222325u;
+  return d->graphs.capturing;
 }
 
 void brim_cuda_note_call(brim_cuda *d, uint64_t what) {

@@ -98,6 +98,7 @@ static const brim_ops table = {.name = "cuda",
                                .ranks_key = brim_cuda_ranks_key,
                                .ranks_join = brim_cuda_ranks_join,
                                .ranks_sum = brim_cuda_ranks_sum,
+                               .ranks_wait = brim_cuda_ranks_wait,
                                .ranks_leave = brim_cuda_ranks_leave,
                                BRIM_OPS_LIST(ENTRY)};
 
