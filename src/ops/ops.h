@@ -108,6 +108,7 @@ typedef struct brim_embed {
   const uint8_t *type_ids;            /* [R], NULL: all 0 */
   const int32_t *positions;           /* [R] rows of the position table */
   const real *word, *position, *type; /* tables [.., H]; position and type may be NULL */
+  int32_t types;                      /* rows of `type`; 0: who calls does not say */
   const real *gamma, *beta;           /* each may be NULL */
   real eps;
   int32_t hidden;

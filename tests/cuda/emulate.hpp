@@ -187,7 +187,7 @@ using emulate::of_half;
 #define __syncthreads_or(said)           emulate::barrier(__LINE__, (said) != 0)
 #define __shfl_xor_sync(mask, x, apart)  emulate::shuffle_xor(__LINE__, x, apart)
 #define __ballot_sync(mask, said)        emulate::ballot(__LINE__, said)
-#define __ffs(bits)                      __builtin_ffs(bits)
+#define __popc(bits)                     __builtin_popcount(bits)
 #define __float_as_uint(x)               emulate::bits_of(x)
 #define __uint_as_float(x)               emulate::float_of(x)
 #endif

@@ -70,6 +70,58 @@ static void many_slots(const brim_ops *ops, brim_ops_context *c, const void *par
   case_free(&m);
 }
 
+/* More rows than a block sums up: gradients of a bias, of a norm, and of types, as many as are told or not. */
+static void many_rows(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
+  enum { ROWS = 700, WIDE = 40, FEW = 12, TYPES = 3 };
+  const int lengths[] = {ROWS};
+  case_memory m = {0};
+  inputs in = {78};
+  (void)parameters;
+  const brim_layout layout = case_layout(&m, 1, lengths, 0);
+  int32_t *ids = case_alloc(&m, ROWS * sizeof *ids);
+  uint8_t *types = case_alloc(&m, ROWS);
+  for (int i = 0; i < ROWS; i++)
+    ids[i] = i % 5, types[i] = (uint8_t)(next_unit(&in) * TYPES);
+  real *db = case_values(&m, &in, FEW, 1), *dw = case_values(&m, &in, FEW * WIDE, 1);
+  ops->linear_backward(c, &(brim_linear_gradient){.rows = ROWS,
+                                                  .in = WIDE,
+                                                  .out = FEW,
+                                                  .x = case_values(&m, &in, ROWS * WIDE, 0.1),
+                                                  .x_stride = WIDE,
+                                                  .dy = case_values(&m, &in, ROWS * FEW, 0.1),
+                                                  .dy_stride = FEW,
+                                                  .dw = dw,
+                                                  .db = db});
+  emit(out, "db", db, FEW);
+  emit(out, "dw", dw, FEW * WIDE);
+  real *sum = case_values(&m, &in, ROWS * WIDE, 1), *mean = case_fill(&m, ROWS, 0), *rstd = case_fill(&m, ROWS, 1.5),
+       *dout = case_values(&m, &in, ROWS * WIDE, 0.1), *gamma = case_values(&m, &in, WIDE, 1), *word = case_fill(&m, 5 * WIDE, 0);
+  for (int told = 0; told < 3; told++) { /* the last: all of one type */
+    real *dtype = case_values(&m, &in, TYPES * WIDE, 1), *dgamma = case_values(&m, &in, WIDE, 1),
+         *dbeta = case_values(&m, &in, WIDE, 1);
+    ops->embed_backward(c, &(brim_embed){.layout = layout,
+                                         .ids = ids,
+                                         .type_ids = told < 2 ? types : NULL,
+                                         .types = told ? TYPES : 0,
+                                         .word = word,
+                                         .type = word,
+                                         .gamma = gamma,
+                                         .hidden = WIDE,
+                                         .sum = sum,
+                                         .mean = mean,
+                                         .rstd = rstd,
+                                         .dout = dout,
+                                         .dsum = case_fill(&m, ROWS * WIDE, 7),
+                                         .dtype = dtype,
+                                         .dgamma = dgamma,
+                                         .dbeta = told ? NULL : dbeta});
+    emit(out, "dtype", dtype, TYPES * WIDE);
+    emit(out, "dgamma", dgamma, WIDE);
+    emit(out, "dbeta", dbeta, WIDE);
+  }
+  case_free(&m);
+}
+
 /* Rows that are of no text have masks too. */
 static void free_rows(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   enum { ROWS = 37, WIDE = 100 };
@@ -148,11 +200,15 @@ int main(void) {
   static const bool broken[] = {false, true};
   const brim_ops_limits limits = {
       .max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 8, .intermediate = 8, .heads = 1};
+  brim_ops_limits large = limits;
+  large.max_slots = 700;
   check_case("losses", &limits, all_losses, NULL, 1e-6);
   check_case("70 ranges", &limits, ranges, &broken[0], 1e-6);
   check_case("a gradient that is not finite", &limits, ranges, &broken[1], 0);
   check_case("rows with moments", &limits, alive, NULL, 0);
   check_case("a table, 700 slots", &limits, many_slots, NULL, 1e-6);
+  check_case("sums of 700 rows, in pieces", &large, many_rows, NULL, 1e-5);
+  check_case("sums of 700 rows, without room for pieces", &limits, many_rows, NULL, 1e-5);
   check_case("rows of no text", &limits, free_rows, NULL, 0);
   return tap_done();
 }

@@ -31,6 +31,7 @@ static void fill_tables(brim_lowering *l, const brim_operation *o, brim_embed *o
     return;
   brim_fill_from_frame(l, &op->type_ids, offsetof(brim_frame, types), sizeof op->type_ids);
   brim_fill_weight(l, &op->type, w[TYPE]);
+  op->types = brim_weight_rows(brim_program_of(l), w[TYPE]);
 }
 
 static void forward(brim_lowering *l, const brim_operation *o) {

@@ -174,6 +174,8 @@ static inline int64_t brim_cuda_blocks(int64_t count, int64_t each) {
 
 /* Rows of a block whose warps have a row each, and columns of one that sums columns up. */
 enum { BRIM_CUDA_ROWS = 4, BRIM_CUDA_COLUMNS = 32 };
+/* Rows of a block that sums columns up, and how many values the sums of all blocks are at most, which another launch adds up. */
+enum { BRIM_CUDA_SUMMED_ROWS = 256, BRIM_CUDA_ROW_SUMS = 1 << 20 };
 
 /* ---- product.c */
 /* Finds cuBLASLt; without it the plain kernel multiplies, but not in TF32. */
@@ -207,6 +209,8 @@ void brim_cuda_linear_back_queue(brim_ops_context *c, const brim_cuda_linear_bac
 void brim_cuda_activate(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y);
 void brim_cuda_activate_turn(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y);
 void brim_cuda_norm_gradient(brim_ops_context *c, const cu_norm_gradient *g);
+/* Those of columns alone. */
+void brim_cuda_norm_columns(brim_ops_context *c, const cu_norm_gradient *g);
 
 /* ---- attention (layers.c), with or without terms by distance */
 /* All but `tiles`. */

@@ -1,7 +1,7 @@
 /* layers.c: the operations of a layer as kernels: embeddings, products, norms, activations, attention. */
 #include "ops/cuda/cuda.h"
 
-enum { THREADS = 256, PAIR_TILE = BRIM_CUDA_PAIRS, MOST_HEAD_SIZE = 128 };
+enum { THREADS = 256, PAIR_TILE = BRIM_CUDA_PAIRS, MOST_HEAD_SIZE = 128, MOST_TYPES = 4 };
 
 /* ---- embeddings */
 
@@ -27,6 +27,52 @@ void brim_cuda_embed_forward(brim_ops_context *c, const brim_embed *op) {
                                    .y = op->out});
 }
 
+/* ---- sums of columns */
+
+/* Many rows are summed in pieces, which keep a card busy. How many there are depends on the sum's shape alone. */
+typedef struct pieces {
+  int64_t count, each;
+  real *sums; /* NULL: there is one piece */
+} pieces;
+
+static pieces pieces_of(const brim_ops_context *c, int64_t rows, int64_t width) {
+  const int64_t all = brim_cuda_blocks(rows, BRIM_CUDA_SUMMED_ROWS), most = BRIM_CUDA_ROW_SUMS / width,
+                count = all < most ? all : most, each = count > 1 ? brim_cuda_blocks(rows, count) : rows;
+  if (count <= 1 || (size_t)(count * width) * sizeof(real) > c->workspace_size)
+    return (pieces){1, rows, NULL};
+  return (pieces){brim_cuda_blocks(rows, each), each, c->workspace};
+}
+
+static void add_pieces(brim_ops_context *c, const pieces *p, const real *sums, int64_t stride, int32_t width, real *y) {
+  launch_column_sums(
+      c, brim_cuda_blocks(width, BRIM_CUDA_COLUMNS), 1, 0,
+      &(cu_columns){.rows = p->count, .stride = stride, .each = p->count, .width = width, .x = brim_cuda_real(sums), .y = y});
+}
+
+/* All but `each` and `parts`. */
+static void sum_columns(brim_ops_context *c, cu_columns a) {
+  const pieces p = pieces_of(c, a.rows, a.width);
+  a.each = p.each;
+  a.parts = p.sums;
+  launch_column_sums(c, brim_cuda_blocks(a.width, BRIM_CUDA_COLUMNS), p.count, 0, &a);
+  if (p.sums)
+    add_pieces(c, &p, p.sums, a.width, a.width, a.y);
+}
+
+void brim_cuda_norm_columns(brim_ops_context *c, const cu_norm_gradient *g) {
+  const pieces p = pieces_of(c, g->at.count, 2 * (int64_t)g->width);
+  cu_norm_gradient of = *g;
+  of.each = (int)p.each;
+  of.parts = p.sums;
+  launch_norm_columns(c, brim_cuda_blocks(g->width, BRIM_CUDA_COLUMNS), p.count, 0, &of);
+  if (p.sums && g->dgamma)
+    add_pieces(c, &p, p.sums, 2 * (int64_t)g->width, g->width, g->dgamma);
+  if (p.sums && g->dbeta)
+    add_pieces(c, &p, p.sums + g->width, 2 * (int64_t)g->width, g->width, g->dbeta);
+}
+
+/* ---- embeddings, backward */
+
 static void table_gradient(brim_ops_context *c, const brim_embed *op, const int32_t *index, const uint8_t *bytes, real *table) {
   if (table)
     launch_table_gradient(
@@ -35,9 +81,28 @@ static void table_gradient(brim_ops_context *c, const brim_embed *op, const int3
             .slots = op->layout.slots, .width = op->hidden, .index = index, .bytes = bytes, .dsum = op->dsum, .table = table});
 }
 
+/* Most slots share a row of this table, which is a sum of columns where it has few. */
+static void type_gradient(brim_ops_context *c, const brim_embed *op) {
+  const int32_t rows = op->type_ids ? op->types : 1;
+  if (!op->type || !op->dtype)
+    return;
+  if (rows < 1 || rows > MOST_TYPES) {
+    table_gradient(c, op, NULL, op->type_ids, op->dtype);
+    return;
+  }
+  for (int32_t i = 0; i < rows; i++)
+    sum_columns(c, (cu_columns){.rows = op->layout.slots,
+                                .stride = op->hidden,
+                                .width = op->hidden,
+                                .only = i,
+                                .x = brim_cuda_real(op->dsum),
+                                .bytes = op->type_ids,
+                                .y = op->dtype + (int64_t)i * op->hidden});
+}
+
 void brim_cuda_norm_gradient(brim_ops_context *c, const cu_norm_gradient *g) {
   if (g->dgamma || g->dbeta)
-    launch_norm_columns(c, brim_cuda_blocks(g->width, BRIM_CUDA_COLUMNS), 1, 0, g);
+    brim_cuda_norm_columns(c, g);
   launch_norm_rows(c, brim_cuda_blocks(g->at.count, BRIM_CUDA_ROWS), 1, 0, g);
 }
 
@@ -65,7 +130,7 @@ void brim_cuda_embed_backward(brim_ops_context *c, const brim_embed *op) {
                                                    .dbeta = op->dbeta});
   table_gradient(c, op, op->ids, NULL, op->dword);
   table_gradient(c, op, op->positions, NULL, op->dposition);
-  table_gradient(c, op, NULL, op->type_ids, op->type ? op->dtype : NULL);
+  type_gradient(c, op);
 }
 
 /* ---- products */
@@ -130,16 +195,16 @@ void brim_cuda_linear_back_queue(brim_ops_context *c, const brim_cuda_linear_bac
                        true);
   }
   if (l->db)
-    launch_column_sums(c, brim_cuda_blocks(l->out, BRIM_CUDA_COLUMNS), 1, 0,
-                       &(cu_columns){.rows = l->rows, .stride = l->dy_stride, .width = l->out, .x = l->dy, .y = l->db});
+    sum_columns(c, (cu_columns){.rows = l->rows, .stride = l->dy_stride, .width = l->out, .x = l->dy, .y = l->db});
 }
 
 void brim_cuda_activate(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y) {
-  launch_activate(c, brim_cuda_blocks(count, THREADS), 1, 0, &(cu_activate){.count = count, .act = (int)act, .pre = pre, .y = y});
+  launch_activate(c, brim_cuda_blocks(count, THREADS * CU_EACH), 1, 0,
+                  &(cu_activate){.count = count, .act = (int)act, .pre = pre, .y = y});
 }
 
 void brim_cuda_activate_turn(brim_ops_context *c, int64_t count, brim_activation act, cu_typed pre, cu_typed y) {
-  launch_activate_turn(c, brim_cuda_blocks(count, THREADS), 1, 0,
+  launch_activate_turn(c, brim_cuda_blocks(count, THREADS * CU_EACH), 1, 0,
                        &(cu_activate){.count = count, .act = (int)act, .pre = pre, .y = y});
 }
 
@@ -251,7 +316,7 @@ void brim_cuda_act_forward(brim_ops_context *c, const brim_act *op) {
 }
 
 void brim_cuda_act_backward(brim_ops_context *c, const brim_act_gradient *op) {
-  launch_activate_backward(c, brim_cuda_blocks(op->count, THREADS), 1, 0,
+  launch_activate_backward(c, brim_cuda_blocks(op->count, THREADS * CU_EACH), 1, 0,
                            &(cu_activate){.count = op->count,
                                           .act = (int)op->act,
                                           .pre = brim_cuda_real(op->pre),

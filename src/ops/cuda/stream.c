@@ -26,15 +26,14 @@ void brim_cuda_prenorm_forward(brim_ops_context *c, const brim_prenorm *op) {
 
 void brim_cuda_prenorm_backward(brim_ops_context *c, const brim_prenorm_gradient *op) {
   if (op->dgamma || op->dbeta)
-    launch_norm_columns(c, brim_cuda_blocks(op->width, BRIM_CUDA_COLUMNS), 1, 0,
-                        &(cu_norm_gradient){.at = {.count = (int)op->rows},
-                                            .width = op->width,
-                                            .sum = brim_cuda_typed_of(c, op->x),
-                                            .mean = op->mean,
-                                            .rstd = op->rstd,
-                                            .dy = brim_cuda_typed_of(c, op->dy),
-                                            .dgamma = op->dgamma,
-                                            .dbeta = op->dbeta});
+    brim_cuda_norm_columns(c, &(cu_norm_gradient){.at = {.count = (int)op->rows},
+                                                  .width = op->width,
+                                                  .sum = brim_cuda_typed_of(c, op->x),
+                                                  .mean = op->mean,
+                                                  .rstd = op->rstd,
+                                                  .dy = brim_cuda_typed_of(c, op->dy),
+                                                  .dgamma = op->dgamma,
+                                                  .dbeta = op->dbeta});
   launch_prenorm_rows(c, row_blocks(op->rows), 1, 0,
                       &(cu_prenorm){.rows = (int)op->rows,
                                     .width = op->width,

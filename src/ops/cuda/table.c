@@ -58,9 +58,11 @@ static const char *exact_name(const brim_ops_context *c, bool narrow) {
 
 /* Attention's deltas, or sums of blocks. */
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
-  const size_t deltas = (size_t)limits->max_slots * (size_t)limits->heads * sizeof(float), sums = CU_SUMS * sizeof(double);
+  const size_t deltas = (size_t)limits->max_slots * (size_t)limits->heads * sizeof(float), sums = CU_SUMS * sizeof(double),
+               parts = limits->max_slots > BRIM_CUDA_SUMMED_ROWS ? BRIM_CUDA_ROW_SUMS * sizeof(float) : 0,
+               most = deltas > sums ? deltas : sums;
   (void)c;
-  return deltas > sums ? deltas : sums;
+  return most > parts ? most : parts;
 }
 
 /* ---- the table. What is a feature of devices is not there; any other operation without kernels says so when it is called */

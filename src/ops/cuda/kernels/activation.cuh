@@ -40,23 +40,46 @@ DEVICE float activation_slope(int act, float x) {
   }
 }
 
+/* ---- a thread has CU_EACH values, a block's threads apart */
+
+DEVICE long long activation_at(int n) {
+  return ((long long)blockIdx.x * CU_EACH + n) * blockDim.x + threadIdx.x;
+}
+
+DEVICE void take_values(const cu_activate &a, const cu_typed &from, unsigned (&bits)[CU_EACH]) {
+  UNROLL
+  for (int n = 0; n < CU_EACH; n++)
+    bits[n] = activation_at(n) < a.count ? bits_at(from, activation_at(n)) : 0;
+}
+
 KERNEL(activate, cu_activate) {
-  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < a.count)
-    put(a.y, i, activated(a.act, get(a.pre, i)));
+  unsigned pre[CU_EACH];
+  take_values(a, a.pre, pre);
+  UNROLL
+  for (int n = 0; n < CU_EACH; n++)
+    if (activation_at(n) < a.count)
+      put(a.y, activation_at(n), activated(a.act, value_of(a.pre, pre[n])));
 }
 
 KERNEL(activate_backward, cu_activate) {
-  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i < a.count)
-    put(a.y, i, get(a.dy, i) * activation_slope(a.act, get(a.pre, i)));
+  unsigned pre[CU_EACH], dy[CU_EACH];
+  take_values(a, a.pre, pre);
+  take_values(a, a.dy, dy);
+  UNROLL
+  for (int n = 0; n < CU_EACH; n++)
+    if (activation_at(n) < a.count)
+      put(a.y, activation_at(n), value_of(a.dy, dy[n]) * activation_slope(a.act, value_of(a.pre, pre[n])));
 }
 
 KERNEL(activate_turn, cu_activate) {
-  const long long i = (long long)blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= a.count)
-    return;
-  const float pre = get(a.pre, i);
-  put(a.y, i, get(a.y, i) * activation_slope(a.act, pre));
-  put(a.pre, i, activated(a.act, pre));
+  unsigned before[CU_EACH], dy[CU_EACH];
+  take_values(a, a.pre, before);
+  take_values(a, a.y, dy);
+  UNROLL
+  for (int n = 0; n < CU_EACH; n++)
+    if (activation_at(n) < a.count) {
+      const float pre = value_of(a.pre, before[n]);
+      put(a.y, activation_at(n), value_of(a.y, dy[n]) * activation_slope(a.act, pre));
+      put(a.pre, activation_at(n), activated(a.act, pre));
+    }
 }

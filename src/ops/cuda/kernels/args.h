@@ -135,6 +135,9 @@ typedef struct cu_norm_gradient { /* dsum may be dy */
   cu_typed dbranch;
   GLOBAL(float) dgamma; /* of columns */
   GLOBAL(float) dbeta;
+  int each; /* of columns: rows of a block */
+  GLOBAL(float)
+  parts; /* [blocks of rows, 2, width], which have the sums then, of gamma and of beta; NULL: dgamma and dbeta have */
 } cu_norm_gradient;
 
 /* ---- a stream: the same of stream.h */
@@ -210,6 +213,8 @@ typedef struct cu_table_gradient {
 
 /* ---- activations (of the number in brim_activation) and products */
 
+enum { CU_EACH = 4 };
+
 typedef struct cu_activate { /* forward: y = act(pre). turn: dy becomes that of pre, and pre becomes act(pre) */
   long long count;
   int act;
@@ -225,11 +230,13 @@ typedef struct cu_product {
   cu_typed y;
 } cu_product;
 
-typedef struct cu_columns { /* y[c] += sum of x[r, c] over the rows */
-  long long rows, stride;
-  int width;
+typedef struct cu_columns {     /* y[c] += sum of x[r, c] over the rows, or over those whose byte is `only` */
+  long long rows, stride, each; /* each: rows of a block */
+  int width, only;
   cu_typed x;
+  GLOBAL(const unsigned char) bytes;
   GLOBAL(float) y;
+  GLOBAL(float) parts; /* [blocks of rows, width], which have the sums then; NULL: y has */
 } cu_columns;
 
 /* ---- attention: blocks of the kernels of tensor cores that run beside one another, with heads of up to 32 columns and with

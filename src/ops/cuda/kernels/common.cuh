@@ -30,7 +30,7 @@ DEVICE float of_half(unsigned short x) {
 }
 #endif
 
-enum { WARP = 32 };
+enum { WARP = 32, BATCH = 8 }; /* BATCH: values that are on their way to a thread before the first is looked at, in sums of many */
 #define ALL_LANES        0xffffffffu
 #define ROWS_OF(threads) ((threads) / WARP) /* rows of a block whose warps have a row each */
 
@@ -62,8 +62,17 @@ DEVICE bool is_there(const cu_typed &t) {
   return t.wide || t.narrow;
 }
 
+/* A value in two steps, so that several are on their way before the first is looked at. */
+DEVICE unsigned bits_at(const cu_typed &t, long long i) {
+  return t.narrow ? (unsigned)t.narrow[i] : __float_as_uint((float)t.wide[i]);
+}
+
+DEVICE float value_of(const cu_typed &t, unsigned bits) {
+  return t.narrow ? widened((unsigned short)bits, t.fp16) : __uint_as_float(bits);
+}
+
 DEVICE float get(const cu_typed &t, long long i) {
-  return t.narrow ? widened(t.narrow[i], t.fp16) : (float)t.wide[i];
+  return value_of(t, bits_at(t, i));
 }
 
 /* x as it will be read from there. */

@@ -33,6 +33,7 @@ DEVICE int table_row(const cu_table_gradient &a, int slot) {
 KERNEL(table_gradient, cu_table_gradient) {
   enum { THREADS = BRIM_THREADS_table_gradient };
   SHARED(unsigned, same, THREADS / WARP);
+  SHARED(int, slots, THREADS); /* of a stretch of THREADS, those that have the row */
   const int slot = blockIdx.x, warp = threadIdx.x / WARP, lane = threadIdx.x % WARP;
   const int row = table_row(a, slot), column = blockIdx.y * THREADS + threadIdx.x;
   int earlier = 0;
@@ -44,15 +45,29 @@ KERNEL(table_gradient, cu_table_gradient) {
   float total = column < a.width ? (float)a.table[to] : 0.0f;
   for (int first = slot; first < a.slots; first += THREADS) {
     const int own = first + (int)threadIdx.x;
-    const unsigned ballot = __ballot_sync(ALL_LANES, own < a.slots && table_row(a, own) == row);
+    const bool has = own < a.slots && table_row(a, own) == row;
+    const unsigned ballot = __ballot_sync(ALL_LANES, has);
+    int before = __popc(ballot & ((1u << lane) - 1)), count = 0;
     if (lane == 0)
       same[warp] = ballot;
     __syncthreads();
-    for (int w = 0; w < THREADS / WARP; w++)
-      for (unsigned bits = same[w]; bits; bits &= bits - 1)
-        if (column < a.width)
-          total += a.dsum[(long long)(first + w * WARP + __ffs((int)bits) - 1) * a.width + column];
+    for (int w = 0; w < THREADS / WARP; w++) {
+      const int some = __popc((unsigned)same[w]);
+      before += w < warp ? some : 0;
+      count += some;
+    }
+    if (has)
+      slots[before] = own;
     __syncthreads();
+    for (int i = 0; i < count; i += BATCH) {
+      float x[BATCH];
+      UNROLL
+      for (int n = 0; n < BATCH; n++)
+        x[n] = i + n < count && column < a.width ? (float)a.dsum[(long long)slots[i + n] * a.width + column] : 0.0f;
+      UNROLL
+      for (int n = 0; n < BATCH; n++)
+        total += x[n];
+    }
   }
   if (column < a.width)
     a.table[to] = total;

@@ -91,7 +91,8 @@ KERNEL(norm_rows, cu_norm_gradient) {
   });
 }
 
-/* ---- sums of columns: a warp has every eighth row of 32 columns; the eight sums are added in order */
+/* ---- sums of columns: a warp has every eighth row of 32 columns and of the rows of a block; the eight sums are added in order,
+ * and so are those of blocks, by another call */
 
 enum { COLUMN_WARPS = 8 };
 
@@ -108,18 +109,37 @@ DEVICE float finish_column(SHARED_AT(float) lines, float own, int warp, int lane
 KERNEL(norm_columns, cu_norm_gradient) {
   SHARED(float, of_gamma, COLUMN_WARPS *WARP);
   SHARED(float, of_beta, COLUMN_WARPS *WARP);
-  const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, column = blockIdx.x * WARP + lane;
+  const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, column = blockIdx.x * WARP + lane, first = blockIdx.y * a.each,
+            end = first + a.each < a.at.count ? first + a.each : a.at.count;
   float gamma = 0, beta = 0;
-  for (int row = warp; row < a.at.count && column < a.width; row += COLUMN_WARPS) {
-    const long long i = (long long)row * a.width + column;
-    const float dy = get(a.dy, i);
-    gamma = fmaf(dy, (get(a.sum, i) - a.mean[row]) * a.rstd[row], gamma);
-    beta += dy;
+  for (int row = first + warp; row < end && column < a.width; row += COLUMN_WARPS * BATCH) {
+    unsigned sums[BATCH], dys[BATCH];
+    float mean[BATCH], rstd[BATCH];
+    UNROLL
+    for (int n = 0; n < BATCH; n++) {
+      const int at = row + n * COLUMN_WARPS;
+      const long long i = (long long)at * a.width + column;
+      sums[n] = at < end ? bits_at(a.sum, i) : 0;
+      dys[n] = at < end ? bits_at(a.dy, i) : 0;
+      mean[n] = at < end ? (float)a.mean[at] : 0.0f;
+      rstd[n] = at < end ? (float)a.rstd[at] : 0.0f;
+    }
+    UNROLL
+    for (int n = 0; n < BATCH; n++) {
+      const float dy = value_of(a.dy, dys[n]);
+      gamma = fmaf(dy, (value_of(a.sum, sums[n]) - mean[n]) * rstd[n], gamma);
+      beta += dy;
+    }
   }
   gamma = finish_column(of_gamma, gamma, warp, lane);
   beta = finish_column(of_beta, beta, warp, lane);
   if (warp > 0 || column >= a.width)
     return;
+  if (a.parts) {
+    a.parts[2ll * blockIdx.y * a.width + column] = gamma;
+    a.parts[(2ll * blockIdx.y + 1) * a.width + column] = beta;
+    return;
+  }
   if (a.dgamma)
     a.dgamma[column] += gamma;
   if (a.dbeta)
@@ -129,10 +149,24 @@ KERNEL(norm_columns, cu_norm_gradient) {
 KERNEL(column_sums, cu_columns) {
   SHARED(float, lines, COLUMN_WARPS *WARP);
   const int warp = threadIdx.x / WARP, lane = threadIdx.x % WARP, column = blockIdx.x * WARP + lane;
+  const long long first = blockIdx.y * a.each, end = first + a.each < a.rows ? first + a.each : a.rows;
   float sum = 0;
-  for (long long row = warp; row < a.rows && column < a.width; row += COLUMN_WARPS)
-    sum += get(a.x, row * a.stride + column);
+  for (long long row = first + warp; row < end && column < a.width; row += COLUMN_WARPS * BATCH) {
+    unsigned bits[BATCH];
+    UNROLL
+    for (int n = 0; n < BATCH; n++) {
+      const long long at = row + n * COLUMN_WARPS;
+      bits[n] = at < end && (!a.bytes || a.bytes[at] == a.only) ? bits_at(a.x, at * a.stride + column) : 0;
+    }
+    UNROLL
+    for (int n = 0; n < BATCH; n++)
+      sum += value_of(a.x, bits[n]);
+  }
   sum = finish_column(lines, sum, warp, lane);
-  if (warp == 0 && column < a.width)
+  if (warp > 0 || column >= a.width)
+    return;
+  if (a.parts)
+    a.parts[blockIdx.y * (long long)a.width + column] = sum;
+  else
     a.y[column] += sum;
 }
