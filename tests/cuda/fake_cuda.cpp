@@ -211,6 +211,9 @@ int cuDeviceTotalMem_v2(size_t *bytes, int) {
 }
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   switch (attribute) {
+  case 16:
+    *value = 132;
+    return SUCCESS;
   case 75:
     *value = capability / 10;
     return SUCCESS;

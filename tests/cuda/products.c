@@ -153,7 +153,7 @@ static int opens(int capability, const char *lt, brim_error *err) {
   fake_cuda_be(capability, 227 << 10, 1);
   const int status = brim_ops_cuda()->open(&c, err);
   if (!status) {
-    ok_string(brim_ops_cuda()->exact_name(&c, false), "cuda-sm80-cublaslt130100-tf32", "products in tf32 are recorded");
+    ok_string(brim_ops_cuda()->exact_name(&c, false), "cuda-sm80-cublaslt130100x132-tf32", "products in tf32 are recorded");
     brim_ops_cuda()->close(&c);
   }
   fake_cuda_be(90, 227 << 10, 1);
@@ -180,7 +180,7 @@ static void check_algorithms(void) {
     printf("Bail out! %s\n", err.message);
     exit(99);
   }
-  ok(strstr(brim_ops_cuda()->exact_name(&c, false), "-cublaslt130100") != NULL, "what multiplies is recorded: %s",
+  ok(strstr(brim_ops_cuda()->exact_name(&c, false), "-cublaslt130100x132") != NULL, "what multiplies is recorded: %s",
      brim_ops_cuda()->exact_name(&c, false));
   case_context = &c;
   case_memory m = {0};

@@ -84,7 +84,7 @@ typedef struct brim_cuda_ranks {
 typedef struct brim_cuda {
   brim_cuda_driver driver;
   int device, capability, most_shared; /* most_shared: bytes of shared memory that a block may ask for */
-  char name[48];                       /* "cuda-sm90", "cuda-sm90-cublaslt130100" */
+  char name[48];                       /* "cuda-sm90", "cuda-sm90-cublaslt130100x132" */
   char narrow_name[64];                /* of runs in 16 bits: "cuda-sm90-mma" */
   bool matrices;                       /* attention in 16 bits is by tensor cores, where the heads' shape allows it */
   void *context, *stream, *module;

@@ -23,6 +23,7 @@
   BRIM_CUDA_LOST(X)                                                                                                              \
   X(CUDA_NO_MEMORY, CUDA_ERROR_OUT_OF_MEMORY, 2)                                                                                 \
   X(CUDA_NOT_READY, CUDA_ERROR_NOT_READY, 600)                                                                                   \
+  X(CUDA_ATTRIBUTE_PROCESSORS, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16)                                                     \
   X(CUDA_ATTRIBUTE_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75)                                                      \
   X(CUDA_ATTRIBUTE_MINOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76)                                                      \
   X(CUDA_ATTRIBUTE_SHARED, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 97)                                            \

@@ -2,7 +2,8 @@
  *
  * A product's algorithm must not depend on how many rows happen to come first: bits would depend on it, and a run that is resumed
  * begins in the middle. So it is asked for once for each weight's shape, for ROWS rows, and serves any number. Sums that are
- * split are added in a fixed order (no reduction in place), and the library's version is part of the recorded kernels.
+ * split are added in a fixed order (no reduction in place), and the library's version and the card's multiprocessors are part of
+ * the recorded kernels.
  *
  * Values of 16 bits are multiplied as they are, with sums in single precision. A result of 16 bits wants a bias of 16 bits, of
  * which a copy is made before the product. */
@@ -36,9 +37,13 @@ struct brim_cuda_plan {
 
 /* ---- opening */
 
+/* How many multiprocessors a card has is what else an algorithm, and how it splits sums, may be chosen by. */
 static void name_products(brim_cuda *d) {
   const size_t length = strlen(d->name);
-  snprintf(d->name + length, sizeof d->name - length, "-cublaslt%zu%s", d->lt.cublasLtGetVersion(),
+  int processors = 0;
+  if (d->driver.cuDeviceGetAttribute(&processors, CUDA_ATTRIBUTE_PROCESSORS, d->device))
+    processors = 0;
+  snprintf(d->name + length, sizeof d->name - length, "-cublaslt%zux%d%s", d->lt.cublasLtGetVersion(), processors,
            d->tf32 ? BRIM_TF32_NAME : "");
 }
 
