@@ -97,16 +97,18 @@ const char *ncclGetErrorString(int code) {
   return code == INVALID_USAGE ? "invalid usage" : "unhandled system error";
 }
 int ncclGetUniqueId(key *out) {
-  char folder[] = "/tmp/brim-nccl-XXXXXX";
-  if (!mkdtemp(folder))
+  std::string folder = files::temp_directory_path() / "brim-nccl-XXXXXX";
+  if (folder.size() >= sizeof out->bytes || !mkdtemp(folder.data()))
     return SYSTEM;
+  files::remove(folder); /* it is there again when somebody joins: most keys are nobody's */
   memset(out->bytes, 0, sizeof out->bytes);
-  strcpy(out->bytes, folder);
+  strcpy(out->bytes, folder.c_str());
   return GOOD;
 }
 int ncclCommInitRank(void **out, int world, key made, int rank) {
   const shared own = std::make_shared<communicator>(communicator{made.bytes, rank, world, 0, 0, false, {}});
   const communicator *c = own.get();
+  files::create_directories(c->folder);
   put(place(c, "card", rank), {static_cast<char>(fake_cuda_card())});
   std::vector<int> ranks(256);
   int twice = 0;
