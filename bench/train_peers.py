@@ -2,31 +2,47 @@
 contender in a process of its own, whose memory and processor time are its own: train_peers.py JSON."""
 
 import csv
+import hashlib
 import json
+import pathlib
+import pickle
 import random
 import sys
 import time
 
+from common import ROOT
+
 PADDINGS, ATTENTIONS = ("fixed", "dynamic", "sorted"), ("eager", "sdpa")
 EXTRA = ("compile", "autocast")  # what attention is by itself, compiled; and with products of 16 bits
+
+
+def encode(tokenizer, texts, max_length):
+    """Ids and types of all texts: those of the last time, where the tokenizer, the texts and the length were the same."""
+    digest = hashlib.sha256(pathlib.Path(tokenizer).read_bytes() + repr((max_length, texts)).encode()).hexdigest()
+    kept = ROOT / "build" / "bench-texts" / f"{digest[:16]}.pickle"
+    if kept.exists():
+        return pickle.loads(kept.read_bytes())
+    from tokenizers import Tokenizer
+
+    one = Tokenizer.from_file(str(tokenizer))
+    one.no_padding()
+    one.enable_truncation(max_length)
+    encodings = one.encode_batch(texts)
+    result = [encoding.ids for encoding in encodings], [encoding.type_ids for encoding in encodings]
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    kept.write_bytes(pickle.dumps(result))
+    return result
 
 
 class Texts:
     """Token ids of a csv file and the batches that each kind of padding makes of them."""
 
     def __init__(self, model, path, max_length, batch_size):
-        from tokenizers import Tokenizer
-
-        tokenizer = Tokenizer.from_file(f"{model}/tokenizer.json")
-        tokenizer.no_padding()
-        tokenizer.enable_truncation(max_length)
         csv.field_size_limit(1 << 30)
         with open(path, encoding="utf-8", newline="") as file:
             rows = list(csv.DictReader(file))
         pairs = [(row["text"], row["text_pair"]) if "text_pair" in row else row["text"] for row in rows]
-        encodings = tokenizer.encode_batch(pairs)
-        self.ids = [encoding.ids for encoding in encodings]
-        self.types = [encoding.type_ids for encoding in encodings]
+        self.ids, self.types = encode(f"{model}/tokenizer.json", pairs, max_length)
         self.labels = [float(row["label"]) for row in rows]
         self.regression = any(label != int(label) for label in self.labels)
         self.lengths = [len(ids) for ids in self.ids]

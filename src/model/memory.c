@@ -392,6 +392,13 @@ void brim_model_enter(brim_model *model, const brim_stage *stage) {
   model->context.workspace_size = stage->slots.workspace_size;
 }
 
+void brim_model_touch_memory(brim_model *model) {
+  if (!model->work_block)
+    return;
+  brim_unpoison(model->work_block, model->work_size);
+  model->ops->clear(&model->context, model->work_block, model->work_size);
+}
+
 static void release_work(brim_model *m) {
   if (m->work_block)
     brim_unpoison(m->work_block, m->work_size);

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "model/model.h"
 #include "train/evaluate.h"
 #include "train/fields.h"
 #include "train/schedule.h"
@@ -78,7 +79,9 @@ static int compare_prepare(const compare_job *job, const brim_mode *modes, int c
     if (outlook.limits.max_length > limits.max_length)
       limits.max_length = outlook.limits.max_length;
   }
-  return brim_model_prepare(job->model, &limits, err);
+  BRIM_TRY(brim_model_prepare(job->model, &limits, err));
+  brim_model_touch_memory(job->model); /* later steps are larger than the one that warms up */
+  return BRIM_OK;
 }
 
 /* One step that is forgotten: whoever comes first would otherwise pay for fresh pages and a cold processor. */
