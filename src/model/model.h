@@ -117,7 +117,8 @@ enum { BRIM_ANSWER_SQUARE, BRIM_ANSWER_LOSS, BRIM_ANSWERS = BRIM_ANSWER_LOSS + B
 int brim_model_reserve_schedules(brim_model *model, brim_error *err) BRIM_CHECK;
 /* Operations from now on work in this stage's memory. */
 void brim_model_enter(brim_model *model, const brim_stage *stage);
-/* Writes to all memory of passes between two of them: who measures steps does not want the first large one to pay for fresh pages. */
+/* Writes to all memory of passes, between two of them: where steps are measured, the first large one is not to pay for fresh
+ * pages. */
 void brim_model_touch_memory(brim_model *model);
 void brim_model_release_memory(brim_model *model);
 /* Gradients and moments; the model must be prepared again before it is trained. */
