@@ -92,8 +92,8 @@ static int put_all(items *all, const brim_trainer *t, brim_error *err) {
   brim_build(build);
   put(all, "version of brim", brim_version());
   put(all, "build of brim", build);
+  BRIM_TRY(put_options(all, t, err)); /* before what follows from them, as kernels do from the precision */
   put(all, "kernels", t->identity.kernels);
-  BRIM_TRY(put_options(all, t, err)); /* before what follows from them */
   put(all, "model", t->identity.model_type);
   put_number(all, "number of the model's outputs", (uint64_t)brim_model_outputs(t->model));
   put_number(all, "number of the model's weights", (uint64_t)brim_model_flat_size(t->model));
@@ -195,8 +195,8 @@ int brim_evaluation_agree(brim_runtime *runtime, brim_model *model, const brim_d
   const brim_group *group = &o->group;
   if (group->world_size <= 1)
     return BRIM_OK;
-  enum { VERSION, WEIGHTS, ROWS, OPTIONS, THINGS };
-  static const char *const names[THINGS] = {"build of brim or kernels", "weights of the model", "rows", "options"};
+  enum { OPTIONS, VERSION, WEIGHTS, ROWS, THINGS };
+  static const char *const names[THINGS] = {"options", "build of brim or kernels", "weights of the model", "rows"};
   const int64_t given[] = {o->batching, o->padding, o->batch_size, o->max_tokens, o->max_length, o->precision};
   char build[BRIM_BUILD_SIZE];
   brim_build(build);

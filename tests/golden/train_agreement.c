@@ -400,6 +400,12 @@ static void fewer_at_once(case_job *job, rank_run *run) {
   run->options.eval.batch_size = 2;
 }
 
+/* The kernels follow from it, where there is AMX by name too. */
+static void narrow_evaluation(case_job *job, rank_run *run) {
+  (void)job;
+  run->options.eval.precision = BRIM_PRECISION_BF16;
+}
+
 static void *evaluate_rank(void *context) {
   rank_run *run = context;
   case_job job = case_open(run->model, 1);
@@ -442,6 +448,7 @@ static void evaluations(bool plain) {
   evaluations_agree(3, other_weight, "weights of the model");
   evaluations_agree(2, other_eval, "rows");
   evaluations_agree(2, fewer_at_once, "options");
+  evaluations_agree(2, narrow_evaluation, "options");
 }
 
 int main(void) {
