@@ -301,8 +301,8 @@ typedef struct brim_sample {
 BRIM_API void brim_dataset_sample(const brim_dataset *dataset, uint64_t row, brim_sample *out);
 
 /* A dataset from rows that the caller has: copies. Used by embedding programs. `row` is not read. labels may be NULL: the labels
- * are then class ids or values as the model takes them. A negative id, an empty row or a label outside the mapping is
- * BRIM_E_USAGE. */
+ * are then class ids or values as the model takes them. A negative id, an empty row, a label outside the mapping or a
+ * token of a word that its row does not have is BRIM_E_USAGE. */
 BRIM_API int brim_dataset_from_samples(brim_runtime *runtime, const brim_sample *samples, uint64_t count,
                                        const brim_labels *labels, brim_dataset **out, brim_error *err) BRIM_CHECK;
 /* One text of the caller's. The pointers stay valid until the call that asked for them returns. */

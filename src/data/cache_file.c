@@ -447,14 +447,6 @@ static int read_token_labels(reading *r, brim_error *err) {
   return BRIM_OK;
 }
 
-/* Words of `bytes` bytes, a NUL after each; -1: the last one has none. */
-static int64_t count_words(const char *text, uint64_t bytes) {
-  int64_t count = 0;
-  for (uint64_t i = 0; i < bytes; i++)
-    count += text[i] == 0;
-  return bytes > 0 && text[bytes - 1] ? -1 : count;
-}
-
 static int read_words(reading *r, brim_error *err) {
   const brim_cache_header *h = &r->header;
   brim_dataset *d = r->dataset;
@@ -473,10 +465,8 @@ static int read_words(reading *r, brim_error *err) {
     if (sizes[i] > left)
       return damaged(r, "its words are cut off", err);
     d->words[i] = (struct brim_row_words){numbers, text, (size_t)sizes[i]};
-    const int64_t count = count_words(text, sizes[i]);
-    for (int32_t k = 0; k < d->lengths[i]; k++)
-      if (numbers[k] < -1 || numbers[k] >= count)
-        return damaged(r, "a token is of no word", err);
+    if (!brim_words_fit(numbers, d->lengths[i], text, (size_t)sizes[i]))
+      return damaged(r, "a token is of no word", err);
     numbers += d->lengths[i], text += sizes[i], left -= sizes[i];
   }
   return left == 0 ? BRIM_OK : damaged(r, "it has more words than its rows", err);

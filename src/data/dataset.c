@@ -166,6 +166,16 @@ static int add_token_labels(brim_dataset *d, const brim_sample *sample, brim_err
   return d->token_labels[rows] ? BRIM_OK : BRIM_NOMEM(err);
 }
 
+bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, size_t bytes) {
+  int64_t words = 0;
+  for (size_t i = 0; i < bytes; i++)
+    words += text[i] == 0;
+  bool fit = bytes == 0 || text[bytes - 1] == 0;
+  for (int32_t i = 0; fit && i < length; i++)
+    fit = numbers[i] >= -1 && numbers[i] < words;
+  return fit;
+}
+
 /* The row's words, and which of them its tokens come from. All rows have them, or none. */
 static int add_words(brim_dataset *d, const brim_sample *sample, brim_error *err) {
   const size_t rows = (size_t)d->rows, size = (size_t)sample->length * sizeof *sample->words;

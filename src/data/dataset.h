@@ -49,6 +49,8 @@ void brim_dataset_clear(brim_dataset *dataset);
 /* Adds a row: copies. sample->row is its origin; sample->label is kept if `labelled` (for all rows or for none). The caller has
  * checked that length > 0 and ids >= 0. */
 int brim_dataset_add(brim_dataset *dataset, const brim_sample *sample, uint64_t lost, bool labelled, brim_error *err) BRIM_CHECK;
+/* Whether tokens' words (-1: none) are among those of `text`, of so many bytes, a NUL after each. */
+bool brim_words_fit(const int32_t *numbers, int32_t length, const char *text, size_t bytes);
 /* Adds rows of ids alone, one after another in memory: copies. Their origins are their numbers. */
 int brim_dataset_add_run(brim_dataset *dataset, const int32_t *ids, const int32_t *lengths, size_t count, uint64_t truncated,
                          uint64_t lost, brim_error *err) BRIM_CHECK;

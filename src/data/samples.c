@@ -42,6 +42,9 @@ static int check_sample(const brim_sample *sample, uint64_t row, brim_error *err
     if (sample->ids[i] < 0)
       return brim_error_set(err, BRIM_E_USAGE, "row %llu: token %d has the negative id %d", (unsigned long long)row, (int)i,
                             (int)sample->ids[i]);
+  if (sample->words && !brim_words_fit(sample->words, sample->length, sample->word_text, sample->word_text_length))
+    return brim_error_set(err, BRIM_E_USAGE, "row %llu: a token is of a word that the row does not have",
+                          (unsigned long long)row);
   return BRIM_OK;
 }
 

@@ -208,6 +208,18 @@ static void samples_refused(void) {
   ok_int(brim_dataset_from_samples(data_runtime, &bad, 1, NULL, &d, NULL), BRIM_E_USAGE, "a negative id");
   bad.length = 0;
   ok_int(brim_dataset_from_samples(data_runtime, &bad, 1, NULL, &d, NULL), BRIM_E_USAGE, "an empty row");
+  const int32_t words[] = {-1, 0, 1, 2, -2};
+  const brim_sample of_words = {
+      .ids = (int32_t[]){1, 1, 1}, .length = 3, .label = NAN, .words = words, .word_text = "a\0bc", .word_text_length = 5};
+  ok_int(brim_dataset_from_samples(data_runtime, &of_words, 1, NULL, &d, NULL), BRIM_OK, "words");
+  brim_dataset_free(d);
+  for (int i = 0; i < 3; i++) {
+    bad = of_words;
+    bad.words += i < 2 ? i + 1 : 0;
+    bad.word_text_length -= i == 2;
+    ok_int(brim_dataset_from_samples(data_runtime, &bad, 1, NULL, &d, NULL), BRIM_E_USAGE,
+           "a token of a word that is not there, or is cut");
+  }
   const float wrong[] = {2, -1, 0.5f};
   for (int i = 0; i < 3; i++) {
     bad = good;
