@@ -46,7 +46,7 @@ BRIM_API void brim_passages_free(brim_runtime *runtime, brim_passage *passages, 
 typedef struct brim_wrong_row {
   uint64_t row;              /* in its source: brim_dataset_origin */
   int32_t word;              /* where words have labels: which of the row, from 0; -1: the row itself is labelled */
-  char word_text[100];       /* the word, or its beginning; "": the row was not read as words, and `word` counts its tokens */
+  char word_text[100];       /* the word, or its beginning; "": the token is of no word, and `word` counts the row's tokens */
   double loss;               /* as training counts it */
   double score, label_score; /* probabilities of the predicted class and of the right one; NaN for other tasks */
   char label[200], predicted[200]; /* names, or several with ", " between; values as %.4g */

@@ -117,9 +117,10 @@ static void describe_word(const judge *j, uint64_t item, brim_wrong_row *wrong) 
   brim_dataset_sample(j->v->dataset, row, &sample);
   for (; at + 1 < sample.length && (sample.token_labels[at] == BRIM_NO_LABEL || before > 0); at++)
     before -= sample.token_labels[at] != BRIM_NO_LABEL;
-  wrong->word = sample.words ? sample.words[at] : at;
-  const char *text = sample.words ? sample.word_text : "";
-  for (int32_t word = 0; sample.words && word < wrong->word; word++)
+  const int32_t own = sample.words ? sample.words[at] : -1; /* a label may be that of a special token */
+  wrong->word = own >= 0 ? own : at;
+  const char *text = own >= 0 ? sample.word_text : "";
+  for (int32_t word = 0; word < own; word++)
     text += strlen(text) + 1;
   const size_t length = strlen(text), room = sizeof wrong->word_text - 1;
   memcpy(wrong->word_text, text, brim_utf8_valid(text, length < room ? length : room));

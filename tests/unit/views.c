@@ -73,16 +73,17 @@ static bool same_judged(const brim_judged *a, const brim_judged *b) {
   return same;
 }
 
-/* Two rows of words. Of the first the second word has two tokens and the third no label; of the second all are cut off but one,
- * whose name is long. */
+/* Three rows of words. Of the first the second word has two tokens and the third no label; of the second all are cut off but one,
+ * whose name is long. Of the third a token is labelled that is of no word. */
 static void words(void) {
   enum { NONE = BRIM_NO_LABEL, LONG = 98 };
   static const int32_t ids[] = {1, 2, 2, 2, 2, 1}, own[] = {-1, 0, 1, 1, 2, 3, -1},
                        classes_of[] = {NONE, 0, 1, NONE, NONE, 2, NONE};
-  static const int32_t other[] = {-1, 0, -1}, other_classes[] = {NONE, 0, NONE};
+  static const int32_t other[] = {-1, 0, -1}, other_classes[] = {NONE, 0, NONE}, special_classes[] = {NONE, NONE, 0};
   static const char first[] = "a\0b b\0c\0d";
-  static const float logits[] = {9, 0, 0, 0, 0, 4, 0, 9, 0, 0, 2, 0}; /* right; the word of two tokens; the last; the long one */
-  static const int32_t right[] = {0, 1, 2, 0};
+  static const float logits[] = {9, 0, 0, 0, 0, 4, 0, 9,
+                                 0, 0, 2, 0, 0, 1, 0}; /* right; the word of two tokens; the last; the long one; none */
+  static const int32_t right[] = {0, 1, 2, 0, 0};
   char text[LONG + 5] = "";
   memset(text, 'x', LONG);
   memcpy(text + LONG, "é", 3); /* the last of its bytes has no room */
@@ -93,27 +94,29 @@ static void words(void) {
        .words = own,
        .word_text = first,
        .word_text_length = sizeof first},
-      {.ids = ids, .length = 3, .token_labels = other_classes, .words = other, .word_text = text, .word_text_length = LONG + 3}};
-  brim_outcome outcomes[4];
+      {.ids = ids, .length = 3, .token_labels = other_classes, .words = other, .word_text = text, .word_text_length = LONG + 3},
+      {.ids = ids, .length = 3, .token_labels = special_classes, .words = other, .word_text = "a", .word_text_length = 2}};
+  brim_outcome outcomes[5];
   brim_labels labels;
   brim_dataset *d = NULL;
   brim_judged j;
   brim_error err = {0};
-  for (int i = 0; i < 4; i++)
+  for (int i = 0; i < 5; i++)
     outcomes[i] = brim_outcome_of(logits + 3 * i, 3, right[i]);
   ok(brim_labels_make(runtime, BRIM_TASK_TOKENS, names, 3, &labels, &err) == BRIM_OK &&
-         brim_dataset_from_samples(runtime, samples, 2, &labels, &d, &err) == BRIM_OK,
+         brim_dataset_from_samples(runtime, samples, 3, &labels, &d, &err) == BRIM_OK,
      "rows of words");
-  const brim_metrics metrics = {.rows = 2};
+  const brim_metrics metrics = {.rows = 3};
   const brim_verdict verdict = {
       .name = "dev", .task = BRIM_TASK_TOKENS, .labels = &labels, .dataset = d, .metrics = &metrics, .outcomes = outcomes};
   ok_int(brim_judge(runtime, &verdict, &j, &err), BRIM_OK, "are judged");
-  ok_int(j.wrong_count, 3, "three words are wrong");
+  ok_int(j.wrong_count, 4, "three words are wrong, and a token of none");
   ok(j.wrong[0].row == 0 && j.wrong[0].word == 3 && !strcmp(j.wrong[0].word_text, "d"),
      "words are named: one after others without a label");
   ok(j.wrong[1].row == 0 && j.wrong[1].word == 1 && !strcmp(j.wrong[1].word_text, "b b"), "one of two tokens");
   ok(j.wrong[2].row == 1 && j.wrong[2].word == 0 && strlen(j.wrong[2].word_text) == LONG,
      "of a long one there are whole characters");
+  ok(j.wrong[3].row == 2 && j.wrong[3].word == 2 && !j.wrong[3].word_text[0], "a token of no word is named by its place");
   brim_judged *again = NULL;
   int count = 0;
   const char *folder = scratch_file("words");
