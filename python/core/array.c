@@ -173,7 +173,8 @@ static PyObject *reduce(PyObject *object, PyObject *nothing) {
   const Py_ssize_t columns = self->dimensions == 2 ? self->shape[1] : -1;
   const Py_ssize_t size = self->shape[0] * (columns < 0 ? 1 : columns) * self->item;
   PyObject *make = PyObject_GetAttrString(self->module, "array");
-  PyObject *result = make ? Py_BuildValue("O(sy#nn)", make, self->format, self->data, size, self->shape[0], columns) : NULL;
+  const void *data = self->data ? self->data : ""; /* of a batch without rows */
+  PyObject *result = make ? Py_BuildValue("O(sy#nn)", make, self->format, data, size, self->shape[0], columns) : NULL;
   Py_XDECREF(make);
   return result;
 }

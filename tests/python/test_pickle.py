@@ -72,7 +72,8 @@ class Pickle(unittest.TestCase):
 
     def test_batch(self):
         many = brim.Dataset.from_texts(["good film", "plot"], TOKENIZER, labels=[["a", "b"], ["b"]], task="multi_label")
-        for batch in (*self.rows.batches(batch_size=30, padding="longest"), *self.rows.batches(batch_size=30), *many.batches()):
+        for batch in (*self.rows.batches(batch_size=30, padding="longest"), *self.rows.batches(batch_size=30), *many.batches(),
+                      *many.batches(world_size=3, rank=2)):  # the last one has no rows
             again = there_and_back(batch)
             self.assertEqual({k: v if isinstance(v, int) else v.tolist() for k, v in again.arrays().items()},
                              {k: v if isinstance(v, int) else v.tolist() for k, v in batch.arrays().items()})
