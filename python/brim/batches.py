@@ -56,7 +56,7 @@ class Batch:
         """Labels as a loss takes them: int64 classes (-100 where there is none); float32 values; float32 [rows, labels] of 0 and 1. Where
         words have labels: int64 [1, tokens] (``padded()`` has them as [rows, width])."""
         if self._core.token_labels is not None:
-            return self._core.token_classes(0)
+            return self._core.token_classes(-1)
         return self._core.labels if self.values else self._core.classes()
 
     def padded(self, width: int | None = None) -> dict[str, Any]:

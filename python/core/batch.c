@@ -217,18 +217,19 @@ static PyObject *classes(PyObject *object, PyObject *nothing) {
   return (PyObject *)out;
 }
 
-/* token_classes(width) -> labels of tokens, 64 bits: [count, width], BRIM_NO_LABEL on padding; width 0: [1, tokens] */
+/* token_classes(width) -> labels of tokens, 64 bits: [count, width], BRIM_NO_LABEL on padding; width -1: [1, tokens] */
 static PyObject *token_classes(PyObject *object, PyObject *args) {
   core_batch *self = (core_batch *)object;
   const brim_batch *b = &self->batch;
   int width;
   if (!PyArg_ParseTuple(args, "i", &width))
     return NULL;
-  core_array *out = width ? CORE_NEW_ARRAY(self, 'q', b->count, width) : CORE_NEW_ARRAY(self, 'q', 1, b->tokens);
+  const bool joined = width < 0;
+  core_array *out = joined ? CORE_NEW_ARRAY(self, 'q', 1, b->tokens) : CORE_NEW_ARRAY(self, 'q', b->count, width);
   for (int32_t r = 0; out && r < b->count; r++) {
     const int32_t from = b->offsets[r], length = b->offsets[r + 1] - from;
-    int64_t *row = (int64_t *)out->data + (width ? (int64_t)r * width : (int64_t)from);
-    for (int32_t i = 0; i < (width ? width : length); i++)
+    int64_t *row = (int64_t *)out->data + (joined ? (int64_t)from : (int64_t)r * width);
+    for (int32_t i = 0; i < (joined ? length : width); i++)
       row[i] = i < length ? b->token_labels[from + i] : BRIM_NO_LABEL;
   }
   return (PyObject *)out;

@@ -139,7 +139,7 @@ int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset
   BRIM_TRY(reserve(batch, (size_t)part->tokens, part->count, err));
   BRIM_TRY(reserve_labels(batch, part->count, dataset->label_width, err));
   if (dataset->token_labels)
-    BRIM_TRY(reserve_token_labels(batch, (size_t)part->tokens, err));
+    BRIM_TRY(reserve_token_labels(batch, (size_t)part->tokens + 1, err)); /* of no rows they are there too */
   batch->token_labels = dataset->token_labels ? batch->token_label_room : NULL;
   batch->count = (int32_t)part->count;
   batch->width = part->width;

@@ -96,19 +96,27 @@ class Tokens(unittest.TestCase):
         self.assertEqual(str([pickle.loads(pickle.dumps(bare))[i] for i in range(2)]), str([bare[i] for i in range(2)]))
 
     def test_batches(self):
-        """batches have the labels of tokens: flat, padded, cut, after a pickle"""
+        """batches have the labels of tokens: flat, padded, cut, after a pickle, without rows"""
         rows = brim.Dataset.of(TRAIN, brim.Tokenizer(MODEL), task="tokens", labels=NAMES)
-        seen = 0
-        for batch in rows.batches(batch_size=7, padding="longest", batching="random", seed=3):
-            for one in (batch, pickle.loads(pickle.dumps(batch))):
-                labels, offsets = one.token_labels.tolist(), one.offsets.tolist()
-                self.assertEqual([labels[a:b] for a, b in zip(offsets, offsets[1:])], [rows[i]["labels"] for i in one.rows.tolist()])
-                padded, ragged = one.padded(), one.ragged()
-                width = padded["input_ids"].shape[1]
-                self.assertEqual(padded["labels"].tolist(), [[*rows[i]["labels"], *[-100] * (width - len(rows[i]["labels"]))] for i in one.rows.tolist()])
-                self.assertEqual((ragged["labels"].tolist(), one.targets().tolist()), ([labels], [labels]))
-            seen += len(batch)
-        self.assertEqual(seen, len(TRAIN))
+        for most, options in ((100, {"batching": "random", "seed": 3}), (6, {"max_length": 6, "oversize": "truncate"})):
+            cut = lambda i: rows[i]["labels"] if len(rows[i]["labels"]) <= most else [*rows[i]["labels"][:most - 1], rows[i]["labels"][-1]]
+            seen = 0
+            for batch in rows.batches(batch_size=7, padding="longest", **options):
+                for one in (batch, pickle.loads(pickle.dumps(batch))):
+                    expected = [cut(i) for i in one.rows.tolist()]
+                    labels, offsets = one.token_labels.tolist(), one.offsets.tolist()
+                    self.assertEqual([labels[a:b] for a, b in zip(offsets, offsets[1:])], expected)
+                    padded, ragged = one.padded(), one.ragged()
+                    width = padded["input_ids"].shape[1]
+                    self.assertEqual(padded["labels"].tolist(), [[*row, *[-100] * (width - len(row))] for row in expected])
+                    self.assertEqual((ragged["labels"].tolist(), one.targets().tolist()), ([labels], [labels]))
+                seen += len(batch)
+            self.assertEqual(seen, len(TRAIN))
+        few = brim.Dataset.of(TRAIN[:1], brim.Tokenizer(MODEL), task="tokens", labels=NAMES)
+        empty = next(iter(few.batches(batch_size=2, padding="longest", world_size=2, rank=1)))
+        for one in (empty, pickle.loads(pickle.dumps(empty))):
+            self.assertEqual((len(one), one.token_labels.tolist(), one.targets().shape, one.padded()["labels"].shape, one.padded(5)["labels"].shape),
+                             (0, [], (1, 0), (0, 0), (0, 5)))
         plain = brim.Dataset.of([("good", "a")], brim.Tokenizer(MODEL), labels=["a"])
         self.assertIsNone(next(iter(plain.batches(batch_size=1))).token_labels)
 

@@ -161,6 +161,12 @@ static void copies(void) {
      "takes the copy's place, with its labels");
   labelled.count = 0, labelled.tokens = labelled.slots = 0;
   ok(brim_batch_copy(&copy, runtime, &labelled, NULL) == BRIM_OK && copy.count == 0 && copy.offsets[0] == 0, "so does none");
+  part.count = 0, part.tokens = part.slots = 0;
+  brim_batch_free(&labelled);
+  labelled = (brim_batch){0};
+  ok(brim_batch_fill(&labelled, runtime, tokens, &part, NULL) == BRIM_OK && labelled.token_labels &&
+         brim_batch_copy(&copy, runtime, &labelled, NULL) == BRIM_OK && copy.token_labels,
+     "a part without rows says that tokens have labels, and its copy does");
   brim_plan_free(plan);
   brim_batch_free(&batch), brim_batch_free(&labelled), brim_batch_free(&copy);
   brim_dataset_free(tokens);
