@@ -55,6 +55,8 @@ PyObject *core_ranks_end(PyObject *module, PyObject *args) {
     int status = reason ? brim_error_set(&error, BRIM_E_INTERNAL, "%.500s", reason) : BRIM_OK;
     PyThreadState *saved = PyEval_SaveThread();
     status = brim_ranks_settle(ranks, status, &error, &speaks);
+    if (!reason && status != BRIM_OK && speaks && core_group().rank > 0) /* rank 0 was lost: there is nobody else to say it */
+      fprintf(stderr, "brim: %s\n", error.message);
     whole = brim_ranks_close(ranks) && status == BRIM_OK;
     PyEval_RestoreThread(saved);
     ranks = NULL;

@@ -102,10 +102,11 @@ int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **
   return status;
 }
 
-/* All work of all ranks is done and told by now. */
+/* All that ranks do and tell is done and told by now. */
 static void late_end(const watch *w) {
   if (brim_launch_find().rank == 0)
-    fprintf(stderr, "brim: MPI has not come to its end within %.0f seconds: it is left, all work was done before\n", w->patience);
+    fprintf(stderr, "brim: MPI has not come to its end within %.0f seconds: it is left%s\n", w->patience,
+            w->code ? "" : ", all work was done before");
   fflush(NULL);
   _exit(w->code);
 }
@@ -117,7 +118,7 @@ void brim_process_tell(const char *message) {
 
 void brim_process_end_mpi(brim_ranks *r) {
   brim_error err;
-  watch w = {.patience = LONGEST_END, .late = late_end, .code = r->own.status ? EXIT_LOST : 0};
+  watch w = {.patience = LONGEST_END, .late = late_end, .code = r->own.status || r->failed.status ? EXIT_LOST : 0};
   const bool watched = r->is_process && begin(&w, &err) == BRIM_OK;
   brim_mpi_end(r->mpi);
   if (watched)

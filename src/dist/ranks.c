@@ -217,6 +217,10 @@ static bool may_go(const brim_ranks *r) {
   return r->go || r->peers[0].lost;
 }
 
+static int cause_of(const brim_ranks *r, brim_error *err) {
+  return brim_error_set(err, r->cause.status ? r->cause.status : BRIM_E_IO, "%s", r->cause.text);
+}
+
 /* Rank 0: its own reason, that of the first rank which has one, or what was noticed. */
 static int tell(brim_ranks *r, int status, brim_error *err, bool own) {
   if (status && own)
@@ -226,9 +230,7 @@ static int tell(brim_ranks *r, int status, brim_error *err, bool own) {
     if (r->peers[rank].left && b->status && b->text[0])
       return brim_error_set(err, b->status, "rank %d: %s", (int)rank, b->text);
   }
-  if (atomic_load(&r->broken))
-    return brim_error_set(err, r->cause.status ? r->cause.status : BRIM_E_IO, "%s", r->cause.text);
-  return status;
+  return atomic_load(&r->broken) ? cause_of(r, err) : status;
 }
 
 int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) {
@@ -249,7 +251,8 @@ int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) 
     status = tell(r, status, err, own);
   } else if (r->peers[0].lost) {
     *speaks = r->wire.rank == 1;
-    status = status ? status : r->cause.status;
+    if (!status)
+      r->own.status = status = cause_of(r, err);
   }
   const bool yields = r->peers[0].lost && !*speaks;
   pthread_mutex_unlock(&r->door);

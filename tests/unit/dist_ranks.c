@@ -462,6 +462,17 @@ static void cut_first(one *o) {
   o->status = group->sum_double(group->context, &part, 1, &o->err);
 }
 
+/* The others had nothing more to do when they hear of it. */
+static void cut_first_at_end(one *o) {
+  if (o->place.rank == 0) {
+    pthread_mutex_lock(&o->place.net->lock);
+    o->place.net->cut[0] = true;
+    pthread_mutex_unlock(&o->place.net->lock);
+  }
+  while (!atomic_load(&o->ranks->broken))
+    usleep(1000);
+}
+
 static void do_otherwise(one *o) {
   const brim_group *group = brim_ranks_group(o->ranks);
   double many[600] = {0};
@@ -488,6 +499,10 @@ static void failures(void) {
   run_world(&w, 3, 2, cut_first);
   ok(w.ones[1].status == BRIM_E_IO && w.ones[1].speaks && !w.ones[2].speaks && strstr(w.ones[1].err.message, "rank 0 ("),
      "the first is lost: the second says so: %s", w.ones[1].err.message);
+  run_world(&w, 3, 2, cut_first_at_end);
+  ok(w.ones[1].status == BRIM_E_IO && w.ones[1].speaks && !w.ones[2].speaks && strstr(w.ones[1].err.message, "rank 0 (") &&
+         strstr(w.ones[2].err.message, "rank 0 ("),
+     "also where the others have done their work: %s", w.ones[1].err.message);
   run_world(&w, 2, 1, do_otherwise);
   ok(w.ones[0].status == BRIM_E_IO && strstr(w.ones[0].err.message, "do different things") && w.ones[1].status,
      "ranks that do different things end: %s", w.ones[0].err.message);
