@@ -200,8 +200,8 @@ int main(void) {
   static const bool broken[] = {false, true};
   const brim_ops_limits limits = {
       .max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 8, .intermediate = 8, .heads = 1};
-  brim_ops_limits large = limits;
-  large.max_slots = 700;
+  brim_ops_limits large = limits, distant = limits;
+  large.max_slots = distant.distances = 700;
   check_case("losses", &limits, all_losses, NULL, 1e-6);
   check_case("70 ranges", &limits, ranges, &broken[0], 1e-6);
   check_case("a gradient that is not finite", &limits, ranges, &broken[1], 0);
@@ -209,6 +209,8 @@ int main(void) {
   check_case("a table, 700 slots", &limits, many_slots, NULL, 1e-6);
   check_case("sums of 700 rows, in pieces", &large, many_rows, NULL, 1e-5);
   check_case("sums of 700 rows, without room for pieces", &limits, many_rows, NULL, 1e-5);
+  ok(brim_ops_cuda()->workspace(NULL, &distant) == brim_ops_cuda()->workspace(NULL, &large),
+     "few slots, and a table of 700 distances: there is room for pieces, which must not depend on the slots");
   check_case("rows of no text", &limits, free_rows, NULL, 0);
   return tap_done();
 }

@@ -56,10 +56,11 @@ static const char *exact_name(const brim_ops_context *c, bool narrow) {
   return narrow ? d->narrow_name : d->name;
 }
 
-/* Attention's deltas, or sums of blocks. */
+/* Attention's deltas, or sums of blocks: of slots, or of rows of a table of distances. */
 static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits) {
   const size_t deltas = (size_t)limits->max_slots * (size_t)limits->heads * sizeof(float), sums = CU_SUMS * sizeof(double),
-               parts = limits->max_slots > BRIM_CUDA_SUMMED_ROWS ? BRIM_CUDA_ROW_SUMS * sizeof(float) : 0,
+               rows = (size_t)(limits->max_slots > limits->distances ? limits->max_slots : limits->distances),
+               parts = rows > BRIM_CUDA_SUMMED_ROWS ? BRIM_CUDA_ROW_SUMS * sizeof(float) : 0,
                most = deltas > sums ? deltas : sums;
   (void)c;
   return most > parts ? most : parts;
