@@ -6,7 +6,8 @@
 #include "model/flat.h"
 #include "train/sum.h"
 
-/* Values of a piece, at most, and how many pieces there are at least. A small sum takes as long as its messages are under way. */
+/* Values of a piece, at most, and about how many pieces a smaller gradient has. A small sum takes as long as its messages are
+ * under way, so the smallest gradients are one piece. */
 enum { MOST = 4 << 20, PIECES = 8, ALIGNED = 1024 };
 
 typedef struct offer {
@@ -32,9 +33,10 @@ static int join(const brim_group *group, brim_runtime *runtime, brim_model *mode
   brim_error why;
   double failures = 1;
   offer *all = brim_alloc_array_zero(runtime, (size_t)group->world_size, sizeof *all);
-  BRIM_TRY(brim_group_agree(group, all ? BRIM_OK : BRIM_NOMEM(err), err));
-  own.able = brim_flat_ranks_key(model, own.key, &why) == BRIM_OK;
-  int status = brim_group_gather(group, runtime, &own, sizeof own, all, err);
+  int status = brim_group_agree(group, all ? BRIM_OK : BRIM_NOMEM(err), err);
+  own.able = !status && brim_flat_ranks_key(model, own.key, &why) == BRIM_OK;
+  if (!status)
+    status = brim_group_gather(group, runtime, &own, sizeof own, all, err);
   if (!status && all_able(all, group->world_size)) {
     const int code = brim_flat_ranks_join(model, all[0].key, group->rank, group->world_size, &why);
     status = count_failures(group, code != BRIM_OK, &failures, err);
