@@ -73,7 +73,8 @@ class Batch:
 
     def ragged(self) -> dict[str, Any]:
         """As the padding-free paths of transformers and flash attention take it: int64 input_ids, position_ids (and token_type_ids)
-        [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows], or [1, tokens] where words have labels."""
+        [1, tokens], int32 cu_seq_lens_q and cu_seq_lens_k [rows + 1], int max_length_q and max_length_k, and labels [rows], or [1, tokens]
+        where words have labels."""
         ids, types, positions = self._core.flat()
         offsets = self._core.offsets
         starts = memoryview(offsets)

@@ -18,7 +18,7 @@ class WrongRow(NamedTuple):
     label_score: float    #: probability of the right class
     text: str | None
     word: int | None = None       #: where words have labels: which of the row, from 0
-    word_text: str | None = None  #: the word itself
+    word_text: str | None = None  #: the word, or its first 99 bytes; None: `word` counts tokens, as this one is of no word
 
 
 class ClassScore(NamedTuple):
