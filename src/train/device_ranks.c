@@ -27,7 +27,7 @@ static int count_failures(const brim_group *group, bool failed, double *failures
   return group->sum_double(group->context, failures, 1, err);
 }
 
-/* Whether all of them share their sums; what they do not is nothing's. */
+/* *joined: all of them share their sums from now on. Where one cannot, none does. */
 static int join(const brim_group *group, brim_runtime *runtime, brim_model *model, bool *joined, brim_error *err) {
   offer own = {0};
   brim_error why;
