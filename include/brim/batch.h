@@ -152,9 +152,10 @@ typedef struct brim_batch {
  * keep their last token (the final special token). BRIM_E_MISMATCH when the part was planned from other lengths. */
 BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const brim_dataset *dataset, const brim_planned *part,
                              brim_error *err) BRIM_CHECK;
-/* The same rows in memory of their own. `to` is zeroed before its first use, and reused by the next. */
+/* The same rows in memory of their own. `to`, another one, is zeroed before its first use, and reused by the next. */
 BRIM_API int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) BRIM_CHECK;
-/* Room for parts of so many tokens and rows, with so many labels each: fills within it allocate nothing. */
+/* Room for parts of so many tokens and rows, with so many labels each: fills within it allocate nothing, but for labels of tokens
+ * the first time. */
 BRIM_API int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, int32_t label_width,
                                 brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
