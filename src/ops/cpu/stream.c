@@ -4,8 +4,8 @@
 
 enum { ROWS_PER_TASK = 16 };
 
-/* Of what is changed where it is, in no cache: each vector asks for what has its place in the next row. After the last row that is
- * an address of nothing, which is no error. */
+/* Of what is changed where it is, in no cache: each vector asks for what has its place in the next row. After the last row that
+ * is an address of nothing, which is no error. */
 BRIM_INLINE void fetch(brim_typed t, int64_t index) {
   __builtin_prefetch((const void *)((uintptr_t)t.at + (uintptr_t)(index * (t.type == BRIM_TYPE_BF16 ? 2 : 4))), 1);
 }
