@@ -58,7 +58,7 @@ class Emulated(unittest.TestCase):
     def test_tf32(self):
         """TF32 is of a card that has cuBLASLt, and part of what computes"""
         with unittest.mock.patch.dict(os.environ, BRIM_CUBLASLT=str(LIBRARY)):
-            self.assertRegex(brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda", tf32=True).kernels, r"-cublaslt\d+-tf32$")
+            self.assertRegex(brim.Model(HERE / "model", labels=["no", "yes"], untrained=True, device="cuda", tf32=True).kernels, r"-cublaslt\d+x\d+-tf32$")
             result = brim.train(HERE / "model", TEXTS, max_steps=1, batch_size=4, device="cuda", tf32=True)
             self.assertTrue(result.model.kernels.endswith("-tf32"))
         with self.assertRaisesRegex(brim.errors.UnsupportedError, "use the device cuda"):
