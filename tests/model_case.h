@@ -24,8 +24,8 @@ __attribute__((unused)) static void case_start(int threads) {
 
 /* The first level whose kernels a test tries, of `usual` (-1: the reference) to the processor's. Threads share the same at all of
  * them: under the thread sanitizer it is the processor's. */
-__attribute__((unused)) static int case_first_level(int usual) {
-  return TAP_ONE_IN > 1 ? (int)brim_runtime_cpu(case_runtime) : usual;
+__attribute__((unused)) static int case_first_level(int usual, int processor) {
+  return TAP_ONE_IN > 1 ? processor : usual;
 }
 
 /* Folder of a golden model; four of them are good at a time. */

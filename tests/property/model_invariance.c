@@ -186,12 +186,12 @@ int main(void) {
     snprintf(name, sizeof name, "variant-%d", (int)i);
     const char *folder = case_variant(cases[i].golden, name, cases[i].extra);
     const int levels = (int)brim_runtime_cpu(case_runtime);
-    for (int level = case_first_level(-1); level <= levels; level++)
+    for (int level = case_first_level(-1, levels); level <= levels; level++)
       check_execution(cases[i].golden, folder, level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name);
     check_rows(cases[i].golden, brim_ops_cpu((brim_cpu_level)levels)->name);
     check_rows(cases[i].golden, brim_ops_ref()->name);
     brim_runtime_free(case_runtime);
-    for (int level = case_first_level(0); level <= levels; level++)
+    for (int level = case_first_level(0, levels); level <= levels; level++)
       check_threads(cases[i].golden, folder, brim_ops_cpu((brim_cpu_level)level)->name);
   }
   return tap_done();
