@@ -193,9 +193,16 @@ static int64_t product_size(const brim_product *product) {
   return (int64_t)product->out * ((product->in + 63) / 64 * 64);
 }
 
-static int64_t weight_size(const brim_weight *w) {
-  const brim_product alone = {.in = (int32_t)w->is.shape[1], .out = (int32_t)w->is.shape[0]};
-  return w->is.rank == 2 && w->selected == BRIM_BY_NOTHING ? product_size(&alone) : 0;
+/* A product by this weight; of none where it has no such. */
+static brim_product product_of(const brim_weight *w) {
+  if (w->is.rank != 2 || w->selected != BRIM_BY_NOTHING)
+    return (brim_product){0};
+  return (brim_product){.in = (int32_t)w->is.shape[1], .out = (int32_t)w->is.shape[0]};
+}
+
+static void note_product(brim_ops_limits *limits, const brim_product *product) {
+  limits->weight = longer(limits->weight, product_size(product));
+  limits->longest = larger(limits->longest, larger(product->in, product->out));
 }
 
 brim_ops_limits brim_program_limits(const brim_program *p) {
@@ -203,7 +210,8 @@ brim_ops_limits brim_program_limits(const brim_program *p) {
   int32_t head = 1, farthest = 0;
   for (size_t i = 0; i < p->weight_count; i++) {
     limits.hidden = larger(limits.hidden, narrow_side(&p->weights[i]));
-    limits.weight = longer(limits.weight, weight_size(&p->weights[i]));
+    const brim_product product = product_of(&p->weights[i]);
+    note_product(&limits, &product);
   }
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];
@@ -211,7 +219,11 @@ brim_ops_limits brim_program_limits(const brim_program *p) {
     const int count = o->kind->products ? o->kind->products(p, o, products) : 0;
     for (int k = 0; k < count; k++) {
       limits.intermediate = larger(limits.intermediate, products[k].in);
-      limits.weight = longer(limits.weight, product_size(&products[k]));
+      note_product(&limits, &products[k]);
+      if (k > 0 && products[k].in == products[0].in) { /* of one input: they may be computed at once */
+        products[0].out += products[k].out;
+        note_product(&limits, &products[0]);
+      }
     }
     limits.distances = larger(limits.distances, o->terms.distances.rows);
     if (o->terms.heads > 0)

@@ -241,6 +241,17 @@ static void check_weights(const char *golden) {
   brim_model_free(model);
 }
 
+/* Working memory is made for the largest product: queries', keys' and values' gradients are one, of a weight that has no name. */
+static void check_limits(void) {
+  enum { HIDDEN = 48, COLUMNS = 64, INTERMEDIATE = 96 };
+  brim_model *model = case_load(case_golden("bert-pair-3"), NULL);
+  const brim_ops_limits limits = brim_program_limits(&model->program);
+  ok(limits.hidden == HIDDEN && limits.intermediate == INTERMEDIATE, "limits of one side are the model's");
+  ok_int(limits.longest, 3 * HIDDEN, "the longest side is that of three matrices");
+  ok_int((long long)limits.weight, 3 * HIDDEN * COLUMNS, "so is the largest weight");
+  brim_model_free(model);
+}
+
 /* ---- what is told to be complete is what it is in the end */
 
 typedef struct told {
@@ -406,6 +417,7 @@ int main(void) {
   case_start(1);
   check_listing();
   check_reached();
+  check_limits();
   check_is_run("bert-pair-3", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("electra-cls", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25");
   check_is_run("modernbert-cls",
