@@ -319,8 +319,7 @@ int main(int argc, char **argv) {
   bench b = {.cold = argc > 4};
   if (brim_runtime_new(&options, &b.c.runtime, NULL))
     return 1;
-  b.ops = brim_ops_cpu(argc > 2 ? (brim_cpu_level)(strcmp(argv[2], "avx512") == 0 ? 2 : strcmp(argv[2], "avx2") == 0)
-                                : brim_runtime_cpu(b.c.runtime));
+  b.ops = brim_ops_cpu(brim_runtime_cpu(b.c.runtime));
   float **const buffers[] = {&b.x, &b.w, &b.y, &b.z, &b.dw, &b.b};
   for (int i = 0; i < 6; i++) {
     float *p = *buffers[i] = aligned_alloc(64, room);

@@ -98,7 +98,7 @@ const cli_option cli_general_options[] = {
     HEADING("General"),
     INTEGER("threads", threads, "N", 0, 1024, .letter = 'j', .aliases = "num-workers", .fallback = "0",
             .shown = "the cores at hand", .help = "threads; results do not depend on it"),
-    CHOICE("cpu", cpu, "auto|plain|avx2|avx512", .fallback = "auto", .help = "instructions to use"),
+    CHOICE("cpu", cpu, "auto|plain|avx2|avx512|amx", .fallback = "auto", .help = "instructions to use"),
     TEXT("config", config, "FILE", .help = "a JSON object of options, {\"batch-size\": 32}; the command line wins"),
     FLAG("quiet", quiet, .letter = 'q', .help = "no progress and no notes"),
     FLAG("help", help, .letter = 'h', .help = "this text"),

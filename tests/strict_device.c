@@ -273,9 +273,10 @@ static void close_level(brim_ops_context *c) {
 LEVEL(0, "cpu-plain")
 LEVEL(1, "cpu-avx2")
 LEVEL(2, "cpu-avx512")
+LEVEL(3, "cpu-amx")
 
 const brim_ops *brim_ops_cpu(brim_cpu_level level) {
-  static const brim_ops *const tables[] = {&table_0, &table_1, &table_2};
+  static const brim_ops *const tables[] = {&table_0, &table_1, &table_2, &table_3};
   return tables[level];
 }
 

@@ -34,7 +34,7 @@ import transformers
 from safetensors.torch import load_file
 
 WORK = Path("build/shapes")
-LEVELS = ("plain", "avx2", "avx512")
+LEVELS = ("plain", "avx2", "avx512", "amx")
 LEAST = 2.0**-24
 WIDE = 10
 MOST_ON_AVERAGE = 2

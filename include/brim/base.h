@@ -86,7 +86,12 @@ typedef void (*brim_log_fn)(void *context, brim_log_level level, const char *tex
 
 enum { BRIM_MOST_SLICES = 256 }; /* of a step: brim_plan_options.slices */
 
-typedef enum brim_cpu_level { BRIM_CPU_PLAIN = 0, BRIM_CPU_AVX2 = 1, BRIM_CPU_AVX512 = 2 } brim_cpu_level;
+typedef enum brim_cpu_level {
+  BRIM_CPU_PLAIN = 0,
+  BRIM_CPU_AVX2 = 1,
+  BRIM_CPU_AVX512 = 2,
+  BRIM_CPU_AMX = 3 /* AVX-512, and products on AMX's tiles: of fp32 too, each value as the sum of three of 16 bits */
+} brim_cpu_level;
 
 typedef struct brim_runtime_options {
   int threads;                     /* 0: the environment's BRIM_THREADS, or the number of cores this process may use */
@@ -104,7 +109,7 @@ BRIM_API int brim_runtime_new(const brim_runtime_options *options, brim_runtime 
 BRIM_API void brim_runtime_free(brim_runtime *runtime);
 BRIM_API int brim_runtime_threads(const brim_runtime *runtime);
 BRIM_API brim_cpu_level brim_runtime_cpu(const brim_runtime *runtime);
-BRIM_API const char *brim_cpu_name(brim_cpu_level level); /* "plain", "avx2", "avx512" */
+BRIM_API const char *brim_cpu_name(brim_cpu_level level); /* "plain", "avx2", "avx512", "amx" */
 /* Asks every long call on this runtime to stop soon with BRIM_E_CANCELLED. Safe in a signal handler and from any thread. */
 BRIM_API void brim_runtime_cancel(brim_runtime *runtime);
 BRIM_API bool brim_runtime_cancelled(const brim_runtime *runtime);

@@ -161,7 +161,8 @@ typedef enum brim_precision {
   BRIM_PRECISION_INT8  /* predictions only: the layers' matrix products multiply bytes (src/ops/ops.h); all else is fp32 */
 } brim_precision;
 /* What a run of this precision records in its checkpoints, and has to find again: brim_model_kernels, and for 16-bit products
- * their way where it decides the bits (AMX: "cpu-avx512-amx"). */
+ * their way where it decides the bits ("cpu-avx512-amx": those of runs that were begun
+ * before products of fp32 were AMX's too, "cpu-amx"). */
 BRIM_API const char *brim_model_kernels_for(const brim_model *model, brim_precision precision);
 BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16", "int8"; "unknown" */
 /* Whether layers multiply 16-bit values. */

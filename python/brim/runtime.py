@@ -13,7 +13,7 @@ _default = None
 def Runtime(threads: int = 0, cpu: str | None = None):
     """Threads that compute, and their CPU level.
 
-    threads: 0 takes all cores this process may use. cpu: "plain", "avx2", "avx512" or None (the best there is).
+    threads: 0 takes all cores this process may use. cpu: "plain", "avx2", "avx512", "amx" or None (the best there is).
     """
     return _core.runtime(threads, cpu)
 

@@ -15,7 +15,8 @@ static uint64_t extended_control(void) {
   return (uint64_t)high << 32 | low;
 }
 
-brim_cpu_level brim_cpu_detect(void) {
+/* Without tiles. */
+static brim_cpu_level detect_vectors(void) {
   enum { XSAVE = 1 << 27, AVX = 1 << 28, FMA = 1 << 12, F16C = 1 << 29 };            /* leaf 1, ecx */
   enum { AVX2 = 1 << 5, AVX512F = 1 << 16, AVX512DQ = 1 << 17, AVX512BW = 1 << 30 }; /* leaf 7, ebx */
   const uint32_t avx512vl = 1u << 31, first = XSAVE | AVX | FMA | F16C;
@@ -38,7 +39,7 @@ bool brim_cpu_dots_bytes(brim_cpu_level level) {
   unsigned leaves, a, b, c, d;
   if (level == BRIM_CPU_PLAIN || level > brim_cpu_detect() || !__get_cpuid_count(7, 0, &leaves, &b, &c, &d))
     return false;
-  if (level == BRIM_CPU_AVX512)
+  if (level >= BRIM_CPU_AVX512)
     return (c & AVX512_VNNI) != 0;
   return leaves >= 1 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && (a & AVX_VNNI) != 0;
 }
@@ -57,7 +58,7 @@ brim_cpu_model brim_cpu_describe(void) {
     m.model = (a >> 4 & 15) | (a >> 12 & 0xf0);
     m.stepping = a & 15;
   }
-  if (brim_cpu_detect() < BRIM_CPU_AVX512 || !__get_cpuid_count(7, 0, &leaves, &b, &c, &d))
+  if (detect_vectors() < BRIM_CPU_AVX512 || !__get_cpuid_count(7, 0, &leaves, &b, &c, &d))
     return m;
   m.amx_tile = (d & AMX_TILE) != 0;
   m.amx_bf16 = (d & AMX_BF16) != 0;
@@ -75,11 +76,16 @@ static bool allow_tiles(void) {
 #endif
 }
 
+brim_cpu_level brim_cpu_detect(void) {
+  const brim_cpu_model m = brim_cpu_describe();
+  return m.amx_tile && m.amx_bf16 && allow_tiles() ? BRIM_CPU_AMX : detect_vectors();
+}
+
 brim_bf16_way brim_cpu_bf16(brim_cpu_level level) {
   const brim_cpu_model m = brim_cpu_describe();
   if (level < BRIM_CPU_AVX512)
     return BRIM_BF16_WIDENED;
-  return brim_cpu_bf16_of(&m, m.amx_tile && m.amx_bf16 && allow_tiles());
+  return brim_cpu_bf16_of(&m, level == BRIM_CPU_AMX && brim_cpu_detect() == BRIM_CPU_AMX);
 }
 #else
 brim_cpu_model brim_cpu_describe(void) {
@@ -117,5 +123,6 @@ brim_bf16_way brim_cpu_bf16_of(const brim_cpu_model *model, bool tiles_allowed) 
 }
 
 const char *brim_cpu_name(brim_cpu_level level) {
-  return level == BRIM_CPU_AVX512 ? "avx512" : level == BRIM_CPU_AVX2 ? "avx2" : "plain";
+  static const char *const names[] = {"plain", "avx2", "avx512", "amx"};
+  return names[level];
 }

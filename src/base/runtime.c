@@ -42,7 +42,7 @@ int brim_cores_allowed(void) {
 }
 
 static bool level_of(const char *name, brim_cpu_level *level) {
-  for (int i = BRIM_CPU_PLAIN; i <= BRIM_CPU_AVX512; i++)
+  for (int i = BRIM_CPU_PLAIN; i <= BRIM_CPU_AMX; i++)
     if (strcmp(name, brim_cpu_name((brim_cpu_level)i)) == 0) {
       *level = (brim_cpu_level)i;
       return true;
@@ -59,13 +59,14 @@ static int choose_cpu(const char *wanted, brim_cpu_level *level, brim_error *err
     if (!environment || !*environment || strcmp(environment, "auto") == 0)
       return BRIM_OK;
     if (!level_of(environment, &named))
-      return brim_error_set(err, BRIM_E_USAGE, "the environment's BRIM_CPU is \"%s\": use plain, avx2 or avx512", environment);
+      return brim_error_set(err, BRIM_E_USAGE, "the environment's BRIM_CPU is \"%s\": use plain, avx2, avx512 or amx",
+                            environment);
     if (named < best)
       *level = named;
     return BRIM_OK;
   }
   if (!level_of(wanted, &named))
-    return brim_error_set(err, BRIM_E_USAGE, "there is no CPU level \"%s\": use auto, plain, avx2 or avx512", wanted);
+    return brim_error_set(err, BRIM_E_USAGE, "there is no CPU level \"%s\": use auto, plain, avx2, avx512 or amx", wanted);
   if (named > best)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "this machine has no %s: its best level is %s", wanted, brim_cpu_name(best));
   *level = named;

@@ -18,8 +18,8 @@ struct brim_runtime {
   brim_allocator allocator;
   int threads;
   brim_cpu_level cpu;
-  bool dot_bytes[BRIM_CPU_AVX512 + 1]; /* by level: the processor has VNNI in its vectors. Tests clear them */
-  brim_bf16_way bf16;                  /* at BRIM_CPU_AVX512; at other levels values are widened. Tests change it */
+  bool dot_bytes[BRIM_CPU_AMX + 1]; /* by level: the processor has VNNI in its vectors. Tests clear them */
+  brim_bf16_way bf16;               /* at BRIM_CPU_AVX512 and BRIM_CPU_AMX; at other levels values are widened. Tests change it */
   brim_log_fn log;
   void *log_context;
   atomic_bool cancelled;

@@ -14,7 +14,9 @@ brim_device_info brim_device_describe(const brim_runtime *runtime) {
   static const char *const products[][2] = {
       {"own kernels, plain C", "own kernels, plain C"},
       {"own kernels, AVX2 and FMA, tiles of 6 x 16", "own kernels, AVX2 and FMA, tiles of 6 x 16; bytes: AVX-VNNI"},
-      {"own kernels, AVX-512, tiles of 14 x 32", "own kernels, AVX-512, tiles of 14 x 32; bytes: AVX-512 VNNI"}};
+      {"own kernels, AVX-512, tiles of 14 x 32", "own kernels, AVX-512, tiles of 14 x 32; bytes: AVX-512 VNNI"},
+      {"own kernels, AMX, each value as three of 16 bits; else AVX-512",
+       "own kernels, AMX, each value as three of 16 bits; else AVX-512; bytes: AVX-512 VNNI"}};
   static const char *const bf16[] = {[BRIM_BF16_WIDENED] = "widened to fp32 while they are packed: memory is saved, no time",
                                      [BRIM_BF16_PAIRS] = "vdpbf16ps, two products a lane",
                                      [BRIM_BF16_TILES] = "AMX, tiles of 16 x 32",

@@ -8,10 +8,13 @@ const brim_ops *brim_plain_table(void);
 #if defined(__x86_64__)
 const brim_ops *brim_avx2_table(void);
 const brim_ops *brim_avx512_table(void);
+const brim_ops *brim_amx_table(void);
 #endif
 
 const brim_ops *brim_ops_cpu(brim_cpu_level level) {
 #if defined(__x86_64__)
+  if (level == BRIM_CPU_AMX)
+    return brim_amx_table();
   if (level == BRIM_CPU_AVX512)
     return brim_avx512_table();
   if (level == BRIM_CPU_AVX2)
@@ -21,17 +24,15 @@ const brim_ops *brim_ops_cpu(brim_cpu_level level) {
   return brim_plain_table();
 }
 
-/* AMX sums in an order of its own, and its emulation has not been compared with a processor's yet: names of their own. */
-static const struct {
-  brim_bf16_way way;
-  const char *name;
-} tiles[] = {{BRIM_BF16_TILES, "cpu-avx512-amx"}, {BRIM_BF16_TILES_EMULATED, "cpu-avx512-amx-emulated"}};
-
+/* AMX sums in an order of its own, and its emulation is slow: names of their own. "cpu-avx512-amx" are runs of 16 bits that were
+ * begun when products of fp32 were AVX-512's everywhere; they continue with these. */
 static const char *class_of(const brim_ops *ops, const brim_runtime *runtime, bool bf16) {
 #if defined(__x86_64__)
-  for (size_t i = 0; bf16 && i < sizeof tiles / sizeof *tiles && strcmp(ops->name, brim_avx512_table()->name) == 0; i++)
-    if (runtime->bf16 == tiles[i].way)
-      return tiles[i].name;
+  const bool emulated = runtime->bf16 == BRIM_BF16_TILES_EMULATED;
+  if (strcmp(ops->name, brim_amx_table()->name) == 0 && emulated)
+    return "cpu-amx-emulated";
+  if (strcmp(ops->name, brim_avx512_table()->name) == 0 && bf16 && (emulated || runtime->bf16 == BRIM_BF16_TILES))
+    return emulated ? "cpu-avx512-amx-emulated" : "cpu-avx512-amx";
 #endif
   (void)runtime, (void)bf16;
   return ops->name;

@@ -10,6 +10,7 @@ static brim_fused_fn fused(brim_path path, brim_cpu_level level) {
 #if defined(__x86_64__)
       {NULL, brim_bert_run_avx2, brim_bytes_run_avx2, brim_spaced_run_avx2},
       {NULL, brim_bert_run_avx512, brim_bytes_run_avx512, brim_spaced_run_avx512},
+      {NULL, brim_bert_run_avx512, brim_bytes_run_avx512, brim_spaced_run_avx512}, /* AMX has nothing for texts */
 #endif
   };
   return passes[level][path];

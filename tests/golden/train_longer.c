@@ -254,9 +254,9 @@ static int train_by(brim_bf16_way products, const brim_train_options *options, u
 
 /* Whether the processor has the instruction changes no bit. AMX's order is another one: its runs say so, and no other goes on. */
 static void ways_of_16_bits(const char *folder) {
+  setenv("BRIM_CPU", "avx512", 1);
   case_job job = case_open(model_folder, 2);
   const bool wide = strcmp(brim_model_kernels(job.model), "cpu-avx512") == 0;
-  const brim_bf16_way own = job.runtime->bf16;
   const size_t bytes = (size_t)brim_model_flat_size(job.model) * sizeof(float);
   case_close(&job);
   if (!wide) {
@@ -279,9 +279,9 @@ static void ways_of_16_bits(const char *folder) {
     tap_skip("vdpbf16ps", "this processor has none");
   }
   free(widened);
-  if (own == BRIM_BF16_TILES) {
+  if (brim_cpu_detect() == BRIM_CPU_AMX) {
     float *tiles, *emulated;
-    status = train_by(own, &options, 0, &tiles, kernels, &err);
+    status = train_by(BRIM_BF16_TILES, &options, 0, &tiles, kernels, &err);
     ok(status == BRIM_OK && strcmp(kernels, "cpu-avx512-amx") == 0, "AMX: kernels %s", kernels);
     status = train_by(BRIM_BF16_TILES_EMULATED, &options, 0, &emulated, kernels, &err);
     ok(status == BRIM_OK && memcmp(tiles, emulated, bytes) == 0, "the same weights with AMX and with its emulation");
@@ -304,6 +304,40 @@ static void ways_of_16_bits(const char *folder) {
   ok(status == BRIM_E_UNSUPPORTED, "a model is not loaded with kernels that are not there: %s", err.message);
   brim_model_free(model);
   case_close(&job);
+  unsetenv("BRIM_CPU");
+}
+
+/* Products of fp32 on AMX are a class of their own. A run that was begun with others keeps them. */
+static void products_on_tiles(const char *folder) {
+  case_job job = case_open(model_folder, 2);
+  const bool tiled = strcmp(brim_model_kernels(job.model), "cpu-amx") == 0;
+  case_close(&job);
+  if (!tiled) {
+    tap_skip("products of fp32 on tiles", "this processor has no AMX");
+    return;
+  }
+  brim_error err = {0};
+  char kernels[64];
+  static const char *const others[] = {"cpu-avx512", "cpu-avx512-amx"};
+  for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+    const brim_model_options options = {.kernels = others[i]};
+    const brim_precision precision = i == 0 ? BRIM_PRECISION_FP32 : BRIM_PRECISION_BF16;
+    brim_model *model = NULL;
+    job = case_open(model_folder, 2);
+    int status = brim_model_load(job.runtime, model_folder, &options, &model, &err);
+    ok(status == BRIM_OK && strcmp(brim_model_kernels_for(model, precision), others[i]) == 0,
+       "%s is there: what was begun goes on", others[i]);
+    brim_model_free(model);
+    case_close(&job);
+  }
+  brim_train_options options = longer_options(scratch_file(folder), 1, BRIM_SCHEDULE_LINEAR);
+  int status = train_by(BRIM_BF16_TILES_EMULATED, &options, 3, NULL, kernels, &err);
+  ok(status == BRIM_E_CANCELLED && strcmp(kernels, "cpu-amx-emulated") == 0, "a run in fp32: kernels %s", kernels);
+  options.resume = true;
+  setenv("BRIM_CPU", "avx512", 1);
+  status = train_by(BRIM_BF16_WIDENED, &options, 0, NULL, kernels, &err);
+  ok(status == BRIM_E_MISMATCH && strstr(err.message, "cpu-amx-emulated"), "AVX-512 does not continue it: %s", err.message);
+  unsetenv("BRIM_CPU");
 }
 
 int main(void) {
@@ -318,6 +352,7 @@ int main(void) {
   capped();
   other_kernels();
   ways_of_16_bits("tiles");
+  products_on_tiles("split");
   const char *stream = case_model_folder("modernbert-cls"); /* norms alone, gates, rotary positions */
   if (stream) {
     model_folder = stream;

@@ -40,7 +40,7 @@ static void cpu_levels(void) {
   ok_int(brim_runtime_new(NULL, &runtime, &err), BRIM_E_USAGE, "an unknown level in the environment");
   ok(strstr(err.message, "BRIM_CPU") && strstr(err.message, "fast"), "the message names the variable");
   unsetenv("BRIM_CPU");
-  for (int level = BRIM_CPU_PLAIN; level <= BRIM_CPU_AVX512; level++) {
+  for (int level = BRIM_CPU_PLAIN; level <= BRIM_CPU_AMX; level++) {
     brim_runtime_options wanted = {.threads = 1, .cpu = brim_cpu_name((brim_cpu_level)level)};
     int want = level <= (int)best ? BRIM_OK : BRIM_E_UNSUPPORTED;
     ok_int(brim_runtime_new(&wanted, &runtime, &err), want, wanted.cpu);

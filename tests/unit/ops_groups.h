@@ -18,6 +18,7 @@
   BOTH(relative)                                                                                                                 \
   BOTH(rows)                                                                                                                     \
   BOTH(slices)                                                                                                                   \
+  FLOAT(split)                                                                                                                   \
   BOTH(stream)                                                                                                                   \
   BOTH(update)                                                                                                                   \
   FLOAT(window)

@@ -143,7 +143,7 @@ static void powers(const attention_work *w, const attention_head *h, const atten
   switch (w->store) {
     FIND_POWERS(STORE_SINGLE)
     FIND_POWERS(STORE_WIDENED)
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
     FIND_POWERS(STORE_PAIRS)
     FIND_POWERS(STORE_PAIRS_IN_C)
 #endif

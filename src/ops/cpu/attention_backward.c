@@ -176,7 +176,7 @@ static factors find_factors(const attention_work *w, const attention_block *b, c
   case STORE_WIDENED:
     narrow_gradients(STORE_WIDENED, b, m, keys, p, ds, s);
     return narrow;
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   case STORE_PAIRS:
     narrow_gradients(STORE_PAIRS, b, m, keys, p, ds, s);
     return narrow;

@@ -172,7 +172,7 @@ static void sum_of_halves(const attention_work *w, int64_t rows, int64_t units, 
   }
 }
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 enum { TURNED_ROW = (KEY_ROOM / 2 + VEC - 1) / VEC * VEC }; /* units */
 
 /* [units, QUERY_BLOCK] to [QUERY_BLOCK, TURNED_ROW], for kernels that want the units of a row side by side; zeros follow. */
@@ -202,7 +202,7 @@ void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64
     return;
   }
   const int64_t units = bf16_units(w->kernel.widens, keys);
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   if (w->kernel.turned) {
     float turned[QUERY_BLOCK * TURNED_ROW];
     const int64_t whole = sees_all(w) ? bf16_deep_units(&w->kernel, keys) : units;

@@ -10,7 +10,7 @@ BRIM_INLINE vec rounded(vec x) {
 
 /* Each two neighbours exchanged. */
 BRIM_INLINE vec exchanged(vec x) {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   return _mm512_permute_ps(x, 0xB1);
 #elif BRIM_LEVEL == 1
   return _mm256_permute_ps(x, 0xB1);
@@ -19,7 +19,7 @@ BRIM_INLINE vec exchanged(vec x) {
 #endif
 }
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 /* Both rounded, the values of `low` before those of `high`. */
 BRIM_INLINE __m512i narrowed(const attention_store how, vec low, vec high) {
   __m512i y;
@@ -46,7 +46,7 @@ BRIM_INLINE vec in_turns(__m512i x) {
  * partner: 0 then. */
 BRIM_INLINE void store_keys(const attention_store how, bool partner, float *to, int64_t key, int64_t i, vec even, vec odd) {
   float *first = to + key * QUERY_BLOCK + i, *second = first + QUERY_BLOCK;
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   if (how == STORE_PAIRS || how == STORE_PAIRS_IN_C) {
     vstore(to + key / 2 * QUERY_BLOCK + i, in_turns(narrowed(how, even, odd)));
     return;
@@ -65,7 +65,7 @@ BRIM_INLINE void store_keys(const attention_store how, bool partner, float *to, 
 /* The same, and each key's row in `rows`: for attention_add. Of 16-bit values only. */
 BRIM_INLINE void store_rows(const attention_store how, bool partner, float *rows, float *to, int64_t key, int64_t i, vec even,
                             vec odd) {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   if (how == STORE_PAIRS || how == STORE_PAIRS_IN_C) {
     const __m512i both = narrowed(how, even, odd);
     brim_bfloat *row = (brim_bfloat *)(void *)rows + key * QUERY_BLOCK + i;

@@ -18,7 +18,7 @@ enum {
   LEFT_STEP = PARTS * VEC,     /* units of a packed tile of dy^T at each step */
   TURNED_ROW = DEPTH / 2 + 16, /* units from one row to the next where it is turned: not a multiple of a page's half, since then
                                   rows would drive each other out of the first cache */
-  MOST_PARTS = BRIM_LEVEL == 2 ? BF16_ROWS / VEC : PARTS
+  MOST_PARTS = BRIM_LEVEL >= 2 ? BF16_ROWS / VEC : PARTS
 };
 
 typedef struct gradient {

@@ -36,7 +36,7 @@ BRIM_INLINE void store_pairs(bool widen, char *panel, int64_t k, int64_t column,
 
 /* ---- rows k and k + 1 side by side */
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 /* The first n values of two rows, interleaved: TILE_COLUMNS pairs in two vectors. */
 BRIM_INLINE void interleave(const brim_bfloat *even, const brim_bfloat *odd, int64_t n, vec pairs[2]) {
   const __mmask32 lanes = n >= TILE_COLUMNS ? ~0u : (1u << n) - 1;
@@ -112,7 +112,7 @@ void CPU(bf16_widen_row)(int64_t depth, const brim_bfloat *x, float *y) {
 #if BRIM_LEVEL > 0
   for (; k + VEC <= depth; k += VEC) {
     const vec values = hload_n(x + k, VEC);
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
     vstore(y + k, _mm512_permute_ps(values, 0xB1));
 #else
     vstore(y + k, _mm256_permute_ps(values, 0xB1));

@@ -47,7 +47,7 @@ BRIM_INLINE vec flush(vec x) {
 #endif
 
 BRIM_INLINE vec accumulate(how h, vec x, vec b, vec c) {
-#if BRIM_LEVEL == 2 && defined(BRIM_HAS_BF16)
+#if BRIM_LEVEL >= 2 && defined(BRIM_HAS_BF16)
   if (h == PAIRS) {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(b), "v"(x));
     return c;
@@ -173,7 +173,7 @@ BRIM_INLINE void run(const int rows, const how h, const bf16_tile *t) {
   case n:                                                                                                                        \
     run(n, h, t);                                                                                                                \
     break;
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 #define EACH_HEIGHT(h)                                                                                                           \
   RUN(1, h)                                                                                                                      \
   RUN(2, h)                                                                                                                      \
@@ -226,12 +226,12 @@ static void run_widened(int64_t rows, const bf16_tile *t) {
 }
 #endif
 
-#if BRIM_LEVEL == 2 && defined(BRIM_HAS_BF16)
+#if BRIM_LEVEL >= 2 && defined(BRIM_HAS_BF16)
 KERNEL(run_pairs, PAIRS)
 #endif
 
 bf16_kernel CPU(bf16_kernel)(brim_bf16_way way) {
-#if BRIM_LEVEL == 2 && defined(BRIM_HAS_BF16)
+#if BRIM_LEVEL >= 2 && defined(BRIM_HAS_BF16)
   if (way == BRIM_BF16_PAIRS)
     return (bf16_kernel){.rows = TILE_ROWS, .run = run_pairs};
   if (way == BRIM_BF16_TILES)

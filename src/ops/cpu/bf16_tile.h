@@ -57,7 +57,7 @@ typedef struct bf16_kernel {
 bf16_kernel CPU(bf16_kernel)(brim_bf16_way way);
 /* Any number of rows, as tiles; a and c move on with the rows. */
 void CPU(bf16_tile_rows)(const bf16_kernel *kernel, int64_t rows, const bf16_tile *t);
-#if BRIM_LEVEL == 2 && defined(BRIM_HAS_BF16)
+#if BRIM_LEVEL >= 2 && defined(BRIM_HAS_BF16)
 bf16_kernel CPU(bf16_kernel_amx)(void);
 bf16_kernel CPU(bf16_kernel_amx_emulated)(void);
 #endif

@@ -8,7 +8,7 @@
 BRIM_INLINE uvec round_upper(vec x) {
   const uvec bits = (uvec)x;
   const uvec rounded = bits + 0x7fffu + (bits >> 16 & 1u), quiet = bits | 0x400000u;
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   return (uvec)_mm512_mask_mov_epi32((__m512i)rounded, _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q), (__m512i)quiet);
 #else
   const uvec nan = (uvec)(x != x);
@@ -16,7 +16,7 @@ BRIM_INLINE uvec round_upper(vec x) {
 #endif
 }
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 /* The first n of VEC values, n may exceed VEC; others are 0. */
 BRIM_INLINE vec hload_n(const brim_bfloat *p, int64_t n) {
   const __m256i x = n >= VEC ? _mm256_loadu_si256((const __m256i_u *)p) : _mm256_maskz_loadu_epi16(vec_lanes(n), p);

@@ -18,7 +18,7 @@ enum {
 
 /* ---- quantizing */
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 BRIM_INLINE uvec umax(uvec a, uvec b) {
   return (uvec)_mm512_max_epu32((__m512i)a, (__m512i)b);
 }

@@ -9,7 +9,7 @@
 typedef uvec lanes;
 
 BRIM_INLINE lanes lset(int32_t x) {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   return (lanes)_mm512_set1_epi32(x);
 #elif BRIM_LEVEL == 1
   return (lanes)_mm256_set1_epi32(x);
@@ -35,7 +35,7 @@ BRIM_INLINE side open_row(int32_t x) {
 }
 /* Not the intrinsic: it has vectors of another type, and GCC 12 keeps accumulators in memory over the change of types. */
 BRIM_INLINE lanes dot(lanes sum, side w, side x) {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum) : "v"(w), "v"(x));
 #else
   __asm__("%{vex%} vpdpbusd %2, %1, %0" : "+x"(sum) : "x"(w), "x"(x));
@@ -46,7 +46,7 @@ BRIM_INLINE lanes dot(lanes sum, side w, side x) {
 #else
 /* Bytes 0 and 2, and 1 and 3, of each lane widened to 16 bits: pairs are multiplied and added without a chance to overflow. */
 #define KERNEL CPU(int8_kernel)
-enum { ROWS = BRIM_LEVEL == 2 ? 12 : 4 };
+enum { ROWS = BRIM_LEVEL >= 2 ? 12 : 4 };
 typedef int16_t hvec __attribute__((vector_size(sizeof(lanes))));
 typedef struct side {
   lanes even, odd;
@@ -59,7 +59,7 @@ BRIM_INLINE side open_row(int32_t x) {
   return (side){(lanes)((hvec)(bytes << 8) >> 8), (lanes)((hvec)bytes >> 8)};
 }
 BRIM_INLINE lanes pairs(lanes a, lanes b) {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   return (lanes)_mm512_madd_epi16((__m512i)a, (__m512i)b);
 #elif BRIM_LEVEL == 1
   return (lanes)_mm256_madd_epi16((__m256i)a, (__m256i)b);
@@ -135,7 +135,7 @@ static void run_rows(int64_t rows, int64_t columns, const int8_tile *t) {
     RUN(5)
     RUN(6)
 #endif
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
     RUN(7)
     RUN(8)
     RUN(9)

@@ -5,6 +5,7 @@
  * itself and adds their products with all of the first. What a task packs stays in the caches of its core. */
 #include "ops/cpu/product.h"
 #include "ops/cpu/slices.h"
+#include "ops/cpu/split.h"
 
 enum {
   MOST_TILES = 7,   /* of a task */
@@ -215,6 +216,12 @@ void CPU(linear_backward)(brim_ops_context *c, const brim_linear_gradient *l) {
       c->stats.gemm_max_rows = l->rows;
     c->stats.gemm_flops += 2.0 * (double)l->rows * l->in * l->out;
   }
+#if SPLITS
+  if (l->dw && split_is_worth(l->in, l->out)) {
+    CPU(split_weight_gradient)(c, l);
+    return;
+  }
+#endif
   gradient g = {.rows = l->rows,
                 .in = l->in,
                 .out = l->out,

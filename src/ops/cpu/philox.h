@@ -14,7 +14,7 @@ typedef struct words {
 #if BRIM_LEVEL > 0
 /* Counters live in 64-bit lanes, low half: there one multiplication gives both halves of a product, and rubbish in the upper half
  * does no harm. The last round puts the other half of a word's product to use: both words of a pair leave in one vector. */
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 typedef __m512i wide;
 #define WIDE(name)  _mm512_##name
 #define wide_set(x) _mm512_set1_epi64(x)
@@ -124,7 +124,7 @@ BRIM_INLINE words dropout_words(const dropout_line *l, int64_t first_column) {
 
 /* Where vector k of the stretch has bits of at least the threshold dropout_keep gives x, else 0; dropout_mark gives x, else -x.
  */
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 BRIM_INLINE __mmask16 dropout_lanes(const words *w, int k, const brim_dropout *d) {
   const __m512i word = (__m512i)w->word[k % DROPOUT_HALF];
   return _mm512_cmpge_epu32_mask(k < DROPOUT_HALF ? _mm512_slli_epi32(word, 16) : word,

@@ -24,7 +24,7 @@ typedef struct dropout_queries {
 } dropout_queries;
 
 BRIM_INLINE wide first_tokens(void) {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
 #else
   return _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
@@ -33,7 +33,7 @@ BRIM_INLINE wide first_tokens(void) {
 
 /* The even lanes of one and of the other, in turns. */
 BRIM_INLINE wide wide_merge(wide even, wide odd) {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   return _mm512_mask_blend_epi32(0xAAAA, even, _mm512_slli_epi64(odd, 32));
 #else
   return _mm256_blend_epi32(even, _mm256_slli_epi64(odd, 32), 0xAA);

@@ -1,5 +1,6 @@
 /* product.c: see product.h. */
 #include "ops/cpu/product.h"
+#include "ops/cpu/split.h"
 
 enum {
   ROWS_PER_TASK = 512,
@@ -74,6 +75,12 @@ void CPU(product_run)(brim_ops_context *c, product *p) {
   if (p->rows > c->stats.gemm_max_rows)
     c->stats.gemm_max_rows = p->rows;
   c->stats.gemm_flops += 2.0 * (double)p->rows * (double)p->depth * (double)p->columns;
+#if SPLITS
+  if (split_is_worth(p->depth, p->columns)) {
+    CPU(split_product_run)(c, p);
+    return;
+  }
+#endif
   p->scratch = c->workspace;
   p->panels = divided(p->columns, TILE_COLUMNS);
   p->blocks = divided(p->rows, ROWS_PER_TASK);

@@ -1,6 +1,7 @@
 /* table.c: the table of one level. */
 #include "ops/cpu/bf16_product.h"
 #include "ops/cpu/product.h"
+#include "ops/cpu/split.h"
 #include "ops/host.h"
 #include "ops/ref/ref.h"
 
@@ -14,6 +15,10 @@ static size_t workspace(const brim_ops_context *c, const brim_ops_limits *limits
                           CPU(int8_workspace)(threads, limits),
                           CPU(bf16_workspace)(c, limits),
                           CPU(stream_workspace)(threads, limits),
+#if SPLITS
+                          CPU(split_product_workspace)(threads, limits),
+                          CPU(split_weight_gradient_workspace)(threads, limits),
+#endif
                           CPU(embed_workspace)(limits)};
   size_t most = 0;
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
@@ -31,7 +36,9 @@ void CPU(mark_alive)(brim_ops_context *c, const brim_update *u) {
   REF(mark_alive)(c, u);
 }
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL == 3
+#define NAME "cpu-amx"
+#elif BRIM_LEVEL == 2
 #define NAME "cpu-avx512"
 #elif BRIM_LEVEL == 1
 #define NAME "cpu-avx2"

@@ -103,7 +103,7 @@ void CPU(tile_run)(int64_t rows, const tile *t) {
     RUN(4);
     RUN(5);
     RUN(6);
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
     RUN(7);
     RUN(8);
     RUN(9);

@@ -10,7 +10,7 @@
 #include "ops/cpu/vec.h"
 
 enum {
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
   TILE_ROWS = 14, /* 28 accumulators of 32 registers */
 #else
   TILE_ROWS = 6, /* 12 of 16 */
@@ -19,7 +19,7 @@ enum {
 };
 
 /* Written out, not looped: the accumulators are then registers for every compiler. */
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 #define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13)
 #else
 #define EACH_ROW(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5)

@@ -4,7 +4,7 @@
 #define BRIM_OPS_CPU_TRANSPOSE_H
 #include "ops/cpu/vec.h"
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 /* y[q] is column q of 16 rows of 16. */
 BRIM_INLINE void transpose(const char *x, int64_t stride, vec y[VEC]) {
   __m512 r[16], s[16];

@@ -1,6 +1,6 @@
-/* vec.h: the vector of a level. The kernels are written once against these few names and compiled once a level, with BRIM_LEVEL 2
- * (AVX-512: F, BW, DQ, VL), 1 (AVX2 and FMA) or 0 (plain C on four lanes, which any machine has). CPU(x) is the name of x there.
- * The operators + - * / come from the compilers' vector types. */
+/* vec.h: the vector of a level. The kernels are written once against these few names and compiled once a level, with BRIM_LEVEL 3
+ * (AVX-512 and AMX, whose products of fp32 are split.h's), 2 (AVX-512: F, BW, DQ, VL), 1 (AVX2 and FMA) or 0 (plain C on four
+ * lanes, which any machine has). CPU(x) is the name of x there. The operators + - * / come from the compilers' vector types. */
 #ifndef BRIM_OPS_CPU_VEC_H
 #define BRIM_OPS_CPU_VEC_H
 #include <math.h>
@@ -18,9 +18,13 @@
 #define BRIM_PRAGMA(x) _Pragma(#x)
 #endif
 
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 #include <immintrin.h>
+#if BRIM_LEVEL == 3
+#define CPU(name) brim_amx_##name
+#else
 #define CPU(name) brim_avx512_##name
+#endif
 enum { VEC = 16 };
 typedef __m512 vec;
 typedef int32_t ivec __attribute__((vector_size(64)));
@@ -244,7 +248,7 @@ BRIM_INLINE vec vzero(void) {
   __m128 q = sse(_mm256_castps256_ps128(x), _mm256_extractf128_ps(x, 1));                                                        \
   q = sse(q, _mm_movehl_ps(q, q));                                                                                               \
   return _mm_cvtss_f32(sse(q, _mm_movehdup_ps(q)));
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 #define FOLD_HALVES(x, avx) avx(_mm512_castps512_ps256(x), _mm512_extractf32x8_ps(x, 1))
 #else
 #define FOLD_HALVES(x, avx) (x)

@@ -29,7 +29,7 @@ BRIM_INLINE vec vexp(vec x) {
 
 /* 2^x within 2 ulp for x in [-125, 127]. NaN stays NaN. x = n + r, 2^r by the polynomial of degree 5 with the least relative
  * error (9e-8), 2^n through the exponent bits. */
-#if BRIM_LEVEL == 2
+#if BRIM_LEVEL >= 2
 /* Here r is in [0, 1): there are instructions for what follows the point and for 2^floor(x). Less than 2^-126 gives 0. */
 BRIM_INLINE vec vexp2(vec x) {
   const vec r = _mm512_reduce_ps(x, _MM_FROUND_TO_NEG_INF);
