@@ -97,6 +97,9 @@ CASES(attention) {
       {2, 4, 12, 80, false, false, {80, 31}, 0, 0, 2},
       {2, 4, 20, 0, false, false, {300, 17}, 0, 7, 4},
       {3, 1, 65, 0, false, false, {1, 130, 33}, 0, 0, 0},
+      {3, 4, 40, 0, false, false, {150, 64, 63}, 0, 0, 2}, /* three parts on AMX, from 64 tokens on */
+      {2, 2, 48, 200, false, false, {199, 65}, 0, 20, 2},
+      {1, 1, 64, 0, false, false, {130}, 16, 0, 0},
       {2, 1, 65, 100, false, false, {99, 1}, 0, 9, 0},
       {0, 2, 16, 0, false, false, {0}, 0, 0, 0},
   };

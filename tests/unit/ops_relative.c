@@ -132,6 +132,8 @@ CASES(relative) {
       {3, 2, 64, 0, wide, false, true, false, false, {300, 57, 1}},
       {2, 2, 16, 0, sparse, false, true, false, false, {79, 70}},
       {2, 1, 65, 0, small, true, true, false, false, {33, 1}},
+      {3, 2, 48, 0, halves, true, false, false, false, {100, 64, 63}}, /* three parts on AMX, from 64 tokens on */
+      {2, 1, 65, 100, small, true, true, false, false, {99, 65}},
       {0, 2, 16, 0, small, true, true, false, false, {0}},
   };
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {

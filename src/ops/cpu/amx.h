@@ -51,6 +51,10 @@ BRIM_INLINE void tile_store(const tiles *t, int number, void *p, int64_t stride)
     memcpy((char *)p + i * stride, t->unit[number][i], LINE);
 }
 
+BRIM_INLINE void tile_zero(tiles *t, int number) {
+  memset(t->unit[number], 0, sizeof t->unit[number]);
+}
+
 static float half_of(uint32_t unit, int odd) {
   const uint32_t bits = odd ? unit & 0xffff0000u : unit << 16;
   float x;
@@ -92,6 +96,10 @@ BRIM_INLINE void tile_shapes(tiles *t, const shapes *s) {
   case n:                                                                                                                        \
     __asm__ volatile("tilestored %%tmm" #n ", (%0,%1,1)" : : "r"(p), "r"(stride) : "memory");                                    \
     break;
+#define ZERO(n)                                                                                                                  \
+  case n:                                                                                                                        \
+    __asm__ volatile("tilezero %tmm" #n);                                                                                        \
+    break;
 #define DOT(sum, left, right)                                                                                                    \
   case sum:                                                                                                                      \
     __asm__ volatile("tdpbf16ps %tmm" #right ", %tmm" #left ", %tmm" #sum);                                                      \
@@ -104,6 +112,10 @@ BRIM_INLINE void tile_load(tiles *t, const int number, const void *p, int64_t st
 BRIM_INLINE void tile_store(const tiles *t, const int number, void *p, int64_t stride) {
   (void)t;
   switch (number) { STORE(0) STORE(1) STORE(2) STORE(3) }
+}
+BRIM_INLINE void tile_zero(tiles *t, const int number) {
+  (void)t;
+  switch (number) { ZERO(0) ZERO(1) ZERO(2) ZERO(3) }
 }
 BRIM_INLINE void tile_dot(tiles *t, const int sum, const int left, const int right) {
   (void)t, (void)left, (void)right; /* a sum has its sides */

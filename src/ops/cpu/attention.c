@@ -7,28 +7,33 @@
 /* A worker's scratch. */
 typedef struct forward_buffers {
   float *keys, *values;    /* packed */
+  float *key_rows;         /* as floats: what terms by distance multiply */
   float *queries, *panels; /* of one block */
-  float *scores, *p, *out; /* [KEY_ROOM, QUERY_BLOCK], the same but for 16-bit values; [QUERY_BLOCK, head_room] */
+  float *scores, *p, *out; /* [SCORE_ROOM, QUERY_BLOCK], the same but for 16-bit values; [QUERY_BLOCK, head_room] */
   relative_head *relative; /* NULL: there are no terms by distance */
 } forward_buffers;
 
 int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow) {
+  const bool splits = attention_splits(size, narrow);
   const int64_t head_room = round_up(size, TILE_COLUMNS),
-                keys = round_up(CPU(attention_span_keys)(max_length, window, narrow), 2);
-  return (2 * keys + 3 * QUERY_BLOCK) * head_room + (narrow ? 2 : 1) * KEY_ROOM * QUERY_BLOCK;
+                keys = round_up(CPU(attention_span_keys)(max_length, window, narrow || splits), 2);
+  return 2 * attention_side_room(keys, head_room, splits) + attention_side_room(QUERY_BLOCK, head_room, splits) +
+         ((splits ? keys : 0) + 2 * QUERY_BLOCK) * head_room + (narrow ? 2 : 1) * SCORE_ROOM * QUERY_BLOCK;
 }
 
 static forward_buffers divide(const attention_work *w, const attention_head *h, int worker) {
   const bool narrow = w->store != STORE_SINGLE;
-  const int64_t of_keys = round_up(CPU(attention_span_keys)(h->keys, w->a->window, narrow), 2) * w->head_room;
+  const int64_t keys = round_up(CPU(attention_span_keys)(h->keys, w->a->window, narrow || w->splits), 2);
+  const int64_t of_keys = attention_side_room(keys, w->head_room, w->splits);
   forward_buffers b;
   b.keys = w->scratch + worker * w->scratch_size;
   b.values = b.keys + of_keys;
-  b.queries = b.values + of_keys;
-  b.panels = b.queries + QUERY_BLOCK * w->head_room;
-  b.out = b.panels + QUERY_BLOCK * w->head_room;
+  b.panels = b.values + of_keys;
+  b.queries = b.panels + attention_side_room(QUERY_BLOCK, w->head_room, w->splits);
+  b.out = b.queries + QUERY_BLOCK * w->head_room;
   b.scores = b.out + QUERY_BLOCK * w->head_room;
-  b.p = w->store == STORE_SINGLE ? b.scores : b.scores + KEY_ROOM * QUERY_BLOCK;
+  b.p = w->store == STORE_SINGLE ? b.scores : b.scores + SCORE_ROOM * QUERY_BLOCK;
+  b.key_rows = w->splits ? b.scores + SCORE_ROOM * QUERY_BLOCK : b.keys;
   b.relative = NULL;
   return b;
 }
@@ -206,11 +211,13 @@ static void leave_out(const attention_work *w, const attention_head *h) {
 static void forward_span(const attention_work *w, attention_head h, const attention_span *s, const forward_buffers *buffers) {
   const int64_t stride = w->a->kv_stride, at = h.kv + s->key * stride, keys = s->key_end - s->key;
   CPU(attention_left)(w, keys, w->t.k, at, stride, buffers->keys);
-  if (w->store == STORE_SINGLE)
+  if (w->store == STORE_SINGLE && !w->splits)
     CPU(attention_pack)(w, keys, floats_at(w->t.v, at), stride, 1, buffers->values);
+  if (buffers->relative && w->splits)
+    CPU(attention_pack)(w, keys, floats_at(w->t.k, at), stride, 1, buffers->key_rows);
   const attention_right values = CPU(attention_right)(w, keys, w->t.v, at, stride, buffers->values);
   if (buffers->relative)
-    CPU(relative_begin)(w, &h, false, buffers->keys, buffers->relative);
+    CPU(relative_begin)(w, &h, false, buffers->key_rows, buffers->relative);
   for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
     for (int64_t first = s->first; first < s->end; first += QUERY_BLOCK) {
       const attention_block b = CPU(attention_block)(w, &h, s, first);
@@ -225,20 +232,20 @@ static void forward_task(void *context, int64_t task, int worker) {
   const attention_work *w = context;
   const attention_head h = CPU(attention_head)(w, task);
   relative_head relative;
+  attention_work short_text;
+  w = attention_work_of(w, &h, &short_text);
   forward_buffers buffers = divide(w, &h, worker);
   if (w->relative) {
     CPU(relative_open)(w, false, worker, &relative);
     buffers.relative = &relative;
   }
-  if (w->store != STORE_SINGLE && w->kernel.begin)
-    w->kernel.begin();
+  CPU(attention_begin)(w);
   for (int64_t first = 0; first < h.queries;) {
     const attention_span s = CPU(attention_span)(w, &h, first);
     forward_span(w, h, &s, &buffers);
     first = s.end;
   }
-  if (w->store != STORE_SINGLE && w->kernel.end)
-    w->kernel.end();
+  CPU(attention_end)(w);
 }
 
 static void run_forward(brim_ops_context *c, const brim_attention *a, const attention_tensors *t) {

@@ -8,6 +8,7 @@
  * Products are those of single precision, or of 16-bit values with sums in single precision: then queries, keys, values and
  * gradients are multiplied as they are stored, probabilities and gradients of scores are rounded, and all factors (the scores'
  * scale, dropout's) are applied to sums. Scores, softmax and what is summed up over keys and queries stay in single precision.
+ * On AMX products of single precision are those of split.h: sides are in three parts, scores and what follows are floats.
  *
  * With a window a task goes along its sequence in spans: some queries, and the keys that they see. Of a span all keys are packed,
  * so that memory and time a token are those of the window, however long the text. Without one there is one span. */
@@ -16,6 +17,7 @@
 #include "ops/cpu/bf16_tile.h"
 #include "ops/cpu/cpu.h"
 #include "ops/cpu/half.h"
+#include "ops/cpu/split.h"
 #include "ops/cpu/tile.h"
 
 enum {
@@ -23,7 +25,8 @@ enum {
   KEY_BLOCK = BRIM_DROPOUT_STRETCH, /* keys */
   KEY_ROOM = KEY_BLOCK + 16,        /* the last may be so long */
   SPAN_QUERIES = 16 * QUERY_BLOCK,  /* with a window */
-  KEYS_TO = 2 * BF16_SPARE,         /* 16-bit values: there is room for keys up to a multiple of that */
+  KEYS_TO = 2 * BF16_SPARE,         /* 16-bit values, and three parts: there is room for keys up to a multiple of that */
+  SCORE_ROOM = (KEY_ROOM + KEYS_TO - 1) / KEYS_TO * KEYS_TO
 };
 
 /* How probabilities and gradients of scores are stored for products: as they are; rounded to 16 bits, two that a product takes
@@ -68,6 +71,8 @@ typedef struct attention_work {
   int64_t group;        /* heads of queries to one of keys and values */
   attention_store store;
   bf16_kernel kernel; /* of 16-bit values */
+  bool splits;        /* sides are in three parts */
+  split_kernel split;
   /* What scores are multiplied with, to powers of two; what sums that make dq, dk and dv are. */
   float to_powers, of_dq, of_dk, of_dv;
 } attention_work;
@@ -99,6 +104,25 @@ typedef struct attention_block {
   int64_t key, key_end;
 } attention_block;
 
+/* Whether sides of a head of that size may be in three parts: what comes of scores is split too, which narrow heads and short
+ * texts do not pay for. By the text's own length, so that a text's bits do not hang on others. */
+BRIM_INLINE bool attention_splits(int64_t size, bool narrow) {
+  return SPLITS && !narrow && size > SPLIT_SIDE;
+}
+BRIM_INLINE const attention_work *attention_work_of(const attention_work *w, const attention_head *h,
+                                                    attention_work *short_text) {
+  enum { LEAST_KEYS = 64 };
+  if (!w->splits || h->keys >= LEAST_KEYS)
+    return w;
+  *short_text = *w;
+  short_text->splits = false;
+  return short_text;
+}
+/* Values that a side of so many rows takes. */
+BRIM_INLINE int64_t attention_side_room(int64_t rows, int64_t head_room, bool splits) {
+  return splits ? round_up(rows, SPLIT_SIDE) * head_room * SPLIT_PARTS / 2 : rows * head_room;
+}
+
 /* Those of single precision. */
 attention_tensors CPU(attention_tensors)(const brim_attention *a);
 /* Divides c->workspace and sorts the sequences. */
@@ -118,7 +142,7 @@ void CPU(attention_mask)(const attention_work *w, const attention_block *b, int6
 void CPU(attention_pack)(const attention_work *w, int64_t rows, const float *x, int64_t stride, float factor, float *to);
 /* Rows as the left side of a product that runs over the head's size. */
 void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float *to);
-/* Rows as a right side. Of single precision: those that are packed already. */
+/* Rows as a right side. Of single precision: those that are packed already, unless they are split. */
 attention_right CPU(attention_right)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride,
                                      float *to);
 attention_right CPU(attention_right_of)(const attention_work *w, const float *rows);
@@ -131,6 +155,9 @@ void CPU(attention_turn)(const attention_work *w, const attention_block *b, floa
                          int64_t stride, float *panels);
 /* Left sides: where row `row` begins. */
 const float *CPU(attention_left_from)(const attention_work *w, const float *left, int64_t row);
+/* Before and after the products of a task. */
+void CPU(attention_begin)(const attention_work *w);
+void CPU(attention_end)(const attention_work *w);
 /* Rows of keys times the panels: out [keys, QUERY_BLOCK]. */
 void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *left,
                            const float *panels, float *out);
@@ -147,10 +174,23 @@ void CPU(attention_unpack)(const attention_work *w, int64_t rows, const float *f
 void CPU(attention_clear)(const attention_work *w, brim_typed to, int64_t at);
 /* Operations of that many products of queries and keys. */
 double CPU(attention_flops)(const brim_attention *a, double products);
-/* Most keys of a span, and of a block of queries, as there is room for them. */
-int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool narrow);
-int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool narrow);
+/* Most keys of a span, and of a block of queries, as there is room for them; `rounded`: up to a multiple of KEYS_TO. */
+int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool rounded);
+int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool rounded);
 /* Values of scratch that a head needs, for the longest sequence; window 0: none; `narrow`: with products of 16-bit values. */
 int64_t CPU(attention_forward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow);
+
+/* ---- attention_split.c: the same for sides in three parts */
+void CPU(attention_split_left)(const attention_work *w, int64_t rows, const float *x, int64_t stride, char *to);
+attention_right CPU(attention_split_right)(const attention_work *w, int64_t rows, const float *x, int64_t stride, char *to);
+void CPU(attention_split_turn)(const attention_work *w, const attention_block *b, const float *rows, char *panels);
+void CPU(attention_split_scores)(const attention_work *w, int64_t keys, const char *left, const char *panels, float *out);
+void CPU(attention_split_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p,
+                              attention_right rows, bool add, float *to);
+void CPU(attention_split_add)(const attention_work *w, const attention_block *b, int64_t keys, const float *p,
+                              attention_right rows, bool add, float *to);
+BRIM_INLINE int64_t attention_split_row(const attention_work *w) { /* bytes of a left side */
+  return w->head_room * SPLIT_PARTS * 2;
+}
 #endif

@@ -8,44 +8,60 @@
 
 /* A worker's scratch. */
 typedef struct buffers {
-  float *keys, *key_pairs, *values, *dk, *dv;              /* packed; single precision needs no pairs */
+  float *keys, *key_pairs, *values, *dk, *dv;              /* packed; single precision needs no pairs, unless it is split */
+  float *key_rows;                                         /* as floats: what terms by distance multiply */
   float *queries, *dout, *query_panels, *dout_panels, *dq; /* of a block of queries */
+  float *query_side, *dout_side;                           /* the same, split */
   float *p, *ds;                                           /* [keys, QUERY_BLOCK] probabilities, gradient of scores */
   float *p_rows, *ds_rows, *ds_pairs;                      /* of 16-bit values, [KEY_ROOM, QUERY_BLOCK] */
   relative_head *relative;                                 /* NULL: there are no terms by distance */
 } buffers;
 
-static int64_t span_rows(int64_t keys, int64_t window, bool narrow) {
-  return round_up(CPU(attention_span_keys)(keys, window, narrow), 2);
+static int64_t span_rows(int64_t keys, int64_t window, bool rounded) {
+  return round_up(CPU(attention_span_keys)(keys, window, rounded), 2);
 }
 
 int64_t CPU(attention_backward_scratch)(int64_t max_length, int64_t size, int64_t window, bool narrow) {
-  const int64_t head_room = round_up(size, TILE_COLUMNS);
-  return ((narrow ? 5 : 4) * span_rows(max_length, window, narrow) + 5 * QUERY_BLOCK) * head_room +
-         2 * CPU(attention_block_keys)(max_length, window, narrow) * QUERY_BLOCK + (narrow ? 3 * KEY_ROOM * QUERY_BLOCK : 0);
+  const bool splits = attention_splits(size, narrow), rounded = narrow || splits;
+  const int64_t head_room = round_up(size, TILE_COLUMNS), rows = span_rows(max_length, window, rounded);
+  const int64_t of_keys = attention_side_room(rows, head_room, splits),
+                of_queries = attention_side_room(QUERY_BLOCK, head_room, splits);
+  return (rounded ? 3 : 2) * of_keys + (splits ? 3 : 2) * rows * head_room + (splits ? 4 : 2) * of_queries +
+         3 * QUERY_BLOCK * head_room + 2 * CPU(attention_block_keys)(max_length, window, rounded) * QUERY_BLOCK +
+         (narrow ? 3 * KEY_ROOM * QUERY_BLOCK : 0);
+}
+
+static float *take(float **from, int64_t values) {
+  float *at = *from;
+  *from += values;
+  return at;
 }
 
 static buffers divide(const attention_work *w, const attention_head *h, int worker) {
-  const bool narrow = w->store != STORE_SINGLE;
-  const int64_t of_keys = span_rows(h->keys, w->a->window, narrow) * w->head_room, of_queries = QUERY_BLOCK * w->head_room;
-  const int64_t scores = CPU(attention_block_keys)(h->keys, w->a->window, narrow) * QUERY_BLOCK;
-  buffers b;
-  b.keys = w->scratch + worker * w->scratch_size;
-  b.values = b.keys + of_keys;
-  b.dk = b.values + of_keys;
-  b.dv = b.dk + of_keys;
-  b.queries = b.dv + of_keys;
-  b.dout = b.queries + of_queries;
-  b.query_panels = b.dout + of_queries;
-  b.dout_panels = b.query_panels + of_queries;
-  b.dq = b.dout_panels + of_queries;
-  b.p = b.dq + of_queries;
-  b.ds = b.p + scores;
-  b.key_pairs = b.ds + scores;
-  b.p_rows = b.key_pairs + of_keys;
+  const bool rounded = w->store != STORE_SINGLE || w->splits;
+  const int64_t rows = span_rows(h->keys, w->a->window, rounded), sums = rows * w->head_room;
+  const int64_t of_keys = attention_side_room(rows, w->head_room, w->splits), of_rows = QUERY_BLOCK * w->head_room;
+  const int64_t of_queries = attention_side_room(QUERY_BLOCK, w->head_room, w->splits);
+  const int64_t scores = CPU(attention_block_keys)(h->keys, w->a->window, rounded) * QUERY_BLOCK;
+  float *at = w->scratch + worker * w->scratch_size;
+  buffers b = {.keys = take(&at, of_keys)};
+  b.values = take(&at, of_keys);
+  b.dk = take(&at, sums);
+  b.dv = take(&at, sums);
+  b.queries = take(&at, of_rows);
+  b.dout = take(&at, of_rows);
+  b.query_panels = take(&at, of_queries);
+  b.dout_panels = take(&at, of_queries);
+  b.dq = take(&at, of_rows);
+  b.p = take(&at, scores);
+  b.ds = take(&at, scores);
+  b.key_pairs = rounded ? take(&at, of_keys) : NULL;
+  b.query_side = w->splits ? take(&at, of_queries) : NULL;
+  b.dout_side = w->splits ? take(&at, of_queries) : NULL;
+  b.key_rows = w->splits ? take(&at, sums) : b.keys;
+  b.p_rows = at; /* of 16-bit values alone */
   b.ds_rows = b.p_rows + KEY_ROOM * QUERY_BLOCK;
   b.ds_pairs = b.ds_rows + KEY_ROOM * QUERY_BLOCK;
-  b.relative = NULL;
   return b;
 }
 
@@ -209,6 +225,9 @@ static block_sides pack_block(const attention_work *w, const attention_head *h, 
   }
   CPU(attention_turn)(w, b, s->queries, w->t.q, q, a->q_stride, s->query_panels);
   CPU(attention_turn)(w, b, s->dout, w->t.dout, out, a->out_stride, s->dout_panels);
+  if (SPLITS && w->splits)
+    return (block_sides){CPU(attention_split_right)(w, b->queries, s->queries, w->head_room, (char *)s->query_side),
+                         CPU(attention_split_right)(w, b->queries, s->dout, w->head_room, (char *)s->dout_side)};
   return (block_sides){CPU(attention_right)(w, b->queries, w->t.q, q, a->q_stride, s->queries),
                        CPU(attention_right)(w, b->queries, w->t.dout, out, a->out_stride, s->dout)};
 }
@@ -280,10 +299,11 @@ static void backward_span(const attention_work *w, attention_head h, const buffe
   const int64_t stride = w->a->kv_stride, at = h.kv + span->key * stride, keys = span->key_end - span->key;
   CPU(attention_left)(w, keys, w->t.k, at, stride, s->keys);
   CPU(attention_left)(w, keys, w->t.v, at, stride, s->values);
-  const attention_right key_sides = CPU(attention_right)(w, keys, w->t.k, at, stride,
-                                                         w->store == STORE_SINGLE ? s->keys : s->key_pairs);
+  const attention_right key_sides = CPU(attention_right)(w, keys, w->t.k, at, stride, s->key_pairs ? s->key_pairs : s->keys);
+  if (s->relative && w->splits)
+    CPU(attention_pack)(w, keys, floats_at(w->t.k, at), stride, 1, s->key_rows);
   if (s->relative)
-    CPU(relative_begin)(w, &h, true, s->keys, s->relative);
+    CPU(relative_begin)(w, &h, true, s->key_rows, s->relative);
   for (int64_t member = 0; member < w->group; member++, CPU(attention_next_head)(w, &h)) {
     for (int64_t first = span->first; first < span->end; first += QUERY_BLOCK) {
       const attention_block b = CPU(attention_block)(w, &h, span, first);
@@ -293,7 +313,7 @@ static void backward_span(const attention_work *w, attention_head h, const buffe
       clear_queries(w, &h);
   }
   if (s->relative)
-    CPU(relative_end)(w, s->keys, s->dk, s->relative);
+    CPU(relative_end)(w, s->key_rows, s->dk, s->relative);
 }
 
 /* Sums of keys before `next` are complete: they are written, the others move to the front, and zeros follow them. */
@@ -313,6 +333,8 @@ static void move_on(const attention_work *w, const attention_head *h, const buff
 
 static void backward_head(const attention_work *w, int64_t task, int worker, relative_head *relative) {
   const attention_head h = CPU(attention_head)(w, task);
+  attention_work short_text;
+  w = attention_work_of(w, &h, &short_text);
   buffers s = divide(w, &h, worker);
   s.relative = relative;
   attention_span span = CPU(attention_span)(w, &h, 0);
@@ -321,8 +343,7 @@ static void backward_head(const attention_work *w, int64_t task, int worker, rel
     memset(s.dk, 0, bytes);
     memset(s.dv, 0, bytes);
   }
-  if (w->store != STORE_SINGLE && w->kernel.begin)
-    w->kernel.begin();
+  CPU(attention_begin)(w);
   for (;;) {
     backward_span(w, h, &s, &span);
     if (span.end == h.queries)
@@ -331,8 +352,7 @@ static void backward_head(const attention_work *w, int64_t task, int worker, rel
     move_on(w, &h, &s, &span, next.key, next.key_end);
     span = next;
   }
-  if (w->store != STORE_SINGLE && w->kernel.end)
-    w->kernel.end();
+  CPU(attention_end)(w);
   move_on(w, &h, &s, &span, span.key_end, span.key_end);
   clear_rows(w, &h, span.key_end, w->t.dk);
   clear_rows(w, &h, span.key_end, w->t.dv);

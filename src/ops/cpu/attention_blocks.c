@@ -41,6 +41,7 @@ attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a,
   const brim_layout *layout = &a->layout;
   int32_t *order = c->workspace;
   const brim_bf16_way way = c->runtime->bf16;
+  const bool splits = attention_splits(a->head_size, t->narrow);
   const float dropped = t->narrow && a->dropout.on ? a->dropout.scale : 1;
   sort_sequences(layout, order, order + layout->n);
   return (attention_work){.a = a,
@@ -53,6 +54,8 @@ attention_work CPU(attention_work)(brim_ops_context *c, const brim_attention *a,
                           .group = a->group > 0 ? a->group : 1,
                           .store = t->narrow ? store_of(way) : STORE_SINGLE,
                           .kernel = CPU(bf16_kernel)(way),
+                          .splits = splits,
+                          .split = split_kernel_of(c),
                           .to_powers = t->narrow ? a->scale * LOG2_E : 1, /* else packed queries have it */
                           .of_dq = a->scale * dropped,
                           .of_dk = t->narrow ? a->scale * dropped : LOG_2,
@@ -85,11 +88,11 @@ void CPU(attention_next_head)(const attention_work *w, attention_head *h) {
 }
 
 /* Keys that queries first .. end - 1 see. Dropout's bits come in stretches: its blocks of keys begin where a stretch does. Values
- * of 16 bits come in pairs. */
+ * of 16 bits come in pairs, three parts in steps. */
 static void find_keys(const attention_work *w, const attention_head *h, int64_t first, int64_t end, bool whole, int64_t *key,
                       int64_t *key_end) {
   const int64_t window = w->a->window, from = first > window ? first - window : 0;
-  const int64_t step = whole ? KEY_BLOCK : w->store == STORE_SINGLE ? 1 : 2;
+  const int64_t step = whole ? KEY_BLOCK : w->splits ? SPLIT_K : w->store == STORE_SINGLE ? 1 : 2;
   *key = window == 0 ? 0 : from / step * step;
   *key_end = window == 0 ? h->keys : least(h->keys, end + window);
 }
@@ -112,17 +115,17 @@ int64_t CPU(attention_keys)(int64_t first, int64_t end) {
   return left <= KEY_ROOM ? left : KEY_BLOCK;
 }
 
-static int64_t room_for(int64_t queries, int64_t max_length, int64_t window, bool narrow) {
+static int64_t room_for(int64_t queries, int64_t max_length, int64_t window, bool rounded) {
   const int64_t keys = window > 0 ? least(max_length, queries + 2 * window + KEY_BLOCK) : max_length;
-  return narrow ? round_up(keys, KEYS_TO) : keys;
+  return rounded ? round_up(keys, KEYS_TO) : keys;
 }
 
-int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool narrow) {
-  return room_for(SPAN_QUERIES, max_length, window, narrow);
+int64_t CPU(attention_span_keys)(int64_t max_length, int64_t window, bool rounded) {
+  return room_for(SPAN_QUERIES, max_length, window, rounded);
 }
 
-int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool narrow) {
-  return room_for(QUERY_BLOCK, max_length, window, narrow);
+int64_t CPU(attention_block_keys)(int64_t max_length, int64_t window, bool rounded) {
+  return room_for(QUERY_BLOCK, max_length, window, rounded);
 }
 
 /* Finite, so that differences are numbers: what a query takes for its largest score until it sees a key counts for nothing when

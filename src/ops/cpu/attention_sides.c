@@ -12,6 +12,11 @@ static bool is_narrow(const attention_work *w) {
   return w->store != STORE_SINGLE;
 }
 
+/* Never but on AMX. */
+static bool in_three(const attention_work *w) {
+  return SPLITS && w->splits;
+}
+
 /* Bytes of a row of a left side: of floats, or of 16-bit values. */
 static int64_t left_row(const attention_work *w, int64_t values) {
   return values * (in_pairs(w) ? (int64_t)sizeof(brim_bfloat) : (int64_t)sizeof(float));
@@ -43,6 +48,10 @@ static void copy_row(const attention_work *w, const brim_bfloat *x, float *to) {
 }
 
 void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride, float *to) {
+  if (in_three(w)) {
+    CPU(attention_split_left)(w, rows, floats_at(x, at), stride, (char *)to);
+    return;
+  }
   if (!is_narrow(w)) {
     CPU(attention_pack)(w, rows, floats_at(x, at), stride, 1, to);
     return;
@@ -59,7 +68,8 @@ void CPU(attention_left)(const attention_work *w, int64_t rows, attention_side x
 }
 
 const float *CPU(attention_left_from)(const attention_work *w, const float *left, int64_t row) {
-  return (const float *)(const void *)((const char *)left + row * left_row(w, w->head_room));
+  const int64_t bytes = in_three(w) ? attention_split_row(w) : left_row(w, w->head_room);
+  return (const float *)(const void *)((const char *)left + row * bytes);
 }
 
 attention_right CPU(attention_right_of)(const attention_work *w, const float *rows) {
@@ -68,6 +78,8 @@ attention_right CPU(attention_right_of)(const attention_work *w, const float *ro
 
 attention_right CPU(attention_right)(const attention_work *w, int64_t rows, attention_side x, int64_t at, int64_t stride,
                                      float *to) {
+  if (in_three(w))
+    return CPU(attention_split_right)(w, rows, floats_at(x, at), stride, (char *)to);
   if (!is_narrow(w))
     return CPU(attention_right_of)(w, to);
   const brim_bfloat *from = halves_at(x, at);
@@ -90,6 +102,10 @@ attention_right CPU(attention_right_from)(const attention_work *w, attention_rig
 
 void CPU(attention_turn)(const attention_work *w, const attention_block *b, float *rows, attention_side x, int64_t at,
                          int64_t stride, float *panels) {
+  if (in_three(w)) {
+    CPU(attention_split_turn)(w, b, rows, (char *)panels);
+    return;
+  }
   if (!is_narrow(w))
     memset(rows + b->queries * w->head_room, 0, (size_t)((b->columns - b->queries) * w->head_room) * sizeof *rows);
   for (int64_t j = 0; j < b->columns; j += TILE_COLUMNS, panels += TILE_COLUMNS * w->head_room)
@@ -190,13 +206,34 @@ static void turn_units(int64_t units, const float *p, float *to) {
 
 /* ---- either */
 
+void CPU(attention_begin)(const attention_work *w) {
+  if (in_three(w) && w->split.begin)
+    w->split.begin();
+  if (is_narrow(w) && w->kernel.begin)
+    w->kernel.begin();
+}
+
+void CPU(attention_end)(const attention_work *w) {
+  if (in_three(w) && w->split.end)
+    w->split.end();
+  if (is_narrow(w) && w->kernel.end)
+    w->kernel.end();
+}
+
 void CPU(attention_scores)(const attention_work *w, const attention_block *b, int64_t keys, const float *left,
                            const float *panels, float *out) {
-  (is_narrow(w) ? scores_of_halves : scores_of_floats)(w, b, keys, left, panels, out);
+  if (in_three(w))
+    CPU(attention_split_scores)(w, keys, (const char *)left, (const char *)panels, out);
+  else
+    (is_narrow(w) ? scores_of_halves : scores_of_floats)(w, b, keys, left, panels, out);
 }
 
 void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
                         bool add, float *to) {
+  if (in_three(w)) {
+    CPU(attention_split_sum)(w, b, keys, p, rows, add, to);
+    return;
+  }
   if (!is_narrow(w)) {
     sum_of_floats(w, b->queries, keys, p, 1, QUERY_BLOCK, rows, add, to);
     return;
@@ -216,7 +253,9 @@ void CPU(attention_sum)(const attention_work *w, const attention_block *b, int64
 
 void CPU(attention_add)(const attention_work *w, const attention_block *b, int64_t keys, const float *p, attention_right rows,
                         bool add, float *to) {
-  if (is_narrow(w))
+  if (in_three(w))
+    CPU(attention_split_add)(w, b, keys, p, rows, add, to);
+  else if (is_narrow(w))
     sum_of_halves(w, keys, bf16_deep_units(&w->kernel, b->queries), (const char *)p, left_row(w, QUERY_BLOCK), BF16_UNIT, rows,
                   sees_all(w), add, to);
   else

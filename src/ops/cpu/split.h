@@ -49,6 +49,7 @@ typedef struct split_tile {
   bool goes_on;      /* sums go on from what c holds, instead of from `start` */
   const char *fetch; /* what will be needed afterwards: `fetch_lines` cache lines a step; or NULL */
   int64_t fetch_lines;
+  const float *next; /* the c of the next tile, with the same rows; or NULL */
 } split_tile;
 
 typedef struct split_kernel {
@@ -58,11 +59,17 @@ typedef struct split_kernel {
 split_kernel CPU(split_kernel_amx)(void);
 split_kernel CPU(split_kernel_amx_emulated)(void);
 
+/* There is none at other levels. */
 BRIM_INLINE split_kernel split_kernel_of(const brim_ops_context *c) {
+#if SPLITS
   return c->runtime->bf16 == BRIM_BF16_TILES_EMULATED ? CPU(split_kernel_amx_emulated)() : CPU(split_kernel_amx)();
+#else
+  (void)c;
+  return (split_kernel){0};
+#endif
 }
 
-/* ---- split_pack.c: `depth` k, at most SPLIT_CHUNK * SPLIT_K, and up to 32 rows or columns.
+/* ---- split_pack.c: `depth` k, and up to 32 rows or columns.
  * left: value (i, k) is x[i * stride + k]. left_turned: x[k * stride + i], and column sums over k are added to sums[32] unless it
  * is NULL. right: value (k, j) is x[k * stride + j]. right_turned: x[j * stride + k]. */
 void CPU(split_left)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to);

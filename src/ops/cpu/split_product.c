@@ -100,6 +100,7 @@ static void multiply(const job *j, int64_t from, int64_t to, const char *left, i
                     .goes_on = j->k > 0,
                     .fetch = next ? next + j->size / (to - from) / 64 * 64 * (i - from) : NULL,
                     .fetch_lines = divided(SPLIT_STEP / 64, to - from)};
+    t.next = i + 1 < to ? t.c + SPLIT_SIDE * p->c_stride : t.c - (i - from) * SPLIT_SIDE * p->c_stride + SPLIT_SIDE;
     if (rows < SPLIT_SIDE || columns < SPLIT_SIDE || (p->add && j->k == 0))
       run_aside(j, rows, columns, &t);
     else

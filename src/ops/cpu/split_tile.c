@@ -35,51 +35,84 @@ BRIM_INLINE void fetch_next(const char *a, const char *b, int sixth) {
 }
 
 /* The smallest products first; from one to the next only one side is loaded. */
-BRIM_INLINE void step(tiles *t, const char *a, const char *b) {
-  fetch_next(a, b, 0);
+BRIM_INLINE void step(tiles *t, const bool last, const char *a, const char *b) {
+  if (!last)
+    fetch_next(a, b, 0);
   take_left(t, a, LOW);
   take_right(t, b, HIGH);
   multiply(t);
-  fetch_next(a, b, 1);
+  if (!last)
+    fetch_next(a, b, 1);
   take_left(t, a, MIDDLE);
   multiply(t);
-  fetch_next(a, b, 2);
+  if (!last)
+    fetch_next(a, b, 2);
   take_right(t, b, MIDDLE);
   multiply(t);
-  fetch_next(a, b, 3);
+  if (!last)
+    fetch_next(a, b, 3);
   take_left(t, a, HIGH);
   multiply(t);
-  fetch_next(a, b, 4);
+  if (!last)
+    fetch_next(a, b, 4);
   take_right(t, b, LOW);
   multiply(t);
-  fetch_next(a, b, 5);
+  if (!last)
+    fetch_next(a, b, 5);
   take_right(t, b, HIGH);
   multiply(t);
 }
 
-static void run(const split_tile *p) {
-  static const float zeros[SPLIT_SIDE];
-  tiles t;
-  const char *a = p->a, *b = p->b, *fetch = p->fetch;
-  const int64_t row = p->c_row * (int64_t)sizeof(float), from = p->goes_on ? row : 0;
-  const char *start = (const char *)(p->goes_on ? p->c : p->start ? p->start : zeros);
-  char *c = (char *)p->c;
-#ifdef BRIM_AMX_EMULATED
-  t.shape = shapes_for(2 * SIDE);
-#endif
-  tile_load(&t, SUMS, start, from);
-  tile_load(&t, SUMS + 1, start + LINE, from);
-  tile_load(&t, SUMS + 2, start + SIDE * from, from);
-  tile_load(&t, SUMS + 3, start + SIDE * from + LINE, from);
-  for (int64_t k = p->steps; k > 0; k--, a += SPLIT_STEP, b += SPLIT_STEP) {
-    for (int64_t i = 0; fetch && i < p->fetch_lines; i++, fetch += LINE)
-      __builtin_prefetch(fetch, 0, 2);
-    step(&t, a, b);
+/* Asks for lines of the next panel, and for rows of the next tile's sums. */
+BRIM_INLINE void fetch_more(const split_tile *p, int64_t done, int64_t row) {
+  for (int64_t i = 0; p->fetch && i < p->fetch_lines; i++)
+    __builtin_prefetch(p->fetch + (done * p->fetch_lines + i) * LINE, 0, 2);
+  for (int64_t i = SPLIT_SIDE * done / p->steps; p->next && i < SPLIT_SIDE * (done + 1) / p->steps; i++) {
+    const char *c = (const char *)p->next + i * row;
+    __builtin_prefetch(c, 1);
+    __builtin_prefetch(c + LINE, 1);
   }
-  tile_store(&t, SUMS, c, row);
-  tile_store(&t, SUMS + 1, c + LINE, row);
-  tile_store(&t, SUMS + 2, c + SIDE * row, row);
-  tile_store(&t, SUMS + 3, c + SIDE * row + LINE, row);
+}
+
+/* Sums begin as rows that are `row` bytes apart, or as 0. */
+BRIM_INLINE void begin_sums(tiles *t, const void *from, int64_t row) {
+#ifdef BRIM_AMX_EMULATED
+  t->shape = shapes_for(2 * SIDE);
+#endif
+  if (from) {
+    const char *rows = from;
+    tile_load(t, SUMS, rows, row);
+    tile_load(t, SUMS + 1, rows + LINE, row);
+    tile_load(t, SUMS + 2, rows + SIDE * row, row);
+    tile_load(t, SUMS + 3, rows + SIDE * row + LINE, row);
+  } else {
+    tile_zero(t, SUMS);
+    tile_zero(t, SUMS + 1);
+    tile_zero(t, SUMS + 2);
+    tile_zero(t, SUMS + 3);
+  }
+}
+
+BRIM_INLINE void end_sums(const tiles *t, void *to, int64_t row) {
+  char *c = to;
+  tile_store(t, SUMS, c, row);
+  tile_store(t, SUMS + 1, c + LINE, row);
+  tile_store(t, SUMS + 2, c + SIDE * row, row);
+  tile_store(t, SUMS + 3, c + SIDE * row + LINE, row);
+}
+
+static void run(const split_tile *p) {
+  tiles t;
+  const char *a = p->a, *b = p->b;
+  const int64_t row = p->c_row * (int64_t)sizeof(float);
+  begin_sums(&t, p->goes_on ? p->c : p->start, p->goes_on ? row : 0);
+  for (int64_t done = 0; done < p->steps - 1; done++, a += SPLIT_STEP, b += SPLIT_STEP) {
+    fetch_more(p, done, row);
+    step(&t, false, a, b);
+  }
+  fetch_more(p, p->steps - 1, row);
+  step(&t, true, a, b);
+  end_sums(&t, p->c, row);
 }
 
 split_kernel KERNEL(void) {
