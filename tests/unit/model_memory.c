@@ -1,5 +1,7 @@
 /* Memory is what was planned and is taken once; and rows of tables that nobody reads. */
 #include <stdatomic.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "base/runtime.h"
 #include "model_case.h"
@@ -356,6 +358,35 @@ static void check_diverged(void) {
   brim_model_free(kept);
 }
 
+/* Pages of the passes' memory that are there. */
+static size_t resident(char *from, size_t pages, size_t page) {
+  unsigned char *there = malloc(pages);
+  size_t count = 0;
+  if (!there || mincore(from, pages * page, there))
+    return 0;
+  for (size_t i = 0; i < pages; i++)
+    count += there[i] & 1;
+  free(there);
+  return count;
+}
+
+/* Who times steps writes to their memory first: a page is given when it is first touched, which takes longer than to compute on
+ * it. The pages are taken away before, so that it does not matter what malloc did to them. */
+static void check_touched(void) {
+  const brim_model_limits limits = {.max_slots = 4000, .max_sequences = 50, .max_length = 90, .training = true};
+  const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+  brim_model *model = case_load(case_golden("bert-pair-3"), NULL);
+  brim_error err;
+  if (brim_model_prepare(model, &limits, &err))
+    case_stop("prepare", &err);
+  char *block = model->work_block, *first = (char *)(((uintptr_t)block + page - 1) / page * page);
+  const size_t pages = (size_t)(block + model->work_size - first) / page;
+  const bool taken = madvise(first, pages * page, MADV_DONTNEED) == 0 && resident(first, pages, page) == 0;
+  brim_model_touch_memory(model);
+  ok(taken && resident(first, pages, page) == pages, "all %zu pages of a step's memory are there after they are touched", pages);
+  brim_model_free(model);
+}
+
 int main(void) {
   start_counting();
   for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
@@ -385,6 +416,7 @@ int main(void) {
   check_cheap_layers();
   check_prepared_again();
   check_zeroed();
+  check_touched();
   check_padding_row("bert-pair-3", 0);
   check_padding_row("roberta-regression", 1);
   check_sparse_update(0);
