@@ -43,7 +43,7 @@ static int pass_on(brim_ranks *r, bool sends, void *data, size_t bytes, int32_t 
   pthread_mutex_unlock(&r->door);
   if (code)
     return brim_error_set(err, BRIM_E_IO, "MPI could not %s rank %d", sends ? "send to" : "receive from", (int)rank);
-  return brim_exchange_wait(r, &request, &pending, 1, PATIENCE_AT_START, err);
+  return brim_exchange_wait(r, &request, &pending, 1, false, PATIENCE_AT_START, err);
 }
 
 /* Everybody to rank 0, and the table to everybody. */

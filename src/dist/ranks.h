@@ -92,8 +92,8 @@ void brim_process_tell(const char *message);
 /* exchange.c. A message did not go, or has another size than was expected: all ranks end, and this one gets the reason. */
 int brim_exchange_fail(brim_ranks *ranks, brim_error *err);
 /* Waits until all requests are done: with the heart's help it ends when a rank is lost, or else after `patience`
- * seconds (0: never). */
-int brim_exchange_wait(brim_ranks *ranks, brim_mpi_handle *requests, bool *pending, int count, double patience,
+ * seconds (0: never). `large`: so are the messages. */
+int brim_exchange_wait(brim_ranks *ranks, brim_mpi_handle *requests, bool *pending, int count, bool large, double patience,
                        brim_error *err) BRIM_CHECK;
 int brim_exchange_sum(void *ranks, float *values, int64_t count, brim_error *err) BRIM_CHECK;
 int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_error *err) BRIM_CHECK;
