@@ -90,6 +90,7 @@ void cli_ranks_close(cli_call *cli, int code) {
   if (!cli->ranks)
     return;
   fflush(NULL);
+  brim_ranks_end_with(cli->ranks, code);
   if (!brim_ranks_close(cli->ranks)) {
     fflush(NULL);
     _exit(code ? code : 1);

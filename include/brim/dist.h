@@ -69,8 +69,8 @@ BRIM_API int brim_ranks_open(brim_runtime *runtime, const brim_ranks_options *op
 enum { BRIM_RANKS_PAUSE = 4 };
 /* For a program that is a rank and nothing else. As brim_ranks_open; when this rank does not come to its end although another one
  * is lost, or MPI has not begun after 25 seconds (or the timeout, if that is more), a message goes to standard error and the
- * process ends with 1. When MPI does not come to its end within 15 seconds, rank 0 says so, and the process ends with 0, or with
- * 1 where a rank failed. When rank 0 is lost after this rank has settled, brim_ranks_close says so. SIGUSR1, which a launcher may
+ * process ends with 1. When MPI does not come to its end within 15 seconds, rank 0 says so, and the process ends with the code
+ * that brim_ranks_end_with was told, or else 0, or 1 where a rank failed. When rank 0 is lost after this rank has settled, brim_ranks_close says so. SIGUSR1, which a launcher may
  * send then, is ignored unless the program handles it. timeout 0: 20 seconds.
  */
 BRIM_API int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **out, brim_error *err) BRIM_CHECK;
@@ -84,6 +84,8 @@ BRIM_API int32_t brim_ranks_sharing(const brim_ranks *ranks);
  * fails, all others fail from then on. Returns this rank's own status, or that of the rank that failed. *speaks: this rank is the
  * one to print *err, which has the message of the rank that failed, and names it. */
 BRIM_API int brim_ranks_settle(brim_ranks *ranks, int status, brim_error *err, bool *speaks);
+/* Before brim_ranks_close: the code with which the process would end after it. */
+BRIM_API void brim_ranks_end_with(brim_ranks *ranks, int code);
 /* After brim_ranks_settle and what is printed then. Ends MPI, unless the program had begun it; MPI cannot begin again in a
  * process. Where a rank failed it returns false without having ended it: the process should then end by _exit, which waits for
  * nobody. */

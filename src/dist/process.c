@@ -118,7 +118,8 @@ void brim_process_tell(const char *message) {
 
 void brim_process_end_mpi(brim_ranks *r) {
   brim_error err;
-  watch w = {.patience = LONGEST_END, .late = late_end, .code = r->own.status || r->failed.status ? EXIT_LOST : 0};
+  const int code = r->own.status || r->failed.status ? EXIT_LOST : 0;
+  watch w = {.patience = LONGEST_END, .late = late_end, .code = r->has_code ? r->code : code};
   const bool watched = r->is_process && begin(&w, &err) == BRIM_OK;
   brim_mpi_end(r->mpi);
   if (watched)

@@ -54,6 +54,8 @@ struct brim_ranks {
   brim_wire wire;
   brim_mpi *mpi;   /* of brim_ranks_open, or NULL */
   bool is_process; /* of brim_ranks_open_process */
+  bool has_code;
+  int code; /* of the process, if it has one */
   brim_group group;
   brim_ranks_options options;
   brim_hello *hellos;   /* [world] */

@@ -264,6 +264,24 @@ class Case:
                 code, text = self.mpi.run(2, self.train("ended", "--overwrite", "--max-steps", "3"), **how)
                 said.append((code, [line for line in lines_of_brim(text) if "come to its end" in line]))
             ok(said == 10 * [(0, [])], "MPI comes to its end, over TCP too", said)
+        self.late_end()
+
+    def late_end(self):
+        """MPI that never comes to its end is left, with the code of the command."""
+        found = re.search(r"started by .*\((/\S+)\)", self.mpi.run(2, [self.brim, "doctor", "--no-speed"])[1])
+        pathlib.Path("endless.c").write_text("#include <unistd.h>\nint MPI_Finalize(void) { for (;;) pause(); }\n", encoding="utf-8")
+        words = [*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-o", "endless.so", "endless.c", "-Wl,--no-as-needed", found[1] if found else ""]
+        made = subprocess.run(words, capture_output=True, text=True)
+        if not ok(made.returncode == 0, "an MPI that does not come to its end", found, made.stderr):
+            return
+        predict = [self.brim, "predict", "--model", "ended", "data/test.jsonl", "--quiet"]
+        for code, name, more in ((0, "all was well", ("-o", "endless.jsonl")), (2, "what one process alone may do", ("--unbuffered",))):
+            shell = '"$@"; code=$?; echo $code >code-${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; sleep 3; exit $code'
+            text = self.mpi.run(2, ["sh", "-c", shell, "sh", *predict, *more], BRIM_MPI=os.path.abspath("endless.so"))[1]
+            codes = [pathlib.Path(f"code-{rank}") for rank in (0, 1)]
+            codes = [int(path.read_text()) if path.exists() and path.stat().st_size else None for path in codes]
+            said = [line for line in lines_of_brim(text) if "MPI has not come to its end within 15 seconds" in line]
+            ok(codes == [code, code] and len(said) == 1, f"MPI is left at its end with the code of the command: {name}", codes, text)
 
     # ---- what is refused
 
