@@ -70,8 +70,9 @@ enum { BRIM_RANKS_PAUSE = 4 };
 /* For a program that is a rank and nothing else. As brim_ranks_open; when this rank does not come to its end although another one
  * is lost, or MPI has not begun after 25 seconds (or the timeout, if that is more), a message goes to standard error and the
  * process ends with 1. When MPI does not come to its end within 15 seconds, rank 0 says so, and the process ends with the code
- * that brim_ranks_end_with was told, or else 0, or 1 where a rank failed. When rank 0 is lost after this rank has settled, brim_ranks_close says so. SIGUSR1, which a launcher may
- * send then, is ignored unless the program handles it. timeout 0: 20 seconds.
+ * that brim_ranks_end_with was told, or else 0, or 1 where a rank failed. When rank 0 is lost after this rank has settled,
+ * brim_ranks_close says so. SIGUSR1, which a launcher may send then, is ignored unless the program handles it. timeout 0: 20
+ * seconds.
  */
 BRIM_API int brim_ranks_open_process(brim_runtime *runtime, double timeout, brim_ranks **out, brim_error *err) BRIM_CHECK;
 /* Good as long as `ranks`. */

@@ -1,6 +1,9 @@
 /* Rows that one rank of a machine reads and the others map: ranks as threads. */
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include "brim/train.h"
 #include "data/dataset.h"
@@ -17,6 +20,8 @@ typedef struct reader {
   int count, status;
   bool encodes; /* the rows, itself */
   bool lies;    /* tells the others of other rows than those that it has put into memory */
+  bool afar;    /* on another machine, as far as the others know */
+  bool sealed;  /* nobody can change the memory that it has offered */
   brim_dataset_options options;
   brim_dataset *dataset;
   brim_error err;
@@ -28,13 +33,28 @@ static int on_event(void *context, const brim_event *event) {
   return BRIM_OK;
 }
 
-/* What a rank tells of its rows, as brim_group_gather sends it: a descriptor and a fingerprint, 32 bits a number. */
-enum { PLACE = 4, FINGERPRINT = 2 };
+/* What a rank tells, as brim_group_gather sends it, 32 bits a number: of what it is about to read, its machine first, and of its
+ * rows, a descriptor and a fingerprint. */
+enum { OFFER = 6, PLACE = 4, FINGERPRINT = 2 };
+
+/* Nobody has mapped the memory for writing: the kernel refuses it, as it does to make it longer or shorter. */
+static bool is_sealed(int descriptor) {
+  const off_t size = lseek(descriptor, 0, SEEK_END);
+  const bool kept = size > 0 && pwrite(descriptor, "", 1, 0) < 0 && errno == EPERM;
+  return kept && ftruncate(descriptor, size - 1) && errno == EPERM && ftruncate(descriptor, size + 1) && errno == EPERM &&
+         fcntl(descriptor, F_ADD_SEALS, F_SEAL_WRITE) && errno == EPERM;
+}
 
 static int sum_double(void *context, double *values, int64_t count, brim_error *err) {
   reader *r = context;
-  if (r->lies && count == (int64_t)PLACE * r->member.meeting->world)
-    values[PLACE * r->member.rank + FINGERPRINT] += values[PLACE * r->member.rank + FINGERPRINT] > 0 ? -1 : 1;
+  double *offer = &values[OFFER * r->member.rank], *place = &values[PLACE * r->member.rank];
+  if (r->afar && count == (int64_t)OFFER * r->member.meeting->world)
+    offer[0] += offer[0] > 0 ? -1 : 1;
+  if (count == (int64_t)PLACE * r->member.meeting->world) {
+    if (r->lies)
+      place[FINGERPRINT] += place[FINGERPRINT] > 0 ? -1 : 1;
+    r->sealed = place[0] <= INT32_MAX && is_sealed((int)place[0]);
+  }
   return meeting_sum_double(&r->member, values, count, err);
 }
 
@@ -54,7 +74,7 @@ static void *load(void *context) {
   return NULL;
 }
 
-static bool first_lies;
+static bool first_lies, last_is_afar;
 static const brim_dataset_options *last_options; /* NULL: the last rank has those of all */
 
 /* All ranks load the same; the last one `other`, if that is given. */
@@ -67,6 +87,7 @@ static void load_all(int32_t world, const char *const *paths, int count, brim_da
     readers[r] = (reader){
         .member = {&all, r}, .paths = other && r == world - 1 ? other : paths, .count = count, .options = options};
     readers[r].lies = first_lies && r == 0;
+    readers[r].afar = last_is_afar && r == world - 1;
     if (last_options && r == world - 1)
       readers[r].options = *last_options;
     if (pthread_create(&threads[r], NULL, load, &readers[r]))
@@ -82,7 +103,8 @@ static void same_for_all(const char *name, int32_t world, const char *const *pat
                          const char *const *other, int encoded, int mapped) {
   reader readers[MOST_RANKS];
   brim_error err;
-  bool good = true;
+  const bool shares = mapped > 0 && !options.cache; /* the first rank's rows, in memory */
+  bool good = true, sealed = true;
   load_all(world, paths, count, options, other, readers);
   for (int32_t r = 0; r < world; r++) {
     brim_dataset *alone = NULL;
@@ -93,11 +115,13 @@ static void same_for_all(const char *name, int32_t world, const char *const *pat
            same(alone, readers[r].dataset);
     encoded -= readers[r].encodes;
     mapped -= readers[r].dataset && readers[r].dataset->map;
+    sealed = sealed && readers[r].sealed == (r == 0 && shares);
     brim_dataset_free(alone);
     brim_dataset_free(readers[r].dataset);
   }
   ok(good, "%s: the rows of a process alone %s", name, readers[0].err.message);
   ok(!encoded && !mapped, "%s: encoded by as many ranks as need be, mapped by the others (%d, %d)", name, encoded, mapped);
+  ok(sealed, "%s: %s", name, shares ? "nobody can change the memory of all" : "there is no memory of all");
 }
 
 static const char *lines(const char *name, const char *text, int times) {
@@ -107,6 +131,25 @@ static const char *lines(const char *name, const char *text, int times) {
   const char *path = scratch_write(name, all);
   free(all);
   return path;
+}
+
+/* The same rows with the same labels' names in another order are other rows. */
+static void other_labels(const char *const *pairs) {
+  static const char *const forth[] = {"neg", "neutral", "pos"}, *const back[] = {"pos", "neutral", "neg"};
+  brim_labels labels[2];
+  brim_error err;
+  brim_dataset_options options = {.source.need_label = true, .encode.max_length = 6}, other = options;
+  if (brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, forth, 3, &labels[0], &err) ||
+      brim_labels_make(data_runtime, BRIM_TASK_CLASSIFICATION, back, 3, &labels[1], &err))
+    abort();
+  options.labels = &labels[0], other.labels = &labels[1];
+  last_options = &options;
+  same_for_all("labels that are given", 3, pairs, 2, options, NULL, 1, 3);
+  last_options = &other;
+  same_for_all("other labels on a rank", 3, pairs, 2, options, NULL, 2, 2);
+  last_options = NULL;
+  for (int i = 0; i < 2; i++)
+    brim_labels_free(&labels[i]);
 }
 
 static void shared(void) {
@@ -135,7 +178,12 @@ static void shared(void) {
   same_for_all("other columns on a rank", 3, pairs, 2, labelled, NULL, 2, 2);
   last_options = &others[2];
   same_for_all("another task on a rank", 3, chosen, 1, some, NULL, 2, 2);
+  other_labels(pairs);
   last_options = NULL;
+  last_is_afar = true;
+  same_for_all("another machine for a rank", 3, plain, 1, none, NULL, 2, 2);
+  same_for_all("two ranks of two machines", 2, plain, 1, none, NULL, 2, 0);
+  last_is_afar = false;
   brim_dataset_options cached = none;
   cached.cache = scratch_file("cache");
   same_for_all("a cache that is made", 3, plain, 1, cached, NULL, 1, 2);
