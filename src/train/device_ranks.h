@@ -21,13 +21,14 @@ typedef struct brim_device_ranks {
  * one of them has no such device or library, or two share a device: then ranks sum on the host. All are borrowed until close. */
 int brim_device_ranks_open(brim_device_ranks *d, const brim_group *group, brim_runtime *runtime, brim_model *model,
                            brim_error *err) BRIM_CHECK;
-/* Every rank calls it, but for those that called brim_device_ranks_undo, as all do then. */
+/* Waits for all ranks, which all call it, but for those that have called brim_device_ranks_undo, as all do then. */
 void brim_device_ranks_close(brim_device_ranks *d);
 /* Before this rank's last part of a step, and after it: what is complete is queued in between, and the rest then. */
 void brim_device_ranks_begin(brim_device_ranks *d);
 void brim_device_ranks_end(brim_device_ranks *d);
 /* What is queued from now on has the gradient of all ranks. No rank has failed so far. */
 int brim_device_ranks_wait(brim_device_ranks *d, brim_error *err) BRIM_CHECK;
-/* After a failure, which all ranks know of: sums for which nothing waits yet come to nothing, and there are no others. */
+/* After a failure, in a step or outside: sums for which nothing waits yet come to nothing, there are no others, and no rank is
+ * waited for, as one may be lost. */
 void brim_device_ranks_undo(brim_device_ranks *d);
 #endif

@@ -128,6 +128,8 @@ static int train(brim_trainer *t, const brim_named_dataset *evals, int eval_coun
   } else if (train_leaves_nothing(t)) {
     train_undo(t); /* another rank may have failed after this one took the folder */
   }
+  if (status)
+    brim_device_ranks_undo(&t->devices); /* a lost rank would be waited for */
   brim_trainer_close(t);
   return status;
 }

@@ -296,16 +296,24 @@ def check_cards():
     ok("cuda:0 to cuda:1" in run("doctor", "--no-speed", **two)[0], "doctor says how many there are")
 
 
-def train_ranks(output, *words, failing=None, **variables):
-    """Two processes: what they say, and how they end. `failing`: the call of the second one's card that fails."""
+LOSE = """if [ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 0 ]; then "$@"; code=$?; touch gone; exit $code; fi
+"$@" & lost=$!
+until grep -q '"event":"step"' "$WATCHED/log.jsonl" 2>/dev/null || [ -e gone ]; do sleep 0.1; done
+kill -9 $lost
+until [ -e gone ]; do sleep 0.1; done"""
+
+
+def train_ranks(output, *words, failing=None, lost=False, **variables):
+    """Two processes: what they say, and how they end. `failing`: the call of the second one's card that fails. `lost`: the second one is
+    killed after the first step, where the launcher does not see it."""
     more = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "OMPI_MCA_rmaps_base_oversubscribe": "1", "PRTE_ALLOW_RUN_AS_ROOT": "1",
             "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe", "OMPI_MCA_btl_base_warn_component_unused": "0"}
     environment = {**os.environ, **more, "BRIM_LIBCUDA": LIBRARY, "BRIM_NVRTC": LIBRARY, "BRIM_CUBLASLT": "none", "BRIM_CACHE": "cache", "NO_COLOR": "1",
-                   "BRIM_FAKE_TELL": "1", **variables}
+                   "BRIM_FAKE_TELL": "1", "WATCHED": output, **variables}
     if "ASAN_OPTIONS" in environment:  # MPI's libraries do not give all of theirs back
         environment["ASAN_OPTIONS"] += ":detect_leaks=0"
-    wrapper = ["sh", "-c", f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 0 ] || export BRIM_FAKE_FAIL={failing}; exec "$@"', "sh"] if failing else []
-    done = subprocess.run(["mpirun", "-n", "2", *wrapper, BRIM, "train", "--model", "model", "--train", "train.csv", "--epochs", "2", "--batch-size", "8", "--lr", "1e-3",
+    shell = LOSE if lost else f'[ "${{OMPI_COMM_WORLD_RANK:-$PMI_RANK}}" = 0 ] || export BRIM_FAKE_FAIL={failing}; exec "$@"' if failing else 'exec "$@"'
+    done = subprocess.run(["mpirun", "-n", "2", "sh", "-c", shell, "sh", BRIM, "train", "--model", "model", "--train", "train.csv", "--epochs", "2", "--batch-size", "8", "--lr", "1e-3",
                            "--schedule", "constant", "--output", output, "--quiet", "--device", "cuda", "--threads", "1", *words],
                           env=environment, capture_output=True, text=True, check=False, timeout=300)
     return done.stderr, done.returncode
@@ -342,6 +350,11 @@ def check_ranks():
     ok(code == host == 0 and weights("ranks-few") == weights("ranks-host") and len(counts) == 1, f"a process without rows sums as often {counts} {error if code else ''} {other if host else ''}")
     ends = [train_ranks("ranks-failing", "--overwrite", BRIM_CUDA_GRAPHS="0", failing=call, **cards) for call in (700, 900)]
     ok(all(code != 0 and "rank 0 of 2" in error and "given up" in error and "did not come" not in error for error, code in ends), f"a card that fails: the other's sums are given up {ends}")
+    header, *rows = pathlib.Path("train.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    pathlib.Path("long.csv").write_text("".join([header, *40 * rows]), encoding="utf-8")
+    error, code = train_ranks("ranks-lost", "--max-steps", "1", "--eval", "long.csv", lost=True, **cards)
+    good = code != 0 and "rank 0 of 2" in error and "given up" in error and "is gone" in error
+    ok(good, f"a process that is lost while nothing is summed: the other waits for no end of NCCL {'' if good else error}")
     for name, more in (("without NCCL", {"BRIM_FAKE_CARDS": "2", "BRIM_NCCL": "none"}), ("with one card for both", {"BRIM_FAKE_CARDS": "1", "BRIM_NCCL": LIBRARY})):
         error, code = train_ranks("ranks2", "--overwrite", **more)
         ok(code == 0 and "sums of" not in error and weights("ranks2") == weights("ranks"), f"{name}: the host adds up, with the same bits {'' if code == 0 else error}")
