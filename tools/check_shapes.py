@@ -6,7 +6,7 @@
 The models are random, made by tools/make_model_golden.py, with what they compute in double precision, into build/shapes (again
 when a shape or the script changed). With --random N their sizes, texts and whatever else a family's configuration may say are
 drawn too: N of them, of all families in turn. For each of them `brim inspect gradients` and `brim inspect trajectory` run with
-the kernels of plain C, AVX2 and AVX-512, as far as the processor has them, and transformers on PyTorch computes the same, one
+the kernels of plain C, AVX2, AVX-512 and AMX, as far as the processor has them, and transformers on PyTorch computes the same, one
 text at a time. What is compared, and the tolerances, are those of tests/golden/model_gradients.c. A line of each model goes to
 stderr as it is made, and as it is compared. For a ratio, an error counts as half a unit in the last place at least (6e-8 of 1, or
 of the tensor): what it is measured from was itself rounded to single precision. Below the table stand the models that are outside
