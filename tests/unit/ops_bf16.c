@@ -464,7 +464,7 @@ static void check_tiles(void) {
   if (brim_cpu_detect() < BRIM_CPU_AVX512)
     return;
   const brim_ops *ops = brim_ops_cpu(BRIM_CPU_AVX512);
-  const bool real_ones = brim_cpu_bf16(BRIM_CPU_AVX512) == BRIM_BF16_TILES;
+  const bool real_ones = brim_cpu_detect() == BRIM_CPU_AMX;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (int back = 0; back < 2; back++) {
       const kind_fn fn = back ? backward_of : forward_of;
