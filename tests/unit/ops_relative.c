@@ -111,7 +111,28 @@ static void check_rows(const char *name, brim_distances d, const int *changes, i
   ok(wrong == 0, "%s: rows of 1,401 distances (%d wrong)", name, wrong);
 }
 
+/* These terms are in single precision beside 16-bit products too. */
+static void check_room(void) {
+#if !defined(BRIM_REAL_DOUBLE) && !defined(BRIM_CASE_CUDA)
+  brim_ops_limits limits = {
+      .max_slots = 1024, .max_sequences = 1, .max_length = 1024, .hidden = 64, .intermediate = 64, .heads = 1, .distances = 32};
+  brim_runtime *runtime = case_runtime_of(8);
+  const brim_ops_context c = {.runtime = runtime};
+  for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++) {
+    const brim_ops *ops = brim_ops_cpu((brim_cpu_level)level);
+    limits.bf16 = false;
+    const size_t single = ops->workspace(&c, &limits);
+    limits.bf16 = true;
+    const size_t narrow = ops->workspace(&c, &limits);
+    ok(narrow >= single, "%s: room for terms by distance beside 16-bit products: %zu bytes, %zu in fp32", ops->name, narrow,
+       single);
+  }
+  brim_runtime_free(runtime);
+#endif
+}
+
 CASES(relative) {
+  check_room();
   static const int mpnet[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 12, 16, 23, 32, 46, 64, 91};
   static const int deberta[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 17, 24, 33, 47, 67, 96};
   check_rows("MPNet", (brim_distances){BRIM_DISTANCE_HALVES, 32, 128}, mpnet, 16);

@@ -163,13 +163,19 @@ double CPU(attention_flops)(const brim_attention *a, double products) {
   return 2 * products * pairs * a->head_size * a->heads;
 }
 
+static int64_t scratch_for(const brim_ops_limits *limits, int64_t size, bool narrow) {
+  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, limits->window, narrow);
+  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, limits->window, narrow);
+  return forward > backward ? forward : backward;
+}
+
+/* With terms by distance attention is in single precision, whatever the layers' products are. */
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t size = limits->hidden / (limits->heads > 0 ? limits->heads : 1);
-  const int64_t forward = CPU(attention_forward_scratch)(limits->max_length, size, limits->window, limits->bf16);
-  const int64_t backward = CPU(attention_backward_scratch)(limits->max_length, size, limits->window, limits->bf16);
   const bool by_distance = limits->distances > 0;
+  const int64_t asked = scratch_for(limits, size, limits->bf16), single = by_distance ? scratch_for(limits, size, false) : 0;
   const int64_t relative = by_distance ? CPU(relative_scratch)(limits->max_length, size, limits->distances) : 0;
   const int64_t shared = by_distance ? CPU(relative_shared)(limits->max_length, limits->distances) : 0;
   return order_size(limits->max_sequences, limits->max_length) +
-         (size_t)(shared + threads * ((forward > backward ? forward : backward) + relative)) * sizeof(float);
+         (size_t)(shared + threads * ((asked > single ? asked : single) + relative)) * sizeof(float);
 }
