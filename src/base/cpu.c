@@ -78,7 +78,7 @@ static bool allow_tiles(void) {
 
 brim_cpu_level brim_cpu_detect(void) {
   const brim_cpu_model m = brim_cpu_describe();
-  return m.amx_tile && m.amx_bf16 && allow_tiles() ? BRIM_CPU_AMX : detect_vectors();
+  return BRIM_TILES && m.amx_tile && m.amx_bf16 && allow_tiles() ? BRIM_CPU_AMX : detect_vectors();
 }
 
 brim_bf16_way brim_cpu_bf16(brim_cpu_level level) {
