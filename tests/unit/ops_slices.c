@@ -345,10 +345,11 @@ static brim_ops_limits limits_of(const setting *s) {
                            .max_sequences = (int32_t)l.rows,
                            .max_length = 64,
                            .hidden = least > 0 ? least : s->width,
-                           .intermediate = most,
+                           .intermediate = s->width,
                            .heads = 1,
                            .bf16 = s->narrow,
                            .slices = s->slices,
+                           .longest = most,
                            .weight = (int64_t)s->out * ((s->width + 63) / 64 * 64)};
 }
 
@@ -364,6 +365,7 @@ CASES(slices) {
        .out = 96},
       {.slices = 24, .rows = {300, 0, 700, 200, 40, 1100, 2100, 3, 17, 513, 1, 260, 255}, .width = 37, .out = 20},
       {.slices = 5, .rows = {0, 1600, 0, 450, 90}, .width = 20, .out = 37},
+      {.slices = 24, .rows = {3, 1, 1, 7, 2, 1, 1, 4, 9, 1}, .width = 16, .out = 40000}, /* of many classes */
       {.slices = 16, .rows = {9, 400, 30}, .width = 24, .out = 40, .frozen = true}};
   for (size_t i = 0; i < sizeof products / sizeof *products; i++) {
     char name[80];

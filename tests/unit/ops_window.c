@@ -103,15 +103,30 @@ static double pairs_of(int length, int window) {
   return pairs;
 }
 
-static void check(brim_ops_context *c, int length, int window) {
-  enum { SIZE = 16 };
+static void check_table(const brim_ops *ops, brim_ops_context *c, const pass *s, int window) {
+  const brim_ops_limits limits = {
+      .max_slots = s->length, .max_sequences = 1, .max_length = s->length, .hidden = s->size, .heads = 1, .window = window};
+  case_memory own = {0};
+  c->workspace_size = (ops->workspace(c, &limits) + 63) / 64 * 64;
+  c->workspace = aligned_alloc(64, c->workspace_size + BEYOND);
+  if (!c->workspace)
+    abort();
+  memset(c->workspace, 0xff, c->workspace_size + BEYOND);
+  c->stats.attention_flops = 0;
+  const double worst = compare(ops, c, &own, s, window);
+  ok(worst <= 3e-6 && c->stats.attention_flops == 14 * pairs_of(s->length, window) * s->size,
+     "%s: %d tokens, window %d, head of %d: %.1e", brim_ops_class(ops, c, false), s->length, window, s->size, worst);
+  case_check_beyond(ops, c);
+  free(c->workspace);
+  case_free(&own);
+}
+
+static void check(brim_ops_context *c, int length, int window, int size) {
   case_memory m = {0};
   inputs in = {(uint64_t)(length * 100 + window)};
-  const int count = length * SIZE;
-  const brim_ops_limits limits = {
-      .max_slots = length, .max_sequences = 1, .max_length = length, .hidden = SIZE, .heads = 1, .window = window};
+  const int count = length * size;
   const pass s = {.length = length,
-                  .size = SIZE,
+                  .size = size,
                   .q = case_values(&m, &in, count, 2),
                   .k = case_values(&m, &in, count, 2),
                   .v = case_values(&m, &in, count, 2),
@@ -121,32 +136,27 @@ static void check(brim_ops_context *c, int length, int window) {
                   .dk = zeros(&m, count),
                   .dv = zeros(&m, count)};
   slow(&s, window);
-  for (int level = -1; level <= (int)brim_cpu_detect(); level++) {
-    const brim_ops *ops = level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level);
-    case_memory own = {0};
-    c->workspace_size = (ops->workspace(c, &limits) + 63) / 64 * 64;
-    c->workspace = aligned_alloc(64, c->workspace_size);
-    if (!c->workspace)
-      abort();
-    memset(c->workspace, 0xff, c->workspace_size);
-    c->stats.attention_flops = 0;
-    const double worst = compare(ops, c, &own, &s, window);
-    ok(worst <= 3e-6 && c->stats.attention_flops == 14 * pairs_of(length, window) * SIZE, "%s: %d tokens, window %d: %.1e",
-       ops->name, length, window, worst);
-    free(c->workspace);
-    case_free(&own);
+  for (int level = -1; level <= (int)brim_cpu_detect(); level++)
+    check_table(level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level), c, &s, window);
+  if (brim_cpu_detect() >= BRIM_CPU_AVX512) {
+    const brim_bf16_way own = c->runtime->bf16;
+    c->runtime->bf16 = BRIM_BF16_TILES_EMULATED;
+    check_table(brim_ops_cpu(BRIM_CPU_AMX), c, &s, window);
+    c->runtime->bf16 = own;
   }
   case_free(&m);
 }
 
 CASES(window) {
   static const int windows[] = {1, 2, 16, 64}, lengths[] = {63, 64, 65, 66, 128, 129, 130, 255, 257, 511, 513, 600, 8192};
+  static const int sizes[] = {16, 40}; /* three parts on AMX are those of wide heads */
   brim_ops_context c = {0};
   if (ops_only_calls())
     return;
   c.runtime = case_runtime_of(2);
   for (size_t w = 0; w < sizeof windows / sizeof *windows; w++)
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++)
-      check(&c, lengths[i], windows[w]);
+      for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+        check(&c, lengths[i], windows[w], sizes[k]);
   brim_runtime_free(c.runtime);
 }

@@ -125,7 +125,9 @@ BRIM_INLINE void end_chunk(tile_sums *t, bool last, int64_t columns, float *c, i
 BRIM_INLINE int64_t aside_size(const brim_ops_limits *limits, int64_t chunk_rows) {
   if (limits->slices < 1)
     return 0;
-  const int64_t lines = limits->hidden > limits->intermediate ? limits->hidden : limits->intermediate;
-  return brim_slices_depth(limits->slices) * (4 * lines + (limits->max_slots > chunk_rows ? limits->weight : 0));
+  const int64_t some = 4 * (int64_t)(limits->hidden > limits->intermediate ? limits->hidden : limits->intermediate);
+  const int64_t longest = round_up(limits->longest, 16); /* such as that of a head of many classes */
+  return brim_slices_depth(limits->slices) *
+         ((some > longest ? some : longest) + (limits->max_slots > chunk_rows ? limits->weight : 0));
 }
 #endif
