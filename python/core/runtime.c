@@ -67,7 +67,7 @@ static void destroy(PyObject *object) {
 }
 
 static PyGetSetDef members[] = {{"threads", get_threads, NULL, "Threads that compute.", NULL},
-                                {"cpu", get_cpu, NULL, "plain, avx2 or avx512.", NULL},
+                                {"cpu", get_cpu, NULL, "plain, avx2, avx512 or amx.", NULL},
                                 {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot slots[] = {{Py_tp_dealloc, destroy}, {Py_tp_getset, members}, {0, NULL}};
 PyType_Spec core_runtime_spec = {.name = "brim._core.Runtime",

@@ -10,8 +10,9 @@
 static const char *const kernels[] = {BRIM_GOLDEN_KERNELS, BRIM_GOLDEN_KERNELS};
 static const brim_precision precisions[] = {BRIM_PRECISION_BF16, BRIM_PRECISION_FP16};
 #else
-static const char *const kernels[] = {"ref", "cpu-plain", "cpu-avx2", "cpu-avx512"};
-static const brim_precision precisions[] = {BRIM_PRECISION_BF16, BRIM_PRECISION_BF16, BRIM_PRECISION_BF16, BRIM_PRECISION_BF16};
+static const char *const kernels[] = {"ref", "cpu-plain", "cpu-avx2", "cpu-avx512", "cpu-amx"};
+static const brim_precision precisions[] = {BRIM_PRECISION_BF16, BRIM_PRECISION_BF16, BRIM_PRECISION_BF16, BRIM_PRECISION_BF16,
+                                            BRIM_PRECISION_BF16};
 #endif
 enum { KERNELS = sizeof kernels / sizeof *kernels };
 
