@@ -193,11 +193,11 @@ static int64_t product_size(const brim_product *product) {
   return (int64_t)product->out * ((product->in + 63) / 64 * 64);
 }
 
-/* A product by this weight; of none where it has no such. */
+/* A product by this weight; of none where it has no such. A folded one multiplies as many rows at once. */
 static brim_product product_of(const brim_weight *w) {
-  if (w->is.rank != 2 || w->selected != BRIM_BY_NOTHING)
+  if (w->is.rank < 2 || w->selected != BRIM_BY_NOTHING)
     return (brim_product){0};
-  return (brim_product){.in = (int32_t)w->is.shape[1], .out = (int32_t)w->is.shape[0]};
+  return (brim_product){.in = (int32_t)(w->is.count / w->is.shape[0]), .out = (int32_t)w->is.shape[0]};
 }
 
 static void note_product(brim_ops_limits *limits, const brim_product *product) {

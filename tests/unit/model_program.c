@@ -249,6 +249,12 @@ static void check_limits(void) {
   ok(limits.hidden == HIDDEN && limits.intermediate == INTERMEDIATE, "limits of one side are the model's");
   ok_int(limits.longest, 3 * HIDDEN, "the longest side is that of three matrices");
   ok_int((long long)limits.weight, 3 * HIDDEN * COLUMNS, "so is the largest weight");
+  brim_program convolution = {.runtime = case_runtime, .arena = &model->arena};
+  brim_declare_folded(&convolution, "conv", 20, 30, 9, 0);
+  const brim_ops_limits folded = brim_program_limits(&convolution);
+  ok_int(folded.longest, 30 * 9, "a convolution multiplies the values of all its neighbours at once");
+  ok_int((long long)folded.weight, 20 * 320, "and its weight is as large");
+  brim_program_free(&convolution);
   brim_model_free(model);
 }
 
