@@ -189,7 +189,7 @@ static void check_bits(const shape *s) {
 /* A row's outputs and gradient do not hang on the rows beside it, nor on who packs it. */
 static void check_rows(int in, int out) {
   enum { MOST = 2300 };
-  static const int counts[] = {1, 16, 33, 257, 2049};
+  static const int counts[] = {1, 16, 33, 257, 1000, 2049};
   const shape all = {MOST, in, out};
   operands whole = computed(BRIM_CPU_AMX, tiles(), 2, &all, ORDINARY);
   for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {

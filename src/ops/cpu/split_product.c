@@ -1,17 +1,19 @@
 /* split_product.c: a whole product with a weight on the right.
  *
  * The weight is packed once, by all threads, some panels of 32 columns and a chunk of k at a time; so are the rows where there
- * are few. Then a task multiplies some rows, which it packs itself where there are many, by some panels. Rows and panels of a
- * task are no matter to a result: a sum runs over its chunks of k in order, and these depend on the weight's shape alone. */
+ * are few. Then a task multiplies some rows, which it packs itself where there are many, by some panels. Very few rows do not pay
+ * for a weight that is packed in memory: each task packs a panel for itself, in the second cache. Rows and panels of a task are
+ * no matter to a result: a sum runs over its chunks of k in order, and these depend on the weight's shape alone. */
 #include "ops/cpu/split.h"
 
 enum {
-  LEAST_TASKS = 16,   /* cut this fine at least, if the shape allows */
-  MOST_TILES = 8,     /* of 32 rows, of a task */
-  FEW_TILES = 64,     /* up to here rows are packed once, for all */
-  MOST_PANELS = 85,   /* of 32 columns and a whole chunk, at a time: 8 MiB */
-  FEWEST_PANELS = 12, /* of a task that packs its rows */
-  AT_ONCE = 4         /* panels after which activations are computed, while their columns are in the second cache */
+  LEAST_TASKS = 16,    /* cut this fine at least, if the shape allows */
+  MOST_TILES = 8,      /* of 32 rows, of a task */
+  FEW_TILES = 64,      /* up to here rows are packed once, for all */
+  VERY_FEW_TILES = 20, /* fit the second cache beside a panel */
+  MOST_PANELS = 85,    /* of 32 columns and a whole chunk, at a time: 8 MiB */
+  FEWEST_PANELS = 12,  /* of a task that packs its rows */
+  AT_ONCE = 4          /* panels after which activations are computed, while their columns are in the second cache */
 };
 
 typedef struct job {
@@ -19,6 +21,7 @@ typedef struct job {
   split_kernel kernel;
   char *right, *left; /* packed */
   bool shares;        /* left has all rows; else those of each worker's task */
+  bool few;           /* and tasks pack a panel each */
   int64_t tiles, blocks, groups;
   int64_t own;            /* tiles of a task */
   int64_t panel, panels;  /* the present ones */
@@ -29,10 +32,9 @@ static int64_t columns_of(const job *j, int64_t panel) {
   return least(SPLIT_SIDE, j->p->columns - panel * SPLIT_SIDE);
 }
 
-static void pack_right(const job *j, int64_t number) {
+static void pack_right(const job *j, int64_t number, char *to) {
   const product *p = j->p;
   const int64_t column = (j->panel + number) * SPLIT_SIDE, columns = columns_of(j, j->panel + number);
-  char *to = j->right + number * j->size;
   if (p->transposed)
     CPU(split_right_turned)(columns, j->depth, p->w + column * p->w_stride + j->k, p->w_stride, to);
   else
@@ -49,7 +51,7 @@ static void pack_task(void *context, int64_t task, int worker) {
   (void)worker;
   const job *j = context;
   if (task < j->panels)
-    pack_right(j, task);
+    pack_right(j, task, j->right + task * j->size);
   else
     pack_left(j, task - j->panels, j->left + (task - j->panels) * j->size);
 }
@@ -84,7 +86,8 @@ static BRIM_NOINLINE void run_aside(const job *j, int64_t rows, int64_t columns,
 }
 
 /* Tiles from .. to - 1, packed at `left`, by one panel; the lines of the `next` one are asked for, unless it is NULL. */
-static void multiply(const job *j, int64_t from, int64_t to, const char *left, int64_t number, const char *next) {
+static void multiply(const job *j, int64_t from, int64_t to, const char *left, int64_t number, const char *right,
+                     const char *next) {
   const product *p = j->p;
   const int64_t panel = j->panel + number, columns = columns_of(j, panel), steps = j->size / SPLIT_STEP;
   float line[SPLIT_SIDE];
@@ -93,7 +96,7 @@ static void multiply(const job *j, int64_t from, int64_t to, const char *left, i
     const int64_t row = i * SPLIT_SIDE, rows = least(SPLIT_SIDE, p->rows - row);
     split_tile t = {.steps = steps,
                     .a = left + (i - from) * j->size,
-                    .b = j->right + number * j->size,
+                    .b = right,
                     .start = start,
                     .c = p->c + row * p->c_stride + panel * SPLIT_SIDE,
                     .c_row = p->c_stride,
@@ -122,13 +125,34 @@ static void multiply_task(void *context, int64_t task, int worker) {
   for (int64_t first = j->panels * group / j->groups, last; first < end; first = last) {
     last = least(first + AT_ONCE, end);
     for (int64_t n = first; n < last; n++)
-      multiply(j, from, to, left, n, n + 1 < end ? j->right + (n + 1) * j->size : NULL);
+      multiply(j, from, to, left, n, j->right + n * j->size, n + 1 < end ? j->right + (n + 1) * j->size : NULL);
     if (p->after && j->k + j->depth == p->depth)
       p->after(p, row, least(to * SPLIT_SIDE, p->rows) - row, (j->panel + first) * SPLIT_SIDE,
                least((j->panel + last) * SPLIT_SIDE, p->columns));
   }
   if (j->kernel.end)
     j->kernel.end();
+}
+
+/* Of very few rows. */
+static void left_task(void *context, int64_t task, int worker) {
+  (void)worker;
+  const job *j = context;
+  pack_left(j, task, j->left + task * j->size);
+}
+
+static void panel_task(void *context, int64_t task, int worker) {
+  const job *j = context;
+  const product *p = j->p;
+  char *right = j->right + worker * j->size;
+  pack_right(j, task, right);
+  if (j->kernel.begin)
+    j->kernel.begin();
+  multiply(j, 0, j->tiles, j->left, task, right, NULL);
+  if (j->kernel.end)
+    j->kernel.end();
+  if (p->after && j->k + j->depth == p->depth)
+    p->after(p, 0, p->rows, task * SPLIT_SIDE, least((task + 1) * SPLIT_SIDE, p->columns));
 }
 
 /* What is packed goes into the memory that there is: no result depends on how much at a time. `size`: bytes of a tile's side.
@@ -141,10 +165,11 @@ static int64_t share_memory(job *j, const brim_ops_context *c, int64_t size) {
   while (!j->shares && j->own > 1 && threads * j->own >= room)
     j->own--;
   const int64_t left = j->shares ? j->tiles : threads * j->own;
+  j->few = j->shares && j->tiles <= VERY_FEW_TILES && left + threads <= room;
   j->left = c->workspace;
   j->right = j->left + left * size;
   j->blocks = divided(j->tiles, j->own);
-  return least(panels, least(room - left, (int64_t)MOST_PANELS * SPLIT_TILE / size));
+  return j->few ? panels : least(panels, least(room - left, (int64_t)MOST_PANELS * SPLIT_TILE / size));
 }
 
 void CPU(split_product_run)(brim_ops_context *c, const product *p) {
@@ -162,8 +187,8 @@ void CPU(split_product_run)(brim_ops_context *c, const product *p) {
       j.k = first * SPLIT_K;
       j.depth = least(next * SPLIT_K, p->depth) - j.k;
       j.size = (next - first) * SPLIT_STEP;
-      CPU(run)(c, j.panels + (j.shares ? j.tiles : 0), pack_task, &j);
-      CPU(run)(c, j.blocks * j.groups, multiply_task, &j);
+      CPU(run)(c, j.few ? j.tiles : j.panels + (j.shares ? j.tiles : 0), j.few ? left_task : pack_task, &j);
+      CPU(run)(c, j.few ? j.panels : j.blocks * j.groups, j.few ? panel_task : multiply_task, &j);
     }
   }
 }
@@ -172,6 +197,7 @@ size_t CPU(split_product_workspace)(int threads, const brim_ops_limits *limits) 
   const int64_t narrow = split_steps(limits->hidden), wide = split_steps(split_longest(limits));
   const int64_t slots = split_steps(limits->max_slots), right = wide * least(narrow, SPLIT_CHUNK);
   const int64_t own = threads * (slots > FEW_TILES ? MOST_TILES : 1), shared = least(slots, FEW_TILES);
-  return (size_t)(least(right, MOST_PANELS * SPLIT_CHUNK) + (own > shared ? own : shared) * least(wide, SPLIT_CHUNK)) *
-         SPLIT_STEP;
+  const int64_t few = threads + least(slots, VERY_FEW_TILES), most = own > shared ? own : shared;
+  const int64_t many = least(right, MOST_PANELS * SPLIT_CHUNK) + most * least(wide, SPLIT_CHUNK);
+  return (size_t)(many > few * least(wide, SPLIT_CHUNK) ? many : few * least(wide, SPLIT_CHUNK)) * SPLIT_STEP;
 }
