@@ -391,7 +391,8 @@ const cli_option cli_precision_option[] = {
         "precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
         .help =
             "bf16 multiplies 16-bit values in the layers: faster where the processor has instructions for that (`brim doctor` "
-            "measures it: 1.6 to 1.8 times as fast with AVX512-BF16, 2.4 to 2.9 with AMX), and activations take little more than "
+            "measures it: 1.6 to 1.8 times as fast with AVX512-BF16, 1.8 to 2 with AMX, which fp32 takes too), and activations "
+            "take little more than "
             "half of the memory everywhere; master weights and sums are fp32. fp16: the same with --device cuda, with a scaled "
             "loss"),
     {0},
