@@ -26,9 +26,9 @@ BRIM_INLINE void multiply(tiles *t) {
 }
 
 /* Asks for a sixth of the next step's lines: a step takes as long as they take from the second cache. */
-BRIM_INLINE void fetch_next(const char *a, const char *b, int sixth) {
+BRIM_INLINE void fetch_next(const bool last, const char *a, const char *b, int sixth) {
   BRIM_UNROLL(16)
-  for (int i = 0; i < SPLIT_STEP / 6; i += LINE) {
+  for (int i = 0; !last && i < SPLIT_STEP / 6; i += LINE) {
     __builtin_prefetch(a + SPLIT_STEP + sixth * (SPLIT_STEP / 6) + i);
     __builtin_prefetch(b + SPLIT_STEP + sixth * (SPLIT_STEP / 6) + i);
   }
@@ -36,29 +36,23 @@ BRIM_INLINE void fetch_next(const char *a, const char *b, int sixth) {
 
 /* The smallest products first; from one to the next only one side is loaded. */
 BRIM_INLINE void step(tiles *t, const bool last, const char *a, const char *b) {
-  if (!last)
-    fetch_next(a, b, 0);
+  fetch_next(last, a, b, 0);
   take_left(t, a, LOW);
   take_right(t, b, HIGH);
   multiply(t);
-  if (!last)
-    fetch_next(a, b, 1);
+  fetch_next(last, a, b, 1);
   take_left(t, a, MIDDLE);
   multiply(t);
-  if (!last)
-    fetch_next(a, b, 2);
+  fetch_next(last, a, b, 2);
   take_right(t, b, MIDDLE);
   multiply(t);
-  if (!last)
-    fetch_next(a, b, 3);
+  fetch_next(last, a, b, 3);
   take_left(t, a, HIGH);
   multiply(t);
-  if (!last)
-    fetch_next(a, b, 4);
+  fetch_next(last, a, b, 4);
   take_right(t, b, LOW);
   multiply(t);
-  if (!last)
-    fetch_next(a, b, 5);
+  fetch_next(last, a, b, 5);
   take_right(t, b, HIGH);
   multiply(t);
 }
