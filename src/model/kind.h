@@ -152,8 +152,12 @@ void brim_fill_weight(brim_lowering *l, void *field, int32_t weight);
 void brim_fill_weight_from(brim_lowering *l, void *field, int32_t weight, int64_t element);
 /* Its copy in 16 bits, of a weight that has its bit in `narrow`. */
 void brim_fill_weight_narrow(brim_lowering *l, void *field, int32_t weight, int64_t element);
+/* The weight is there, and not frozen. */
+bool brim_is_weight_trained(const brim_lowering *l, int32_t weight);
 /* From `element` on; NULL where it is frozen. */
 void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, int64_t element);
+/* Where the call changes `count` values from there on, which may be those of weights that adjoin, and none after them. */
+void brim_fill_weight_gradients(brim_lowering *l, void *field, int32_t weight, int64_t element, int64_t count);
 void brim_fill_packed(brim_lowering *l, brim_int8 *field, const brim_operation *o, int product);
 void brim_fill_count(brim_lowering *l, int64_t *field, brim_row_kind rows, int64_t times); /* rows * times */
 void brim_fill_rows(brim_lowering *l, brim_rows *field, brim_row_kind rows);

@@ -343,10 +343,20 @@ void brim_fill_weight(brim_lowering *l, void *field, int32_t weight) {
 }
 
 void brim_fill_weight_gradient(brim_lowering *l, void *field, int32_t weight, int64_t element) {
-  if (!l->status && weight != BRIM_NONE && l->program->weights[weight].part >= l->schedule->variant.frozen)
-    fill(l, field,
-         (brim_fill_in){
-             .source = BRIM_FROM_WEIGHT_GRADIENT, .index = weight, .offset = brim_weight_at(l->program, weight) + element});
+  if (!l->status && weight != BRIM_NONE)
+    brim_fill_weight_gradients(l, field, weight, element, l->program->weights[weight].is.count - element);
+}
+
+bool brim_is_weight_trained(const brim_lowering *l, int32_t weight) {
+  return !l->status && weight != BRIM_NONE && l->program->weights[weight].part >= l->schedule->variant.frozen;
+}
+
+void brim_fill_weight_gradients(brim_lowering *l, void *field, int32_t weight, int64_t element, int64_t count) {
+  if (!brim_is_weight_trained(l, weight))
+    return;
+  const int64_t at = brim_weight_at(l->program, weight) + element;
+  fill(l, field, (brim_fill_in){.source = BRIM_FROM_WEIGHT_GRADIENT, .index = weight, .offset = at});
+  l->changes_to = at + count > l->changes_to ? at + count : l->changes_to;
 }
 
 void brim_fill_packed(brim_lowering *l, brim_int8 *field, const brim_operation *o, int product) {
@@ -413,6 +423,7 @@ void brim_call_device(brim_lowering *l, brim_device_op which, const void *operan
                           .size = (uint16_t)size,
                           .operation = l->operation,
                           .part = l->program->operations[l->operation].part,
+                          .changes_to = l->changes_to,
                           .operands = (uint32_t)at,
                           .first_fill = (int32_t)s->fill_count,
                           .fill_count = l->pending_count};
@@ -420,6 +431,7 @@ void brim_call_device(brim_lowering *l, brim_device_op which, const void *operan
   s->operand_count = at + size;
   take_pending(l, operands);
   l->pending_count = 0;
+  l->changes_to = 0;
   s->calls[s->call_count++] = call;
 }
 

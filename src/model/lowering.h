@@ -35,6 +35,7 @@ struct brim_lowering {
   int status;
   brim_pending pending[BRIM_MOST_FILLS];
   int pending_count;
+  int64_t changes_to; /* of the call that is being written */
 };
 
 /* ---- lowering.c */

@@ -52,7 +52,7 @@ typedef struct brim_value {
 typedef enum brim_selection { BRIM_BY_NOTHING = 0, BRIM_BY_IDS, BRIM_BY_POSITIONS, BRIM_BY_TYPES } brim_selection;
 
 /* A tensor of the checkpoint, declared where it is used. Its uses are the operations that list it: its gradient is complete when
- * the first of them has run backward, and it belongs to that one's part. */
+ * the first of them has added to it in backward, and it belongs to that one's part. */
 typedef struct brim_weight {
   brim_parameter is;       /* name, shape, place in the flat buffers, decay, sparse rows */
   bool one;                /* initialised with ones: a norm's */

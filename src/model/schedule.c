@@ -93,17 +93,12 @@ static void hold_nothing(brim_call_schedule *s) {
                              .chosen_by = BRIM_NONE};
 }
 
-/* A gradient is complete when the operations that list its weight have run backward. */
+/* A gradient is complete when no later call changes it. */
 static void find_complete(brim_call_schedule *s) {
-  const brim_program *p = s->program;
   int64_t end = 0;
   for (int32_t i = (int32_t)s->call_count - 1; i >= s->forward_count; i--) {
-    const brim_list *listed = &p->operations[s->calls[i].operation].weights;
     s->calls[i].complete = end;
-    for (int32_t k = 0; k < listed->count; k++) {
-      const brim_parameter *w = listed->of[k] == BRIM_NONE ? NULL : &p->weights[listed->of[k]].is;
-      end = w && w->offset + w->count > end ? w->offset + w->count : end;
-    }
+    end = s->calls[i].changes_to > end ? s->calls[i].changes_to : end;
   }
 }
 

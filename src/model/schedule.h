@@ -73,8 +73,9 @@ typedef struct brim_call {
   bool only_with_loss;
   uint16_t size; /* of the operands */
   int32_t operation, part;
-  int64_t complete;  /* of backward: after it nothing is added to gradients of the values from this one on */
-  uint32_t operands; /* offset in the schedule's bytes */
+  int64_t changes_to; /* it adds to gradients of values before this one alone; 0: to none */
+  int64_t complete;   /* of backward: after it nothing is added to gradients of the values from this one on */
+  uint32_t operands;  /* offset in the schedule's bytes */
   int32_t first_fill, fill_count;
 } brim_call;
 

@@ -4,7 +4,7 @@
 #include "model/partial.h"
 
 /* Values of a piece, if as many adjoin: a share of what is left, so that the last ones, which nothing hides, are small. */
-enum { LEAST = 1 << 20, SHARE = 4, REST = 1 << 14 };
+enum { LEAST = 1 << 19, SHARE = 4, REST = 1 << 14 };
 
 void brim_model_tell(brim_model *model, const brim_telling *telling) {
   model->telling = telling;

@@ -14,7 +14,7 @@ typedef struct brim_telling {
  * device's memory is not the host's, what completes the gradient is queued then, and not done. */
 void brim_model_tell(brim_model *model, const brim_telling *telling);
 
-/* The gradient but for its tables, from its end to its beginning, as backward completes it, in pieces of about 4 MB, of which the
+/* The gradient but for its tables, from its end to its beginning, as backward completes it, in pieces of about 2 MB, of which the
  * last are smaller: call it with *range 0, until it is false; *range is its own to count with. */
 bool brim_gradient_next_dense(const brim_model *model, int32_t *range, int64_t *offset, int64_t *count);
 /* Likewise the tables of a packed gradient (partial.h). */

@@ -310,6 +310,40 @@ static void check_told(const char *golden, const char *third) {
   brim_dataset_free(rows);
 }
 
+static bool writes_values(const brim_call_schedule *s, const brim_call *call) {
+  for (int32_t i = 0; i < call->fill_count; i++) {
+    const brim_fill_in *in = &s->fills[call->first_fill + i];
+    if (in->source == BRIM_FROM_VERSION && (in->access & BRIM_WRITES))
+      return true;
+  }
+  return false;
+}
+
+static bool is_product(const brim_call *call) {
+  return call->op == BRIM_OP_linear_backward || call->op == BRIM_OP_bf16_backward;
+}
+
+/* A product's gradient of its weight is complete before the gradient of its input is computed, which takes as long again. In the
+ * last layer that of queries waits for keys and values, which adjoin it. */
+static void check_weights_first(const char *golden, brim_precision precision) {
+  const brim_model_limits limits = {
+      .max_slots = 40, .max_sequences = 4, .max_length = 20, .training = true, .precision = precision};
+  brim_model *model = prepared(case_golden(golden), &limits, "");
+  const brim_call_schedule *s = &model->train.asked;
+  int apart = 0, early = 0, together = 0;
+  for (size_t i = (size_t)s->forward_count; i + 1 < s->call_count; i++) {
+    const brim_call *call = &s->calls[i], *next = call + 1;
+    if (!is_product(call) || !call->changes_to)
+      continue;
+    together += writes_values(s, call);
+    if (is_product(next) && next->operation == call->operation && !next->changes_to)
+      apart++, early += call->complete < call->changes_to;
+  }
+  ok(apart > 4 && early == apart - 1 && !together, "%s: %d gradients of weights are complete before those of inputs begin",
+     golden, apart);
+  brim_model_free(model);
+}
+
 /* ---- the pieces in which it is sent */
 
 /* From the end to the beginning, all of it but the tables, once; the last pieces, for which nothing is computed meanwhile, are
@@ -442,6 +476,8 @@ int main(void) {
   check_weights("albert-regression");
   check_pieces(goldens[0]);
   check_told("albert-regression", ""); /* whose layers share their weights */
+  check_weights_first("bert-pair-3", BRIM_PRECISION_FP32);
+  check_weights_first("bert-pair-3", BRIM_PRECISION_BF16);
   brim_runtime_free(case_runtime);
   return tap_done();
 }

@@ -67,46 +67,67 @@ void brim_product_of_bytes(brim_lowering *l, const brim_operation *o, int which,
   BRIM_CALL(l, int8_forward, op);
 }
 
-static void backward_narrow(brim_lowering *l, const brim_product_gradient *g) {
-  const sizes n = sizes_of(l, g->weight, g->in, g->out);
-  brim_bf16_linear_gradient op = {.in = n.in,
-                                  .out = n.out,
-                                  .x_stride = brim_stride(l, g->x),
-                                  .dy_stride = brim_stride(l, g->dy),
-                                  .dx_stride = n.in,
-                                  .add = g->add};
+/* Backward is two calls: the gradient of the weight comes first, since it may be sent to other ranks while the rest goes on. Both
+ * have x, though the first alone reads it: where dx could have its memory, tensors of other layers found worse places. */
+typedef struct half {
+  bool weight; /* or the gradient of x */
+  sizes n;
+} half;
+
+static void fill_weight_gradients(brim_lowering *l, const brim_product_gradient *g, sizes n, real **dw, real **db) {
+  brim_fill_weight_gradients(l, dw, g->weight, g->first * n.in, (int64_t)n.in * n.out);
+  brim_fill_weight_gradients(l, db, g->bias, g->first, n.out);
+}
+
+static void half_narrow(brim_lowering *l, const brim_product_gradient *g, half h) {
+  brim_bf16_linear_gradient op = {
+      .in = h.n.in, .out = h.n.out, .x_stride = brim_stride(l, g->x), .dy_stride = brim_stride(l, g->dy), .dx_stride = h.n.in};
   brim_fill_count(l, &op.rows, g->rows, 1);
-  brim_fill_slices(l, &op.slices, g->rows);
   brim_fill(l, &op.x, g->x, BRIM_READS);
-  brim_fill_weight_narrow(l, &op.w, g->weight, g->first * n.in);
   brim_fill(l, &op.dy, g->dy, BRIM_READS);
-  brim_fill_typed(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES);
-  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * n.in);
-  brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
+  if (h.weight) {
+    brim_fill_slices(l, &op.slices, g->rows);
+    fill_weight_gradients(l, g, h.n, &op.dw, &op.db);
+  } else {
+    op.add = g->add;
+    brim_fill_weight_narrow(l, &op.w, g->weight, g->first * h.n.in);
+    brim_fill_typed(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES);
+  }
   BRIM_CALL(l, bf16_backward, op);
 }
 
-void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *g) {
-  const sizes n = sizes_of(l, g->weight, g->in, g->out);
-  brim_linear_gradient op = {.in = n.in,
-                             .out = n.out,
-                             .x_stride = brim_stride(l, g->x),
-                             .dy_stride = brim_stride(l, g->dy),
-                             .dx_stride = n.in,
-                             .add = g->add};
+static void half_real(brim_lowering *l, const brim_product_gradient *g, half h) {
+  brim_linear_gradient op = {
+      .in = h.n.in, .out = h.n.out, .x_stride = brim_stride(l, g->x), .dy_stride = brim_stride(l, g->dy), .dx_stride = h.n.in};
   brim_fill_count(l, &op.rows, g->rows, 1);
-  brim_fill_slices(l, &op.slices, g->rows);
   fill_side(l, &op.x, g->x, BRIM_READS, g->rows);
-  brim_fill_weight_from(l, &op.w, g->weight, g->first * n.in);
   fill_side(l, &op.dy, g->dy, BRIM_READS, g->rows);
-  fill_side(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES, g->rows);
-  brim_fill_weight_gradient(l, &op.dw, g->weight, g->first * n.in);
-  brim_fill_weight_gradient(l, &op.db, g->bias, g->first);
+  if (h.weight) {
+    brim_fill_slices(l, &op.slices, g->rows);
+    fill_weight_gradients(l, g, h.n, &op.dw, &op.db);
+  } else {
+    op.add = g->add;
+    brim_fill_weight_from(l, &op.w, g->weight, g->first * h.n.in);
+    fill_side(l, &op.dx, g->dx, g->add ? BRIM_CHANGES : BRIM_WRITES, g->rows);
+  }
   BRIM_CALL(l, linear_backward, op);
 }
 
+static void backward(brim_lowering *l, const brim_product_gradient *g,
+                     void (*write)(brim_lowering *, const brim_product_gradient *, half)) {
+  const sizes n = sizes_of(l, g->weight, g->in, g->out);
+  if (brim_is_weight_trained(l, g->weight) || brim_is_weight_trained(l, g->bias))
+    write(l, g, (half){true, n});
+  if (g->dx.version != BRIM_NONE)
+    write(l, g, (half){false, n});
+}
+
+void brim_product_backward_real(brim_lowering *l, const brim_product_gradient *g) {
+  backward(l, g, half_real);
+}
+
 void brim_product_backward(brim_lowering *l, const brim_product_gradient *g) {
-  (brim_narrows(l) ? backward_narrow : brim_product_backward_real)(l, g);
+  backward(l, g, brim_narrows(l) ? half_narrow : half_real);
 }
 
 int brim_one_product(const brim_program *p, const brim_operation *o, brim_product out[BRIM_MOST_PRODUCTS]) {
