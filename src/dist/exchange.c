@@ -3,8 +3,8 @@
  * Along the tree of slices (tree.h) it is the same with several sums a rank.
  *
  * Large: of each block, every rank gets one piece from all others (reduce-scatter), adds it up and sends it to all (all-gather);
- * a rank sends and receives twice the values, whatever the number of ranks. Small: everybody sends all to everybody, or by way of
- * rank 0 where they are many; one or two messages' time. */
+ * a rank sends and receives twice the values, whatever the number of ranks. Two ranks send each other all. Small: everybody sends
+ * all to everybody, or by way of rank 0 where they are many; one or two messages' time. */
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "base/status.h"
 #include "dist/ranks.h"
 
-enum { PIECE_BYTES = 1 << 20, BUFFER_BYTES = 64 << 20, SMALL_BYTES = 4096, FEW_RANKS = 16, TESTS = 8 };
+enum { PIECE_BYTES = 1 << 20, MESSAGE_BYTES = 1 << 17, BUFFER_BYTES = 64 << 20, SMALL_BYTES = 4096, FEW_RANKS = 16, TESTS = 8 };
 
 /* ---- waiting ---------------------------------------------------------------------------------------------- */
 
@@ -263,6 +263,59 @@ static int sum_blocks(sum *s, char *values, size_t count, brim_error *err) {
   return BRIM_OK;
 }
 
+/* ---- large sums of two ranks ------------------------------------------------------------------------------ */
+
+/* As many bytes as in two halves, and each value has the same bits on both. Two messages are under way at a time: the link has
+ * always something to carry, and the copies of what it carries, the wire's among them, are few enough to stay in the caches,
+ * where they leave room for what this rank computes meanwhile. */
+typedef struct message {
+  char *at;
+  size_t count;
+  int32_t slot;
+} message;
+
+static message message_of(const sum *s, char *values, size_t count, size_t messages, size_t i) {
+  const size_t from = count * i / messages, to = count * (i + 1) / messages;
+  return (message){values + from * s->size, to - from, (int32_t)(i % 2)};
+}
+
+static void begin_message(sum *s, message m) {
+  brim_ranks *r = s->ranks;
+  const size_t bytes = m.count * s->size, at = 2 * (size_t)m.slot;
+  const int32_t other = 1 - r->wire.rank;
+  pthread_mutex_lock(&r->door);
+  s->failed = r->wire.receive(r->wire.context, received_from(r, m.slot), bytes, other, TAG_SUM, &r->requests[at]);
+  r->pending[at] = !s->failed;
+  if (!s->failed) {
+    memcpy(sent_to(r, m.slot), m.at, bytes);
+    s->failed = r->wire.send(r->wire.context, sent_to(r, m.slot), bytes, other, TAG_SUM, &r->requests[at + 1]);
+    r->pending[at + 1] = !s->failed;
+  }
+  pthread_mutex_unlock(&r->door);
+}
+
+static int finish_message(sum *s, message m, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  const size_t at = 2 * (size_t)m.slot;
+  BRIM_TRY(brim_exchange_wait(r, r->requests + at, r->pending + at, 2, true, 0, err));
+  s->add(m.at, received_from(r, m.slot), m.count);
+  return BRIM_OK;
+}
+
+static int sum_of_two(sum *s, char *values, size_t count, brim_error *err) {
+  const size_t room = s->ranks->piece_bytes < MESSAGE_BYTES ? s->ranks->piece_bytes : MESSAGE_BYTES, most = room / s->size;
+  const size_t messages = (count + most - 1) / most;
+  for (size_t i = 0; i < messages + 2; i++) {
+    if (i >= 2)
+      BRIM_TRY(finish_message(s, message_of(s, values, count, messages, i - 2), err));
+    if (i < messages)
+      begin_message(s, message_of(s, values, count, messages, i));
+    if (s->failed)
+      return brim_exchange_fail(s->ranks, err);
+  }
+  return BRIM_OK;
+}
+
 /* ---- any sum ---------------------------------------------------------------------------------------------- */
 
 /* Buffers of the size that is needed, once. */
@@ -302,7 +355,7 @@ static int run(sum *s, void *values, int64_t count, brim_error *err) {
   BRIM_TRY(begin(r, s->size, count, err));
   s->large = (size_t)count * s->size > SMALL_BYTES;
   if (s->large)
-    return sum_blocks(s, values, (size_t)count, err);
+    return (r->wire.world == 2 ? sum_of_two : sum_blocks)(s, values, (size_t)count, err);
   return (r->wire.world <= FEW_RANKS ? sum_among_few : sum_at_first)(s, values, (size_t)count, err);
 }
 

@@ -76,7 +76,9 @@ typedef struct message {
 typedef struct net {
   pthread_mutex_t lock;
   message *first;
-  bool cut[MOST]; /* nothing comes from or to that rank */
+  bool cut[MOST];   /* nothing comes from or to that rank */
+  size_t longest;   /* bytes of a message of sums */
+  size_t under_way; /* of those that one rank had sent and the others had not yet taken, at most */
 } net;
 
 typedef struct place {
@@ -91,6 +93,18 @@ typedef struct awaited {
   int tag;
 } awaited;
 
+/* Lock is held. */
+static void note_sums(net *n, int32_t from) {
+  size_t sum = 0;
+  for (const message *m = n->first; m; m = m->next) {
+    if (m->from != from || m->tag != TAG_SUM)
+      continue;
+    n->longest = m->bytes > n->longest ? m->bytes : n->longest;
+    sum += m->bytes;
+  }
+  n->under_way = sum > n->under_way ? sum : n->under_way;
+}
+
 static int net_send(void *context, const void *data, size_t bytes, int32_t to, int tag, brim_mpi_handle *request) {
   place *p = context;
   message *m = malloc(sizeof *m + bytes), **end;
@@ -103,6 +117,7 @@ static int net_send(void *context, const void *data, size_t bytes, int32_t to, i
   *end = m;
   if (p->net->cut[p->rank] || p->net->cut[to])
     *end = NULL, free(m);
+  note_sums(p->net, p->rank);
   pthread_mutex_unlock(&p->net->lock);
   return 0;
 }
@@ -197,7 +212,7 @@ static void run_world(world *w, int32_t size, double timeout, void (*work)(one *
 /* ---- sums ------------------------------------------------------------------------------------------------- */
 
 static const int64_t counts[] = {1, 2, 7, 1023, 1025, 4097, 100003, 900007}; /* the last one: several blocks of at most 3 ranks */
-enum { COUNTS = sizeof counts / sizeof *counts, FEW_RANKS = 3 };
+enum { COUNTS = sizeof counts / sizeof *counts, FEW_RANKS = 3, MESSAGE = 1 << 17 };
 
 static int count_of(const brim_group *group) {
   return group->world_size > FEW_RANKS ? COUNTS - 1 : COUNTS;
@@ -239,6 +254,9 @@ static void sums(void) {
     for (int32_t r = 0; r < size; r++)
       fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole && w.ones[r].speaks == (r == 0);
     ok(fine, "%d ranks: floats and doubles have the bits of the order of ranks %s", (int)size, w.ones[0].err.message);
+    if (size == 2)
+      ok(w.net.longest > MESSAGE / 2 && w.net.longest <= MESSAGE && w.net.under_way <= 4 * MESSAGE,
+         "two ranks send messages of 128 KB, of which few are under way");
   }
 }
 
