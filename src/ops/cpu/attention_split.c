@@ -12,12 +12,14 @@ void CPU(attention_split_left)(const attention_work *w, int64_t rows, const floa
 attention_right CPU(attention_split_right)(const attention_work *w, int64_t rows, const float *x, int64_t stride, char *to) {
   const int64_t size = w->a->head_size, panel = split_steps(rows) * SPLIT_STEP;
   for (int64_t i = 0; i < size; i += SPLIT_SIDE)
-    CPU(split_right)(least(SPLIT_SIDE, size - i), rows, x + i, stride, to + i / SPLIT_SIDE * panel);
+    split_right(&(split_panel){
+        .columns = least(SPLIT_SIDE, size - i), .depth = rows, .x = x + i, .stride = stride, .to = to + i / SPLIT_SIDE * panel});
   return (attention_right){to, SPLIT_STEP / SPLIT_K, panel};
 }
 
 void CPU(attention_split_turn)(const attention_work *w, const attention_block *b, const float *rows, char *panels) {
-  CPU(split_right_turned)(b->queries, w->a->head_size, rows, w->head_room, panels);
+  split_right(&(split_panel){
+      .columns = b->queries, .depth = w->a->head_size, .x = rows, .stride = w->head_room, .turned = true, .to = panels});
 }
 
 void CPU(attention_split_scores)(const attention_work *w, int64_t keys, const char *left, const char *panels, float *out) {

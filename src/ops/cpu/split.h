@@ -28,6 +28,7 @@
 enum {
   SPLIT_SIDE = 32,             /* rows, and columns, of a tile */
   SPLIT_K = 32,                /* of a step */
+  SPLIT_PIECES = 2,            /* of a step of a panel: its halves */
   SPLIT_PARTS = 3,             /* h, m, l */
   SPLIT_HALF = 16 * 64,        /* bytes */
   SPLIT_PART = 2 * SPLIT_HALF, /* bytes */
@@ -36,6 +37,21 @@ enum {
   SPLIT_TILE = SPLIT_CHUNK * SPLIT_STEP, /* bytes of a packed side of a tile */
   SPLIT_LEAST = 16                       /* narrower weights are not worth it, on either side */
 };
+
+BRIM_INLINE int64_t split_steps(int64_t depth) {
+  return divided(depth, SPLIT_K);
+}
+
+/* A right side that is to be packed: `depth` k, up to 32 columns. Value (k, j) is x[k * stride + j], or x[j * stride + k] if it
+ * is `turned`. */
+typedef struct split_panel {
+  int64_t columns, depth;
+  const float *x;
+  int64_t stride;
+  bool turned;
+  const float *next; /* x of the panel that is packed afterwards, whose first lines are asked for in time; or NULL */
+  char *to;
+} split_panel;
 
 /* ---- split_tile.c */
 
@@ -49,6 +65,8 @@ typedef struct split_tile {
   bool goes_on;      /* sums go on from what c holds, instead of from `start` */
   const char *fetch; /* what will be needed afterwards: `fetch_lines` cache lines a step; or NULL */
   int64_t fetch_lines;
+  const split_panel *beside; /* of which pieces are packed meanwhile, from `piece` on, before `piece_end`; or NULL */
+  int64_t piece, piece_end;
   const float *next; /* the c of the next tile, with the same rows; or NULL */
 } split_tile;
 
@@ -71,11 +89,14 @@ BRIM_INLINE split_kernel split_kernel_of(const brim_ops_context *c) {
 
 /* ---- split_pack.c: `depth` k, and up to 32 rows or columns.
  * left: value (i, k) is x[i * stride + k]. left_turned: x[k * stride + i], and column sums over k are added to sums[32] unless it
- * is NULL. right: value (k, j) is x[k * stride + j]. right_turned: x[j * stride + k]. */
+ * is NULL. pieces: from `first` on, before `end`. */
 void CPU(split_left)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to);
 void CPU(split_left_turned)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to, float *sums);
-void CPU(split_right)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to);
-void CPU(split_right_turned)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to);
+void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end);
+/* All of them. */
+BRIM_INLINE void split_right(const split_panel *p) {
+  CPU(split_pieces)(p, 0, SPLIT_PIECES * split_steps(p->depth));
+}
 
 /* ---- split_product.c: product.h's, by tiles; its statistics are counted already */
 void CPU(split_product_run)(brim_ops_context *c, const product *p);
@@ -84,10 +105,6 @@ size_t CPU(split_product_workspace)(int threads, const brim_ops_limits *limits);
 /* ---- split_gradient.c: dw += dy^T x and db */
 void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient *l);
 size_t CPU(split_weight_gradient_workspace)(int threads, const brim_ops_limits *limits);
-
-BRIM_INLINE int64_t split_steps(int64_t depth) {
-  return divided(depth, SPLIT_K);
-}
 
 /* Of a weight; its shorter side is at most limits->hidden. */
 BRIM_INLINE int64_t split_longest(const brim_ops_limits *limits) {

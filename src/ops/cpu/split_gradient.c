@@ -71,7 +71,8 @@ static void pack_panel(const gradient *g, int64_t number, char *to) {
   const int64_t column = number * SPLIT_SIDE, columns = least(SPLIT_SIDE, l->in - column);
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
-    CPU(split_right)(columns, s->depth, l->x + s->row * l->x_stride + column, l->x_stride, place(to, s));
+    const float *x = l->x + s->row * l->x_stride + column;
+    split_right(&(split_panel){.columns = columns, .depth = s->depth, .x = x, .stride = l->x_stride, .to = place(to, s)});
   }
 }
 

@@ -8,10 +8,20 @@ typedef struct units {
   vec part[SPLIT_PARTS];
 } units;
 
-/* The value rounded to 16 bits, halves away from 0; in the upper halves. A rounding error of m is less than l can hold, which is
- * therefore exact. Infinity's and NaN's rest is NaN. */
-BRIM_INLINE uvec high_of(vec x) {
-  return ((uvec)x + 0x8000u) & 0xffff0000u;
+/* Rounded to 16 bits, halves away from 0, where the lower half is left out. A rounding error of m is less than l can hold, which
+ * is therefore exact. Infinity's and NaN's rest is NaN. */
+BRIM_INLINE __m512i rounded(vec x) {
+  return _mm512_add_epi32(_mm512_castps_si512(x), _mm512_set1_epi32(0x8000));
+}
+
+/* What its upper half leaves. */
+BRIM_INLINE vec rest(vec x, __m512i high) {
+  return x - _mm512_castsi512_ps(_mm512_and_si512(high, _mm512_set1_epi32(-0x10000)));
+}
+
+/* The upper halves of both. */
+BRIM_INLINE vec joined(__m512i lower, __m512i upper) {
+  return _mm512_castsi512_ps(_mm512_mask_alignr_epi8(upper, 0x3333333333333333u, lower, lower, 2));
 }
 
 /* Values of k = u and k = u + 16. */
@@ -19,24 +29,21 @@ BRIM_INLINE units split(vec lower, vec upper) {
   units u;
   BRIM_UNROLL(2)
   for (int i = 0; i + 1 < SPLIT_PARTS; i++) {
-    const uvec low = high_of(lower), high = high_of(upper);
-    u.part[i] = (vec)(low >> 16 | high);
-    lower -= (vec)low;
-    upper -= (vec)high;
+    const __m512i low = rounded(lower), high = rounded(upper);
+    u.part[i] = joined(low, high);
+    lower = rest(lower, low);
+    upper = rest(upper, high);
   }
-  u.part[SPLIT_PARTS - 1] = (vec)((uvec)lower >> 16 | ((uvec)upper & 0xffff0000u));
+  u.part[SPLIT_PARTS - 1] = joined(_mm512_castps_si512(lower), _mm512_castps_si512(upper));
   return u;
 }
 
-BRIM_INLINE void put(char *to, vec x) {
-  vstore((float *)(void *)to, x);
-}
-
-/* Row i of both halves' parts. */
-BRIM_INLINE void put_units(const units *u, char *half, int64_t row) {
+/* Row i of a half's parts. */
+BRIM_INLINE void put(vec lower, vec upper, char *half, int64_t row) {
+  const units u = split(lower, upper);
   BRIM_UNROLL(3)
   for (int i = 0; i < SPLIT_PARTS; i++)
-    put(half + i * SPLIT_PART + row * 64, u->part[i]);
+    vstore((float *)(void *)(half + i * SPLIT_PART + row * 64), u.part[i]);
 }
 
 /* Where half h of step s begins. */
@@ -44,101 +51,112 @@ BRIM_INLINE char *half_at(char *to, int64_t s, int64_t h) {
   return to + s * SPLIT_STEP + h * SPLIT_HALF;
 }
 
-/* ---- as they lie */
-
-void CPU(split_left)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to) {
-  for (int64_t i = 0; i < SPLIT_SIDE; i++) {
-    const float *row = x + i * stride;
-    for (int64_t s = 0, k = 0; k < depth; s++, k += SPLIT_K) {
-      units u = {{vzero(), vzero(), vzero()}};
-      if (i < rows) {
-        __builtin_prefetch(row + stride + k);
-        __builtin_prefetch(row + stride + k + VEC);
-        const vec lower = vload_n(row + k, depth - k);
-        u = split(lower, depth - k > VEC ? vload_n(row + k + VEC, depth - k - VEC) : vzero());
-      }
-      put_units(&u, half_at(to, s, i / VEC), i % VEC);
-    }
-  }
+BRIM_INLINE vec load_first(const float *x, int64_t n) {
+  return n > 0 ? vload_n(x, n) : vzero();
 }
 
-void CPU(split_right)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to) {
+/* ---- as they lie */
+
+enum { AHEAD = 64 }; /* values of a row that are asked for */
+
+void CPU(split_left)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to) {
   for (int64_t s = 0, k = 0; k < depth; s++, k += SPLIT_K)
-    for (int64_t i = 0; i < VEC; i++) {
-      const float *first = x + (k + i) * stride, *second = first + VEC * stride;
-      const bool has_first = k + i < depth, has_second = k + i + VEC < depth;
-      for (int64_t j = 0; j < SPLIT_SIDE; j += VEC) {
-        const int64_t n = columns - j;
-        __builtin_prefetch(first + j + SPLIT_K * stride); /* rows are too far apart for the caches to foresee */
-        __builtin_prefetch(second + j + SPLIT_K * stride);
-        const vec lower = has_first && n > 0 ? vload_n(first + j, n) : vzero();
-        const units u = split(lower, has_second && n > 0 ? vload_n(second + j, n) : vzero());
-        put_units(&u, half_at(to, s, j / VEC), i);
-      }
+    for (int64_t i = 0; i < SPLIT_SIDE; i++) {
+      const float *row = x + i * stride + k;
+      if (i < rows) {
+        __builtin_prefetch(row + AHEAD);
+        __builtin_prefetch(row + AHEAD + VEC);
+        put(load_first(row, depth - k), load_first(row + VEC, depth - k - VEC), half_at(to, s, i / VEC), i % VEC);
+      } else
+        put(vzero(), vzero(), half_at(to, s, i / VEC), i % VEC);
     }
 }
 
 /* ---- turned about: units of 16 rows in memory become rows of 16 units */
 
-typedef struct block {
-  vec row[SPLIT_PARTS][VEC];
-} block;
-
-BRIM_INLINE void put_in_block(block *b, int64_t row, const units *u) {
-  BRIM_UNROLL(3)
-  for (int i = 0; i < SPLIT_PARTS; i++)
-    b->row[i][row] = u->part[i];
+/* Blocks of 16 rows that become lower and upper halves of units. */
+BRIM_INLINE void put_turned(const char *lower, const char *upper, int64_t row, char *half) {
+  vec low[VEC], high[VEC];
+  transpose(lower, row, low);
+  transpose(upper, row, high);
+  BRIM_UNROLL(16)
+  for (int j = 0; j < VEC; j++)
+    put(low[j], high[j], half, j);
 }
 
-static void put_turned(const block *b, char *half) {
-  for (int i = 0; i < SPLIT_PARTS; i++) {
-    vec turned[VEC];
-    transpose((const char *)b->row[i], sizeof(vec), turned);
-    BRIM_UNROLL(16)
-    for (int j = 0; j < VEC; j++)
-      put(half + i * SPLIT_PART + j * 64, turned[j]);
-  }
-}
-
-void CPU(split_right_turned)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to) {
-  enum { AHEAD = 64 };
-  for (int64_t s = 0, k = 0; k < depth; s++, k += SPLIT_K)
-    for (int64_t j = 0; j < SPLIT_SIDE; j += VEC) {
-      block b;
-      for (int64_t i = 0; i < VEC; i++) {
-        units u = {{vzero(), vzero(), vzero()}};
-        if (j + i < columns) {
-          const float *row = x + (j + i) * stride + k;
-          __builtin_prefetch(row + AHEAD);
-          __builtin_prefetch(row + AHEAD + VEC);
-          const vec lower = vload_n(row, depth - k);
-          u = split(lower, depth - k > VEC ? vload_n(row + VEC, depth - k - VEC) : vzero());
-        }
-        put_in_block(&b, i, &u);
-      }
-      put_turned(&b, half_at(to, s, j / VEC));
-    }
+/* Up to 16 rows of 16 values; what is missing is 0. */
+static BRIM_NOINLINE void take_some(int64_t rows, int64_t columns, const float *x, int64_t stride, float block[VEC * VEC]) {
+  for (int64_t i = 0; i < VEC; i++)
+    vstore(block + i * VEC, load_first(x + i * stride, i < rows ? columns : 0));
 }
 
 void CPU(split_left_turned)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to, float *sums) {
   for (int64_t j = 0; j < SPLIT_SIDE; j += VEC) {
-    const int64_t n = rows - j;
     vec sum = vzero();
     for (int64_t s = 0, k = 0; k < depth; s++, k += SPLIT_K) {
-      block b;
-      for (int64_t i = 0; i < VEC; i++) {
-        const float *first = x + (k + i) * stride + j, *second = first + VEC * stride;
-        const vec lower = n > 0 && k + i < depth ? vload_n(first, n) : vzero();
-        __builtin_prefetch(first + SPLIT_K * stride);
-        __builtin_prefetch(second + SPLIT_K * stride);
-        const vec upper = n > 0 && k + i + VEC < depth ? vload_n(second, n) : vzero();
-        const units u = split(lower, upper);
-        sum = sum + lower + upper;
-        put_in_block(&b, i, &u);
+      float blocks[2][VEC * VEC];
+      const float *first = x + k * stride + j, *second = first + VEC * stride;
+      int64_t row = stride;
+      for (int64_t i = 0; i < SPLIT_K; i++)
+        __builtin_prefetch(first + (i + SPLIT_K) * stride);
+      if (rows - j < VEC || depth - k < SPLIT_K) {
+        take_some(depth - k, rows - j, first, stride, blocks[0]);
+        take_some(depth - k - VEC, rows - j, second, stride, blocks[1]);
+        first = blocks[0], second = blocks[1], row = VEC;
       }
-      put_turned(&b, half_at(to, s, j / VEC));
+      for (int64_t i = 0; sums && i < VEC; i++)
+        sum = sum + vload(first + i * row) + vload(second + i * row);
+      put_turned((const char *)first, (const char *)second, row * (int64_t)sizeof(float), half_at(to, s, j / VEC));
     }
     if (sums)
       vstore(sums + j, vload(sums + j) + sum);
+  }
+}
+
+/* ---- right sides, in pieces: a piece is a half of a step */
+
+/* Values from a step to the next one. */
+BRIM_INLINE int64_t step_of(const split_panel *p) {
+  return p->turned ? SPLIT_K : SPLIT_K * p->stride;
+}
+
+/* Asks for the same piece of the step after the next one. */
+BRIM_INLINE void fetch_piece(const split_panel *p, int64_t s, int64_t h) {
+  enum { STEPS = 2 };
+  const int64_t left = split_steps(p->depth) - s - STEPS;
+  const float *x = left > 0 ? p->x + (s + STEPS) * step_of(p) : p->next ? p->next - left * step_of(p) : NULL;
+  if (!x)
+    return;
+  x += h * VEC * (p->turned ? p->stride : 1);
+  for (int64_t i = 0; i < VEC; i++) {
+    __builtin_prefetch(x + i * p->stride, 0, 2);
+    __builtin_prefetch(x + (p->turned ? i * p->stride + VEC : (i + VEC) * p->stride), 0, 2);
+  }
+}
+
+static void piece_as_it_lies(const split_panel *p, int64_t columns, int64_t depth, const float *x, char *half) {
+  for (int64_t i = 0; i < VEC; i++) {
+    const float *first = x + i * p->stride, *second = first + VEC * p->stride;
+    put(load_first(first, i < depth ? columns : 0), load_first(second, i + VEC < depth ? columns : 0), half, i);
+  }
+}
+
+static void piece_turned(const split_panel *p, int64_t columns, int64_t depth, const float *x, char *half) {
+  if (columns >= VEC && depth >= SPLIT_K) {
+    put_turned((const char *)x, (const char *)(x + VEC), p->stride * (int64_t)sizeof(float), half);
+    return;
+  }
+  float blocks[2][VEC * VEC];
+  take_some(columns, depth, x, p->stride, blocks[0]);
+  take_some(columns, depth - VEC, x + VEC, p->stride, blocks[1]);
+  put_turned((const char *)blocks[0], (const char *)blocks[1], sizeof(vec), half);
+}
+
+void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end) {
+  for (int64_t i = first; i < end; i++) {
+    const int64_t s = i / SPLIT_PIECES, h = i % SPLIT_PIECES, columns = p->columns - h * VEC, depth = p->depth - s * SPLIT_K;
+    const float *x = p->x + s * step_of(p) + h * VEC * (p->turned ? p->stride : 1);
+    fetch_piece(p, s, h);
+    (p->turned ? piece_turned : piece_as_it_lies)(p, columns, depth, x, half_at(p->to, s, h));
   }
 }

@@ -68,6 +68,13 @@ BRIM_INLINE void fetch_more(const split_tile *p, int64_t done, int64_t row) {
   }
 }
 
+/* Packs a share of what is packed meanwhile: vectors are computed while AMX has a step's products to do. */
+BRIM_INLINE void pack_beside(const split_tile *p, int64_t done) {
+  const int64_t count = p->piece_end - p->piece;
+  if (p->beside)
+    CPU(split_pieces)(p->beside, p->piece + count * done / p->steps, p->piece + count * (done + 1) / p->steps);
+}
+
 /* Sums begin as rows that are `row` bytes apart, or as 0. */
 BRIM_INLINE void begin_sums(tiles *t, const void *from, int64_t row) {
 #ifdef BRIM_AMX_EMULATED
@@ -103,9 +110,11 @@ static void run(const split_tile *p) {
   for (int64_t done = 0; done < p->steps - 1; done++, a += SPLIT_STEP, b += SPLIT_STEP) {
     fetch_more(p, done, row);
     step(&t, false, a, b);
+    pack_beside(p, done);
   }
   fetch_more(p, p->steps - 1, row);
   step(&t, true, a, b);
+  pack_beside(p, p->steps - 1);
   end_sums(&t, p->c, row);
 }
 
