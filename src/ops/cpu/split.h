@@ -62,6 +62,7 @@ typedef struct split_tile {
   const float *start; /* 32 values every row starts from; NULL: 0 */
   float *c;
   int64_t c_row;     /* values */
+  bool half;         /* of the first 16 rows alone */
   bool goes_on;      /* sums go on from what c holds, instead of from `start` */
   const char *fetch; /* what will be needed afterwards: `fetch_lines` cache lines a step; or NULL */
   int64_t fetch_lines;

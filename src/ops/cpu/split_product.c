@@ -113,6 +113,7 @@ static void multiply(const job *j, int64_t from, int64_t to, const char *left, i
                     .start = start,
                     .c = p->c + row * p->c_stride + panel * SPLIT_SIDE,
                     .c_row = p->c_stride,
+                    .half = rows <= SPLIT_SIDE / 2,
                     .goes_on = j->k > 0,
                     .fetch = next ? next + j->size / (to - from) / 64 * 64 * (i - from) : NULL,
                     .fetch_lines = divided(SPLIT_STEP / 64, to - from),

@@ -10,17 +10,20 @@
 
 enum { HIGH, MIDDLE, LOW };
 
-BRIM_INLINE void take_left(tiles *t, const char *a, int part) {
+BRIM_INLINE void take_left(tiles *t, const bool half, const char *a, int part) {
   tile_load(t, LEFT, a + part * SPLIT_PART, LINE);
-  tile_load(t, LEFT + 1, a + part * SPLIT_PART + SPLIT_HALF, LINE);
+  if (!half)
+    tile_load(t, LEFT + 1, a + part * SPLIT_PART + SPLIT_HALF, LINE);
 }
 BRIM_INLINE void take_right(tiles *t, const char *b, int part) {
   tile_load(t, RIGHT, b + part * SPLIT_PART, LINE);
   tile_load(t, RIGHT + 1, b + part * SPLIT_PART + SPLIT_HALF, LINE);
 }
-BRIM_INLINE void multiply(tiles *t) {
+BRIM_INLINE void multiply(tiles *t, const bool half) {
   tile_dot(t, SUMS, LEFT, RIGHT);
   tile_dot(t, SUMS + 1, LEFT, RIGHT + 1);
+  if (half)
+    return;
   tile_dot(t, SUMS + 2, LEFT + 1, RIGHT);
   tile_dot(t, SUMS + 3, LEFT + 1, RIGHT + 1);
 }
@@ -35,26 +38,26 @@ BRIM_INLINE void fetch_next(const bool last, const char *a, const char *b, int s
 }
 
 /* The smallest products first; from one to the next only one side is loaded. */
-BRIM_INLINE void step(tiles *t, const bool last, const char *a, const char *b) {
+BRIM_INLINE void step(tiles *t, const bool last, const bool half, const char *a, const char *b) {
   fetch_next(last, a, b, 0);
-  take_left(t, a, LOW);
+  take_left(t, half, a, LOW);
   take_right(t, b, HIGH);
-  multiply(t);
+  multiply(t, half);
   fetch_next(last, a, b, 1);
-  take_left(t, a, MIDDLE);
-  multiply(t);
+  take_left(t, half, a, MIDDLE);
+  multiply(t, half);
   fetch_next(last, a, b, 2);
   take_right(t, b, MIDDLE);
-  multiply(t);
+  multiply(t, half);
   fetch_next(last, a, b, 3);
-  take_left(t, a, HIGH);
-  multiply(t);
+  take_left(t, half, a, HIGH);
+  multiply(t, half);
   fetch_next(last, a, b, 4);
   take_right(t, b, LOW);
-  multiply(t);
+  multiply(t, half);
   fetch_next(last, a, b, 5);
   take_right(t, b, HIGH);
-  multiply(t);
+  multiply(t, half);
 }
 
 /* Asks for lines of the next panel, and for rows of the next tile's sums. */
@@ -76,7 +79,7 @@ BRIM_INLINE void pack_beside(const split_tile *p, int64_t done) {
 }
 
 /* Sums begin as rows that are `row` bytes apart, or as 0. */
-BRIM_INLINE void begin_sums(tiles *t, const void *from, int64_t row) {
+BRIM_INLINE void begin_sums(tiles *t, const bool half, const void *from, int64_t row) {
 #ifdef BRIM_AMX_EMULATED
   t->shape = shapes_for(2 * SIDE);
 #endif
@@ -84,6 +87,8 @@ BRIM_INLINE void begin_sums(tiles *t, const void *from, int64_t row) {
     const char *rows = from;
     tile_load(t, SUMS, rows, row);
     tile_load(t, SUMS + 1, rows + LINE, row);
+    if (half)
+      return;
     tile_load(t, SUMS + 2, rows + SIDE * row, row);
     tile_load(t, SUMS + 3, rows + SIDE * row + LINE, row);
   } else {
@@ -94,28 +99,38 @@ BRIM_INLINE void begin_sums(tiles *t, const void *from, int64_t row) {
   }
 }
 
-BRIM_INLINE void end_sums(const tiles *t, void *to, int64_t row) {
+BRIM_INLINE void end_sums(const tiles *t, const bool half, void *to, int64_t row) {
   char *c = to;
   tile_store(t, SUMS, c, row);
   tile_store(t, SUMS + 1, c + LINE, row);
+  if (half)
+    return;
   tile_store(t, SUMS + 2, c + SIDE * row, row);
   tile_store(t, SUMS + 3, c + SIDE * row + LINE, row);
 }
 
-static void run(const split_tile *p) {
+/* Of 32 rows, or of the first 16. */
+BRIM_INLINE void run_rows(const split_tile *p, const bool half) {
   tiles t;
   const char *a = p->a, *b = p->b;
   const int64_t row = p->c_row * (int64_t)sizeof(float);
-  begin_sums(&t, p->goes_on ? p->c : p->start, p->goes_on ? row : 0);
+  begin_sums(&t, half, p->goes_on ? p->c : p->start, p->goes_on ? row : 0);
   for (int64_t done = 0; done < p->steps - 1; done++, a += SPLIT_STEP, b += SPLIT_STEP) {
     fetch_more(p, done, row);
-    step(&t, false, a, b);
+    step(&t, false, half, a, b);
     pack_beside(p, done);
   }
   fetch_more(p, p->steps - 1, row);
-  step(&t, true, a, b);
+  step(&t, true, half, a, b);
   pack_beside(p, p->steps - 1);
-  end_sums(&t, p->c, row);
+  end_sums(&t, half, p->c, row);
+}
+
+static void run(const split_tile *p) {
+  if (p->half)
+    run_rows(p, true);
+  else
+    run_rows(p, false);
 }
 
 split_kernel KERNEL(void) {
