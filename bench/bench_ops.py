@@ -14,7 +14,7 @@ import subprocess
 
 from common import median, print_table
 
-RATE, TIME = re.compile(r"(forward|fused|dx|dw) +(\d+)"), re.compile(r"(forward|backward|gradient|layer) ([\d.]+) ms")
+RATE, TIME = re.compile(r"(forward|fused|dx|dw|slices) +(\d+)"), re.compile(r"(forward|backward|gradient|layer) ([\d.]+) ms")
 
 
 def figures(program, level, case):

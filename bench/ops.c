@@ -4,6 +4,7 @@
  * training. */
 #include "ops/ops.h"
 #include "base/runtime.h"
+#include "base/slices.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ typedef struct work {
   brim_dropout dropout;
   brim_update update;
   brim_int8 bytes, down;
+  brim_row_slices slices;
 } work;
 
 typedef void (*work_fn)(bench *, const work *);
@@ -133,6 +135,14 @@ static void weight_gradient(bench *b, const work *w) {
   g.db = b->b;
   b->ops->linear_backward(&b->c, &g);
 }
+/* Each text is a slice. */
+static void sliced_gradient(bench *b, const work *w) {
+  brim_linear_gradient g = gradient_of(b, w);
+  g.dw = b->dw;
+  g.db = b->b;
+  g.slices = w->slices;
+  b->ops->linear_backward(&b->c, &g);
+}
 static void act_gradient(bench *b, const work *w) {
   b->ops->linear_act_backward(
       &b->c,
@@ -228,7 +238,14 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
                                   .hidden = hidden,
                                   .intermediate = feed,
                                   .heads = heads,
+                                  .weight = (int64_t)hidden * feed,
+                                  .slices = n,
                                   .int8 = true};
+  int32_t names[BRIM_MOST_SLICES];
+  uint8_t joins[BRIM_MOST_SLICES];
+  for (int32_t i = 0; i < n; i++)
+    names[i] = i;
+  brim_slices_joins(names, n, joins);
   b->c.workspace_size = b->ops->workspace(&b->c, &limits);
   b->c.workspace = aligned_alloc(64, (b->c.workspace_size + 63) / 64 * 64);
   if (!b->c.workspace)
@@ -241,14 +258,18 @@ static void bench_layer(bench *b, const char *name, int32_t hidden, int32_t feed
          brim_runtime_threads(b->c.runtime), b->ops->name, (double)b->c.workspace_size / 1e6);
   double total = 0, total_flops = 0;
   for (int i = 0; i < 4; i++) {
-    work w = {
-        .rows = rows, .in = shapes[i].in, .out = shapes[i].out, .layout = &layout, .dropout = brim_dropout_make(0.1, key, 1)};
+    work w = {.rows = rows,
+              .in = shapes[i].in,
+              .out = shapes[i].out,
+              .layout = &layout,
+              .dropout = brim_dropout_make(0.1, key, 1),
+              .slices = {n, names, layout.offsets + 1, joins}};
     const double flops = 2e-9 * (double)rows * w.in * w.out;
     const double plain = best_time(b, forward, &w),
                  fused = i == 0 ? plain : best_time(b, i == 2 ? forward_act : forward_norm, &w);
     const double dx = best_time(b, input_gradient, &w), dw = best_time(b, weight_gradient, &w);
-    printf("  %-10s %4d -> %4d  forward %5.0f  fused %5.0f  dx %5.0f  dw %5.0f GFLOP/s\n", shapes[i].name, w.in, w.out,
-           flops / plain, flops / fused, flops / dx, flops / dw);
+    printf("  %-10s %4d -> %4d  forward %5.0f  fused %5.0f  dx %5.0f  dw %5.0f  slices %5.0f GFLOP/s\n", shapes[i].name, w.in,
+           w.out, flops / plain, flops / fused, flops / dx, flops / dw, flops / best_time(b, sliced_gradient, &w));
     total += fused + dx + dw;
     total_flops += 3 * flops;
     if (i == 1 || i == 3) {

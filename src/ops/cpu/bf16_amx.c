@@ -100,7 +100,7 @@ static BRIM_NOINLINE void run_cut(tiles *t, int64_t rows, const bf16_tile *p, fl
 
 static void run(int64_t rows, const bf16_tile *p) {
   tiles t;
-  float sums[BF16_ROWS * TILE_COLUMNS], *c = p->add ? sums : p->c;
+  float sums[BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64))), *c = p->add ? sums : p->c;
   const int64_t row = (p->add ? TILE_COLUMNS : p->c_row) * (int64_t)sizeof *c;
 #ifdef BRIM_AMX_EMULATED
   t.shape = shapes_for(BF16_ROWS);

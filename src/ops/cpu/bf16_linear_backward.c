@@ -216,7 +216,7 @@ static void multiply(const gradient *s, int64_t first, int64_t tiles, const char
   const int64_t column = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, s->g->in - column), row = s->g->in;
   const bool whole = columns == TILE_COLUMNS;
   for (int64_t i = 0; i < tiles; i++) {
-    float sums[BF16_ROWS * TILE_COLUMNS];
+    float sums[BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
     int64_t height;
     const int64_t o = tile_start(s, first + i, &height);
     if (s->cut) {
@@ -292,7 +292,8 @@ void CPU(bf16_weight_gradient)(brim_ops_context *c, const brim_bf16_linear_gradi
   s.cut = g->slices.count > 0;
   s.columns = (float *)(void *)(s.shared + (!g->dw ? 0 : s.share_panels ? s.panels * s.panel_size : s.tiles * s.tile_size));
   s.sums = s.columns + brim_slices_depth(g->slices.count) * round_up(g->out, 16);
-  chunk_walk walk = {.of = &g->slices, .rows = g->rows, .depth = DEPTH, .align = s.kernel.turned ? MOST_ALIGNED : 2};
+  chunk_walk walk = {
+      .of = &g->slices, .rows = g->rows, .depth = DEPTH, .align = s.kernel.turned ? MOST_ALIGNED : 2, .room = DEPTH};
   while (next_chunk(&walk, &s.chunk)) {
     if (g->dw)
       CPU(run)(c, s.share_panels ? s.panels : divided(s.tiles, MOST_TILES), shared_task, &s);

@@ -183,7 +183,8 @@ static void weight_gradient(brim_ops_context *c, const brim_row_slices *slices, 
   g->shared = g->own + (int64_t)brim_runtime_threads(c->runtime) * MOST_OWN;
   g->columns = g->shared + (!g->dw ? 0 : g->share_panels ? g->panels * PANEL_SIZE : g->tiles * TILE_SIZE);
   g->sums = g->columns + brim_slices_depth(slices->count) * round_up(g->out, 16);
-  for (chunk_walk walk = {.of = slices, .rows = g->rows, .depth = DEPTH, .align = 1}; next_chunk(&walk, &g->chunk);) {
+  for (chunk_walk walk = {.of = slices, .rows = g->rows, .depth = DEPTH, .align = 1, .room = DEPTH};
+       next_chunk(&walk, &g->chunk);) {
     if (g->dw)
       CPU(run)(c, g->share_panels ? g->panels : divided(g->tiles, MOST_TILES), shared_task, g);
     CPU(run)(c, g->tasks, g->share_panels ? tiles_task : panels_task, g);

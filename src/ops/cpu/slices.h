@@ -24,7 +24,8 @@ typedef struct chunk {
 typedef struct chunk_walk {
   const brim_row_slices *of;
   int64_t rows;
-  int64_t depth, align;  /* most rows of a stretch, and of a chunk; where stretches may begin */
+  int64_t depth, align;  /* most rows of a stretch; where stretches may begin */
+  int64_t room;          /* most rows of a chunk */
   int32_t slice, number; /* the next stretch: of this slice, the how many-th */
   int32_t waiting;
 } chunk_walk;
@@ -40,7 +41,7 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
     const int64_t stretches = divided(rows, w->depth), from = rows * w->number / stretches;
     const int64_t depth = rows * (w->number + 1) / stretches - from;
     const bool ends = w->number + 1 == stretches;
-    if (used + depth > w->depth)
+    if (used + depth > w->room)
       break;
     stretch *next = &c->list[c->count++];
     *next = (stretch){first + from, depth, used, w->number > 0, w->waiting, ends && s->count > 0 ? s->joins[w->slice] : 0};

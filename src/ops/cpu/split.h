@@ -71,10 +71,82 @@ typedef struct split_tile {
   const float *next; /* the c of the next tile, with the same rows; or NULL */
 } split_tile;
 
+/* The sum of a tile, [1024], that is still to be added while the next one is multiplied: to those that wait for it one after the
+ * other, of which the last is at `held` and each one lies before it; then to rows of dw, or it goes where the last of them was.
+ */
+typedef struct split_rest {
+  const float *sum; /* NULL: there is none */
+  float *held;
+  int32_t count; /* of those that wait */
+  float *dw;     /* NULL: others wait still */
+  int64_t stride, rows, columns;
+} split_rest;
+
+/* A tile of 32 rows and 32 columns over some rows of a gradient's sides: c = sum over k of a(i, k) b(k, j), and `rest` is added
+ * before c is written. Sides are in registers before a sum is out of them: one after another, tiles tell the next one's. */
+typedef struct split_stretch {
+  int64_t steps;
+  bool half_k; /* the last step has 16 k: see split_left_turned_half */
+  bool begun;  /* the tile before this one has told its sides */
+  const char *a, *b, *next_a, *next_b;
+  float *c;
+  bool waits; /* c is long out of the first cache */
+  const split_rest *rest;
+  const char *fetch; /* as in split_tile */
+  int64_t fetch_lines;
+  const float *dw, *dw_end; /* rows that will be added to: `dw_each` of them are asked for a step, for too many at once keep sides
+                             * waiting; where dw is afterwards is told back */
+  int64_t dw_each, stride;
+} split_stretch;
+
 typedef struct split_kernel {
   void (*run)(const split_tile *t);
+  void (*stretch)(split_stretch *s);
   void (*begin)(void), (*end)(void); /* of a task; may be NULL */
 } split_kernel;
+BRIM_INLINE void split_add_lines(const split_rest *r, const int32_t count, const int first) {
+  enum { SIZE = SPLIT_SIDE * SPLIT_SIDE };
+  const float *sum = r->sum + first;
+  float *held = r->held + first;
+  BRIM_UNROLL(8)
+  for (int i = 0; i < SIZE / 2; i += VEC) {
+    vec x = vload(sum + i);
+    BRIM_UNROLL(4)
+    for (int32_t k = 0; k < count; k++)
+      x = vload(held + i - k * SIZE) + x;
+    vstore(held + i - (count - 1) * SIZE, x);
+  }
+}
+
+/* To rows of dw. */
+BRIM_INLINE void split_add_rows(const split_rest *r, int64_t first) {
+  enum { SIZE = SPLIT_SIDE * SPLIT_SIDE };
+  for (int64_t i = first; i < first + SPLIT_SIDE / 2 && i < r->rows; i++)
+    for (int64_t j = 0; j < r->columns; j += VEC) {
+      const float *waits = r->held + i * SPLIT_SIDE + j;
+      vec x = vload(r->sum + i * SPLIT_SIDE + j);
+      for (int32_t k = 0; k < r->count; k++)
+        x = vload(waits - k * SIZE) + x;
+      float *dw = r->dw + i * r->stride + j;
+      vstore_n(dw, vload_n(dw, r->columns - j) + x, r->columns - j);
+    }
+}
+
+/* Of the upper 16 rows, or of the lower ones. */
+BRIM_INLINE void split_add_rest(const split_rest *r, const int half) {
+  const int first = half * SPLIT_SIDE * SPLIT_SIDE / 2;
+  if (r->dw)
+    split_add_rows(r, half * SPLIT_SIDE / 2);
+  else if (r->count == 1)
+    split_add_lines(r, 1, first);
+  else if (r->count == 2)
+    split_add_lines(r, 2, first);
+  else if (r->count == 3)
+    split_add_lines(r, 3, first);
+  else
+    split_add_lines(r, r->count, first);
+}
+
 split_kernel CPU(split_kernel_amx)(void);
 split_kernel CPU(split_kernel_amx_emulated)(void);
 
@@ -98,6 +170,10 @@ void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end);
 BRIM_INLINE void split_right(const split_panel *p) {
   CPU(split_pieces)(p, 0, SPLIT_PIECES * split_steps(p->depth));
 }
+/* A step of at most 16 k, in half the products: units are two parts of one k, (h, h), (m, h) and (l, m) on the left, (h', h'),
+ * (m', m') and (l', h') on the right, in the places of h, m and l. */
+void CPU(split_left_turned_half)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to, float *sums);
+void CPU(split_right_half)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to);
 
 /* ---- split_product.c: product.h's, by tiles; its statistics are counted already */
 void CPU(split_product_run)(brim_ops_context *c, const product *p);

@@ -7,10 +7,18 @@
 #include "ops/cpu/split.h"
 
 enum {
-  MOST_OWN = 8,  /* tiles, or panels, that a task packs */
-  MOST_TASKS = 2 /* a thread: more would read the shared side more often */
+  MOST_OWN = 128, /* steps of tiles, or panels, that a task packs */
+  MOST_TASKS = 2, /* a thread: more would read the shared side more often */
+  CUT_CHUNK = 24  /* steps of a chunk where there are slices: what waits between chunks costs more than caches gain */
 };
-enum { DEPTH = SPLIT_CHUNK * SPLIT_K };
+
+/* A stretch's place in packed sides, and of its sum. */
+typedef struct part {
+  int64_t at, steps;  /* bytes */
+  bool half_k, waits; /* its last step has half the k; its sum waits for others */
+  int32_t place;      /* of those that wait: its own, or of the last that is added to it */
+  int32_t joins;      /* how many are added */
+} part;
 
 typedef struct gradient {
   const brim_linear_gradient *l;
@@ -19,19 +27,24 @@ typedef struct gradient {
   bool share_panels;     /* tasks own tiles; or the other way round */
   int64_t tasks;
   int64_t size; /* bytes of a packed tile's side */
+  int64_t most_own;
   chunk chunk;
+  part parts[BRIM_MOST_SLICES];
+  bool ends;                     /* no chunk comes after this one, or it is added to dw anyway */
+  int32_t before, lowest, after; /* sums that wait before the chunk; those from `lowest` on are taken back; after it */
+  int64_t dw_each;               /* rows that are asked for, a step */
   char *shared, *own;
   float *sums, *columns; /* of dw and db, that wait for others */
 } gradient;
 
 /* Of a packed chunk: each slice begins a step. */
 static int64_t chunk_steps(int64_t rows, int32_t slices) {
-  return least(SPLIT_CHUNK, split_steps(rows) + slices);
+  return least(slices > 0 ? CUT_CHUNK : SPLIT_CHUNK, split_steps(rows) + slices);
 }
 
 /* That a worker packs, of those of the wider side. */
-static int64_t own_tiles(int64_t panels, int64_t tiles) {
-  return least(MOST_OWN, panels > tiles ? panels : tiles);
+static int64_t own_tiles(int64_t panels, int64_t tiles, int64_t steps) {
+  return least(MOST_OWN / steps, panels > tiles ? panels : tiles);
 }
 
 static bool is_cut(const gradient *g) {
@@ -40,6 +53,16 @@ static bool is_cut(const gradient *g) {
 
 static char *place(char *packed, const stretch *s) {
   return packed + s->at / SPLIT_K * SPLIT_STEP;
+}
+
+/* The rows of its last step are few enough for half the products. */
+static bool ends_in_half(const stretch *s) {
+  return (s->depth - 1) % SPLIT_K < SPLIT_K / 2;
+}
+
+/* Of whole steps. */
+static int64_t whole_depth(const stretch *s) {
+  return ends_in_half(s) ? s->depth / SPLIT_K * SPLIT_K : s->depth;
 }
 
 /* Column sums of a stretch. */
@@ -60,7 +83,12 @@ static void pack_tile(const gradient *g, int64_t number, char *to) {
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
     float sums[SPLIT_SIDE] = {0};
-    CPU(split_left_turned)(height, s->depth, l->dy + s->row * l->dy_stride + o, l->dy_stride, place(to, s), sums);
+    const int64_t whole = whole_depth(s);
+    const float *dy = l->dy + s->row * l->dy_stride + o;
+    CPU(split_left_turned)(height, whole, dy, l->dy_stride, place(to, s), sums);
+    if (whole < s->depth)
+      CPU(split_left_turned_half)(height, s->depth - whole, dy + whole * l->dy_stride, l->dy_stride,
+                                  place(to, s) + whole / SPLIT_K * SPLIT_STEP, sums);
     for (int64_t j = 0; l->db && j < height; j += VEC)
       add_columns(g, s, o + j, least(VEC, height - j), sums + j);
   }
@@ -71,8 +99,12 @@ static void pack_panel(const gradient *g, int64_t number, char *to) {
   const int64_t column = number * SPLIT_SIDE, columns = least(SPLIT_SIDE, l->in - column);
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
+    const int64_t whole = whole_depth(s);
     const float *x = l->x + s->row * l->x_stride + column;
-    split_right(&(split_panel){.columns = columns, .depth = s->depth, .x = x, .stride = l->x_stride, .to = place(to, s)});
+    split_right(&(split_panel){.columns = columns, .depth = whole, .x = x, .stride = l->x_stride, .to = place(to, s)});
+    if (whole < s->depth)
+      CPU(split_right_half)(columns, s->depth - whole, x + whole * l->x_stride, l->x_stride,
+                            place(to, s) + whole / SPLIT_K * SPLIT_STEP);
   }
 }
 
@@ -82,80 +114,129 @@ static void shared_task(void *context, int64_t task, int worker) {
   (g->share_panels ? pack_panel : pack_tile)(g, task, g->shared + task * g->size);
 }
 
-/* A stretch of a tile by one of a panel. */
-static split_tile tile_of(const stretch *s, char *left, char *right) {
-  return (split_tile){.steps = split_steps(s->depth), .a = place(left, s), .b = place(right, s), .c_row = SPLIT_SIDE};
+enum { SIZE = SPLIT_SIDE * SPLIT_SIDE };
+
+/* A tile by a panel. */
+typedef struct pair {
+  int64_t o, column;
+  char *left, *right;
+  const char *fetch; /* of the shared side's next one, some lines a step; or NULL */
+} pair;
+
+/* Of a task: sums that wait for others of a tile, and what is left to be added of the tile before. */
+typedef struct task_sums {
+  float *held, *sum;
+  split_rest rest;
+  bool begun;
+} task_sums;
+
+static void add_rest(task_sums *w) {
+  for (int half = 0; w->rest.sum && half < 2; half++)
+    split_add_rest(&w->rest, half);
+  w->rest.sum = NULL;
 }
 
-/* Stretch by stretch. */
-static void multiply_cut(const gradient *g, int64_t o, int64_t height, char *left, int64_t column, char *right) {
-  enum { SIZE = SPLIT_SIDE * SPLIT_SIDE };
-  float held[BRIM_SLICE_DEPTH * SIZE], sum[SIZE];
-  const int64_t row = g->panels * SPLIT_SIDE, columns = least(SPLIT_SIDE, g->l->in - column);
-  tile_sums t = {.held = held,
-                 .size = SIZE,
-                 .rows = height,
-                 .aside = g->sums + o * row + column,
-                 .row = row,
-                 .apart = g->l->out * row,
-                 .count = g->chunk.before,
-                 .inside = g->chunk.before};
-  for (int32_t k = 0; k < g->chunk.count; k++) {
-    const stretch *s = &g->chunk.list[k];
-    int32_t joins;
-    bool add;
-    split_tile part = tile_of(s, left, right);
-    float *to = begin_stretch(&t, s, &add, &joins);
-    part.c = add ? sum : to;
-    g->kernel.run(&part);
-    for (int64_t i = 0; add && i < SIZE; i += VEC)
-      vstore(to + i, vload(to + i) + vload(sum + i));
-    end_stretch(&t, joins);
+/* Once a chunk: where the sum of each stretch goes. It waits in a place of its own, or others that wait are added to it. */
+static void plan_chunk(gradient *g) {
+  const chunk *c = &g->chunk;
+  const bool cut = is_cut(g);
+  int32_t count = cut ? c->before : 0;
+  g->ends = c->last || !cut;
+  g->before = g->lowest = count;
+  for (int32_t k = 0; k < c->count; k++) {
+    const stretch *s = &c->list[k];
+    const bool goes_on = cut && s->goes_on;
+    const bool last = g->ends && k + 1 == c->count;
+    part *p = &g->parts[k];
+    *p = (part){.at = s->at / SPLIT_K * SPLIT_STEP, .steps = split_steps(s->depth), .half_k = ends_in_half(s)};
+    p->joins = s->joins + goes_on;
+    p->waits = p->joins == 0 && !last;
+    p->place = count - (count > 0 && !p->waits);
+    count += !goes_on - s->joins;
+    if (count - 1 < g->lowest && p->joins > 0)
+      g->lowest = count - 1;
   }
-  end_chunk(&t, g->chunk.last, columns, g->l->dw + o * g->l->in + column, g->l->in);
+  g->after = count;
+  const part *last = &g->parts[c->count - 1];
+  g->dw_each = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
 }
 
-/* One tile by one panel. */
-static void multiply(const gradient *g, int64_t tile_number, char *left, int64_t panel, char *right) {
+/* Stretch by stretch: what is added after one is added while the next one is multiplied. */
+static void multiply(const gradient *g, task_sums *w, const pair *at, const pair *next, int64_t fetch_lines) {
   const brim_linear_gradient *l = g->l;
-  const int64_t o = tile_number * SPLIT_SIDE, height = least(SPLIT_SIDE, l->out - o), column = panel * SPLIT_SIDE;
-  if (is_cut(g)) {
-    multiply_cut(g, o, height, left, column, right);
-    return;
+  const int64_t row = g->panels * SPLIT_SIDE, columns = least(SPLIT_SIDE, l->in - at->column);
+  float *dw = l->dw + at->o * l->in + at->column;
+  tile_sums t = {.held = w->held,
+                 .size = SIZE,
+                 .rows = least(SPLIT_SIDE, l->out - at->o),
+                 .aside = g->sums + at->o * row + at->column,
+                 .row = row,
+                 .apart = l->out * row,
+                 .inside = g->before,
+                 .count = g->after};
+  if (g->lowest < g->before)
+    add_rest(w); /* its sums are where those of this tile are taken back to */
+  for (int32_t which = g->before - 1; which >= g->lowest; which--)
+    take_back(&t, which);
+  const split_rest whole = {.sum = w->sum, .dw = dw, .stride = l->in, .rows = t.rows, .columns = columns};
+  split_stretch s = {.rest = &w->rest, .fetch = at->fetch, .fetch_lines = fetch_lines, .stride = l->in, .dw_each = g->dw_each};
+  s.dw = g->ends ? dw : NULL;
+  s.dw_end = g->ends ? dw + t.rows * l->in : NULL;
+  for (const part *p = g->parts, *end = p + g->chunk.count; p < end; p++) {
+    const bool last = p + 1 == end;
+    float *place = w->held + p->place * SIZE;
+    s.steps = p->steps;
+    s.half_k = p->half_k;
+    s.begun = w->begun;
+    s.a = at->left + p->at;
+    s.b = at->right + p->at;
+    s.c = p->waits ? place : w->sum;
+    s.waits = p->waits;
+    s.next_a = !last ? at->left + p[1].at : next ? next->left : NULL;
+    s.next_b = !last ? at->right + p[1].at : next ? next->right : NULL;
+    g->kernel.stretch(&s);
+    w->begun = s.next_a != NULL;
+    w->rest = last && g->ends ? whole : (split_rest){.sum = p->waits ? NULL : w->sum};
+    w->rest.held = place;
+    w->rest.count = p->joins;
   }
-  float sum[SPLIT_SIDE * SPLIT_SIDE];
-  split_tile t = tile_of(&g->chunk.list[0], left, right);
-  t.c = sum;
-  float *dw = l->dw + o * l->in + column;
-  for (int64_t i = 0; i < height; i++) {
-    __builtin_prefetch(dw + i * l->in, 1);
-    __builtin_prefetch(dw + i * l->in + VEC, 1);
+  if (!g->ends) {
+    add_rest(w);
+    end_chunk(&t, false, columns, dw, l->in);
   }
-  g->kernel.run(&t);
-  for (int64_t i = 0; i < height; i++, dw += l->in)
-    for (int64_t j = 0; j < SPLIT_SIDE && column + j < l->in; j += VEC) {
-      const int64_t n = l->in - column - j;
-      vstore_n(dw + j, vload_n(dw + j, n) + vload(sum + i * SPLIT_SIDE + j), n);
-    }
+}
+
+/* The n-th of a task: each of the other side by all of its own. */
+static pair pair_of(const gradient *g, int64_t n, int64_t first, int64_t mine, char *own) {
+  const int64_t other = n / mine, i = n % mine, others = g->share_panels ? g->panels : g->tiles;
+  char *packed = own + i * g->size, *shared = g->shared + other * g->size;
+  pair p = {.left = g->share_panels ? packed : shared, .right = g->share_panels ? shared : packed};
+  p.o = (g->share_panels ? first + i : other) * SPLIT_SIDE;
+  p.column = (g->share_panels ? other : first + i) * SPLIT_SIDE;
+  if (other + 1 < others && !is_cut(g))
+    p.fetch = shared + g->size + g->size / mine / 64 * 64 * i;
+  return p;
 }
 
 static void own_task(void *context, int64_t task, int worker) {
   const gradient *g = context;
   const int64_t count = g->share_panels ? g->tiles : g->panels, others = g->share_panels ? g->panels : g->tiles;
-  const int64_t first = count * task / g->tasks, end = count * (task + 1) / g->tasks;
-  char *own = g->own + (int64_t)worker * own_tiles(g->panels, g->tiles) * g->size;
-  for (int64_t i = first; i < end; i++)
-    (g->share_panels ? pack_tile : pack_panel)(g, i, own + (i - first) * g->size);
+  const int64_t first = count * task / g->tasks, mine = count * (task + 1) / g->tasks - first;
+  char *own = g->own + (int64_t)worker * g->most_own * g->size;
+  for (int64_t i = 0; i < mine; i++)
+    (g->share_panels ? pack_tile : pack_panel)(g, first + i, own + i * g->size);
   if (g->kernel.begin)
     g->kernel.begin();
-  for (int64_t other = 0; other < others; other++)
-    for (int64_t i = first; i < end; i++) {
-      char *mine = own + (i - first) * g->size, *shared = g->shared + other * g->size;
-      if (g->share_panels)
-        multiply(g, i, mine, other, shared);
-      else
-        multiply(g, other, shared, i, mine);
-    }
+  float held[BRIM_SLICE_DEPTH * SIZE] __attribute__((aligned(64))), sum[SIZE] __attribute__((aligned(64)));
+  task_sums w = {.held = held, .sum = sum};
+  pair at = pair_of(g, 0, first, mine, own);
+  for (int64_t n = 0; n < others * mine; n++) {
+    const bool last = n + 1 == others * mine;
+    const pair next = last ? at : pair_of(g, n + 1, first, mine, own);
+    multiply(g, &w, &at, last ? NULL : &next, divided(SPLIT_STEP / 64, mine));
+    at = next;
+  }
+  add_rest(&w);
   if (g->kernel.end)
     g->kernel.end();
 }
@@ -165,15 +246,20 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
   g.share_panels = g.panels <= g.tiles;
   const int64_t count = g.share_panels ? g.tiles : g.panels, others = g.share_panels ? g.panels : g.tiles;
   const int threads = brim_runtime_threads(c->runtime);
-  const int64_t fewest = divided(count, MOST_OWN), wanted = least(count, (int64_t)threads * MOST_TASKS);
+  const int64_t steps = chunk_steps(l->rows, l->slices.count);
+  g.most_own = own_tiles(g.panels, g.tiles, steps);
+  const int64_t fewest = divided(count, g.most_own), wanted = least(count, (int64_t)threads * MOST_TASKS);
   g.tasks = fewest > wanted ? divided(fewest, threads) * threads : wanted;
   g.tasks = least(g.tasks, count);
   g.own = c->workspace;
-  g.size = chunk_steps(l->rows, l->slices.count) * SPLIT_STEP;
-  g.shared = g.own + threads * own_tiles(g.panels, g.tiles) * g.size;
+  g.size = steps * SPLIT_STEP;
+  g.shared = g.own + threads * g.most_own * g.size;
   g.columns = (float *)(void *)(g.shared + others * g.size);
   g.sums = g.columns + brim_slices_depth(l->slices.count) * round_up(l->out, 16);
-  for (chunk_walk walk = {.of = &l->slices, .rows = l->rows, .depth = DEPTH, .align = SPLIT_K}; next_chunk(&walk, &g.chunk);) {
+  for (chunk_walk walk =
+           {.of = &l->slices, .rows = l->rows, .depth = SPLIT_CHUNK * SPLIT_K, .align = SPLIT_K, .room = steps * SPLIT_K};
+       next_chunk(&walk, &g.chunk);) {
+    plan_chunk(&g);
     CPU(run)(c, others, shared_task, &g);
     CPU(run)(c, g.tasks, own_task, &g);
   }
@@ -183,6 +269,7 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
 size_t CPU(split_weight_gradient_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t narrow = split_steps(limits->hidden), wide = split_steps(split_longest(limits));
   const int64_t rows = limits->max_slots > limits->distances ? limits->max_slots : limits->distances;
-  const int64_t packed = (narrow + threads * own_tiles(narrow, wide)) * chunk_steps(rows, limits->slices) * SPLIT_STEP;
-  return (size_t)(packed + aside_size(limits, DEPTH - (int64_t)limits->slices * SPLIT_K) * (int64_t)sizeof(float));
+  const int64_t steps = chunk_steps(rows, limits->slices), packed = narrow * steps + threads * least(MOST_OWN, wide * steps);
+  return (size_t)(packed * SPLIT_STEP +
+                  aside_size(limits, (CUT_CHUNK - (int64_t)limits->slices) * SPLIT_K) * (int64_t)sizeof(float));
 }

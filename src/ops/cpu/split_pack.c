@@ -160,3 +160,37 @@ void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end) {
     (p->turned ? piece_turned : piece_as_it_lies)(p, columns, depth, x, half_at(p->to, s, h));
   }
 }
+
+/* ---- steps of half the k */
+
+/* Row i of a half's parts: units of two parts of one value. */
+BRIM_INLINE void put_twice(vec x, const bool left, char *half, int64_t row) {
+  const __m512i h = rounded(x);
+  x = rest(x, h);
+  const __m512i m = rounded(x), l = _mm512_castps_si512(rest(x, m));
+  const units u = {{joined(h, h), joined(m, left ? h : m), joined(l, left ? m : h)}};
+  BRIM_UNROLL(3)
+  for (int i = 0; i < SPLIT_PARTS; i++)
+    vstore((float *)(void *)(half + i * SPLIT_PART + row * 64), u.part[i]);
+}
+
+void CPU(split_right_half)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to) {
+  for (int64_t i = 0; i < VEC; i++)
+    for (int64_t j = 0; j < SPLIT_SIDE; j += VEC)
+      put_twice(load_first(x + i * stride + j, i < depth ? columns - j : 0), false, half_at(to, 0, j / VEC), i);
+}
+
+void CPU(split_left_turned_half)(int64_t rows, int64_t depth, const float *x, int64_t stride, char *to, float *sums) {
+  for (int64_t j = 0; j < SPLIT_SIDE; j += VEC) {
+    float block[VEC * VEC];
+    vec sum = vzero(), turned[VEC];
+    take_some(depth, rows - j, x + j, stride, block);
+    for (int64_t i = 0; i < VEC; i++)
+      sum = sum + vload(block + i * VEC);
+    vstore(sums + j, vload(sums + j) + sum);
+    transpose((const char *)block, sizeof(vec), turned);
+    BRIM_UNROLL(16)
+    for (int64_t i = 0; i < VEC; i++)
+      put_twice(turned[i], true, half_at(to, 0, j / VEC), i);
+  }
+}

@@ -133,6 +133,85 @@ static void run(const split_tile *p) {
     run_rows(p, false);
 }
 
+/* ---- of weight gradients */
+
+/* Of whole steps and of those of half the k. */
+BRIM_INLINE void take_first(tiles *t, const char *a, const char *b) {
+  take_left(t, false, a, LOW);
+  take_right(t, b, HIGH);
+}
+
+/* As `step`, after take_first. */
+BRIM_INLINE void whole_step(tiles *t, const split_rest *rest, const char *a, const char *b) {
+  multiply(t, false);
+  take_left(t, false, a, MIDDLE);
+  multiply(t, false);
+  if (rest)
+    split_add_rest(rest, 0);
+  take_right(t, b, MIDDLE);
+  multiply(t, false);
+  take_left(t, false, a, HIGH);
+  multiply(t, false);
+  if (rest)
+    split_add_rest(rest, 1);
+  take_right(t, b, LOW);
+  multiply(t, false);
+  take_right(t, b, HIGH);
+  multiply(t, false);
+}
+
+BRIM_INLINE void half_step(tiles *t, const split_rest *rest, const char *a, const char *b) {
+  multiply(t, false);
+  take_left(t, false, a, MIDDLE);
+  take_right(t, b, MIDDLE);
+  if (rest)
+    split_add_rest(rest, 0);
+  multiply(t, false);
+  take_left(t, false, a, HIGH);
+  take_right(t, b, LOW);
+  if (rest)
+    split_add_rest(rest, 1);
+  multiply(t, false);
+}
+
+/* Asks for what is needed later. */
+BRIM_INLINE void fetch_later(split_stretch *s) {
+  for (int64_t i = 0; s->fetch && i < s->fetch_lines; i++, s->fetch += LINE)
+    __builtin_prefetch(s->fetch, 0, 2);
+  for (int64_t i = 0; i < s->dw_each && s->dw != s->dw_end; i++, s->dw += s->stride) {
+    __builtin_prefetch(s->dw, 1);
+    __builtin_prefetch(s->dw + SIDE, 1);
+  }
+}
+
+/* A sum waits for its last products: the next tile's first sides are on their way by then. */
+static void stretch(split_stretch *s) {
+  tiles t;
+  const char *a = s->a, *b = s->b;
+  const split_rest *rest = s->rest->sum ? s->rest : NULL;
+  begin_sums(&t, false, NULL, 0);
+#ifndef BRIM_AMX_EMULATED /* whose registers are this function's */
+  if (!s->begun)
+#endif
+    take_first(&t, a, b);
+  for (int i = 0; s->waits && i < SPLIT_SIDE * SPLIT_SIDE; i += SIDE)
+    __builtin_prefetch(s->c + i, 1);
+  for (int64_t left = s->steps; left > 0; left--, rest = NULL) {
+    fetch_later(s);
+    if (left == 1 && s->half_k)
+      half_step(&t, rest, a, b);
+    else
+      whole_step(&t, rest, a, b);
+    a += SPLIT_STEP;
+    b += SPLIT_STEP;
+    if (left > 1)
+      take_first(&t, a, b);
+  }
+  if (s->next_a)
+    take_first(&t, s->next_a, s->next_b);
+  end_sums(&t, false, s->c, SPLIT_SIDE * sizeof(float));
+}
+
 split_kernel KERNEL(void) {
-  return (split_kernel){.run = run, .begin = AMX_BEGIN, .end = AMX_END};
+  return (split_kernel){.run = run, .stretch = stretch, .begin = AMX_BEGIN, .end = AMX_END};
 }
