@@ -14,7 +14,7 @@ enum {
 
 /* A stretch's place in packed sides, and of its sum. */
 typedef struct part {
-  int64_t at, steps;  /* bytes */
+  int64_t at, steps;  /* at: bytes */
   bool half_k, waits; /* its last step has half the k; its sum waits for others */
   int32_t place;      /* of those that wait: its own, or of the last that is added to it */
   int32_t joins;      /* how many are added */
