@@ -82,6 +82,12 @@ typedef struct split_rest {
   int64_t stride, rows, columns;
 } split_rest;
 
+/* Rows of 32 values, from `at` on, before `end`. */
+typedef struct split_rows {
+  const float *at, *end;
+  int64_t stride;
+} split_rows;
+
 /* A tile of 32 rows and 32 columns over some rows of a gradient's sides: c = sum over k of a(i, k) b(k, j), and `rest` is added
  * before c is written. Sides are in registers before a sum is out of them: one after another, tiles tell the next one's. */
 typedef struct split_stretch {
@@ -94,9 +100,9 @@ typedef struct split_stretch {
   const split_rest *rest;
   const char *fetch; /* as in split_tile */
   int64_t fetch_lines;
-  const float *dw, *dw_end; /* rows that will be added to: `dw_each` of them are asked for a step, for too many at once keep sides
-                             * waiting; where dw is afterwards is told back */
-  int64_t dw_each, stride;
+  split_rows *later; /* `later_count` sets of rows that are needed afterwards; `later_each` of each are asked for a step, for too
+                      * many at once keep sides waiting */
+  int64_t later_count, later_each;
 } split_stretch;
 
 typedef struct split_kernel {

@@ -32,7 +32,7 @@ typedef struct gradient {
   part parts[BRIM_MOST_SLICES];
   bool ends;                     /* no chunk comes after this one, or it is added to dw anyway */
   int32_t before, lowest, after; /* sums that wait before the chunk; those from `lowest` on are taken back; after it */
-  int64_t dw_each;               /* rows that are asked for, a step */
+  int64_t later_each;            /* rows that are asked for, a step */
   char *shared, *own;
   float *sums, *columns; /* of dw and db, that wait for others */
 } gradient;
@@ -158,7 +158,25 @@ static void plan_chunk(gradient *g) {
   }
   g->after = count;
   const part *last = &g->parts[c->count - 1];
-  g->dw_each = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
+  g->later_each = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
+}
+
+static split_rows rows_at(const gradient *g, const float *values, const pair *at, int64_t stride) {
+  const float *first = values + at->o * stride + at->column;
+  return (split_rows){first, first + least(SPLIT_SIDE, g->l->out - at->o) * stride, stride};
+}
+
+/* What a tile is added to, where its sums are put aside, and where those of the next one are. */
+static int64_t needed_later(const gradient *g, const pair *at, const pair *next, split_rows sets[2 * BRIM_SLICE_DEPTH]) {
+  const int64_t row = g->panels * SPLIT_SIDE, apart = g->l->out * row;
+  int64_t n = 0;
+  if (g->ends)
+    sets[n++] = rows_at(g, g->l->dw, at, g->l->in);
+  for (int32_t which = g->lowest; !g->ends && which < g->after; which++)
+    sets[n++] = rows_at(g, g->sums + which * apart, at, row);
+  for (int32_t which = g->lowest; next && which < g->before; which++)
+    sets[n++] = rows_at(g, g->sums + which * apart, next, row);
+  return n;
 }
 
 /* Stretch by stretch: what is added after one is added while the next one is multiplied. */
@@ -166,6 +184,7 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
   const brim_linear_gradient *l = g->l;
   const int64_t row = g->panels * SPLIT_SIDE, columns = least(SPLIT_SIDE, l->in - at->column);
   float *dw = l->dw + at->o * l->in + at->column;
+  split_rows later[2 * BRIM_SLICE_DEPTH];
   tile_sums t = {.held = w->held,
                  .size = SIZE,
                  .rows = least(SPLIT_SIDE, l->out - at->o),
@@ -179,9 +198,12 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
   for (int32_t which = g->before - 1; which >= g->lowest; which--)
     take_back(&t, which);
   const split_rest whole = {.sum = w->sum, .dw = dw, .stride = l->in, .rows = t.rows, .columns = columns};
-  split_stretch s = {.rest = &w->rest, .fetch = at->fetch, .fetch_lines = fetch_lines, .stride = l->in, .dw_each = g->dw_each};
-  s.dw = g->ends ? dw : NULL;
-  s.dw_end = g->ends ? dw + t.rows * l->in : NULL;
+  split_stretch s = {.rest = &w->rest,
+                     .fetch = at->fetch,
+                     .fetch_lines = fetch_lines,
+                     .later = later,
+                     .later_count = needed_later(g, at, next, later),
+                     .later_each = g->later_each};
   for (const part *p = g->parts, *end = p + g->chunk.count; p < end; p++) {
     const bool last = p + 1 == end;
     float *place = w->held + p->place * SIZE;

@@ -178,10 +178,11 @@ BRIM_INLINE void half_step(tiles *t, const split_rest *rest, const char *a, cons
 BRIM_INLINE void fetch_later(split_stretch *s) {
   for (int64_t i = 0; s->fetch && i < s->fetch_lines; i++, s->fetch += LINE)
     __builtin_prefetch(s->fetch, 0, 2);
-  for (int64_t i = 0; i < s->dw_each && s->dw != s->dw_end; i++, s->dw += s->stride) {
-    __builtin_prefetch(s->dw, 1);
-    __builtin_prefetch(s->dw + SIDE, 1);
-  }
+  for (split_rows *rows = s->later, *end = rows + s->later_count; rows < end; rows++)
+    for (int64_t i = 0; i < s->later_each && rows->at != rows->end; i++, rows->at += rows->stride) {
+      __builtin_prefetch(rows->at, 1);
+      __builtin_prefetch(rows->at + SIDE, 1);
+    }
 }
 
 /* A sum waits for its last products: the next tile's first sides are on their way by then. */
