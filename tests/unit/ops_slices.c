@@ -365,6 +365,7 @@ CASES(slices) {
        .out = 96},
       {.slices = 24, .rows = {300, 0, 700, 200, 40, 1100, 2100, 3, 17, 513, 1, 260, 255}, .width = 37, .out = 20},
       {.slices = 5, .rows = {0, 1600, 0, 450, 90}, .width = 20, .out = 37},
+      {.slices = 32, .rows = {[0] = 300, [16] = 310, [24] = 290, [28] = 280, [30] = 100, [31] = 40}, .width = 37, .out = 37},
       {.slices = 24, .rows = {3, 1, 1, 7, 2, 1, 1, 4, 9, 1}, .width = 16, .out = 40000}, /* of many classes */
       {.slices = 16, .rows = {9, 400, 30}, .width = 24, .out = 40, .frozen = true}};
   for (size_t i = 0; i < sizeof products / sizeof *products; i++) {

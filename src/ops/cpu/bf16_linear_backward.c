@@ -291,7 +291,7 @@ void CPU(bf16_weight_gradient)(brim_ops_context *c, const brim_bf16_linear_gradi
   s.shared = s.own + (int64_t)brim_runtime_threads(c->runtime) * s.own_size;
   s.cut = g->slices.count > 0;
   s.columns = (float *)(void *)(s.shared + (!g->dw ? 0 : s.share_panels ? s.panels * s.panel_size : s.tiles * s.tile_size));
-  s.sums = s.columns + brim_slices_depth(g->slices.count) * round_up(g->out, 16);
+  s.sums = s.columns + most_waiting(&g->slices) * round_up(g->out, 16);
   chunk_walk walk = {
       .of = &g->slices, .rows = g->rows, .depth = DEPTH, .align = s.kernel.turned ? MOST_ALIGNED : 2, .room = DEPTH};
   while (next_chunk(&walk, &s.chunk)) {

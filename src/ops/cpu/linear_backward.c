@@ -182,7 +182,7 @@ static void weight_gradient(brim_ops_context *c, const brim_row_slices *slices, 
   g->own = c->workspace;
   g->shared = g->own + (int64_t)brim_runtime_threads(c->runtime) * MOST_OWN;
   g->columns = g->shared + (!g->dw ? 0 : g->share_panels ? g->panels * PANEL_SIZE : g->tiles * TILE_SIZE);
-  g->sums = g->columns + brim_slices_depth(slices->count) * round_up(g->out, 16);
+  g->sums = g->columns + most_waiting(slices) * round_up(g->out, 16);
   for (chunk_walk walk = {.of = slices, .rows = g->rows, .depth = DEPTH, .align = 1, .room = DEPTH};
        next_chunk(&walk, &g->chunk);) {
     if (g->dw)

@@ -122,6 +122,14 @@ BRIM_INLINE void end_chunk(tile_sums *t, bool last, int64_t columns, float *c, i
         vstore(t->aside + k * t->apart + i * t->row + j, vload(t->held + k * t->size + i * TILE_COLUMNS + j));
 }
 
+/* The most sums that there are at once. Of slices with empty ones between them more wait than of as many neighbours. */
+BRIM_INLINE int64_t most_waiting(const brim_row_slices *s) {
+  int64_t most = 0, waiting = 0;
+  for (int32_t k = 0; k < s->count; waiting -= s->joins[k++])
+    most = ++waiting > most ? waiting : most;
+  return most;
+}
+
 /* Values put aside for a product's result and its column sums: at most brim_slices_depth of each. */
 BRIM_INLINE int64_t aside_size(const brim_ops_limits *limits, int64_t chunk_rows) {
   if (limits->slices < 1)

@@ -265,6 +265,8 @@ static void own_task(void *context, int64_t task, int worker) {
 
 void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient *l) {
   gradient g = {.l = l, .kernel = split_kernel_of(c), .panels = divided(l->in, SPLIT_SIDE), .tiles = divided(l->out, SPLIT_SIDE)};
+  if (l->rows < 1)
+    return;
   g.share_panels = g.panels <= g.tiles;
   const int64_t count = g.share_panels ? g.tiles : g.panels, others = g.share_panels ? g.panels : g.tiles;
   const int threads = brim_runtime_threads(c->runtime);
@@ -277,7 +279,7 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
   g.size = steps * SPLIT_STEP;
   g.shared = g.own + threads * g.most_own * g.size;
   g.columns = (float *)(void *)(g.shared + others * g.size);
-  g.sums = g.columns + brim_slices_depth(l->slices.count) * round_up(l->out, 16);
+  g.sums = g.columns + most_waiting(&l->slices) * round_up(l->out, 16);
   for (chunk_walk walk =
            {.of = &l->slices, .rows = l->rows, .depth = SPLIT_CHUNK * SPLIT_K, .align = SPLIT_K, .room = steps * SPLIT_K};
        next_chunk(&walk, &g.chunk);) {
