@@ -26,13 +26,14 @@
 #endif
 
 enum {
-  SPLIT_SIDE = 32,             /* rows, and columns, of a tile */
-  SPLIT_K = 32,                /* of a step */
-  SPLIT_PIECES = 2,            /* of a step of a panel: its halves */
-  SPLIT_PARTS = 3,             /* h, m, l */
-  SPLIT_HALF = 16 * 64,        /* bytes */
-  SPLIT_PART = 2 * SPLIT_HALF, /* bytes */
-  SPLIT_STEP = 3 * SPLIT_PART, /* bytes of a step of one side */
+  SPLIT_SIDE = 32,                      /* rows, and columns, of a tile */
+  SPLIT_SIZE = SPLIT_SIDE * SPLIT_SIDE, /* its values */
+  SPLIT_K = 32,                         /* of a step */
+  SPLIT_PIECES = 2,                     /* of a step of a panel: its halves */
+  SPLIT_PARTS = 3,                      /* h, m, l */
+  SPLIT_HALF = 16 * 64,                 /* bytes */
+  SPLIT_PART = 2 * SPLIT_HALF,          /* bytes */
+  SPLIT_STEP = 3 * SPLIT_PART,          /* bytes of a step of one side */
   SPLIT_CHUNK = 16, /* steps that are packed at a time: eight left tiles of these, and two right ones, fit the second cache */
   SPLIT_TILE = SPLIT_CHUNK * SPLIT_STEP, /* bytes of a packed side of a tile */
   SPLIT_LEAST = 16                       /* narrower weights are not worth it, on either side */
@@ -71,9 +72,9 @@ typedef struct split_tile {
   const float *next; /* the c of the next tile, with the same rows; or NULL */
 } split_tile;
 
-/* The sum of a tile, [1024], that is still to be added while the next one is multiplied: to those that wait for it one after the
- * other, of which the last is at `held` and each one lies before it; then to rows of dw, or it goes where the last of them was.
- */
+/* The sum of a tile, [SPLIT_SIZE], that is still to be added while the next one is multiplied. `count` sums wait for it, one
+ * after the other, of which the last is at `held`: it is added to that, the sum of both to the one before, and so on. What comes
+ * out is added to rows of dw, or it goes where the first of them was. */
 typedef struct split_rest {
   const float *sum; /* NULL: there is none */
   float *held;
@@ -110,29 +111,29 @@ typedef struct split_kernel {
   void (*stretch)(split_stretch *s);
   void (*begin)(void), (*end)(void); /* of a task; may be NULL */
 } split_kernel;
+
+/* To the last of `count` that wait, and so on to the first of them. */
 BRIM_INLINE void split_add_lines(const split_rest *r, const int32_t count, const int first) {
-  enum { SIZE = SPLIT_SIDE * SPLIT_SIDE };
   const float *sum = r->sum + first;
   float *held = r->held + first;
   BRIM_UNROLL(8)
-  for (int i = 0; i < SIZE / 2; i += VEC) {
+  for (int i = 0; i < SPLIT_SIZE / 2; i += VEC) {
     vec x = vload(sum + i);
     BRIM_UNROLL(4)
     for (int32_t k = 0; k < count; k++)
-      x = vload(held + i - k * SIZE) + x;
-    vstore(held + i - (count - 1) * SIZE, x);
+      x = vload(held + i - k * SPLIT_SIZE) + x;
+    vstore(held + i - (count - 1) * SPLIT_SIZE, x);
   }
 }
 
-/* To rows of dw. */
+/* To all that wait, and to rows of dw. */
 BRIM_INLINE void split_add_rows(const split_rest *r, int64_t first) {
-  enum { SIZE = SPLIT_SIDE * SPLIT_SIDE };
   for (int64_t i = first; i < first + SPLIT_SIDE / 2 && i < r->rows; i++)
     for (int64_t j = 0; j < r->columns; j += VEC) {
       const float *waits = r->held + i * SPLIT_SIDE + j;
       vec x = vload(r->sum + i * SPLIT_SIDE + j);
       for (int32_t k = 0; k < r->count; k++)
-        x = vload(waits - k * SIZE) + x;
+        x = vload(waits - k * SPLIT_SIZE) + x;
       float *dw = r->dw + i * r->stride + j;
       vstore_n(dw, vload_n(dw, r->columns - j) + x, r->columns - j);
     }
@@ -140,7 +141,7 @@ BRIM_INLINE void split_add_rows(const split_rest *r, int64_t first) {
 
 /* Of the upper 16 rows, or of the lower ones. */
 BRIM_INLINE void split_add_rest(const split_rest *r, const int half) {
-  const int first = half * SPLIT_SIDE * SPLIT_SIDE / 2;
+  const int first = half * SPLIT_SIZE / 2;
   if (r->dw)
     split_add_rows(r, half * SPLIT_SIDE / 2);
   else if (r->count == 1)

@@ -51,7 +51,7 @@ static bool is_cut(const gradient *g) {
   return g->l->slices.count > 0;
 }
 
-static char *place(char *packed, const stretch *s) {
+static char *packed_at(char *packed, const stretch *s) {
   return packed + s->at / SPLIT_K * SPLIT_STEP;
 }
 
@@ -85,10 +85,10 @@ static void pack_tile(const gradient *g, int64_t number, char *to) {
     float sums[SPLIT_SIDE] = {0};
     const int64_t whole = whole_depth(s);
     const float *dy = l->dy + s->row * l->dy_stride + o;
-    CPU(split_left_turned)(height, whole, dy, l->dy_stride, place(to, s), sums);
+    CPU(split_left_turned)(height, whole, dy, l->dy_stride, packed_at(to, s), sums);
     if (whole < s->depth)
       CPU(split_left_turned_half)(height, s->depth - whole, dy + whole * l->dy_stride, l->dy_stride,
-                                  place(to, s) + whole / SPLIT_K * SPLIT_STEP, sums);
+                                  packed_at(to, s) + whole / SPLIT_K * SPLIT_STEP, sums);
     for (int64_t j = 0; l->db && j < height; j += VEC)
       add_columns(g, s, o + j, least(VEC, height - j), sums + j);
   }
@@ -101,10 +101,10 @@ static void pack_panel(const gradient *g, int64_t number, char *to) {
     const stretch *s = &g->chunk.list[k];
     const int64_t whole = whole_depth(s);
     const float *x = l->x + s->row * l->x_stride + column;
-    split_right(&(split_panel){.columns = columns, .depth = whole, .x = x, .stride = l->x_stride, .to = place(to, s)});
+    split_right(&(split_panel){.columns = columns, .depth = whole, .x = x, .stride = l->x_stride, .to = packed_at(to, s)});
     if (whole < s->depth)
       CPU(split_right_half)(columns, s->depth - whole, x + whole * l->x_stride, l->x_stride,
-                            place(to, s) + whole / SPLIT_K * SPLIT_STEP);
+                            packed_at(to, s) + whole / SPLIT_K * SPLIT_STEP);
   }
 }
 
@@ -113,8 +113,6 @@ static void shared_task(void *context, int64_t task, int worker) {
   const gradient *g = context;
   (g->share_panels ? pack_panel : pack_tile)(g, task, g->shared + task * g->size);
 }
-
-enum { SIZE = SPLIT_SIDE * SPLIT_SIDE };
 
 /* A tile by a panel. */
 typedef struct pair {
@@ -179,20 +177,26 @@ static int64_t needed_later(const gradient *g, const pair *at, const pair *next,
   return n;
 }
 
+/* Of a tile, those that wait for others. */
+static tile_sums sums_of(const gradient *g, const pair *at, float *held) {
+  const int64_t row = g->panels * SPLIT_SIDE;
+  return (tile_sums){.held = held,
+                     .size = SPLIT_SIZE,
+                     .rows = least(SPLIT_SIDE, g->l->out - at->o),
+                     .aside = g->sums + at->o * row + at->column,
+                     .row = row,
+                     .apart = g->l->out * row,
+                     .inside = g->before,
+                     .count = g->after};
+}
+
 /* Stretch by stretch: what is added after one is added while the next one is multiplied. */
 static void multiply(const gradient *g, task_sums *w, const pair *at, const pair *next, int64_t fetch_lines) {
   const brim_linear_gradient *l = g->l;
-  const int64_t row = g->panels * SPLIT_SIDE, columns = least(SPLIT_SIDE, l->in - at->column);
+  const int64_t columns = least(SPLIT_SIDE, l->in - at->column);
   float *dw = l->dw + at->o * l->in + at->column;
   split_rows later[2 * BRIM_SLICE_DEPTH];
-  tile_sums t = {.held = w->held,
-                 .size = SIZE,
-                 .rows = least(SPLIT_SIDE, l->out - at->o),
-                 .aside = g->sums + at->o * row + at->column,
-                 .row = row,
-                 .apart = l->out * row,
-                 .inside = g->before,
-                 .count = g->after};
+  tile_sums t = sums_of(g, at, w->held);
   if (g->lowest < g->before)
     add_rest(w); /* its sums are where those of this tile are taken back to */
   for (int32_t which = g->before - 1; which >= g->lowest; which--)
@@ -206,7 +210,7 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
                      .later_each = g->later_each};
   for (const part *p = g->parts, *end = p + g->chunk.count; p < end; p++) {
     const bool last = p + 1 == end;
-    float *place = w->held + p->place * SIZE;
+    float *place = w->held + p->place * SPLIT_SIZE;
     s.steps = p->steps;
     s.half_k = p->half_k;
     s.begun = w->begun;
@@ -249,7 +253,7 @@ static void own_task(void *context, int64_t task, int worker) {
     (g->share_panels ? pack_tile : pack_panel)(g, first + i, own + i * g->size);
   if (g->kernel.begin)
     g->kernel.begin();
-  float held[BRIM_SLICE_DEPTH * SIZE] __attribute__((aligned(64))), sum[SIZE] __attribute__((aligned(64)));
+  float held[BRIM_SLICE_DEPTH * SPLIT_SIZE] __attribute__((aligned(64))), sum[SPLIT_SIZE] __attribute__((aligned(64)));
   task_sums w = {.held = held, .sum = sum};
   pair at = pair_of(g, 0, first, mine, own);
   for (int64_t n = 0; n < others * mine; n++) {

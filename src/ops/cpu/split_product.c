@@ -81,7 +81,7 @@ static const float *start_of(const job *j, int64_t panel, float line[SPLIT_SIDE]
 
 /* A tile that c has no room for, or that is added to it. */
 static BRIM_NOINLINE void run_aside(const job *j, int64_t rows, int64_t columns, split_tile *t) {
-  float sums[SPLIT_SIDE * SPLIT_SIDE] __attribute__((aligned(64))), *c = t->c;
+  float sums[SPLIT_SIZE] __attribute__((aligned(64))), *c = t->c;
   const int64_t row = t->c_row;
   const bool adds = j->p->add && !t->goes_on;
   for (int64_t i = 0; t->goes_on && i < SPLIT_SIDE; i++)

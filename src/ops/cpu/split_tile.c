@@ -195,7 +195,7 @@ static void stretch(split_stretch *s) {
   if (!s->begun)
 #endif
     take_first(&t, a, b);
-  for (int i = 0; s->waits && i < SPLIT_SIDE * SPLIT_SIDE; i += SIDE)
+  for (int i = 0; s->waits && i < SPLIT_SIZE; i += SIDE)
     __builtin_prefetch(s->c + i, 1);
   for (int64_t left = s->steps; left > 0; left--, rest = NULL) {
     fetch_later(s);
