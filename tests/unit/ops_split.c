@@ -15,6 +15,7 @@ typedef enum numbers {
 typedef struct operands {
   case_memory memory;
   float *x, *w, *dy, *y, *dx, *dw, *db;
+  int spare; /* values between rows of x, and of dy */
 } operands;
 
 static float *values(case_memory *m, inputs *in, int64_t n, numbers which) {
@@ -56,18 +57,22 @@ static void compute(const brim_ops *ops, brim_bf16_way way, int threads, const s
   if (!c.workspace)
     abort();
   memset(c.workspace, 0xff, c.workspace_size); /* NaN: nothing may be read before it is written */
-  ops->linear_forward(
-      &c,
-      &(brim_linear){
-          .rows = s->rows, .in = s->in, .out = s->out, .x = o->x, .x_stride = s->in, .w = o->w, .y = o->y, .y_stride = s->out});
+  ops->linear_forward(&c, &(brim_linear){.rows = s->rows,
+                                         .in = s->in,
+                                         .out = s->out,
+                                         .x = o->x,
+                                         .x_stride = s->in + o->spare,
+                                         .w = o->w,
+                                         .y = o->y,
+                                         .y_stride = s->out});
   ops->linear_backward(&c, &(brim_linear_gradient){.rows = s->rows,
                                                    .in = s->in,
                                                    .out = s->out,
                                                    .x = o->x,
-                                                   .x_stride = s->in,
+                                                   .x_stride = s->in + o->spare,
                                                    .w = o->w,
                                                    .dy = o->dy,
-                                                   .dy_stride = s->out,
+                                                   .dy_stride = s->out + o->spare,
                                                    .dx = o->dx,
                                                    .dx_stride = s->in,
                                                    .dw = o->dw,
@@ -208,6 +213,27 @@ static void check_rows(int in, int out) {
   case_free(&whole.memory);
 }
 
+static float *spread(case_memory *m, int64_t rows, int64_t width, int64_t spare, const float *x) {
+  const size_t size = (size_t)(rows * (width + spare)) * sizeof *x;
+  float *y = memset(case_alloc(m, size), 0xff, size); /* NaN */
+  for (int64_t i = 0; i < rows; i++)
+    memcpy(y + i * (width + spare), x + i * width, (size_t)width * sizeof *x);
+  return y;
+}
+
+/* Rows of gradients may lie apart, as those of one of several products in a tensor do. 45 rows end in a step of half the k. */
+static void check_apart(void) {
+  const shape s = {45, 40, 33};
+  operands close = make(&s, WIDE), apart = make(&s, WIDE);
+  apart.spare = 19;
+  apart.x = spread(&apart.memory, s.rows, s.in, apart.spare, close.x);
+  apart.dy = spread(&apart.memory, s.rows, s.out, apart.spare, close.dy);
+  compute(brim_ops_cpu(BRIM_CPU_AMX), tiles(), 2, &s, &close);
+  compute(brim_ops_cpu(BRIM_CPU_AMX), tiles(), 2, &s, &apart);
+  ok(same_bits(&s, &close, &apart), "rows that lie apart have the bits of those that do not");
+  case_free(&close.memory), case_free(&apart.memory);
+}
+
 /* ---- the ends of the range */
 
 static float product_of(float x, float w) {
@@ -251,5 +277,6 @@ CASES(split) {
   check_values();
   check_rows(40, 33);
   check_rows(530, 20);
+  check_apart();
   check_range();
 }
