@@ -183,7 +183,7 @@ typedef struct brim_model_limits {
   brim_precision precision; /* FP16 and BF16: BRIM_E_UNSUPPORTED from prepare where the device has no such products, and both at
                                once BRIM_E_USAGE. INT8: not with training (BRIM_E_USAGE). Weights in 16 bits or bytes are made at
                                the first forward, again after values changed, and given back by a prepare for another precision */
-  int32_t slices;           /* most slices of a training batch (brim_batch.slices); 0: none */
+  int32_t slices;           /* most slices of a training batch (brim_batch.slices), empty ones between them included; 0: none */
 } brim_model_limits;
 /* Bytes that prepare will take for these limits on a fresh model, exactly: activations, working memory and, with training,
  * gradients and moments; in int8 the quantized weights, in bf16 those in 16 bits. Values are held already. A token costs 40

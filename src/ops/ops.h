@@ -521,7 +521,7 @@ typedef struct brim_ops_limits {
   int32_t distances;    /* rows of tables of distances; 0: there are none */
   bool int8;            /* the operations on bytes are used too */
   bool bf16;            /* and those on 16-bit values */
-  int32_t slices;       /* most slices of a batch; 0: there are none */
+  int32_t slices;       /* most slices of a batch, empty ones between them included; 0: there are none */
   int32_t longest;      /* longest side of a product's weight; 0: no longer than the others here */
   int64_t weight;       /* values of the largest weight of a product, [out, in] with `in` rounded up to 64 */
 } brim_ops_limits;

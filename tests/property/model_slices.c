@@ -209,6 +209,30 @@ static void check_refused(const char *golden) {
   brim_model_free(m);
 }
 
+/* Four slices of which the sums all wait: as many as of any eight neighbours. */
+static void check_room(const char *golden) {
+  static texts t;
+  brim_model *m = case_load(case_golden(golden), brim_ops_ref()->name);
+  brim_model_limits limits = {
+      .max_slots = ROWS * LONGEST, .max_sequences = ROWS, .max_length = LONGEST, .training = true, .slices = 4};
+  brim_error err = {0};
+  int32_t offsets[ROWS + 1];
+  if (brim_model_prepare(m, &limits, &err))
+    case_stop("prepare", &err);
+  make_texts(&t, m, false);
+  t.count = 4;
+  t.slices[0] = 0, t.slices[1] = 16, t.slices[2] = 24, t.slices[3] = 28;
+  brim_batch batch = batch_of(&t, 0, 4, offsets);
+  ok(brim_model_queue_forward(m, &batch, &pass, &err) == BRIM_E_USAGE, "%s: %s", golden, err.message);
+  limits.slices = 32;
+  if (brim_model_prepare(m, &limits, &err))
+    case_stop("prepare", &err);
+  double loss;
+  compute(m, &batch, &loss);
+  ok(loss > 0, "%s: prepared for all slices of the step, they are computed", golden);
+  brim_model_free(m);
+}
+
 int main(void) {
   static const char bert[] = "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"classifier_dropout\":0.25";
   static const char distilbert[] = "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25";
@@ -239,6 +263,7 @@ int main(void) {
   check_refused("albert-regression");
   check_refused("mpnet-cls");
   check_refused("deberta-v3-cls");
+  check_room("bert-pair-3");
   brim_runtime_free(case_runtime);
   return tap_done();
 }
