@@ -3,10 +3,9 @@
  * Along the tree of slices (tree.h) it is the same with several sums a rank.
  *
  * Large: of each block, every rank gets one piece from all others (reduce-scatter), adds it up and sends it to all (all-gather);
- * a rank sends and receives twice the values, whatever the number of ranks. Two ranks send each other all. Small: everybody sends
- * all to everybody, or by way of rank 0 where they are many; one or two messages' time. */
+ * a rank sends and receives twice the values, whatever the number of ranks. Two ranks send each other all, but not along the
+ * tree. Small: everybody sends all to everybody, or by way of rank 0 where they are many; one or two messages' time. */
 #include <sched.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -53,11 +52,10 @@ static int test_all(brim_ranks *r, brim_mpi_handle *requests, bool *pending, int
 }
 
 int brim_exchange_fail(brim_ranks *r, brim_error *err) {
-  char text[160];
-  snprintf(text, sizeof text, "rank %d could not send or receive: the network failed, or ranks do different things",
-           (int)r->wire.rank);
   pthread_mutex_lock(&r->door);
-  brim_heart_break(r, r->wire.rank, BRIM_E_IO, text);
+  r->broke = r->broke || !atomic_load(&r->broken);
+  brim_heart_break(r, r->wire.rank, BRIM_E_IO,
+                   "a message to or from another rank failed: the network failed, or ranks do different things");
   pthread_mutex_unlock(&r->door);
   return brim_heart_cause(r, err);
 }

@@ -186,7 +186,7 @@ int32_t brim_ranks_sharing(const brim_ranks *r) {
 /* A rank that only says that another one failed, or repeats what it was told, has nothing of its own to say. */
 static bool is_own(const brim_ranks *r, const brim_error *err) {
   return strcmp(err->message, BRIM_FAILED_ELSEWHERE) != 0 &&
-         !(atomic_load(&r->broken) && strcmp(err->message, r->cause.text) == 0);
+         (r->broke || !(atomic_load(&r->broken) && strcmp(err->message, r->cause.text) == 0));
 }
 
 static bool all_released(const brim_ranks *r) {

@@ -64,7 +64,7 @@ struct brim_ranks {
   /* exchange.c: sums */
   char *sent, *received; /* [world][piece] */
   size_t piece_bytes;
-  brim_mpi_handle *requests; /* [2 * world], those to receive first */
+  brim_mpi_handle *requests; /* [2 * world], those to receive first; of two ranks' large sums, each message's two */
   bool *pending;
 
   /* heart.c: signs of life */
@@ -75,6 +75,7 @@ struct brim_ranks {
   double turn;      /* when the heart looked last */
   double paused;    /* seconds for which this process was itself stopped, when it last was */
   atomic_bool broken;
+  bool broke; /* by this rank, which could not send or receive */
   double broken_at;
   brim_beat cause;  /* of broken: about, status, text */
   brim_beat failed; /* the first end of a rank that failed, or status 0 */

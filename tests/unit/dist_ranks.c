@@ -79,6 +79,7 @@ typedef struct net {
   bool cut[MOST];   /* nothing comes from or to that rank */
   size_t longest;   /* bytes of a message of sums */
   size_t under_way; /* of those that one rank had sent and the others had not yet taken, at most */
+  int good, cut_at; /* messages of sums that rank 1 can send to rank 0, before it fails or is cut off; 0: all */
 } net;
 
 typedef struct place {
@@ -105,8 +106,15 @@ static void note_sums(net *n, int32_t from) {
   n->under_way = sum > n->under_way ? sum : n->under_way;
 }
 
+/* Only rank 1 looks. */
+static bool counts_down(const place *p, int32_t to, int tag, int *left) {
+  return tag == TAG_SUM && p->rank == 1 && to == 0 && *left > 0 && --*left == 0;
+}
+
 static int net_send(void *context, const void *data, size_t bytes, int32_t to, int tag, brim_mpi_handle *request) {
   place *p = context;
+  if (counts_down(p, to, tag, &p->net->good))
+    return 1;
   message *m = malloc(sizeof *m + bytes), **end;
   *m = (message){.from = p->rank, .to = to, .tag = tag, .bytes = bytes};
   memcpy(m->data, data, bytes);
@@ -115,6 +123,8 @@ static int net_send(void *context, const void *data, size_t bytes, int32_t to, i
   for (end = &p->net->first; *end;)
     end = &(*end)->next;
   *end = m;
+  if (counts_down(p, to, tag, &p->net->cut_at))
+    p->net->cut[1] = true;
   if (p->net->cut[p->rank] || p->net->cut[to])
     *end = NULL, free(m);
   note_sums(p->net, p->rank);
@@ -491,6 +501,29 @@ static void cut_first_at_end(one *o) {
     usleep(1000);
 }
 
+enum { MANY = 1 << 20, HALFWAY = 3 };
+
+static int sum_many(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  float *many = calloc(MANY, sizeof *many);
+  const int status = group->sum(group->context, many, MANY, &o->err);
+  free(many);
+  return status;
+}
+
+/* In the middle of a large sum, messages of which are under way both ways. */
+static void cut_halfway(one *o) {
+  if (o->place.rank == 1)
+    o->place.net->cut_at = HALFWAY;
+  o->status = sum_many(o);
+}
+
+static void fail_halfway(one *o) {
+  if (o->place.rank == 1)
+    o->place.net->good = HALFWAY;
+  o->status = sum_many(o);
+}
+
 static void do_otherwise(one *o) {
   const brim_group *group = brim_ranks_group(o->ranks);
   double many[600] = {0};
@@ -521,6 +554,16 @@ static void failures(void) {
   ok(w.ones[1].status == BRIM_E_IO && w.ones[1].speaks && !w.ones[2].speaks && strstr(w.ones[1].err.message, "rank 0 (") &&
          strstr(w.ones[2].err.message, "rank 0 ("),
      "also where the others have done their work: %s", w.ones[1].err.message);
+  for (int32_t size = 2; size <= 3; size++) {
+    run_world(&w, size, 2, cut_halfway);
+    ok(w.ones[0].status == BRIM_E_IO && w.ones[1].status == BRIM_E_IO && !w.ones[0].whole && !w.ones[1].whole &&
+           strstr(w.ones[0].err.message, "rank 1 ("),
+       "%d ranks: one is cut off in the middle of a sum: %s", (int)size, w.ones[0].err.message);
+    run_world(&w, size, 20, fail_halfway);
+    ok(w.ones[0].status == BRIM_E_IO && w.ones[1].status == BRIM_E_IO && !w.ones[0].whole && !w.ones[1].whole &&
+           strstr(w.ones[0].err.message, "rank 1: a message to or from another rank failed"),
+       "%d ranks: one cannot send the rest of a sum: %s", (int)size, w.ones[0].err.message);
+  }
   run_world(&w, 2, 1, do_otherwise);
   ok(w.ones[0].status == BRIM_E_IO && strstr(w.ones[0].err.message, "do different things") && w.ones[1].status,
      "ranks that do different things end: %s", w.ones[0].err.message);
