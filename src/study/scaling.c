@@ -11,7 +11,8 @@
 
 #define BACKWARD    (2.0 / 3) /* of a step's products */
 #define MESSAGE     2e-6      /* seconds of a processor for a message */
-#define PIECE       4e6       /* bytes of the gradient that are summed at once */
+#define PIECE       2e6       /* bytes of the gradient that are summed at once */
+#define PART        131072.0  /* bytes of a piece that two ranks send each other in a message: two are under way */
 #define UPDATE      28.0      /* bytes of memory that AdamW moves for a value: four read, three written */
 #define MEMORY_RATE 1e10      /* bytes a second */
 enum { MOST_STEPS = 40, FEW_RANKS = 16 };
@@ -188,6 +189,18 @@ static double half_sum(const brim_scaling_question *q, int32_t world, double byt
   return world == 1 ? 0 : sent / q->bandwidth + pieces * (q->latency + MESSAGE * (world - 1));
 }
 
+/* Two ranks send each other all of a piece. Where a message is longer on its way than it takes the link, that waits for turns of
+ * two. */
+static double sum_of_two(const brim_scaling_question *q, double bytes) {
+  const double pieces = ceil(bytes / PIECE), messages = ceil(bytes / pieces / PART);
+  const double one = bytes / pieces / messages / q->bandwidth + MESSAGE;
+  return pieces * fmax(messages * one + q->latency, ceil(messages / 2) * (one + q->latency));
+}
+
+static double whole_sum(const brim_scaling_question *q, int32_t world, double bytes) {
+  return world == 2 ? sum_of_two(q, bytes) : 2 * half_sum(q, world, bytes);
+}
+
 static double beyond(double communication, double hidden, double least) {
   return communication - hidden > least ? communication - hidden : least;
 }
@@ -200,7 +213,7 @@ int brim_scaling_of(const brim_scaling_question *q, int32_t world, brim_scaling 
   const double of_tables = rows * z.row_bytes, bytes = z.dense * sizeof(float) + of_tables;
   const double computed = s.slowest / steps / q->speed, hidden = BACKWARD * s.all / steps / world / q->speed;
   const double last = of_tables + PIECE / 2 < bytes ? of_tables + PIECE / 2 : bytes; /* comes when backward ends */
-  const double half = half_sum(q, world, bytes), tail = 2 * half_sum(q, world, last);
+  const double sum = whole_sum(q, world, bytes), half = half_sum(q, world, bytes);
   const double update = q->update > 0 ? q->update : (z.dense + rows * z.row_bytes / sizeof(float)) * UPDATE / MEMORY_RATE;
   *out = (brim_scaling){.ranks = world,
                         .rows = s.rows / steps / world,
@@ -208,12 +221,12 @@ int brim_scaling_of(const brim_scaling_question *q, int32_t world, brim_scaling 
                         .compute = computed,
                         .balance = s.all > 0 ? s.slowest * world / s.all : 1,
                         .bytes = bytes,
-                        .communication = 2 * half,
-                        .exposed = beyond(2 * half, hidden, tail) + agreeing(q, world),
+                        .communication = sum,
+                        .exposed = beyond(sum, hidden, whole_sum(q, world, last)) + agreeing(q, world),
                         .update = update};
   out->step = computed + out->exposed + update;
   /* Weights can only be gathered after the update, when nothing is left to hide it. */
-  out->sharded = computed + beyond(half, hidden, tail / 2) + half + agreeing(q, world) + update / world;
+  out->sharded = computed + beyond(half, hidden, half_sum(q, world, last)) + half + agreeing(q, world) + update / world;
   return BRIM_OK;
 }
 
