@@ -113,4 +113,5 @@ void brim_device_ranks_undo(brim_device_ranks *d) {
     return;
   brim_model_tell(d->model, NULL);
   leave(d, true);
+  d->given_up = true;
 }

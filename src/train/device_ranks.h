@@ -11,7 +11,8 @@ typedef struct brim_device_ranks {
   const brim_group *group;
   brim_runtime *runtime;
   brim_model *model;
-  bool joined; /* else there is nothing to do */
+  bool joined;   /* else there is nothing to do */
+  bool given_up; /* after a failure: no other rank is waited for any more */
   brim_telling telling;
   int64_t size, piece; /* values of the gradient, and of each piece of it but the last */
   int64_t from;        /* this step's sum is queued from here on */

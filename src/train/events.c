@@ -38,12 +38,14 @@ static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim
 }
 
 /* To the log (if `logged`) and the callback, on rank 0. All ranks call it, and all learn when it failed. */
+/* After sums of GPUs were given up nobody is waited for: another rank may wait for its GPU, which waits for this one's, until it
+ * hears that this one has left. */
 static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field *fields, int count, brim_error *err) {
   const brim_event event = {kind, fields, count};
   brim_profile_begin(t->options.profile, BRIM_WORK_LOG, kind);
   int status = emit_here(t, logged, &event, err);
   brim_profile_end(t->options.profile, 0);
-  return brim_group_agree(&t->options.group, status, err);
+  return t->devices.given_up ? status : brim_group_agree(&t->options.group, status, err);
 }
 
 static int64_t count_parameters(const brim_model *model) {
