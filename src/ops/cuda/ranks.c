@@ -77,12 +77,12 @@ void brim_cuda_ranks_leave(brim_ops_context *c, bool broken) {
   brim_cuda_ranks *r = &d->ranks;
   if (r->joined)
     (broken ? d->nccl.ncclCommAbort : d->nccl.ncclCommDestroy)(r->joined);
+  if (r->stream)
+    d->driver.cuStreamDestroy_v2(r->stream);
   if (r->complete)
     d->driver.cuEventDestroy_v2(r->complete);
   if (r->summed)
     d->driver.cuEventDestroy_v2(r->summed);
-  if (r->stream)
-    d->driver.cuStreamDestroy_v2(r->stream);
   *r = (brim_cuda_ranks){0};
   brim_nccl_close(&d->nccl);
 }
