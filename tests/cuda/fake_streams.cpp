@@ -190,7 +190,8 @@ event *open_event() {
   return new event;
 }
 void close_event(event *e) {
-  delete e;
+  static auto *gone = new std::vector<event *>; // queued work may wait for it still, as the driver allows
+  gone->push_back(e);
 }
 int record(event *e, stream *s) {
   if (s->captured)
