@@ -129,19 +129,19 @@ static void input_gradient(bench *b, const work *w) {
   g.dx_stride = w->in;
   b->ops->linear_backward(&b->c, &g);
 }
-static void weight_gradient(bench *b, const work *w) {
+static void sum_weight(bench *b, const work *w, brim_row_slices slices) {
   brim_linear_gradient g = gradient_of(b, w);
   g.dw = b->dw;
   g.db = b->b;
+  g.slices = slices;
   b->ops->linear_backward(&b->c, &g);
+}
+static void weight_gradient(bench *b, const work *w) {
+  sum_weight(b, w, (brim_row_slices){0});
 }
 /* Each text is a slice. */
 static void sliced_gradient(bench *b, const work *w) {
-  brim_linear_gradient g = gradient_of(b, w);
-  g.dw = b->dw;
-  g.db = b->b;
-  g.slices = w->slices;
-  b->ops->linear_backward(&b->c, &g);
+  sum_weight(b, w, w->slices);
 }
 static void act_gradient(bench *b, const work *w) {
   b->ops->linear_act_backward(

@@ -37,9 +37,9 @@ static int emit_here(brim_trainer *t, bool logged, const brim_event *event, brim
   return status ? brim_error_set(err, status, "the run was stopped by the program that started it") : BRIM_OK;
 }
 
-/* To the log (if `logged`) and the callback, on rank 0. All ranks call it, and all learn when it failed. */
-/* After sums of GPUs were given up nobody is waited for: another rank may wait for its GPU, which waits for this one's, until it
- * hears that this one has left. */
+/* To the log (if `logged`) and the callback, on rank 0. All ranks call it, and all learn when it failed. After sums of GPUs were
+ * given up nobody is waited for: another rank may wait for its GPU, which waits for this one's, until it hears that this one has
+ * left. */
 static int emit(brim_trainer *t, bool logged, const char *kind, const brim_field *fields, int count, brim_error *err) {
   const brim_event event = {kind, fields, count};
   brim_profile_begin(t->options.profile, BRIM_WORK_LOG, kind);

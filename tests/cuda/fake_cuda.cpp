@@ -43,7 +43,7 @@ enum { KERNELS = sizeof kernels / sizeof *kernels, MOST_DEVICES = 8 };
 
 static std::mutex lock;
 static int capability = 90, most_shared = 227 << 10, devices = 1, fail_code = OUT_OF_MEMORY;
-static long fails_at = -1, calls, launches, counts[FAKE_COUNTS], breaks_capture = -1, refuses_capture = -1;
+static long fails_at = -1, failing_wait = -1, calls, launches, counts[FAKE_COUNTS], breaks_capture = -1, refuses_capture = -1;
 static bool initialized, fails_on, without_graphs;
 static int contexts[MOST_DEVICES];
 static thread_local int *current;
@@ -173,7 +173,7 @@ bool fake_cuda_reached(int number) {
 int cuInit(unsigned) {
   initialized = true;
   const char *order = getenv("BRIM_EMULATE_SEED"), *number = getenv("BRIM_FAKE_CAPABILITY"), *cards = getenv("BRIM_FAKE_CARDS"),
-             *fails = getenv("BRIM_FAKE_FAIL"), *code = getenv("BRIM_FAKE_CODE"), *graphs = getenv("BRIM_FAKE_GRAPHS");
+             *fails = getenv("BRIM_FAKE_FAIL"), *wait = getenv("BRIM_FAKE_FAIL_WAIT"), *code = getenv("BRIM_FAKE_CODE"), *graphs = getenv("BRIM_FAKE_GRAPHS");
   if (order)
     fake_cuda_seed(strtoull(order, nullptr, 10));
   if (number)
@@ -182,6 +182,8 @@ int cuInit(unsigned) {
     devices = atoi(cards);
   if (fails)
     fails_at = atol(fails);
+  if (wait)
+    failing_wait = atol(wait);
   if (code)
     fail_code = atoi(code), fails_on = true;
   if (graphs)
@@ -266,7 +268,8 @@ int cuStreamCreate(void **out, unsigned) {
 }
 int cuStreamSynchronize(void *s) {
   BEGIN;
-  counts[FAKE_SYNCS]++;
+  if (counts[FAKE_SYNCS]++ == failing_wait)
+    return fail_code;
   STREAM(s);
   return fake::finish(at);
 }

@@ -148,8 +148,6 @@ BRIM_INLINE void split_add_rest(const split_rest *r, const int half) {
     split_add_lines(r, 1, first);
   else if (r->count == 2)
     split_add_lines(r, 2, first);
-  else if (r->count == 3)
-    split_add_lines(r, 3, first);
   else
     split_add_lines(r, r->count, first);
 }

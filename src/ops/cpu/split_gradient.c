@@ -15,6 +15,7 @@ enum {
 /* A stretch's place in packed sides, and of its sum. */
 typedef struct part {
   int64_t at, steps;  /* at: bytes */
+  int64_t whole;      /* rows of its whole steps */
   bool half_k, waits; /* its last step has half the k; its sum waits for others */
   int32_t place;      /* of those that wait: its own, or of the last that is added to it */
   int32_t joins;      /* how many are added */
@@ -51,18 +52,8 @@ static bool is_cut(const gradient *g) {
   return g->l->slices.count > 0;
 }
 
-static char *packed_at(char *packed, const stretch *s) {
-  return packed + s->at / SPLIT_K * SPLIT_STEP;
-}
-
-/* The rows of its last step are few enough for half the products. */
-static bool ends_in_half(const stretch *s) {
-  return (s->depth - 1) % SPLIT_K < SPLIT_K / 2;
-}
-
-/* Of whole steps. */
-static int64_t whole_depth(const stretch *s) {
-  return ends_in_half(s) ? s->depth / SPLIT_K * SPLIT_K : s->depth;
+static char *last_step(const part *p, char *packed) {
+  return packed + p->at + (p->steps - 1) * SPLIT_STEP;
 }
 
 /* Column sums of a stretch. */
@@ -83,12 +74,12 @@ static void pack_tile(const gradient *g, int64_t number, char *to) {
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
     float sums[SPLIT_SIDE] = {0};
-    const int64_t whole = whole_depth(s);
+    const part *p = &g->parts[k];
     const float *dy = l->dy + s->row * l->dy_stride + o;
-    CPU(split_left_turned)(height, whole, dy, l->dy_stride, packed_at(to, s), sums);
-    if (whole < s->depth)
-      CPU(split_left_turned_half)(height, s->depth - whole, dy + whole * l->dy_stride, l->dy_stride,
-                                  packed_at(to, s) + whole / SPLIT_K * SPLIT_STEP, sums);
+    CPU(split_left_turned)(height, p->whole, dy, l->dy_stride, to + p->at, sums);
+    if (p->half_k)
+      CPU(split_left_turned_half)(height, s->depth - p->whole, dy + p->whole * l->dy_stride, l->dy_stride, last_step(p, to),
+                                  sums);
     for (int64_t j = 0; l->db && j < height; j += VEC)
       add_columns(g, s, o + j, least(VEC, height - j), sums + j);
   }
@@ -99,12 +90,11 @@ static void pack_panel(const gradient *g, int64_t number, char *to) {
   const int64_t column = number * SPLIT_SIDE, columns = least(SPLIT_SIDE, l->in - column);
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
-    const int64_t whole = whole_depth(s);
+    const part *p = &g->parts[k];
     const float *x = l->x + s->row * l->x_stride + column;
-    split_right(&(split_panel){.columns = columns, .depth = whole, .x = x, .stride = l->x_stride, .to = packed_at(to, s)});
-    if (whole < s->depth)
-      CPU(split_right_half)(columns, s->depth - whole, x + whole * l->x_stride, l->x_stride,
-                            packed_at(to, s) + whole / SPLIT_K * SPLIT_STEP);
+    split_right(&(split_panel){.columns = columns, .depth = p->whole, .x = x, .stride = l->x_stride, .to = to + p->at});
+    if (p->half_k)
+      CPU(split_right_half)(columns, s->depth - p->whole, x + p->whole * l->x_stride, l->x_stride, last_step(p, to));
   }
 }
 
@@ -146,7 +136,9 @@ static void plan_chunk(gradient *g) {
     const bool goes_on = cut && s->goes_on;
     const bool last = g->ends && k + 1 == c->count;
     part *p = &g->parts[k];
-    *p = (part){.at = s->at / SPLIT_K * SPLIT_STEP, .steps = split_steps(s->depth), .half_k = ends_in_half(s)};
+    *p = (part){.at = s->at / SPLIT_K * SPLIT_STEP, .steps = split_steps(s->depth)};
+    p->half_k = (s->depth - 1) % SPLIT_K < SPLIT_K / 2; /* its rows are few enough for half the products */
+    p->whole = p->half_k ? (p->steps - 1) * SPLIT_K : s->depth;
     p->joins = s->joins + goes_on;
     p->waits = p->joins == 0 && !last;
     p->place = count - (count > 0 && !p->waits);
@@ -239,7 +231,7 @@ static pair pair_of(const gradient *g, int64_t n, int64_t first, int64_t mine, c
   pair p = {.left = g->share_panels ? packed : shared, .right = g->share_panels ? shared : packed};
   p.o = (g->share_panels ? first + i : other) * SPLIT_SIDE;
   p.column = (g->share_panels ? other : first + i) * SPLIT_SIDE;
-  if (other + 1 < others && !is_cut(g))
+  if (other + 1 < others && !is_cut(g)) /* with slices that takes longer than it saves */
     p.fetch = shared + g->size + g->size / mine / 64 * 64 * i;
   return p;
 }

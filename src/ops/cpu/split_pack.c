@@ -38,12 +38,16 @@ BRIM_INLINE units split(vec lower, vec upper) {
   return u;
 }
 
-/* Row i of a half's parts. */
-BRIM_INLINE void put(vec lower, vec upper, char *half, int64_t row) {
-  const units u = split(lower, upper);
+/* A row of a half's parts. */
+BRIM_INLINE void put_units(const units *u, char *half, int64_t row) {
   BRIM_UNROLL(3)
   for (int i = 0; i < SPLIT_PARTS; i++)
-    vstore((float *)(void *)(half + i * SPLIT_PART + row * 64), u.part[i]);
+    vstore((float *)(void *)(half + i * SPLIT_PART + row * 64), u->part[i]);
+}
+
+BRIM_INLINE void put(vec lower, vec upper, char *half, int64_t row) {
+  const units u = split(lower, upper);
+  put_units(&u, half, row);
 }
 
 /* Where half h of step s begins. */
@@ -163,15 +167,13 @@ void CPU(split_pieces)(const split_panel *p, int64_t first, int64_t end) {
 
 /* ---- steps of half the k */
 
-/* Row i of a half's parts: units of two parts of one value. */
+/* Units of two parts of one value. */
 BRIM_INLINE void put_twice(vec x, const bool left, char *half, int64_t row) {
   const __m512i h = rounded(x);
   x = rest(x, h);
   const __m512i m = rounded(x), l = _mm512_castps_si512(rest(x, m));
   const units u = {{joined(h, h), joined(m, left ? h : m), joined(l, left ? m : h)}};
-  BRIM_UNROLL(3)
-  for (int i = 0; i < SPLIT_PARTS; i++)
-    vstore((float *)(void *)(half + i * SPLIT_PART + row * 64), u.part[i]);
+  put_units(&u, half, row);
 }
 
 void CPU(split_right_half)(int64_t columns, int64_t depth, const float *x, int64_t stride, char *to) {

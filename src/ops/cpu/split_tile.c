@@ -37,21 +37,32 @@ BRIM_INLINE void fetch_next(const bool last, const char *a, const char *b, int s
   }
 }
 
-/* The smallest products first; from one to the next only one side is loaded. */
-BRIM_INLINE void step(tiles *t, const bool last, const bool half, const char *a, const char *b) {
-  fetch_next(last, a, b, 0);
+/* The first sides of whole steps, and of those of half the k. */
+BRIM_INLINE void take_first(tiles *t, const bool half, const char *a, const char *b) {
   take_left(t, half, a, LOW);
   take_right(t, b, HIGH);
+}
+
+BRIM_INLINE void add_some(const split_rest *rest, const int half) {
+  if (rest)
+    split_add_rest(rest, half);
+}
+
+/* After take_first. The smallest products come first; from one to the next only one side is loaded. `rest` is added meanwhile,
+ * unless it is NULL. */
+BRIM_INLINE void step(tiles *t, const bool last, const bool half, const split_rest *rest, const char *a, const char *b) {
   multiply(t, half);
   fetch_next(last, a, b, 1);
   take_left(t, half, a, MIDDLE);
   multiply(t, half);
+  add_some(rest, 0);
   fetch_next(last, a, b, 2);
   take_right(t, b, MIDDLE);
   multiply(t, half);
   fetch_next(last, a, b, 3);
   take_left(t, half, a, HIGH);
   multiply(t, half);
+  add_some(rest, 1);
   fetch_next(last, a, b, 4);
   take_right(t, b, LOW);
   multiply(t, half);
@@ -117,11 +128,14 @@ BRIM_INLINE void run_rows(const split_tile *p, const bool half) {
   begin_sums(&t, half, p->goes_on ? p->c : p->start, p->goes_on ? row : 0);
   for (int64_t done = 0; done < p->steps - 1; done++, a += SPLIT_STEP, b += SPLIT_STEP) {
     fetch_more(p, done, row);
-    step(&t, false, half, a, b);
+    fetch_next(false, a, b, 0);
+    take_first(&t, half, a, b);
+    step(&t, false, half, NULL, a, b);
     pack_beside(p, done);
   }
   fetch_more(p, p->steps - 1, row);
-  step(&t, true, half, a, b);
+  take_first(&t, half, a, b);
+  step(&t, true, half, NULL, a, b);
   pack_beside(p, p->steps - 1);
   end_sums(&t, half, p->c, row);
 }
@@ -135,42 +149,15 @@ static void run(const split_tile *p) {
 
 /* ---- of weight gradients */
 
-/* Of whole steps and of those of half the k. */
-BRIM_INLINE void take_first(tiles *t, const char *a, const char *b) {
-  take_left(t, false, a, LOW);
-  take_right(t, b, HIGH);
-}
-
-/* As `step`, after take_first. */
-BRIM_INLINE void whole_step(tiles *t, const split_rest *rest, const char *a, const char *b) {
-  multiply(t, false);
-  take_left(t, false, a, MIDDLE);
-  multiply(t, false);
-  if (rest)
-    split_add_rest(rest, 0);
-  take_right(t, b, MIDDLE);
-  multiply(t, false);
-  take_left(t, false, a, HIGH);
-  multiply(t, false);
-  if (rest)
-    split_add_rest(rest, 1);
-  take_right(t, b, LOW);
-  multiply(t, false);
-  take_right(t, b, HIGH);
-  multiply(t, false);
-}
-
 BRIM_INLINE void half_step(tiles *t, const split_rest *rest, const char *a, const char *b) {
   multiply(t, false);
   take_left(t, false, a, MIDDLE);
   take_right(t, b, MIDDLE);
-  if (rest)
-    split_add_rest(rest, 0);
+  add_some(rest, 0);
   multiply(t, false);
   take_left(t, false, a, HIGH);
   take_right(t, b, LOW);
-  if (rest)
-    split_add_rest(rest, 1);
+  add_some(rest, 1);
   multiply(t, false);
 }
 
@@ -194,7 +181,7 @@ static void stretch(split_stretch *s) {
 #ifndef BRIM_AMX_EMULATED /* whose registers are this function's */
   if (!s->begun)
 #endif
-    take_first(&t, a, b);
+    take_first(&t, false, a, b);
   for (int i = 0; s->waits && i < SPLIT_SIZE; i += SIDE)
     __builtin_prefetch(s->c + i, 1);
   for (int64_t left = s->steps; left > 0; left--, rest = NULL) {
@@ -202,14 +189,14 @@ static void stretch(split_stretch *s) {
     if (left == 1 && s->half_k)
       half_step(&t, rest, a, b);
     else
-      whole_step(&t, rest, a, b);
+      step(&t, true, false, rest, a, b);
     a += SPLIT_STEP;
     b += SPLIT_STEP;
     if (left > 1)
-      take_first(&t, a, b);
+      take_first(&t, false, a, b);
   }
   if (s->next_a)
-    take_first(&t, s->next_a, s->next_b);
+    take_first(&t, false, s->next_a, s->next_b);
   end_sums(&t, false, s->c, SPLIT_SIDE * sizeof(float));
 }
 
