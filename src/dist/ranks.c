@@ -183,10 +183,13 @@ int32_t brim_ranks_sharing(const brim_ranks *r) {
 
 /* ---- end -------------------------------------------------------------------------------------------------- */
 
-/* A rank that only says that another one failed, or repeats what it was told, has nothing of its own to say. */
+static bool begins(const brim_error *err, const char *text) {
+  return strncmp(err->message, text, strlen(text)) == 0;
+}
+
+/* A rank that only says that another one failed, or repeats what it was told, has nothing of its own to say but what is kept. */
 static bool is_own(const brim_ranks *r, const brim_error *err) {
-  return strcmp(err->message, BRIM_FAILED_ELSEWHERE) != 0 &&
-         (r->broke || !(atomic_load(&r->broken) && strcmp(err->message, r->cause.text) == 0));
+  return !begins(err, BRIM_FAILED_ELSEWHERE) && (r->broke || !(atomic_load(&r->broken) && begins(err, r->cause.text)));
 }
 
 static bool all_released(const brim_ranks *r) {
