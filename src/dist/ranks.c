@@ -183,13 +183,16 @@ int32_t brim_ranks_sharing(const brim_ranks *r) {
 
 /* ---- end -------------------------------------------------------------------------------------------------- */
 
-static bool begins(const brim_error *err, const char *text) {
-  return strncmp(err->message, text, strlen(text)) == 0;
+static const char *after(const brim_error *err, const char *text) {
+  const size_t length = strlen(text);
+  return strncmp(err->message, text, length) == 0 ? err->message + length : NULL;
 }
 
-/* A rank that only says that another one failed, or repeats what it was told, has nothing of its own to say but what is kept. */
-static bool is_own(const brim_ranks *r, const brim_error *err) {
-  return !begins(err, BRIM_FAILED_ELSEWHERE) && (r->broke || !(atomic_load(&r->broken) && begins(err, r->cause.text)));
+/* A rank that only says that another one failed, or repeats what it was told, has nothing of its own to say but what follows,
+ * "; the checkpoint of step 20 is kept ...". NULL: all of it is its own. */
+static const char *said_besides(const brim_ranks *r, const brim_error *err) {
+  const char *rest = after(err, BRIM_FAILED_ELSEWHERE);
+  return rest || r->broke || !atomic_load(&r->broken) ? rest : after(err, r->cause.text);
 }
 
 static bool all_released(const brim_ranks *r) {
@@ -220,20 +223,23 @@ static bool may_go(const brim_ranks *r) {
   return r->go || r->peers[0].lost;
 }
 
-static int cause_of(const brim_ranks *r, brim_error *err) {
-  return brim_error_set(err, r->cause.status ? r->cause.status : BRIM_E_IO, "%s", r->cause.text);
+static int cause_of(const brim_ranks *r, brim_error *err, const char *besides) {
+  return brim_error_set(err, r->cause.status ? r->cause.status : BRIM_E_IO, "%s%s", r->cause.text, besides);
 }
 
-/* Rank 0: its own reason, that of the first rank which has one, or what was noticed. */
-static int tell(brim_ranks *r, int status, brim_error *err, bool own) {
-  if (status && own)
-    return status;
+static bool ends_with(const char *text, const char *end) {
+  const size_t length = strlen(text), size = strlen(end);
+  return length >= size && strcmp(text + length - size, end) == 0;
+}
+
+/* Rank 0, which has no reason of its own: that of the first rank which has one, or what was noticed. `besides` follows. */
+static int tell(brim_ranks *r, int status, brim_error *err, const char *besides) {
   for (int32_t rank = 1; rank < r->wire.world; rank++) {
     const brim_beat *b = &r->peers[rank].left_with;
     if (r->peers[rank].left && b->status && b->text[0])
-      return brim_error_set(err, b->status, "rank %d: %s", (int)rank, b->text);
+      return brim_error_set(err, b->status, "rank %d: %s%s", (int)rank, b->text, ends_with(b->text, besides) ? "" : besides);
   }
-  return atomic_load(&r->broken) ? cause_of(r, err) : status;
+  return atomic_load(&r->broken) ? cause_of(r, err, besides) : status;
 }
 
 int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) {
@@ -241,9 +247,11 @@ int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) 
   if (r->wire.world <= 1 || r->settled)
     return status;
   pthread_mutex_lock(&r->door);
-  const bool own = status && is_own(r, err);
+  const char *rest = status ? said_besides(r, err) : "";
+  char besides[sizeof err->message];
+  snprintf(besides, sizeof besides, "%s", rest ? rest : "");
   r->own = (brim_beat){.kind = BEAT_LEAVE, .about = r->wire.rank, .status = status};
-  if (own)
+  if (!rest)
     brim_error_text(err, r->own.text, sizeof r->own.text);
   r->settled = r->leaving = true;
   if (status && r->wire.rank == 0)
@@ -251,11 +259,12 @@ int brim_ranks_settle(brim_ranks *r, int status, brim_error *err, bool *speaks) 
   pthread_cond_signal(&r->wake);
   if (r->wire.rank == 0) {
     wait_for(r, brim_heart_all_ended, PATIENCE_AT_FAILURE, false);
-    status = tell(r, status, err, own);
+    if (rest)
+      status = tell(r, status, err, besides);
   } else if (r->peers[0].lost) {
     *speaks = r->wire.rank == 1;
     if (!status)
-      r->own.status = status = cause_of(r, err);
+      r->own.status = status = cause_of(r, err, "");
   }
   const bool yields = r->peers[0].lost && !*speaks;
   pthread_mutex_unlock(&r->door);

@@ -479,6 +479,28 @@ static void cut_off(one *o) {
   }
 }
 
+/* As a program does that says what it keeps. */
+static void add_kept(one *o) {
+  const size_t length = strlen(o->err.message);
+  snprintf(o->err.message + length, sizeof o->err.message - length, "; step 20 is kept");
+}
+
+static void cut_off_kept(one *o) {
+  cut_off(o);
+  add_kept(o);
+}
+
+static void fail_all_kept(one *o) {
+  fail_all(o);
+  add_kept(o);
+}
+
+static void fail_last_kept(one *o) {
+  fail_last(o);
+  if (o->place.rank == 0)
+    add_kept(o);
+}
+
 static void cut_first(one *o) {
   const brim_group *group = brim_ranks_group(o->ranks);
   double part = 1;
@@ -547,6 +569,14 @@ static void failures(void) {
      "a rank that is cut off is lost: %s", w.ones[0].err.message);
   ok(strstr(w.ones[0].err.message, "rank 1 (") && strstr(w.ones[2].err.message, "rank 1 ("), "and named on all others");
   ok(w.ones[1].status == BRIM_E_IO && strstr(w.ones[1].err.message, "rank 0 ("), "it does not wait either");
+  run_world(&w, 3, 2, cut_off_kept);
+  ok(w.ones[0].status == BRIM_E_IO && strstr(w.ones[0].err.message, "rank 1 (") &&
+         strstr(w.ones[0].err.message, "; step 20 is kept") && !strstr(strstr(w.ones[0].err.message, "; ") + 1, "; "),
+     "with what is kept, once: %s", w.ones[0].err.message);
+  run_world(&w, 3, 20, fail_all_kept);
+  ok_string(w.ones[0].err.message, "rank 1: No space left on device; step 20 is kept", "also where both say what is kept");
+  run_world(&w, 3, 20, fail_last_kept);
+  ok_string(w.ones[0].err.message, "rank 2: data.csv: line 7: no text; step 20 is kept", "or only the first");
   run_world(&w, 3, 2, cut_first);
   ok(w.ones[1].status == BRIM_E_IO && w.ones[1].speaks && !w.ones[2].speaks && strstr(w.ones[1].err.message, "rank 0 ("),
      "the first is lost: the second says so: %s", w.ones[1].err.message);
