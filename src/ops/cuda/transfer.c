@@ -42,9 +42,14 @@ const char *brim_cuda_open_transfers(brim_cuda *d, int *code) {
   return take_all(d, code);
 }
 
+/* The stream first: after a failure nobody has waited for what was sent last. */
 void brim_cuda_close_transfers(brim_cuda *d) {
   brim_cuda_transfer *t = &d->transfer;
   const brim_cuda_driver *driver = &d->driver;
+  if (t->stream) {
+    driver->cuStreamSynchronize(t->stream);
+    driver->cuStreamDestroy_v2(t->stream);
+  }
   for (int i = 0; i < BRIM_CUDA_SLOTS; i++) {
     if (t->slots[i].sent)
       driver->cuEventDestroy_v2(t->slots[i].sent);
@@ -55,8 +60,6 @@ void brim_cuda_close_transfers(brim_cuda *d) {
     driver->cuMemFree_v2(t->mirror);
   if (t->pinned)
     driver->cuMemFreeHost(t->pinned);
-  if (t->stream)
-    driver->cuStreamDestroy_v2(t->stream);
   *t = (brim_cuda_transfer){0};
 }
 
