@@ -42,10 +42,12 @@ static int wrong(const char *what) {
   return INVALID_USAGE;
 }
 
+// Where a rank has given up there is no folder any more, and nobody to read it.
 static void put(const files::path &at, const std::vector<char> &bytes) {
   const files::path beside = at.string() + ".part";
+  std::error_code gone;
   std::ofstream(beside, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-  files::rename(beside, at);
+  files::rename(beside, at, gone);
 }
 
 // Waits for it; empty: it does not come.
