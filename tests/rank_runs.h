@@ -22,6 +22,7 @@ struct rank_run {
 
 static bool sums_apart;  /* gradients are summed after backward */
 static bool by_messages; /* ranks share no memory */
+static bool by_sums;     /* and gather nothing */
 
 static float *run_moments(case_job *job) {
   const int64_t from = brim_model_trained_offset(job->model), count = brim_model_flat_size(job->model) - from;
@@ -44,9 +45,15 @@ static int run_sum(void *context, float *values, int64_t count, brim_error *err)
   return meeting_sum(&run->member, values, count, err);
 }
 
+static int run_gather(void *context, float *values, const int64_t *counts, brim_error *err) {
+  rank_run *run = context;
+  return meeting_gather(&run->member, values, counts, err);
+}
+
 static brim_group run_group(rank_run *run) {
   brim_group group = meeting_group(&run->member);
   group.sum = run_sum, group.sum_double = run_sum_double, group.context = run;
+  group.gather = by_sums ? NULL : run_gather;
   group.apart = sums_apart;
   group.messages = by_messages;
   return group;

@@ -24,6 +24,9 @@ typedef struct brim_group {
   int (*sum_double)(void *context, double *values, int64_t count, brim_error *err);
   void *context;
   int (*sum_tree)(void *context, const struct brim_tree_sum *sum, brim_error *err); /* brim's own; NULL: by sum_double */
+  /* What each rank has: rank r's counts[r] values after those of the ranks before, of which this rank has written its own. NULL:
+   * what could be gathered is summed. */
+  int (*gather)(void *context, float *values, const int64_t *counts, brim_error *err);
   bool apart; /* gradients are summed after backward, by its thread; else another thread sums pieces of them while it goes on. Two
                  threads never call a group at once */
   bool messages; /* ranks of one machine share no memory: all goes through the sums above */

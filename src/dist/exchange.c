@@ -365,6 +365,49 @@ int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_er
   return run(&(sum){.ranks = ranks, .size = sizeof *values, .add = add_doubles}, values, count, err);
 }
 
+/* ---- what each rank has ------------------------------------------------------------------------------------- */
+
+static size_t part_of(int64_t count, size_t from, size_t most) {
+  const size_t rest = (size_t)count > from ? (size_t)count - from : 0;
+  return rest < most ? rest : most;
+}
+
+/* Of each rank's values those from `from` on, to all. */
+static int gather_parts(sum *s, float *values, const int64_t *counts, size_t from, size_t most, brim_error *err) {
+  brim_ranks *r = s->ranks;
+  float *at = values;
+  pthread_mutex_lock(&r->door);
+  for (int32_t rank = 0; rank < r->wire.world; rank++)
+    if (rank != r->wire.rank)
+      receive(s, rank, part_of(counts[rank], from, most));
+  for (int32_t rank = 0; rank < r->wire.rank; rank++)
+    at += counts[rank];
+  for (int32_t i = 1; i < r->wire.world; i++)
+    send(s, (r->wire.rank + i) % r->wire.world, at + from, part_of(counts[r->wire.rank], from, most));
+  pthread_mutex_unlock(&r->door);
+  BRIM_TRY(finish(s, err));
+  at = values;
+  for (int32_t rank = 0; rank < r->wire.world; at += counts[rank], rank++)
+    if (rank != r->wire.rank && part_of(counts[rank], from, most) > 0)
+      memcpy(at + from, received_from(r, rank), part_of(counts[rank], from, most) * s->size);
+  return BRIM_OK;
+}
+
+int brim_exchange_gather(void *ranks, float *values, const int64_t *counts, brim_error *err) {
+  sum s = {.ranks = ranks, .size = sizeof *values};
+  int64_t most = 0;
+  for (int32_t rank = 0; rank < s.ranks->wire.world; rank++)
+    most = counts[rank] > most ? counts[rank] : most;
+  if (most == 0 || s.ranks->wire.world <= 1)
+    return BRIM_OK;
+  BRIM_TRY(begin(s.ranks, s.size, most * s.ranks->wire.world, err));
+  const size_t part = s.ranks->piece_bytes / s.size;
+  s.large = (size_t)most * s.size > SMALL_BYTES;
+  for (size_t from = 0; from < (size_t)most; from += part)
+    BRIM_TRY(gather_parts(&s, values, counts, from, part, err));
+  return BRIM_OK;
+}
+
 /* ---- sums along the tree ---------------------------------------------------------------------------------- */
 
 typedef struct tree_block {

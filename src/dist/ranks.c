@@ -118,6 +118,7 @@ int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_rank
                           .sum = brim_exchange_sum,
                           .sum_double = brim_exchange_sum_double,
                           .sum_tree = brim_exchange_sum_tree,
+                          .gather = brim_exchange_gather,
                           .apart = overlap && strcmp(overlap, "none") == 0,
                           .messages = shared && strcmp(shared, "none") == 0,
                           .context = r};

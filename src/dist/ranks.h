@@ -100,6 +100,7 @@ int brim_exchange_wait(brim_ranks *ranks, brim_mpi_handle *requests, bool *pendi
                        brim_error *err) BRIM_CHECK;
 int brim_exchange_sum(void *ranks, float *values, int64_t count, brim_error *err) BRIM_CHECK;
 int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_error *err) BRIM_CHECK;
+int brim_exchange_gather(void *ranks, float *values, const int64_t *counts, brim_error *err) BRIM_CHECK;
 int brim_exchange_sum_tree(void *ranks, const brim_tree_sum *sum, brim_error *err) BRIM_CHECK;
 
 /* heart.c. */

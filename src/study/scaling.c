@@ -178,6 +178,12 @@ static double words_of(double tokens, double rows) {
   return words < rows ? words : rows;
 }
 
+/* Rows of tables as in a sum over ranks: each rank sends its own ones to all others where that is less. */
+static double rows_sent(double tokens, double rows, int32_t world) {
+  const double all = words_of(tokens, rows), own = words_of(tokens / world, rows) * world / 2;
+  return world > 1 && own < all ? own : all;
+}
+
 /* Sums of a few numbers, of which a step has four. */
 static double agreeing(const brim_scaling_question *q, int32_t world) {
   return world == 1 ? 0 : 4 * (world <= FEW_RANKS ? 1 : 2) * (q->latency + MESSAGE * (world - 1));
@@ -210,7 +216,7 @@ int brim_scaling_of(const brim_scaling_question *q, int32_t world, brim_scaling 
   shares s;
   BRIM_TRY(find_shares(q, world, &s, err));
   const double steps = (double)s.steps, tokens = s.tokens / steps, rows = words_of(tokens, z.rows);
-  const double of_tables = rows * z.row_bytes, bytes = z.dense * sizeof(float) + of_tables;
+  const double of_tables = rows_sent(tokens, z.rows, world) * z.row_bytes, bytes = z.dense * sizeof(float) + of_tables;
   const double computed = s.slowest / steps / q->speed, hidden = BACKWARD * s.all / steps / world / q->speed;
   const double last = of_tables + PIECE / 2 < bytes ? of_tables + PIECE / 2 : bytes; /* comes when backward ends */
   const double sum = whole_sum(q, world, bytes), half = half_sum(q, world, bytes);

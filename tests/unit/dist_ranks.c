@@ -270,6 +270,39 @@ static void sums(void) {
   }
 }
 
+/* What each rank has comes to all: more than a message takes, little, or nothing, of some ranks or all. */
+static void gather(one *o) {
+  const brim_group *group = brim_ranks_group(o->ranks);
+  static const int64_t sizes[][3] = {{0, 0, 0}, {1, 0, 5}, {0, 70000, 3}, {300001, 0, 7}, {300001, 299999, 1}};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes && !o->status; k++) {
+    int64_t of[MOST], all = 0, at = 0;
+    for (int32_t r = 0; r < group->world_size; r++)
+      all += of[r] = sizes[k][r % 3];
+    float *values = calloc((size_t)all + 1, sizeof *values);
+    for (int32_t r = 0; r < group->world_size; at += of[r], r++)
+      for (int64_t i = 0; i < of[r] && r == group->rank; i++)
+        values[at + i] = (float)value(r, i);
+    o->status = group->gather(group->context, values, of, &o->err);
+    at = 0;
+    for (int32_t r = 0; r < group->world_size && !o->status; at += of[r], r++)
+      for (int64_t i = 0; i < of[r] && !o->status; i++)
+        if (values[at + i] != (float)value(r, i))
+          o->status = brim_error_set(&o->err, BRIM_E_INTERNAL, "value %lld of rank %d differs", (long long)i, (int)r);
+    free(values);
+  }
+}
+
+static void gathers(void) {
+  static world w;
+  for (int32_t size = 1; size <= MOST; size++) {
+    run_world(&w, size, 20, gather);
+    bool fine = true;
+    for (int32_t r = 0; r < size; r++)
+      fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole;
+    ok(fine, "%d ranks gather what each of them has %s", (int)size, w.ones[0].err.message);
+  }
+}
+
 enum { SLICES = 20 };
 
 /* Which rank has the sum of a slice, and as its how manieth. */
@@ -602,6 +635,7 @@ static void failures(void) {
 int main(void) {
   static world w;
   sums();
+  gathers();
   slices();
   shares();
   run_world(&w, 7, 20, give_texts);
