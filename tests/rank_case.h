@@ -84,7 +84,7 @@ static brim_group meeting_group(member *m) {
                       .sum = meeting_sum,
                       .sum_double = meeting_sum_double,
                       .context = m,
-                      .gather = meeting_gather};
+                      .gather_values = meeting_gather};
 }
 
 #endif

@@ -53,7 +53,7 @@ static int run_gather(void *context, float *values, const int64_t *counts, brim_
 static brim_group run_group(rank_run *run) {
   brim_group group = meeting_group(&run->member);
   group.sum = run_sum, group.sum_double = run_sum_double, group.context = run;
-  group.gather = by_sums ? NULL : run_gather;
+  group.gather_values = by_sums ? NULL : run_gather;
   group.apart = sums_apart;
   group.messages = by_messages;
   return group;

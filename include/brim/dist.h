@@ -17,19 +17,19 @@ enum { BRIM_BUILD_SIZE = 17 };
 BRIM_API void brim_build(char text[BRIM_BUILD_SIZE]);
 
 /* A group of ranks. `sum` adds count floats over all ranks, in place, in an order that does not depend on timing. A failure of
- * either is one of the group: what it sums later fails too. */
+ * any of these functions is one of the group: what it sums later fails too. */
 typedef struct brim_group {
   int32_t rank, world_size;
   int (*sum)(void *context, float *values, int64_t count, brim_error *err);
   int (*sum_double)(void *context, double *values, int64_t count, brim_error *err);
   void *context;
   int (*sum_tree)(void *context, const struct brim_tree_sum *sum, brim_error *err); /* brim's own; NULL: by sum_double */
-  /* What each rank has: rank r's counts[r] values after those of the ranks before, of which this rank has written its own. NULL:
-   * what could be gathered is summed. */
-  int (*gather)(void *context, float *values, const int64_t *counts, brim_error *err);
   bool apart; /* gradients are summed after backward, by its thread; else another thread sums pieces of them while it goes on. Two
                  threads never call a group at once */
-  bool messages; /* ranks of one machine share no memory: all goes through the sums above */
+  bool messages; /* ranks of one machine share no memory: all goes through these functions */
+  /* Every rank calls it with the same counts, some of which may be 0: rank r's counts[r] values follow those of the ranks before
+   * it, and each rank has written its own. All ranks have this function or none; NULL: sums take its place. */
+  int (*gather_values)(void *context, float *values, const int64_t *counts, brim_error *err);
 } brim_group;
 
 /* The group of one process: sums are the identity. */

@@ -184,7 +184,7 @@ typedef struct brim_scaling {
   double rows, tokens_a_row; /* of a rank and step */
   double compute;            /* of the rank that has most to do */
   double balance;            /* its share, by the mean */
-  double bytes;              /* of the gradient */
+  double bytes;              /* of the gradient, as sums of it would send */
   double communication;      /* of a step, alone */
   double exposed;            /* what backward does not hide of it */
   double update;

@@ -1,6 +1,6 @@
 /* exchange.c: sums over ranks, added in the order of the ranks by one of them for each piece, so that every rank has the same
  * bits and timing has no part in them. MPI's own sums promise no order.
- * Along the tree of slices (tree.h) it is the same with several sums a rank.
+ * Along the tree of slices (tree.h) it is the same with several sums a rank. What is gathered goes from each rank to all others.
  *
  * Large: of each block, every rank gets one piece from all others (reduce-scatter), adds it up and sends it to all (all-gather);
  * a rank sends and receives twice the values, whatever the number of ranks. Two ranks send each other all, but not along the
@@ -375,6 +375,7 @@ static size_t part_of(int64_t count, size_t from, size_t most) {
 /* Of each rank's values those from `from` on, to all. */
 static int gather_parts(sum *s, float *values, const int64_t *counts, size_t from, size_t most, brim_error *err) {
   brim_ranks *r = s->ranks;
+  const size_t own = part_of(counts[r->wire.rank], from, most);
   float *at = values;
   pthread_mutex_lock(&r->door);
   for (int32_t rank = 0; rank < r->wire.world; rank++)
@@ -383,7 +384,7 @@ static int gather_parts(sum *s, float *values, const int64_t *counts, size_t fro
   for (int32_t rank = 0; rank < r->wire.rank; rank++)
     at += counts[rank];
   for (int32_t i = 1; i < r->wire.world; i++)
-    send(s, (r->wire.rank + i) % r->wire.world, at + from, part_of(counts[r->wire.rank], from, most));
+    send(s, (r->wire.rank + i) % r->wire.world, own > 0 ? at + from : NULL, own);
   pthread_mutex_unlock(&r->door);
   BRIM_TRY(finish(s, err));
   at = values;

@@ -118,9 +118,9 @@ int brim_ranks_new(brim_runtime *runtime, const brim_wire *wire, const brim_rank
                           .sum = brim_exchange_sum,
                           .sum_double = brim_exchange_sum_double,
                           .sum_tree = brim_exchange_sum_tree,
-                          .gather = brim_exchange_gather,
                           .apart = overlap && strcmp(overlap, "none") == 0,
                           .messages = shared && strcmp(shared, "none") == 0,
+                          .gather_values = brim_exchange_gather,
                           .context = r};
   pthread_mutex_init(&r->door, NULL);
   pthread_condattr_init(&monotonic);

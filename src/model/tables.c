@@ -47,7 +47,7 @@ static void put(real *restrict to, const real *restrict from, int64_t count, boo
 int64_t brim_tables_size(const brim_model *model, const uint8_t *bits) {
   int64_t values = 0;
   for (walk w = {.model = model}; next_row(&w);)
-    values += (bits ? has(bits, w.row) : has_gradient(&w)) ? w.width : 0;
+    values += has(bits, w.row) ? w.width : 0;
   return values;
 }
 

@@ -5,7 +5,7 @@
 #include "brim/model.h"
 #include "ops/ops.h"
 
-/* Values of the rows whose bit is set; NULL: of those that have a gradient in the model. */
+/* Values of the rows whose bit is set. */
 int64_t brim_tables_size(const brim_model *model, const uint8_t *bits);
 /* These rows of `gradient`. */
 void brim_tables_pack(const brim_model *model, const uint8_t *bits, const real *gradient, real *packed);

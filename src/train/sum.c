@@ -7,10 +7,12 @@
 #include "model/tables.h"
 #include "model/telling.h"
 
-/* Bits of rows of tables: of each rank, and of any. */
+/* Rows of tables: of each rank, and of any. */
 typedef struct rows {
-  size_t bytes;  /* of a rank */
-  uint8_t *bits; /* [world + 1][bytes] */
+  size_t bytes;    /* of a rank's bits */
+  uint8_t *bits;   /* [world + 1][bytes] */
+  int64_t *counts; /* [world] values of a rank's rows */
+  float *packed;   /* the rows of all ranks, where they are gathered */
 } rows;
 
 static int join(const brim_group *group, brim_runtime *runtime, uint8_t *touched, size_t count, const rows *of, brim_error *err) {
@@ -32,19 +34,26 @@ static int join_rows(const brim_group *group, brim_runtime *runtime, brim_model 
   size_t row_count;
   uint8_t *touched = brim_gradient_rows(model, &row_count);
   const size_t world = (size_t)group->world_size;
-  of->bytes = row_count / 8 + 1;
+  *of = (rows){.bytes = row_count / 8 + 1};
   of->bits = brim_alloc_array_zero(runtime, world + 1, of->bytes);
-  int status = brim_group_agree(group, of->bits ? BRIM_OK : BRIM_NOMEM(err), err);
+  of->counts = brim_alloc_array_zero(runtime, world, sizeof *of->counts);
+  int status = brim_group_agree(group, of->bits && of->counts ? BRIM_OK : BRIM_NOMEM(err), err);
   for (int32_t i = 0; i < count && !status; i++)
     brim_partials_rows(partials, i, of->bits + world * of->bytes);
   return status ? status : join(group, runtime, touched, row_count, of, err);
+}
+
+static void free_rows(brim_runtime *runtime, rows *of) {
+  brim_release(runtime, of->bits);
+  brim_release(runtime, of->counts);
+  brim_release(runtime, of->packed);
 }
 
 int brim_sum_join_rows(const brim_group *group, brim_runtime *runtime, brim_model *model, const brim_partials *partials,
                        int32_t count, brim_error *err) {
   rows of;
   const int status = join_rows(group, runtime, model, partials, count, &of, err);
-  brim_release(runtime, of.bits);
+  free_rows(runtime, &of);
   return status;
 }
 
@@ -74,54 +83,46 @@ static int sum_tables(const brim_group *group, const brim_model *model, float *g
   return status;
 }
 
-/* Each rank's own rows, sent to all of them: where these are fewer values than in sums of the rows of all. */
-typedef struct own_rows {
-  const rows *of;
-  int64_t *counts; /* [world] values */
-  float *packed;   /* of all ranks; NULL: sums are better */
-} own_rows;
-
-/* A rank sends its rows to all others; of a sum, each sends two shares of a rank to all others, or all of it where there are two.
- * It is the same on all ranks. */
-static bool is_less(const brim_group *group, const int64_t *counts, int64_t of_any) {
-  int64_t most = 0;
-  for (int32_t rank = 0; rank < group->world_size; rank++)
-    most = counts[rank] > most ? counts[rank] : most;
-  return most * group->world_size < 2 * of_any;
-}
-
-static int take_room(own_rows *own, const brim_group *group, brim_runtime *runtime, const brim_model *model, brim_error *err) {
+static int64_t values_of_any(const brim_model *model) {
   int64_t all = 0;
-  own->counts = brim_alloc_array_zero(runtime, (size_t)group->world_size, sizeof *own->counts);
-  if (!own->counts)
-    return BRIM_NOMEM(err);
-  for (int32_t rank = 0; rank < group->world_size; rank++)
-    all += own->counts[rank] = brim_tables_size(model, own->of->bits + (size_t)rank * own->of->bytes);
-  if (!is_less(group, own->counts, brim_tables_size(model, NULL)))
-    return BRIM_OK;
-  own->packed = brim_alloc_array(runtime, (size_t)all, sizeof *own->packed);
-  return own->packed ? BRIM_OK : BRIM_NOMEM(err);
+  int32_t range = 0;
+  for (int64_t offset, count; brim_gradient_next_table(model, &range, &offset, &count);)
+    all += count;
+  return all;
 }
 
-static int gather_tables(const own_rows *own, const brim_group *group, const brim_model *model, float *gradients,
-                         brim_error *err) {
-  const rows *of = own->of;
-  float *mine = own->packed;
+/* Whether ranks that send their own rows to all others send less than in sums of the rows of any: a rank sends each other one its
+ * own values there, and here 2 / world of all; two ranks send each other all, which is as many. The same on all ranks. *all:
+ * values of the rows of each. */
+static bool is_less(const brim_group *group, const brim_model *model, const rows *of, int64_t *all) {
+  const int64_t of_any = values_of_any(model);
+  *all = 0;
+  for (int32_t rank = 0; rank < group->world_size; rank++) {
+    of->counts[rank] = brim_tables_size(model, of->bits + (size_t)rank * of->bytes);
+    if (of->counts[rank] * group->world_size >= 2 * of_any)
+      return false;
+    *all += of->counts[rank];
+  }
+  return true;
+}
+
+static int gather_tables(const brim_group *group, const brim_model *model, const rows *of, float *gradients, brim_error *err) {
+  float *own = of->packed;
   for (int32_t rank = 0; rank < group->rank; rank++)
-    mine += own->counts[rank];
-  brim_tables_pack(model, of->bits + (size_t)group->rank * of->bytes, gradients, mine);
-  BRIM_TRY(group->gather(group->context, own->packed, own->counts, err));
-  brim_tables_add_packed(model, of->bits, of->bytes, group->world_size, own->packed, gradients);
+    own += of->counts[rank];
+  brim_tables_pack(model, of->bits + (size_t)group->rank * of->bytes, gradients, own);
+  BRIM_TRY(group->gather_values(group->context, of->packed, of->counts, err));
+  brim_tables_add_packed(model, of->bits, of->bytes, group->world_size, of->packed, gradients);
   return BRIM_OK;
 }
 
-static int sum_mapped(const brim_group *group, brim_model *model, const own_rows *own, bool dense, brim_sum_wait wait,
-                      void *context, brim_error *err) {
+static int sum_mapped(const brim_group *group, brim_model *model, const rows *of, bool dense, brim_sum_wait wait, void *context,
+                      brim_error *err) {
   float *gradients;
   BRIM_TRY(brim_flat_map(model, BRIM_GRADIENTS, &gradients, err));
   int status = dense ? sum_dense(group, model, gradients, wait, context, err) : BRIM_OK;
   if (!status)
-    status = own->packed ? gather_tables(own, group, model, gradients, err) : sum_tables(group, model, gradients, err);
+    status = of->packed ? gather_tables(group, model, of, gradients, err) : sum_tables(group, model, gradients, err);
   if (!status)
     return brim_flat_unmap_summed(model, gradients, err);
   brim_flat_unmap(model, gradients);
@@ -131,15 +132,15 @@ static int sum_mapped(const brim_group *group, brim_model *model, const own_rows
 static int sum(const brim_group *group, brim_runtime *runtime, brim_model *model, bool dense, brim_sum_wait wait, void *context,
                brim_error *err) {
   rows of;
-  own_rows own = {.of = &of};
+  int64_t all;
   int status = join_rows(group, runtime, model, NULL, 0, &of, err);
-  if (!status && group->gather)
-    status = brim_group_agree(group, take_room(&own, group, runtime, model, err), err);
+  if (!status && group->gather_values && is_less(group, model, &of, &all)) {
+    of.packed = brim_alloc_array(runtime, (size_t)all, sizeof *of.packed);
+    status = brim_group_agree(group, of.packed ? BRIM_OK : BRIM_NOMEM(err), err);
+  }
   if (!status)
-    status = sum_mapped(group, model, &own, dense, wait, context, err);
-  brim_release(runtime, own.counts);
-  brim_release(runtime, own.packed);
-  brim_release(runtime, of.bits);
+    status = sum_mapped(group, model, &of, dense, wait, context, err);
+  free_rows(runtime, &of);
   return status;
 }
 

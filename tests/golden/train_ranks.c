@@ -40,34 +40,6 @@ static void worlds(void) {
   by_messages = false;
 }
 
-/* ---- rows of embeddings ----------------------------------------------------------------------------------- */
-
-/* Each rank's own rows, or sums of those that any rank has. */
-static void gathered(bool host) {
-  case_job job = case_open(model_folder, 1);
-  const size_t size = (size_t)brim_model_flat_size(job.model) * sizeof(float);
-  case_close(&job);
-  by_messages = true;
-  for (int32_t world = 2; world <= MOST_RANKS; world++) {
-    rank_run runs[2][MOST_RANKS];
-    brim_train_options options = case_options(NULL);
-    int64_t sent[2];
-    bool same = true;
-    options.lr = 3e-4;
-    for (int k = 0; k < 2; k++) {
-      by_sums = k == 0;
-      sent[k] = run_ranks(world, model_folder, &options, NULL, runs[k]);
-    }
-    for (int32_t r = 0; r < world; r++)
-      same = same && !runs[1][r].status && memcmp(runs[1][r].weights, runs[0][0].weights, size) == 0;
-    ok(same && (world == 2 ? sent[1] < sent[0] : sent[1] <= sent[0]),
-       "%d ranks that gather rows of embeddings have the bits of sums%s: %lld, %lld floats %s", (int)world,
-       host ? "" : " on a device", (long long)sent[1], (long long)sent[0], runs[1][0].err.message);
-    free_runs(world, runs[0]), free_runs(world, runs[1]);
-  }
-  by_messages = by_sums = false;
-}
-
 /* ---- during backward -------------------------------------------------------------------------------------- */
 
 static void cancelled(case_job *job, rank_run *run) {
@@ -146,6 +118,36 @@ static void during_backward(bool host) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
     if (host || !cases[i].sliced) /* another device has no slices */
       compare_during(&cases[i], host);
+}
+
+/* ---- rows of embeddings ----------------------------------------------------------------------------------- */
+
+/* Each rank's own rows, or sums of those that any rank has. */
+static void gathered(bool host, void (*change)(brim_train_options *)) {
+  case_job job = case_open(model_folder, 1);
+  const size_t size = (size_t)brim_model_flat_size(job.model) * sizeof(float);
+  case_close(&job);
+  by_messages = true;
+  for (int32_t world = 2; world <= MOST_RANKS; world++) {
+    rank_run runs[2][MOST_RANKS];
+    brim_train_options options = case_options(NULL);
+    int64_t sent[2];
+    bool same = true;
+    options.lr = 3e-4;
+    if (change)
+      change(&options);
+    for (int k = 0; k < 2; k++) {
+      by_sums = k == 0;
+      sent[k] = run_ranks(world, model_folder, &options, NULL, runs[k]);
+    }
+    for (int32_t r = 0; r < world; r++)
+      same = same && !runs[1][r].status && memcmp(runs[1][r].weights, runs[0][0].weights, size) == 0;
+    ok(same && (world == 2 && !change ? sent[1] < sent[0] : sent[1] <= sent[0]),
+       "%d ranks that gather rows of %sembeddings have the bits of sums%s: %lld, %lld floats %s", (int)world,
+       change ? "frozen " : "", host ? "" : " on a device", (long long)sent[1], (long long)sent[0], runs[1][0].err.message);
+    free_runs(world, runs[0]), free_runs(world, runs[1]);
+  }
+  by_messages = by_sums = false;
 }
 
 /* ---- shared memory ---------------------------------------------------------------------------------------- */
@@ -237,7 +239,8 @@ int main(void) {
   const bool host = brim_portion_can(job.model);
   case_close(&job);
   worlds();
-  gathered(host);
+  gathered(host, NULL);
+  gathered(host, frozen_embeddings);
   during_backward(host);
   shared();
   one_stops();

@@ -282,7 +282,7 @@ static void gather(one *o) {
     for (int32_t r = 0; r < group->world_size; at += of[r], r++)
       for (int64_t i = 0; i < of[r] && r == group->rank; i++)
         values[at + i] = (float)value(r, i);
-    o->status = group->gather(group->context, values, of, &o->err);
+    o->status = group->gather_values(group->context, values, of, &o->err);
     at = 0;
     for (int32_t r = 0; r < group->world_size && !o->status; at += of[r], r++)
       for (int64_t i = 0; i < of[r] && !o->status; i++)

@@ -66,7 +66,7 @@ static int sum(void *context, float *values, int64_t count, brim_error *err) {
 static void *load(void *context) {
   reader *r = context;
   brim_group group = meeting_group(&r->member);
-  group.sum = sum, group.sum_double = sum_double, group.context = r;
+  group.sum = sum, group.sum_double = sum_double, group.context = r, group.gather_values = NULL;
   r->options.progress = on_event;
   r->options.progress_context = r;
   r->status = brim_dataset_load_together(&group, runtimes[r->member.rank], r->paths, r->count, tokenizer, &r->options,
