@@ -205,29 +205,33 @@ typedef struct block {
   size_t count, piece;
 } block;
 
-static size_t piece_of(const block *b, int32_t rank, size_t *from) {
+/* Where a rank's piece begins among the values, and how many it has. */
+typedef size_t (*pieces)(const void *of, int32_t rank, size_t *from);
+
+static size_t piece_of(const void *of, int32_t rank, size_t *from) {
+  const block *b = of;
   *from = (size_t)rank * b->piece;
   if (*from >= b->count)
     return 0;
   return b->count - *from < b->piece ? b->count - *from : b->piece;
 }
 
-/* Each rank's piece of the block, to all. */
-static int hand_round(sum *s, const block *b, brim_error *err) {
+/* Each rank's piece, to all. */
+static int hand_round(sum *s, char *values, pieces pieces_of, const void *of, brim_error *err) {
   brim_ranks *r = s->ranks;
-  size_t from, own_from, own = piece_of(b, r->wire.rank, &own_from);
+  size_t from, own_from, own = pieces_of(of, r->wire.rank, &own_from);
   pthread_mutex_lock(&r->door);
   for (int32_t rank = 0; rank < r->wire.world; rank++)
     if (rank != r->wire.rank)
-      receive(s, rank, piece_of(b, rank, &from));
+      receive(s, rank, pieces_of(of, rank, &from));
   for (int32_t i = 1; i < r->wire.world; i++)
-    send(s, (r->wire.rank + i) % r->wire.world, b->values + own_from * s->size, own);
+    send(s, (r->wire.rank + i) % r->wire.world, values + own_from * s->size, own);
   pthread_mutex_unlock(&r->door);
   BRIM_TRY(finish(s, err));
   for (int32_t rank = 0; rank < r->wire.world; rank++) {
-    const size_t count = piece_of(b, rank, &from);
+    const size_t count = pieces_of(of, rank, &from);
     if (rank != r->wire.rank)
-      memcpy(b->values + from * s->size, received_from(r, rank), count * s->size);
+      memcpy(values + from * s->size, received_from(r, rank), count * s->size);
   }
   return BRIM_OK;
 }
@@ -247,7 +251,7 @@ static int sum_block(sum *s, const block *b, brim_error *err) {
   pthread_mutex_unlock(&r->door);
   BRIM_TRY(finish(s, err));
   add_up(s, b->values + own_from * s->size, own);
-  return hand_round(s, b, err);
+  return hand_round(s, b->values, piece_of, b, err);
 }
 
 static int sum_blocks(sum *s, char *values, size_t count, brim_error *err) {
@@ -367,31 +371,19 @@ int brim_exchange_sum_double(void *ranks, double *values, int64_t count, brim_er
 
 /* ---- what each rank has ------------------------------------------------------------------------------------- */
 
-static size_t part_of(int64_t count, size_t from, size_t most) {
-  const size_t rest = (size_t)count > from ? (size_t)count - from : 0;
-  return rest < most ? rest : most;
-}
+/* Of each rank's values those after its first `done`, `most` of them. */
+typedef struct parts {
+  const int64_t *counts;
+  size_t done, most;
+} parts;
 
-/* Of each rank's values those from `from` on, to all. */
-static int gather_parts(sum *s, float *values, const int64_t *counts, size_t from, size_t most, brim_error *err) {
-  brim_ranks *r = s->ranks;
-  const size_t own = part_of(counts[r->wire.rank], from, most);
-  float *at = values;
-  pthread_mutex_lock(&r->door);
-  for (int32_t rank = 0; rank < r->wire.world; rank++)
-    if (rank != r->wire.rank)
-      receive(s, rank, part_of(counts[rank], from, most));
-  for (int32_t rank = 0; rank < r->wire.rank; rank++)
-    at += counts[rank];
-  for (int32_t i = 1; i < r->wire.world; i++)
-    send(s, (r->wire.rank + i) % r->wire.world, own > 0 ? at + from : NULL, own);
-  pthread_mutex_unlock(&r->door);
-  BRIM_TRY(finish(s, err));
-  at = values;
-  for (int32_t rank = 0; rank < r->wire.world; at += counts[rank], rank++)
-    if (rank != r->wire.rank && part_of(counts[rank], from, most) > 0)
-      memcpy(at + from, received_from(r, rank), part_of(counts[rank], from, most) * s->size);
-  return BRIM_OK;
+static size_t part_of(const void *of, int32_t rank, size_t *from) {
+  const parts *p = of;
+  const size_t count = (size_t)p->counts[rank], rest = count > p->done ? count - p->done : 0;
+  *from = count - rest;
+  for (int32_t before = 0; before < rank; before++)
+    *from += (size_t)p->counts[before];
+  return rest < p->most ? rest : p->most;
 }
 
 int brim_exchange_gather(void *ranks, float *values, const int64_t *counts, brim_error *err) {
@@ -402,10 +394,9 @@ int brim_exchange_gather(void *ranks, float *values, const int64_t *counts, brim
   if (most == 0 || s.ranks->wire.world <= 1)
     return BRIM_OK;
   BRIM_TRY(begin(s.ranks, s.size, most * s.ranks->wire.world, err));
-  const size_t part = s.ranks->piece_bytes / s.size;
   s.large = (size_t)most * s.size > SMALL_BYTES;
-  for (size_t from = 0; from < (size_t)most; from += part)
-    BRIM_TRY(gather_parts(&s, values, counts, from, part, err));
+  for (parts p = {counts, 0, s.ranks->piece_bytes / s.size}; p.done < (size_t)most; p.done += p.most)
+    BRIM_TRY(hand_round(&s, (char *)values, part_of, &p, err));
   return BRIM_OK;
 }
 
@@ -478,7 +469,7 @@ static int sum_tree_block(sum *s, const tree_block *t, const block *b, brim_erro
   pthread_mutex_unlock(&r->door);
   BRIM_TRY(finish(s, err));
   add_along_tree(s, t, own_from, own);
-  return hand_round(s, b, err);
+  return hand_round(s, b->values, piece_of, b, err);
 }
 
 /* Up to value `count`. Pieces of a late call are those of the early one: buffers hold a rank's even share, or are the largest

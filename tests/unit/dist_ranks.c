@@ -219,6 +219,13 @@ static void run_world(world *w, int32_t size, double timeout, void (*work)(one *
   pthread_mutex_destroy(&w->net.lock);
 }
 
+static bool ended_well(const world *w) {
+  bool fine = true;
+  for (int32_t r = 0; r < w->size; r++)
+    fine = fine && w->ones[r].status == BRIM_OK && w->ones[r].whole;
+  return fine;
+}
+
 /* ---- sums ------------------------------------------------------------------------------------------------- */
 
 static const int64_t counts[] = {1, 2, 7, 1023, 1025, 4097, 100003, 900007}; /* the last one: several blocks of at most 3 ranks */
@@ -296,10 +303,7 @@ static void gathers(void) {
   static world w;
   for (int32_t size = 1; size <= MOST; size++) {
     run_world(&w, size, 20, gather);
-    bool fine = true;
-    for (int32_t r = 0; r < size; r++)
-      fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole;
-    ok(fine, "%d ranks gather what each of them has %s", (int)size, w.ones[0].err.message);
+    ok(ended_well(&w), "%d ranks gather what each of them has %s", (int)size, w.ones[0].err.message);
   }
 }
 
@@ -419,10 +423,7 @@ static void slices(void) {
   static world w;
   for (int32_t size = 1; size <= MOST; size++) {
     run_world(&w, size, 20, add_slices);
-    bool fine = true;
-    for (int32_t r = 0; r < size; r++)
-      fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole;
-    ok(fine, "%d ranks: sums of slices have the bits of the tree %s", (int)size, w.ones[0].err.message);
+    ok(ended_well(&w), "%d ranks: sums of slices have the bits of the tree %s", (int)size, w.ones[0].err.message);
   }
 }
 
@@ -459,10 +460,7 @@ static void shares(void) {
   static world w;
   for (int32_t size = 2; size <= MOST; size += 3) {
     run_world(&w, size, 20, share);
-    bool fine = true;
-    for (int32_t r = 0; r < size; r++)
-      fine = fine && w.ones[r].status == BRIM_OK && w.ones[r].whole;
-    ok(fine, "%d ranks see one another's memory, or none does %s", (int)size, w.ones[0].err.message);
+    ok(ended_well(&w), "%d ranks see one another's memory, or none does %s", (int)size, w.ones[0].err.message);
   }
 }
 
