@@ -11,6 +11,7 @@
 /* Ranks among whom any run of slices should be fair. */
 static const int32_t worlds[] = {2, 3, 4, 6, 8};
 enum { WORLDS = sizeof worlds / sizeof *worlds, MOST_WORLD = 8 };
+enum { SHORT_SLICE = 128 }; /* tokens a slice, below which some are joined */
 
 /* ---- dealing ---------------------------------------------------------------------------------------------- */
 
@@ -68,6 +69,30 @@ static void spread(brim_share *s) {
   }
   for (uint64_t i = 0; i < s->count; i++)
     s->first.part_of[i] = (uint32_t)number[s->first.part_of[i]];
+}
+
+/* Does a run of slices of one of those numbers of ranks begin with it? */
+static bool begins_run(int32_t slices, int32_t slice) {
+  for (int w = 0; w < WORLDS; w++)
+    if (brim_slice_run_of(slices, worlds[w], brim_slice_rank(slices, worlds[w], slice)).first == slice)
+      return true;
+  return slice == 0;
+}
+
+/* Sums of few rows cost more than they help: in a step of few tokens slices that all those numbers of ranks have beside each
+ * other are one, the first of them. The others are empty. */
+static void join_short(brim_share *s) {
+  const int32_t slices = s->recipe->options.slices;
+  uint8_t begins[BRIM_MOST_SLICES];
+  int64_t tokens = 0;
+  for (uint64_t i = 0; i < s->count; i++)
+    tokens += s->lengths[i];
+  if (tokens >= (int64_t)SHORT_SLICE * slices)
+    return;
+  for (int32_t slice = 0; slice < slices; slice++)
+    begins[slice] = begins_run(slices, slice) ? (uint8_t)slice : begins[slice - 1];
+  for (uint64_t i = 0; i < s->count; i++)
+    s->first.part_of[i] = begins[s->first.part_of[i]];
 }
 
 /* ---- parts ------------------------------------------------------------------------------------------------ */
@@ -224,6 +249,7 @@ int brim_share_slices(brim_share *s, const int32_t *lengths, const uint32_t *row
     BRIM_TRY(deal(s, err));
   cutting c = {.share = s};
   spread(s);
+  join_short(s);
   BRIM_TRY(check_slices(s, c.loads, err));
   s->parts = cut_parts(&c);
   return write_parts(s, &c, err);

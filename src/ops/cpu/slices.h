@@ -30,26 +30,33 @@ typedef struct chunk_walk {
   int32_t waiting;
 } chunk_walk;
 
-/* False: there is none left. */
+/* False: there is none left. Sums that wait at its end are put aside and taken back, so a chunk is as long as it can be for each
+ * of them. */
 BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   const brim_row_slices *s = w->of;
   const int32_t slices = s->count > 0 ? s->count : w->rows > 0, most = s->count > 0 ? BRIM_MOST_SLICES : 1;
+  chunk_walk best = *w;
+  int64_t used_best = 0;
+  int32_t count = 0;
   c->count = 0;
   c->before = w->waiting;
-  for (int64_t used = 0; w->slice < slices && c->count < most;) {
+  for (int64_t used = 0; w->slice < slices && count < most;) {
     const int64_t first = brim_slice_first(s, w->slice), rows = (s->count > 0 ? s->ends[w->slice] : w->rows) - first;
     const int64_t stretches = divided(rows, w->depth), from = rows * w->number / stretches;
     const int64_t depth = rows * (w->number + 1) / stretches - from;
     const bool ends = w->number + 1 == stretches;
     if (used + depth > w->room)
       break;
-    stretch *next = &c->list[c->count++];
+    stretch *next = &c->list[count++];
     *next = (stretch){first + from, depth, used, w->number > 0, w->waiting, ends && s->count > 0 ? s->joins[w->slice] : 0};
     w->waiting += !next->goes_on - next->joins;
     used += divided(depth, w->align) * w->align;
     w->number = ends ? 0 : w->number + 1;
     w->slice += ends;
+    if (w->slice == slices || used * best.waiting >= used_best * w->waiting)
+      best = *w, c->count = count, used_best = used;
   }
+  *w = best;
   c->left = w->waiting;
   c->last = w->slice == slices;
   return c->count > 0;

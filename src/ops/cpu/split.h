@@ -72,15 +72,17 @@ typedef struct split_tile {
   const float *next; /* the c of the next tile, with the same rows; or NULL */
 } split_tile;
 
-/* The sum of a tile, [SPLIT_SIZE], that is still to be added while the next one is multiplied. `count` sums wait for it, one
- * after the other, of which the last is at `held`: it is added to that, the sum of both to the one before, and so on. What comes
- * out is added to rows of dw, or it goes where the first of them was. */
+/* The sum of a tile, [SPLIT_SIZE], that is still to be added while the next one is multiplied. Others wait for it, one after
+ * another: it is added to the last of them, the sum of both to the one before, and so on. The last `held_count` of them are
+ * tiles, those before them rows of memory. What comes out is added to rows of dw, or it waits in its turn. */
 typedef struct split_rest {
-  const float *sum; /* NULL: there is none */
-  float *held;
-  int32_t count; /* of those that wait */
-  float *dw;     /* NULL: others wait still */
+  const float *sum;          /* NULL: there is none */
+  const float *held, *aside; /* the last of those that wait, and the last of those that are rows, `apart` and `aside_row` apart */
+  int32_t held_count, aside_count;
+  int64_t aside_row, apart;
+  float *to; /* rows of dw, of memory, or a tile */
   int64_t stride, rows, columns;
+  bool add, is_tile; /* to what is there; `to` is a tile */
 } split_rest;
 
 /* Rows of 32 values, from `at` on, before `end`. */
@@ -112,44 +114,47 @@ typedef struct split_kernel {
   void (*begin)(void), (*end)(void); /* of a task; may be NULL */
 } split_kernel;
 
-/* To the last of `count` that wait, and so on to the first of them. */
+/* Of tiles alone. */
 BRIM_INLINE void split_add_lines(const split_rest *r, const int32_t count, const int first) {
-  const float *sum = r->sum + first;
-  float *held = r->held + first;
   BRIM_UNROLL(8)
-  for (int i = 0; i < SPLIT_SIZE / 2; i += VEC) {
-    vec x = vload(sum + i);
+  for (int i = first; i < first + SPLIT_SIZE / 2; i += VEC) {
+    vec x = vload(r->sum + i);
     BRIM_UNROLL(4)
     for (int32_t k = 0; k < count; k++)
-      x = vload(held + i - k * SPLIT_SIZE) + x;
-    vstore(held + i - (count - 1) * SPLIT_SIZE, x);
+      x = vload(r->held + i - k * SPLIT_SIZE) + x;
+    vstore(r->to + i, x);
   }
 }
 
-/* To all that wait, and to rows of dw. */
-BRIM_INLINE void split_add_rows(const split_rest *r, int64_t first) {
+BRIM_INLINE void split_add_rows(const split_rest *r, const bool add, int64_t first) {
   for (int64_t i = first; i < first + SPLIT_SIDE / 2 && i < r->rows; i++)
     for (int64_t j = 0; j < r->columns; j += VEC) {
-      const float *waits = r->held + i * SPLIT_SIDE + j;
       vec x = vload(r->sum + i * SPLIT_SIDE + j);
-      for (int32_t k = 0; k < r->count; k++)
-        x = vload(waits - k * SPLIT_SIZE) + x;
-      float *dw = r->dw + i * r->stride + j;
-      vstore_n(dw, vload_n(dw, r->columns - j) + x, r->columns - j);
+      for (int32_t k = 0; k < r->held_count; k++)
+        x = vload(r->held + i * SPLIT_SIDE + j - k * SPLIT_SIZE) + x;
+      for (int32_t k = 0; k < r->aside_count; k++)
+        x = vload(r->aside + i * r->aside_row + j - k * r->apart) + x;
+      float *to = r->to + i * r->stride + j;
+      if (add)
+        vstore_n(to, vload_n(to, r->columns - j) + x, r->columns - j);
+      else
+        vstore(to, x);
     }
 }
 
 /* Of the upper 16 rows, or of the lower ones. */
 BRIM_INLINE void split_add_rest(const split_rest *r, const int half) {
   const int first = half * SPLIT_SIZE / 2;
-  if (r->dw)
-    split_add_rows(r, half * SPLIT_SIDE / 2);
-  else if (r->count == 1)
+  if (r->add)
+    split_add_rows(r, true, half * SPLIT_SIDE / 2);
+  else if (!r->is_tile || r->aside_count > 0)
+    split_add_rows(r, false, half * SPLIT_SIDE / 2);
+  else if (r->held_count == 1)
     split_add_lines(r, 1, first);
-  else if (r->count == 2)
+  else if (r->held_count == 2)
     split_add_lines(r, 2, first);
   else
-    split_add_lines(r, r->count, first);
+    split_add_lines(r, r->held_count, first);
 }
 
 split_kernel CPU(split_kernel_amx)(void);

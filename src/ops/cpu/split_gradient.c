@@ -9,16 +9,18 @@
 enum {
   MOST_OWN = 128, /* steps of tiles, or panels, that a task packs */
   MOST_TASKS = 2, /* a thread: more would read the shared side more often */
-  CUT_CHUNK = 24  /* steps of a chunk where there are slices: what waits between chunks costs more than caches gain */
+  CUT_CHUNK = 24  /* steps of a chunk where there are slices and it is the only one: nothing waits for another */
 };
 
 /* A stretch's place in packed sides, and of its sum. */
 typedef struct part {
-  int64_t at, steps;  /* at: bytes */
-  int64_t whole;      /* rows of its whole steps */
-  bool half_k, waits; /* its last step has half the k; its sum waits for others */
-  int32_t place;      /* of those that wait: its own, or of the last that is added to it */
-  int32_t joins;      /* how many are added */
+  int64_t at, steps; /* at: bytes */
+  int64_t whole;     /* rows of its whole steps */
+  bool half_k;       /* its last step has half the k */
+  int32_t joins;     /* how many of the sums that wait are added to its own */
+  int32_t held;      /* of these, the last ones, which are of this chunk */
+  int32_t place;     /* of what comes out, among those that wait */
+  bool stays;        /* others of this chunk are added to it */
 } part;
 
 typedef struct gradient {
@@ -40,6 +42,12 @@ typedef struct gradient {
 
 /* Of a packed chunk: each slice begins a step. */
 static int64_t chunk_steps(int64_t rows, int32_t slices) {
+  const int64_t all = split_steps(rows) + slices;
+  return slices > 0 && all <= CUT_CHUNK ? all : least(SPLIT_CHUNK, all);
+}
+
+/* The most of all calls within limits. */
+static int64_t most_chunk_steps(int64_t rows, int32_t slices) {
   return least(slices > 0 ? CUT_CHUNK : SPLIT_CHUNK, split_steps(rows) + slices);
 }
 
@@ -50,6 +58,23 @@ static int64_t own_tiles(int64_t panels, int64_t tiles, int64_t steps) {
 
 static bool is_cut(const gradient *g) {
   return g->l->slices.count > 0;
+}
+
+/* Sums that others of the chunk are added to stay tiles; those before the chunk are rows, and those after it become such. */
+static void place_sums(gradient *g) {
+  bool stays[BRIM_SLICE_DEPTH] = {false};
+  int32_t lowest = BRIM_SLICE_DEPTH;
+  for (int32_t k = g->chunk.count - 1; k >= 0; k--) {
+    part *p = &g->parts[k];
+    p->stays = p->place >= lowest;
+    lowest = p->joins > 0 && p->place < lowest ? p->place : lowest;
+  }
+  for (int32_t k = 0; k < g->chunk.count; k++) {
+    part *p = &g->parts[k];
+    while (p->held < p->joins && stays[p->place + p->joins - 1 - p->held])
+      p->held++;
+    stays[p->place] = p->stays;
+  }
 }
 
 static char *last_step(const part *p, char *packed) {
@@ -124,7 +149,7 @@ static void add_rest(task_sums *w) {
   w->rest.sum = NULL;
 }
 
-/* Once a chunk: where the sum of each stretch goes. It waits in a place of its own, or others that wait are added to it. */
+/* Once a chunk: what is added to the sum of each stretch, and where it waits. */
 static void plan_chunk(gradient *g) {
   const chunk *c = &g->chunk;
   const bool cut = is_cut(g);
@@ -133,22 +158,19 @@ static void plan_chunk(gradient *g) {
   g->before = g->lowest = count;
   for (int32_t k = 0; k < c->count; k++) {
     const stretch *s = &c->list[k];
-    const bool goes_on = cut && s->goes_on;
-    const bool last = g->ends && k + 1 == c->count;
     part *p = &g->parts[k];
     *p = (part){.at = s->at / SPLIT_K * SPLIT_STEP, .steps = split_steps(s->depth)};
     p->half_k = (s->depth - 1) % SPLIT_K < SPLIT_K / 2; /* its rows are few enough for half the products */
     p->whole = p->half_k ? (p->steps - 1) * SPLIT_K : s->depth;
-    p->joins = s->joins + goes_on;
-    p->waits = p->joins == 0 && !last;
-    p->place = count - (count > 0 && !p->waits);
-    count += !goes_on - s->joins;
-    if (count - 1 < g->lowest && p->joins > 0)
-      g->lowest = count - 1;
+    p->joins = cut ? s->joins + s->goes_on : 0;
+    p->place = count - p->joins;
+    count = p->place + 1;
+    g->lowest = p->place < g->lowest ? p->place : g->lowest;
   }
   g->after = count;
   const part *last = &g->parts[c->count - 1];
   g->later_each = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
+  place_sums(g);
 }
 
 static split_rows rows_at(const gradient *g, const float *values, const pair *at, int64_t stride) {
@@ -169,31 +191,36 @@ static int64_t needed_later(const gradient *g, const pair *at, const pair *next,
   return n;
 }
 
-/* Of a tile, those that wait for others. */
-static tile_sums sums_of(const gradient *g, const pair *at, float *held) {
-  const int64_t row = g->panels * SPLIT_SIDE;
-  return (tile_sums){.held = held,
-                     .size = SPLIT_SIZE,
-                     .rows = least(SPLIT_SIDE, g->l->out - at->o),
-                     .aside = g->sums + at->o * row + at->column,
-                     .row = row,
-                     .apart = g->l->out * row,
-                     .inside = g->before,
-                     .count = g->after};
+/* What is still to be done for a part's sum. */
+static split_rest rest_of(const gradient *g, const task_sums *w, const part *p, const pair *at) {
+  const brim_linear_gradient *l = g->l;
+  const int64_t row = g->panels * SPLIT_SIDE, apart = l->out * row;
+  float *aside = g->sums + at->o * row + at->column;
+  split_rest r = {.sum = w->sum,
+                  .held = w->held + (p->place + p->joins - 1) * SPLIT_SIZE,
+                  .held_count = p->held,
+                  .aside = aside + (p->place + p->joins - p->held - 1) * apart,
+                  .aside_count = p->joins - p->held,
+                  .aside_row = row,
+                  .apart = apart,
+                  .rows = least(SPLIT_SIDE, l->out - at->o),
+                  .columns = SPLIT_SIDE};
+  if (g->ends && p == &g->parts[g->chunk.count - 1]) {
+    r.to = l->dw + at->o * l->in + at->column;
+    r.stride = l->in;
+    r.columns = least(SPLIT_SIDE, l->in - at->column);
+    r.add = true;
+  } else {
+    r.is_tile = p->stays;
+    r.to = p->stays ? w->held + p->place * SPLIT_SIZE : aside + p->place * apart;
+    r.stride = p->stays ? SPLIT_SIDE : row;
+  }
+  return r;
 }
 
-/* Stretch by stretch: what is added after one is added while the next one is multiplied. */
+/* Stretch by stretch: what is added to one's sum is added while the next one is multiplied. */
 static void multiply(const gradient *g, task_sums *w, const pair *at, const pair *next, int64_t fetch_lines) {
-  const brim_linear_gradient *l = g->l;
-  const int64_t columns = least(SPLIT_SIDE, l->in - at->column);
-  float *dw = l->dw + at->o * l->in + at->column;
   split_rows later[2 * BRIM_SLICE_DEPTH];
-  tile_sums t = sums_of(g, at, w->held);
-  if (g->lowest < g->before)
-    add_rest(w); /* its sums are where those of this tile are taken back to */
-  for (int32_t which = g->before - 1; which >= g->lowest; which--)
-    take_back(&t, which);
-  const split_rest whole = {.sum = w->sum, .dw = dw, .stride = l->in, .rows = t.rows, .columns = columns};
   split_stretch s = {.rest = &w->rest,
                      .fetch = at->fetch,
                      .fetch_lines = fetch_lines,
@@ -202,25 +229,18 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
                      .later_each = g->later_each};
   for (const part *p = g->parts, *end = p + g->chunk.count; p < end; p++) {
     const bool last = p + 1 == end;
-    float *place = w->held + p->place * SPLIT_SIZE;
     s.steps = p->steps;
     s.half_k = p->half_k;
     s.begun = w->begun;
     s.a = at->left + p->at;
     s.b = at->right + p->at;
-    s.c = p->waits ? place : w->sum;
-    s.waits = p->waits;
+    s.waits = p->stays && p->joins == 0;
+    s.c = s.waits ? w->held + p->place * SPLIT_SIZE : w->sum;
     s.next_a = !last ? at->left + p[1].at : next ? next->left : NULL;
     s.next_b = !last ? at->right + p[1].at : next ? next->right : NULL;
     g->kernel.stretch(&s);
     w->begun = s.next_a != NULL;
-    w->rest = last && g->ends ? whole : (split_rest){.sum = p->waits ? NULL : w->sum};
-    w->rest.held = place;
-    w->rest.count = p->joins;
-  }
-  if (!g->ends) {
-    add_rest(w);
-    end_chunk(&t, false, columns, dw, l->in);
+    w->rest = s.waits ? (split_rest){0} : rest_of(g, w, p, at);
   }
 }
 
@@ -289,7 +309,7 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
 size_t CPU(split_weight_gradient_workspace)(int threads, const brim_ops_limits *limits) {
   const int64_t narrow = split_steps(limits->hidden), wide = split_steps(split_longest(limits));
   const int64_t rows = limits->max_slots > limits->distances ? limits->max_slots : limits->distances;
-  const int64_t steps = chunk_steps(rows, limits->slices), packed = narrow * steps + threads * least(MOST_OWN, wide * steps);
+  const int64_t steps = most_chunk_steps(rows, limits->slices), packed = narrow * steps + threads * least(MOST_OWN, wide * steps);
   return (size_t)(packed * SPLIT_STEP +
                   aside_size(limits, (CUT_CHUNK - (int64_t)limits->slices) * SPLIT_K) * (int64_t)sizeof(float));
 }
