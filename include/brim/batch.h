@@ -54,7 +54,8 @@ typedef struct brim_plan_options {
   int32_t slices; /* a step's rows are dealt to so many slices of nearly equal cost, whatever world_size is; each rank takes a run
                      of neighbouring slices, and each part is some of them, whole: one node of the tree in which slices are
                      added, as many as may be computed at once. What a part may take (max_tokens, max_rows, rows_for) refuses a
-                     slice that is larger. Padded, and with rows_for or a required multiple, each is a part. 0: none */
+                     slice that is larger. Padded, and with rows_for or a required multiple, each is a part. In a step of
+                     fewer than 128 tokens a slice those are empty with which no rank of 2, 3, 4, 6 or 8 begins. 0: none */
   brim_tail tail;
   double cost_linear, cost_square; /* cost of a sequence of s slots: linear * s + square * s^2; ranks are balanced by it. Both 0:
                                       4608 and 1, the shape of a BERT of hidden size 768; see brim_plan_cost_shape */

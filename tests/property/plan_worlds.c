@@ -217,6 +217,39 @@ static void test_slice_balance(void) {
   }
 }
 
+/* Slices of the first step that have rows. */
+static int32_t used_slices(plan_case *c, bool *used) {
+  brim_plan *plan = plan_of(c, &c->options, 0);
+  int32_t count = 0;
+  memset(used, 0, BRIM_MOST_SLICES * sizeof *used);
+  for (uint64_t i = 0; i < brim_plan_parts(plan); i++) {
+    brim_planned part;
+    brim_plan_part(plan, 0, i, &part);
+    for (uint32_t k = 0; k < part.count; k++)
+      used[part.slices[k]] = true;
+  }
+  brim_plan_free(plan);
+  for (int32_t i = 0; i < BRIM_MOST_SLICES; i++)
+    count += used[i];
+  return count;
+}
+
+/* 96 rows in 24 slices: below 128 tokens a slice those are empty with which no run of 2, 3, 4, 6 or 8 ranks begins. */
+static void test_short_steps(void) {
+  static const bool begins[24] = {1, 0, 0, 1, 1, 0, 1, 0, 1, 1, 0, 0, 1, 0, 0, 1, 1, 0, 1, 0, 1, 1, 0, 0};
+  bool used[BRIM_MOST_SLICES];
+  plan_case c = {.rows = 96, .options = {.batching = BRIM_RANDOM, .batch_size = 96, .slices = 24}};
+  for (int length = 31; length <= 32; length++) {
+    for (uint64_t i = 0; i < c.rows; i++)
+      c.lengths[i] = length;
+    const int32_t count = used_slices(&c, used);
+    ok(count == (length < 32 ? 12 : 24) && (length == 32 || memcmp(used, begins, sizeof begins) == 0),
+       "rows of %d tokens are in %d of 24 slices", length, (int)count);
+  }
+  c.options.slices = 8;
+  ok(used_slices(&c, used) == 8, "eight slices are never joined");
+}
+
 /* ---- read-ahead windows ----------------------------------------------------------------------------------- */
 
 /* Batches of rows, one after another. */
@@ -372,6 +405,7 @@ int main(void) {
     return 1;
   test_worlds();
   test_slices();
+  test_short_steps();
   test_slice_balance();
   test_windows();
   brim_runtime_free(runtime);

@@ -40,13 +40,24 @@ typedef struct gradient {
   float *sums, *columns; /* of dw and db, that wait for others */
 } gradient;
 
-/* Of a packed chunk: each slice begins a step. */
-static int64_t chunk_steps(int64_t rows, int32_t slices) {
-  const int64_t all = split_steps(rows) + slices;
-  return slices > 0 && all <= CUT_CHUNK ? all : least(SPLIT_CHUNK, all);
+/* Of all rows, stretch by stretch: each begins a step. */
+static int64_t cut_steps(const brim_row_slices *s) {
+  int64_t steps = 0;
+  for (int32_t k = 0; k < s->count; k++) {
+    const int64_t rows = s->ends[k] - brim_slice_first(s, k), stretches = divided(rows, SPLIT_CHUNK * SPLIT_K);
+    for (int64_t n = 0; n < stretches; n++)
+      steps += split_steps(rows * (n + 1) / stretches - rows * n / stretches);
+  }
+  return steps;
 }
 
-/* The most of all calls within limits. */
+/* Of a packed chunk. */
+static int64_t chunk_steps(const brim_linear_gradient *l) {
+  const int64_t all = l->slices.count > 0 ? cut_steps(&l->slices) : split_steps(l->rows);
+  return l->slices.count > 0 && all <= CUT_CHUNK ? all : least(SPLIT_CHUNK, all);
+}
+
+/* The most of all calls within limits: no slice adds more than a step. */
 static int64_t most_chunk_steps(int64_t rows, int32_t slices) {
   return least(slices > 0 ? CUT_CHUNK : SPLIT_CHUNK, split_steps(rows) + slices);
 }
@@ -286,7 +297,7 @@ void CPU(split_weight_gradient)(brim_ops_context *c, const brim_linear_gradient 
   g.share_panels = g.panels <= g.tiles;
   const int64_t count = g.share_panels ? g.tiles : g.panels, others = g.share_panels ? g.panels : g.tiles;
   const int threads = brim_runtime_threads(c->runtime);
-  const int64_t steps = chunk_steps(l->rows, l->slices.count);
+  const int64_t steps = chunk_steps(l);
   g.most_own = own_tiles(g.panels, g.tiles, steps);
   const int64_t fewest = divided(count, g.most_own), wanted = least(count, (int64_t)threads * MOST_TASKS);
   g.tasks = fewest > wanted ? divided(fewest, threads) * threads : wanted;
