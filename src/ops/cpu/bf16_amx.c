@@ -98,10 +98,25 @@ static BRIM_NOINLINE void run_cut(tiles *t, int64_t rows, const bf16_tile *p, fl
   tile_shapes(t, &all);
 }
 
+/* To c: the tile's own sums, what is added first, and what c holds. */
+static void add_all(int64_t rows, const bf16_tile *p, const float *own) {
+  for (int64_t i = 0; i < rows; i++)
+    for (int64_t j = 0; j < TILE_COLUMNS; j += VEC) {
+      float *to = p->c + i * p->c_row + j;
+      vec x = vload(own + i * TILE_COLUMNS + j);
+      for (int32_t k = 0; k < p->sum_count; k++)
+        x += vload(p->sums[k] + i * TILE_COLUMNS + j);
+      if (p->add)
+        x += vload(to);
+      vstore(to, x);
+    }
+}
+
 static void run(int64_t rows, const bf16_tile *p) {
   tiles t;
-  float sums[BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64))), *c = p->add ? sums : p->c;
-  const int64_t row = (p->add ? TILE_COLUMNS : p->c_row) * (int64_t)sizeof *c;
+  const bool adds = p->add || p->sum_count > 0;
+  float own[BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64))), *c = adds ? own : p->c;
+  const int64_t row = (adds ? TILE_COLUMNS : p->c_row) * (int64_t)sizeof *c;
 #ifdef BRIM_AMX_EMULATED
   t.shape = shapes_for(BF16_ROWS);
 #endif
@@ -111,11 +126,8 @@ static void run(int64_t rows, const bf16_tile *p) {
     multiply_all(&t, true, rows, p, c, row);
   else
     multiply_all(&t, false, rows, p, c, row);
-  for (int64_t i = 0; p->add && i < rows; i++) {
-    float *to = p->c + i * p->c_row;
-    vstore(to, vload(to) + vload(sums + i * TILE_COLUMNS));
-    vstore(to + VEC, vload(to + VEC) + vload(sums + i * TILE_COLUMNS + VEC));
-  }
+  if (adds)
+    add_all(rows, p, own);
 }
 
 bf16_kernel KERNEL(void) {

@@ -187,53 +187,54 @@ static bf16_tile tile_of(const gradient *s, const stretch *of, const char *left,
                      .b = right + at * TILE_COLUMNS * BF16_UNIT};
 }
 
+/* The last one is added to dw. */
+static void multiply_into(const gradient *s, int64_t o, int64_t height, int64_t column, bf16_tile *t) {
+  const int64_t columns = least(TILE_COLUMNS, s->g->in - column), row = s->g->in;
+  const bool whole = columns == TILE_COLUMNS;
+  float sums[BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64))), *dw = s->g->dw + o * row + column;
+  t->c = whole ? dw : sums;
+  t->c_row = whole ? row : TILE_COLUMNS;
+  t->add = whole;
+  t->fetch = (const char *)dw;
+  t->fetch_row = row * (int64_t)sizeof *dw;
+  t->fetch_bytes = columns * (int64_t)sizeof *dw;
+  s->kernel.run(height, t);
+  if (!whole)
+    add_part(height, columns, sums, dw, row);
+}
+
 /* One tile by one panel, stretch by stretch. */
-static void multiply_cut(const gradient *s, int64_t o, int64_t height, const char *left, int64_t panel, const char *right) {
-  float held[BRIM_SLICE_DEPTH * BF16_ROWS * TILE_COLUMNS];
-  const int64_t column = panel * TILE_COLUMNS, row = s->panels * TILE_COLUMNS;
-  tile_sums t = {.held = held,
-                 .size = s->kernel.rows * TILE_COLUMNS,
-                 .rows = height,
-                 .aside = s->sums + o * row + column,
-                 .row = row,
-                 .apart = s->g->out * row,
-                 .count = s->chunk.before,
-                 .inside = s->chunk.before};
+static void multiply_stretches(const gradient *s, int64_t o, int64_t height, const char *left, int64_t panel, const char *right) {
+  float held[BRIM_SLICE_DEPTH * BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
+  const tile_sums sums = {.held = held,
+                          .size = s->kernel.rows * TILE_COLUMNS,
+                          .aside = s->sums + (panel * s->g->out + o) * TILE_COLUMNS,
+                          .apart = s->panels * s->g->out * TILE_COLUMNS};
+  fetch_sums(&sums, &s->chunk, height);
   for (int32_t k = 0; k < s->chunk.count; k++) {
     const stretch *of = &s->chunk.list[k];
-    int32_t joins;
     bf16_tile part = tile_of(s, of, left, right);
-    part.c = begin_stretch(&t, of, &part.add, &joins);
+    const float *before[BRIM_SLICE_DEPTH];
+    part.sum_count = of->adds;
+    part.sums = before;
+    list_sums(&sums, of, before);
+    if (k + 1 == s->chunk.count && (s->chunk.last || !s->cut)) {
+      multiply_into(s, o, height, panel * TILE_COLUMNS, &part);
+      continue;
+    }
+    part.c = sum_goes_to(&sums, of);
     part.c_row = TILE_COLUMNS;
+    part.spare = of->stays || of->adds > 0; /* other tiles' sums come after those of one that wait for other chunks */
     s->kernel.run(height, &part);
-    end_stretch(&t, joins);
   }
-  end_chunk(&t, s->chunk.last, least(TILE_COLUMNS, s->g->in - column), s->g->dw + o * s->g->in + column, s->g->in);
 }
 
 /* Some tiles by one panel. */
 static void multiply(const gradient *s, int64_t first, int64_t tiles, const char *left, int64_t panel, const char *right) {
-  const int64_t column = panel * TILE_COLUMNS, columns = least(TILE_COLUMNS, s->g->in - column), row = s->g->in;
-  const bool whole = columns == TILE_COLUMNS;
   for (int64_t i = 0; i < tiles; i++) {
-    float sums[BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
     int64_t height;
     const int64_t o = tile_start(s, first + i, &height);
-    if (s->cut) {
-      multiply_cut(s, o, height, left + i * s->tile_size, panel, right);
-      continue;
-    }
-    float *dw = s->g->dw + o * row + column;
-    bf16_tile t = tile_of(s, &s->chunk.list[0], left + i * s->tile_size, right);
-    t.c = whole ? dw : sums;
-    t.c_row = whole ? row : TILE_COLUMNS;
-    t.add = whole;
-    t.fetch = (const char *)dw;
-    t.fetch_row = row * (int64_t)sizeof *dw;
-    t.fetch_bytes = columns * (int64_t)sizeof *dw;
-    s->kernel.run(height, &t);
-    if (!whole)
-      add_part(height, columns, sums, dw, row);
+    multiply_stretches(s, o, height, left + i * s->tile_size, panel, right);
   }
 }
 

@@ -97,6 +97,11 @@ BRIM_INLINE vec accumulate(how h, vec x, vec b, vec c) {
     c0[i] = accumulate(h, x, b0, c0[i]);                                                                                         \
     c1[i] = accumulate(h, x, b1, c1[i]);                                                                                         \
   }
+#define ADD_ROW(i)                                                                                                               \
+  if (i < rows) {                                                                                                                \
+    c0[i] += vload(sum + i * TILE_COLUMNS);                                                                                      \
+    c1[i] += vload(sum + i * TILE_COLUMNS + VEC);                                                                                \
+  }
 #define STORE_ROW(i)                                                                                                             \
   if (i < rows) {                                                                                                                \
     float *c = t->c + i * t->c_row;                                                                                              \
@@ -165,6 +170,10 @@ BRIM_INLINE void run(const int rows, const how h, const bf16_tile *t) {
   if (h == PAIRS && t->odd) {
     LOAD_RIGHT
     EACH_ROW(MULTIPLY_LAST)
+  }
+  for (int32_t k = 0; k < t->sum_count; k++) {
+    const float *sum = t->sums[k];
+    EACH_ROW(ADD_ROW)
   }
   EACH_ROW(STORE_ROW)
 }

@@ -107,30 +107,30 @@ static void shared_task(void *context, int64_t task, int worker) {
 /* One tile by one panel, stretch by stretch. */
 static void multiply_cut(const gradient *g, int64_t o, int64_t height, const float *left, int64_t panel, const float *right) {
   float held[BRIM_SLICE_DEPTH * TILE_ROWS * TILE_COLUMNS];
-  const int64_t at = panel * TILE_COLUMNS, row = g->panels * TILE_COLUMNS;
-  tile_sums t = {.held = held,
-                 .size = TILE_ROWS * TILE_COLUMNS,
-                 .rows = height,
-                 .aside = g->sums + o * row + at,
-                 .row = row,
-                 .apart = g->out * row,
-                 .count = g->chunk.before,
-                 .inside = g->chunk.before};
+  const int64_t at = panel * TILE_COLUMNS;
+  const tile_sums sums = {.held = held,
+                          .size = TILE_ROWS * TILE_COLUMNS,
+                          .aside = g->sums + (panel * g->out + o) * TILE_COLUMNS,
+                          .apart = g->panels * g->out * TILE_COLUMNS};
+  fetch_sums(&sums, &g->chunk, height);
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
-    int32_t joins;
-    tile part = {.depth = s->depth,
-                 .a = left + s->at * LEFT_STEP,
-                 .a_row = 1,
-                 .a_step = LEFT_STEP,
-                 .b = right + s->at * TILE_COLUMNS,
-                 .b_step = TILE_COLUMNS,
-                 .c_row = TILE_COLUMNS};
-    part.c = begin_stretch(&t, s, &part.add, &joins);
-    CPU(tile_run)(height, &part);
-    end_stretch(&t, joins);
+    const bool ends = g->chunk.last && k + 1 == g->chunk.count;
+    const float *before[BRIM_SLICE_DEPTH];
+    const tile part = {.depth = s->depth,
+                       .a = left + s->at * LEFT_STEP,
+                       .a_row = 1,
+                       .a_step = LEFT_STEP,
+                       .b = right + s->at * TILE_COLUMNS,
+                       .b_step = TILE_COLUMNS,
+                       .c = ends ? g->dw + o * g->in + at : sum_goes_to(&sums, s),
+                       .c_row = ends ? g->in : TILE_COLUMNS,
+                       .add = ends,
+                       .sum_count = s->adds,
+                       .sums = before};
+    list_sums(&sums, s, before);
+    CPU(tile_run_part)(height, ends ? least(TILE_COLUMNS, g->in - at) : TILE_COLUMNS, &part);
   }
-  end_chunk(&t, g->chunk.last, least(TILE_COLUMNS, g->in - at), g->dw + o * g->in + at, g->in);
 }
 
 /* Some tiles by one panel. */

@@ -1,8 +1,8 @@
 /* slices.h: products of columns over rows, cut at slices.
  *
  * The rows are walked in stretches, which no slice shares; some of them are packed at once, a chunk. Within it a tile of the
- * result goes from stretch to stretch: its sums, those that wait for others included, are in the first cache, and only those that
- * the next chunk needs are put aside. Without slices a chunk is one stretch, which is added to the result. */
+ * result goes from stretch to stretch: sums that others of the chunk are added to are in the first cache, and those that the next
+ * chunk needs are put aside as they come. Without slices a chunk is one stretch, which is added to the result. */
 #ifndef BRIM_OPS_CPU_SLICES_H
 #define BRIM_OPS_CPU_SLICES_H
 #include "ops/cpu/cpu.h"
@@ -13,10 +13,15 @@ typedef struct stretch {
   int64_t row, depth, at; /* at: from here on in what is packed */
   bool goes_on;           /* it is added to the sum of the stretch before */
   int32_t waiting, joins; /* sums that wait before it; how often the last two are added after it */
+  int32_t adds,
+      fresh;     /* how many of those that wait are added to its own sum; of these, the last ones, which are of this chunk */
+  int32_t place; /* of what comes out, among those that wait */
+  bool stays;    /* others of this chunk are added to it */
 } stretch;
 
 typedef struct chunk {
   int32_t count, before, left; /* sums that wait before it, and after it */
+  int32_t lowest;              /* those before it, from here on, are added to others */
   bool last;
   stretch list[BRIM_MOST_SLICES];
 } chunk;
@@ -30,7 +35,27 @@ typedef struct chunk_walk {
   int32_t waiting;
 } chunk_walk;
 
-/* False: there is none left. Sums that wait at its end are put aside and taken back, so a chunk is as long as it can be for each
+/* Where sums wait: those that others of the chunk are added to are in the first cache meanwhile. */
+BRIM_INLINE void place_sums(chunk *c) {
+  bool stays[BRIM_SLICE_DEPTH] = {false};
+  int32_t lowest = BRIM_SLICE_DEPTH;
+  for (int32_t k = c->count - 1; k >= 0; k--) {
+    stretch *s = &c->list[k];
+    s->adds = s->joins + s->goes_on;
+    s->place = s->waiting - s->adds;
+    s->stays = s->place >= lowest;
+    lowest = s->adds > 0 && s->place < lowest ? s->place : lowest;
+  }
+  c->lowest = lowest < c->before ? lowest : c->before;
+  for (int32_t k = 0; k < c->count; k++) {
+    stretch *s = &c->list[k];
+    for (s->fresh = 0; s->fresh < s->adds && stays[s->place + s->adds - 1 - s->fresh];)
+      s->fresh++;
+    stays[s->place] = s->stays;
+  }
+}
+
+/* False: there is none left. Sums that wait at its end are put aside and read again, so a chunk is as long as it can be for each
  * of them. */
 BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   const brim_row_slices *s = w->of;
@@ -48,8 +73,13 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
     if (used + depth > w->room)
       break;
     stretch *next = &c->list[count++];
-    *next = (stretch){first + from, depth, used, w->number > 0, w->waiting, ends && s->count > 0 ? s->joins[w->slice] : 0};
-    w->waiting += !next->goes_on - next->joins;
+    *next = (stretch){.row = first + from, .depth = depth, .at = used};
+    if (s->count > 0) {
+      next->goes_on = w->number > 0;
+      next->waiting = w->waiting;
+      next->joins = ends ? s->joins[w->slice] : 0;
+      w->waiting += !next->goes_on - next->joins;
+    }
     used += divided(depth, w->align) * w->align;
     w->number = ends ? 0 : w->number + 1;
     w->slice += ends;
@@ -59,6 +89,7 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   *w = best;
   c->left = w->waiting;
   c->last = w->slice == slices;
+  place_sums(c);
   return c->count > 0;
 }
 
@@ -77,56 +108,32 @@ BRIM_INLINE void wait_for(const stretch *s, int64_t n, const float *sum, float *
   }
 }
 
-/* ---- a tile of a product: its sums over stretches */
+/* ---- a tile of a product: its sums over stretches, each of rows of TILE_COLUMNS values */
 
 typedef struct tile_sums {
-  float *held;        /* those of this chunk, one after the other: [rows, TILE_COLUMNS], `size` values */
-  int64_t size, rows; /* of the tile */
-  float *aside;       /* where the others are: rows are `row` apart, sums `apart` */
-  int64_t row, apart;
-  int32_t count, inside; /* how many there are; those before `inside` are aside */
+  float *held; /* those of this chunk that others are added to, `size` values each */
+  int64_t size;
+  float *aside; /* those that wait for other chunks, or have: `apart` */
+  int64_t apart;
 } tile_sums;
 
-BRIM_INLINE void take_back(tile_sums *t, int32_t which) {
-  if (which >= t->inside)
-    return;
-  for (int64_t i = 0; i < t->rows; i++)
-    for (int64_t j = 0; j < TILE_COLUMNS; j += VEC)
-      vstore(t->held + which * t->size + i * TILE_COLUMNS + j, vload(t->aside + which * t->apart + i * t->row + j));
-  t->inside = which;
+BRIM_INLINE float *sum_goes_to(const tile_sums *t, const stretch *s) {
+  return s->stays ? t->held + s->place * t->size : t->aside + s->place * t->apart;
 }
 
-/* Where the product of the next stretch goes; `*add`: to what is there. */
-BRIM_INLINE float *begin_stretch(tile_sums *t, const stretch *s, bool *add, int32_t *joins) {
-  *joins = s->joins;
-  *add = s->goes_on;
-  if (!s->goes_on && s->joins > 0)
-    *add = true, --*joins; /* it joins the sum before as it comes */
-  else if (!s->goes_on)
-    t->count++;
-  if (*add)
-    take_back(t, t->count - 1);
-  return t->held + (t->count - 1) * t->size;
-}
-
-BRIM_INLINE void end_stretch(tile_sums *t, int32_t joins) {
-  for (; joins > 0; joins--) {
-    take_back(t, --t->count - 1);
-    float *to = t->held + (t->count - 1) * t->size;
-    for (int64_t i = 0; i < t->rows * TILE_COLUMNS; i += VEC)
-      vstore(to + i, vload(to + i) + vload(to + t->size + i));
+/* What is added to the sum of a stretch, in this order. */
+BRIM_INLINE void list_sums(const tile_sums *t, const stretch *s, const float *sums[BRIM_SLICE_DEPTH]) {
+  for (int32_t k = 0; k < s->adds; k++) {
+    const int32_t which = s->place + s->adds - 1 - k;
+    sums[k] = k < s->fresh ? t->held + which * t->size : t->aside + which * t->apart;
   }
 }
 
-/* After a chunk: adds the sum of all to c, or puts aside what waits. */
-BRIM_INLINE void end_chunk(tile_sums *t, bool last, int64_t columns, float *c, int64_t c_row) {
-  for (int64_t i = 0; last && i < t->rows; i++)
-    for (int64_t j = 0; j < columns; j += VEC)
-      vstore_n(c + i * c_row + j, vload_n(c + i * c_row + j, columns - j) + vload(t->held + i * TILE_COLUMNS + j), columns - j);
-  for (int32_t k = t->inside; !last && k < t->count; k++)
-    for (int64_t i = 0; i < t->rows; i++)
-      for (int64_t j = 0; j < TILE_COLUMNS; j += VEC)
-        vstore(t->aside + k * t->apart + i * t->row + j, vload(t->held + k * t->size + i * TILE_COLUMNS + j));
+/* Asks for those of chunks before. */
+BRIM_INLINE void fetch_sums(const tile_sums *t, const chunk *c, int64_t rows) {
+  for (int32_t which = c->lowest; which < c->before; which++)
+    for (int64_t i = 0; i < rows * TILE_COLUMNS; i += 16)
+      __builtin_prefetch(t->aside + which * t->apart + i);
 }
 
 /* The most sums that there are at once. Of slices with empty ones between them more wait than of as many neighbours. */

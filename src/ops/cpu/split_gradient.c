@@ -12,15 +12,11 @@ enum {
   CUT_CHUNK = 24  /* steps of a chunk where there are slices and it is the only one: nothing waits for another */
 };
 
-/* A stretch's place in packed sides, and of its sum. */
+/* A stretch's place in packed sides. */
 typedef struct part {
   int64_t at, steps; /* at: bytes */
   int64_t whole;     /* rows of its whole steps */
   bool half_k;       /* its last step has half the k */
-  int32_t joins;     /* how many of the sums that wait are added to its own */
-  int32_t held;      /* of these, the last ones, which are of this chunk */
-  int32_t place;     /* of what comes out, among those that wait */
-  bool stays;        /* others of this chunk are added to it */
 } part;
 
 typedef struct gradient {
@@ -33,9 +29,8 @@ typedef struct gradient {
   int64_t most_own;
   chunk chunk;
   part parts[BRIM_MOST_SLICES];
-  bool ends;                     /* no chunk comes after this one, or it is added to dw anyway */
-  int32_t before, lowest, after; /* sums that wait before the chunk; those from `lowest` on are taken back; after it */
-  int64_t later_each;            /* rows that are asked for, a step */
+  bool ends;          /* no chunk comes after this one, or it is added to dw anyway */
+  int64_t later_each; /* rows that are asked for, a step */
   char *shared, *own;
   float *sums, *columns; /* of dw and db, that wait for others */
 } gradient;
@@ -69,23 +64,6 @@ static int64_t own_tiles(int64_t panels, int64_t tiles, int64_t steps) {
 
 static bool is_cut(const gradient *g) {
   return g->l->slices.count > 0;
-}
-
-/* Sums that others of the chunk are added to stay tiles; those before the chunk are rows, and those after it become such. */
-static void place_sums(gradient *g) {
-  bool stays[BRIM_SLICE_DEPTH] = {false};
-  int32_t lowest = BRIM_SLICE_DEPTH;
-  for (int32_t k = g->chunk.count - 1; k >= 0; k--) {
-    part *p = &g->parts[k];
-    p->stays = p->place >= lowest;
-    lowest = p->joins > 0 && p->place < lowest ? p->place : lowest;
-  }
-  for (int32_t k = 0; k < g->chunk.count; k++) {
-    part *p = &g->parts[k];
-    while (p->held < p->joins && stays[p->place + p->joins - 1 - p->held])
-      p->held++;
-    stays[p->place] = p->stays;
-  }
 }
 
 static char *last_step(const part *p, char *packed) {
@@ -160,28 +138,19 @@ static void add_rest(task_sums *w) {
   w->rest.sum = NULL;
 }
 
-/* Once a chunk: what is added to the sum of each stretch, and where it waits. */
+/* Once a chunk. */
 static void plan_chunk(gradient *g) {
   const chunk *c = &g->chunk;
-  const bool cut = is_cut(g);
-  int32_t count = cut ? c->before : 0;
-  g->ends = c->last || !cut;
-  g->before = g->lowest = count;
+  g->ends = c->last || !is_cut(g);
   for (int32_t k = 0; k < c->count; k++) {
     const stretch *s = &c->list[k];
     part *p = &g->parts[k];
     *p = (part){.at = s->at / SPLIT_K * SPLIT_STEP, .steps = split_steps(s->depth)};
     p->half_k = (s->depth - 1) % SPLIT_K < SPLIT_K / 2; /* its rows are few enough for half the products */
     p->whole = p->half_k ? (p->steps - 1) * SPLIT_K : s->depth;
-    p->joins = cut ? s->joins + s->goes_on : 0;
-    p->place = count - p->joins;
-    count = p->place + 1;
-    g->lowest = p->place < g->lowest ? p->place : g->lowest;
   }
-  g->after = count;
   const part *last = &g->parts[c->count - 1];
   g->later_each = divided(SPLIT_SIDE, last->at / SPLIT_STEP + last->steps);
-  place_sums(g);
 }
 
 static split_rows rows_at(const gradient *g, const float *values, const pair *at, int64_t stride) {
@@ -191,40 +160,41 @@ static split_rows rows_at(const gradient *g, const float *values, const pair *at
 
 /* What a tile is added to, where its sums are put aside, and where those of the next one are. */
 static int64_t needed_later(const gradient *g, const pair *at, const pair *next, split_rows sets[2 * BRIM_SLICE_DEPTH]) {
+  const chunk *c = &g->chunk;
   const int64_t row = g->panels * SPLIT_SIDE, apart = g->l->out * row;
   int64_t n = 0;
   if (g->ends)
     sets[n++] = rows_at(g, g->l->dw, at, g->l->in);
-  for (int32_t which = g->lowest; !g->ends && which < g->after; which++)
+  for (int32_t which = c->lowest; !g->ends && which < c->left; which++)
     sets[n++] = rows_at(g, g->sums + which * apart, at, row);
-  for (int32_t which = g->lowest; next && which < g->before; which++)
+  for (int32_t which = c->lowest; next && which < c->before; which++)
     sets[n++] = rows_at(g, g->sums + which * apart, next, row);
   return n;
 }
 
-/* What is still to be done for a part's sum. */
-static split_rest rest_of(const gradient *g, const task_sums *w, const part *p, const pair *at) {
+/* What is still to be done for a stretch's sum. */
+static split_rest rest_of(const gradient *g, const task_sums *w, const stretch *s, const pair *at) {
   const brim_linear_gradient *l = g->l;
   const int64_t row = g->panels * SPLIT_SIDE, apart = l->out * row;
   float *aside = g->sums + at->o * row + at->column;
   split_rest r = {.sum = w->sum,
-                  .held = w->held + (p->place + p->joins - 1) * SPLIT_SIZE,
-                  .held_count = p->held,
-                  .aside = aside + (p->place + p->joins - p->held - 1) * apart,
-                  .aside_count = p->joins - p->held,
+                  .held = w->held + (s->place + s->adds - 1) * SPLIT_SIZE,
+                  .held_count = s->fresh,
+                  .aside = aside + (s->place + s->adds - s->fresh - 1) * apart,
+                  .aside_count = s->adds - s->fresh,
                   .aside_row = row,
                   .apart = apart,
                   .rows = least(SPLIT_SIDE, l->out - at->o),
                   .columns = SPLIT_SIDE};
-  if (g->ends && p == &g->parts[g->chunk.count - 1]) {
+  if (g->ends && s == &g->chunk.list[g->chunk.count - 1]) {
     r.to = l->dw + at->o * l->in + at->column;
     r.stride = l->in;
     r.columns = least(SPLIT_SIDE, l->in - at->column);
     r.add = true;
   } else {
-    r.is_tile = p->stays;
-    r.to = p->stays ? w->held + p->place * SPLIT_SIZE : aside + p->place * apart;
-    r.stride = p->stays ? SPLIT_SIDE : row;
+    r.is_tile = s->stays;
+    r.to = s->stays ? w->held + s->place * SPLIT_SIZE : aside + s->place * apart;
+    r.stride = s->stays ? SPLIT_SIDE : row;
   }
   return r;
 }
@@ -238,20 +208,22 @@ static void multiply(const gradient *g, task_sums *w, const pair *at, const pair
                      .later = later,
                      .later_count = needed_later(g, at, next, later),
                      .later_each = g->later_each};
-  for (const part *p = g->parts, *end = p + g->chunk.count; p < end; p++) {
-    const bool last = p + 1 == end;
+  for (int32_t k = 0; k < g->chunk.count; k++) {
+    const stretch *one = &g->chunk.list[k];
+    const part *p = &g->parts[k];
+    const bool last = k + 1 == g->chunk.count;
     s.steps = p->steps;
     s.half_k = p->half_k;
     s.begun = w->begun;
     s.a = at->left + p->at;
     s.b = at->right + p->at;
-    s.waits = p->stays && p->joins == 0;
-    s.c = s.waits ? w->held + p->place * SPLIT_SIZE : w->sum;
+    s.waits = one->stays && one->adds == 0;
+    s.c = s.waits ? w->held + one->place * SPLIT_SIZE : w->sum;
     s.next_a = !last ? at->left + p[1].at : next ? next->left : NULL;
     s.next_b = !last ? at->right + p[1].at : next ? next->right : NULL;
     g->kernel.stretch(&s);
     w->begun = s.next_a != NULL;
-    w->rest = s.waits ? (split_rest){0} : rest_of(g, w, p, at);
+    w->rest = s.waits ? (split_rest){0} : rest_of(g, w, one, at);
   }
 }
 

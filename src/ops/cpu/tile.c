@@ -13,6 +13,11 @@
     c0[i] = vmadd(x, b0, c0[i]);                                                                                                 \
     c1[i] = vmadd(x, b1, c1[i]);                                                                                                 \
   }
+#define ADD_ROW(i)                                                                                                               \
+  if (i < rows) {                                                                                                                \
+    c0[i] += vload(sum + i * TILE_COLUMNS);                                                                                      \
+    c1[i] += vload(sum + i * TILE_COLUMNS + VEC);                                                                                \
+  }
 #define STORE_ROW(i)                                                                                                             \
   if (i < rows) {                                                                                                                \
     float *c = t->c + i * t->c_row;                                                                                              \
@@ -87,6 +92,10 @@ BRIM_INLINE void run(const int rows, const tile *t) {
   if (a_step == 1 && lines > 0)
     fetch_next(rows, t);
   STEPS(left)
+  for (int32_t k = 0; k < t->sum_count; k++) {
+    const float *sum = t->sums[k];
+    EACH_ROW(ADD_ROW)
+  }
   EACH_ROW(STORE_ROW)
 }
 

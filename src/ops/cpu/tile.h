@@ -40,6 +40,9 @@ typedef struct tile {
   float *c;
   int64_t c_row;
   bool add; /* c += instead of c = */
+  /* What is added first, one after another: rows of TILE_COLUMNS values. */
+  int32_t sum_count;
+  const float *const *sums;
 } tile;
 
 /* One tile of 1 .. TILE_ROWS rows, all TILE_COLUMNS columns. */
