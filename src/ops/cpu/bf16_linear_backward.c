@@ -187,7 +187,7 @@ static bf16_tile tile_of(const gradient *s, const stretch *of, const char *left,
                      .b = right + at * TILE_COLUMNS * BF16_UNIT};
 }
 
-/* The last one is added to dw. */
+/* A chunk's last product, added to dw. */
 static void multiply_into(const gradient *s, int64_t o, int64_t height, int64_t column, bf16_tile *t) {
   const int64_t columns = least(TILE_COLUMNS, s->g->in - column), row = s->g->in;
   const bool whole = columns == TILE_COLUMNS;
@@ -224,7 +224,7 @@ static void multiply_stretches(const gradient *s, int64_t o, int64_t height, con
     }
     part.c = sum_goes_to(&sums, of);
     part.c_row = TILE_COLUMNS;
-    part.spare = of->stays || of->adds > 0; /* other tiles' sums come after those of one that wait for other chunks */
+    part.spare = of->stays || of->adds > 0; /* aside, the next tile's sums follow at once */
     s->kernel.run(height, &part);
   }
 }

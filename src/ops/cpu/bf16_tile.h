@@ -38,10 +38,10 @@ typedef struct bf16_tile {
   const float *start; /* TILE_COLUMNS values every row starts from; NULL: 0 */
   float *c;
   int64_t c_row; /* values */
-  bool spare;    /* a and c have rows up to a multiple of BF16_SPARE, which may be read, and written where nothing is added */
+  bool spare;    /* a has rows up to a multiple of BF16_SPARE; so has c, unless something is added */
   bool goes_on;  /* sums go on from what c holds, instead of from `start` */
   bool add;      /* c += instead of c = */
-  /* What is added first, one after another: rows of TILE_COLUMNS values. */
+  /* Sums that are added to the product in this order, before what c holds: rows of TILE_COLUMNS values. */
   int32_t sum_count;
   const float *const *sums;
   const char *fetch; /* lines that will be needed afterwards: `fetch_bytes` a row; or NULL */

@@ -106,7 +106,7 @@ static void shared_task(void *context, int64_t task, int worker) {
 
 /* One tile by one panel, stretch by stretch. */
 static void multiply_cut(const gradient *g, int64_t o, int64_t height, const float *left, int64_t panel, const float *right) {
-  float held[BRIM_SLICE_DEPTH * TILE_ROWS * TILE_COLUMNS];
+  float held[BRIM_SLICE_DEPTH * TILE_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
   const int64_t at = panel * TILE_COLUMNS;
   const tile_sums sums = {.held = held,
                           .size = TILE_ROWS * TILE_COLUMNS,

@@ -1,8 +1,8 @@
 /* slices.h: products of columns over rows, cut at slices.
  *
  * The rows are walked in stretches, which no slice shares; some of them are packed at once, a chunk. Within it a tile of the
- * result goes from stretch to stretch: sums that others of the chunk are added to are in the first cache, and those that the next
- * chunk needs are put aside as they come. Without slices a chunk is one stretch, which is added to the result. */
+ * result goes from stretch to stretch: sums that the chunk needs again stay in the first cache, and those that a later chunk
+ * needs are put aside as they come. Without slices a chunk is one stretch, which is added to the result. */
 #ifndef BRIM_OPS_CPU_SLICES_H
 #define BRIM_OPS_CPU_SLICES_H
 #include "ops/cpu/cpu.h"
@@ -13,15 +13,15 @@ typedef struct stretch {
   int64_t row, depth, at; /* at: from here on in what is packed */
   bool goes_on;           /* it is added to the sum of the stretch before */
   int32_t waiting, joins; /* sums that wait before it; how often the last two are added after it */
-  int32_t adds,
-      fresh;     /* how many of those that wait are added to its own sum; of these, the last ones, which are of this chunk */
-  int32_t place; /* of what comes out, among those that wait */
-  bool stays;    /* others of this chunk are added to it */
+  int32_t adds;           /* how many of those that wait are added to its own sum */
+  int32_t fresh;          /* the last so many of these are of this chunk */
+  int32_t place;          /* where its sum waits: after so many others */
+  bool stays;             /* a later stretch of this chunk adds it to its own */
 } stretch;
 
 typedef struct chunk {
   int32_t count, before, left; /* sums that wait before it, and after it */
-  int32_t lowest;              /* those before it, from here on, are added to others */
+  int32_t lowest;              /* of those that wait before it, the ones from here on are added to its own */
   bool last;
   stretch list[BRIM_MOST_SLICES];
 } chunk;
@@ -35,9 +35,8 @@ typedef struct chunk_walk {
   int32_t waiting;
 } chunk_walk;
 
-/* Where sums wait: those that others of the chunk are added to are in the first cache meanwhile. */
+/* Where sums wait: one that this chunk needs again stays in the first cache, others go aside. */
 BRIM_INLINE void place_sums(chunk *c) {
-  bool stays[BRIM_SLICE_DEPTH] = {false};
   int32_t lowest = BRIM_SLICE_DEPTH;
   for (int32_t k = c->count - 1; k >= 0; k--) {
     stretch *s = &c->list[k];
@@ -46,12 +45,11 @@ BRIM_INLINE void place_sums(chunk *c) {
     s->stays = s->place >= lowest;
     lowest = s->adds > 0 && s->place < lowest ? s->place : lowest;
   }
-  c->lowest = lowest < c->before ? lowest : c->before;
+  c->lowest = c->before;
   for (int32_t k = 0; k < c->count; k++) {
     stretch *s = &c->list[k];
-    for (s->fresh = 0; s->fresh < s->adds && stays[s->place + s->adds - 1 - s->fresh];)
-      s->fresh++;
-    stays[s->place] = s->stays;
+    s->fresh = (int32_t)least(s->adds, s->waiting - c->lowest); /* from `lowest` on, all are of this chunk */
+    c->lowest = (int32_t)least(c->lowest, s->place);
   }
 }
 
@@ -111,9 +109,9 @@ BRIM_INLINE void wait_for(const stretch *s, int64_t n, const float *sum, float *
 /* ---- a tile of a product: its sums over stretches, each of rows of TILE_COLUMNS values */
 
 typedef struct tile_sums {
-  float *held; /* those of this chunk that others are added to, `size` values each */
+  float *held; /* those that this chunk needs again, `size` values apart */
   int64_t size;
-  float *aside; /* those that wait for other chunks, or have: `apart` */
+  float *aside; /* those of earlier chunks, or for later ones, `apart` */
   int64_t apart;
 } tile_sums;
 
@@ -129,7 +127,7 @@ BRIM_INLINE void list_sums(const tile_sums *t, const stretch *s, const float *su
   }
 }
 
-/* Asks for those of chunks before. */
+/* Asks for those of earlier chunks that this one needs. */
 BRIM_INLINE void fetch_sums(const tile_sums *t, const chunk *c, int64_t rows) {
   for (int32_t which = c->lowest; which < c->before; which++)
     for (int64_t i = 0; i < rows * TILE_COLUMNS; i += 16)

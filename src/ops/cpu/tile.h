@@ -40,7 +40,7 @@ typedef struct tile {
   float *c;
   int64_t c_row;
   bool add; /* c += instead of c = */
-  /* What is added first, one after another: rows of TILE_COLUMNS values. */
+  /* Sums that are added to the product in this order, before what c holds: rows of TILE_COLUMNS values. */
   int32_t sum_count;
   const float *const *sums;
 } tile;
