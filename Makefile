@@ -4,7 +4,7 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test test-long test-data test-mpi format test-python test-wheel wheel sanitize bench bench-plan install uninstall deps clean help
+.PHONY: all quickstart test test-long test-data test-mpi test-wide format test-python test-wheel wheel sanitize bench bench-plan install uninstall deps clean help
 
 all: $(BUILD)/build.ninja ## build/brim and libbrim
 	@ninja -C $(BUILD)
@@ -31,6 +31,13 @@ test-data: all ## published figures, of data that may not be in the repository: 
 
 test-cuda: ## the kernels for GPUs, without a GPU: compiled, and run on the processor (docs/developers/cuda.md)
 	@BUILD=$(BUILD) MESON=$(MESON) tools/test_cuda
+
+WIDE := ops_attention ops_bf16 ops_bf16_layers ops_int8 ops_linear ops_loss ops_pooling ops_relative ops_rows ops_slices ops_split ops_stream \
+  ops_update ops_window model_bf16 train_slices
+test-wide: ## the kernels for AVX-512 and AMX on a processor that has AVX2 alone, in C (tools/deps --wide); ARGS="ops_slices" names some tests
+	@[ -e build-wide/build.ninja ] || $(MESON) setup build-wide -Dwide_in_c=true >/dev/null
+	$(MESON) test -C build-wide --print-errorlogs --timeout-multiplier 20 $(or $(ARGS),$(WIDE))
+	@python3 tools/count_tests.py build-wide
 
 test-mpi: all ## the tests of several processes with every MPI that is installed (tools/deps --mpi has two)
 	@python3 tests/cli/ranks.py $(BUILD)/brim mpirun.openmpi mpirun.mpich $(ARGS)

@@ -58,7 +58,8 @@ brim_cpu_model brim_cpu_describe(void) {
     m.model = (a >> 4 & 15) | (a >> 12 & 0xf0);
     m.stepping = a & 15;
   }
-  if (detect_vectors() < BRIM_CPU_AVX512 || !__get_cpuid_count(7, 0, &leaves, &b, &c, &d))
+  m.amx_tile = m.amx_bf16 = BRIM_WIDE_IN_C; /* for tests: in C, see src/ops/meson.build */
+  if (BRIM_WIDE_IN_C || detect_vectors() < BRIM_CPU_AVX512 || !__get_cpuid_count(7, 0, &leaves, &b, &c, &d))
     return m;
   m.amx_tile = (d & AMX_TILE) != 0;
   m.amx_bf16 = (d & AMX_BF16) != 0;
@@ -78,7 +79,7 @@ static bool allow_tiles(void) {
 
 brim_cpu_level brim_cpu_detect(void) {
   const brim_cpu_model m = brim_cpu_describe();
-  return BRIM_TILES && m.amx_tile && m.amx_bf16 && allow_tiles() ? BRIM_CPU_AMX : detect_vectors();
+  return BRIM_TILES && m.amx_tile && m.amx_bf16 && (BRIM_WIDE_IN_C || allow_tiles()) ? BRIM_CPU_AMX : detect_vectors();
 }
 
 brim_bf16_way brim_cpu_bf16(brim_cpu_level level) {

@@ -117,7 +117,7 @@ BRIM_PASSES(plain)
 BRIM_PASSES(avx2)
 BRIM_PASSES(avx512)
 #endif
-#if defined(__AVX512BW__)
+#if defined(__AVX512BW__) || defined(BRIM_WIDE_IN_C)
 #define BRIM_PASS(name) name##_avx512
 #elif defined(__AVX2__)
 #define BRIM_PASS(name) name##_avx2

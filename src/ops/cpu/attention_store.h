@@ -23,7 +23,7 @@ BRIM_INLINE vec exchanged(vec x) {
 /* Both rounded, the values of `low` before those of `high`. */
 BRIM_INLINE __m512i narrowed(const attention_store how, vec low, vec high) {
   __m512i y;
-#if defined(BRIM_HAS_BF16)
+#if defined(BRIM_HAS_BF16) && !defined(BRIM_WIDE_IN_C)
   if (how == STORE_PAIRS) {
     __asm__("vcvtne2ps2bf16 %1, %2, %0" : "=v"(y) : "v"(low), "v"(high));
     return y;

@@ -117,7 +117,7 @@ static void run(int64_t rows, const bf16_tile *p) {
   const bool adds = p->add || p->sum_count > 0;
   float own[BF16_ROWS * TILE_COLUMNS] __attribute__((aligned(64))), *c = adds ? own : p->c;
   const int64_t row = (adds ? TILE_COLUMNS : p->c_row) * (int64_t)sizeof *c;
-#ifdef BRIM_AMX_EMULATED
+#ifdef TILES_IN_C
   t.shape = shapes_for(BF16_ROWS);
 #endif
   if (rows % SIDE > 0 && !p->spare)

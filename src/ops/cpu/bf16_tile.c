@@ -47,7 +47,7 @@ BRIM_INLINE vec flush(vec x) {
 #endif
 
 BRIM_INLINE vec accumulate(how h, vec x, vec b, vec c) {
-#if BRIM_LEVEL >= 2 && defined(BRIM_HAS_BF16)
+#if BRIM_LEVEL >= 2 && defined(BRIM_HAS_BF16) && !defined(BRIM_WIDE_IN_C)
   if (h == PAIRS) {
     __asm__("vdpbf16ps %2, %1, %0" : "+v"(c) : "v"(b), "v"(x));
     return c;

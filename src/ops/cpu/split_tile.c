@@ -91,7 +91,7 @@ BRIM_INLINE void pack_beside(const split_tile *p, int64_t done) {
 
 /* Sums begin as rows that are `row` bytes apart, or as 0. */
 BRIM_INLINE void begin_sums(tiles *t, const bool half, const void *from, int64_t row) {
-#ifdef BRIM_AMX_EMULATED
+#ifdef TILES_IN_C
   t->shape = shapes_for(2 * SIDE);
 #endif
   if (from) {
@@ -178,7 +178,7 @@ static void stretch(split_stretch *s) {
   const char *a = s->a, *b = s->b;
   const split_rest *rest = s->rest->sum ? s->rest : NULL;
   begin_sums(&t, false, NULL, 0);
-#ifndef BRIM_AMX_EMULATED /* whose registers are this function's */
+#ifndef TILES_IN_C /* whose registers are this function's */
   if (!s->begun)
 #endif
     take_first(&t, false, a, b);

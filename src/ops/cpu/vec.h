@@ -19,7 +19,11 @@
 #endif
 
 #if BRIM_LEVEL >= 2
+#ifdef BRIM_WIDE_IN_C
+#include "ops/cpu/wide_in_c.h"
+#else
 #include <immintrin.h>
+#endif
 #if BRIM_LEVEL == 3
 #define CPU(name) brim_amx_##name
 #else
