@@ -35,9 +35,6 @@ static shapes shapes_for(int64_t rows) {
 
 #if defined(BRIM_AMX_EMULATED) || defined(BRIM_WIDE_IN_C)
 #define TILES_IN_C
-#endif
-
-#ifdef TILES_IN_C
 typedef struct tiles {
   shapes shape;
   uint32_t unit[8][SIDE][SIDE];
