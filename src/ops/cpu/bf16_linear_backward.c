@@ -118,7 +118,7 @@ static void add_columns(const gradient *s, const stretch *of, int64_t first, int
     return;
   }
   wait_for(of, n, values, s->columns + first, s->g->out);
-  if (s->chunk.last && of == &s->chunk.list[s->chunk.count - 1])
+  if (s->chunk.ends && of == &s->chunk.list[s->chunk.count - 1])
     vstore_n(db, vload_n(db, n) + vload_n(s->columns + first, n), n);
 }
 
@@ -218,7 +218,7 @@ static void multiply_stretches(const gradient *s, int64_t o, int64_t height, con
     part.sum_count = of->adds;
     part.sums = before;
     list_sums(&sums, of, before);
-    if (k + 1 == s->chunk.count && (s->chunk.last || !s->cut)) {
+    if (s->chunk.ends && k + 1 == s->chunk.count) {
       multiply_into(s, o, height, panel * TILE_COLUMNS, &part);
       continue;
     }

@@ -53,7 +53,7 @@ static void add_columns(const gradient *g, const stretch *s, int64_t first, int6
     return;
   }
   wait_for(s, n, values, g->columns + first, g->out);
-  if (g->chunk.last && s == &g->chunk.list[g->chunk.count - 1])
+  if (g->chunk.ends && s == &g->chunk.list[g->chunk.count - 1])
     vstore_n(g->db + first, vload_n(g->db + first, n) + vload_n(g->columns + first, n), n);
 }
 
@@ -105,7 +105,8 @@ static void shared_task(void *context, int64_t task, int worker) {
 }
 
 /* One tile by one panel, stretch by stretch. */
-static void multiply_cut(const gradient *g, int64_t o, int64_t height, const float *left, int64_t panel, const float *right) {
+static void multiply_stretches(const gradient *g, int64_t o, int64_t height, const float *left, int64_t panel,
+                               const float *right) {
   float held[BRIM_SLICE_DEPTH * TILE_ROWS * TILE_COLUMNS] __attribute__((aligned(64)));
   const int64_t at = panel * TILE_COLUMNS;
   const tile_sums sums = {.held = held,
@@ -115,7 +116,7 @@ static void multiply_cut(const gradient *g, int64_t o, int64_t height, const flo
   fetch_sums(&sums, &g->chunk, height);
   for (int32_t k = 0; k < g->chunk.count; k++) {
     const stretch *s = &g->chunk.list[k];
-    const bool ends = g->chunk.last && k + 1 == g->chunk.count;
+    const bool ends = g->chunk.ends && k + 1 == g->chunk.count;
     const float *before[BRIM_SLICE_DEPTH];
     const tile part = {.depth = s->depth,
                        .a = left + s->at * LEFT_STEP,
@@ -135,24 +136,10 @@ static void multiply_cut(const gradient *g, int64_t o, int64_t height, const flo
 
 /* Some tiles by one panel. */
 static void multiply(const gradient *g, int64_t first, int64_t tiles, const float *left, int64_t panel, const float *right) {
-  const int64_t at = panel * TILE_COLUMNS;
   for (int64_t i = 0; i < tiles; i++) {
     int64_t height;
     const int64_t o = tile_start(g, first + i, &height);
-    if (g->cut) {
-      multiply_cut(g, o, height, left + i * TILE_SIZE, panel, right);
-      continue;
-    }
-    const tile t = {.depth = g->chunk.list[0].depth,
-                    .a = left + i * TILE_SIZE,
-                    .a_row = 1,
-                    .a_step = LEFT_STEP,
-                    .b = right,
-                    .b_step = TILE_COLUMNS,
-                    .c = g->dw + o * g->in + at,
-                    .c_row = g->in,
-                    .add = true};
-    CPU(tile_run_part)(height, least(TILE_COLUMNS, g->in - at), &t);
+    multiply_stretches(g, o, height, left + i * TILE_SIZE, panel, right);
   }
 }
 

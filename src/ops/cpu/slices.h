@@ -22,7 +22,7 @@ typedef struct stretch {
 typedef struct chunk {
   int32_t count, before, left; /* sums that wait before it, and after it */
   int32_t lowest;              /* of those that wait before it, the ones from here on are added to its own */
-  bool last;
+  bool ends;                   /* its last sum is added to the result */
   stretch list[BRIM_MOST_SLICES];
 } chunk;
 
@@ -86,7 +86,7 @@ BRIM_INLINE bool next_chunk(chunk_walk *w, chunk *c) {
   }
   *w = best;
   c->left = w->waiting;
-  c->last = w->slice == slices;
+  c->ends = w->slice == slices || s->count == 0;
   place_sums(c);
   return c->count > 0;
 }

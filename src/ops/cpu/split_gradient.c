@@ -29,7 +29,6 @@ typedef struct gradient {
   int64_t most_own;
   chunk chunk;
   part parts[BRIM_MOST_SLICES];
-  bool ends;          /* no chunk comes after this one, or it is added to dw anyway */
   int64_t later_each; /* rows that are asked for, a step */
   char *shared, *own;
   float *sums, *columns; /* of dw and db, that wait for others */
@@ -78,7 +77,7 @@ static void add_columns(const gradient *g, const stretch *s, int64_t first, int6
     return;
   }
   wait_for(s, n, values, g->columns + first, g->l->out);
-  if (g->chunk.last && s == &g->chunk.list[g->chunk.count - 1])
+  if (g->chunk.ends && s == &g->chunk.list[g->chunk.count - 1])
     vstore_n(db, vload_n(db, n) + vload_n(g->columns + first, n), n);
 }
 
@@ -141,7 +140,6 @@ static void add_rest(task_sums *w) {
 /* Once a chunk. */
 static void plan_chunk(gradient *g) {
   const chunk *c = &g->chunk;
-  g->ends = c->last || !is_cut(g);
   for (int32_t k = 0; k < c->count; k++) {
     const stretch *s = &c->list[k];
     part *p = &g->parts[k];
@@ -163,9 +161,9 @@ static int64_t needed_later(const gradient *g, const pair *at, const pair *next,
   const chunk *c = &g->chunk;
   const int64_t row = g->panels * SPLIT_SIDE, apart = g->l->out * row;
   int64_t n = 0;
-  if (g->ends)
+  if (c->ends)
     sets[n++] = rows_at(g, g->l->dw, at, g->l->in);
-  for (int32_t which = c->lowest; !g->ends && which < c->left; which++)
+  for (int32_t which = c->lowest; !c->ends && which < c->left; which++)
     sets[n++] = rows_at(g, g->sums + which * apart, at, row);
   for (int32_t which = c->lowest; next && which < c->before; which++)
     sets[n++] = rows_at(g, g->sums + which * apart, next, row);
@@ -186,7 +184,7 @@ static split_rest rest_of(const gradient *g, const task_sums *w, const stretch *
                   .apart = apart,
                   .rows = least(SPLIT_SIDE, l->out - at->o),
                   .columns = SPLIT_SIDE};
-  if (g->ends && s == &g->chunk.list[g->chunk.count - 1]) {
+  if (g->chunk.ends && s == &g->chunk.list[g->chunk.count - 1]) {
     r.to = l->dw + at->o * l->in + at->column;
     r.stride = l->in;
     r.columns = least(SPLIT_SIDE, l->in - at->column);
