@@ -4,20 +4,21 @@
 
 #include <string.h>
 
+/* Of levels that this build has not (the option `levels`) the next lower one serves. */
 const brim_ops *brim_plain_table(void);
-#if defined(__x86_64__)
 const brim_ops *brim_avx2_table(void);
 const brim_ops *brim_avx512_table(void);
 const brim_ops *brim_amx_table(void);
-#endif
 
 const brim_ops *brim_ops_cpu(brim_cpu_level level) {
-#if defined(__x86_64__)
+#ifdef BRIM_HAS_AVX512
   if (level == BRIM_CPU_AMX)
     return brim_amx_table();
   if (level == BRIM_CPU_AVX512)
     return brim_avx512_table();
-  if (level == BRIM_CPU_AVX2)
+#endif
+#ifdef BRIM_HAS_AVX2
+  if (level >= BRIM_CPU_AVX2)
     return brim_avx2_table();
 #endif
   (void)level;
@@ -27,7 +28,7 @@ const brim_ops *brim_ops_cpu(brim_cpu_level level) {
 /* AMX sums in an order of its own, and its emulation is slow: names of their own. "cpu-avx512-amx" are runs of 16 bits that were
  * begun when products of fp32 were AVX-512's everywhere; they continue with these. */
 static const char *class_of(const brim_ops *ops, const brim_runtime *runtime, bool bf16) {
-#if defined(__x86_64__)
+#ifdef BRIM_HAS_AVX512
   const bool emulated = runtime->bf16 == BRIM_BF16_TILES_EMULATED;
   if (strcmp(ops->name, brim_amx_table()->name) == 0 && emulated)
     return "cpu-amx-emulated";

@@ -37,7 +37,7 @@ static float *take(float **from, int64_t values) {
   return at;
 }
 
-static buffers divide(const attention_work *w, const attention_head *h, int worker) {
+static buffers divide_backward(const attention_work *w, const attention_head *h, int worker) {
   const bool rounded = w->store != STORE_SINGLE || w->splits;
   const int64_t rows = span_rows(h->keys, w->a->window, rounded), sums = rows * w->head_room;
   const int64_t of_keys = attention_side_room(rows, w->head_room, w->splits), of_rows = QUERY_BLOCK * w->head_room;
@@ -335,7 +335,7 @@ static void backward_head(const attention_work *w, int64_t task, int worker, rel
   const attention_head h = CPU(attention_head)(w, task);
   attention_work short_text;
   w = attention_work_of(w, &h, &short_text);
-  buffers s = divide(w, &h, worker);
+  buffers s = divide_backward(w, &h, worker);
   s.relative = relative;
   attention_span span = CPU(attention_span)(w, &h, 0);
   if (begins_with_zeros(w)) {

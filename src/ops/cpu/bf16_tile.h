@@ -62,7 +62,7 @@ bf16_kernel CPU(bf16_kernel)(brim_bf16_way way);
 void CPU(bf16_tile_rows)(const bf16_kernel *kernel, int64_t rows, const bf16_tile *t);
 #if BRIM_LEVEL >= 2 && defined(BRIM_HAS_BF16)
 bf16_kernel CPU(bf16_kernel_amx)(void);
-bf16_kernel CPU(bf16_kernel_amx_emulated)(void);
+bf16_kernel CPU(bf16_kernel_amx_emulated)(void) __attribute__((weak)); /* tests link it */
 #endif
 
 /* ---- bf16_pack.c: right sides, [units, TILE_COLUMNS], zeros where columns or the last pair's partner are missing. `depth`

@@ -95,7 +95,7 @@ typedef struct sorted_table {
   float *to;
 } sorted_table;
 
-BRIM_INLINE int32_t row_of(const sorted_table *t, int32_t slot) {
+BRIM_INLINE int32_t slot_row(const sorted_table *t, int32_t slot) {
   return t->rows ? t->rows[slot] : t->e->type_ids ? t->e->type_ids[slot] : 0;
 }
 
@@ -104,16 +104,16 @@ static const int32_t *sort_slots(const sorted_table *t, int32_t count, int32_t *
   int32_t top = 0;
   for (int32_t r = 0; r < count; r++) {
     order[r] = r;
-    top |= row_of(t, r);
+    top |= slot_row(t, r);
   }
   for (int shift = 0; shift < 31 && top >> shift; shift += DIGIT) {
     int32_t starts[DIGITS + 1] = {0};
     for (int32_t r = 0; r < count; r++)
-      starts[(row_of(t, r) >> shift & (DIGITS - 1)) + 1]++;
+      starts[(slot_row(t, r) >> shift & (DIGITS - 1)) + 1]++;
     for (int32_t i = 0; i < DIGITS; i++)
       starts[i + 1] += starts[i];
     for (int32_t i = 0; i < count; i++)
-      other[starts[row_of(t, order[i]) >> shift & (DIGITS - 1)]++] = order[i];
+      other[starts[slot_row(t, order[i]) >> shift & (DIGITS - 1)]++] = order[i];
     int32_t *const sorted = other;
     other = order;
     order = sorted;
@@ -139,9 +139,9 @@ static void sorted_task(void *context, int64_t task, int worker) {
   const int64_t width = e->hidden, at = task * COLUMNS_PER_TASK, n = least(width - at, COLUMNS_PER_TASK);
   waiting_rows w;
   for (int32_t i = 0; i < e->layout.slots;) {
-    const int32_t row = row_of(t, t->order[i]);
+    const int32_t row = slot_row(t, t->order[i]);
     w.count = 0;
-    for (; i < e->layout.slots && row_of(t, t->order[i]) == row; i++) {
+    for (; i < e->layout.slots && slot_row(t, t->order[i]) == row; i++) {
       const int32_t slot = t->order[i], name = e->slices.names[t->slice[slot]];
       if (w.count == 0 || w.names[w.count - 1] != name) {
         join(&w, n, name);

@@ -158,7 +158,7 @@ BRIM_INLINE void split_add_rest(const split_rest *r, const int half) {
 }
 
 split_kernel CPU(split_kernel_amx)(void);
-split_kernel CPU(split_kernel_amx_emulated)(void);
+split_kernel CPU(split_kernel_amx_emulated)(void) __attribute__((weak)); /* tests link it */
 
 /* There is none at other levels. */
 BRIM_INLINE split_kernel split_kernel_of(const brim_ops_context *c) {

@@ -61,11 +61,11 @@ BRIM_INLINE void transpose(const char *x, int64_t stride, vec y[VEC]) {
 }
 #else
 BRIM_INLINE void transpose(const char *x, int64_t stride, vec y[VEC]) {
-  uint32_t words[VEC][VEC];
+  uint32_t cells[VEC][VEC];
   for (int i = 0; i < VEC; i++)
     for (int j = 0; j < VEC; j++)
-      memcpy(&words[j][i], x + i * stride + 4 * j, sizeof words[j][i]);
-  memcpy(y, words, sizeof words);
+      memcpy(&cells[j][i], x + i * stride + 4 * j, sizeof cells[j][i]);
+  memcpy(y, cells, sizeof cells);
 }
 #endif
 #endif

@@ -25,6 +25,7 @@
 #include <immintrin.h>
 #endif
 #if BRIM_LEVEL == 3
+#include "ops/cpu/amx_shared.h"
 #define CPU(name) brim_amx_##name
 #else
 #define CPU(name) brim_avx512_##name
