@@ -4,10 +4,10 @@ PREFIX ?= /usr/local
 # Debian's Meson, also where another python3 comes first in PATH.
 MESON ?= $(or $(wildcard /usr/bin/meson),meson)
 
-.PHONY: all quickstart test test-long test-data test-mpi test-wide format test-python test-wheel wheel sanitize bench bench-plan install uninstall deps clean help
+.PHONY: all quickstart test test-long test-data test-mpi test-wide test-cuda test-everything format test-python test-wheel wheel sanitize bench bench-plan install uninstall deps clean help
 
-all: $(BUILD)/build.ninja ## build/brim and libbrim
-	@ninja -C $(BUILD)
+all: $(BUILD)/build.ninja ## build/brim, and nothing that it does not need
+	@ninja -C $(BUILD) brim
 
 $(BUILD)/build.ninja:
 	@tools/deps --check
@@ -18,13 +18,16 @@ quickstart: ## install what is missing, build, and fine-tune a model on real rev
 	@$(MAKE) --no-print-directory all
 	@BRIM=$(BUILD)/brim ./quickstart.sh
 
-test: all ## every test but the long ones
+test: all ## every test but the long ones, with the best instructions that this processor has
 	$(MESON) test -C $(BUILD) --print-errorlogs --no-suite long --no-suite cuda
 	@python3 tools/count_tests.py --slowest 8 $(BUILD)
 
 test-long: all ## the tests that `make test` leaves out, because they take long
 	$(MESON) test -C $(BUILD) --print-errorlogs --suite long --logbase long
 	@python3 tools/count_tests.py $(BUILD)/meson-logs/long.json
+
+test-everything: all ## all there is, for a night: all instructions and threads, sanitizers unthinned, MPI, torch, mutants, faults put in, fuzzing
+	@BUILD=$(BUILD) MESON=$(MESON) tools/test_everything
 
 test-data: all ## published figures, of data that may not be in the repository: make test-data DATA=DIR (docs/developers/tests.md)
 	@BUILD=$(BUILD) tools/test_data "$(DATA)"
@@ -43,14 +46,16 @@ test-mpi: all ## the tests of several processes with every MPI that is installed
 	@python3 tests/cli/ranks.py $(BUILD)/brim mpirun.openmpi mpirun.mpich $(ARGS)
 
 sanitize: ## the tests under address, undefined-behaviour and thread sanitizers
-	@MESON=$(MESON) tools/sanitize
+	@MESON=$(MESON) tools/ci address threads
 
 bench: bench-train bench-tokenizers bench-data bench-plan ## the benchmarks; each makes its own environment for the peers
 
 bench-plan: all
+	@ninja -C $(BUILD) benches
 	$(BUILD)/bench/bench_plan $(addprefix --data ,$(DATA))
 
 bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; runs bench/bench_NAME.py with ARGS="--rounds 3"; DATA=DIR
+	@ninja -C $(BUILD) benches
 	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(if $(filter train results tokenizers data,$*),$(addprefix --data ,$(DATA))) $(ARGS)
 
 test-python: ## the Python package: pip install . in a fresh environment, and its tests (ARGS=--torch, ARGS=--sanitize)
@@ -67,6 +72,7 @@ format: ## format the C files as tests/check expects them
 	@tools/format --install
 
 install: all ## program, library, headers, manual pages
+	@ninja -C $(BUILD)
 	$(MESON) install -C $(BUILD)
 
 uninstall: ## remove what `make install` installed

@@ -1,0 +1,46 @@
+#!/usr/bin/env python3
+"""The table of stages, as TAP: stages.py SOURCE_ROOT. Every tracked file selects a stage of .ci/run, and kernels select what they need."""
+
+import importlib.machinery
+import importlib.util
+import pathlib
+import subprocess
+import sys
+
+from points import end, holds
+
+
+def load(root):
+    loader = importlib.machinery.SourceFileLoader("ci", str(root / "tools" / "ci"))
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("ci", loader))
+    loader.exec_module(module)
+    return module
+
+
+def main():
+    root = pathlib.Path(sys.argv[1])
+    ci = load(root)
+    tracked = subprocess.run(["git", "ls-files"], cwd=root, capture_output=True, text=True, check=False).stdout.split("\n")[:-1]
+    if not tracked:  # an archive: its files are those of a checkout
+        tracked = [str(path.relative_to(root)) for path in root.rglob("*") if path.is_file() and not path.relative_to(root).parts[0].startswith("build")]
+    holds([path for path in tracked if not ci.stages_of(path)], "every file selects a stage")
+    known = set(ci.STAGES) | {"all"}
+    named = [name for entry in ci.TABLE["paths"] for name in ([entry["stages"]] if isinstance(entry["stages"], str) else entry["stages"])]
+    holds([name for name in named if name not in known], "every stage that is named exists")
+    idle = [pattern for entry in ci.TABLE["paths"] for pattern in entry["of"] if not any(ci.fnmatch.fnmatchcase(path, pattern) for path in tracked)]
+    holds(idle, "every pattern fits a file")
+    needs = {"src/ops/cpu/tile.c": {"kernels", "address", "threads"}, "src/ops/dropout.c": {"kernels", "address", "threads", "cuda"},
+             "src/ops/cuda/stream.c": {"cuda"}, "src/text/bpe.c": {"address", "golden", "torch"}, "python/core/feed.c": {"python", "python-sanitized"},
+             "docs/users/python.md": {"program"}, "meson.build": set(ci.STAGES)}
+    holds([f"{path}: {sorted(wanted - set(ci.stages_of(path)))}" for path, wanted in needs.items() if not wanted <= set(ci.stages_of(path))],
+          "kernels select all levels and the sanitizers, what devices share the card, the build all")
+    holds([path for path in needs if not (root / path).exists()], "these files exist")
+    sides = {"base": "views", "ops": "train", "views": "views"}
+    holds([f"{changed}: {other}" for changed, other in sides.items() if other not in ci.touched_folders([f"src/{changed}/x.c"], "address")] +
+          [other for other in ("base", "text") if other in ci.touched_folders(["src/train/x.c"], "address")],
+          "a folder's change needs its own tests and those of the folders to its right")
+    return end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
