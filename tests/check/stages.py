@@ -39,6 +39,13 @@ def main():
     holds([f"{changed}: {other}" for changed, other in sides.items() if other not in ci.touched_folders([f"src/{changed}/x.c"], "address")] +
           [other for other in ("base", "text") if other in ci.touched_folders(["src/train/x.c"], "address")],
           "a folder's change needs its own tests and those of the folders to its right")
+    row = ci.Row("a stage", 1.5)
+    found = []
+    for row.processor in (14, 16, 31):
+        found.append(ci.judged(row, 10))
+    holds([] if [red for red, _ in found] == [False, False, True] and not found[0][1] and "warning" in found[1][1] else found,
+          "a stage over its budget is a warning, over twice it is red")
+    holds([name for name, stage in ci.STAGES.items() if stage.get("budget", 0) <= 0], "every stage has a budget")
     return end()
 
 
