@@ -1,5 +1,5 @@
-"""The package as `pip install .` leaves it, in an environment that has nothing else: its files and what describes them, the program and
-how it is found, and a model that is trained. What the package does is tested on the build folder, by the files beside this one."""
+"""The package as `pip install .` leaves it, in an environment that has nothing else: its files and what describes them, the program
+and how it is found, and a model that is trained. What the package does is tested in a build folder, by the files beside this one."""
 import filecmp
 import importlib.metadata
 import importlib.util
