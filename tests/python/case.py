@@ -3,7 +3,9 @@ import atexit
 import ctypes
 import os
 import pathlib
+import resource
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -11,6 +13,7 @@ import unittest
 sys.path.insert(0, str(pathlib.Path(__file__).parent.parent / "cli"))
 import fixtures  # noqa: E402
 
+PROGRAM = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
 _folder = None
 
 
@@ -42,6 +45,14 @@ def folder():
         os.environ["BRIM_TEST_FOLDER"] = str(_folder)
         fixtures.write_all(_folder)
     return _folder
+
+
+def program(*arguments):
+    """What the program prints."""
+    done = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise AssertionError(done.stderr)
+    return done.stdout
 
 
 class _Tap(unittest.TestResult):
@@ -76,4 +87,6 @@ def main():
     result = _Tap()
     print(f"1..{suite.countTestCases()}")
     suite.run(result)
+    used = [resource.getrusage(whose) for whose in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    print(f"# {sum(u.ru_utime + u.ru_stime for u in used):.1f} processor seconds")
     sys.exit(0 if result.wasSuccessful() else 1)

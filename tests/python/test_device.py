@@ -13,7 +13,7 @@ import case
 
 HERE = case.folder()
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-LIBRARY = ROOT / "build" / "tests" / "cuda" / "libfake_cuda.so"
+LIBRARY = pathlib.Path(os.environ.get("BRIM_BUILD") or ROOT / "build") / "tests" / "cuda" / "libfake_cuda.so"
 TEXTS = {"text": ["a good film", "a bad one", "warm and funny", "dull and slow"] * 4, "label": [1, 0, 1, 0] * 4}
 
 

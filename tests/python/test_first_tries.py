@@ -179,7 +179,7 @@ TRIES = [
     ("pyarrow: bytes", "brim.train(MODEL, pa.table({'text': [b'a', b'b'], 'label': [0, 1]}))", fails(TypeError, 'column "text" holds bytes where a string')),
     ("polars: decimals", "brim.train(MODEL, pl.DataFrame(IDS).with_columns(pl.col('label').cast(pl.Decimal(9, 2))))", fails(TypeError, "holds decimals of fixed point")),
     ("polars: lazy", "brim.train(MODEL, pl.DataFrame(IDS).lazy())", fails(ValueError, "give lazy.collect()")),
-    ("a number that is no class", "brim.train(MODEL, hf({'text': ['a', 'b'], 'label': [0, -1]}, ['neg', 'pos']))", fails(ValueError, "row 1 has no label")),
+    ("a number that is no class", "datasets and brim.train(MODEL, hf({'text': ['a', 'b'], 'label': [0, -1]}, ['neg', 'pos']))", fails(ValueError, "row 1 has no label")),
     ("no columns", "brim.train(MODEL, {})", fails(ValueError, "the table has no columns")),
     ("nothing to evaluate", "trained().evaluate([])", fails(ValueError, "there are no rows")),
     ("no name of a model", "brim.Model('')", fails(TypeError, "is needed, not ''")),

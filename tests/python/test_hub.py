@@ -116,9 +116,7 @@ class Names(unittest.TestCase):
 
     def test_the_program_agrees(self):
         cache(self.home, "owner/tiny")
-        program = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
-        subprocess.run([program, "train", "-m", "owner/tiny", "--train", TRAIN, "--max-steps", "2", "-o", self.home / "run", "--quiet"],
-                       check=True, capture_output=True)
+        case.program("train", "-m", "owner/tiny", "--train", TRAIN, "--max-steps", "2", "-o", self.home / "run", "--quiet")
         model = brim.train("owner/tiny", TRAIN, max_steps=2).model
         self.assertEqual(brim.Model(self.home / "run").logits(["good"]).tolist(), model.logits(["good"]).tolist())
 

@@ -1,24 +1,16 @@
 """Comparisons, analyses and folds from Python: the program's numbers, and their pages."""
 import json
-import os
-import pathlib
 import pickle
 import re
 import shutil
-import subprocess
-import sys
 import unittest
 
 import brim
 import case
+from case import program
 
 HERE = case.folder()
 MODEL, TRAIN, TEST = HERE / "model", HERE / "data" / "train.csv", HERE / "data" / "test.csv"
-
-
-def program(*arguments):
-    name = os.environ.get("BRIM") or shutil.which("brim", path=os.path.dirname(sys.executable)) or shutil.which("brim")
-    return subprocess.run([name, *map(str, arguments)], capture_output=True, text=True, check=True).stdout
 
 
 def pictures(page):
