@@ -6,20 +6,22 @@
 #include "folds.h"
 
 static const cli_option options[] = {
-    HEADING("What to look at"),
+    HEADING("Texts"),
     ROWS(cli_needed_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .fallback = "512", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
+    ROWS(cli_words_option),
+    HEADING("Batches"),
     ROWS(cli_batch_size_option),
     ROWS(cli_seed_option),
+    HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of tables"),
-    TEXT("html", html, "FILE", .help = "also a page with pictures, in one file that needs no network"),
+    TEXT("html", html, "FILE", .help = "also write a page with pictures, one file that needs no network"),
     INTEGER("samples", samples, "N", 0, CLI_LIST_LIMIT, .fallback = "3",
             .help = "texts that --html shows, drawn at random by --seed"),
     ROWS(cli_truncation_options),
     ROWS(cli_fold_options),
     ROWS(cli_label_option),
-    ROWS(cli_words_option),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     ROWS(cli_general_options),
@@ -277,12 +279,11 @@ const cli_command cli_analyze = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
-    .description =
-        "Tokenizes the data once and plans an epoch with every strategy. `slots` is what is computed, `tokens` is what "
-        "carries text, `padded` is the share between them that is waste, `of fixed` compares with padding every row to "
-        "--max-length.\n"
-        "With --folds it also counts the tokens that a fold's held-out rows have and its training rows do not: what to know "
-        "before embeddings are frozen.",
+    .description = "Tokenizes the data once and plans an epoch with every strategy. `slots` is what is computed, `tokens` "
+                   "is what carries text, `padded` is the share of slots without text, `of fixed` compares with padding "
+                   "every row to --max-length.\n"
+                   "With --folds it also counts the tokens that a fold's held-out rows have and its training rows do not. "
+                   "Look at them before you freeze embeddings.",
     .options = options,
     .example = "brim analyze -t MiniLM --max-length 400 --batch-size 16 reviews.csv",
     .run = run,

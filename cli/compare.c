@@ -7,10 +7,10 @@
 #include "ranks.h"
 
 static const cli_option options[] = {
-    HEADING("What to compare"),
+    HEADING("Model and data"),
     ROWS(cli_job_input_options),
     TEXT("modes", compared, "LIST", .fallback = "fixed,dynamic,uniform,brim",
-         .help = "what is compared, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
+         .help = "what to compare, separated by commas: fixed (random+max_length), dynamic (random+longest), uniform "
                  "(uniform+longest), brim (random+none), or any BATCHING+PADDING"),
     ROWS(cli_job_task_options),
     ROWS(cli_label_option),
@@ -24,12 +24,13 @@ static const cli_option options[] = {
     ROWS(cli_method_options),
     ROWS(cli_optimizer_options),
     ROWS(cli_machine_options),
-    TEXT("precision", precisions, "LIST", .fallback = "fp32", .help = "fp32, bf16 or fp32,bf16: a row of each for every mode"),
+    TEXT("precision", precisions, "LIST", .fallback = "fp32",
+         .help = "fp32, bf16 or fp32,bf16: each mode gets a row for each precision"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
-    TEXT("html", html, "FILE", .help = "also a page with bars and curves, in one file that needs no network"),
+    TEXT("html", html, "FILE", .help = "also write a page with bars and curves, one file that needs no network"),
     ROWS(cli_rank_options),
     ROWS(cli_general_options),
     {0},
@@ -265,9 +266,9 @@ const cli_command cli_compare = {
     .name = "compare",
     .summary = "train the same job with several kinds of batches and padding, and compare",
     .operands = "",
-    .description =
-        "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the share of it "
-        "that carried no text, `tokens/s` counts real tokens only, `speed` is against the first row. Nothing is kept.",
+    .description = "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the "
+                   "share of slots without text, `tokens/s` counts real tokens only, `speed` is relative to the first row. "
+                   "Nothing is kept.",
     .options = options,
     .example = "brim compare --model MiniLM --train reviews.csv --max-length 400 --max-steps 20",
     .run = run,

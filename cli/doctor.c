@@ -8,9 +8,9 @@
 #include "shared.h"
 
 static const cli_option options[] = {
-    HEADING("What to print"),
+    HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
-    FLAG("no-speed", no_speed, .help = "only what was found: no products are timed, which takes seconds"),
+    FLAG("no-speed", no_speed, .help = "print only what was found; timing products takes seconds"),
     ROWS(cli_general_options),
     {0},
 };
@@ -327,9 +327,9 @@ const cli_command cli_doctor = {
     .name = "doctor",
     .summary = "what this build and this machine can do, and how fast",
     .operands = "",
-    .description = "Version, processor, precisions, files, devices, processes, and the speed of matrix products on shapes of "
-                   "real encoders: forward, "
-                   "gradient of the input, gradient of the weight; in fp32, and in 16 bits and bytes beside it.",
+    .description = "Prints version, processor, precisions, file formats, devices and processes, and the speed of matrix "
+                   "products on shapes of real encoders (forward, gradient of the input, gradient of the weight) in fp32, "
+                   "in 16 bits and in bytes.",
     .options = options,
     .example = "brim doctor",
     .run = run,

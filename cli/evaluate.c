@@ -8,10 +8,11 @@
 #include "ranks.h"
 
 static const cli_option options[] = {
-    HEADING("What to evaluate"),
+    HEADING("Trained model"),
     ROWS(cli_inference_options),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
+    HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
@@ -290,12 +291,11 @@ const cli_command cli_evaluate = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
-    .description =
-        "Prints loss, accuracy, F1 and Matthews correlation for classes, with precision, recall and F1 of each and the "
-        "confusion matrix (with --json of up to 512 classes, of more the pairs most often confused); loss, the share of rows "
-        "with every label right and F1 (micro, macro) for many labels; loss, "
-        "RMSE, Pearson and Spearman correlation for values. The loss is the mean over rows, without class weights or "
-        "label smoothing.",
+    .description = "Prints the loss and the metrics of the model's task. Classes: accuracy, F1 and Matthews correlation, "
+                   "precision, recall and F1 of each class, and the confusion matrix (with --json up to 512 classes; beyond "
+                   "that the pairs most often confused). Many labels: the share of rows with every label right, and F1 "
+                   "(micro, macro). Values: RMSE, Pearson and Spearman correlation. The loss is the mean over rows, without "
+                   "class weights or label smoothing.",
     .options = options,
     .example = "brim evaluate --model run test.csv --json",
     .run = run,

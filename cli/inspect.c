@@ -6,8 +6,9 @@
 #include "shared.h"
 
 static const cli_option batch_options[] = {
-    HEADING("What to compute"),
+    HEADING("Model folder"),
     TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
+    HEADING("Batch"),
     TEXT("batch", batch, "FILE", .required = true, .help = "rows as JSON: [{\"ids\":[..],\"type_ids\":[..],\"label\":..},...]"),
     TEXT("output", output, "FILE", .letter = 'o', .required = true, .help = "safetensors file to write"),
     ROWS(cli_padding_option),
@@ -26,14 +27,15 @@ static const cli_option trajectory_options[] = {
 };
 
 static const cli_option program_options[] = {
-    HEADING("What to list"),
+    HEADING("Model folder"),
     TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
+    HEADING("Pass"),
     CHOICE("pass", pass, "training|prediction", .fallback = "training", .help = "which of the model's passes"),
     CHOICE("precision", precision, "fp32|bf16|int8", .fallback = "fp32",
-           .help = "fp32; bf16: the layers' products multiply 16-bit values; int8: bytes, in predictions"),
-    TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "embeddings, layers:N or encoder are not trained"),
+           .help = "what the layers' products multiply: fp32; bf16, 16-bit values; int8, bytes (predictions only)"),
+    TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "do not train embeddings, layers:N or encoder"),
     FLAG("checkpoint-activations", checkpoint_activations,
-         .help = "keep the input of each layer only, and compute the layer again in backward"),
+         .help = "keep only the input of each layer and compute the rest again in the backward pass"),
     FLAG("all-tokens", all_tokens, .help = "compute the last layer for all tokens, not only for those that the head reads"),
     INTEGER("max-tokens", max_tokens, "N", 1, 2147483647, .fallback = "4096", .help = "tokens of a part"),
     INTEGER("max-rows", max_rows, "N", 1, 2147483647, .fallback = "32", .help = "texts of a part"),

@@ -8,16 +8,16 @@
 #include "shared.h"
 
 static const cli_option options[] = {
-    HEADING("What to look at"),
+    HEADING("Model folder"),
     TEXT("model", model, "DIR", .letter = 'm', .required = true, .help = "folder with config.json and model.safetensors"),
-    HEADING("Whose memory is reckoned"),
+    HEADING("Training step"),
     INTEGER("batch-size", max_rows, "N", 1, 1 << 24, .fallback = "32", .help = "texts of a step, in one part"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "128, or what the model has positions for",
             .help = "tokens of each of them"),
-    CHOICE("precision", precision, "fp32|bf16", .fallback = "fp32", .help = "of the layers' products in training"),
-    TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "embeddings, layers:N or encoder are not trained"),
+    CHOICE("precision", precision, "fp32|bf16", .fallback = "fp32", .help = "what the layers' products multiply in training"),
+    TEXT("freeze", freeze, "PARTS", .shown = "nothing", .help = "do not train embeddings, layers:N or encoder"),
     FLAG("checkpoint-activations", checkpoint_activations,
-         .help = "keep the input of each layer only, and compute the layer again in backward"),
+         .help = "keep only the input of each layer and compute the rest again in the backward pass"),
     HEADING("Output"),
     FLAG("json", json, .help = "one JSON object instead of a table"),
     ROWS(cli_general_options),
@@ -272,9 +272,9 @@ const cli_command cli_inspect_model = {
     .name = "inspect model",
     .summary = "say what a model is, what its files lack, and the memory that training takes",
     .operands = "",
-    .description = "Family, size, task, tokenizer, pooling and the longest text of a folder; which tensors are missing from its "
-                   "files, and which "
-                   "are not used; and the memory for training on a step of so many texts of so many tokens, without padding.",
+    .description = "Prints a folder's family, size, task, tokenizer, pooling and longest text; which tensors its files "
+                   "lack, and which are not used; and the memory for training on a step of this many texts of this many "
+                   "tokens, without padding.",
     .options = options,
     .example = "brim inspect model --model ModernBERT-base --batch-size 8 --max-length 2048",
     .run = run,

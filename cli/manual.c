@@ -87,36 +87,194 @@ static void cell(brim_text *out, const char *text) {
   }
 }
 
-static void markdown_command(const cli_command *command, brim_text *out) {
+/* A row of a table of options, the heading that it first stands under, and how many commands have it. */
+typedef struct page_row {
+  cli_option option;
+  const char *title;
+  int commands;
+} page_row;
+
+/* What several commands have stands once, at the end of the page, and their sections name it by link. */
+typedef struct page {
+  page_row rows[256];
+  int count;
+} page;
+
+enum { PAGE_ROWS = sizeof(((page *)0)->rows) / sizeof(page_row) };
+
+static bool same_text(const char *a, const char *b) {
+  return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static bool same_row(const cli_option *a, const cli_option *b) {
+  char of_a[160], of_b[160];
+  cli_help_signature(a, of_a, sizeof of_a);
+  cli_help_signature(b, of_b, sizeof of_b);
+  if (strcmp(of_a, of_b) != 0 || strcmp(a->help, b->help) != 0 || !same_text(a->aliases, b->aliases))
+    return false;
+  cli_help_default(a, of_a, sizeof of_a);
+  cli_help_default(b, of_b, sizeof of_b);
+  return strcmp(of_a, of_b) == 0;
+}
+
+static page_row *row_of(page *p, const cli_option *option) {
+  for (int i = 0; i < p->count; i++)
+    if (same_row(&p->rows[i].option, option))
+      return &p->rows[i];
+  return NULL;
+}
+
+static void add_rows(page *p, const cli_command *command) {
+  cli_option options[CLI_OPTION_LIMIT];
+  const char *title = "General";
+  cli_join(command->options, options);
+  for (const cli_option *option = options; option->kind != CLI_END; option++) {
+    page_row *row = option->kind == CLI_GROUP ? NULL : row_of(p, option);
+    if (option->kind == CLI_GROUP)
+      title = option->name;
+    else if (row)
+      row->commands++;
+    else if (p->count < PAGE_ROWS)
+      p->rows[p->count++] = (page_row){*option, title, 1};
+  }
+}
+
+static void markdown_row(const cli_option *option, brim_text *out) {
+  char text[160];
+  cli_help_signature(option, text, sizeof text);
+  brim_text_string(out, "| `");
+  cell(out, text);
+  brim_text_string(out, "` | ");
+  cell(out, option->help);
+  cli_help_default(option, text, sizeof text);
+  brim_text_printf(out, "%s%s", text[0] ? " " : "", text);
+  if (option->aliases)
+    brim_text_printf(out, "; also `--%s`", option->aliases);
+  brim_text_string(out, " |\n");
+}
+
+/* Tables of what only this command has. */
+static void markdown_own(page *p, const cli_option *options, brim_text *out) {
+  const char *title = "Options";
+  for (const cli_option *option = options; option->kind != CLI_END; option++) {
+    if (option->kind == CLI_GROUP) {
+      title = option->name;
+      continue;
+    }
+    if (row_of(p, option)->commands > 1)
+      continue;
+    if (title)
+      brim_text_printf(out, "\n| %s | |\n|---|---|\n", title);
+    title = NULL;
+    markdown_row(option, out);
+  }
+}
+
+/* As GitHub names a heading. */
+static void anchor(brim_text *out, const char *title) {
+  for (; *title; title++) {
+    const char c = (char)tolower((unsigned char)*title);
+    if (isalnum((unsigned char)c) || c == '-' || c == ' ')
+      brim_text_append(out, c == ' ' ? "-" : &c, 1);
+  }
+}
+
+static bool is_shared(const page_row *row, const char *title) {
+  return row->commands > 1 && strcmp(row->title, title) == 0;
+}
+
+/* Whether this row is the first of its title. */
+static bool opens(const page *p, int row) {
+  if (p->rows[row].commands < 2)
+    return false;
+  for (int i = 0; i < row; i++)
+    if (is_shared(&p->rows[i], p->rows[row].title))
+      return false;
+  return true;
+}
+
+/* Whether a command has the row. */
+static bool has_row(const cli_option *options, const page_row *row) {
+  for (; options->kind != CLI_END; options++)
+    if (options->kind != CLI_GROUP && same_row(options, &row->option))
+      return true;
+  return false;
+}
+
+/* How many rows of a title a command has, or has not. */
+static int count_rows(const page *p, const cli_option *options, const char *title, bool has) {
+  int count = 0;
+  for (int i = 0; i < p->count; i++)
+    count += is_shared(&p->rows[i], title) && has_row(options, &p->rows[i]) == has;
+  return count;
+}
+
+/* A link to a table, with the names of what the command has of it, or of what it lacks where that is less. */
+static void markdown_link(const page *p, const cli_option *options, const char *title, brim_text *out) {
+  const int has = count_rows(p, options, title, true), lacks = count_rows(p, options, title, false);
+  const char *before = lacks < has ? " without " : ": ";
+  brim_text_printf(out, "[%s](#", title);
+  anchor(out, title);
+  brim_text_string(out, ")");
+  for (int i = 0; lacks > 0 && i < p->count; i++)
+    if (is_shared(&p->rows[i], title) && has_row(options, &p->rows[i]) == (lacks >= has)) {
+      brim_text_printf(out, "%s`--%s`", before, p->rows[i].option.name);
+      before = ", ";
+    }
+}
+
+/* Links to what other commands have too, in the order of the command's own table. */
+static void markdown_links(page *p, const cli_option *options, brim_text *out) {
+  const char *before = "\nShared options: ", *done[CLI_OPTION_LIMIT];
+  int count = 0;
+  for (const cli_option *option = options; option->kind != CLI_END; option++) {
+    const page_row *row = option->kind == CLI_GROUP ? NULL : row_of(p, option);
+    bool again = !row || row->commands < 2;
+    for (int i = 0; !again && i < count; i++)
+      again = strcmp(done[i], row->title) == 0;
+    if (again)
+      continue;
+    done[count++] = row->title;
+    brim_text_string(out, before);
+    markdown_link(p, options, row->title, out);
+    before = "; ";
+  }
+  brim_text_string(out, ".\n");
+}
+
+static void markdown_command(page *p, const cli_command *command, brim_text *out) {
   cli_option options[CLI_OPTION_LIMIT];
   cli_join(command->options, options);
   brim_text_printf(out, "\n## brim %s\n\n%s\n", command->name, command->description);
-  for (const cli_option *option = options; option->kind != CLI_END; option++) {
-    char text[160];
-    if (option->kind == CLI_GROUP) {
-      brim_text_printf(out, "\n| %s | |\n|---|---|\n", option->name);
-      continue;
-    }
-    cli_help_signature(option, text, sizeof text);
-    brim_text_string(out, "| `");
-    cell(out, text);
-    brim_text_string(out, "` | ");
-    cell(out, option->help);
-    cli_help_default(option, text, sizeof text);
-    brim_text_printf(out, "%s%s", text[0] ? " " : "", text);
-    if (option->aliases)
-      brim_text_printf(out, "; also `--%s`", option->aliases);
-    brim_text_string(out, " |\n");
-  }
+  markdown_own(p, options, out);
+  markdown_links(p, options, out);
   brim_text_printf(out, "\n```sh\n%s\n```\n", command->example);
 }
 
+static void markdown_shared(const page *p, brim_text *out) {
+  brim_text_string(out, "\n## Shared options\n\nSeveral commands have these, and their sections say which.\n");
+  for (int i = 0; i < p->count; i++) {
+    if (!opens(p, i))
+      continue;
+    brim_text_printf(out, "\n### %s\n\n| | |\n|---|---|\n", p->rows[i].title);
+    for (int k = i; k < p->count; k++)
+      if (is_shared(&p->rows[k], p->rows[i].title))
+        markdown_row(&p->rows[k].option, out);
+  }
+}
+
 void cli_help_markdown(brim_text *out) {
+  page p = {.count = 0};
   brim_text_string(out,
-                   "# The command line\n\nThis page is made by `brim help --markdown`; `brim COMMAND --help` says the same.\n");
+                   "# The command line\n\nThis page is made by `brim help --markdown`; `brim COMMAND --help` lists all options "
+                   "of a command at once.\n");
   for (int i = 0; cli_commands[i]; i++)
     if (!cli_commands[i]->hidden)
-      markdown_command(cli_commands[i], out);
+      add_rows(&p, cli_commands[i]);
+  for (int i = 0; cli_commands[i]; i++)
+    if (!cli_commands[i]->hidden)
+      markdown_command(&p, cli_commands[i], out);
+  markdown_shared(&p, out);
 }
 
 /* ---- completion ------------------------------------------------------------------------------------------- */

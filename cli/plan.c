@@ -16,24 +16,25 @@ static const cli_option options[] = {
          .help = "tokenizer.json, vocab.txt, or a folder that holds one; needed with DATA"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {PLAN(max_length), ENCODE(max_length)},
             .help = "rows are cut to N tokens, special tokens included"),
-    INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "which epoch, from 0: each has its own order"),
+    ROWS(cli_words_option),
+    INTEGER("epoch", epoch, "N", 0, CLI_MANY, .fallback = "0", .help = "which epoch to plan, from 0; each has its own order"),
     HEADING("Batches"),
     ROWS(cli_batch_options),
     ROWS(cli_stream_options),
     HEADING("Ranks"),
     INTEGER("world-size", world_size, "N", 1, 65536, .fallback = "1", .to = {PLAN(world_size)},
-            .help = "how many processes share each step"),
+            .help = "number of processes that share each step"),
     INTEGER("rank", rank, "N", 0, 65535, .shown = "all", .help = "print only this rank's part"),
     FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
-         .help = "with --stream: each rank reads only a slice of the rows; --batch-size must be a multiple of --world-size"),
+         .help = "with --stream: each process reads only a slice of the rows; --batch-size must be a multiple of "
+                 "--world-size"),
     TEXT("simulate", simulate, "WISH",
-         .help = "print what a step would take on 1, 2, 4, .. ranks instead: ranks=1000,bandwidth=GBIT/S,latency=MICROSECONDS,"
-                 "model=DIR; computing is measured here unless speed=GFLOP/S and update=MILLISECONDS are given"),
+         .help = "print instead what a step would take on 1, 2, 4, .. ranks: "
+                 "ranks=1000,bandwidth=GBIT/S,latency=MICROSECONDS,model=DIR; computing is measured here unless "
+                 "speed=GFLOP/S and update=MILLISECONDS are given"),
     HEADING("Output"),
-    FLAG("jsonl", jsonl, .help = "every batch as a JSON line, then a summary; else a short table"),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
-         .help = "where it goes; the file is complete or absent"),
-    ROWS(cli_words_option),
+    FLAG("jsonl", jsonl, .help = "print every batch as a JSON line, then a summary, instead of a short table"),
+    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output", .help = "file to write; it is complete or absent"),
     ROWS(cli_truncation_options),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
@@ -245,15 +246,14 @@ const cli_command cli_plan = {
     .summary = "print which rows go together in each step, without training",
     .operands = "[DATA...]",
     .most_operands = 1000,
-    .description =
-        "The batches of one epoch: a pure function of the lengths, the options, the seed and the epoch. With --jsonl "
-        "each batch is "
-        "{\"batch\":0,\"step\":0,\"rank\":0,\"rows\":[..],\"width\":W,\"tokens\":T,\"slots\":S}, and the last line is "
-        "a summary with "
-        "the share of padding (1 - tokens/slots), the rows that --drop-last dropped, those that --min-chars and --where "
-        "excluded, and a hash over the whole plan. Rows are numbered as in DATA, excluded ones too.\n"
-        "With --stream a row is [file, record], the summary names the files, and what is left out is counted, not listed. With "
-        "--rank-slices the counts and the hash are of the rank's slice.",
+    .description = "Prints the batches of one epoch, which depend only on the lengths, the options, the seed and the epoch. "
+                   "With --jsonl each batch is "
+                   "{\"batch\":0,\"step\":0,\"rank\":0,\"rows\":[..],\"width\":W,\"tokens\":T,\"slots\":S}. The last line "
+                   "is a summary: the share of padding (1 - tokens/slots), the rows that --drop-last dropped, those that "
+                   "--min-chars and --where excluded, and a hash of the whole plan. Rows are numbered as in DATA, excluded "
+                   "ones too.\n"
+                   "With --stream a row is [file, record], the summary names the files, and rows that are left out are "
+                   "counted, not listed. With --rank-slices the counts and the hash are of this process's slice.",
     .options = options,
     .example = "brim plan --lengths lengths.txt --max-length 400 --batching uniform --padding longest --batch-size 16 --jsonl",
     .run = run,

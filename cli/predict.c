@@ -7,14 +7,13 @@
 #include "ranks.h"
 
 static const cli_option options[] = {
-    HEADING("What to predict"),
+    HEADING("Trained model"),
     ROWS(cli_inference_options),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
-         .help = "where the lines go; the file is complete or absent"),
+    HEADING("Output"),
+    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output", .help = "file to write; it is complete or absent"),
     FLAG("unbuffered", unbuffered, .excludes = "output cache batch-size max-tokens padding",
-         .help =
-             "answer each row as soon as it is there, before the next one is read: for a program that writes a text into a pipe "
-             "and waits for its line. Slower than all rows together"),
+         .help = "answer each row before the next one is read, for a program that writes a text into a pipe and waits for "
+                 "its line; slower than all rows together"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     ROWS(cli_rank_options),
@@ -180,13 +179,12 @@ const cli_command cli_predict = {
     .operands = "DATA...",
     .least_operands = 1,
     .most_operands = 1000,
-    .description =
-        "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record: the probability of each class, of each of "
-        "many labels by itself (label lists those above one half), or the values themselves for a regression. A model that "
-        "labels tokens gives {\"index\":0,\"tokens\":[..],\"labels\":[..],"
-        "\"scores\":[..]}, a label and its probability for each word. No label column is "
-        "needed. The index counts all records, those that --min-chars and --where "
-        "leave out too.",
+    .description = "Writes {\"index\":0,\"label\":..,\"scores\":[..]} for every record. Scores are the probability of each "
+                   "class; with many labels, the probability of each label by itself (label lists those above one half); "
+                   "with a regression, the values. A model that labels tokens gives "
+                   "{\"index\":0,\"tokens\":[..],\"labels\":[..],\"scores\":[..]}: a label and its probability for each "
+                   "word. No label column is needed. The index counts all records, also those that --min-chars and --where "
+                   "leave out.",
     .options = options,
     .example = "brim predict --model run new.csv -o predictions.jsonl",
     .run = run,

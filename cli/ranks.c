@@ -8,9 +8,10 @@
 #include <unistd.h>
 
 const cli_option cli_rank_options[] = {
-    HEADING("Ranks, of mpirun -n N brim ..."),
+    HEADING("Several processes"),
     INTEGER("rank-timeout", rank_timeout, "SECONDS", 1, 86400, .fallback = "20",
-            .help = "a rank that has given no sign of life for so long counts as lost, and all others end"),
+            .help = "under mpirun -n N brim ...: a process that gives no sign of life for this long counts as lost, and all "
+                    "others end"),
     {0},
 };
 

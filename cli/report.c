@@ -3,13 +3,13 @@
 #include "infer.h"
 
 static const cli_option options[] = {
-    HEADING("What to show"),
+    HEADING("The page"),
     TEXT("output", output, "FILE", .letter = 'o', .shown = "RUN/report.html of a single run",
-         .help = "the page: one file that needs no network; complete or absent"),
+         .help = "the page, one file that needs no network; it is complete or absent"),
     LIST("data", data, "DATA",
-         .help = "labelled rows that the run's model predicts: confusion or scatter, and the most wrong with their texts; may be "
-                 "given several times"),
-    TEXT("csv", csv, "FILE", .help = "the steps, evaluations and epochs of all runs as one table; - is standard output"),
+         .help = "labelled rows for the run's model to predict; the page then shows confusion or scatter, and the most "
+                 "wrong rows with their texts. May be given several times"),
+    TEXT("csv", csv, "FILE", .help = "write the steps, evaluations and epochs of all runs as one table; - is standard output"),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
     ROWS(cli_column_options),
@@ -96,11 +96,10 @@ const cli_command cli_report = {
     .operands = "RUN...",
     .least_operands = 1,
     .most_operands = BRIM_MOST_RUNS,
-    .description =
-        "Reads RUN/log.jsonl and writes one HTML file with the curves of all runs side by side, their evaluations, options and "
-        "environment, the confusion (or values over labels) of the last evaluation, and the texts that the model is most wrong "
-        "about. "
-        "`brim train` ends with the same page in RUN/report.html. With --data the run's model predicts these rows instead.",
+    .description = "Reads RUN/log.jsonl and writes one HTML file: the curves of all runs side by side, their evaluations, "
+                   "options and environment, the confusion (or values over labels) of the last evaluation, and the texts "
+                   "that the model is most wrong about. `brim train` ends with the same page in RUN/report.html. With "
+                   "--data the run's model predicts these rows instead.",
     .options = options,
     .example = "brim report run --data test.csv -o report.html",
     .run = run,

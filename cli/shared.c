@@ -97,9 +97,9 @@ static bool parse_size(const char *text, void *field) {
 const cli_option cli_general_options[] = {
     HEADING("General"),
     INTEGER("threads", threads, "N", 0, 1024, .letter = 'j', .aliases = "num-workers", .fallback = "0",
-            .shown = "the cores at hand", .help = "threads; results do not depend on it"),
+            .shown = "the cores at hand", .help = "number of threads; results do not depend on it"),
     CHOICE("cpu", cpu, "auto|plain|avx2|avx512|amx", .fallback = "auto", .help = "instructions to use"),
-    TEXT("config", config, "FILE", .help = "a JSON object of options, {\"batch-size\": 32}; the command line wins"),
+    TEXT("config", config, "FILE", .help = "a JSON object of options, such as {\"batch-size\": 32}; the command line wins"),
     FLAG("quiet", quiet, .letter = 'q', .help = "no progress and no notes"),
     FLAG("help", help, .letter = 'h', .help = "this text"),
     {0},
@@ -109,12 +109,13 @@ const cli_option cli_general_options[] = {
 
 const cli_option cli_selection_options[] = {
     INTEGER("min-chars", min_chars, "N", 0, CLI_MANY, .fallback = "0", .to = {SOURCE(min_chars)},
-            .help = "leave out rows whose text has fewer characters; spaces around it do not count"),
-    LIST("where", where, "COLUMN=VALUE", .help = "read only rows whose column has that value; all of several must hold"),
+            .help = "leave out rows whose text has fewer characters, not counting spaces around it"),
+    LIST("where", where, "COLUMN=VALUE",
+         .help = "read only rows whose column has this value; if given several times, all must hold"),
     INTEGER("max-record", max_record, "BYTES", 1, CLI_MANY, .shown = "1 GiB", .to = {SOURCE(max_record)},
-            .help = "refuse a record that is longer: as a rule a quote before it was never closed"),
+            .help = "refuse a longer record: usually a quote before it was never closed"),
     FLAG("skip-damaged", skip_damaged, .to = {SOURCE(skip_damaged)},
-         .help = "leave out rows, and the rest of files, that cannot be read, and say so, instead of stopping"),
+         .help = "leave out rows, or the rest of a file, that cannot be read, and report them instead of stopping"),
     {0},
 };
 
@@ -129,7 +130,8 @@ const cli_option cli_column_options[] = {
            .to = {SOURCE(format)}, .parse = cli_parse_format, .help = "format of the data"),
     TEXT("delimiter", delimiter, "C", .shown = "a comma in csv, a tab in tsv",
          .to = {PARSED(CLI_SOURCE, brim_source_options, delimiter)}, .parse = cli_parse_delimiter,
-         .expected = "one character such as ';', or tab", .help = "csv, tsv: the character between columns; tab is one too"),
+         .expected = "one character such as ';', or tab",
+         .help = "csv, tsv: the character between columns; the word tab is accepted"),
     CHOICE("quote", quote, "csv|none", .shown = "csv: csv, tsv: none", .to = {SOURCE(quote)}, .parse = cli_parse_quote,
            .help = "whether \"...\" encloses fields"),
     ROWS(cli_selection_options),
@@ -145,14 +147,13 @@ const cli_option cli_label_option[] = {
 const cli_option cli_missing_label_option[] = {
     CHOICE("missing-label", missing_label, "error|skip", .fallback = "error",
            .to = {PARSED(CLI_SOURCE, brim_source_options, skip_unlabelled)}, .parse = parse_missing,
-           .help = "a row without a label: stop, or leave it out and say how many there are"),
+           .help = "what to do with a row without a label: stop, or skip it and report how many there were"),
     {0},
 };
 
 const cli_option cli_cache_option[] = {
     TEXT("cache", cache, "DIR",
-         .help = "keep the encoded rows in this folder and take them from there the next time; rows of files that have changed "
-                 "are encoded again"),
+         .help = "folder that keeps encoded rows for the next time; rows of files that have changed are encoded again"),
     {0},
 };
 
@@ -171,6 +172,7 @@ const cli_option cli_needed_tokenizer_option[] = {
 };
 
 const cli_option cli_truncation_options[] = {
+    HEADING("Truncation"),
     CHOICE("truncation", truncation, "longest_first|only_first|only_second", .fallback = "longest_first",
            .to = {ENCODE(truncation)}, .parse = parse_truncation, .help = "which text of a pair is cut"),
     CHOICE("truncation-side", truncation_side, "right|left", .fallback = "right",
@@ -188,8 +190,8 @@ const cli_option cli_batch_size_option[] = {
 
 const cli_option cli_max_tokens_option[] = {
     INTEGER("max-tokens", max_tokens, "N", 1, CLI_MANY, .shown = "no limit", .to = {PLAN(max_tokens), EVAL(max_tokens)},
-            .help = "tokens (with padding: slots) computed at once; with --batch-size it only cuts a step into parts, which "
-                    "changes no result"),
+            .help = "most tokens (with padding: slots) computed at once; together with --batch-size it only cuts a step into "
+                    "parts, which changes no result"),
     {0},
 };
 
@@ -202,7 +204,7 @@ const cli_option cli_padding_option[] = {
 
 const cli_option cli_seed_option[] = {
     INTEGER("seed", seed, "N", 0, CLI_MANY, .fallback = "42", .to = {PLAN(seed), TRAIN(seed), MODEL(seed)},
-            .help = "decides order, dropout and new weights"),
+            .help = "decides the order of rows, dropout and new weights"),
     {0},
 };
 
@@ -213,24 +215,25 @@ const cli_option cli_batch_options[] = {
     ROWS(cli_batch_size_option),
     ROWS(cli_max_tokens_option),
     INTEGER("accumulate", accumulate, "N", 1, 1e6, .shown = "one a rank", .to = {PLAN(accumulate)},
-            .help = "with --max-tokens alone: batches of a step; with --batch-size: parts that the step, which keeps its rows, "
-                    "is cut into: the batch is not multiplied by it"),
+            .help = "gradient accumulation: compute each step in N parts; the batch size stays what --batch-size says. With "
+                    "--max-tokens alone, N batches make a step"),
     INTEGER("slices", slices, "N", 1, BRIM_MOST_SLICES, .shown = "none", .to = {PLAN(slices)},
-            .help = "compute steps in N slices that are added along a fixed tree: the same bits for any number of processes"),
+            .help = "compute each step in N slices and add their sums in a fixed order: the weights have the same bits for "
+                    "any number of processes"),
     INTEGER("max-rows", max_rows, "N", 1, CLI_MANY, .shown = "no limit", .to = {PLAN(max_rows)},
             .help = "most rows computed at once"),
     INTEGER("read-ahead", read_ahead, "N", 1, CLI_MANY, .shown = "all", .to = {PLAN(read_ahead)},
-            .help = "bucketed and packed: rows that are looked at together"),
+            .help = "bucketed and packed: number of rows that are grouped at a time"),
     INTEGER("pad-to-multiple-of", pad_to_multiple_of, "N", 1, 65536, .shown = "1", .to = {PLAN(pad_to_multiple_of)},
-            .help = "widths are rounded up to it"),
+            .help = "round widths up to a multiple of N"),
     INTEGER("required-batch-size-multiple", required_multiple, "N", 1, 65536, .shown = "1",
-            .to = {PLAN(required_batch_size_multiple)}, .help = "rows computed at once are a multiple of it where they can be"),
+            .to = {PLAN(required_batch_size_multiple)}, .help = "compute a multiple of N rows at once where possible"),
     CHOICE("oversize", oversize, "error|truncate|alone", .fallback = "error", .to = {PLAN(oversize)}, .parse = parse_oversize,
-           .help = "a row longer than --max-tokens: stop, cut it, or compute it alone"),
+           .help = "what to do with a row longer than --max-tokens: stop, cut it, or compute it alone"),
     CHOICE("tail", tail, "resplit|fill|drop", .fallback = "resplit", .to = {PLAN(tail)}, .parse = parse_tail,
-           .help = "batches of a step that do not fall evenly on the ranks: cut them again, leave some ranks idle, or drop the "
-                   "last step"),
-    FLAG("drop-last", drop_last, .to = {PLAN(drop_last)}, .help = "leave out what falls short of a full step"),
+           .help = "what to do when a step's batches do not divide evenly among the processes: cut them again, leave some "
+                   "processes idle, or drop the last step"),
+    FLAG("drop-last", drop_last, .to = {PLAN(drop_last)}, .help = "leave out the rows at the end that do not fill a step"),
     ROWS(cli_seed_option),
     {0},
 };
@@ -238,27 +241,28 @@ const cli_option cli_batch_options[] = {
 const cli_option cli_stream_options[] = {
     HEADING("Data larger than memory"),
     FLAG("stream", stream,
-         .help = "read the data again in every epoch instead of keeping it: files in an order of their own each epoch, shuffled "
-                 "and planned a window at a time"),
+         .help = "read the data again in every epoch instead of keeping it in memory: files come in a new order each "
+                 "epoch, rows are shuffled and planned a window at a time"),
     INTEGER("shuffle-window", shuffle_window, "N", 1, 2000000000, .aliases = "buffer-size", .fallback = "100000",
             .needs = "stream", .to = {FEED(window)}, .help = "with --stream: rows that are shuffled and planned together"),
     LIST("weight", weight, "X", .needs = "stream",
-         .help = "with --stream: each file of the data, given by itself, is a source with this share of the rows; in the same "
-                 "order"),
+         .help = "with --stream: every data file is a source, and this is its share of the rows; give it once for each "
+                 "file, in the same order"),
     FLAG("repeat", repeat, .needs = "stream", .to = {FEED(repeat)},
-         .help = "with --stream: a source that ends begins again, so that the shares always hold; one epoch without end"),
+         .help = "with --stream: a source that runs out begins again, so the shares always hold; training is one endless "
+                 "epoch"),
     INTEGER("prefetch", prefetch, "N", 0, 1000, .fallback = "1", .needs = "stream", .to = {FEED(prefetch)},
-            .help = "with --stream: windows that are prepared ahead"),
+            .help = "with --stream: number of windows prepared ahead"),
     {0},
 };
 
 const cli_option cli_fold_options[] = {
     HEADING("Folds"),
-    INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "hold out each of K parts of the rows once"),
-    INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42", .help = "decides which rows come into which fold"),
-    FLAG("stratify", stratify, .help = "every fold like the whole: classes in proportion, values in bins"),
+    INTEGER("folds", folds, "K", 2, 1000, .shown = "none", .help = "cut the rows into K parts and hold out each of them once"),
+    INTEGER("fold-seed", fold_seed, "N", 0, CLI_MANY, .fallback = "42", .help = "decides which rows are in which fold"),
+    FLAG("stratify", stratify, .help = "make every fold like the whole: classes in proportion, values in bins"),
     TEXT("fold-column", fold_column, "NAME", .shown = "none",
-         .help = "column that says which fold, from 0, a row is held out in; instead of a random choice"),
+         .help = "column with the fold, from 0, that holds out the row, instead of a random choice"),
     {0},
 };
 
@@ -266,9 +270,8 @@ const cli_option cli_fold_options[] = {
 
 const cli_option cli_job_input_options[] = {
     TEXT("model", model, "DIR", .letter = 'm', .aliases = "model-name-or-path", .required = true,
-         .help =
-             "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it; or the name of a model in "
-             "its cache, such as bert-base-uncased or owner/model@revision"),
+         .help = "folder with config.json, model.safetensors and the tokenizer, as Hugging Face saves it, or the name of "
+                 "a model in its cache, such as bert-base-uncased or owner/model@revision"),
     LIST("train", train, "DATA", .required = true, .help = "rows to train on; may be given several times"),
     LIST("eval", eval, "[NAME=]DATA", .help = "rows to evaluate on; may be given several times"),
     {0},
@@ -276,19 +279,18 @@ const cli_option cli_job_input_options[] = {
 
 const cli_option cli_words_option[] = {
     CHOICE("task", task, "tokens", .shown = "rows are texts",
-           .help = "rows are of words with a label each, and each word is encoded by itself: conll, or JSON lines with tokens"),
+           .help = "each row is a list of words with a label each (conll, or JSON lines with tokens); every word is encoded "
+                   "by itself"),
     {0},
 };
 
 const cli_option cli_job_task_options[] = {
     CHOICE("task", task, "classification|regression|multi-label|tokens", .shown = "by the labels",
-           .help = "integers and words classify, decimals regress, JSON lists give many labels; in csv a|b needs multi-label; "
-                   "tokens has "
-                   "a label for each word"),
+           .help = "what labels are: integers and words are classes, decimals are values of a regression, JSON lists are "
+                   "multi-label; csv needs multi-label for a|b. tokens: a label for each word"),
     FLAG("keep-head", keep_head, .excludes = "labels",
-         .help = "the classes are the fine-tuned model's own, and its classifier is kept, also where the rows lack some of them; "
-                 "other "
-                 "labels are refused"),
+         .help = "keep the fine-tuned model's classes and its classifier, even if the rows lack some of these classes; "
+                 "other labels are refused"),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .aliases = "max-seq-length", .shown = "the model's",
             .to = {PLAN(max_length), ENCODE(max_length)}, .help = "rows are cut to N tokens, special tokens included"),
     ROWS(cli_tokenizer_option),
@@ -304,27 +306,27 @@ const cli_option cli_job_length_options[] = {
 };
 
 const cli_option cli_method_options[] = {
-    HEADING("Methods"),
+    HEADING("Training methods"),
     TEXT("freeze", freeze, "PARTS", .aliases = "freeze-layers", .shown = "nothing", .to = {TRAIN(freeze)},
-         .help = "leave as they are: embeddings, layers:N or N (the embeddings and the lowest N layers), or encoder (all but the "
-                 "head); what is frozen takes no backward and no optimizer memory"),
+         .help = "do not train: embeddings; layers:N or N (the embeddings and the lowest N layers); or encoder (all but "
+                 "the head). What is frozen needs no backward pass and no optimizer memory"),
     FLAG("checkpoint-activations", checkpoint_activations, .aliases = "gradient-checkpointing",
          .to = {TRAIN(checkpoint_activations)},
-         .help = "keep only the input of each layer and compute the rest again in backward: less memory, more time, the same "
-                 "result"),
+         .help = "keep only the input of each layer and compute the rest again in the backward pass: less memory, more "
+                 "time, the same result"),
     CHOICE("pooling", pooling, "cls|mean|max", .shown = "as config.json says, else cls", .to = {MODEL(pooling)},
-           .parse = parse_pooling, .help = "what the head sees: the first token, or the mean or the largest values of all"),
+           .parse = parse_pooling, .help = "what the head sees: the first token, or the mean or the maximum over all tokens"),
     FLAG("no-type-ids", no_type_ids, .to = {MODEL(no_type_ids)}, .help = "give every token type 0, also those of a second text"),
     INTEGER("reinit-layers", reinit_layers, "N", 0, 1024, .fallback = "0", .to = {MODEL(reinit_layers)},
-            .help = "begin with new weights in the top N layers, a function of --seed"),
+            .help = "start the top N layers from new random weights, a function of --seed"),
     {0},
 };
 
 const cli_option cli_loss_options[] = {
     HEADING("Loss"),
     TEXT("class-weights", class_weights, "WEIGHTS", .shown = "1 each", .to = {TRAIN(class_weights)},
-         .help = "balanced, or NAME=X,NAME=Y; the mean divides by the weights of the step's rows. Multi-label: of the positive "
-                 "terms"),
+         .help = "balanced, or NAME=X,NAME=Y; the mean loss is divided by the weights of the step's rows. Multi-label: "
+                 "weights of the positive terms"),
     REAL("label-smoothing", label_smoothing, "E", 0, 1, .aliases = "label-smoothing-factor", .fallback = "0",
          .to = {TRAIN(label_smoothing)}, .help = "share of the target that is spread over all classes"),
     {0},
@@ -332,19 +334,18 @@ const cli_option cli_loss_options[] = {
 
 const cli_option cli_optimizer_options[] = {
     HEADING("Optimizer"),
-    REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .to = {TRAIN(lr)},
-         .help = "largest learning rate"),
+    REAL("lr", lr, "X", 0, 1e3, .aliases = "learning-rate", .fallback = "5e-5", .to = {TRAIN(lr)}, .help = "peak learning rate"),
     CHOICE("schedule", schedule, "linear|cosine|constant", .aliases = "lr-scheduler-type", .fallback = "linear",
            .to = {TRAIN(schedule)}, .parse = parse_schedule,
-           .help = "how the learning rate falls after the warm-up: to 0 at the end, or not at all"),
+           .help = "how the learning rate falls after the warm-up: linear and cosine to 0 at the end, constant not at all"),
     INTEGER("warmup-steps", warmup_steps, "N", 0, CLI_MANY, .fallback = "0", .excludes = "warmup-ratio",
             .to = {TRAIN(warmup_steps)}, .help = "steps of linear warm-up from 0, before --schedule"),
     REAL("warmup-ratio", warmup_ratio, "X", 0, 1, .fallback = "0", .to = {TRAIN(warmup_ratio)},
          .help = "the same as a share of all steps"),
     REAL("weight-decay", weight_decay, "X", 0, 1e3, .fallback = "0", .to = {TRAIN(weight_decay)},
-         .help = "decoupled; biases and layer norms are left out"),
+         .help = "decoupled weight decay; biases and layer norms have none"),
     REAL("clip", clip, "X", 0, 1e9, .aliases = "max-grad-norm", .fallback = "1", .to = {TRAIN(clip)},
-         .help = "largest norm of the gradient; 0: no limit"),
+         .help = "largest norm of the gradient; larger ones are scaled down. 0: no limit"),
     REAL("layer-lr-decay", layer_lr_decay, "X", 1e-3, 1, .aliases = "layerwise-lr-decay", .fallback = "1",
          .to = {TRAIN(layer_lr_decay)},
          .help = "the learning rate of each layer is that of the layer above times X; the head has --lr"),
@@ -371,9 +372,10 @@ static bool parse_device(const char *text, void *field) {
 
 const cli_option cli_device_option[] = {
     CHOICE("device", device, "cpu|cuda", .also = CUDA_NUMBERS, .fallback = "cpu", .to = {MODEL(device)}, .parse = parse_device,
-           .help = "where to compute: cuda is an NVIDIA GPU (`brim doctor` says what it needs), cuda:1 the second one"),
+           .help = "where to compute; cuda is an NVIDIA GPU (`brim doctor` says what it needs), cuda:1 the second one"),
     FLAG("tf32", tf32, .to = {MODEL(tf32)},
-         .help = "--device cuda: products of fp32 round what they multiply to 10 bits after the point, with other results"),
+         .help = "with --device cuda: round the factors of fp32 products to 10 bits after the point (TF32), which changes "
+                 "results"),
     {0},
 };
 
@@ -381,20 +383,18 @@ const cli_option cli_machine_options[] = {
     HEADING("Machine"),
     TEXT("memory-limit", memory_limit, "SIZE", .shown = "none", .to = {PARSED(CLI_TRAIN, brim_train_options, memory_limit)},
          .parse = parse_size, .expected = "a size such as 2GB, 1500MB or 2GiB",
-         .help = "2GB, 1500MB, 2GiB: cut steps into parts that fit, which changes no result, or say what would"),
+         .help = "such as 2GB, 1500MB or 2GiB: cut steps into parts that fit, which changes no result; if none fit, say "
+                 "what would"),
     ROWS(cli_device_option),
     {0},
 };
 
 const cli_option cli_precision_option[] = {
-    CHOICE(
-        "precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
-        .help =
-            "bf16 multiplies 16-bit values in the layers: faster where the processor has instructions for that (`brim doctor` "
-            "measures it: 1.6 to 1.8 times as fast with AVX512-BF16, 1.8 to 2 with AMX, which fp32 takes too), and activations "
-            "take little more than "
-            "half of the memory everywhere; master weights and sums are fp32. fp16: the same with --device cuda, with a scaled "
-            "loss"),
+    CHOICE("precision", precision, "fp32|bf16|fp16", .also = "int8", .fallback = "fp32",
+           .help = "bf16 multiplies 16-bit values in the layers; sums and master weights stay fp32. Activations need little "
+                   "more than half of the memory. It is faster on processors with instructions for it: 1.6 to 1.8 times "
+                   "with AVX512-BF16, 1.8 to 2 with AMX, as `brim doctor` measures. fp16: the same with --device cuda, with "
+                   "a scaled loss"),
     {0},
 };
 
@@ -412,7 +412,7 @@ const cli_option cli_inference_options[] = {
     ROWS(cli_padding_option),
     ROWS(cli_device_option),
     CHOICE("precision", precision, "fp32|bf16|fp16|int8", .fallback = "fp32",
-           .help = "int8 multiplies bytes in the layers: faster where the processor has VNNI, and near fp32, not the same. bf16 "
-                   "multiplies 16-bit values, as training with --precision bf16 does: nearer"),
+           .help = "int8 multiplies bytes in the layers: faster on processors with VNNI, and close to fp32, not equal. bf16 "
+                   "multiplies 16-bit values, as training with --precision bf16 does: closer"),
     {0},
 };

@@ -6,16 +6,16 @@
 #include "shared.h"
 
 static const cli_option options[] = {
-    HEADING("What to do"),
+    HEADING("Texts"),
     ROWS(cli_needed_tokenizer_option),
     INTEGER("max-length", max_length, "N", 1, 1 << 30, .shown = "no limit", .to = {ENCODE(max_length)},
             .help = "cut each row to N tokens, special tokens included"),
     ROWS(cli_words_option),
-    ROWS(cli_truncation_options),
     FLAG("no-special-tokens", no_special_tokens, .to = {ENCODE(no_special_tokens)},
          .help = "leave out [CLS], [SEP] and their like"),
-    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output",
-         .help = "where the lines go; the file is complete or absent"),
+    ROWS(cli_truncation_options),
+    HEADING("Output"),
+    TEXT("output", output, "FILE", .letter = 'o', .shown = "standard output", .help = "file to write; it is complete or absent"),
     ROWS(cli_column_options),
     ROWS(cli_general_options),
     {0},

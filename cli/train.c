@@ -11,25 +11,24 @@
 #include "views.h"
 
 static const cli_option options[] = {
-    HEADING("What to train"),
+    HEADING("Model and data"),
     ROWS(cli_job_input_options),
     TEXT("output", output, "RUN", .letter = 'o', .aliases = "output-dir", .required = true, .to = {TRAIN(output)},
          .help =
              "folder of the run: log.jsonl, evaluation.jsonl, report.html, tensorboard, checkpoints, and the model at the end"),
     ROWS(cli_job_task_options),
     LIST("labels", labels, "NAME", .needs = "stream", .shown = "found by a pass over --train",
-         .help = "with --stream: the classes in the order of their ids, each given by itself"),
+         .help = "with --stream: the classes in the order of their ids; give it once for each"),
     ROWS(cli_label_option),
     ROWS(cli_missing_label_option),
     HEADING("How long"),
     ROWS(cli_job_length_options),
     FLAG("resume", resume, .to = {TRAIN(resume)},
-         .help =
-             "go on from the newest checkpoint in --output, if there is one; with more --epochs or --max-steps than before the "
-             "run, finished or not, becomes longer"),
+         .help = "continue from the newest checkpoint in --output, if there is one; a larger --epochs or --max-steps "
+                 "extends the run, even a finished one"),
     FLAG("resume-anyway", resume_anyway, .needs = "resume", .to = {TRAIN(resume_anyway)},
-         .help =
-             "go on also with other instructions (--cpu, another processor) than the run was begun with, which round otherwise"),
+         .help = "continue on a CPU with other instructions (AVX2 instead of AVX-512, say); rounding differs, so the "
+                 "result is not bit-identical"),
     FLAG("overwrite", overwrite, .excludes = "resume", .to = {TRAIN(overwrite)}, .help = "replace what is in --output"),
     ROWS(cli_fold_options),
     LIST("test", test, "[NAME=]DATA", .help = "rows that all folds predict together; no labels needed"),
@@ -38,51 +37,50 @@ static const cli_option options[] = {
     ROWS(cli_method_options),
     ROWS(cli_stream_options),
     FLAG("rank-slices", rank_slices, .needs = "stream", .to = {FEED(rank_slices)},
-         .help = "each rank reads only a slice of the rows; --batch-size must be a multiple of the number of ranks"),
+         .help = "each process reads only a slice of the rows; --batch-size must be a multiple of the number of processes"),
     ROWS(cli_loss_options),
     ROWS(cli_optimizer_options),
-    HEADING("Rhythm, in optimizer steps"),
-    INTEGER("log-every", log_every, "N", 1, CLI_MANY, .to = {TRAIN(log_every)}, .fallback = "1", .help = "a line in log.jsonl"),
+    HEADING("How often, in optimizer steps"),
+    INTEGER("log-every", log_every, "N", 1, CLI_MANY, .to = {TRAIN(log_every)}, .fallback = "1",
+            .help = "write a line to log.jsonl"),
     INTEGER("eval-every", eval_every, "N", 1, CLI_MANY, .to = {TRAIN(eval_every)}, .shown = "at the end of each epoch",
             .help = "evaluate on --eval"),
     INTEGER("save-every", save_every, "N", 1, CLI_MANY, .to = {TRAIN(save_every)}, .shown = "at the end of each epoch",
             .help = "write a checkpoint"),
     INTEGER("keep-checkpoints", keep_checkpoints, "N", 0, 1e6, .to = {TRAIN(keep_checkpoints)}, .aliases = "save-total-limit",
-            .shown = "the newest and the best", .help = "newest checkpoints kept besides the best; 0: all"),
+            .shown = "the newest and the best", .help = "number of newest checkpoints to keep besides the best; 0: all"),
     HEADING("Averaging"),
-    REAL(
-        "swa-start", swa_start, "X", 0, 1, .to = {TRAIN(swa_start)}, .fallback = "0",
-        .help = "the final model is the mean of the weights from this share of the steps on, 0.75 for example; 0: the last ones"),
+    REAL("swa-start", swa_start, "X", 0, 1, .to = {TRAIN(swa_start)}, .fallback = "0",
+         .help = "average the weights from this share of the steps on (0.75, say) into the final model; 0: do not average"),
     INTEGER("swa-every", swa_every, "N", 1, CLI_MANY, .to = {TRAIN(swa_every)}, .shown = "about twenty times",
-            .help = "steps between two that are averaged"),
+            .help = "steps between two weights that are averaged"),
     HEADING("Evaluation"),
     TEXT("best-metric", best_metric, "NAME", .to = {TRAIN(best_metric)}, .aliases = "metric-for-best-model",
-         .shown = "accuracy or rmse", .help = "what decides which checkpoint is the best; of the first --eval, or SET/NAME"),
+         .shown = "accuracy or rmse", .help = "metric that decides which checkpoint is best; of the first --eval, or SET/NAME"),
     INTEGER("patience", patience, "N", 0, CLI_MANY, .to = {TRAIN(patience)}, .aliases = "early-stopping-patience",
-            .fallback = "0", .help = "stop after N evaluations in a row that were not better; 0: never"),
+            .fallback = "0", .help = "stop after N evaluations in a row without an improvement; 0: never"),
     REAL("min-delta", min_delta, "X", 0, 1e9, .to = {TRAIN(min_delta)}, .aliases = "early-stopping-threshold", .fallback = "0",
-         .help = "better means: by more than X"),
+         .help = "an evaluation counts as an improvement only if it is better by more than X"),
     INTEGER("eval-batch-size", eval_batch_size, "N", 1, 1e9, .to = {TRAIN(eval.batch_size)},
             .aliases = "per-device-eval-batch-size", .shown = "what training's memory holds",
             .help = "rows computed at once; changes no result"),
     CHOICE("eval-batching", eval_batching, CLI_BATCHINGS, .fallback = "sorted", .to = {TRAIN(eval.batching)},
-           .parse = cli_parse_batching, .help = "which rows go together"),
+           .parse = cli_parse_batching, .help = "which rows go together in an evaluation"),
     CHOICE("eval-padding", eval_padding, "none|longest|max_length", .fallback = "none", .to = {TRAIN(eval.padding)},
-           .parse = cli_parse_padding, .help = "what is computed"),
+           .parse = cli_parse_padding, .help = "what an evaluation computes"),
     ROWS(cli_machine_options),
     ROWS(cli_precision_option),
     REAL("loss-scale", loss_scale, "X", 1, 1099511627776, .to = {TRAIN(loss_scale)}, .shown = "65536",
-         .help = "fp16: first factor of the loss, a power of two; halved after a gradient that is not finite, whose step changes "
-                 "no weight"),
+         .help = "fp16: initial loss scale, a power of two; a gradient that is not finite halves it and changes no weight"),
     INTEGER("loss-scale-steps", loss_scale_steps, "N", 1, CLI_MANY, .to = {TRAIN(loss_scale_steps)}, .shown = "2000",
-            .help = "fp16: steps in a row without such a gradient after which the factor doubles"),
+            .help = "fp16: number of steps in a row with finite gradients after which the loss scale doubles"),
     ROWS(cli_column_options),
     ROWS(cli_cache_option),
     HEADING("Output"),
     FLAG("json", json, .help = "the result as one JSON object"),
     TEXT("profile", profile, "FILE", .implied = "", .shown = "trace.json in --output",
-         .help = "where the time goes: a table on standard error, and a trace for chrome://tracing or ui.perfetto.dev in FILE; "
-                 "on a GPU also what the card was at"),
+         .help = "report where the time goes: a table on standard error, and a trace for chrome://tracing or "
+                 "ui.perfetto.dev in FILE; on a GPU also what the card did"),
     ROWS(cli_rank_options),
     ROWS(cli_general_options),
     {0},
@@ -375,13 +373,12 @@ const cli_command cli_train = {
     .name = "train",
     .summary = "fine-tune an encoder on labelled texts",
     .operands = "",
-    .description =
-        "Fine-tunes a pretrained encoder for classification or regression and writes a folder that Hugging Face "
-        "transformers opens. By default batches are random and nothing is padded. Ctrl-C writes a checkpoint first; "
-        "--resume goes on from it.\n"
-        "With --folds every row is held out once: RUN/fold-N are runs of their own, RUN/folds.csv says which rows each "
-        "held out, RUN/predictions.jsonl what it made of them, RUN/folds.json what that is worth, and "
-        "RUN/predictions-NAME.jsonl has the mean of all folds' predictions for --test and --eval.",
+    .description = "Fine-tunes a pretrained encoder for classification, regression or labels of words, and writes a folder "
+                   "that Hugging Face transformers opens. By default batches are random and nothing is padded. Ctrl-C "
+                   "writes a checkpoint first; --resume continues from it.\n"
+                   "With --folds every row is held out once. RUN/fold-N is the run of a fold, and RUN/folds.csv says which "
+                   "rows it held out. RUN/predictions.jsonl has the predictions for the held-out rows, RUN/folds.json their "
+                   "metrics. RUN/predictions-NAME.jsonl has the mean prediction of all folds for --test and --eval.",
     .options = options,
     .example = "brim train --model MiniLM --train train.csv --eval test.csv --output run --epochs 2 --lr 5e-5",
     .run = run,

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Documents say what is there, as TAP: docs.py SOURCE_ROOT PARSER
 
-Links and anchors of every page lead somewhere; files that pages, comments and messages name exist; every command line of a page is one
-that the program's own parser takes (PARSER: check_options, which parses and runs nothing); Python on a page compiles."""
+Links and anchors of every page lead somewhere; no option is explained twice; files that pages, comments and messages name exist; every
+command line of a page is one that the program's own parser takes (PARSER: check_options, which parses and runs nothing); Python on a
+page compiles."""
 
 import pathlib
 import re
@@ -57,6 +58,12 @@ def check_links():
             elif anchor and to.suffix == ".md" and anchor not in anchors(read(to)):
                 problems.append(f"{where(page, text, match.start())}: {name or 'the page'} has no heading {anchor}")
     holds(problems, "links and anchors lead somewhere")
+
+
+def check_rows():
+    """What several commands have stands once in the manual of commands."""
+    rows = re.findall(r"^\| `-.*$", read(ROOT / "docs" / "command-line.md"), re.MULTILINE)
+    holds(sorted({row for row in rows if rows.count(row) > 1}), "no row of command-line.md stands twice")
 
 
 def exists(name):
@@ -167,6 +174,7 @@ def check_python():
 
 
 check_links()
+check_rows()
 check_names()
 check_commands()
 check_python()
