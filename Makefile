@@ -58,9 +58,9 @@ bench-%: all ## one of them: bench-train, bench-methods, bench-results, ...; run
 	@ninja -C $(BUILD) benches
 	@BRIM=$(BUILD)/brim tools/bench bench/bench_$*.py $(if $(filter train results tokenizers data,$*),$(addprefix --data ,$(DATA))) $(ARGS)
 
-test-python: ## the Python package: pip install . in a fresh environment, and its tests (ARGS=--torch, ARGS=--sanitize)
+test-python: all ## the Python package of the build folder, and its tests (ARGS=--torch, ARGS=--sanitize, ARGS=--installed: as pip builds it)
 	@./quickstart.sh data >/dev/null || echo "no reviews: tests that need real text skip" >&2
-	@tools/test_python $(ARGS)
+	@BUILD=$(BUILD) MESON=$(MESON) tools/test_python $(ARGS)
 
 wheel: ## the Python package as a wheel for any Linux of this kind, in dist/
 	@tools/wheel
@@ -83,7 +83,7 @@ deps: ## install the packages that building and testing need
 	@tools/deps
 
 clean: ## remove what was built
-	rm -rf $(BUILD) build-asan build-tsan build-python build-python-asan build-nvrtc dist
+	rm -rf $(BUILD) build-asan build-tsan build-wide build-fuzz build-nvrtc dist
 
 help:
 	@sed -n 's/^\([a-z%-]*\):.*## /\1: /p' Makefile | awk -F': ' '{ printf "  make %-12s %s\n", $$1, $$2 }'
