@@ -116,7 +116,7 @@ def regenerate(case, result):
 
 
 def chosen(words):
-    """The program, the cases, and whether what is expected is written anew."""
+    """The program, the cases, and whether what is expected is written again."""
     words, share = list(words), "1/1"
     renew = "--regenerate" in words
     if renew:
