@@ -8,7 +8,8 @@
 #include "base/runtime.h"
 #include "ops/ops.h"
 
-enum { REPEATS = 7, LARGEST = 1 << 20 };
+enum { LEAST_REPEATS = 2, REPEATS = 7, LARGEST = 1 << 20 };
+static const double ENOUGH = 0.2; /* seconds: a slow product is not repeated more often than it must */
 
 brim_device_info brim_device_describe(const brim_runtime *runtime) {
   static const char *const products[][2] = {
@@ -131,7 +132,8 @@ int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_
       values[i] = 0;
     if (packed)
       ops->int8_pack(&c, &(brim_int8_pack){.w = o.w, .to = o.packed});
-    for (int i = 0; i < REPEATS && !status; i++) {
+    const double begin = brim_seconds_now();
+    for (int i = 0; i < REPEATS && !status && (i < LEAST_REPEATS || brim_seconds_now() - begin < ENOUGH); i++) {
       run_once(ops, &c, &o, best);
       status = brim_check_cancel(runtime, err);
     }

@@ -16,6 +16,7 @@ import sys
 import tempfile
 
 import fixtures
+from run import scratch
 
 WIDTHS = (380, 1400)
 # Runs in a frame of the wanted width: a window cannot be made as narrow as a phone.
@@ -139,7 +140,7 @@ def main():
         print("1..0 # SKIP there is no Chromium")
         return 0
     keep = pathlib.Path(sys.argv[2]).resolve() if len(sys.argv) > 2 else None
-    with tempfile.TemporaryDirectory(prefix="brim-browser-", ignore_cleanup_errors=True) as temporary:
+    with tempfile.TemporaryDirectory(prefix="brim-browser-", dir=scratch(), ignore_cleanup_errors=True) as temporary:
         folder = keep or pathlib.Path(temporary)
         folder.mkdir(exist_ok=True)
         for name in make_pages(brim, folder):

@@ -108,7 +108,7 @@ TRIES = [
     (TRAIN + " - --eval - -o r", 2, "standard input (-) is named twice"),
     ("BRIM_THREADS=abc $B doctor", 2, 'BRIM_THREADS is "abc"'),
     ("BRIM_CPU=foo $B doctor", 2, 'BRIM_CPU is "foo"'),
-    ("BRIM_THREADS=1 $B doctor", 0, "threads"),
+    ("BRIM_THREADS=1 $B doctor --no-speed", 0, "threads"),
     ("$B predict -m $MODEL $DATA/test.csv", 1, "not fine-tuned yet"),
     ("test ! -e r", 0, absent("r")),
     # training

@@ -29,7 +29,7 @@ def interrupted(output, log, event, count, command):
     replaces = (log.parent / "model.safetensors").exists()
     child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     while lines_of(log, event) < count and child.poll() is None:
-        time.sleep(0.01)
+        time.sleep(0.002)
     if child.poll() is None:
         os.kill(child.pid, getattr(signal, os.environ.get("SIGNAL", "SIGINT")))
     said, code = child.stderr.read(), child.wait()  # and only now the pipe is closed

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The listings of docs/developers/program.md and architecture.md are what the program prints today, and prints TAP: listings.py BRIM
 
-The model has BERT-base's shape; its weights are a file of holes."""
+The model has BERT-base's shape; its weights are a file of holes, which memory holds none of."""
 
 import json
 import math
@@ -11,6 +11,8 @@ import struct
 import subprocess
 import sys
 import tempfile
+
+from run import scratch
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HIDDEN, INNER, LAYERS = 768, 3072, 12
@@ -73,7 +75,7 @@ def main():
     layer = next(block for block in blocks((ROOT / "docs/architecture.md").read_text(encoding="utf-8")) if block[0].startswith("operation "))
     listings["Training"][0].append(layer)
     count = failed = 0
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(dir=scratch()) as folder:
         write_model(pathlib.Path(folder))
         for name, options in OPTIONS.items():
             run = subprocess.run([sys.argv[1], "inspect", "program", "--model", folder, "-q", *options], capture_output=True, text=True)

@@ -9,6 +9,7 @@ import sys
 import tempfile
 
 import fixtures
+from run import scratch
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/users/models.md"
 BERT = {"model_type": "bert", "hidden_size": 768, "num_attention_heads": 12}
@@ -73,7 +74,7 @@ def check_refused(folder, rows):
 
 def main():
     page = PAGE.read_text(encoding="utf-8")
-    with tempfile.TemporaryDirectory() as name:
+    with tempfile.TemporaryDirectory(dir=scratch()) as name:
         folder = pathlib.Path(name) / "model"
         fixtures.write_model(folder)
         known = message_of(folder, {"model_type": "none"}).split("that brim has: ")[-1].split(", ")

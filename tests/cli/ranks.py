@@ -22,6 +22,7 @@ import tempfile
 import time
 
 import fixtures
+from run import scratch
 
 MARK = "BRIM_TEST_RANKS"
 GONE, MOST, PATIENCE = 30, 400, 20  # seconds: the promise, for a run, for a launcher to begin or to end
@@ -515,7 +516,7 @@ def main():
         print("1..0 # SKIP there is no MPI: tools/deps --mpi")
         return 0
     for name in found:
-        with tempfile.TemporaryDirectory(prefix="brim-ranks-") as folder:
+        with tempfile.TemporaryDirectory(prefix="brim-ranks-", dir=scratch()) as folder:
             os.chdir(folder)
             fixtures.write_all(pathlib.Path("."))
             launcher = Launcher(shutil.which(name))

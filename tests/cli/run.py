@@ -2,10 +2,12 @@
 """Runs the cases of tests/cli/cases against the program and prints TAP.
 
   run.py BRIM [NAME...]               all cases, or those whose name holds one of the words
+  run.py BRIM --shard I/N [NAME...]   the I-th of N shares of them, which take about as long as each other (shards.py)
   run.py BRIM --regenerate [NAME...]  write what came out as what is expected (then read the difference)
 
 A case is NAME.sh, run by sh in an empty folder with these variables: BRIM the program, BUILD the folder it was built in, CASES this
-folder, MODEL a small BERT with a tokenizer, DATA a folder with small data files, FIXTURES the script that made them. Beside it:
+folder, MODEL a small BERT with a tokenizer, DATA a folder with small data files, FIXTURES the script that made them. python3 is this
+Python with its standard library alone, which starts in half the time. Folders are in memory where there is room. Beside it:
 
   NAME.stdout  standard output, exactly ({TMP} stands for the folder of the case); absent: nothing may come
   NAME.stderr  standard error: each line is a pattern in which * is anything; absent: nothing may come
@@ -16,23 +18,48 @@ No case may leave a temporary file."""
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
 import tempfile
 
 import fixtures
+import shards
 
 HERE = pathlib.Path(__file__).resolve().parent
 CASES = HERE / "cases"
 TIME_LIMIT = 900  # for the slowest machine with the slowest sanitizer; a case takes a few seconds at most
+MEMORY = "/dev/shm"
+ROOM = 1 << 30  # bytes; the cases of a shard leave a few megabytes at a time
+
+
+def scratch():
+    """Where folders go: in memory, where programs may be run from and there is room; None: where temporary files go otherwise. A run
+    writes and syncs many small files, for which a case would wait more than it computes."""
+    try:
+        found = os.statvfs(MEMORY)
+    except OSError:
+        return None
+    fits = not found.f_flag & os.ST_NOEXEC and found.f_bavail * found.f_frsize >= ROOM
+    return MEMORY if fits and os.access(MEMORY, os.W_OK) and "TMPDIR" not in os.environ else None
+
+
+def write_shared(folder):
+    """What all cases use: model, data, and the Python that they call."""
+    fixtures.write_all(folder)
+    (folder / "bin").mkdir()
+    python = folder / "bin" / "python3"
+    python.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -S "$@"\n', encoding="utf-8")
+    python.chmod(0o755)
 
 
 class Result:
     def __init__(self, case, brim, shared_folder):
-        self.folder = tempfile.mkdtemp(prefix="brim-cli-")
+        self.folder = tempfile.mkdtemp(prefix="brim-cli-", dir=scratch())
         environment = dict(os.environ, BRIM=brim, CASES=str(CASES), MODEL=str(shared_folder / "model"), DATA=str(shared_folder / "data"),
-                           FIXTURES=str(HERE / "fixtures.py"), BUILD=os.path.dirname(brim), LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1")
+                           FIXTURES=str(HERE / "fixtures.py"), BUILD=os.path.dirname(brim), LC_ALL="C.UTF-8", COLUMNS="100", NO_COLOR="1",
+                           PATH=f"{shared_folder / 'bin'}:{os.environ['PATH']}")
         try:
             done = subprocess.run(["sh", str(case)], cwd=self.folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True,
                                   timeout=TIME_LIMIT, check=False)
@@ -88,17 +115,31 @@ def regenerate(case, result):
             path.unlink()
 
 
-def main():
-    words = sys.argv[1:]
+def chosen(words):
+    """The program, the cases, and whether what is expected is written again."""
+    words, share = list(words), "1/1"
     renew = "--regenerate" in words
-    brim, *wanted = [word for word in words if word != "--regenerate"]
-    cases = [case for case in sorted(CASES.glob("*.sh")) if not wanted or any(word in case.name for word in wanted)]
+    if renew:
+        words.remove("--regenerate")
+    if "--shard" in words:
+        at = words.index("--shard")
+        share = "".join(words[at + 1:at + 2])
+        del words[at:at + 2]
+    if not words:
+        sys.exit(__doc__)
+    brim, *wanted = words
+    cases = {case.stem: case for case in sorted(CASES.glob("*.sh")) if not wanted or any(word in case.name for word in wanted)}
+    return os.path.abspath(brim), [cases[name] for name in shards.share_of(cases, share)], renew
+
+
+def main():
+    brim, cases, renew = chosen(sys.argv[1:])
     failed = 0
-    with tempfile.TemporaryDirectory(prefix="brim-fixtures-") as folder:
+    with tempfile.TemporaryDirectory(prefix="brim-fixtures-", dir=scratch()) as folder:
         shared_folder = pathlib.Path(folder)
-        fixtures.write_all(shared_folder)
+        write_shared(shared_folder)
         for number, case in enumerate(cases, 1):
-            result = Result(case, os.path.abspath(brim), shared_folder)
+            result = Result(case, brim, shared_folder)
             if renew:
                 regenerate(case, result)
             found = list(problems(case, result))

@@ -19,6 +19,7 @@ import time
 BRIM, LIBRARY = os.path.abspath(sys.argv[1]), os.path.abspath(os.environ.get("BRIM_EMULATED", sys.argv[2]))
 sys.path.insert(0, sys.argv[3])
 import fixtures  # noqa: E402
+from run import scratch  # noqa: E402
 
 checks = 0
 failed = 0
@@ -465,7 +466,7 @@ CHECKS = (check_training, check_parts, check_resume, check_inference, check_prod
 
 
 def main():
-    with tempfile.TemporaryDirectory(prefix="brim-cuda-") as folder:
+    with tempfile.TemporaryDirectory(prefix="brim-cuda-", dir=scratch()) as folder:
         os.chdir(folder)
         fixtures.write_all(pathlib.Path(folder))
         rows = pathlib.Path("data/train.csv").read_text(encoding="utf-8").splitlines(keepends=True)

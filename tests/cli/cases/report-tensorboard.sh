@@ -1,6 +1,6 @@
 # TensorBoard's files say what the log says, also over an interruption. BRIM_TENSORBOARD names a Python that has the tensorboard package:
 # it must read the same (tools/check-tensorboard).
-options="--model $MODEL --train $DATA/train.csv --eval dev=$DATA/test.csv --eval-every 50 --epochs 100 --batch-size 4 --save-every 100000 --quiet"
+options="--model $MODEL --train $DATA/train.csv --eval dev=$DATA/test.csv --eval-every 50 --epochs 20 --batch-size 4 --save-every 100000 --quiet"
 python3 $CASES/../interrupt.py run log.jsonl step 6 $BRIM train $options --output run 2>/dev/null
 $BRIM train $options --output run --resume >/dev/null
 python3 $CASES/../read_tensorboard.py run/tensorboard > read.txt
