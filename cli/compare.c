@@ -322,11 +322,9 @@ const cli_command cli_compare = {
     .description =
         "Every mode starts from identical weights, head and seed. `slots` is what was computed, `padding` the share of it "
         "that carried no text, `tokens/s` counts real tokens only, `speed` is against the first row. Modes take turns in up to "
-        "12 "
-        "rounds, so that what else the machine does hits all alike: `speed` is the median of the rounds, with their range where "
-        "it "
-        "is wider than the difference, or says that they do not tell which is faster; `seconds` and `tokens/s` follow from it. "
-        "Nothing is kept.",
+        "12 rounds, so that what else the machine does hits all alike: `speed` is the median of the rounds, with their range "
+        "where it is wider than the difference, or says that they do not tell which is faster; `seconds` and `tokens/s` follow "
+        "from it. Nothing is kept.",
     .options = options,
     .example = "brim compare --model MiniLM --train reviews.csv --max-length 400 --max-steps 20",
     .run = run,

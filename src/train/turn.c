@@ -36,17 +36,14 @@ void brim_turns_free(brim_turns *turns) {
   *turns = (brim_turns){0};
 }
 
-/* 16-bit copies of the weights are made here, not in the first step, which is measured. */
 static int take_flats(brim_trainer *t, brim_error *err) {
   const int64_t from = brim_model_trained_offset(t->model), count = trained_count(t->model);
   for (int i = 0; i < FLATS; i++)
     BRIM_TRY(brim_model_write(t->model, flats[i], from, count, t->turns->kept[i], err));
-  if (brim_precision_is_narrow(t->options.precision))
-    brim_model_make_narrow(t->model);
   return BRIM_OK;
 }
 
-/* The plan of an epoch that was begun is made again, outside the run's time. */
+/* The plan of an epoch that was begun is made again, and 16-bit copies of the weights are made, outside the run's time. */
 int brim_trainer_take_turn(brim_trainer *t, brim_error *err) {
   brim_turns *turns = t->turns;
   if (turns->begun) {
@@ -61,6 +58,8 @@ int brim_trainer_take_turn(brim_trainer *t, brim_error *err) {
     BRIM_TRY(brim_group_agree(&t->options.group, take_flats(t, err), err));
     BRIM_TRY(brim_trainer_open_epoch(t, err));
   }
+  if (brim_precision_is_narrow(t->options.precision))
+    brim_model_make_narrow(t->model);
   t->start = brim_seconds_now() - t->state.seconds;
   return BRIM_OK;
 }
