@@ -48,18 +48,36 @@ typedef struct brim_mode {
   brim_padding padding;
   const brim_precision *precision; /* NULL: that of the options */
 } brim_mode;
+/* A mode's turn in a round: a share of its run. */
+typedef struct brim_mode_round {
+  uint64_t steps, tokens, slots;
+  double seconds;
+  double speed; /* as below, of this round alone */
+} brim_mode_round;
+enum { BRIM_MOST_ROUNDS = 12, BRIM_LEAST_ROUNDS = 3 }; /* fewer than the latter do not tell modes apart */
 typedef struct brim_mode_result {
   brim_mode mode;
   uint64_t steps, rows, tokens, slots;
-  double seconds, tokens_per_second; /* of training alone; real tokens */
+  double seconds, tokens_per_second; /* of training alone, at the pace of the median round; real tokens */
   double padding_share, loss;        /* 1 - tokens / slots; mean over the rows of the last epoch */
   brim_metrics metrics;
   bool evaluated;
+  /* Real tokens a second of the whole run by those of the first mode: the median of the rounds' ratios, and between which ratios
+   * it lies (the least and the greatest; of 8 rounds and more without one of each, of 10 and more without two). NaN: too few
+   * rounds. Where 1 is between them, the rounds do not say which of the two is faster. */
+  double speed, speed_low, speed_high;
+  brim_mode_round rounds[BRIM_MOST_ROUNDS]; /* [round_count] */
+  int round_count;
 } brim_mode_result;
-/* Trains once per mode from identical weights, head and seed: the model's values are restored between modes and at the end. One
- * step is taken and forgotten before the first clock runs, and where the precision changes. `eval` may be NULL. Nothing is
- * written; `options->output` is not looked at. Events are those of training, with "mode" (name, batching, padding, index, count)
- * before each. results: [mode_count]. */
+/* Trains once per mode from identical weights, head and seed; the model's values are restored at the end. Modes take turns, in at
+ * most BRIM_MOST_ROUNDS rounds of as many steps as each mode has, so that whatever else the machine does hits all alike; what
+ * comes out of a mode is what a run of its own gives, to the bit. Those that wait keep their weights and moments in memory; where
+ * that does not fit into memory_limit, or into what the machine has, there is one round. A step is taken and forgotten before the
+ * first clock runs. `eval` may be NULL. Nothing is written; `options->output` is not looked at.
+ *
+ * Events are those of training; before them "rounds" (modes, rounds, steps of all modes, memory_kept in bytes, fits: false if one
+ * round is all that memory allows), and before each turn "mode" (name, batching, padding, index, count, round, rounds): the
+ * events after it are that mode's. results: [mode_count]. */
 BRIM_API int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *train, const brim_dataset *eval,
                           const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
                           brim_error *err) BRIM_CHECK;

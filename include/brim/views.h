@@ -195,6 +195,9 @@ typedef struct brim_comparison {
   int count;                       /* at most BRIM_MOST_MODES */
   bool regression;
 } brim_comparison;
+/* A mode's speed as the table says it: "2.31 x"; "1.08 x (1.02–1.21)" where the rounds differ by more than the modes, or are few;
+ * "about the same (0.97–1.04)" or "not clear (0.80–1.30)" where they do not say which is faster; "too few rounds". */
+BRIM_API void brim_speed_text(const brim_mode_result *results, int index, char *text, size_t size);
 /* The table: columns, and cells [count * BRIM_COMPARISON_COLUMNS], which point into it and to the modes' names. */
 typedef struct brim_comparison_cells {
   brim_column columns[BRIM_COMPARISON_COLUMNS];

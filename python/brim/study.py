@@ -43,6 +43,16 @@ class _Paged:
 
 # ---- compare ---------------------------------------------------------------------------------------------------------
 
+class Round(NamedTuple):
+    """A way's turn in a round: a share of its run."""
+
+    steps: int
+    tokens: int
+    slots: int
+    seconds: float
+    speed: float  #: by the first way's, of this round alone
+
+
 @dataclass
 class Way:
     """One way of batching and padding, and one precision, as it trained."""
@@ -54,7 +64,7 @@ class Way:
     rows: int
     tokens: int              #: real ones
     slots: int               #: computed
-    seconds: float           #: of training alone
+    seconds: float           #: of training alone, at the pace of the median round
     tokens_per_second: float
     padding_share: float     #: 1 - tokens / slots
     loss: float              #: mean over the rows of the last epoch
@@ -62,6 +72,14 @@ class Way:
     memory: float = math.nan  #: bytes that training planned for
     curve: tuple[list[float], list[float], list[float]] = field(default=([], [], []), repr=False)  #: samples, seconds and loss of each step
     precision: str = "fp32"
+    speed: float = math.nan   #: tokens a second by those of the first way: the median of the rounds, in which ways take turns
+    speed_low: float = math.nan   #: and between which numbers it lies; where 1 is between them, nobody knows which is faster
+    speed_high: float = math.nan
+    speed_said: str = ""      #: the same in words
+    rounds: list[Round] = field(default_factory=list, repr=False)
+
+    def __post_init__(self):
+        self.rounds = [Round(*one) for one in self.rounds]
 
 
 class Comparison(_Paged):
@@ -81,9 +99,8 @@ class Comparison(_Paged):
 
     def _cells(self) -> tuple[list[str], list[list[str]]]:
         titles = ["method", "seconds", "tokens/s", "slots", "padding", "memory", "speed", "loss"] + ([self.metric] if self.metric else [])
-        first = self.ways[0].seconds
         rows = [[w.name, f"{w.seconds:.2f}", f"{w.tokens_per_second:,.0f}", f"{w.slots:,}", f"{100 * w.padding_share:.1f} %", f"{w.memory / 2**20:.1f} MiB",
-                 f"{first / w.seconds:.2f}" if w.seconds else "", _number(w.loss)] +
+                 w.speed_said, _number(w.loss)] +
                 ([_number((w.metrics or {}).get(self.metric))] if self.metric else []) for w in self.ways]
         return titles, rows
 
@@ -97,7 +114,7 @@ class Comparison(_Paged):
         metric = "rmse" if self._regression else "accuracy"
         return self._title, [("comparison", [
             (w.name, w.rows, w.tokens, w.slots, w.seconds, w.tokens_per_second, w.padding_share, w.loss, w.metrics and w.metrics[metric],
-             w.memory, *w.curve) for w in self.ways], self._regression)]
+             w.memory, *w.curve, w.speed, w.speed_low, w.speed_high, len(w.rounds)) for w in self.ways], self._regression)]
 
 
 def way(name: str) -> tuple[str, str, str]:

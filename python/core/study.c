@@ -19,7 +19,7 @@ typedef struct job {
   brim_precision precisions[MOST_MODES]; /* of those that have their own */
   brim_mode_result results[MOST_MODES];
   brim_mode_curve curves[MOST_MODES];
-  int mode_count, begun; /* modes: each begins with a "start" event */
+  int mode_count, turn; /* whose turn it is */
   brim_study study;
   const core_array *given; /* the fold of each row; NULL: they are drawn */
   int32_t fold_count;
@@ -55,9 +55,10 @@ static bool begin(core_state *state, job *j, PyObject *plan, PyObject *options, 
 static int on_mode_event(void *context, const brim_event *event) {
   job *j = context;
   brim_error error;
-  j->begun += strcmp(event->kind, "start") == 0;
-  if (j->begun >= 1 && j->begun <= j->mode_count &&
-      brim_mode_curve_add(j->runtime->runtime, &j->curves[j->begun - 1], event, &error))
+  const brim_field *index = strcmp(event->kind, "mode") == 0 ? brim_event_field(event, "index") : NULL;
+  if (index)
+    j->turn = (int)index->integer;
+  if (brim_mode_curve_add(j->runtime->runtime, &j->curves[j->turn], event, &error))
     return BRIM_E_MEMORY;
   return on_event(context, event);
 }
@@ -99,16 +100,35 @@ static PyObject *number_list(const double *values, size_t count) {
   return list;
 }
 
-static PyObject *mode_dict(const brim_mode_result *r, brim_precision precision, const brim_mode_curve *c) {
+/* [(steps, tokens, slots, seconds, speed)] */
+static PyObject *round_list(const brim_mode_result *r) {
+  PyObject *list = PyList_New(r->round_count);
+  for (int i = 0; list && i < r->round_count; i++) {
+    const brim_mode_round *of = &r->rounds[i];
+    if (PyList_SetItem(list, i,
+                       Py_BuildValue("(KKKdd)", (unsigned long long)of->steps, (unsigned long long)of->tokens,
+                                     (unsigned long long)of->slots, of->seconds, of->speed)) < 0)
+      Py_CLEAR(list);
+  }
+  return list;
+}
+
+static PyObject *mode_dict(const job *j, int index) {
+  char said[48];
+  const brim_mode_result *r = &j->results[index];
+  const brim_mode_curve *c = &j->curves[index];
+  const brim_precision precision = r->mode.precision ? *r->mode.precision : j->train.precision;
   PyObject *curve = Py_BuildValue("(NNN)", number_list(c->samples, c->count), number_list(c->seconds, c->count),
                                   number_list(c->loss, c->count));
   PyObject *metrics = r->evaluated ? core_metrics_dict(&r->metrics) : Py_NewRef(Py_None);
-  return Py_BuildValue("{sssssssKsKsKsKsdsdsdsdsNsNsdss}", "name", r->mode.name, "batching", brim_batching_name(r->mode.batching),
-                       "padding", brim_padding_name(r->mode.padding), "steps", (unsigned long long)r->steps, "rows",
-                       (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens, "slots",
-                       (unsigned long long)r->slots, "seconds", r->seconds, "tokens_per_second", r->tokens_per_second,
+  brim_speed_text(j->results, index, said, sizeof said);
+  return Py_BuildValue("{sssssssKsKsKsKsdsdsdsdsNsNsdsssdsdsdsssN}", "name", r->mode.name, "batching",
+                       brim_batching_name(r->mode.batching), "padding", brim_padding_name(r->mode.padding), "steps",
+                       (unsigned long long)r->steps, "rows", (unsigned long long)r->rows, "tokens", (unsigned long long)r->tokens,
+                       "slots", (unsigned long long)r->slots, "seconds", r->seconds, "tokens_per_second", r->tokens_per_second,
                        "padding_share", r->padding_share, "loss", r->loss, "metrics", metrics, "curve", curve, "memory",
-                       c->memory, "precision", brim_precision_name(precision));
+                       c->memory, "precision", brim_precision_name(precision), "speed", r->speed, "speed_low", r->speed_low,
+                       "speed_high", r->speed_high, "speed_said", said, "rounds", round_list(r));
 }
 
 /* compare(model, dataset, dataset or None, plan options, options, modes, event) -> [{..}] */
@@ -129,8 +149,7 @@ PyObject *core_compare(PyObject *module, PyObject *args) {
   core_leave(j.model);
   PyObject *list = status == BRIM_OK ? PyList_New(0) : NULL;
   for (int i = 0; list && i < j.mode_count; i++) {
-    const brim_precision precision = j.modes[i].precision ? *j.modes[i].precision : j.train.precision;
-    PyObject *item = mode_dict(&j.results[i], precision, &j.curves[i]);
+    PyObject *item = mode_dict(&j, i);
     if (!item || PyList_Append(list, item) < 0)
       Py_CLEAR(list);
     Py_XDECREF(item);

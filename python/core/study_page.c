@@ -16,15 +16,16 @@ static double *numbers_of(PyObject *list, size_t *count) {
   return values;
 }
 
-/* (name, rows, tokens, slots, seconds, tokens_per_second, padding_share, loss, score or None, memory, samples, seconds, losses)
- */
+/* (name, rows, tokens, slots, seconds, tokens_per_second, padding_share, loss, score or None, memory, samples, seconds, losses,
+ * speed, its low and high, rounds) */
 static bool read_mode(PyObject *item, brim_mode_result *r, brim_mode_curve *c, bool regression) {
   PyObject *score, *lists[3];
   unsigned long long rows, tokens, slots;
   double **const columns[] = {&c->samples, &c->seconds, &c->loss};
   size_t counts[3] = {0};
-  if (!PyArg_ParseTuple(item, "sKKKddddOdOOO", &r->mode.name, &rows, &tokens, &slots, &r->seconds, &r->tokens_per_second,
-                        &r->padding_share, &r->loss, &score, &c->memory, &lists[0], &lists[1], &lists[2]))
+  if (!PyArg_ParseTuple(item, "sKKKddddOdOOOdddi", &r->mode.name, &rows, &tokens, &slots, &r->seconds, &r->tokens_per_second,
+                        &r->padding_share, &r->loss, &score, &c->memory, &lists[0], &lists[1], &lists[2], &r->speed,
+                        &r->speed_low, &r->speed_high, &r->round_count))
     return false;
   r->rows = rows, r->tokens = tokens, r->slots = slots;
   r->evaluated = score != Py_None;

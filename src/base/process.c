@@ -30,3 +30,27 @@ uint64_t brim_process_peak(void) {
     kibibytes = (unsigned long long)usage.ru_maxrss;
   return (uint64_t)kibibytes * 1024;
 }
+
+/* The number in the first line of a file that begins so; UINT64_MAX: there is none, as where a container has no limit. */
+static uint64_t number_in(const char *path, const char *format) {
+  char line[256];
+  unsigned long long number;
+  bool found = false;
+  FILE *file = fopen(path, "re");
+  while (file && !found && fgets(line, sizeof line, file))
+    found = sscanf(line, format, &number) == 1;
+  if (file)
+    fclose(file);
+  return found ? (uint64_t)number : UINT64_MAX;
+}
+
+uint64_t brim_process_room(void) {
+  static const char *const limits[] = {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"};
+  const uint64_t kibibytes = number_in("/proc/meminfo", "MemAvailable: %llu kB"), held = brim_process_resident();
+  uint64_t room = kibibytes < UINT64_MAX / 1024 ? kibibytes * 1024 : UINT64_MAX;
+  for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
+    const uint64_t limit = number_in(limits[i], "%llu"), left = limit > held ? limit - held : 0;
+    room = limit < UINT64_MAX && left < room ? left : room;
+  }
+  return room;
+}

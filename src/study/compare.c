@@ -1,24 +1,47 @@
-/* compare.c: the same job under several kinds of batches and padding, from the same weights. */
+/* compare.c: the same job under several kinds of batches and padding, from the same weights, in turns.
+ *
+ * What is measured has to be measured side by side: a machine that others use too is never twice the same. So every mode's run is
+ * cut into as many shares, and modes take turns. Each has weights and moments of its own, which wait in memory, so that its
+ * losses are those of a run that nothing interrupts; nothing is computed twice for the clock's sake. */
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/process.h"
 #include "base/status.h"
 #include "brim/study.h"
 #include "model/model.h"
+#include "study/rounds.h"
 #include "train/evaluate.h"
 #include "train/fields.h"
 #include "train/schedule.h"
+#include "train/turn.h"
+
+enum { PRECISIONS = BRIM_PRECISION_INT8 + 1 };
+
+typedef struct compare_run {
+  brim_turns turns;
+  uint64_t steps; /* of the whole run */
+} compare_run;
 
 typedef struct compare_job {
   brim_runtime *runtime;
   brim_model *model;
   const brim_dataset *train, *eval;
   const brim_train_options *options;
-  float *weights; /* every mode starts from these */
+  const brim_mode *modes;
+  int count;
+  brim_mode_result *results;
+  float *weights;    /* every mode starts from these */
+  compare_run *runs; /* [count] */
+  int rounds;
+  bool fits;                            /* what waits fits into memory */
+  uint64_t held, kept;                  /* bytes: before anything is taken; of all that wait */
+  brim_model_limits limits[PRECISIONS]; /* of all modes of a precision; max_slots 0: there are none */
+  int largest[PRECISIONS];              /* the mode that computes the most at once */
 } compare_job;
 
-static size_t compare_bytes(const brim_model *model) {
-  return (size_t)brim_model_flat_size(model) * sizeof(float);
+static uint64_t compare_bytes(const brim_model *model) {
+  return (uint64_t)brim_model_flat_size(model) * sizeof(float);
 }
 
 /* Training itself begins with moments of zero. */
@@ -41,46 +64,82 @@ static brim_train_options compare_options(const compare_job *job, const brim_mod
   return options;
 }
 
-static int compare_announce(const compare_job *job, const brim_mode *mode, int index, int count, brim_error *err) {
-  const brim_field fields[] = {BRIM_FIELD_TEXT("name", mode->name),
-                               BRIM_FIELD_TEXT("batching", brim_batching_name(mode->batching)),
-                               BRIM_FIELD_TEXT("padding", brim_padding_name(mode->padding)), BRIM_FIELD_INT("index", index),
-                               BRIM_FIELD_INT("count", count)};
-  const brim_event event = {"mode", fields, BRIM_FIELD_COUNT(fields)};
-  int status = job->options->event ? job->options->event(job->options->event_context, &event) : BRIM_OK;
+static int compare_tell(const compare_job *job, const brim_event *event, brim_error *err) {
+  int status = job->options->event ? job->options->event(job->options->event_context, event) : BRIM_OK;
   return status ? brim_error_set(err, status, "the comparison was stopped by the program that started it") : BRIM_OK;
 }
 
 /* ---- before the clock runs -------------------------------------------------------------------------------- */
 
-static brim_precision precision_of(const compare_job *job, const brim_mode *mode) {
-  return mode->precision ? *mode->precision : job->options->precision;
-}
-
-/* Takes the memory of all modes of a precision at once and finds the mode that uses the most of it. */
-static int compare_prepare(const compare_job *job, const brim_mode *modes, int count, brim_precision precision, int *largest,
-                           brim_error *err) {
-  brim_model_limits limits = {.training = true, .precision = precision};
-  *largest = 0;
-  for (int i = 0; i < count; i++) {
-    brim_train_options options = compare_options(job, &modes[i]);
-    if (options.precision != precision)
-      continue;
+/* Steps of every mode, and what the largest part of each precision takes. */
+static int compare_survey(compare_job *job, brim_error *err) {
+  for (int i = 0; i < job->count; i++) {
+    brim_train_options options = compare_options(job, &job->modes[i]);
     brim_outlook outlook;
     BRIM_TRY(brim_train_options_check(&options, err));
     BRIM_TRY(brim_outlook_run(job->runtime, brim_dataset_lengths(job->train), brim_dataset_rows(job->train), &options, &outlook,
                               NULL, err));
-    if (outlook.limits.max_slots > limits.max_slots) {
-      limits.max_slots = outlook.limits.max_slots;
-      *largest = i;
+    job->runs[i].steps = outlook.total_steps;
+    brim_model_limits *all = &job->limits[options.precision];
+    if (outlook.limits.max_slots > all->max_slots) {
+      all->max_slots = outlook.limits.max_slots;
+      job->largest[options.precision] = i;
     }
-    if (outlook.limits.max_sequences > limits.max_sequences)
-      limits.max_sequences = outlook.limits.max_sequences;
-    if (outlook.limits.max_length > limits.max_length)
-      limits.max_length = outlook.limits.max_length;
+    if (outlook.limits.max_sequences > all->max_sequences)
+      all->max_sequences = outlook.limits.max_sequences;
+    if (outlook.limits.max_length > all->max_length)
+      all->max_length = outlook.limits.max_length;
+    all->training = true, all->precision = options.precision;
   }
-  BRIM_TRY(brim_model_prepare(job->model, &limits, err));
-  brim_model_touch_memory(job->model); /* later steps are larger than the one that warms up */
+  return BRIM_OK;
+}
+
+/* Bytes that training comes to at the most. */
+static uint64_t compare_training(const compare_job *job) {
+  uint64_t most = 0;
+  for (int p = 0; p < PRECISIONS; p++)
+    if (job->limits[p].max_slots > 0 && brim_model_memory(job->model, &job->limits[p]) > most)
+      most = brim_model_memory(job->model, &job->limits[p]);
+  return most;
+}
+
+/* How many rounds there are: one where what waits has no room, on any rank. */
+static int compare_plan(compare_job *job, brim_error *err) {
+  const brim_group group = compare_options(job, &job->modes[0]).group;
+  const uint64_t limit = job->options->memory_limit;
+  uint64_t each, fewest = job->count > 1 ? BRIM_MOST_ROUNDS : 1;
+  for (int i = 0; i < job->count; i++)
+    fewest = job->runs[i].steps < fewest ? job->runs[i].steps : fewest;
+  BRIM_TRY(brim_turns_size(job->model, job->options, &each, err));
+  const uint64_t needed = compare_bytes(job->model) + (uint64_t)job->count * each + compare_training(job);
+  double lacking = limit > 0 ? job->held + needed > limit : needed > brim_process_room();
+  BRIM_TRY(group.sum_double(group.context, &lacking, 1, err));
+  job->fits = fewest < 2 || lacking == 0;
+  job->rounds = job->fits ? (int)fewest : 1;
+  job->kept = job->rounds > 1 ? (uint64_t)job->count * each : 0;
+  return BRIM_OK;
+}
+
+static int compare_say_plan(const compare_job *job, brim_error *err) {
+  uint64_t steps = 0;
+  for (int i = 0; i < job->count; i++)
+    steps += job->runs[i].steps;
+  const brim_field fields[] = {BRIM_FIELD_INT("modes", job->count), BRIM_FIELD_INT("rounds", job->rounds),
+                               BRIM_FIELD_INT("steps", steps), BRIM_FIELD_INT("memory_kept", job->kept),
+                               BRIM_FIELD_BOOL("fits", job->fits)};
+  return compare_tell(job, &(brim_event){"rounds", fields, BRIM_FIELD_COUNT(fields)}, err);
+}
+
+static int compare_reserve(compare_job *job, brim_error *err) {
+  for (int i = 0; i < job->count; i++) {
+    brim_turns *turns = &job->runs[i].turns;
+    *turns = (brim_turns){.runtime = job->runtime,
+                          .options = compare_options(job, &job->modes[i]),
+                          .held = job->held,
+                          .besides = compare_bytes(job->model) + job->kept};
+    if (job->rounds > 1)
+      BRIM_TRY(brim_turns_reserve(turns, job->model, err));
+  }
   return BRIM_OK;
 }
 
@@ -94,30 +153,34 @@ static int compare_warm_up(const compare_job *job, const brim_mode *mode, brim_e
   return status ? status : compare_restore(job, err);
 }
 
-/* Whether memory of another precision was used last: an evaluation's is that of fp32. */
-static bool changes_precision(const compare_job *job, const brim_mode *modes, int i) {
-  const brim_precision precision = precision_of(job, &modes[i]);
-  return i == 0 || precision != precision_of(job, &modes[i - 1]) || (job->eval && precision != BRIM_PRECISION_FP32);
+/* Takes the memory of all modes at once, and writes to it: later steps are larger than the one that warms up. Under a
+ * memory_limit modes take what they cut their steps to. */
+static int compare_prepare(const compare_job *job, brim_error *err) {
+  for (int p = 0; p < PRECISIONS && job->options->memory_limit == 0; p++)
+    if (job->limits[p].max_slots > 0)
+      BRIM_TRY(brim_model_prepare(job->model, &job->limits[p], err));
+  brim_model_touch_memory(job->model);
+  for (int p = 0; p < PRECISIONS; p++)
+    if (job->limits[p].max_slots > 0)
+      BRIM_TRY(compare_warm_up(job, &job->modes[job->largest[p]], err));
+  return BRIM_OK;
 }
 
 /* ---- the modes -------------------------------------------------------------------------------------------- */
 
-static int compare_mode(const compare_job *job, const brim_mode *mode, brim_mode_result *result, brim_error *err) {
-  brim_train_options options = compare_options(job, mode);
-  brim_train_result run;
-  BRIM_TRY(compare_restore(job, err));
-  BRIM_TRY(brim_train(job->runtime, job->model, NULL, job->train, NULL, 0, &options, &run, err));
-  *result = (brim_mode_result){.mode = *mode,
-                               .steps = run.steps,
-                               .rows = run.rows,
-                               .tokens = run.tokens,
-                               .slots = run.slots,
-                               .seconds = run.seconds,
-                               .tokens_per_second = run.seconds > 0.0 ? (double)run.tokens / run.seconds : 0.0,
-                               .padding_share = 1.0 - (double)run.tokens / (double)run.slots,
-                               .loss = run.loss};
-  if (!job->eval)
-    return BRIM_OK;
+static int compare_announce(const compare_job *job, int index, int round, brim_error *err) {
+  const brim_mode *mode = &job->modes[index];
+  const brim_field fields[] = {BRIM_FIELD_TEXT("name", mode->name),
+                               BRIM_FIELD_TEXT("batching", brim_batching_name(mode->batching)),
+                               BRIM_FIELD_TEXT("padding", brim_padding_name(mode->padding)),
+                               BRIM_FIELD_INT("index", index),
+                               BRIM_FIELD_INT("count", job->count),
+                               BRIM_FIELD_INT("round", round),
+                               BRIM_FIELD_INT("rounds", job->rounds)};
+  return compare_tell(job, &(brim_event){"mode", fields, BRIM_FIELD_COUNT(fields)}, err);
+}
+
+static int compare_evaluate(const compare_job *job, brim_mode_result *result, brim_error *err) {
   brim_eval_options evaluation;
   brim_eval_options_init(&evaluation);
   evaluation.max_length = job->options->plan.max_length;
@@ -127,38 +190,87 @@ static int compare_mode(const compare_job *job, const brim_mode *mode, brim_mode
   return brim_evaluate(job->runtime, job->model, job->eval, &evaluation, &result->metrics, err);
 }
 
-static int compare_run(const compare_job *job, const brim_mode *modes, int count, brim_mode_result *results, brim_error *err) {
-  int largest;
+/* `run` is what all turns so far come to, *result what those before came to. */
+static void compare_note(brim_mode_result *result, const brim_train_result *run) {
+  result->rounds[result->round_count++] = (brim_mode_round){.steps = run->steps - result->steps,
+                                                            .tokens = run->tokens - result->tokens,
+                                                            .slots = run->slots - result->slots,
+                                                            .seconds = run->seconds - result->seconds};
+  result->steps = run->steps;
+  result->rows = run->rows;
+  result->tokens = run->tokens;
+  result->slots = run->slots;
+  result->seconds = run->seconds;
+  result->padding_share = 1.0 - (double)run->tokens / (double)run->slots;
+  result->loss = run->loss;
+}
+
+static int compare_turn(const compare_job *job, int index, int round, brim_error *err) {
+  compare_run *run = &job->runs[index];
+  brim_mode_result *result = &job->results[index];
+  brim_train_result so_far;
+  run->turns.until = run->steps * (uint64_t)(round + 1) / (uint64_t)job->rounds;
+  if (round == 0) {
+    *result = (brim_mode_result){.mode = job->modes[index]};
+    BRIM_TRY(compare_restore(job, err));
+  }
+  BRIM_TRY(compare_announce(job, index, round, err));
+  BRIM_TRY(brim_train_turn(job->runtime, job->model, job->train, &run->turns, &so_far, err));
+  compare_note(result, &so_far);
+  return run->turns.over && job->eval ? compare_evaluate(job, result, err) : BRIM_OK;
+}
+
+static int compare_check(compare_job *job, brim_error *err) {
   BRIM_TRY(brim_dataset_fits(job->model, job->train, job->options->plan.max_length, true, "training data", err));
   if (job->eval)
     BRIM_TRY(brim_dataset_fits(job->model, job->eval, job->options->plan.max_length, true, "evaluation data", err));
-  for (int i = 0; i < count; i++) {
-    if (changes_precision(job, modes, i)) {
-      BRIM_TRY(compare_prepare(job, modes, count, precision_of(job, &modes[i]), &largest, err));
-      BRIM_TRY(compare_warm_up(job, &modes[largest], err));
-    }
-    BRIM_TRY(compare_announce(job, &modes[i], i, count, err));
-    BRIM_TRY(compare_mode(job, &modes[i], &results[i], err));
-  }
+  BRIM_TRY(compare_survey(job, err));
+  return compare_plan(job, err);
+}
+
+static int compare_run_all(compare_job *job, brim_error *err) {
+  BRIM_TRY(compare_reserve(job, err));
+  BRIM_TRY(compare_say_plan(job, err));
+  BRIM_TRY(compare_prepare(job, err));
+  for (int round = 0; round < job->rounds; round++)
+    for (int turn = 0; turn < job->count; turn++)
+      BRIM_TRY(compare_turn(job, brim_rounds_order(job->count, round, turn), round, err));
+  brim_rounds_judge(job->results, job->count);
   return BRIM_OK;
+}
+
+static int compare_restored(compare_job *job, brim_error *err) {
+  brim_error ignored;
+  BRIM_TRY(brim_model_read(job->model, BRIM_VALUES, 0, brim_model_flat_size(job->model), job->weights, err));
+  const int status = compare_run_all(job, err), restored = compare_restore(job, status ? &ignored : err);
+  return status ? status : restored;
 }
 
 int brim_compare(brim_runtime *runtime, brim_model *model, const brim_dataset *train, const brim_dataset *eval,
                  const brim_train_options *options, const brim_mode *modes, int mode_count, brim_mode_result *results,
                  brim_error *err) {
-  compare_job job = {.runtime = runtime, .model = model, .train = train, .eval = eval, .options = options};
+  compare_job job = {.runtime = runtime,
+                     .model = model,
+                     .train = train,
+                     .eval = eval,
+                     .options = options,
+                     .modes = modes,
+                     .count = mode_count,
+                     .results = results,
+                     .held = brim_process_resident()};
   if (mode_count <= 0)
     return brim_error_set(err, BRIM_E_USAGE, "no modes are given: name at least one");
-  job.weights = brim_alloc(runtime, compare_bytes(model));
-  if (!job.weights)
-    return BRIM_NOMEM(err);
-  int status = brim_model_read(model, BRIM_VALUES, 0, brim_model_flat_size(model), job.weights, err);
-  if (!status) {
-    brim_error ignored;
-    status = compare_run(&job, modes, mode_count, results, err);
-    const int restored = compare_restore(&job, status ? &ignored : err);
-    status = status ? status : restored;
-  }
+  job.runs = brim_alloc_array_zero(runtime, (size_t)mode_count, sizeof *job.runs);
+  job.weights = brim_alloc(runtime, (size_t)compare_bytes(model));
+  int status = job.runs && job.weights ? BRIM_OK : BRIM_NOMEM(err);
+  if (!status)
+    status = compare_check(&job, err);
+  if (!status)
+    status = compare_restored(&job, err);
+  for (int i = 0; i < mode_count && job.runs; i++)
+    if (job.runs[i].turns.runtime)
+      brim_turns_free(&job.runs[i].turns);
+  brim_release(runtime, job.runs);
   brim_release(runtime, job.weights);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "base/status.h"
 #include "dist/group.h"
 #include "train/trainer.h"
+#include "train/turn.h"
 
 static int train_announce(brim_trainer *t, brim_error *err) {
   BRIM_TRY(brim_trainer_open_epoch(t, err));
@@ -19,8 +20,17 @@ static int train_announce(brim_trainer *t, brim_error *err) {
   return BRIM_OK;
 }
 
+/* Of a run in turns: whether there is a further one. */
+static bool train_waits(const brim_trainer *t) {
+  return t->turns && !t->state.stopped && t->state.step < t->outlook.total_steps;
+}
+
+static bool train_goes_on(const brim_trainer *t) {
+  return !t->state.stopped && t->state.step < t->outlook.total_steps && (!t->turns || t->state.step < t->turns->until);
+}
+
 static int train_steps(brim_trainer *t, brim_error *err) {
-  while (t->state.pending || (!t->state.stopped && t->state.step < t->outlook.total_steps)) {
+  while (t->state.pending || train_goes_on(t)) {
     BRIM_TRY(brim_trainer_open_epoch(t, err)); /* boundary needs it too */
     if (!t->state.pending)
       BRIM_TRY(brim_trainer_step(t, err));
@@ -62,14 +72,24 @@ static int train_interrupted(brim_trainer *t, brim_train_result *result, brim_er
   return brim_error_cancelled(err);
 }
 
+static int train_begin(brim_trainer *t, brim_error *err) {
+  if (!t->turns || !t->turns->begun)
+    BRIM_TRY(train_announce(t, err));
+  return t->turns ? brim_trainer_take_turn(t, err) : BRIM_OK;
+}
+
 static int train_run(brim_trainer *t, brim_train_result *result, brim_error *err) {
-  int status = train_announce(t, err);
+  int status = train_begin(t, err);
   if (!status)
     status = train_steps(t, err);
+  if (t->turns)
+    t->state.seconds = brim_trainer_seconds(t);
   if (status == BRIM_E_CANCELLED)
     return train_interrupted(t, result, err);
   if (!status)
     status = brim_sharing_moments(&t->sharing, err);
+  if (!status && train_waits(t))
+    return brim_trainer_keep_turn(t, err);
   if (!status)
     status = brim_trainer_finish(t, err);
   if (!status)
@@ -87,7 +107,7 @@ static void train_result(const brim_trainer *t, brim_train_result *result) {
   result->tokens = t->state.run.tokens;
   result->slots = t->state.run.slots;
   result->loss = now->rows > 0 ? now->loss / now->weight : t->state.last_loss;
-  result->seconds = brim_trainer_seconds(t);
+  result->seconds = t->turns ? t->state.seconds : brim_trainer_seconds(t);
   result->best_metric = t->state.best;
   result->best_step = t->state.best_step;
   result->averaged = t->state.averaged;
@@ -155,4 +175,16 @@ int brim_train_feed(brim_runtime *runtime, brim_model *model, const brim_tokeniz
                           .supply = {.runtime = runtime, .feed = feed}};
   trainer.options.plan = brim_feed_how(feed)->plan;
   return train(&trainer, evals, eval_count, result, err);
+}
+
+int brim_train_turn(brim_runtime *runtime, brim_model *model, const brim_dataset *data, brim_turns *turns,
+                    brim_train_result *result, brim_error *err) {
+  brim_trainer trainer = {.runtime = runtime,
+                          .model = model,
+                          .options = turns->options,
+                          .supply = {.runtime = runtime, .dataset = data},
+                          .turns = turns};
+  const int status = train(&trainer, NULL, 0, result, err);
+  turns->over = !status && !train_waits(&trainer);
+  return status;
 }

@@ -5,6 +5,7 @@
 
 typedef struct brim_memory_plan {
   uint64_t held;     /* resident before training takes anything: program, weights, tokenizer, data; 0 where it cannot be known */
+  uint64_t besides;  /* what runs keep that take turns with this one */
   uint64_t training; /* what it takes: gradients, moments, activations, working memory, results of evaluation, the average */
   uint64_t slices;   /* what of this slices take */
 } brim_memory_plan;

@@ -16,6 +16,7 @@
 #include "train/evaluate.h"
 #include "train/folds_files.h"
 #include "train/trainer.h"
+#include "train/turn.h"
 
 /* ---- options ---------------------------------------------------------------------------------------------- */
 
@@ -265,7 +266,7 @@ static int start_fit(brim_trainer *t, const brim_named_dataset *evals, int count
                                    .widest = &t->outlook.limits,
                                    .eval = &eval,
                                    .shortest = t->supply.feed ? 1 : shortest_row(t->supply.dataset),
-                                   .held = t->memory.held,
+                                   .held = t->memory.held + t->memory.besides,
                                    .other = other_memory(t, evals, count, false),
                                    .limit = t->options.memory_limit};
   bool begun = false;
@@ -308,7 +309,7 @@ static int start_memory_plan(brim_trainer *t, const brim_named_dataset *evals, i
   whole.slices = 0;
   t->memory.training = brim_memory_of_limits(t->model, &t->outlook.limits, &t->eval_limits, other);
   t->memory.slices = t->memory.training - brim_memory_of_limits(t->model, &whole, &t->eval_limits, other - sums);
-  const uint64_t all = t->memory.held + t->memory.training;
+  const uint64_t all = t->memory.held + t->memory.besides + t->memory.training;
   if (limit == 0 || all <= limit || t->options.resume)
     return BRIM_OK;
   return brim_error_set(err, BRIM_E_USAGE, "memory_limit: %.1f MB are too few: this run fits into %.1f MB", (double)limit / 1e6,
@@ -369,7 +370,8 @@ static int start_alone(brim_trainer *t, const brim_named_dataset *evals, int eva
 int brim_trainer_open(brim_trainer *t, const brim_named_dataset *evals, int eval_count, brim_error *err) {
   t->saved_step = BRIM_NO_STEP;
   t->folder.log.file = -1;
-  t->memory.held = brim_process_resident();
+  t->memory.held = t->turns ? t->turns->held : brim_process_resident();
+  t->memory.besides = t->turns ? t->turns->besides : 0;
   BRIM_TRY(brim_group_largest(&t->options.group, t->runtime, &t->memory.held, err)); /* a memory_limit cuts alike everywhere */
   BRIM_TRY(brim_group_agree(&t->options.group, start_alone(t, evals, eval_count, err), err));
   BRIM_TRY(brim_trainer_agree(t, err));

@@ -36,6 +36,12 @@ typedef struct brim_train_state {
   uint64_t scaled, skipped;
 } brim_train_state;
 
+/* Where a rank's time goes in its steps, in seconds: up to its own gradient; until all ranks have theirs; what is left of the sum
+ * of all. */
+typedef struct brim_rank_times {
+  double compute, wait, communication;
+} brim_rank_times;
+
 /* What may be otherwise in the run that goes on, as it was when the checkpoint was written. */
 typedef struct brim_train_former {
   double epochs; /* 0: max_steps were given */

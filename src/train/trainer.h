@@ -25,12 +25,6 @@ typedef struct brim_resumed {
   char former_kernels[64];
 } brim_resumed;
 
-/* Where a rank's time goes in its steps, in seconds: up to its own gradient; until all ranks have theirs; what is left of the sum
- * of all. */
-typedef struct brim_rank_times {
-  double compute, wait, communication;
-} brim_rank_times;
-
 typedef struct brim_trainer {
   brim_runtime *runtime;
   brim_model *model;
@@ -64,6 +58,7 @@ typedef struct brim_trainer {
   float *average;              /* of the weights, or NULL */
   uint64_t average_first, average_every;
   brim_memory_plan memory;
+  struct brim_turns *turns; /* turn.h; NULL: the run is made at once */
 
   double start;          /* when this process began to train */
   double earlier;        /* seconds that the run had taken before */
@@ -92,6 +87,10 @@ int brim_trainer_boundary(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 int brim_trainer_interrupt(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 /* The final model, into the run folder itself. */
 int brim_trainer_finish(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+
+/* turn.c, of a run in turns: it becomes what it was when it began to wait, if it has, and its clock begins; it begins to wait. */
+int brim_trainer_take_turn(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
+int brim_trainer_keep_turn(brim_trainer *trainer, brim_error *err) BRIM_CHECK;
 
 /* events.c: every rank calls these; rank 0 writes. */
 double brim_trainer_seconds(const brim_trainer *trainer);

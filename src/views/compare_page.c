@@ -42,6 +42,23 @@ void brim_mode_curve_free(brim_mode_curve *curve) {
 
 /* ---- the table -------------------------------------------------------------------------------------------- */
 
+/* An interval is told where it says more than the number: where it is wider than the difference, or of few rounds. */
+void brim_speed_text(const brim_mode_result *results, int index, char *text, size_t size) {
+  enum { FEW_ROUNDS = 5 };
+  const brim_mode_result *r = &results[index];
+  const double low = r->speed_low, high = r->speed_high, difference = fabs(r->speed - 1);
+  char range[32];
+  snprintf(range, sizeof range, " (%.2f–%.2f)", low, high);
+  if (index == 0)
+    snprintf(text, size, "1.00 x");
+  else if (isnan(low))
+    snprintf(text, size, "too few rounds");
+  else if ((low > 1 || high < 1) && difference >= 0.005)
+    snprintf(text, size, "%.2f x%s", r->speed, high - low > difference || r->round_count < FEW_ROUNDS ? range : "");
+  else
+    snprintf(text, size, "%s%s", low > 0.9 && high < 1.1 ? "about the same" : "not clear", range);
+}
+
 void brim_comparison_table(const brim_comparison *c, brim_comparison_cells *t) {
   static const brim_column columns[BRIM_COMPARISON_COLUMNS] = {{"method", false}, {"seconds", true}, {"tokens/s", true},
                                                                {"slots", true},   {"padding", true}, {"memory", true},
@@ -57,7 +74,7 @@ void brim_comparison_table(const brim_comparison *c, brim_comparison_cells *t) {
     brim_count_text((int64_t)r->slots, text[3], sizeof *text);
     snprintf(text[4], sizeof *text, "%.1f %%", 100.0 * r->padding_share);
     snprintf(text[5], sizeof *text, "%.1f MiB", c->curves[i].memory / (1 << 20));
-    snprintf(text[6], sizeof *text, "%.2f x", r->seconds > 0 ? c->results[0].seconds / r->seconds : 0.0);
+    brim_speed_text(c->results, i, text[6], sizeof *text);
     snprintf(text[7], sizeof *text, "%.4f", r->loss);
     snprintf(text[8], sizeof *text, r->evaluated ? "%.4f" : "-", score);
     t->cells[i * BRIM_COMPARISON_COLUMNS] = r->mode.name;
@@ -79,7 +96,7 @@ static void put_loss(brim_page *page, const brim_comparison *c, bool over_time) 
                             .series_count = c->count,
                             .smooth = true};
   brim_page_chart(page,
-                  over_time ? (brim_caption){"Loss over seconds", "What each mode had learnt when."}
+                  over_time ? (brim_caption){"Loss over seconds", "What each mode had learnt when, by the time of its own turns."}
                             : (brim_caption){"Loss over samples", "Modes that learn the same lie on each other here."},
                   &chart);
 }
@@ -126,13 +143,15 @@ int brim_page_comparison(brim_page *page, const brim_comparison *c, brim_error *
   if (!table)
     return BRIM_NOMEM(err);
   brim_comparison_table(c, table);
-  brim_page_text(page,
-                 "Every mode began with identical weights, head and seed. Tokens/s counts real tokens; speed is against the "
-                 "first mode.");
+  brim_page_text(
+      page, "Every mode began with identical weights, head and seed, and they took turns. Tokens/s counts real tokens; speed "
+            "is against the first mode: the median of the rounds, and where it says more the range that they agree on. "
+            "Seconds and tokens/s follow from it.");
   brim_page_table(page, NULL, table->columns, BRIM_COMPARISON_COLUMNS, table->cells, c->count);
   brim_release(page->runtime, table);
   brim_page_section(page, "Side by side");
-  put_bars(page, c, (brim_caption){"Seconds of training", "Fewer are better."}, seconds, "%.1f s", 1);
+  put_bars(page, c, (brim_caption){"Seconds of training", "At the pace of the median round. Fewer are better."}, seconds,
+           "%.1f s", 1);
   put_bars(page, c, (brim_caption){"Tokens a second", "Real tokens, padding not counted."}, rate, "%.0f", 1);
   put_slots(page, c);
   put_bars(page, c, (brim_caption){"Memory", "Weights, gradients, moments and activations that training plans for."}, memory,

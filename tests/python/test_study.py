@@ -43,6 +43,8 @@ class Studies(unittest.TestCase):
         for mine, theirs in zip(found, want):
             self.assertEqual((mine.name, mine.slots, round(mine.loss, 6)), (theirs["method"], theirs["slots"], round(theirs["loss"], 6)))
             self.assertEqual(mine.metrics["accuracy"], theirs["accuracy"])
+            self.assertEqual([(one.steps, one.tokens, one.slots) for one in mine.rounds], [(one["steps"], one["tokens"], one["slots"]) for one in theirs["rounds"]])
+            self.assertTrue(mine.speed_low <= mine.speed <= mine.speed_high and mine.speed_said in repr(found) and len(mine.rounds) == 12)
         self.assertEqual(model.parameters()["classifier.weight"].tolist(), before)
         self.assertEqual(found["brim"].padding_share, 0)
         self.assertIn("fixed", repr(found))

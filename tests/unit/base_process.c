@@ -27,6 +27,8 @@ int main(int argc, char **argv) {
     return brim_process_peak() / MEBI < MUCH ? 0 : 1;
   const uint64_t before = brim_process_peak();
   ok(before > 0 && brim_process_resident() > 0, "both are known");
+  const uint64_t room = brim_process_room(), machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
+  ok(room == UINT64_MAX || (room > MEBI && room <= machine), "there is room for more, and not for more than the machine has");
   char *block = malloc((size_t)MUCH * MEBI);
   if (!block)
     return 1;

@@ -268,6 +268,35 @@ static void pictures_fail(void) {
   case_close(&job);
 }
 
+/* What rounds say of speeds, in words. */
+static void speeds(void) {
+  static const struct {
+    double speed, low, high;
+    int rounds;
+    const char *text;
+  } cases[] = {{2.314, 2.2, 2.5, 12, "2.31 x"},
+               {2.314, 2.2, 2.5, 4, "2.31 x (2.20–2.50)"},
+               {1.08, 1.02, 1.21, 12, "1.08 x (1.02–1.21)"},
+               {0.68, 0.5, 0.9, 12, "0.68 x (0.50–0.90)"},
+               {0.68, 0.6, 0.7, 12, "0.68 x"},
+               {0.68, 0.5, 1.0, 12, "not clear (0.50–1.00)"},
+               {1.3, 0.8, 1.6, 12, "not clear (0.80–1.60)"},
+               {1.02, 0.97, 1.04, 12, "about the same (0.97–1.04)"},
+               {1.004, 1.001, 1.006, 12, "about the same (1.00–1.01)"},
+               {1.5, (double)NAN, (double)NAN, 2, "too few rounds"},
+               {(double)NAN, (double)NAN, (double)NAN, 12, "too few rounds"}};
+  char text[48];
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    const brim_mode_result results[] = {
+        {.speed = 1, .speed_low = 1, .speed_high = 1, .round_count = 12},
+        {.speed = cases[i].speed, .speed_low = cases[i].low, .speed_high = cases[i].high, .round_count = cases[i].rounds}};
+    brim_speed_text(results, 1, text, sizeof text);
+    ok_string(text, cases[i].text, "a speed as the table says it");
+    brim_speed_text(results, 0, text, sizeof text);
+    ok_string(text, "1.00 x", "the first mode is what others are measured by");
+  }
+}
+
 int main(void) {
   brim_error err;
   if (brim_runtime_new(&(brim_runtime_options){.threads = 1}, &runtime, &err))
@@ -280,6 +309,7 @@ int main(void) {
   kept();
   run();
   pictures_fail();
+  speeds();
   brim_runtime_free(runtime);
   return tap_done();
 }
