@@ -250,42 +250,49 @@ static double fault_clock(void) {
   return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-/* Once without a failure, so that what is made once for a process is there; its files are taken away again. *brief: the work is
- * shorter than making two children. */
-static bool fault_rehearse(const fault_case *c, bool *brief) {
-  fault_memory memory = {0};
-  double begin = fault_clock(), seconds;
-  bool good = fault_put_aside() && fault_try(c, &memory, 0);
-  seconds = fault_clock() - begin;
-  good = fault_bring_back() && good;
-  *brief = false;
-  if (!good || !fault_may_fork())
-    return good;
-  begin = fault_clock();
+/* The processor's time of a fork, here and in the child. */
+static double fault_fork_time(void) {
+  const double begin = fault_clock();
   pid_t child = fork();
   if (child == 0)
     _exit(0);
-  *brief = seconds < 3 * (fault_clock() - begin); // a child's own begin and end take about as long again
-  return child > 0 && waitpid(child, NULL, 0) == child;
+  const double seconds = fault_clock() - begin;
+  return child > 0 && waitpid(child, NULL, 0) == child ? 2 * seconds : 0;
 }
 
-/* One test point for all n. */
+/* Once without a failure, in files that are taken away again: marks the n of which no child is to be made, and makes what is made
+ * once for a process. The work is brief if it is shorter than making the two children of an n. */
+static bool fault_rehearse(const fault_case *c, fault_memory *memory) {
+  const double begin = fault_clock();
+  memory->brief = true;
+  bool good = fault_put_aside() && fault_try(c, memory, -1);
+  const double seconds = fault_clock() - begin;
+  good = fault_bring_back() && good && atomic_load(&memory->number) < FAULT_MOST;
+  memory->brief = good && fault_may_fork() && 2 * seconds < 3 * fault_fork_time();
+  for (long n = 1; good && !memory->brief && n <= atomic_load(&memory->number); n++)
+    if (memory->again[n] == FAULT_BRIEF)
+      memory->again[n] = 0;
+  return good;
+}
+
+/* One test point for all n. The work comes through last, so that its files are there. */
 __attribute__((unused)) static void fault_check_case(const fault_case *c) {
-  fault_memory memory = {.again = calloc(FAULT_MOST, 1)};
   char thinned[120] = "";
-  bool good = memory.again && fault_rehearse(c, &memory.brief) && fault_try(c, &memory, -1);
-  const long count = atomic_load(&memory.number);
-  good = good && count < FAULT_MOST;
+  fault_memory first = {.again = calloc(FAULT_MOST, 1)};
+  bool good = first.again && fault_rehearse(c, &first);
+  const long count = atomic_load(&first.number);
+  fault_memory last = {.again = first.again, .brief = first.brief};
   if (good) {
     unsigned long long seed = fault_seed();
-    long gone = fault_thin(memory.again, count, seed);
+    long gone = fault_thin(first.again, count, seed);
     if (gone)
       snprintf(thinned, sizeof thinned, " (beside threads all but %ld are tried, TAP_SEED=%llu)", gone, seed);
   }
   for (long n = 1; good && n <= count; n++)
-    good = !memory.again[n] || fault_try_twice(c, n);
+    good = !first.again[n] || fault_try_twice(c, n);
+  good = good && fault_try(c, &last, -1);
   ok(good, "%s: each of %ld allocations may fail%s", c->name, count, thinned);
-  free(memory.again);
+  free(first.again);
 }
 
 /* `clean` and `context` may be NULL. */
