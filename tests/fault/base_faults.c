@@ -10,7 +10,6 @@
 #include "base/stream.h"
 #include "brim/profile.h"
 #include "fault.h"
-#include "scratch.h"
 #include <sys/stat.h>
 #include <zstd.h>
 
@@ -120,9 +119,13 @@ static int folder(brim_runtime *runtime, void *context, brim_error *err) {
 }
 
 static bool no_temporary(void *context) {
-  char command[700];
-  snprintf(command, sizeof command, "! ls '%s' | grep -q tmp-", (char *)context);
-  return system(command) == 0;
+  DIR *open = opendir(context);
+  bool none = open;
+  for (struct dirent *entry; none && (entry = readdir(open));)
+    none = !strstr(entry->d_name, "tmp-");
+  if (open)
+    closedir(open);
+  return none;
 }
 
 static char folders_folder[300];
@@ -271,11 +274,13 @@ int main(void) {
     if (brim_reads_packed(packed[i][0]))
       fault_check(packed[i][0], 1, stream, NULL, path);
   }
-  snprintf(files_folder, sizeof files_folder, "%s", scratch_make_folder("files"));
+  snprintf(files_folder, sizeof files_folder, "%s", fault_file("files"));
+  mkdir(files_folder, 0777);
   snprintf(file_path, sizeof file_path, "%s/file", files_folder);
   fault_check("atomic file", 1, file, clean_files, file_path);
   fault_check("copy of a file", 1, copy, clean_files, file_path);
-  snprintf(folders_folder, sizeof folders_folder, "%s", scratch_make_folder("folders"));
+  snprintf(folders_folder, sizeof folders_folder, "%s", fault_file("folders"));
+  mkdir(folders_folder, 0777);
   snprintf(path, sizeof path, "%s/folder", folders_folder);
   fault_check("atomic folder", 1, folder, whole_folder, path);
   fault_check("atomic folder that replaces one", 1, folder, whole_folder, path);

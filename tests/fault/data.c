@@ -8,6 +8,7 @@
 
 /* A wide table in two files, with whatever takes memory: quotes, line ends, pairs, exclusions, a folder, compression. */
 static void make_files(void) {
+  scratch_make_folder("beside");
   scratch_make_folder("shards");
   scratch_write("shards/a.csv",
                 "id,text,text_pair,label,split\n1,\"a \"\"b\"\"\",c,pos,train\n\n2,\"x\ny\",z,neg,test\n3,d,e,neutral,train\n");
@@ -130,7 +131,7 @@ static int write_shards(brim_runtime *runtime, void *context, brim_error *err) {
   brim_shard_options options = {.records = 20, .source = {.where = &where, .where_count = 1}};
   options.format = *(const brim_shard_format *)context;
   char out[300];
-  snprintf(out, sizeof out, "%s/out", scratch_folder());
+  snprintf(out, sizeof out, "%s/out", fault_folder());
   int status = brim_shard(runtime, &path, 1, &options, out, NULL, err);
   if (status == BRIM_OK)
     nftw(out, scratch_remove_one, 8, FTW_DEPTH | FTW_PHYS);
@@ -140,13 +141,13 @@ static int write_shards(brim_runtime *runtime, void *context, brim_error *err) {
 /* No temporary folder stays, and the folder itself is complete or absent. */
 static bool whole_or_none(void *context) {
   (void)context;
-  DIR *folder = opendir(scratch_folder());
+  DIR *folder = opendir(fault_folder());
   int temporary = 0, shards = 0;
   for (struct dirent *entry; (entry = readdir(folder));)
     temporary += strncmp(entry->d_name, "out.", 4) == 0;
   closedir(folder);
   char out[300];
-  snprintf(out, sizeof out, "%s/out", scratch_folder());
+  snprintf(out, sizeof out, "%s/out", fault_folder());
   if (!(folder = opendir(out)))
     return temporary == 0;
   for (struct dirent *entry; (entry = readdir(folder));)
@@ -190,8 +191,8 @@ int main(void) {
   brim_runtime_free(data_runtime);
   fault_check("a folder of csv", 1, load_table, NULL, (void *)scratch_file("shards"));
   fault_check("a folder of csv, with threads", 2, load_table, NULL, (void *)scratch_file("shards"));
-  fault_check("into a cache", 1, load_cached, one_cache_or_none, (void *)scratch_file("cache"));
-  fault_check("from a cache", 1, load_cached, NULL, (void *)scratch_file("cache"));
+  fault_check("into a cache", 1, load_cached, one_cache_or_none, (void *)fault_file("cache"));
+  fault_check("from a cache", 1, load_cached, NULL, (void *)fault_file("cache"));
   fault_check("a glob", 1, load_table, NULL, (void *)scratch_file("sh*/b.*"));
   fault_check("JSON lines", 1, read_lines, NULL, (void *)scratch_file("rows.jsonl"));
   fault_check("a JSON array, rows without a label", 1, read_lines, NULL, (void *)scratch_file("array.json"));

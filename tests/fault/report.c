@@ -3,7 +3,6 @@
 
 #include "brim/report.h"
 #include "fault.h"
-#include "scratch.h"
 
 static char path[4096];
 
@@ -73,12 +72,13 @@ static int write_tensorboard(brim_runtime *runtime, void *context, brim_error *e
 }
 
 int main(void) {
-  snprintf(path, sizeof path, "%s/page.html", scratch_folder());
+  snprintf(path, sizeof path, "%s", fault_file("page.html"));
   fault_check("a page", 1, write_page, whole_or_absent, NULL);
   ok(access(path, F_OK) == 0, "and at last it is there");
   fault_check("a log", 1, read_log, NULL,
               (void *)scratch_write("log.jsonl", "{\"event\":\"start\",\"a\":{\"b\":\"c\"}}\n{\"event\":\"step\",\"loss\":1}\n"
                                                  "{\"event\":\"step\",\"step\":1,\"list\":[1]}\n"));
-  fault_check("TensorBoard", 1, write_tensorboard, NULL, (void *)scratch_file("tensorboard"));
+  fault_check("TensorBoard", 1, write_tensorboard, NULL, (void *)fault_file("tensorboard"));
+  fault_check("TensorBoard in place of another", 1, write_tensorboard, NULL, (void *)fault_file("tensorboard"));
   return tap_done();
 }

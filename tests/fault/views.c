@@ -41,12 +41,11 @@ static int views(brim_runtime *runtime, void *context, brim_error *err) {
 }
 
 int main(void) {
-  char folder[4096];
-  snprintf(folder, sizeof folder, "%s", scratch_file("run"));
+  const char *folder = fault_file("run");
   mkdir(folder, 0777);
   case_write(case_path(folder, "log.jsonl"), log_lines, strlen(log_lines));
-  fault_check("judged rows and their page", 1, all_of_it, NULL, folder);
+  fault_check("judged rows and their page", 1, all_of_it, NULL, (void *)(uintptr_t)folder);
   ok(case_exists(case_path(folder, "report.html")), "and at last it is there");
-  fault_check("views", 1, views, NULL, folder);
+  fault_check("views", 1, views, NULL, (void *)(uintptr_t)folder);
   return tap_done();
 }

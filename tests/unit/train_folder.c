@@ -57,6 +57,12 @@ ssize_t __wrap_write(int file, const void *bytes, size_t size) {
   return __real_write(file, bytes, size);
 }
 
+/* A process is killed here, the machine is not: nothing need reach the disk. */
+int fsync(int file) {
+  (void)file;
+  return 0;
+}
+
 /* ---- a run, and another that is to replace it --------------------------------------------------------------- */
 
 static void put(const char *folder, const char *name, const char *text) {
