@@ -180,6 +180,19 @@ typedef struct fault_case {
   void (*end)(void *context);
 } fault_case;
 
+/* What the work left, when all is freed; n as fault_try has it. */
+static bool fault_judge(const fault_case *c, fault_memory *memory, long n, int status, const brim_error *err) {
+  const bool failed = atomic_load(&memory->failures) > 0;
+  const long live = atomic_load(&memory->live), more = memory->child ? (long)(fault_bytes() - memory->bytes) : 0;
+  const bool tidy = !failed || !c->clean || c->clean(c->context);
+  if (status == (failed ? BRIM_E_MEMORY : BRIM_OK) && live == 0 && more == 0 && tidy && (!status || *err->message))
+    return true;
+  printf("# %s: allocation %ld%s: status %d (\"%s\"), %ld blocks (%ld bytes) left%s\n", c->name,
+         failed && n > 0 ? n : atomic_load(&memory->number), memory->stays ? " and all after it" : "", status, err->message, live,
+         more, tidy ? "" : ", not clean");
+  return false;
+}
+
 /* One try; true when it ended as it should. n = 0: no allocation fails; negative: each, in children, which end in here. */
 static bool fault_try(const fault_case *c, fault_memory *memory, long n) {
   brim_allocator allocator = {fault_allocate, fault_resize, fault_release, memory};
@@ -201,14 +214,7 @@ static bool fault_try(const fault_case *c, fault_memory *memory, long n) {
   if (c->end)
     c->end(c->context);
   brim_runtime_free(runtime);
-  const bool failed = atomic_load(&memory->failures) > 0;
-  const long live = atomic_load(&memory->live), more = memory->child ? (long)(fault_bytes() - memory->bytes) : 0;
-  const bool tidy = !failed || !c->clean || c->clean(c->context);
-  bool good = status == (failed ? BRIM_E_MEMORY : BRIM_OK) && live == 0 && more == 0 && tidy && (!status || *err.message);
-  if (!good)
-    printf("# %s: allocation %ld%s: status %d (\"%s\"), %ld blocks (%ld bytes) left%s\n", c->name,
-           failed && n > 0 ? n : atomic_load(&memory->number), memory->stays ? " and all after it" : "", status, err.message,
-           live, more, tidy ? "" : ", not clean");
+  const bool good = fault_judge(c, memory, n, status, &err);
   if (memory->child) {
     fflush(stdout);
     _exit(good ? 0 : 1);

@@ -1,5 +1,5 @@
-/* fault_folder.h: a process that is forked in the middle of some work goes on with it in a copy of the files, so that the one it
- * was forked from finds its own as they were.
+/* fault_folder.h: a process that is forked in the middle of some work does the rest of it in a copy of the files, so that the one
+ * it was forked from finds its own as they were.
  *
  * Work that changes files does so in fault_folder() only. While the child is there, the parent's folder has another name and the
  * child's copy has the folder's; what the child holds open there is opened again in the copy. A large file is linked rather than
