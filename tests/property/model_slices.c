@@ -239,8 +239,7 @@ int main(void) {
   static const char modern[] =
       "\"embedding_dropout\":0.2,\"attention_dropout\":0.3,\"mlp_dropout\":0.15,\"classifier_dropout\":0.25";
   case_start(2);
-  const int levels = (int)brim_runtime_cpu(case_runtime);
-  for (int level = case_first_level(-1, levels); level <= levels; level++) {
+  for (int level = level_after(-2); level < LEVEL_END; level = level_after(level)) {
     const char *kernels = level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name;
     const bool best = level == (int)brim_runtime_cpu(case_runtime);
     check_model("bert-pair-3", bert, kernels, level >= 0);
