@@ -8,7 +8,7 @@
 #include "../rank_case.h"
 #include "brim/train.h"
 
-enum { SHARDS = 3, SHARD_ROWS = 14, STEPS = 3, RANKS = 2 };
+enum { SHARDS = 3, SHARD_ROWS = 24, STEPS = 3, RANKS = 2 };
 
 /* Names of other families are passed over. */
 static const char dropout[] = "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"dropout\":0.2,"
@@ -32,7 +32,7 @@ static const char *write_shards(const brim_labels *labels) {
     for (int r = 0; r < SHARD_ROWS; r++) {
       char *end = text + strlen(text);
       const int which = (r * r + f) % labels->count;
-      end += sprintf(end, "%.*s,", 1 + (f * 31 + r * r * 7) % 23, "thequickbrownfoxjumpsoverthelazydog" + (r + f) % 9);
+      end += sprintf(end, "%.*s,", 1 + (f * 31 + r * r * 7) % 30, "thequickbrownfoxjumpsoverthelazydog" + (r + f) % 6);
       if (labels->names)
         sprintf(end, "%s\n", labels->names[which]);
       else
@@ -47,7 +47,7 @@ static const char *write_shards(const brim_labels *labels) {
 static brim_train_options options_of(brim_precision precision) {
   brim_train_options o;
   brim_train_options_init(&o);
-  o.plan.batch_size = 6;
+  o.plan.batch_size = 20;
   o.max_steps = STEPS;
   o.lr = 1e-3;
   o.weight_decay = 0.01;
@@ -66,10 +66,10 @@ static int train_from_feed(brim_model *model, const brim_dataset *eval, const br
   brim_feed *feed;
   const brim_feed_options how = {
       .source = {.need_label = true},
-      .encode = {.max_length = 16},
+      .encode = {.max_length = 32},
       .labels = brim_model_labels(model),
-      .plan = {.batching = BRIM_BUCKETED, .batch_size = 6, .max_tokens = 60, .read_ahead = 12, .seed = 3},
-      .window = 12,
+      .plan = {.batching = BRIM_BUCKETED, .batch_size = 20, .max_tokens = 400, .read_ahead = 24, .seed = 3},
+      .window = 24,
       .prefetch = 1};
   const brim_named_dataset named = {"dev", eval};
   int status = brim_feed_open(case_runtime, &shards, 1, tokenizer, &how, &feed, err);
