@@ -11,10 +11,35 @@
 
 enum { LEVEL_REF = -1, LEVEL_END = BRIM_CPU_AMX + 1 };
 
+static bool level_is_word(const char *word, size_t length) {
+  static const char *const others[] = {"ref", "best"};
+  bool known = false;
+  for (int i = 0; i < 2; i++)
+    known = known || (strlen(others[i]) == length && memcmp(others[i], word, length) == 0);
+  for (int level = BRIM_CPU_PLAIN; level < LEVEL_END; level++) {
+    const char *name = brim_cpu_name((brim_cpu_level)level);
+    known = known || (strlen(name) == length && memcmp(name, word, length) == 0);
+  }
+  return known;
+}
+
+/* A word that means nothing would be a test that runs nothing. */
+static const char *levels_given(void) {
+  const char *given = getenv("BRIM_TEST_LEVELS");
+  if (!given || !*given)
+    return NULL;
+  for (const char *at = given; at && strcmp(given, "all") != 0; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL)
+    if (!level_is_word(at, strcspn(at, ","))) {
+      printf("Bail out! BRIM_TEST_LEVELS is \"%s\": all, or some of ref, plain, avx2, avx512, amx, best\n", given);
+      exit(99);
+    }
+  return given;
+}
+
 static const char *levels_asked(void) {
-  const char *asked = getenv("BRIM_TEST_LEVELS");
-  if (asked && *asked)
-    return asked;
+  const char *given = levels_given();
+  if (given)
+    return given;
 #if defined(__SANITIZE_THREAD__)
   return "best";
 #else
