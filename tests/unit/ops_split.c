@@ -275,7 +275,7 @@ CASES(split) {
     check_exactness(&exact[i], WIDE, "of all magnitudes");
   }
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-    if (tap_takes("bits", i))
+    if (tap_takes("bits", i) && (tap_takes_all() || shapes[i].out < 1000)) /* one is too slow */
       check_bits(&shapes[i]);
   check_values();
   check_rows(40, 33);
