@@ -39,7 +39,7 @@ WIDE := ops_attention ops_bf16 ops_bf16_layers ops_int8 ops_linear ops_loss ops_
   ops_update ops_window model_bf16 train_slices
 test-wide: ## the kernels for AVX-512 and AMX on a processor that has AVX2 alone, in C (tools/deps --wide); ARGS="ops_slices" names some tests
 	@[ -e build-wide/build.ninja ] || $(MESON) setup build-wide -Dwide_in_c=true >/dev/null
-	$(MESON) test -C build-wide --print-errorlogs --timeout-multiplier 20 $(or $(ARGS),$(WIDE))
+	BRIM_TEST_LEVELS=all $(MESON) test -C build-wide --print-errorlogs --timeout-multiplier 20 $(or $(ARGS),$(WIDE))
 	@python3 tools/count_tests.py build-wide
 
 test-mpi: all ## the tests of several processes with every MPI that is installed (tools/deps --mpi has two)
@@ -83,7 +83,7 @@ deps: ## install the packages that building and testing need
 	@tools/deps
 
 clean: ## remove what was built
-	rm -rf $(BUILD) build-asan build-tsan build-wide build-fuzz build-nvrtc dist
+	rm -rf $(BUILD) build-asan build-tsan build-wide build-fuzz build-faults build-nvrtc dist
 
 help:
 	@sed -n 's/^\([a-z%-]*\):.*## /\1: /p' Makefile | awk -F': ' '{ printf "  make %-12s %s\n", $$1, $$2 }'

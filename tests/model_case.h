@@ -2,6 +2,7 @@
  */
 #ifndef BRIM_TESTS_MODEL_CASE_H
 #define BRIM_TESTS_MODEL_CASE_H
+#include "levels.h"
 #include "model/model.h"
 #include "scratch.h"
 #include "tap.h"
@@ -20,12 +21,6 @@ __attribute__((unused)) static void case_start(int threads) {
   const brim_runtime_options options = {.threads = threads};
   if (brim_runtime_new(&options, &case_runtime, &err))
     case_stop("runtime", &err);
-}
-
-/* The first level whose kernels a test tries, of `usual` (-1: the reference) to the processor's. Threads share the same at all of
- * them: under the thread sanitizer it is the processor's. */
-__attribute__((unused)) static int case_first_level(int usual, int processor) {
-  return TAP_ONE_IN > 1 ? processor : usual;
 }
 
 /* Folder of a golden model; four of them are good at a time. */

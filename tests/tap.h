@@ -4,21 +4,29 @@
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+#include <unistd.h>
 
-/* The thread sanitizer looks for races and is slow: under it, loops over many cases alike take one in so many. Without it they
- * take all. */
+/* Sanitizers look for errors of memory and threads, which hang on shapes and not on numbers, and are slow: under them a sweep
+ * over many cases alike takes one of so many neighbours (tap_takes). Without them all run, always. */
 #if defined(__has_feature)
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1
 #endif
+#if __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
 #endif
-#ifdef __SANITIZE_THREAD__
-enum { TAP_ONE_IN = 4 };
+#endif
+#if defined(__SANITIZE_THREAD__)
+enum { TAP_SANITIZED = true, TAP_ONE_IN = 8 };
+#elif defined(__SANITIZE_ADDRESS__)
+enum { TAP_SANITIZED = true, TAP_ONE_IN = 4 };
 #else
-enum { TAP_ONE_IN = 1 };
+enum { TAP_SANITIZED = false, TAP_ONE_IN = 1 };
 #endif
 
 static int tap_count, tap_failed;
@@ -68,6 +76,49 @@ __attribute__((unused)) static void tap_skip(const char *name, const char *why) 
   tap_count++;
   printf("ok %d - %s # SKIP %s\n", tap_count, name, why);
   fprintf(stderr, "SKIPPED: %s: %s\n", name, why);
+}
+
+/* ---- which cases run ---- */
+
+/* Another one in every run; TAP_SEED of the environment repeats one. */
+__attribute__((unused)) static uint64_t tap_seed(void) {
+  static uint64_t seed;
+  static bool drawn;
+  if (drawn)
+    return seed;
+  const char *given = getenv("TAP_SEED");
+  struct timespec now = {0};
+  clock_gettime(CLOCK_REALTIME, &now);
+  seed = given && *given ? strtoull(given, NULL, 10)
+                         : ((uint64_t)now.tv_nsec / 1000 * 32768 + (uint64_t)getpid() % 32768) % 1000000007;
+  drawn = true;
+  printf("# seed %llu: TAP_SEED=%llu repeats it\n", (unsigned long long)seed, (unsigned long long)seed);
+  return seed;
+}
+
+/* TAP_ALL=1: sanitizers see every case. */
+__attribute__((unused)) static bool tap_takes_all(void) {
+  const char *all = getenv("TAP_ALL");
+  return TAP_ONE_IN == 1 || (all && strcmp(all, "1") == 0);
+}
+
+/* By the seed, a number for a name (FNV-1a) and a place. */
+__attribute__((unused)) static uint64_t tap_draw(const char *name, uint64_t at) {
+  uint64_t hash = 1469598103934665603ull ^ (tap_seed() * 0x9e3779b97f4a7c15ull) ^ (at * 0xc2b2ae3d27d4eb4full);
+  for (; *name; name++)
+    hash = (hash ^ (unsigned char)*name) * 1099511628211ull;
+  hash = (hash ^ hash >> 32) * 0xd6e8feb86659fd93ull;
+  return hash ^ hash >> 29;
+}
+
+/* Whether a sweep's case `index` runs: of each TAP_ONE_IN neighbours one. */
+__attribute__((unused)) static bool tap_takes(const char *sweep, uint64_t index) {
+  return tap_takes_all() || index % TAP_ONE_IN == tap_draw(sweep, index / TAP_ONE_IN) % TAP_ONE_IN;
+}
+
+/* Whether the case of this name runs: about one in TAP_ONE_IN. */
+__attribute__((unused)) static bool tap_takes_named(const char *name) {
+  return tap_takes_all() || tap_draw(name, 0) % TAP_ONE_IN == 0;
 }
 
 /* The root of the source tree. */

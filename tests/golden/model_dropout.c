@@ -98,7 +98,7 @@ int main(void) {
   case_start(2);
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     golden g = open_golden(names[i]);
-    for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++) {
+    for (int level = level_after(-2); level < LEVEL_END; level = level_after(level)) {
       const char *kernels = level < 0 ? NULL : brim_ops_cpu((brim_cpu_level)level)->name;
       check(&g, kernels, 0);
       brim_dataset *rows = case_rows(names[i]);

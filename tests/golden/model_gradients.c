@@ -3,6 +3,7 @@
  * DIR/golden. */
 #include "brim/train.h"
 #include "golden_tensors.h"
+#include "levels.h"
 #include "scratch.h"
 
 static const char *const paddings[] = {"none", "longest", "max_length"};
@@ -210,9 +211,8 @@ static void check_model(const char *folder, const char *name) {
   if (!is_refused(&g))
     check_kernels(&g, BRIM_GOLDEN_KERNELS, false);
 #else
-  check_kernels(&g, brim_ops_ref()->name, false);
-  for (int level = 0; level <= (int)brim_runtime_cpu(runtime); level++)
-    check_kernels(&g, brim_ops_cpu((brim_cpu_level)level)->name, true);
+  for (int level = level_after(-2); level < LEVEL_END; level = level_after(level))
+    check_kernels(&g, level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name, level >= 0);
 #endif
 }
 

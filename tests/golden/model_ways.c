@@ -1,11 +1,10 @@
 /* Every golden model, by every way of computing a step, against PyTorch in double precision: with checkpoints of activations,
- * with layers frozen, in parts, and with all of these. With --data DIR: those of DIR/golden, with every processor level. */
+ * with layers frozen, in parts, and with all of these. With --data DIR: those of DIR/golden, on every level. */
 #include "brim/train.h"
 #include "golden_tensors.h"
+#include "levels.h"
 #include "model/flat.h"
 #include "model/model.h"
-
-static const char *data;
 
 typedef struct way {
   const char *freeze;
@@ -161,8 +160,7 @@ static void check_kernels(const char *folder, const char *name, const char *kern
 }
 
 static void check_model(const char *folder, const char *name) {
-  const int best = (int)brim_runtime_cpu(runtime);
-  for (int level = data ? 0 : best; level <= best; level++)
+  for (int level = level_after(LEVEL_REF); level < LEVEL_END; level = level_after(level))
     check_kernels(folder, name, brim_ops_cpu((brim_cpu_level)level)->name);
 }
 
@@ -171,7 +169,9 @@ int main(int argc, char **argv) {
   const brim_runtime_options options = {.threads = 2};
   if (brim_runtime_new(&options, &runtime, &err))
     stop("runtime", &err);
-  data = tap_data(argc, argv);
+  const char *data = tap_data(argc, argv);
+  if (data)
+    setenv("BRIM_TEST_LEVELS", "all", 0);
   const int count = each_golden(data, check_model);
   ok(count >= 6, "%d golden models", count);
   brim_runtime_free(runtime);

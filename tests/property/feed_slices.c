@@ -349,13 +349,16 @@ int main(void) {
   tokenizer = data_tokenizer();
   for (int i = 0; i < SETS; i++)
     write_data(&sets[i]);
-  for (int world = 1; world <= MOST_WORLD; world += TAP_ONE_IN)
+  for (int world = 1; world <= MOST_WORLD; world++)
     for (int i = 0; i < SETS; i++)
       for (int w = 0; w < WAYS; w++)
-        all_ranks(&sets[i], &ways[w], world);
+        if (tap_takes("ranks", (uint64_t)((world * SETS + i) * WAYS + w)))
+          all_ranks(&sets[i], &ways[w], world);
   for (int w = 0; w < WAYS; w++) {
-    resumes(&sets[w % SETS], &ways[w], 3, w % 3, false);
-    resumes(&sets[(w + 3) % SETS], &ways[w == 4 ? 0 : w], 2, 1, false);
+    if (tap_takes("resumes", (uint64_t)w))
+      resumes(&sets[w % SETS], &ways[w], 3, w % 3, false);
+    if (tap_takes("resumes of two", (uint64_t)w))
+      resumes(&sets[(w + 3) % SETS], &ways[w == 4 ? 0 : w], 2, 1, false);
   }
   resumes(&sets[4], &ways[0], 3, 2, true);
   resumes(&sets[0], &ways[3], 4, 1, true);

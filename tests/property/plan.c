@@ -2,7 +2,7 @@
 #include "batch/recipe.h"
 #include "plan_case.h"
 
-enum { CASES = 3000 / TAP_ONE_IN };
+enum { CASES = 3000 };
 
 /* ---- what every plan keeps -------------------------------------------------------------------------------- */
 
@@ -127,9 +127,12 @@ static const char *check_conservation(const plan_case *c, const brim_plan *plan,
 }
 
 static void test_invariants(void) {
-  int bad = 0;
+  int bad = 0, cases = 0;
   for (uint64_t number = 0; number < CASES && bad < 5; number++) {
     plan_case c;
+    if (!tap_takes("invariants", number))
+      continue;
+    cases++;
     make_case(&c, number);
     uint32_t seen[MOST_ROWS] = {0};
     brim_plan *plan = plan_of(&c, &c.options, 0);
@@ -142,7 +145,7 @@ static void test_invariants(void) {
     }
     brim_plan_free(plan);
   }
-  ok(bad == 0, "conservation, budget, caps, multiples, places, equal parts and the ledger in %d random cases", CASES);
+  ok(bad == 0, "conservation, budget, caps, multiples, places, equal parts and the ledger in %d random cases", cases);
 }
 
 /* ---- the step does not depend on how it is computed ------------------------------------------------------- */
@@ -153,6 +156,8 @@ static void test_execution(void) {
   int bad = 0, compared = 0;
   for (uint64_t number = 0; number < CASES && bad < 5; number++) {
     plan_case c;
+    if (!tap_takes("execution", number))
+      continue;
     make_case(&c, number);
     brim_plan_options other = c.options;
     other.world_size = (int32_t)(1 + draw(&c, 9));
@@ -175,7 +180,8 @@ static void test_execution(void) {
       say(&c, "as these");
     }
   }
-  ok(bad == 0 && compared == CASES, "steps and places do not depend on ranks, cuts and padding (%d pairs)", compared);
+  ok(bad == 0 && compared >= CASES / TAP_ONE_IN, "steps and places do not depend on ranks, cuts and padding (%d pairs)",
+     compared);
 }
 
 /* The hash and every part are the same for another runtime, whatever its threads. */
@@ -185,8 +191,10 @@ static void test_determinism(void) {
   if (brim_runtime_new(&four, &other, NULL))
     exit(1);
   int bad = 0, same_hashes = 0;
-  for (uint64_t number = 0; number < 300 / TAP_ONE_IN; number++) {
+  for (uint64_t number = 0; number < 300; number++) {
     plan_case c;
+    if (!tap_takes("determinism", number))
+      continue;
     make_case(&c, number);
     brim_plan *a = plan_of(&c, &c.options, 1), *b = NULL;
     if (brim_plan_new(other, c.lengths, c.rows, &c.options, 1, &b, NULL))
@@ -374,6 +382,8 @@ static void test_shared_at_once(void) {
       for (brim_batching batching = BRIM_SEQUENTIAL; batching <= BRIM_PACKED; batching++)
         for (brim_tail tail = BRIM_TAIL_RESPLIT; tail <= BRIM_TAIL_DROP && bad < 5; tail++, plans++) {
           plan_case c = {.number = plans, .rows = MANY_ROWS};
+          if (!tap_takes("shared at once", plans))
+            continue;
           c.options = (brim_plan_options){.batching = batching,
                                           .tail = tail,
                                           .world_size = world,
@@ -449,6 +459,8 @@ static void test_resplit(void) {
   int worse = 0, better = 0;
   for (uint64_t number = 0; number < 600; number++) {
     plan_case c;
+    if (!tap_takes("resplit", number))
+      continue;
     make_case(&c, number);
     c.options.batch_size = 0;
     c.options.max_tokens = 300 + (int64_t)draw(&c, 3000);
@@ -470,7 +482,7 @@ static void test_resplit(void) {
     }
   }
   ok(worse == 0, "resplit never costs the costliest rank more than whole batches");
-  ok(better > 100, "and often a tenth less (%d steps)", better);
+  ok(better > 100 / (2 * TAP_ONE_IN), "and often a tenth less (%d steps)", better);
 }
 
 int main(void) {

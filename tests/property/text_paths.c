@@ -2,7 +2,7 @@
  * memory, and for any bytes at all. */
 #include "base/memory.h"
 #include "base/utf8.h"
-#include "tap.h"
+#include "levels.h"
 #include "text/fast.h"
 #include "text/tokenizer.h"
 
@@ -200,11 +200,14 @@ static void check_tokenizer(const brim_tokenizer *t, const char *name, brim_path
   brim_random random = brim_random_make(7, (uint64_t)path, BRIM_PURPOSE_SAMPLE);
   brim_scratch *scratch;
   brim_error err;
-  int wrong = 0;
+  int wrong = 0, texts = 0;
   if (brim_scratch_new(runtime, t, &scratch, &err) != BRIM_OK)
     exit(99);
   for (uint64_t i = 0; i < TEXTS; i++) {
     char text[MOST];
+    if (!tap_takes(name, i))
+      continue;
+    texts++;
     size_t length = make_text(&random, i, text, MOST);
     char *tight = malloc(length + !length);
     if (!tight)
@@ -220,7 +223,7 @@ static void check_tokenizer(const brim_tokenizer *t, const char *name, brim_path
   }
   brim_scratch_free(scratch);
   ok(t->path == path && t->fused, "%s has its fused pipeline", name);
-  ok(wrong == 0, "%s: %d texts, %d differ", name, TEXTS, wrong);
+  ok(wrong == 0, "%s: %d texts, %d differ", name, texts, wrong);
 }
 
 /* Replaces the value of `key` (up to `until`) in a tokenizer.json. */
@@ -312,11 +315,9 @@ static void check_unigram(void) {
 }
 
 int main(void) {
-  if (!getenv("BRIM_SOURCE") || brim_runtime_new(NULL, &runtime, NULL) != BRIM_OK)
+  if (!getenv("BRIM_SOURCE"))
     return 99;
-  int best = brim_runtime_cpu(runtime);
-  brim_runtime_free(runtime);
-  for (int level = BRIM_CPU_PLAIN; level <= best; level++) {
+  for (int level = level_after(LEVEL_REF); level < LEVEL_END; level = level_after(level)) {
     const brim_runtime_options options = {.cpu = brim_cpu_name((brim_cpu_level)level)};
     if (brim_runtime_new(&options, &runtime, NULL) != BRIM_OK)
       return 99;

@@ -161,7 +161,7 @@ static void check_written(void) {
 
 int main(void) {
   case_start(2);
-  for (int level = -1; level <= (int)brim_runtime_cpu(case_runtime); level++)
+  for (int level = level_after(-2); level < LEVEL_END; level = level_after(level))
     check_steps(level < 0 ? brim_ops_ref()->name : brim_ops_cpu((brim_cpu_level)level)->name);
   check_reader(read_values, "the address of the values");
   check_reader(read_moment1, "that of the first moments");

@@ -415,7 +415,7 @@ static void check_bits(const shape *s, kind k, kind_fn fn, const char *name) {
   record want = run_way(&obvious, BRIM_BF16_WIDENED, 1, s, k, fn);
   const bool pairs = brim_cpu_describe().avx512_bf16;
   int wrong = 0, compared = 0;
-  for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++)
+  for (int level = level_after(LEVEL_REF); level < LEVEL_END; level = level_after(level))
     for (int way = BRIM_BF16_WIDENED; way <= (pairs && level == BRIM_CPU_AVX512 ? BRIM_BF16_PAIRS : BRIM_BF16_WIDENED); way++)
       for (int threads = 1; threads < 4; threads += 2) {
         record got = run_way(brim_ops_cpu((brim_cpu_level)level), (brim_bf16_way)way, threads, s, k, fn);
@@ -437,6 +437,8 @@ static void check_all_bits(void) {
   };
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (int k = 0; k < KINDS; k++) {
+      if (!tap_takes("bits", i * KINDS + (size_t)k))
+        continue;
       check_bits(&shapes[i], (kind)k, forward_of, "bits of bf16 linear");
       check_bits(&shapes[i], (kind)k, backward_of, "bits of its gradient");
     }
@@ -461,12 +463,14 @@ static void check_tiles(void) {
       {33, 63, 65, 1, false, false, false}, {70, 129, 97, 0, true, true, false},  {1040, 31, 47, 2, true, false, false},
       {5, 4301, 40, 0, true, false, false}, {600, 48, 150, 0, true, true, false}, {49, 36, 33, 0, true, true, true},
       {47, 64, 65, 3, true, true, false},   {70, 4301, 40, 0, true, true, false}, {530, 96, 40, 0, true, true, true}};
-  if (brim_cpu_detect() < BRIM_CPU_AVX512)
+  if (!level_is_emulated())
     return;
   const brim_ops *ops = brim_ops_cpu(BRIM_CPU_AVX512);
   const bool real_ones = brim_cpu_detect() == BRIM_CPU_AMX;
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
     for (int back = 0; back < 2; back++) {
+      if (!tap_takes("tiles", 2 * i + (size_t)back))
+        continue;
       const kind_fn fn = back ? backward_of : forward_of;
       const char *where = "";
       record want = run_way(brim_ops_ref(), BRIM_BF16_WIDENED, 1, &shapes[i], ORDINARY, fn);

@@ -240,7 +240,7 @@ static double share_of_same(const record *a, const record *b) {
 /* vdpbf16ps against widened values: the same bits. AMX's emulation: another order of sums, so near them. The reference rounds
  * where they do, and sums in double precision: few results are other numbers. */
 static void check_ways(const char *name, const brim_ops_limits *limits, const attention_setting *s) {
-  if (brim_cpu_detect() < BRIM_CPU_AVX512)
+  if (!level_is_emulated() || !case_taken(name))
     return;
   record want = run_way(BRIM_BF16_WIDENED, 1, limits, s), near = run_way(BRIM_BF16_TILES_EMULATED, 1, limits, s);
   record threads = run_way(BRIM_BF16_TILES_EMULATED, 3, limits, s);

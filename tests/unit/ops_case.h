@@ -3,14 +3,14 @@
  * A case is a function that makes its inputs from a seed, calls operations and records every output. A file of cases is compiled
  * twice (ops_groups.h). With `real` as double, check_case runs a case on the reference and compares the gradients that it records
  * with central differences of the outputs that it records. With `real` as float it runs it on the reference, near what double
- * gave, then on each level that this machine has with 1, 2, 3 and 8 threads: near the reference, and the same bits for any number
- * of threads.
+ * gave where that is part of the program, then on each level of levels.h with 1, 2, 3 and 8 threads: near the reference, and the
+ * same bits for any number of threads. Under a sanitizer some of the cases run, with one count of threads.
  *
  *   CASES(linear) { ... check_case(...); }        the file's only function that is not static
  */
 #ifndef BRIM_TESTS_OPS_CASE_H
 #define BRIM_TESTS_OPS_CASE_H
-#include "base/runtime.h"
+#include "../levels.h"
 #include "ops/ops.h"
 #include "ops_groups.h"
 #include "tap.h"
@@ -348,6 +348,11 @@ static inline record run_case(const brim_ops *ops, brim_runtime *runtime, const 
   return out;
 }
 
+/* The same in float and in double. */
+static inline bool case_taken(const char *name) {
+  return ops_only_calls() || tap_takes_named(name);
+}
+
 #ifdef BRIM_REAL_DOUBLE
 /* The loss where one input is moved. */
 static inline double moved_loss(const record *r, int gradient, double step, const brim_ops_limits *limits, case_fn fn,
@@ -379,6 +384,8 @@ static inline double gradient_error(const record *r, int g, const brim_ops_limit
 static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
                               double tolerance) {
   (void)tolerance;
+  if (!case_taken(name))
+    return;
   ops_begin_case();
   record r = run_case(brim_ops_ref(), NULL, limits, fn, parameters);
   case_made_forget();
@@ -400,19 +407,22 @@ static inline void check_level(const char *name, brim_cpu_level level, const bri
   const char *where = "";
   record first = {0};
   bool same = true;
-  for (size_t t = 0; t < (ops_only_calls() ? 1 : sizeof threads / sizeof *threads); t++) {
+  int runs = 0;
+  for (size_t t = 0; t < sizeof threads / sizeof *threads; t++) {
+    if (ops_only_calls() ? runs > 0 : !threads_taken(threads[t]))
+      continue;
     runtimes[t] = runtimes[t] ? runtimes[t] : case_runtime_of(threads[t]);
     record other = run_case(ops, runtimes[t], limits, fn, parameters);
     same = same && other.count == want->count &&
-           (t == 0 || first.count == 0 || memcmp(other.value, first.value, first.count * sizeof *first.value) == 0);
-    if (t == 0)
+           (runs == 0 || first.count == 0 || memcmp(other.value, first.value, first.count * sizeof *first.value) == 0);
+    if (runs++ == 0)
       first = other;
     else
       record_free(&other);
   }
   const double difference = record_difference(&first, want, &where);
-  ok(difference <= tolerance && same, "%s: %s within %.1e of the reference (%.1e in %s), same bits for 1, 2, 3, 8 threads%s",
-     name, ops->name, tolerance, difference, where, same ? "" : ": NOT the same");
+  ok(difference <= tolerance && same, "%s: %s within %.1e of the reference (%.1e in %s), same bits for %d counts of threads%s",
+     name, ops->name, tolerance, difference, where, runs, same ? "" : ": NOT the same");
   record_free(&first);
 }
 
@@ -439,16 +449,19 @@ static inline void check_emulated(const char *name, const brim_ops_limits *limit
 
 static inline void check_case(const char *name, const brim_ops_limits *limits, case_fn fn, const void *parameters,
                               double tolerance) {
+  if (!case_taken(name))
+    return;
   ops_begin_case();
   const record *exact = ops_kept(name);
   const char *where = "";
   record want = run_case(brim_ops_ref(), NULL, limits, fn, parameters);
   const double difference = exact ? record_difference(&want, exact, &where) : 0;
-  ok(exact && exact->count == want.count && difference <= 4 * tolerance,
-     "%s: the reference within %.1e of itself in double precision (%.1e in %s)", name, 4 * tolerance, difference, where);
-  for (int level = BRIM_CPU_PLAIN; level <= (int)brim_cpu_detect(); level++)
+  if (ops_has_double())
+    ok(exact && exact->count == want.count && difference <= 4 * tolerance,
+       "%s: the reference within %.1e of itself in double precision (%.1e in %s)", name, 4 * tolerance, difference, where);
+  for (int level = level_after(LEVEL_REF); level < LEVEL_END; level = level_after(level))
     check_level(name, (brim_cpu_level)level, limits, fn, parameters, &want, tolerance);
-  if (brim_cpu_detect() >= BRIM_CPU_AVX512 && !ops_only_calls())
+  if (level_is_emulated() && !ops_only_calls())
     check_emulated(name, limits, fn, parameters, &want, tolerance);
   record_free(&want);
 }

@@ -1,5 +1,5 @@
-/* ops_groups.h: the cases of operations, which are one program: a file ops_NAME.c for each group, compiled for float and for
- * double, and ops.c, which runs a group by its name and counts what was called. */
+/* ops_groups.h: the cases of operations: a file ops_NAME.c for each group, and ops.c, which runs a group by its name and counts
+ * what was called. They are two programs: unit_ops has them in float, unit_ops_double (OPS_WITH_DOUBLE) in double too. */
 #ifndef BRIM_TESTS_OPS_GROUPS_H
 #define BRIM_TESTS_OPS_GROUPS_H
 #include <stdbool.h>
@@ -26,6 +26,9 @@
 #define OPS_DECLARE(name)      void ops_cases_##name(void);
 #define OPS_DECLARE_BOTH(name) OPS_DECLARE(name) void ops_cases64_##name(void);
 OPS_GROUPS(OPS_DECLARE_BOTH, OPS_DECLARE)
+
+/* The program has the cases in double. */
+bool ops_has_double(void);
 
 /* What a case gave: parts with names, one after the other. */
 enum { RECORD_PARTS = 24 };

@@ -150,7 +150,7 @@ static void check_linear(const shape *s, kind of_x, kind of_w) {
   obvious(s, x, x_stride, w, b, want, y_stride);
   const brim_ops_limits limits = limits_of(s);
   int wrong = 0, compared = 0;
-  for (int level = -1; level <= (int)brim_cpu_detect(); level++)
+  for (int level = level_after(-2); level < LEVEL_END; level = level_after(level))
     for (int how = 0; how < 4; how++) {
       place p = open_place(ops_of(level), how < 2 ? 1 : 3, how % 2, &limits);
       const brim_int8 packed = pack(&p, &m, s->in, s->out, w, b);
@@ -172,7 +172,7 @@ static void check_linear(const shape *s, kind of_x, kind of_w) {
 static void check_rows(void) {
   const shape s = {29, 100, 70, 0, true};
   const brim_ops_limits limits = limits_of(&s);
-  for (int level = -1; level <= (int)brim_cpu_detect(); level++) {
+  for (int level = level_after(-2); level < LEVEL_END; level = level_after(level)) {
     case_memory m = {0};
     inputs in = {92};
     place p = open_place(ops_of(level), 2, true, &limits);
@@ -243,7 +243,7 @@ static void check_branches(const setting *t) {
   place reference = open_place(ops_of(-1), 1, false, &limits);
   run_branches(&reference, t, &want);
   close_place(&reference);
-  for (int level = 0; level <= (int)brim_cpu_detect(); level++) {
+  for (int level = level_after(LEVEL_REF); level < LEVEL_END; level = level_after(level)) {
     record first = {0};
     bool same = true;
     for (int how = 0; how < 6; how++) {
@@ -271,13 +271,17 @@ static void check_branches(const setting *t) {
 CASES(int8) {
   for (int rows = 1; rows <= 17; rows++) {
     const shape s = {rows, 36, 48, rows % 2, rows % 3 > 0};
-    check_linear(&s, RANDOM, RANDOM);
+    if (tap_takes("rows", (uint64_t)rows))
+      check_linear(&s, RANDOM, RANDOM);
   }
   static const shape shapes[] = {{5, 1, 1, 0, true},     {7, 37, 33, 3, false},  {29, 384, 100, 0, true}, {57, 130, 384, 0, true},
                                  {130, 63, 32, 1, true}, {900, 33, 31, 0, true}, {6, 4099, 5, 0, false},  {3, 66, 130, 0, true}};
   for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++)
-    check_linear(&shapes[i], RANDOM, RANDOM);
+    if (tap_takes("shapes", i))
+      check_linear(&shapes[i], RANDOM, RANDOM);
   for (kind k = EXTREME; k < KINDS; k++) {
+    if (!tap_takes("kinds", (uint64_t)k))
+      continue;
     check_linear(&shapes[3], k, RANDOM);
     check_linear(&shapes[3], RANDOM, k);
     check_linear(&shapes[6], k, RANDOM);
@@ -290,5 +294,6 @@ CASES(int8) {
       {{300, 64, 40, 0, true}, BRIM_ACT_GELU, false, true},
   };
   for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
-    check_branches(&settings[i]);
+    if (tap_takes("branches", i))
+      check_branches(&settings[i]);
 }

@@ -351,7 +351,7 @@ static void check_all_late(void) {
 #ifdef BRIM_REAL_DOUBLE
   check_late(case_counted(brim_ops_ref()), 1);
 #else
-  for (int level = -1; level <= (int)brim_cpu_detect(); level++) {
+  for (int level = level_after(-2); level < LEVEL_END; level = level_after(level)) {
     const brim_ops *ops = level < 0 ? brim_ops_ref() : brim_ops_cpu((brim_cpu_level)level);
     check_late(case_counted(ops), 1);
     check_late(case_counted(ops), 3);
