@@ -22,7 +22,7 @@
 #endif
 #endif
 #if defined(__SANITIZE_THREAD__)
-enum { TAP_SANITIZED = true, TAP_ONE_IN = 8 };
+enum { TAP_SANITIZED = true, TAP_ONE_IN = 16 };
 #elif defined(__SANITIZE_ADDRESS__)
 enum { TAP_SANITIZED = true, TAP_ONE_IN = 4 };
 #else

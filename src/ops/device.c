@@ -8,7 +8,7 @@
 #include "base/runtime.h"
 #include "ops/ops.h"
 
-enum { LEAST_REPEATS = 2, REPEATS = 7, LARGEST = 1 << 20 };
+enum { LEAST_REPEATS = 3, REPEATS = 7, LARGEST = 1 << 20 };
 static const double ENOUGH = 0.2; /* seconds: a slow product is not repeated more often than it must */
 
 brim_device_info brim_device_describe(const brim_runtime *runtime) {
@@ -87,18 +87,21 @@ static void backward(const brim_ops *ops, brim_ops_context *c, const operands *o
                                                     .dw = weight ? o->dw : NULL});
 }
 
-static void run_once(const brim_ops *ops, brim_ops_context *c, const operands *o, double best[3]) {
+/* Seconds of all of it. */
+static double run_once(const brim_ops *ops, brim_ops_context *c, const operands *o, double best[3]) {
   const double start = brim_seconds_now();
   forward(ops, c, o);
   const double end = brim_seconds_now();
   best[0] = fmin(best[0], end - start);
   if (o->kind == BRIM_PRODUCT_INT8)
-    return;
+    return end - start;
   backward(ops, c, o, false);
   const double input = brim_seconds_now();
   backward(ops, c, o, true);
+  const double weight = brim_seconds_now();
   best[1] = fmin(best[1], input - end);
-  best[2] = fmin(best[2], brim_seconds_now() - input);
+  best[2] = fmin(best[2], weight - input);
+  return weight - start;
 }
 
 int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_t rows, int32_t in, int32_t out,
@@ -132,9 +135,9 @@ int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kind, int32_
       values[i] = 0;
     if (packed)
       ops->int8_pack(&c, &(brim_int8_pack){.w = o.w, .to = o.packed});
-    const double begin = brim_seconds_now();
-    for (int i = 0; i < REPEATS && !status && (i < LEAST_REPEATS || brim_seconds_now() - begin < ENOUGH); i++) {
-      run_once(ops, &c, &o, best);
+    double spent = 0;
+    for (int i = 0; i < REPEATS && !status && (i < LEAST_REPEATS || spent < ENOUGH); i++) {
+      spent += run_once(ops, &c, &o, best);
       status = brim_check_cancel(runtime, err);
     }
     *speed = (brim_gemm_speed){billions / best[0], billions / best[1], billions / best[2]};

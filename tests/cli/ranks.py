@@ -461,7 +461,7 @@ class Case:
         """Ctrl-C at the launcher writes a checkpoint; another number of ranks goes on from it."""
         # Open MPI lets this many seconds pass before it tells the ranks, and as many again before it kills them.
         patience = {"OMPI_MCA_odls_base_sigkill_timeout": "3", "PRTE_MCA_odls_base_sigkill_timeout": "3"}
-        epochs = 600  # seconds enough for Ctrl-C to come before the end
+        epochs = 1500  # seconds enough for Ctrl-C to come before the end
         words = ("--epochs", str(epochs), "--save-every", "50", "--log-every", "50")
         job = self.mpi.start(3, self.train("elastic", *words), **patience)
         wait_until(lambda: job.poll() is not None or checkpoints("elastic"), 60)
