@@ -4,7 +4,7 @@
 #include "base/folder.h"
 #include "base/json.h"
 #include "base/runtime.h"
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 #include "tap.h"
 
 static brim_runtime *runtime;

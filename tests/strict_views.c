@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "model/model.h"
+#include "model/run/model.h"
 
 float *__wrap_brim_model_values(brim_model *model);
 float *__real_brim_model_values(brim_model *model);

@@ -9,7 +9,7 @@
 #include "base/process.h"
 #include "base/status.h"
 #include "brim/study.h"
-#include "model/model.h"
+#include "model/run/model.h"
 #include "study/rounds.h"
 #include "train/evaluate.h"
 #include "train/fields.h"

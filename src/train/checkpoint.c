@@ -6,7 +6,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/flat.h"
+#include "model/run/flat.h"
 #include "train/average.h"
 #include "train/moments.h"
 #include "train/owned.h"

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/flat.h"
+#include "model/run/flat.h"
 #include "train/sum.h"
 
 /* Values of a piece, at most, and about how many pieces a smaller gradient has. A small sum takes as long as its messages are

@@ -10,8 +10,8 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/fits.h"
-#include "model/logits.h"
+#include "model/run/fits.h"
+#include "model/run/logits.h"
 
 void brim_eval_options_init(brim_eval_options *options) {
   *options = (brim_eval_options){.batching = BRIM_SORTED, .padding = BRIM_PAD_NONE, .batch_size = 32};

@@ -8,8 +8,8 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "brim/train.h"
-#include "model/fits.h"
-#include "model/flat.h"
+#include "model/run/fits.h"
+#include "model/run/flat.h"
 #include "train/fields.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)

@@ -6,7 +6,7 @@
 
 #include "task/task.h"
 
-#include "model/freeze.h"
+#include "model/run/freeze.h"
 
 void brim_train_options_init(brim_train_options *options) {
   *options = (brim_train_options){

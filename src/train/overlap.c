@@ -2,7 +2,7 @@
 
 #include "base/status.h"
 #include "base/thread.h"
-#include "model/flat.h"
+#include "model/run/flat.h"
 #include "train/sum.h"
 
 /* ---- the thread ------------------------------------------------------------------------------------------- */

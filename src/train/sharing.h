@@ -4,7 +4,7 @@
 #ifndef BRIM_TRAIN_SHARING_H
 #define BRIM_TRAIN_SHARING_H
 #include "dist/shared.h"
-#include "model/portion.h"
+#include "model/run/portion.h"
 #include "train/slices.h"
 
 typedef struct brim_sharing {

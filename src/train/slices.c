@@ -6,8 +6,8 @@
 #include "base/status.h"
 #include "batch/share.h"
 #include "dist/group.h"
-#include "model/flat.h"
-#include "model/queue.h"
+#include "model/run/flat.h"
+#include "model/run/queue.h"
 #include "model/telling.h"
 
 static int32_t world_of(const brim_group *group) {

@@ -3,7 +3,7 @@
 #define BRIM_TRAIN_SLICES_H
 #include "base/slices.h"
 #include "dist/tree.h"
-#include "model/partial.h"
+#include "model/run/partial.h"
 #include "train/sum.h"
 
 typedef struct brim_slice_sums {

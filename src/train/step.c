@@ -6,7 +6,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/queue.h"
+#include "model/run/queue.h"
 #include "train/average.h"
 #include "train/loss_scale.h"
 #include "train/sum.h"

@@ -3,8 +3,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/flat.h"
-#include "model/tables.h"
+#include "model/run/flat.h"
+#include "model/run/tables.h"
 #include "model/telling.h"
 
 /* Rows of tables: of each rank, and of any. */

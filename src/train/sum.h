@@ -2,7 +2,7 @@
 #ifndef BRIM_TRAIN_SUM_H
 #define BRIM_TRAIN_SUM_H
 #include "brim/dist.h"
-#include "model/partial.h"
+#include "model/run/partial.h"
 
 /* Rows of tables that have a gradient on any rank, in the model or in the first `count` of `partials` (which may be NULL), have
  * one in the model on all ranks. */

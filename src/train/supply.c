@@ -8,7 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/fits.h"
+#include "model/run/fits.h"
 #include "train/evaluate.h"
 
 #define FEED_FILE "feed.json"

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
-#include "model/model.h"
+#include "model/run/model.h"
 #include "train/trainer.h"
 
 static const brim_flat flats[] = {BRIM_VALUES, BRIM_MOMENT1, BRIM_MOMENT2};

@@ -27,6 +27,8 @@ MAY_INCLUDE = {
     "report": {"base"},
     "views": {"base", "task", "text", "data", "batch", "feed", "ops", "model", "dist", "train", "study", "report"},
 }
+# Rooms of src/model, from left to right: the program, its kinds, families and passes; what runs it; files that hold models.
+ROOMS = {"model/run": set(), "model/files": {"model/run"}}
 # The public header of a folder is the folder's own; device.h is ops's, profile.h base's.
 PUBLIC = {"brim/device.h": "ops", "brim/profile.h": "base", "brim/brim.h": None}
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
@@ -65,6 +67,21 @@ def check_includes(root):
                 if name == "brim/brim.h":
                     problems.append(f"{path.relative_to(root)} includes brim/brim.h, which is for users")
         holds(problems, f"src/{folder} includes only what it may")
+
+
+def check_rooms(root):
+    """The program knows no room; a room knows those to the left of it."""
+    for name, folder in [("model", root / "src/model"), *((room, root / "src" / room) for room in ROOMS)]:
+        problems = []
+        for path in files(folder, ".c", ".h"):
+            room = "/".join(path.relative_to(root / "src").parts[:2])
+            if name == "model" and room in ROOMS:
+                continue
+            for include in INCLUDE.findall(path.read_text(encoding="utf-8")):
+                to = "/".join(include.split("/")[:2])
+                if to in ROOMS and to != room and to not in ROOMS.get(room, set()):
+                    problems.append(f"{path.relative_to(root)} includes {include}")
+        holds(problems, f"src/{name} includes no room to the right of it")
 
 
 def check_public_only(root, folder):
@@ -153,7 +170,7 @@ def check_tasks(root):
 
 
 # What is said in one place: a piece of the words, and the file. The program's own options are its own.
-SAID = {"positions for %d": "src/model/fits.c", "ids 0 to %d": "src/model/fits.c", "types 0 to %d": "src/model/fits.c",
+SAID = {"positions for %d": "src/model/run/fits.c", "ids 0 to %d": "src/model/run/fits.c", "types 0 to %d": "src/model/run/fits.c",
         "there are classes 0 to": "src/task/task.c", "has no labels of tokens": "src/task/task.c"}
 
 
@@ -219,6 +236,7 @@ def check_globals(library):
 def main():
     root, library = pathlib.Path(sys.argv[1]), sys.argv[2]
     check_includes(root)
+    check_rooms(root)
     for folder in ("cli", "examples"):
         check_public_only(root, folder)
     check_calls(root)

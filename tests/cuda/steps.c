@@ -2,7 +2,7 @@
  * pinned memory, and the same bits whatever runs early or late. */
 #include "../train_case.h"
 #include "fake_cuda.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 enum { STEPS = 6, PARTS = 2, ROWS = 48, SYNCS_OF_PASS = 0 };
 

@@ -1,7 +1,7 @@
 /* Safetensors of any bytes: tensors that lie within the file, or one error. The last eight bytes say how long the file is said to
  * be beyond what is there (little-endian, in bytes). */
 #include "fuzz.h"
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   uint64_t more = 0;

@@ -3,7 +3,7 @@
 #include <unistd.h>
 
 #include "fuzz.h"
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 
 static void read_all(const brim_store *store, size_t size) {
   for (int32_t i = 0; i < brim_store_count(store); i++) {

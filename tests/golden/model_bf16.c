@@ -3,7 +3,7 @@
  * autocast's, and that of a tensor twice its own; for a few numbers autocast's is chance, and its mean stands in where that is
  * larger. */
 #include "base/json.h"
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 #include "model_case.h"
 
 #ifdef BRIM_GOLDEN_KERNELS /* of another device */

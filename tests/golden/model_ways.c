@@ -3,8 +3,8 @@
 #include "brim/train.h"
 #include "golden_tensors.h"
 #include "levels.h"
-#include "model/flat.h"
-#include "model/model.h"
+#include "model/run/flat.h"
+#include "model/run/model.h"
 
 typedef struct way {
   const char *freeze;

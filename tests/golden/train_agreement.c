@@ -1,6 +1,6 @@
 /* Ranks that would not train or evaluate the same: all of them end, say what differs and on which rank, and nothing is written.
  * Ranks are threads; what no two of one program can differ in is answered here in brim's place (tests/meson.build). */
-#include "model/portion.h"
+#include "model/run/portion.h"
 #include "rank_runs.h"
 #include "train/schedule.h"
 #include "train/state.h"

@@ -1,6 +1,6 @@
 /* Ranks as threads: with any number of them every row is taken once an epoch. By messages or through shared memory they have the
  * same bits. */
-#include "model/portion.h"
+#include "model/run/portion.h"
 #include "rank_runs.h"
 
 static const char *model_folder;

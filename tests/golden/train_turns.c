@@ -1,7 +1,7 @@
 /* A run in turns comes to the bits of one that is made at once, whatever the model does between them. */
 #include "train/turn.h"
 
-#include "model/flat.h"
+#include "model/run/flat.h"
 #include "rank_case.h"
 #include "train_case.h"
 

@@ -2,7 +2,7 @@
  * slices, empty ones among them, every family, fp32 and bf16, with dropout, freezing and checkpoints of activations. */
 #include "base/runtime.h"
 #include "base/slices.h"
-#include "model/queue.h"
+#include "model/run/queue.h"
 #include "model_case.h"
 
 enum { ROWS = 40, MOST = 24, LONGEST = 60 };

@@ -6,7 +6,7 @@
 
 #include "../model_case.h"
 #include "base/status.h"
-#include "model/model.h"
+#include "model/run/model.h"
 #include "strict_device.h"
 
 static brim_ops_context c;

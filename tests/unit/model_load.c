@@ -2,7 +2,7 @@
 #include "base/arena.h"
 #include "base/folder.h"
 #include "base/runtime.h"
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 #include "model_case.h"
 
 /* ---- files made from a golden model's ---- */

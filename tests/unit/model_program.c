@@ -2,7 +2,7 @@
  */
 #include "base/poison.h"
 #include "model/kind.h"
-#include "model/logits.h"
+#include "model/run/logits.h"
 #include "model_case.h"
 
 static const brim_pass training = {.training = true, .dropout = true, .seed = 3, .optimizer_step = 2};

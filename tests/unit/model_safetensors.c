@@ -1,6 +1,6 @@
 /* Safetensors: what is read, what is refused and where, and that what is written reads back. */
-#include "model/narrow.h"
-#include "model/safetensors.h"
+#include "model/files/narrow.h"
+#include "model/files/safetensors.h"
 #include "model_case.h"
 
 /* A file with this header; `data` bytes of zeros follow. Returns its length. */

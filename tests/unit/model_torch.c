@@ -1,6 +1,6 @@
 /* Files of torch.save: what it writes is read, and what no weights need is refused with its byte. */
-#include "model/pickle.h"
-#include "model/safetensors.h"
+#include "model/files/pickle.h"
+#include "model/files/safetensors.h"
 #include "model_case.h"
 
 /* ---- tensors of every kind --------------------------------------------------------------------------------- */

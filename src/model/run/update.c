@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 /* The weight of a range: the last ones are trained. */
 static const brim_weight *weight_of(const brim_model *m, int32_t range) {

@@ -2,7 +2,7 @@
  * https://pkware.cachefly.net/webdocs/casestudies/APPNOTE.TXT, 4.3 */
 #ifndef BRIM_MODEL_ZIP_H
 #define BRIM_MODEL_ZIP_H
-#include "model/store.h"
+#include "model/files/store.h"
 
 typedef struct brim_zip_entry {
   const char *name; /* not NUL-terminated */

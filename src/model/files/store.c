@@ -1,5 +1,5 @@
 /* store.c: tensors in files, whatever their format. */
-#include "model/store.h"
+#include "model/files/store.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/narrow.h"
+#include "model/files/narrow.h"
 
 #define INDEX_LIMIT ((size_t)100 << 20) /* bytes */
 

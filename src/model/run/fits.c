@@ -1,10 +1,10 @@
-#include "model/fits.h"
+#include "model/run/fits.h"
 
 #include <math.h>
 #include <stdio.h>
 
 #include "base/status.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 int brim_length_fits(const brim_model *model, const char *what, int32_t length, int status, brim_error *err) {
   const int32_t most = brim_config_max_length(&model->config);

@@ -2,8 +2,8 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/flat.h"
-#include "model/model.h"
+#include "model/run/flat.h"
+#include "model/run/model.h"
 
 float *brim_model_values(brim_model *model) {
   brim_model_catch_up(model);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/status.h"
-#include "model/logits.h"
-#include "model/model.h"
+#include "model/run/logits.h"
+#include "model/run/model.h"
 #include "task/task.h"
 
 static double loss_divisor(const brim_batch *batch) {

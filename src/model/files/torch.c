@@ -9,8 +9,8 @@
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/pickle.h"
-#include "model/zip.h"
+#include "model/files/pickle.h"
+#include "model/files/zip.h"
 
 #define PICKLE_LIMIT ((int64_t)100 << 20) /* bytes; that of a large model has 100 KB */
 

@@ -1,9 +1,9 @@
 /* flat.c: the flat buffers, for those who are not operations. */
-#include "model/flat.h"
+#include "model/run/flat.h"
 
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 real *brim_flat_at(const brim_model *m, brim_flat which) {
   real *const buffers[] = {

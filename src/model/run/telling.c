@@ -1,7 +1,7 @@
 #include "model/telling.h"
 
-#include "model/model.h"
-#include "model/partial.h"
+#include "model/run/model.h"
+#include "model/run/partial.h"
 
 /* Values of a piece, if as many adjoin: a share of what is left, so that the last ones, which nothing hides, are small. */
 enum { LEAST = 1 << 19, SHARE = 4, REST = 1 << 14 };

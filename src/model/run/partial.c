@@ -1,12 +1,12 @@
 /* partial.c: see partial.h. A task is a piece of a range: some values, or some rows of a table. */
-#include "model/partial.h"
+#include "model/run/partial.h"
 
 #include <string.h>
 
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 enum { CHUNK = 1 << 15 };
 

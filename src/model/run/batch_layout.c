@@ -4,8 +4,8 @@
 
 #include "base/slices.h"
 #include "base/status.h"
-#include "model/fits.h"
-#include "model/model.h"
+#include "model/run/fits.h"
+#include "model/run/model.h"
 
 static int32_t length_of(const brim_batch *batch, int32_t sequence) {
   return batch->offsets[sequence + 1] - batch->offsets[sequence];

@@ -5,7 +5,7 @@
 
 #include "base/status.h"
 #include "model/kind.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 static const char *const row_names[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = "texts",
                                                       [BRIM_ROW_CHOSEN] = "first tokens",

@@ -1,5 +1,5 @@
 /* zip.c: from the end of the archive to its directory, and from there to the entries. Numbers are little-endian. */
-#include "model/zip.h"
+#include "model/files/zip.h"
 
 #include <string.h>
 

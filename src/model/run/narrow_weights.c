@@ -3,7 +3,7 @@
  * changes values in another way has it made again before the next pass. */
 #include "base/memory.h"
 #include "base/status.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 static void find_span(const brim_program *p, int64_t *from, int64_t *end) {
   *from = *end = 0;

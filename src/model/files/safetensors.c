@@ -1,5 +1,5 @@
 /* safetensors.c: reads the header of a safetensors file, trusting nothing that it says. */
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "base/memory.h"
 #include "base/sort.h"
 #include "base/status.h"
-#include "model/store.h"
+#include "model/files/store.h"
 
 #define HEADER_LIMIT ((uint64_t)100 << 20) /* bytes, as in the reference reader */
 enum { PREFIX = 8 };

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/poison.h"
 #include "model/kind.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 void brim_model_release_int8(brim_model *model) {
   if (model->int8_block)

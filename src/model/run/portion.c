@@ -1,5 +1,5 @@
 /* portion.c: see portion.h. Parts are whole pieces of ranges (ops.h), so that the gradient's norm can be added up as ever. */
-#include "model/portion.h"
+#include "model/run/portion.h"
 
 #include <math.h>
 #include <string.h>
@@ -9,8 +9,8 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
-#include "model/flat.h"
-#include "model/model.h"
+#include "model/run/flat.h"
+#include "model/run/model.h"
 
 /* What a rank has of a range. */
 typedef struct part {

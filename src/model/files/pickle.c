@@ -1,5 +1,5 @@
 /* pickle.c: see pickle.h. Protocols 2 to 5, as torch.save writes them. */
-#include "model/pickle.h"
+#include "model/files/pickle.h"
 
 #include <string.h>
 

@@ -1,13 +1,13 @@
 /* freeze.c: what training leaves as it is. Parts are frozen from below, so that backward may stop at the lowest trained one and
  * gradients and moments are the end of the flat buffers. */
-#include "model/freeze.h"
+#include "model/run/freeze.h"
 
 #include <stdio.h>
 #include <string.h>
 
 #include "base/number.h"
 #include "base/status.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 /* Digits alone, from 1 on. */
 static bool read_layers(const char *text, int32_t *out) {

@@ -1,9 +1,9 @@
 /* tables.c: see tables.h. */
-#include "model/tables.h"
+#include "model/run/tables.h"
 
 #include <string.h>
 
-#include "model/model.h"
+#include "model/run/model.h"
 
 typedef struct walk {
   const brim_model *model;

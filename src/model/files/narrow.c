@@ -1,5 +1,5 @@
 /* narrow.c: half, bfloat16, single and double precision to `real`. */
-#include "model/narrow.h"
+#include "model/files/narrow.h"
 
 #include <string.h>
 

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/kind.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {
   brim_config config;

@@ -3,7 +3,7 @@
 #define BRIM_MODEL_STORE_H
 #include "base/arena.h"
 #include "base/hashmap.h"
-#include "model/safetensors.h"
+#include "model/files/safetensors.h"
 
 typedef struct brim_store_file {
   const char *path;

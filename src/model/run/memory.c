@@ -12,9 +12,9 @@
 #include "base/memory.h"
 #include "base/poison.h"
 #include "base/status.h"
-#include "model/fits.h"
+#include "model/run/fits.h"
 #include "model/kind.h"
-#include "model/model.h"
+#include "model/run/model.h"
 
 enum { LINE = 64 };                        /* alignment of every piece */
 enum { HOST_ROWS = 1 + BRIM_MOST_QUEUED }; /* bytes on the host for a row of a table, where it marks them in memory of its own */
