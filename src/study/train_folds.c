@@ -5,6 +5,7 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "brim/study.h"
 #include "dist/group.h"

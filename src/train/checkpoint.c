@@ -5,6 +5,7 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/run/flat.h"
 #include "train/average.h"

@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/folder.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "train/owned.h"
 

@@ -20,6 +20,7 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "train/folder.h"
 #include "train/folds_files.h"

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"

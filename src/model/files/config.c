@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "task/task.h"
 

@@ -1,6 +1,6 @@
 /* save.c: what only the single-precision build has: the flat buffers as floats, and files of them. */
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/run/flat.h"
 #include "model/run/model.h"

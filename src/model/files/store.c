@@ -7,9 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/files/narrow.h"
 
