@@ -13,7 +13,7 @@
 #include "train/evaluate.h"
 #include "train/fields.h"
 #include "train/folder.h"
-#include "train/folds_files.h"
+#include "train/folds_mark.h"
 
 enum { MOST_EVALS = 64 };
 

@@ -13,7 +13,7 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/status.h"
-#include "train/folds_files.h"
+#include "train/folds_mark.h"
 #include "train/state.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------ */

@@ -24,6 +24,7 @@
 #include "base/status.h"
 #include "train/folder.h"
 #include "train/folds_files.h"
+#include "train/folds_mark.h"
 #include "train/owned.h"
 
 enum {

@@ -14,7 +14,8 @@
 #include "train/average.h"
 #include "train/class_weights.h"
 #include "train/evaluate.h"
-#include "train/folds_files.h"
+#include "train/folds_mark.h"
+#include "train/hashes.h"
 #include "train/trainer.h"
 #include "train/turn.h"
 

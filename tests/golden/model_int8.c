@@ -2,6 +2,7 @@
  * batches and padding, with VNNI and without, and of the values that the model has now. */
 #include "base/runtime.h"
 #include "model_case.h"
+#include "model/run/host.h"
 
 enum { MOST_LOGITS = 256 };
 

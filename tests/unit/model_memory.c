@@ -5,6 +5,7 @@
 
 #include "base/runtime.h"
 #include "model_case.h"
+#include "model/run/host.h"
 
 /* ---- an allocator that counts ---- */
 

@@ -10,6 +10,7 @@
 #include "base/number.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "model/families/families.h"
 #include "task/task.h"
 
 #define CONFIG_LIMIT ((size_t)64 << 20) /* bytes; a few thousand label names fit in one */

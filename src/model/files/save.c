@@ -3,6 +3,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "model/run/flat.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 
 float *brim_model_values(brim_model *model) {
