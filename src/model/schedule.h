@@ -60,9 +60,9 @@ typedef enum brim_source {
 typedef enum brim_access { BRIM_READS = 1, BRIM_WRITES = 2, BRIM_CHANGES = 3 } brim_access;
 
 typedef struct brim_fill_in {
-  uint16_t field; /* offset in the operands */
+  uint16_t field;         /* offset in the operands */
   uint8_t source, access; /* brim_source, brim_access */
-  bool reached; /* a version of distances: from the first row on that the batch reaches */
+  bool reached;           /* a version of distances: from the first row on that the batch reaches */
   int32_t index;
   int64_t offset;
 } brim_fill_in;

@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "base/runtime.h"
-#include "model_case.h"
 #include "model/run/host.h"
+#include "model_case.h"
 
 /* ---- an allocator that counts ---- */
 
