@@ -4,6 +4,7 @@
 #include "cli.h"
 #include "commands.h"
 #include "folds.h"
+#include "shared.h"
 
 static const cli_option options[] = {
     HEADING("Texts"),

@@ -2,7 +2,7 @@
 #ifndef BRIM_CLI_FOLDS_H
 #define BRIM_CLI_FOLDS_H
 
-#include "job.h"
+#include "cli.h"
 
 bool cli_folds_wanted(const cli_values *values);
 /* Refuses options of folds that do not go together, before any data is read. */
@@ -13,8 +13,5 @@ int cli_folds_make(cli_call *cli, const char *const *paths, int path_count, cons
 /* How the held-out part of each fold overlaps with its training part, as a table and as a JSON array. */
 void cli_put_overlap(brim_text *out, const brim_overlap *overlap, const brim_tokenizer *tokenizer);
 void cli_put_overlap_json(brim_json_writer *json, const char *name, const brim_overlap *overlap, const brim_tokenizer *tokenizer);
-
-/* `brim train --folds`: trains, writes predictions and folds.json into the run, and shows the result. */
-int cli_train_folds(cli_call *cli, cli_job *job);
 
 #endif

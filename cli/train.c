@@ -8,6 +8,7 @@
 #include "folds.h"
 #include "profile.h"
 #include "ranks.h"
+#include "train_folds.h"
 #include "views.h"
 
 static const cli_option options[] = {

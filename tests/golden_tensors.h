@@ -3,6 +3,7 @@
 #define BRIM_TESTS_GOLDEN_TENSORS_H
 #include "base/folder.h"
 #include "base/json.h"
+#include "base/path.h"
 #include "base/runtime.h"
 #include "model/files/safetensors.h"
 #include "tap.h"

@@ -3,6 +3,7 @@
 #ifndef BRIM_TESTS_MODEL_CASE_H
 #define BRIM_TESTS_MODEL_CASE_H
 #include "levels.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 #include "scratch.h"
 #include "tap.h"

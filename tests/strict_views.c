@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "model/run/host.h"
 #include "model/run/model.h"
 
 float *__wrap_brim_model_values(brim_model *model);

@@ -1,6 +1,7 @@
 /* Atomic files: written aside, synced, renamed. */
-#include "base/folder.h"
+#include "base/file.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include <errno.h>
 #include <fcntl.h>

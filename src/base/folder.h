@@ -1,4 +1,4 @@
-/* folder.h: folders that are complete or absent, and small helpers for paths. Public file functions are in brim/base.h. */
+/* folder.h: folders that are complete or absent, lists, copies, removal. Public file functions are in brim/base.h. */
 #ifndef BRIM_BASE_FOLDER_H
 #define BRIM_BASE_FOLDER_H
 #include "brim/base.h"
@@ -19,19 +19,5 @@ int brim_copy_file(brim_runtime *runtime, const char *from, const char *to, brim
 /* Names in a folder, sorted by byte, without "." and "..". Freed with brim_names_free. */
 int brim_list_folder(brim_runtime *runtime, const char *path, char ***names, size_t *count, brim_error *err) BRIM_CHECK;
 void brim_names_free(brim_runtime *runtime, char **names, size_t count);
-
-/* A file to write over a descriptor that is the caller's and stays open: neither written aside nor synced. */
-int brim_file_over(brim_runtime *runtime, int descriptor, brim_file **out, brim_error *err) BRIM_CHECK;
-
-/* "folder/name" in fresh memory, or NULL. */
-char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name);
-const char *brim_path_name(const char *path); /* after the last slash */
-bool brim_path_exists(const char *path);
-bool brim_path_is_folder(const char *path);
-
-/* "PATH.tmp-k3xq0a" in fresh memory, or NULL; a different one at every call, for names that are made with O_EXCL or mkdir. */
-char *brim_temporary_name(brim_runtime *runtime, const char *path);
-/* Makes sure that the name `path` itself (a rename to it) survives a power cut. */
-int brim_sync_parent(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;
 
 #endif

@@ -1,4 +1,4 @@
-/* stream_inside.h: what stream.c, the window, and stream_fill.c, its decoders, share. */
+/* stream_inside.h: what stream.c, the window, stream_fill.c, its decoders, and stream_read.c, their bytes, share. */
 #ifndef BRIM_BASE_STREAM_INSIDE_H
 #define BRIM_BASE_STREAM_INSIDE_H
 #include <stdatomic.h>
@@ -7,13 +7,13 @@
 #include <zstd.h>
 
 #include "base/gzip.h"
-#include "base/stream.h"
+#include "base/stop.h"
 #include "base/unpack.h"
 
 enum { BRIM_STREAM_INPUT = 1 << 16 }; /* bytes of a file that are read at once */
 typedef enum brim_stream_kind { BRIM_STREAM_PLAIN, BRIM_STREAM_GZIP, BRIM_STREAM_ZSTD, BRIM_STREAM_OTHER } brim_stream_kind;
 
-struct brim_stream {
+typedef struct brim_stream {
   brim_runtime *runtime;
   char *name;
   brim_stream_kind kind;
@@ -40,11 +40,14 @@ struct brim_stream {
   int wake[2];                 /* a byte in this pipe ends a waiting read */
   atomic_bool interrupted;
   const brim_stop *stop; /* may be NULL */
-};
+} brim_stream;
 
+/* ---- stream_read.c */
+bool brim_stream_is_interrupted(const brim_stream *s);
 /* Up to `size` bytes of the file as it is on disk; 0 at its end. */
 int brim_stream_read_file(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) BRIM_CHECK;
 
+/* ---- stream_fill.c */
 /* Up to `size` bytes of text, at least one but at the end. */
 int brim_stream_fill_gzip(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) BRIM_CHECK;
 int brim_stream_fill_zstd(brim_stream *s, char *to, size_t size, size_t *got, brim_error *err) BRIM_CHECK;

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/path.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "data/describe.h"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder.h"
+#include "base/file.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/runtime.h"

@@ -8,6 +8,7 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/ordered.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "data/reader.h"
 

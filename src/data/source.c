@@ -9,6 +9,7 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 
 static const struct {

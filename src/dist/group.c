@@ -91,3 +91,14 @@ int brim_group_gather_texts(const brim_group *group, brim_runtime *runtime, cons
   brim_release(runtime, lengths);
   return status;
 }
+
+int brim_group_largest(const brim_group *group, brim_runtime *runtime, uint64_t *value, brim_error *err) {
+  if (group->world_size <= 1)
+    return BRIM_OK;
+  uint64_t *all = brim_alloc_array(runtime, (size_t)group->world_size, sizeof *all);
+  int status = all ? brim_group_gather(group, runtime, value, sizeof *value, all, err) : BRIM_NOMEM(err);
+  for (int32_t r = 0; r < group->world_size && !status; r++)
+    *value = all[r] > *value ? all[r] : *value;
+  brim_release(runtime, all);
+  return status;
+}

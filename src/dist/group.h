@@ -16,5 +16,7 @@ int brim_group_gather(const brim_group *group, brim_runtime *runtime, const void
  * hold none themselves. */
 int brim_group_gather_texts(const brim_group *group, brim_runtime *runtime, const char *mine, char **all,
                             brim_error *err) BRIM_CHECK;
+/* *value becomes the largest of all ranks. */
+int brim_group_largest(const brim_group *group, brim_runtime *runtime, uint64_t *value, brim_error *err) BRIM_CHECK;
 
 #endif

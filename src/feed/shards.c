@@ -4,9 +4,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/folder.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "data/source.h"
 #include "feed/feed.h"

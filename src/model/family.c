@@ -1,21 +1,7 @@
-/* family.c: finds a family by its model_type. */
+/* family.c: names of config.json's members in a family. */
 #include "model/family.h"
 
-#include <stdio.h>
 #include <string.h>
-
-#include "model/families/families.h"
-
-#define ADDRESS(name) &brim_family_##name,
-static const brim_family *const families[] = {BRIM_FAMILIES(ADDRESS)};
-enum { FAMILIES = sizeof families / sizeof *families };
-
-const brim_family *brim_family_find(const char *type, size_t length) {
-  for (size_t i = 0; i < FAMILIES; i++)
-    if (strlen(families[i]->type) == length && memcmp(families[i]->type, type, length) == 0)
-      return families[i];
-  return NULL;
-}
 
 const brim_renamed *brim_family_renamed(const brim_family *family, const char *key, size_t length) {
   for (const brim_renamed *r = family->older; r && r->older; r++)
@@ -31,11 +17,4 @@ const char *brim_family_key(const brim_family *family, const brim_json_value *ro
     if (r->newer && strcmp(r->newer, key) == 0 && brim_json_get(root, r->older))
       return r->older;
   return key;
-}
-
-const char *brim_family_list(char text[BRIM_FAMILY_LIST]) {
-  size_t used = 0;
-  for (size_t i = 0; i < FAMILIES && used < BRIM_FAMILY_LIST; i++)
-    used += (size_t)snprintf(text + used, BRIM_FAMILY_LIST - used, "%s%s", i ? ", " : "", families[i]->type);
-  return text;
 }

@@ -72,10 +72,5 @@ typedef struct brim_family {
 const char *brim_family_key(const brim_family *family, const brim_json_value *root, const char *key);
 /* The row of an older name; NULL: it is none. */
 const brim_renamed *brim_family_renamed(const brim_family *family, const char *key, size_t length);
-/* NULL when there is no such model_type. */
-const brim_family *brim_family_find(const char *type, size_t length);
-/* "bert, roberta, ..." for messages; returns `text`. */
-enum { BRIM_FAMILY_LIST = 400 };
-const char *brim_family_list(char text[BRIM_FAMILY_LIST]);
 
 #endif

@@ -1,7 +1,7 @@
-/* lowering.h: the state of a schedule that is being written: between schedule.c, lowering.c and gradients.c. */
+/* lowering.h: the state of a schedule that is being written: between schedule_make.c, lowering.c and gradients.c. */
 #ifndef BRIM_MODEL_LOWERING_H
 #define BRIM_MODEL_LOWERING_H
-#include "model/kind.h"
+#include "model/calls.h"
 
 /* Where a value is now. */
 typedef struct brim_held {

@@ -1,8 +1,8 @@
 /* pooling.c: names of what a head sees, and what sentence-transformers says of it. */
 #include <string.h>
 
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/config.h"
 

@@ -12,7 +12,7 @@
  *   passes/types.c     what each value is stored as: fp32, or 16 bits where all who write and read it say that they can
  *   passes/keep.c      what backward reads: kept, made again from what is kept, kept in 16 bits, or computed again in a segment
  *   kinds/             the device's calls for an operation, forward and backward: a kind's `forward` and `backward`
- *   schedule.c         all calls in order, with what each reads and writes
+ *   schedule_make.c    all calls in order, with what each reads and writes
  *   passes/place.c     where each version of a value is in memory, from its first and last use
  *   run.c              a pass: the calls one after the other, with this batch's counts and addresses
  *   listing.c          the schedule as a table for readers: brim inspect program

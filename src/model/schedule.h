@@ -57,10 +57,12 @@ typedef enum brim_source {
   BRIM_FROM_FRAME            /* `index` bytes at `offset` of the frame */
 } brim_source;
 
+typedef enum brim_access { BRIM_READS = 1, BRIM_WRITES = 2, BRIM_CHANGES = 3 } brim_access;
+
 typedef struct brim_fill_in {
-  uint16_t field; /* offset in the operands */
-  uint8_t source, access;
-  bool reached; /* a version of distances: from the first row on that the batch reaches */
+  uint16_t field;         /* offset in the operands */
+  uint8_t source, access; /* brim_source, brim_access */
+  bool reached;           /* a version of distances: from the first row on that the batch reaches */
   int32_t index;
   int64_t offset;
 } brim_fill_in;
@@ -168,7 +170,7 @@ int brim_schedule_run(const brim_call_schedule *s, const brim_ops *ops, brim_ops
 /* Address of a version in a frame's memory. */
 void *brim_version_address(const brim_call_schedule *s, int32_t version, const brim_frame *frame);
 
-/* What writes calls down; see kind.h. */
+/* What writes calls down; see calls.h. */
 typedef struct brim_lowering brim_lowering;
 /* Elements of a version are so large. */
 size_t brim_type_size(brim_value_type type);

@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "report/crc32c.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "brim/study.h"
 #include "dist/group.h"
@@ -12,7 +13,7 @@
 #include "train/evaluate.h"
 #include "train/fields.h"
 #include "train/folder.h"
-#include "train/folds_files.h"
+#include "train/folds_mark.h"
 
 enum { MOST_EVALS = 64 };
 

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "task/task.h"
 #include "task/tasks.h"
 
 static bool fits(int32_t outputs, float number) {

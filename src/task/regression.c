@@ -3,6 +3,7 @@
 
 #include "base/memory.h"
 #include "base/sort.h"
+#include "task/task.h"
 #include "task/tasks.h"
 
 static bool fits(int32_t outputs, float number) {

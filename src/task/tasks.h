@@ -1,7 +1,7 @@
 /* tasks.h: the tasks, one a file. */
 #ifndef BRIM_TASK_TASKS_H
 #define BRIM_TASK_TASKS_H
-#include "task/task.h"
+#include "task/rules.h"
 
 extern const brim_task_rules brim_classification, brim_regression, brim_multi_label, brim_tokens;
 

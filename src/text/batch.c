@@ -5,6 +5,7 @@
 #include "base/pool.h"
 #include "base/runtime.h"
 #include "base/status.h"
+#include "text/encode.h"
 #include "text/tokenizer.h"
 #include <string.h>
 

@@ -3,6 +3,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "text/grapheme.h"
 #include "text/unicode.h"
 #include <string.h>
 

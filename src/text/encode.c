@@ -1,4 +1,5 @@
 /* encode.c: scratch memory, and the way from a text or pair to its ids: tokens, truncation, template. */
+#include "text/encode.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "text/fast.h"

@@ -1,6 +1,6 @@
 /* load.c: from files to a tokenizer. */
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "text/fast.h"
 #include "text/fields.h"

@@ -1,6 +1,7 @@
 /* offsets.c: encodings with the origin of every token, and stride windows. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "text/encode.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
 

@@ -10,7 +10,6 @@
 #include "text/added.h"
 #include "text/cache.h"
 #include "text/decoder.h"
-#include "text/encode.h"
 #include "text/model.h"
 #include "text/normalizer.h"
 #include "text/pretokenizer.h"

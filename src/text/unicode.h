@@ -4,7 +4,6 @@
 #ifndef BRIM_TEXT_UNICODE_H
 #define BRIM_TEXT_UNICODE_H
 #include "brim/base.h"
-#include "text/runes.h"
 #include "text/unicode_tables.h"
 
 /* Bits of a code point's record. Order and values are those of tools/make_unicode_tables.py. */
@@ -98,9 +97,6 @@ static inline const uint32_t *brim_char_lower(uint32_t code) {
 int brim_char_decompose(uint32_t code, bool compatible, uint32_t out[BRIM_DECOMPOSITION_MAX]);
 /* The composite of two code points, or 0. */
 uint32_t brim_char_compose(uint32_t first, uint32_t second);
-
-/* Grapheme clusters (UAX 29, Unicode 17): the index after the cluster that begins at runes[at]. */
-size_t brim_grapheme_end(const brim_rune *runes, size_t count, size_t at);
 
 /* Decodes one character of valid UTF-8; returns its length. */
 static inline int brim_utf8_next(const char *bytes, uint32_t *code) {

@@ -5,33 +5,15 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/run/flat.h"
 #include "train/average.h"
+#include "train/hashes.h"
 #include "train/moments.h"
 #include "train/owned.h"
 
 #define AVERAGE_FILE "average.safetensors"
-
-/* *hash goes on from what it is. */
-static int hash_buffer(brim_model *model, brim_flat which, uint64_t *hash, brim_error *err) {
-  float *flat;
-  BRIM_TRY(brim_flat_map(model, which, &flat, err));
-  *hash = brim_flat_hash(model, flat, which == BRIM_VALUES ? 0 : brim_model_trained_offset(model), *hash);
-  brim_flat_unmap(model, flat);
-  return BRIM_OK;
-}
-
-int brim_model_weights_hash(brim_model *model, uint64_t *hash, brim_error *err) {
-  *hash = 0;
-  return hash_buffer(model, BRIM_VALUES, hash, err);
-}
-
-static int moments_hash(brim_model *model, uint64_t *hash, brim_error *err) {
-  *hash = 1;
-  BRIM_TRY(hash_buffer(model, BRIM_MOMENT1, hash, err));
-  return hash_buffer(model, BRIM_MOMENT2, hash, err);
-}
 
 /* ---- saving ----------------------------------------------------------------------------------------------- */
 
@@ -54,7 +36,7 @@ static int checkpoint_write_state(brim_runtime *runtime, brim_model *model, cons
                                   const float *average, const brim_train_identity *identity, brim_error *err) {
   brim_train_hashes hashes = {.average = state->averaged > 0 ? brim_flat_hash(model, average, 0, 0) : 0};
   BRIM_TRY(brim_model_weights_hash(model, &hashes.values, err));
-  BRIM_TRY(moments_hash(model, &hashes.moments, err));
+  BRIM_TRY(brim_model_moments_hash(model, &hashes.moments, err));
   char *path = brim_path_join(runtime, folder, "state.json");
   int status = path ? brim_train_state_write(runtime, path, state, identity, &hashes, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
@@ -129,7 +111,7 @@ static int checkpoint_read_moments(brim_runtime *runtime, const char *path, cons
   brim_release(runtime, file);
   BRIM_TRY(status);
   uint64_t hash;
-  BRIM_TRY(moments_hash(model, &hash, err));
+  BRIM_TRY(brim_model_moments_hash(model, &hash, err));
   return hash == hashes->moments ? BRIM_OK : checkpoint_damaged(path, "moments", err);
 }
 

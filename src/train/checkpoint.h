@@ -15,7 +15,5 @@ int brim_checkpoint_save(const brim_run_folder *folder, brim_model *model, const
 int brim_checkpoint_load(const brim_run_folder *folder, uint64_t step, brim_model *model, const brim_train_identity *identity,
                          brim_train_state *state, brim_train_former *former, float *average, brim_supply *supply,
                          brim_error *err) BRIM_CHECK;
-/* Hash of all weights: the identity of a model. */
-int brim_model_weights_hash(brim_model *model, uint64_t *hash, brim_error *err) BRIM_CHECK;
 
 #endif

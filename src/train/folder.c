@@ -10,6 +10,7 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "train/owned.h"
 #include "train/state.h"

@@ -3,8 +3,6 @@
 #define BRIM_TRAIN_FOLDS_FILES_H
 #include "brim/base.h"
 
-#define BRIM_FOLDS_FILE "folds.csv" /* which row is in which fold: the first that is written */
-
 typedef struct brim_json_document brim_json_document;
 typedef struct brim_folds_files {
   brim_runtime *runtime;
@@ -12,9 +10,6 @@ typedef struct brim_folds_files {
   bool there;                   /* folds.csv is brim's: it begins with its head line */
   brim_json_document *finished; /* folds.json, which names the predictions of the end; NULL: none */
 } brim_folds_files;
-
-/* Does the folder hold a run in folds? */
-int brim_folds_files_in(brim_runtime *runtime, const char *folder, bool *there, brim_error *err) BRIM_CHECK;
 
 int brim_folds_files_open(brim_runtime *runtime, const char *folder, brim_folds_files *out, brim_error *err) BRIM_CHECK;
 void brim_folds_files_close(brim_folds_files *files);

@@ -6,17 +6,8 @@
 #include "base/arena.h"
 #include "base/hashmap.h"
 #include "base/status.h"
-#include "model/run/flat.h"
 #include "model/files/safetensors.h"
-
-uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
-  for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
-    const brim_parameter *p = brim_model_parameter(model, i);
-    if (p->offset >= from)
-      seed = brim_hash64(flat + (p->offset - from), (size_t)p->count * sizeof *flat, seed);
-  }
-  return seed;
-}
+#include "model/run/flat.h"
 
 /* Index of the first parameter that is trained: only those from there on have moments. */
 static int32_t first_trained(const brim_model *model) {

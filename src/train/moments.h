@@ -8,8 +8,4 @@ int brim_moments_write(brim_runtime *runtime, brim_model *model, const char *pat
 /* Into the model's moments. BRIM_E_FORMAT when a tensor is missing or has another size. */
 int brim_moments_read(brim_runtime *runtime, brim_model *model, const char *path, brim_error *err) BRIM_CHECK;
 
-/* Over the parameters of a flat buffer that begins with the parameter at `from` (0, or brim_model_trained_offset), without the
- * gaps between them. */
-uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed);
-
 #endif

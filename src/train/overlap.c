@@ -3,6 +3,7 @@
 #include "base/status.h"
 #include "base/thread.h"
 #include "model/run/flat.h"
+#include "model/run/host.h"
 #include "train/sum.h"
 
 /* ---- the thread ------------------------------------------------------------------------------------------- */

@@ -11,8 +11,9 @@
 #include "base/folder.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/path.h"
 #include "base/status.h"
-#include "train/folds_files.h"
+#include "train/folds_mark.h"
 #include "train/state.h"
 
 /* ---- names ------------------------------------------------------------------------------------------------ */

@@ -20,9 +20,11 @@
 
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "train/folder.h"
 #include "train/folds_files.h"
+#include "train/folds_mark.h"
 #include "train/owned.h"
 
 enum {

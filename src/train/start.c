@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/process.h"
 #include "base/status.h"
 #include "dist/group.h"
@@ -14,7 +14,8 @@
 #include "train/average.h"
 #include "train/class_weights.h"
 #include "train/evaluate.h"
-#include "train/folds_files.h"
+#include "train/folds_mark.h"
+#include "train/hashes.h"
 #include "train/trainer.h"
 #include "train/turn.h"
 

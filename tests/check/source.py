@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Rules about the source, as TAP: source.py SOURCE_ROOT LIBRARY [--update]
 
-Folders include only what stands left of them; the command line uses public headers only; the library exports brim_* names alone,
-neither prints nor exits, and calls malloc only where the default allocator is; files stay readable in size.
-exports.txt lists what the library exports, so that a change of its interface is seen; --update writes it."""
+Folders include only what stands left of them, and files one another in no circle; the command line uses public headers only; the
+library exports brim_* names alone, neither prints nor exits, and calls malloc only where the default allocator is; files stay
+readable in size. exports.txt lists what the library exports, so that a change of its interface is seen; --update writes it."""
 
 import pathlib
 import re
@@ -84,6 +84,36 @@ def check_rooms(root):
         holds(problems, f"src/{name} includes no room to the right of it")
 
 
+def includes_of_units(root):
+    """What each unit includes: a unit is a path without its suffix, so that x.c and x.h are one."""
+    graph = {}
+    for path in [path for folder in ("src", "cli") for path in files(root / folder, ".c", ".h")]:
+        unit = path.relative_to(root).with_suffix("")
+        for name in INCLUDE.findall(path.read_text(encoding="utf-8")):
+            for to in (root / "src" / name, path.parent / name):
+                if to.exists() and to.with_suffix("") != path.with_suffix(""):
+                    graph.setdefault(unit, set()).add(to.relative_to(root).with_suffix(""))
+                    break
+    return graph
+
+
+def check_circles(root):
+    """What units need of one another has an order, from the ground up: each can be read after those that it includes."""
+    graph, done, problems = includes_of_units(root), set(), []
+
+    def visit(unit, way):
+        if unit in way:
+            problems.append(" -> ".join(step.as_posix() for step in [*way[way.index(unit):], unit]))
+        elif unit not in done:
+            for to in sorted(graph.get(unit, ())):
+                visit(to, [*way, unit])
+            done.add(unit)
+
+    for unit in sorted(graph):
+        visit(unit, [])
+    holds(problems if graph else ["no includes were found"], "files include one another in no circle")
+
+
 def check_public_only(root, folder):
     problems = []
     for path in files(root / folder, ".c", ".h"):
@@ -98,7 +128,7 @@ def check_calls(root):
     for path in files(root / "src", ".c", ".h"):
         text = CODE_NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), path.read_text(encoding="utf-8"))
         for match in BANNED.finditer(text):
-            if match[1] in ALLOCATORS and path.name == "runtime.c":
+            if match[1] in ALLOCATORS and path.name == "runtime_new.c":
                 continue
             line = text.count("\n", 0, match.start()) + 1
             problems.append(f"{path.relative_to(root)}:{line}: {match[1]}")
@@ -136,7 +166,7 @@ def check_program(root):
         for name in re.findall(r"\bops->(\w+)\(", text):
             if name in listed and name not in CALLERS.get(path.name, set()):
                 calls.append(f"{place} calls {name}")
-        if re.search(r"\bBRIM_CALL\(", text) and path.parent.name != "kinds" and path.name not in ("lowering.c", "gradients.c", "kind.h"):
+        if re.search(r"\bBRIM_CALL\(", text) and path.parent.name != "kinds" and path.name not in ("lowering.c", "gradients.c", "calls.h"):
             kinds.append(f"{place} writes calls")
         names += [f"{place} names {name}" for name in sorted(families) if f'"{name}"' in source and path.name != families[name]]
     for path in files(root / "src", ".c", ".h") + files(root / "cli", ".c", ".h"):
@@ -237,6 +267,7 @@ def main():
     root, library = pathlib.Path(sys.argv[1]), sys.argv[2]
     check_includes(root)
     check_rooms(root)
+    check_circles(root)
     for folder in ("cli", "examples"):
         check_public_only(root, folder)
     check_calls(root)

@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/ordered.h"
+#include "base/path.h"
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/stream.h"

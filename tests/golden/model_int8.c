@@ -1,6 +1,7 @@
 /* Predictions with products of bytes, of every golden model on every kernel: near those in fp32, the same bits for any threads,
  * batches and padding, with VNNI and without, and of the values that the model has now. */
 #include "base/runtime.h"
+#include "model/run/host.h"
 #include "model_case.h"
 
 enum { MOST_LOGITS = 256 };

@@ -1,5 +1,6 @@
 /* train_late.c: rows of embeddings that wait for their updates are seen by nobody: a run's evaluations, checkpoints, averages,
  * resumes and weights are those of a run that brings all rows up to date after every step. */
+#include "model/run/host.h"
 #include "model/run/model.h"
 #include "train_case.h"
 

@@ -2,6 +2,7 @@
  * parts. What is held before a run is said here (the program is linked so that brim asks this one): a process's own resident
  * memory differs from run to run, by what the C library keeps and by pages of 2 MiB, more than these limits do. */
 #include "base/process.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 #include "train_case.h"
 

@@ -2,6 +2,7 @@
 #include "train/turn.h"
 
 #include "model/run/flat.h"
+#include "model/run/host.h"
 #include "rank_case.h"
 #include "train_case.h"
 

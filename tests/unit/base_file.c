@@ -1,6 +1,7 @@
 /* Files and folders that are complete or absent, whatever goes wrong. */
 #include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "scratch.h"
 #include "tap.h"
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 /* Weights under the names that files use, what is missing or does not fit, and that a saved model is the same model. */
 #include "base/arena.h"
-#include "base/folder.h"
 #include "base/runtime.h"
 #include "model/files/safetensors.h"
+#include "model/run/host.h"
 #include "model_case.h"
 
 /* ---- files made from a golden model's ---- */

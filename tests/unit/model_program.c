@@ -2,6 +2,7 @@
  */
 #include "base/poison.h"
 #include "model/kind.h"
+#include "model/run/host.h"
 #include "model/run/logits.h"
 #include "model_case.h"
 

@@ -1,5 +1,6 @@
 /* text_unicode: normalisation forms, grapheme clusters, properties, scores and patterns. */
 #include "tap.h"
+#include "text/grapheme.h"
 #include "text/nfx.h"
 #include "text/pattern.h"
 #include "text/score.h"

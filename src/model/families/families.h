@@ -25,4 +25,10 @@
 BRIM_FAMILIES(BRIM_FAMILY_DECLARE)
 #undef BRIM_FAMILY_DECLARE
 
+/* NULL when there is no such model_type. */
+const brim_family *brim_family_find(const char *type, size_t length);
+/* "bert, roberta, ..." for messages; returns `text`. */
+enum { BRIM_FAMILY_LIST = 400 };
+const char *brim_family_list(char text[BRIM_FAMILY_LIST]);
+
 #endif

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "base/arena.h"
-#include "base/folder.h"
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/path.h"
 #include "base/status.h"
+#include "model/families/families.h"
 #include "task/task.h"
 
 #define CONFIG_LIMIT ((size_t)64 << 20) /* bytes; a few thousand label names fit in one */

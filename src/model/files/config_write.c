@@ -1,8 +1,8 @@
 /* config_write.c: config.json as it was read, with what training decides put in its place. */
 #include <string.h>
 
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/config.h"
 #include "model/families/rotary.h"

@@ -1,10 +1,4 @@
-/* safetensors.h: tensors in files, by name: safetensors, and what torch.save writes (torch.c). Safetensors
- * (https://github.com/huggingface/safetensors, "Format"):
- *
- *   8 bytes   length N of the header, little-endian
- *   N bytes   JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, .., "__metadata__": {..}}, and
- * spaces the rest  data; offsets count from here, tensors follow one another without a gap
- */
+/* safetensors.h: tensors in files, by name: safetensors (safetensors_read.c), and what torch.save writes (torch.c). */
 #ifndef BRIM_MODEL_SAFETENSORS_H
 #define BRIM_MODEL_SAFETENSORS_H
 #include "brim/model.h"

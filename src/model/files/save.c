@@ -1,8 +1,9 @@
 /* save.c: what only the single-precision build has: the flat buffers as floats, and files of them. */
-#include "base/folder.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "model/run/flat.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 
 float *brim_model_values(brim_model *model) {

@@ -37,7 +37,7 @@ int brim_store_add(brim_store *s, const brim_stored *tensor, bool *twice, brim_e
 /* Exactly `length` bytes from `offset` on; the caller has seen that the file was long enough. */
 int brim_store_read_bytes(const brim_store_file *file, void *to, size_t length, int64_t offset, brim_error *err) BRIM_CHECK;
 
-/* The tensors of one open file: safetensors.c, torch.c. */
+/* The tensors of one open file: safetensors_read.c, torch.c. */
 int brim_safetensors_read(brim_store *s, int32_t file, brim_error *err) BRIM_CHECK;
 int brim_torch_read(brim_store *s, int32_t file, brim_error *err) BRIM_CHECK;
 

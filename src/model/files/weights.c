@@ -5,9 +5,9 @@
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/files/safetensors.h"
 #include "model/run/flat.h"
 #include "model/run/model.h"
-#include "model/files/safetensors.h"
 
 typedef struct loading {
   brim_model *model;

@@ -1,5 +1,5 @@
 /* add.c: a branch joins a residual stream: residual + dropout(branch W + b). */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 

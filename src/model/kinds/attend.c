@@ -1,7 +1,7 @@
 /* attend.c: context = dropout(softmax(queries keys^T / sqrt(width of a head))) values, within each text. */
 #include <math.h>
 
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 
 enum { QUERIES, KEYS_VALUES }; /* in */

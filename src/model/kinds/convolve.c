@@ -2,7 +2,7 @@
  * first, row by row, so that it is a product like others; backward gathers it again.
  *
  * And branch: x by another name, whose gradient joins that of x where the branch was appended. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 

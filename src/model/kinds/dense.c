@@ -1,7 +1,7 @@
 /* dense.c: activation(x W + b), of tokens or of texts; and the scores, which are x W + b.
  *
  * The slope of tanh and ReLU follows from what they give; that of GELU needs what went in, which is kept. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 

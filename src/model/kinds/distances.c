@@ -6,7 +6,7 @@
  * Rows belong to no text: dropout takes them for the tokens of a text whose place is 0, so that all parts of a step drop the
  * same. Places are multiplied for the rows that the batch's texts reach, which are few where texts are short: nobody reads the
  * others, and their gradient is 0. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 

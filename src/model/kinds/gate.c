@@ -1,6 +1,6 @@
 /* gate.c: the wide half of a gated feed-forward: dropout(activation(u) * g), where u and g are the halves of x W + b. It is made
  * again from these, which are kept and whose memory their gradient takes. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 

@@ -1,5 +1,5 @@
 /* head.c: drop and loss: what a head has besides products, for the rows of its input: texts, or tokens. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "task/task.h"
 

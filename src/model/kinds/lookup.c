@@ -1,7 +1,7 @@
 /* lookup.c: from ids to the first hidden states.
  *
  *   sum = word[id] + position[position] + type[type]      out = dropout(norm(sum)) */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 
 enum { SUM, MEAN, RSTD };                   /* inner */

@@ -1,7 +1,7 @@
 /* norm.c: norm(x) alone, of a residual stream. It is made again from x, which is kept. In bf16 it is that of the stream's copy in
  * 16 bits, so that what is made again has the same bits; in embeddings and heads it stays in fp32. In fp16 it is that of the
  * stream itself: a few columns of a trained model's stream grow from layer to layer, beyond what fp16 has. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 

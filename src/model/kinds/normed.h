@@ -1,7 +1,7 @@
 /* normed.h: what kinds that end in norm(residual + dropout(x W + b)) share: join and feed_forward. */
 #ifndef BRIM_MODEL_NORMED_H
 #define BRIM_MODEL_NORMED_H
-#include "model/kind.h"
+#include "model/calls.h"
 
 /* Inner values and weights of such an operation, and its residual. */
 typedef struct brim_normed_parts {

@@ -1,7 +1,7 @@
 /* product.h: products of values with weights, in fp32, of bytes or of 16-bit values: what the kinds of layers write. */
 #ifndef BRIM_MODEL_PRODUCT_H
 #define BRIM_MODEL_PRODUCT_H
-#include "model/kind.h"
+#include "model/calls.h"
 
 /* A value that is multiplied, for all of its rows or the chosen ones: in 16 bits where products are of them. */
 brim_at brim_read_factor(brim_lowering *l, int32_t value);

@@ -1,6 +1,6 @@
 /* project.c: queries, keys and values of all tokens, in one product; where few queries are wanted, keys and values of all tokens,
  * and queries of those few. With rotary positions queries and keys are turned where they are; their gradients are turned back. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 #include "model/kinds/product.h"
 

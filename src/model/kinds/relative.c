@@ -1,7 +1,7 @@
 /* relative.c: attend, with terms of the scores by distance: see ops.h. */
 #include <math.h>
 
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 
 enum { QUERIES, KEYS_VALUES, TABLES }; /* in; the last may be absent: queries and keys of distances, side by side */

@@ -1,5 +1,5 @@
 /* texts.c: choose and pool: from tokens to texts. */
-#include "model/kind.h"
+#include "model/calls.h"
 #include "model/kinds/kinds.h"
 
 /* ---- choose: the first token of each text. The value is no copy: it is the chosen rows of its input. */

@@ -1,5 +1,6 @@
 /* gradient.c: which operations take part in backward: those of trained parts, and all that lie above one. */
 #include "model/kind.h"
+#include "model/schedule.h"
 
 void brim_pass_gradient(brim_call_schedule *s) {
   const brim_program *p = s->program;

@@ -4,6 +4,7 @@
  * checkpoints a layer keeps its input alone; backward runs its forward again, but that of the last layer, whose values are still
  * there. Of a value that is stored in fp32, and that backward reads in 16 bits alone, the copy is kept. */
 #include "model/kind.h"
+#include "model/schedule.h"
 
 static void keep(brim_call_schedule *s, int32_t value, const brim_operation *reader, bool narrow) {
   const brim_program *p = s->program;

@@ -1,5 +1,6 @@
 /* rows.c: which rows of each value are computed: those that somebody reads. From the end of the program to its beginning. */
 #include "model/kind.h"
+#include "model/schedule.h"
 
 static void need(brim_call_schedule *s, int32_t value, brim_row_kind rows) {
   brim_value_plan *v = &s->values[value];

@@ -3,6 +3,7 @@
  * fp32 in a BERT: hidden states and their gradients, to which every layer adds, statistics of norms and of softmax, the head.
  * Likewise a residual stream; the norms that take it are of 16 bits, but what the head and the last layer's chosen rows read. */
 #include "model/kind.h"
+#include "model/schedule.h"
 
 /* The bit of a value in a list of an operation; 1 if it is not there. */
 static bool allowed(const brim_list *list, unsigned bits, int32_t value) {

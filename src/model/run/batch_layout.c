@@ -5,6 +5,7 @@
 #include "base/slices.h"
 #include "base/status.h"
 #include "model/run/fits.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 
 static int32_t length_of(const brim_batch *batch, int32_t sequence) {

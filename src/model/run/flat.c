@@ -3,16 +3,13 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 
 real *brim_flat_at(const brim_model *m, brim_flat which) {
   real *const buffers[] = {
       [BRIM_VALUES] = m->values, [BRIM_GRADIENTS] = m->gradients, [BRIM_MOMENT1] = m->moment1, [BRIM_MOMENT2] = m->moment2};
   return buffers[which];
-}
-
-bool brim_model_is_host(const brim_model *m) {
-  return m->ops->features & BRIM_FEATURE_HOST_MEMORY;
 }
 
 static size_t bytes_of(const brim_model *m, brim_flat which) {

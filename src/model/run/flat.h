@@ -25,8 +25,6 @@ int brim_flat_ranks_join(brim_model *model, const char key[BRIM_RANKS_KEY], int3
 void brim_flat_ranks_leave(brim_model *model, bool broken);
 void brim_flat_ranks_sum(brim_model *model, int64_t offset, int64_t count);
 void brim_flat_ranks_wait(brim_model *model);
-/* Whether the device's memory is the host's, which may look into it. */
-bool brim_model_is_host(const brim_model *model);
 /* Its address on the device; NULL: there is none. */
 real *brim_flat_at(const brim_model *model, brim_flat which);
 #endif

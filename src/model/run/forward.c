@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/run/host.h"
 #include "model/run/logits.h"
 #include "model/run/model.h"
 #include "task/task.h"

@@ -5,7 +5,6 @@
 #define BRIM_MODEL_MODEL_H
 #include "brim/model.h"
 #include "model/config.h"
-#include "model/run/flat.h"
 #include "model/run/queue.h"
 #include "model/schedule.h"
 #include "model/telling.h"

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 
 enum { CHUNK = 1 << 15 };

@@ -10,6 +10,7 @@
 #include "base/pool.h"
 #include "base/status.h"
 #include "model/run/flat.h"
+#include "model/run/host.h"
 #include "model/run/model.h"
 
 /* What a rank has of a range. */

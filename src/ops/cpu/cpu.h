@@ -59,7 +59,7 @@ size_t CPU(norm_workspace)(int threads, const brim_ops_limits *limits);
 /* ---- embedding.c */
 size_t CPU(embed_workspace)(const brim_ops_limits *limits);
 
-/* ---- attention.c */
+/* ---- attention_forward.c */
 size_t CPU(attention_workspace)(int threads, const brim_ops_limits *limits);
 
 /* ---- stream.c */

@@ -1,6 +1,7 @@
 /* product.c: see product.h. */
 #include "ops/cpu/product.h"
 #include "ops/cpu/split.h"
+#include "ops/cpu/tile.h"
 
 enum {
   ROWS_PER_TASK = 512,

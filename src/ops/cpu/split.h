@@ -17,7 +17,8 @@
 #ifndef BRIM_OPS_CPU_SPLIT_H
 #define BRIM_OPS_CPU_SPLIT_H
 #include "base/runtime.h"
-#include "ops/cpu/product.h"
+#include "ops/cpu/product_type.h"
+#include "ops/cpu/tile.h"
 
 #if BRIM_LEVEL == 3 && defined(BRIM_HAS_BF16)
 #define SPLITS 1

@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/folder.h"
 #include "base/hashmap.h"
 #include "base/memory.h"
+#include "base/path.h"
 #include "base/status.h"
 #include "ops/cuda/driver.h"
 

@@ -1,4 +1,4 @@
-/* attention.c: softmax(scale q k^T) v per sequence and head. */
+/* attention_forward.c: softmax(scale q k^T) v per sequence and head. */
 #include "ops/cpu/attention_store.h"
 #include "ops/cpu/philox_queries.h"
 #include "ops/cpu/relative.h"

@@ -1,6 +1,9 @@
-/* safetensors.c: reads the header of a safetensors file, trusting nothing that it says. */
-#include "model/files/safetensors.h"
-
+/* safetensors_read.c: reads the header of a safetensors file, trusting nothing that it says
+ * (https://github.com/huggingface/safetensors, "Format"):
+ *
+ *   8 bytes   length N of the header, little-endian
+ *   N bytes   JSON {"NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [begin, end]}, .., "__metadata__": {..}} and blanks
+ *   the rest  data; offsets count from here, tensors follow one another without a gap */
 #include <string.h>
 
 #include "base/json.h"

@@ -1,4 +1,4 @@
-/* schedule.c: all calls of a program, forward and backward. */
+/* schedule_make.c: all calls of a program, forward and backward. */
 #include "model/schedule.h"
 
 #include "base/memory.h"

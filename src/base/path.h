@@ -1,0 +1,18 @@
+/* path.h: names of files and folders. */
+#ifndef BRIM_BASE_PATH_H
+#define BRIM_BASE_PATH_H
+#include "brim/base.h"
+
+/* "folder/name" in fresh memory, or NULL. */
+char *brim_path_join(brim_runtime *runtime, const char *folder, const char *name);
+const char *brim_path_name(const char *path); /* after the last slash */
+bool brim_path_exists(const char *path);
+bool brim_path_is_folder(const char *path);
+
+/* "PATH.tmp-k3xq0a" in fresh memory, or NULL; a different one at every call, for names that are made with O_EXCL or mkdir. */
+char *brim_temporary_name(brim_runtime *runtime, const char *path);
+/* Makes sure that the names in the folder survive a power cut; or the name `path` itself (a rename to it). */
+int brim_sync_folder(const char *path, brim_error *err) BRIM_CHECK;
+int brim_sync_parent(brim_runtime *runtime, const char *path, brim_error *err) BRIM_CHECK;
+
+#endif

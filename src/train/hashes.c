@@ -1,0 +1,35 @@
+/* hashes.c: digests of a model's flat buffers. */
+#include "train/hashes.h"
+
+#include "base/hashmap.h"
+#include "base/status.h"
+#include "model/run/flat.h"
+
+uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
+  for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
+    const brim_parameter *p = brim_model_parameter(model, i);
+    if (p->offset >= from)
+      seed = brim_hash64(flat + (p->offset - from), (size_t)p->count * sizeof *flat, seed);
+  }
+  return seed;
+}
+
+/* *hash goes on from what it is. */
+static int hash_buffer(brim_model *model, brim_flat which, uint64_t *hash, brim_error *err) {
+  float *flat;
+  BRIM_TRY(brim_flat_map(model, which, &flat, err));
+  *hash = brim_flat_hash(model, flat, which == BRIM_VALUES ? 0 : brim_model_trained_offset(model), *hash);
+  brim_flat_unmap(model, flat);
+  return BRIM_OK;
+}
+
+int brim_model_weights_hash(brim_model *model, uint64_t *hash, brim_error *err) {
+  *hash = 0;
+  return hash_buffer(model, BRIM_VALUES, hash, err);
+}
+
+int brim_model_moments_hash(brim_model *model, uint64_t *hash, brim_error *err) {
+  *hash = 1;
+  BRIM_TRY(hash_buffer(model, BRIM_MOMENT1, hash, err));
+  return hash_buffer(model, BRIM_MOMENT2, hash, err);
+}
