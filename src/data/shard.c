@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/ordered.h"
 #include "base/status.h"
+#include "data/place.h"
 #include "data/reader.h"
 
 #define DEFAULT_RECORDS 10000

@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
-#include "model/run/flat.h"
 #include "model/files/safetensors.h"
+#include "model/run/flat.h"
 
 uint64_t brim_average_first(const brim_train_options *options, uint64_t total_steps) {
   if (options->swa_start <= 0.0)

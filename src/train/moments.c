@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/hashmap.h"
 #include "base/status.h"
-#include "model/run/flat.h"
 #include "model/files/safetensors.h"
+#include "model/run/flat.h"
 
 uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {

@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "feed/steps.h"
 #include "model/run/fits.h"
 #include "train/evaluate.h"
 

@@ -2,8 +2,8 @@
  */
 #include "base/runtime.h"
 #include "fault.h"
-#include "model/run/partial.h"
 #include "model/files/safetensors.h"
+#include "model/run/partial.h"
 #include "model_case.h"
 
 static const char *saved;

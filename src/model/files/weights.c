@@ -4,10 +4,11 @@
 
 #include "base/hashmap.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/status.h"
+#include "model/files/safetensors.h"
 #include "model/run/flat.h"
 #include "model/run/model.h"
-#include "model/files/safetensors.h"
 
 typedef struct loading {
   brim_model *model;

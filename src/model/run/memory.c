@@ -12,8 +12,8 @@
 #include "base/memory.h"
 #include "base/poison.h"
 #include "base/status.h"
-#include "model/run/fits.h"
 #include "model/kind.h"
+#include "model/run/fits.h"
 #include "model/run/model.h"
 
 enum { LINE = 64 };                        /* alignment of every piece */
