@@ -5,6 +5,7 @@
  *
  * FILE has one length a line; without any, the lists in DIR/data/lengths are used. --rows sets how many synthetic
  * lengths are planned (10,000,000; 0: none). --json prints one JSON object a line. */
+#include "base/random.h"
 #include "brim/batch.h"
 #include <math.h>
 #include <stdatomic.h>

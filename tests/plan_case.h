@@ -1,6 +1,7 @@
 /* plan_case.h: random lengths and plan options for property tests; a case is a pure function of its number. */
 #ifndef BRIM_TESTS_PLAN_CASE_H
 #define BRIM_TESTS_PLAN_CASE_H
+#include "base/random.h"
 #include "brim/batch.h"
 #include "tap.h"
 

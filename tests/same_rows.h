@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "brim/data.h"
+#include "data/facts.h"
 
 static bool same_labels(const brim_labels *a, const brim_labels *b) {
   if (!a || !b)

@@ -2,7 +2,9 @@
 #ifndef BRIM_TESTS_VIEWS_CASE_H
 #define BRIM_TESTS_VIEWS_CASE_H
 #include "brim/views.h"
+#include "task/task.h"
 #include "train_case.h"
+#include "views/views.h"
 
 /* Rows of two tokens with these labels, `width` of them a row; `names` NULL: values. */
 __attribute__((unused)) static brim_dataset *views_rows(brim_runtime *runtime, brim_task task, const char *const *names,

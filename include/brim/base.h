@@ -1,4 +1,4 @@
-/* brim/base.h: runtime, status and errors, random numbers, JSON text, atomic files.
+/* brim/base.h: runtime, status and errors, JSON text, atomic files.
  *
  * Rules that hold for every brim header
  *  - Functions return a brim_status (int): BRIM_OK is 0. A brim_error* may be NULL; it is written only on failure.
@@ -121,45 +121,6 @@ BRIM_API void brim_runtime_resume(brim_runtime *runtime);
  * way. */
 BRIM_API void brim_runtime_forked(brim_runtime *runtime);
 
-/* ---- random numbers --------------------------------------------------------------------------------------- */
-
-/* Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a pure function. */
-BRIM_API void brim_philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4]);
-
-/* What a random number is for: part of every key, so that no two uses ever share a stream. Values are stable: they are part of
- * what makes a run reproducible between versions. */
-typedef enum brim_purpose {
-  BRIM_PURPOSE_SHUFFLE = 1, /* order of rows in an epoch */
-  BRIM_PURPOSE_TIES = 2,    /* order among equal lengths */
-  BRIM_PURPOSE_CUT = 3,     /* first cut, place of the short batch */
-  BRIM_PURPOSE_BATCHES = 4, /* order of batches */
-  BRIM_PURPOSE_UNIFORM = 5, /* choice of runs in uniform batching */
-  BRIM_PURPOSE_DROPOUT = 6,
-  BRIM_PURPOSE_INIT = 7, /* new weights */
-  BRIM_PURPOSE_FOLDS = 8,
-  BRIM_PURPOSE_SHARDS = 9,  /* order of shards */
-  BRIM_PURPOSE_WINDOW = 10, /* shuffle window */
-  BRIM_PURPOSE_MIX = 11,    /* choice among sources */
-  BRIM_PURPOSE_SAMPLE = 12  /* samples shown in reports, calibration, tests */
-} brim_purpose;
-
-/* A stream of random numbers keyed by (seed, epoch, purpose); element `index` is a pure function of the four. */
-typedef struct brim_random {
-  uint32_t key[2];
-  uint32_t epoch;
-  uint32_t purpose;
-} brim_random;
-
-BRIM_API brim_random brim_random_make(uint64_t seed, uint64_t epoch, brim_purpose purpose);
-/* 64 random bits for (stream, index). */
-BRIM_API uint64_t brim_random_u64(const brim_random *random, uint64_t index);
-/* Unbiased integer in [0, bound) for (stream, index); bound > 0 (rejection continues on further words of the same index). */
-BRIM_API uint64_t brim_random_below(const brim_random *random, uint64_t index, uint64_t bound);
-/* In [0, 1), 53 bits. */
-BRIM_API double brim_random_unit(const brim_random *random, uint64_t index);
-/* Standard normal (Box-Muller on the two 64-bit halves of the index's block). */
-BRIM_API double brim_random_normal(const brim_random *random, uint64_t index);
-
 /* ---- events ----------------------------------------------------------------------------------------------- */
 
 /* One value of an event or a table cell. Strings are borrowed for the duration of the callback. */
@@ -204,13 +165,6 @@ BRIM_API void brim_text_clear(brim_text *text); /* keeps the memory */
 BRIM_API void brim_text_append(brim_text *text, const void *bytes, size_t length);
 BRIM_API void brim_text_string(brim_text *text, const char *string);
 BRIM_API void brim_text_printf(brim_text *text, const char *format, ...) BRIM_PRINTF(2, 3);
-BRIM_API void brim_text_integer(brim_text *text, int64_t value);
-/* A JSON string with quotes; invalid UTF-8 becomes U+FFFD. */
-BRIM_API void brim_text_json_string(brim_text *text, const char *bytes, size_t length);
-/* A JSON number: the shortest of %.9g/%.17g that reads back the same double; non-finite values become null. */
-BRIM_API void brim_text_json_number(brim_text *text, double value);
-/* {"event":"kind","name":value,...} without a line end. */
-BRIM_API void brim_text_json_event(brim_text *text, const brim_event *event);
 BRIM_API int brim_text_status(const brim_text *text, brim_error *err);
 
 /* JSON, value by value: the writer puts commas, names and colons. `name` is the member's name, NULL in an array and for the
@@ -230,7 +184,8 @@ BRIM_API void brim_json_open_array(brim_json_writer *json, const char *name);
 BRIM_API void brim_json_close_array(brim_json_writer *json);
 BRIM_API void brim_json_put_integer(brim_json_writer *json, const char *name, int64_t value);
 BRIM_API void brim_json_put_count(brim_json_writer *json, const char *name, uint64_t value);
-BRIM_API void brim_json_put_number(brim_json_writer *json, const char *name, double value); /* as brim_text_json_number */
+/* The shortest of %.9g and %.17g that reads back the same double; null for what is not finite. */
+BRIM_API void brim_json_put_number(brim_json_writer *json, const char *name, double value);
 BRIM_API void brim_json_put_bool(brim_json_writer *json, const char *name, bool value);
 BRIM_API void brim_json_put_string(brim_json_writer *json, const char *name, const char *value); /* NULL: null */
 BRIM_API void brim_json_put_bytes(brim_json_writer *json, const char *name, const char *bytes, size_t length);

@@ -112,8 +112,6 @@ BRIM_API uint64_t brim_plan_parts(const brim_plan *plan);
 /* Part `index` (below brim_plan_parts) of `rank` (below world_size): steps in order. */
 BRIM_API void brim_plan_part(const brim_plan *plan, int32_t rank, uint64_t index, brim_planned *out);
 BRIM_API void brim_plan_ledger(const brim_plan *plan, brim_ledger *out);
-/* Checks options alone; names the field and what to do. */
-BRIM_API int brim_plan_options_check(const brim_plan_options *options, brim_error *err) BRIM_CHECK;
 /* Sets cost_linear and cost_square to the training FLOPs of a model: 6 N s + 12 L H s^2 with N parameters in the layers
  * (embeddings not counted), L layers and hidden size H. */
 BRIM_API void brim_plan_cost_shape(brim_plan_options *options, double parameters, int32_t layers, int32_t hidden);
@@ -155,10 +153,6 @@ BRIM_API int brim_batch_fill(brim_batch *batch, brim_runtime *runtime, const bri
                              brim_error *err) BRIM_CHECK;
 /* The same rows in memory of their own. `to`, another one, is zeroed before its first use, and reused by the next. */
 BRIM_API int brim_batch_copy(brim_batch *to, brim_runtime *runtime, const brim_batch *from, brim_error *err) BRIM_CHECK;
-/* Room for parts of so many tokens and rows, with so many labels each: fills within it allocate nothing, but for labels of tokens
- * the first time. */
-BRIM_API int brim_batch_reserve(brim_batch *batch, brim_runtime *runtime, int64_t tokens, int32_t rows, int32_t label_width,
-                                brim_error *err) BRIM_CHECK;
 BRIM_API void brim_batch_free(brim_batch *batch);
 /* Width of the padded view: batch->width, or the longest row of a ragged batch. */
 BRIM_API int32_t brim_batch_width(const brim_batch *batch);

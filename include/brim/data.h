@@ -96,14 +96,6 @@ typedef struct brim_exclusion {
   bool damaged;
 } brim_exclusion;
 
-/* Where a reader stands: what a saved state holds. */
-typedef struct brim_place {
-  int64_t file;       /* index into the files, in reading order */
-  int64_t byte, line; /* of the next record; byte 0 is the beginning of the file, header included */
-  uint64_t row;       /* of the next record */
-  uint64_t file_row;  /* the same within its file */
-} brim_place;
-
 /* Reads records in file order. `paths` may be files, globs (*, ?, [..]; matches sorted by byte, none is an error), folders (their
  * data files, sorted) or "-". The same file twice is BRIM_E_USAGE. Each csv or tsv file has its own header; columns are found by
  * name in each, and a pair column is in all of them or in none. All files are looked for before anything is read. */
@@ -112,16 +104,8 @@ BRIM_API int brim_reader_open(brim_runtime *runtime, const char *const *paths, i
                               brim_reader **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_reader_next(brim_reader *reader, brim_record *record, brim_error *err) BRIM_CHECK; /* BRIM_END after the last */
 BRIM_API void brim_reader_close(brim_reader *reader);
-/* Bytes of input consumed and in total (compressed size; total 0 if unknown): for progress. */
-BRIM_API void brim_reader_progress(const brim_reader *reader, uint64_t *consumed, uint64_t *total);
 /* The rows left out so far, damaged ones too, in order; borrowed until the next call on the reader. */
 BRIM_API const brim_exclusion *brim_reader_excluded(const brim_reader *reader, uint64_t *count);
-/* tell gives the place of the next record; seek goes to a place that tell gave on the same files (gz and zst are read up to it).
- * Seek forgets the exclusions. Standard input cannot go backwards. */
-BRIM_API void brim_reader_tell(const brim_reader *reader, brim_place *place);
-BRIM_API int brim_reader_seek(brim_reader *reader, const brim_place *place, brim_error *err) BRIM_CHECK;
-BRIM_API int64_t brim_reader_file_count(const brim_reader *reader);
-BRIM_API const char *brim_reader_file(const brim_reader *reader, int64_t index); /* its path */
 
 /* ---- shards ----------------------------------------------------------------------------------------------- */
 
@@ -175,7 +159,8 @@ BRIM_API int brim_encoder_new(brim_runtime *runtime, brim_reader *reader, const 
                               const brim_encode_options *options, brim_encoder **out, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_encoder_next(brim_encoder *encoder, brim_encoded *row, brim_error *err) BRIM_CHECK; /* or BRIM_END */
 BRIM_API void brim_encoder_close(brim_encoder *encoder);
-/* As brim_reader_progress, up to the row that next gave last (in steps of a block). */
+/* Bytes of input consumed and in total (compressed size; total 0 if unknown), up to the row that next gave last (in steps of a
+ * block): for progress. */
 BRIM_API void brim_encoder_progress(const brim_encoder *encoder, uint64_t *consumed, uint64_t *total);
 /* As brim_reader_excluded; count is 0 until next has returned BRIM_END. */
 BRIM_API const brim_exclusion *brim_encoder_excluded(const brim_encoder *encoder, uint64_t *count);
@@ -220,10 +205,6 @@ BRIM_API int brim_labels_copy(brim_runtime *runtime, const brim_labels *labels, 
  * rule somebody's slip. -1 and -1: there are none. */
 BRIM_API int brim_labels_alike(brim_runtime *runtime, const brim_labels *labels, int32_t *one, int32_t *other,
                                brim_error *err) BRIM_CHECK;
-/* The class of a label's text, or -1: the class of that name; else, for an integer, the class whose name is that integer or,
- * where all names are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1. Searches
- * all names. */
-BRIM_API int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length);
 /* The mapping of a source whose rows are too many to keep: one pass over all records, in which nothing is encoded. Every record
  * needs a label. `progress` may be NULL; kind "progress", phase "labels", done and total (bytes), rows. `rows` may be NULL. */
 BRIM_API int brim_labels_scan(brim_runtime *runtime, const char *const *paths, int path_count, const brim_source_options *options,
@@ -266,8 +247,6 @@ BRIM_API uint64_t brim_dataset_truncated(const brim_dataset *dataset);        /*
 BRIM_API uint64_t brim_dataset_lost(const brim_dataset *dataset);             /* tokens that were cut */
 BRIM_API const int32_t *brim_dataset_lengths(const brim_dataset *dataset);    /* [rows] */
 BRIM_API int32_t brim_dataset_longest(const brim_dataset *dataset);           /* the largest of them */
-BRIM_API int32_t brim_dataset_highest_id(const brim_dataset *dataset);        /* to check against a model's vocabulary */
-BRIM_API int32_t brim_dataset_highest_type(const brim_dataset *dataset);      /* to check against a model's token types */
 BRIM_API bool brim_dataset_has_pairs(const brim_dataset *dataset);            /* from_samples: some type_id is not 0 */
 BRIM_API bool brim_dataset_has_labels(const brim_dataset *dataset);           /* every row has one */
 BRIM_API const brim_labels *brim_dataset_labels(const brim_dataset *dataset); /* NULL if there is no mapping */
@@ -280,9 +259,6 @@ BRIM_API const brim_exclusion *brim_dataset_excluded(const brim_dataset *dataset
 /* Where a row's labelled tokens begin among those of all rows: [rows + 1], the last is their number. NULL where labels are of
  * rows. */
 BRIM_API const uint64_t *brim_dataset_token_labels(const brim_dataset *dataset);
-
-/* Numbers of a row's label (brim_labels_width). */
-BRIM_API int32_t brim_dataset_label_width(const brim_dataset *dataset);
 
 /* One row; pointers are borrowed for the life of the dataset. type_ids is NULL when all are 0. */
 typedef struct brim_sample {

@@ -29,11 +29,15 @@ BRIM_API int brim_device_gemm_speed(brim_runtime *runtime, brim_product_kind kin
                                     brim_gemm_speed *speed, brim_error *err) BRIM_CHECK;
 
 /* What was found of a GPU, in the order in which it is needed: what came to nothing is empty, and so is what follows it. Versions
- * are 1000 * major + 10 * minor, as CUDA counts them. */
+ * are 1000 * major + 10 * minor, as CUDA counts them.
+ *
+ * A process's own card is the one that has its number among the processes of its machine, as the launcher's variables have it
+ * (Open MPI, MPICH, Intel MPI, Slurm, torchrun); the first where there is no launcher. Where there are more processes than GPUs
+ * they share. What CUDA_VISIBLE_DEVICES hides does not count. */
 typedef struct brim_gpu_info {
   char driver[256]; /* file of libcuda */
   int driver_version;
-  char name[128];     /* of the process's own card (brim_gpu_own) */
+  char name[128];     /* of the process's own card */
   int cards;          /* how many there are */
   int capability;     /* 90: compute capability 9.0, sm_90 */
   uint64_t memory;    /* bytes of the card */
@@ -45,10 +49,6 @@ typedef struct brim_gpu_info {
 /* Looks for driver, card and compiler; BRIM_OK: BRIM_DEVICE_CUDA can compute. BRIM_E_UNSUPPORTED: the line says what is missing,
  * and what to install. */
 BRIM_API int brim_gpu_find(brim_gpu_info *out, brim_error *err) BRIM_CHECK;
-/* Which of `cards` GPUs a process computes on that was told nothing, from 0 on: the one that has its number among the processes
- * of its machine, as the launcher's variables have it (Open MPI, MPICH, Intel MPI, Slurm, torchrun); the first where there is no
- * launcher. Where there are more processes than GPUs they share. What CUDA_VISIBLE_DEVICES hides does not count. */
-BRIM_API int brim_gpu_own(int cards);
 
 /* Memory of a card, for programs that take arrays where they are (DLPack). `card` as in brim_model_options. It holds a copy of
  * `from` [size], which is there when the call returns, or, where that is NULL, nothing yet. The runtime is borrowed until it is

@@ -34,9 +34,6 @@ typedef struct brim_group {
 
 /* The group of one process: sums are the identity. */
 BRIM_API brim_group brim_group_single(void);
-/* Every rank calls it with its own status, after something that may fail on one of them: all get BRIM_OK, or all fail, or all are
- * cancelled. A rank that failed keeps its own status and message. */
-BRIM_API int brim_group_agree(const brim_group *group, int status, brim_error *err);
 
 /* ---- launchers -------------------------------------------------------------------------------------------- */
 

@@ -78,22 +78,11 @@ BRIM_API void brim_feed_put_back(brim_feed *feed);
 /* Waits neither for a window nor for what may come through a pipe. */
 BRIM_API void brim_feed_close(brim_feed *feed);
 
-/* For those who compute steps. No batch of the present step is left on this rank (nor on any other). */
+/* For those who compute steps: no batch of the present step is left on this rank (nor on any other). */
 BRIM_API bool brim_feed_step_over(const brim_feed *feed);
-/* *over: no batch of the present epoch is left. May have to wait for the next window. */
-BRIM_API int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) BRIM_CHECK;
-/* The share of the present epoch that was handed out, between 0 and 1, by bytes of its files; a compressed file counts when it is
- * read to its end. The same wherever the run was interrupted. */
-BRIM_API double brim_feed_share(const brim_feed *feed);
 /* The most that a batch of any rank can take (with rank_slices, of its share of a step): slots, rows, and tokens of a row with
  * its padding. Without max_length in the options a row has no bound: all are 0. */
 BRIM_API void brim_feed_limits(const brim_feed *feed, int64_t *slots, int64_t *rows, int32_t *width);
-/* From the next step on batch->divisor is the sum of class_weights[label] over the rows or labelled tokens of the whole step, of
- * all ranks (1 where it is 0); NULL: it is 0 again, but of labels of tokens their number. Of a classification, without
- * rank_slices, else BRIM_E_USAGE. [labels->count], borrowed until it is changed or the feed is closed. Between two steps only. */
-BRIM_API int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) BRIM_CHECK;
-/* As the feed has them: what was left open is filled in. */
-BRIM_API const brim_feed_options *brim_feed_how(const brim_feed *feed);
 
 /* Appends the present place as a JSON object: version, a hash of the configuration, one of each shard, the place where the window
  * begins, the places of the rows that waited for it (fewer than two steps have, as a rule), and the batch in it. */

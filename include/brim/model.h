@@ -36,7 +36,7 @@ typedef struct brim_model_options {
   const brim_labels *labels; /* training: task, classes, names (copied); NULL: as the folder's config.json says */
   uint64_t seed;             /* of a head that has to be initialised */
   brim_device device;
-  int32_t card;        /* of CUDA: which of the GPUs that the driver shows, from 1 on; 0: the process's own (brim_gpu_own) */
+  int32_t card;        /* of CUDA: which of the GPUs that the driver shows, from 1 on; 0: the process's own (brim_gpu_info) */
   const char *kernels; /* NULL: by CPU level; else the name that a checkpoint has (resume) */
   brim_pooling pooling;
   bool no_type_ids;      /* every token has type 0, whatever the data say; saved as "brim_type_ids": false */
@@ -102,10 +102,7 @@ BRIM_API int32_t brim_model_vocab_size(const brim_model *model);
 BRIM_API int32_t brim_model_hidden_size(const brim_model *model);
 BRIM_API const char *brim_model_type(const brim_model *model); /* "bert", ... */
 BRIM_API brim_pooling brim_model_pooling(const brim_model *model);
-BRIM_API bool brim_model_reads_types(const brim_model *model);
 BRIM_API const char *brim_model_kernels(const brim_model *model);
-/* From now on the time of every operation is counted in the profile; NULL: no longer. No result changes. */
-BRIM_API void brim_model_set_profile(brim_model *model, brim_profile *profile);
 
 /* The flat parameter table: one buffer of values and one of gradients, each tensor a range of it. Offsets are multiples of 16,
  * but the weights of query, key and value lie one directly after the other, and so do their biases. What lies between tensors is
@@ -136,9 +133,6 @@ BRIM_API int brim_model_write(brim_model *model, brim_flat which, int64_t offset
  * miss is computed when somebody reads them: a pass that looks them up, a save, or a call for this address or a moment's. Call
  * again after updates. */
 BRIM_API float *brim_model_values(brim_model *model);
-/* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
- * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
-BRIM_API float *brim_model_gradients(brim_model *model);
 
 /* What training leaves as it is: "embeddings" (with their layer norm), "layers:N" or "N" (the embeddings and the lowest N
  * layers), "encoder" (all but the head, to which BERT's pooler belongs), NULL or "" (nothing). Frozen parts compute as before,
@@ -160,10 +154,6 @@ typedef enum brim_precision {
                           (brim_pass.loss_scale). Needs a device that has it; the CPU refuses it */
   BRIM_PRECISION_INT8  /* predictions only: the layers' matrix products multiply bytes (src/ops/ops.h); all else is fp32 */
 } brim_precision;
-/* What a run of this precision records in its checkpoints, and has to find again: brim_model_kernels, and for 16-bit products
- * their way where it decides the bits ("cpu-avx512-amx": those of runs that were begun
- * before products of fp32 were AMX's too, "cpu-amx"). */
-BRIM_API const char *brim_model_kernels_for(const brim_model *model, brim_precision precision);
 BRIM_API const char *brim_precision_name(brim_precision precision); /* "fp32", "bf16", "fp16", "int8"; "unknown" */
 /* Whether layers multiply 16-bit values. */
 static inline bool brim_precision_is_narrow(brim_precision precision) {
@@ -242,12 +232,6 @@ typedef struct brim_adamw {
   uint64_t step;      /* from 1: bias correction */
   double loss_scale;  /* that of the passes: the norm is of the gradient without it; 0: none */
 } brim_adamw;
-/* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. As for the
- * values, these calls bring rows of embeddings up to date. */
-BRIM_API float *brim_model_moment1(brim_model *model);
-BRIM_API float *brim_model_moment2(brim_model *model);
-/* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
-BRIM_API void brim_model_gradients_written(brim_model *model);
 /* To be called after values or moments were written from outside (resume, a fresh start): rows of an embedding whose moments are
  * not all zero take part in updates again; anything derived from the values is made again. */
 BRIM_API void brim_model_state_written(brim_model *model);
@@ -264,16 +248,6 @@ BRIM_API int brim_model_update(brim_model *model, const brim_adamw *options, dou
 BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths, uint64_t count, bool training);
 /* Which share of them, for texts of this length, multiplies 16-bit values in a precision that has them: 0 to 1. */
 BRIM_API double brim_model_narrow_share(const brim_model *model, int32_t length);
-
-/* Safetensors for other programs of the package (inspect): names, shapes (rank <= 3) and float data. */
-typedef struct brim_tensor {
-  const char *name;
-  int32_t rank;
-  int64_t shape[3];
-  const float *data;
-} brim_tensor;
-BRIM_API int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count,
-                                brim_error *err) BRIM_CHECK;
 
 #ifdef __cplusplus
 }

@@ -39,9 +39,6 @@ BRIM_API void brim_profile_begin(brim_profile *profile, brim_work work, const ch
 /* `flops`: floating-point operations of the span, 0 where they do not matter. */
 BRIM_API void brim_profile_end(brim_profile *profile, double flops);
 
-/* One call that took so long elsewhere: in the rows, but no span. `name` lives as long as the profile. */
-BRIM_API void brim_profile_add(brim_profile *profile, brim_work work, const char *name, double seconds);
-
 /* All spans of one name, in the order in which the names came up. */
 typedef struct brim_profile_row {
   const char *name;

@@ -49,10 +49,7 @@ BRIM_API void brim_page_free(brim_page *page);
 BRIM_API int brim_page_write(brim_page *page, const char *path, brim_error *err) BRIM_CHECK;
 
 BRIM_API void brim_page_section(brim_page *page, const char *title);
-BRIM_API void brim_page_text(brim_page *page, const char *text);   /* a paragraph */
-BRIM_API void brim_page_advice(brim_page *page, const char *text); /* a paragraph that stands out */
-/* A text of the user's data under a line that says what it is; long ones scroll. */
-BRIM_API void brim_page_passage(brim_page *page, const char *caption, const char *text, size_t length);
+BRIM_API void brim_page_text(brim_page *page, const char *text); /* a paragraph */
 /* Few numbers that matter, large. */
 BRIM_API void brim_page_figures(brim_page *page, const char *const *names, const char *const *values, int count);
 /* cells: [rows * columns]. `caption` may be NULL. */
@@ -109,19 +106,6 @@ typedef struct brim_bins {
 } brim_bins;
 BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins *bins);
 
-/* counts[truth * count + predicted]. */
-BRIM_API void brim_page_confusion(brim_page *page, brim_caption caption, const char *const *names, const uint64_t *counts,
-                                  int count);
-
-/* Batches as they are computed: a bar a row, as high as it is long, and what is filled up to `width` (0: nothing) above it. At
- * most a few hundred rows are good to look at. */
-typedef struct brim_block {
-  const int32_t *lengths;
-  int32_t count, width;
-} brim_block;
-/* `tallest`: the scale, so that several pictures can be compared; 0: this picture's own. */
-BRIM_API void brim_page_blocks(brim_page *page, brim_caption caption, const brim_block *blocks, int count, int32_t tallest);
-
 /* Two sets as circles whose areas and overlap are in proportion. */
 typedef struct brim_venn {
   const char *left, *right;
@@ -135,32 +119,9 @@ BRIM_API void brim_page_venn(brim_page *page, brim_caption caption, const brim_v
  * within are named with a point between ("options.batch_size"), arrays are kept as JSON text. A last line without its end is
  * being written and is left out; anything else that is no event is BRIM_E_FORMAT with its line. Immutable. */
 typedef struct brim_event_log brim_event_log;
-BRIM_API int brim_event_log_read(brim_runtime *runtime, const char *path, brim_event_log **out, brim_error *err) BRIM_CHECK;
-BRIM_API void brim_event_log_free(brim_event_log *log);
-/* Events of a kind; 0 if there are none. */
-BRIM_API size_t brim_event_log_count(const brim_event_log *log, const char *kind);
-/* Names of the fields that events of the kind have, in the order in which they came up; NULL after the last. */
-BRIM_API const char *brim_event_log_field(const brim_event_log *log, const char *kind, size_t index);
-/* A field of all events of the kind, in order: [count], NaN where it is absent or no number (true is 1); NULL if none has it. */
-BRIM_API const double *brim_event_log_numbers(const brim_event_log *log, const char *kind, const char *field);
-/* A string (decoded) or array (JSON) of event `index` of the kind; NULL if it is something else. */
-BRIM_API const char *brim_event_log_text(const brim_event_log *log, const char *kind, size_t index, const char *field);
 /* CSV: a line an event of the kinds "step", "eval" and "epoch" in the file's order, a column a field that one of them has, after
  * `run` (the name given) and `event`. The first line has the names; what an event does not have is empty. */
 BRIM_API void brim_event_log_csv(const brim_event_log *const *logs, const char *const *names, int count, brim_text *out);
-
-/* ---- TensorBoard ------------------------------------------------------------------------------------------ */
-
-/* Writes events as scalars into folder/events.out.tfevents.SECONDS.brim, for TensorBoard to watch: the numbers of "step" events
- * as train/FIELD, of "eval" events as eval/NAME/FIELD, at their step. A file is begun by the first of them and replaces those of
- * an earlier run; after a "resume" event it is another file beside them, which takes back what they say of later steps. Nothing
- * is written to a NULL folder. */
-typedef struct brim_tensorboard brim_tensorboard;
-BRIM_API int brim_tensorboard_new(brim_runtime *runtime, const char *folder, brim_tensorboard **out, brim_error *err) BRIM_CHECK;
-/* A brim_event_fn that always returns BRIM_OK: after a failure nothing more is written, and close tells. */
-BRIM_API int brim_tensorboard_event(void *tensorboard, const brim_event *event);
-/* Frees it in any case; the first failure, if there was one. */
-BRIM_API int brim_tensorboard_close(brim_tensorboard *tensorboard, brim_error *err);
 
 #ifdef __cplusplus
 }

@@ -38,8 +38,6 @@ typedef struct brim_study {
 BRIM_API int brim_study_dataset(brim_runtime *runtime, const brim_dataset *dataset, const brim_plan_options *options,
                                 brim_study *out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_study_free(brim_study *study);
-/* The options by which strategy `index` was planned: what a caller plans again to look at the batches themselves. */
-BRIM_API brim_plan_options brim_study_strategy_options(const brim_study *study, const brim_plan_options *options, int index);
 
 /* One mode of a comparison. */
 typedef struct brim_mode {
@@ -113,9 +111,6 @@ BRIM_API int brim_folds_read(brim_runtime *runtime, const char *const *paths, in
                              const char *column, const brim_dataset *dataset, int32_t count, brim_folds *out,
                              brim_error *err) BRIM_CHECK;
 BRIM_API void brim_folds_free(brim_folds *folds); /* what it holds, not the struct */
-/* One side of fold `index`: its rows (`held_out`) or all others, in order. */
-BRIM_API int brim_folds_part(brim_runtime *runtime, const brim_dataset *dataset, const brim_folds *folds, int32_t index,
-                             bool held_out, brim_dataset **out, brim_error *err) BRIM_CHECK;
 
 /* Tokens of a fold's held-out part that its training part never shows: what frozen embeddings could not learn, and what a trained
  * embedding has not learned. A type is a token id, a token one occurrence of it. Venn: train_types - both_types are in training

@@ -33,8 +33,6 @@ typedef struct brim_outcome {
   double loss;               /* cross entropy, -log softmax(logits)[label]; NaN where a logit is not finite */
   double score, label_score; /* probabilities of the predicted class and of the label */
 } brim_outcome;
-/* The outcome of one row of logits [outputs], by the one formula that all have. */
-BRIM_API brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int32_t label);
 
 typedef struct brim_metrics {
   uint64_t rows, tokens, slots;
@@ -54,14 +52,6 @@ typedef struct brim_metrics {
 /* The metrics of a task, loss first, as fields (of which NaN is written as null). Returns their number. */
 enum { BRIM_METRIC_FIELDS = 7 }; /* at most */
 BRIM_API int brim_metrics_fields(brim_task task, const brim_metrics *metrics, brim_field fields[BRIM_METRIC_FIELDS]);
-/* Metrics of a classification from its outcomes [rows]. */
-BRIM_API int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_outcome *outcomes, uint64_t rows,
-                                   brim_metrics *out, brim_error *err) BRIM_CHECK;
-
-/* What predictions are made of, in double: softmax of one row of logits (largest first subtracted), and of one logit
- * 1 / (1 + exp(-logit)). */
-BRIM_API void brim_softmax(const float *logits, int32_t count, double *probabilities);
-BRIM_API double brim_sigmoid(float logit);
 
 #ifdef __cplusplus
 }

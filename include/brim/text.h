@@ -103,7 +103,7 @@ BRIM_API void brim_batch_encoder_free(brim_batch_encoder *encoder);
 BRIM_API int brim_batch_encoder_run(brim_batch_encoder *encoder, const brim_string *texts, const brim_string *pairs, size_t count,
                                     const brim_encode_options *options, brim_encodings *out, brim_error *err) BRIM_CHECK;
 
-/* ---- offsets, windows, decoding --------------------------------------------------------------------------- */
+/* ---- offsets, decoding ------------------------------------------------------------------------------------ */
 
 /* Where the tokens of an encoding come from; arrays parallel to its ids. Zero-initialise once, free at the end. */
 typedef struct brim_offsets {
@@ -122,23 +122,6 @@ BRIM_API int brim_tokenizer_encode_offsets(const brim_tokenizer *tokenizer, brim
                                            size_t text_length, const char *pair, size_t pair_length,
                                            const brim_encode_options *options, brim_encoding *out, brim_offsets *offsets,
                                            brim_error *err) BRIM_CHECK;
-
-/* The windows of one encoding: window i is ids[starts[i] .. starts[i + 1]). Zero-initialise once, free at the end. */
-typedef struct brim_windows {
-  size_t *starts; /* [count + 1] */
-  size_t count;
-  size_t capacity;
-  brim_runtime *runtime;
-} brim_windows;
-BRIM_API void brim_windows_free(brim_windows *windows);
-
-/* As brim_tokenizer_encode_offsets, but what truncation cuts off comes in further windows (the first is what encode gives), each
- * of which begins with the last `stride` tokens of the one before; out->lost is 0. Of pairs, every window of the first text is
- * joined with every window of the second, in the reference's order. BRIM_E_USAGE when a window is not longer than `stride`. */
-BRIM_API int brim_tokenizer_encode_windows(const brim_tokenizer *tokenizer, brim_scratch *scratch, const char *text,
-                                           size_t text_length, const char *pair, size_t pair_length,
-                                           const brim_encode_options *options, int32_t stride, brim_encoding *out,
-                                           brim_offsets *offsets, brim_windows *windows, brim_error *err) BRIM_CHECK;
 
 /* Appends the text of ids to *out, as the file's decoder says. Ids that have no token are passed over. */
 BRIM_API int brim_tokenizer_decode(const brim_tokenizer *tokenizer, const int32_t *ids, size_t count, bool skip_special_tokens,

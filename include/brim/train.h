@@ -187,12 +187,6 @@ BRIM_API int brim_checkpoint_find(brim_runtime *runtime, const char *output, bri
                                   brim_error *err) BRIM_CHECK;
 BRIM_API void brim_checkpoint_info_free(brim_checkpoint_info *info);
 
-/* Learning rate of optimizer step k (from 1): linear warm-up from 0, then linear decay to 0 at `total` (Hugging Face's schedule,
- * lr(k) = lr * lambda(k-1)). */
-BRIM_API double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, uint64_t total);
-/* The same for any schedule. Linear and cosine are 0 after `total`, which no run gets to; constant does not look at `total`. */
-BRIM_API double brim_learning_rate(brim_schedule schedule, double lr, uint64_t step, uint64_t warmup, uint64_t total);
-
 /* Sorted, ragged, 32 rows at once: fast, and the order of the results is the input's anyway. */
 BRIM_API void brim_eval_options_init(brim_eval_options *options);
 
@@ -215,9 +209,6 @@ BRIM_API int brim_predict_each(brim_runtime *runtime, brim_model *model, const b
                                void *context, brim_error *err) BRIM_CHECK;
 BRIM_API int brim_evaluate(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
                            const brim_eval_options *options, brim_metrics *out, brim_error *err) BRIM_CHECK;
-/* Metrics from logits that the caller has. Of tokens classes are named as the data set's mapping says. */
-BRIM_API int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits,
-                                  const brim_dataset *dataset, brim_metrics *out, brim_error *err) BRIM_CHECK;
 /* Rows of label i that are predicted as j: counts [outputs, outputs]. Multi-label: counts [outputs, 2, 2], of each label rows
  * without and with it, predicted without and with it. Regression and tokens are BRIM_E_USAGE. */
 BRIM_API int brim_confusion_count(brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,

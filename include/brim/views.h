@@ -82,22 +82,8 @@ typedef struct brim_judged {
   brim_runtime *runtime;
 } brim_judged;
 
-/* What is judged; borrowed. */
-typedef struct brim_verdict {
-  const char *name;
-  uint64_t step;
-  brim_task task;
-  const brim_labels *labels;
-  const brim_dataset *dataset;
-  const brim_metrics *metrics;
-  const float *logits;          /* [rows, labels->count]; NULL for classification and tokens */
-  const brim_outcome *outcomes; /* [rows] of classification, or [labelled tokens]; NULL for other tasks */
-} brim_verdict;
-
-/* Without texts. Free *out in any case. */
-BRIM_API int brim_judge(brim_runtime *runtime, const brim_verdict *verdict, brim_judged *out, brim_error *err) BRIM_CHECK;
 BRIM_API void brim_judged_free(brim_judged *judged); /* what it holds, not the struct */
-/* Predicts all rows of a dataset and judges them: brim_evaluate with brim_judge. The metrics too, where `metrics` is not NULL.
+/* Predicts all rows of a dataset and judges them, without texts. The metrics too, where `metrics` is not NULL.
  * options->outcomes or options->logits are filled where they are given; confusion is not looked at. Free *out in
  * any case. */
 BRIM_API int brim_judge_dataset(brim_runtime *runtime, brim_model *model, const brim_dataset *dataset,
@@ -122,9 +108,6 @@ BRIM_API int brim_confused_make(brim_runtime *runtime, const brim_outcome *outco
  * of the row, or [length, outputs] of its tokens; index: what it is called; scores: room for one for each output. */
 BRIM_API void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dataset *dataset, uint64_t row,
                                   uint64_t index, const float *logits, double *scores);
-/* A line for each row, to a file that is complete or absent. logits: [rows or tokens, outputs]. */
-BRIM_API int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
-                                    const float *logits, brim_error *err) BRIM_CHECK;
 
 /* Mean and standard deviation (of a sample) over the folds of metric `which`, as brim_metrics_fields orders them. */
 BRIM_API void brim_folds_spread(const brim_folds_result *result, brim_task task, int which, double *mean, double *deviation);

@@ -5,6 +5,7 @@
 
 #include "base/json.h"
 #include "base/number.h"
+#include "base/text.h"
 #include "brim/base.h"
 
 /* What stands before a value: a comma after another value, and the member's name. */

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/memory.h"
+#include "base/profile.h"
 #include "base/status.h"
 
 enum { MOST_ROWS = 64, MOST_OPEN = 8, MOST_SPANS = 1 << 16 };

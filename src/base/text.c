@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/number.h"

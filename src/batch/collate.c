@@ -1,4 +1,5 @@
 /* Collation: rows of a dataset into one ragged batch, and its padded view. */
+#include "batch/collate.h"
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/weight.h"

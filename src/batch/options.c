@@ -1,4 +1,5 @@
 #include "base/status.h"
+#include "batch/plan.h"
 #include "batch/recipe.h"
 #include <math.h>
 #include <string.h>

@@ -1,6 +1,7 @@
 /* order.h: permutations and stable sorting of rows. Rows are 32-bit positions: a plan holds at most 2^32 - 2 of them. */
 #ifndef BRIM_BATCH_ORDER_H
 #define BRIM_BATCH_ORDER_H
+#include "base/random.h"
 #include "brim/base.h"
 
 /* out[i] = i. */

@@ -1,6 +1,7 @@
 /* recipe.h: plan options made ready to plan with, and the lengths they meet. */
 #ifndef BRIM_BATCH_RECIPE_H
 #define BRIM_BATCH_RECIPE_H
+#include "base/random.h"
 #include "batch/budget.h"
 
 typedef struct brim_recipe {

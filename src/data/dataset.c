@@ -7,6 +7,7 @@
 #include "base/hashmap.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "data/facts.h"
 #include "task/task.h"
 
 #define FIRST_CHUNK ((size_t)64 << 10)

@@ -1,5 +1,6 @@
 #include "data/describe.h"
 
+#include "base/text.h"
 #include <string.h>
 
 void brim_describe_string(brim_text *out, const char *string) {

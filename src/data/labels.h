@@ -83,4 +83,9 @@ void brim_label_taker_pop(brim_label_taker *taker, brim_sample *sample);
 /* The mapping and the numbers, which are the caller's now. */
 int brim_label_taker_finish(brim_label_taker *taker, brim_labels *labels, float **values, brim_error *err) BRIM_CHECK;
 
+/* The class of a label's text, or -1: the class of that name; else, for an integer, the class whose name is that integer or,
+ * where all names are Hugging Face's placeholders "LABEL_0", "LABEL_1", .., the class of that number. Regression: -1. Searches
+ * all names. */
+int32_t brim_labels_find(const brim_labels *labels, const char *text, size_t length);
+
 #endif

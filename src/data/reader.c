@@ -7,6 +7,7 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "base/utf8.h"
+#include "data/place.h"
 
 #define DEFAULT_MAX_RECORD ((int64_t)1 << 30)
 
@@ -455,10 +456,6 @@ static int seek_place(brim_reader *reader, const brim_place *place, brim_error *
 
 int brim_reader_seek(brim_reader *reader, const brim_place *place, brim_error *err) {
   return settle(reader, seek_place(reader, place, &reader->failure), err);
-}
-
-int64_t brim_reader_file_count(const brim_reader *reader) {
-  return (int64_t)reader->source.count;
 }
 
 const char *brim_reader_file(const brim_reader *reader, int64_t index) {

@@ -5,7 +5,10 @@
 
 /* What those ranks say that had to stop because of another one. */
 #define BRIM_FAILED_ELSEWHERE "another rank failed; its message says why"
-/* brim_group_agree for those who have summed it up: how many ranks `failed`, and how many others are `cancelled`. */
+/* Every rank calls it with its own status, after something that may fail on one of them: all get BRIM_OK, or all fail, or all are
+ * cancelled. A rank that failed keeps its own status and message. */
+int brim_group_agree(const brim_group *group, int status, brim_error *err);
+/* The same for those who have summed it up: how many ranks `failed`, and how many others are `cancelled`. */
 int brim_group_decide(int status, double failed, double cancelled, brim_error *err);
 
 /* What every rank has: `bytes` of each, in the order of the ranks, into all [world_size][bytes]. Every rank calls it with the

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "batch/plan.h"
+#include "feed/steps.h"
 #include "text/tokenizer.h"
 
 #define DEFAULT_WINDOW 100000

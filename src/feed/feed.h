@@ -10,6 +10,7 @@
 #include "brim/feed.h"
 #include "data/dataset.h"
 #include "data/labels.h"
+#include "data/place.h"
 #include "data/select.h"
 #include <stdatomic.h>
 

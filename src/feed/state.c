@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "data/describe.h"
 #include "feed/feed.h"
 

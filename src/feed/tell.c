@@ -2,6 +2,7 @@
 #include "feed/feed.h"
 
 #include "base/status.h"
+#include "feed/steps.h"
 #include "task/task.h"
 
 double brim_feed_share(const brim_feed *feed) {

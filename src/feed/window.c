@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "data/encoder.h"
 #include "feed/feed.h"

@@ -410,6 +410,9 @@ static void take_pending(brim_lowering *l, const void *operands) {
   }
 }
 
+#define FEATURE(name, operands, feature, ...) feature,
+static const uint32_t features_of[] = {BRIM_OPS_LIST(FEATURE)};
+
 void brim_call_device(brim_lowering *l, brim_device_op which, const void *operands, size_t size) {
   enum { ALIGNMENT = 16 };
   brim_call_schedule *s = l->schedule;
@@ -433,6 +436,7 @@ void brim_call_device(brim_lowering *l, brim_device_op which, const void *operan
   l->pending_count = 0;
   l->changes_to = 0;
   s->calls[s->call_count++] = call;
+  s->features |= features_of[which];
 }
 
 void brim_only_with_loss(brim_lowering *l) {

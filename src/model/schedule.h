@@ -119,6 +119,7 @@ typedef struct brim_call_schedule {
   int32_t forward_count;              /* calls of forward; those of backward follow */
   int32_t hidden, logits;             /* versions that the caller may read after forward; BRIM_NONE: not there */
   uint64_t region_size[BRIM_REGIONS]; /* bytes; see brim_schedule_place */
+  uint32_t features;                  /* BRIM_FEATURE_... that its calls need of the device */
 } brim_call_schedule;
 
 /* Writes a schedule, in memory that it keeps for the next time: zeroed, or an earlier schedule. */

@@ -114,6 +114,7 @@ int brim_schedule_make(brim_call_schedule *s, const brim_program *program, const
   s->variant = *variant;
   s->call_count = s->fill_count = s->version_count = s->operand_count = 0;
   s->hidden = s->logits = BRIM_NONE;
+  s->features = variant->precision == BRIM_PRECISION_FP16 ? BRIM_FEATURE_FP16 : 0;
   BRIM_TRY(take_tables(s, err));
   brim_pass_rows(s);
   brim_pass_gradient(s);

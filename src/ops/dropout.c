@@ -1,4 +1,5 @@
 /* dropout.c: the dropout of one site. Shared by every table, so that masks are the same wherever they are computed. */
+#include "base/random.h"
 #include "ops/ops.h"
 
 #include <math.h>

@@ -9,6 +9,20 @@
 #ifndef BRIM_OPS_LIST_H
 #define BRIM_OPS_LIST_H
 
+/* What a table may lack, once: X(feature, how a model that needs it is refused, or NULL where the library does without). The
+ * first
+ * "%s" in the words is the table's name, the second the model's family; of several the first in this order is told.
+ *
+ * HOST_MEMORY: the device's memory is the host's, which may use it between a sync and the next call. FP16: 16-bit values may be
+ * of half precision, and gradients scaled. */
+#define BRIM_FEATURES_LIST(X)                                                                                                    \
+  X(FP16, "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU")                                               \
+  X(INT8, "%s does not multiply bytes: predict in fp32 or bf16")                                                                 \
+  X(DISTANCES, "%s has no attention by distance, which %s needs: use another device")                                            \
+  X(BF16, "%s does not multiply 16-bit values: use fp32")                                                                        \
+  X(HOST_MEMORY, "%s has no slices: train without them")                                                                         \
+  X(LATE_ROWS, NULL)
+
 #define BRIM_OPS_LIST(X)                                                                                                         \
   X(embed_forward, brim_embed, 0, EMBEDDING, "embedding")                                                                        \
   X(embed_backward, brim_embed, 0, EMBEDDING, "embedding gradient")                                                              \

@@ -540,16 +540,11 @@ typedef struct brim_ops_context {
   bool fp16;    /* what 16-bit values are; of tables with that feature */
 } brim_ops_context;
 
-/* What a table may lack: the list says which operations need which. An operation that is not there is NULL. HOST_MEMORY: the
- * device's memory is the host's, which may use it between a sync and the next call. */
-enum {
-  BRIM_FEATURE_INT8 = 1,
-  BRIM_FEATURE_LATE_ROWS = 2,
-  BRIM_FEATURE_BF16 = 4,
-  BRIM_FEATURE_HOST_MEMORY = 8,
-  BRIM_FEATURE_DISTANCES = 16,
-  BRIM_FEATURE_FP16 = 32 /* 16-bit values may be of half precision, and gradients scaled */
-};
+/* What a table may lack (list.h), as bits. An operation that is not there is NULL. */
+#define BRIM_FEATURE_PLACE(name, ...) BRIM_FEATURE_AT_##name,
+#define BRIM_FEATURE_BIT(name, ...)   BRIM_FEATURE_##name = 1 << BRIM_FEATURE_AT_##name,
+enum { BRIM_FEATURES_LIST(BRIM_FEATURE_PLACE) BRIM_FEATURES };
+enum { BRIM_FEATURES_LIST(BRIM_FEATURE_BIT) };
 
 enum { BRIM_RANKS_KEY = 128 }; /* bytes */
 

@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "report/event_log.h"
 
 enum { MOST_COLUMNS = 256 };

@@ -37,4 +37,20 @@ void brim_table_markup(brim_text *out, const char *caption, const brim_column *c
 /* The style sheet of a page and its pictures. */
 extern const char brim_page_style[];
 
+void brim_page_advice(brim_page *page, const char *text); /* a paragraph that stands out */
+/* A text of the user's data under a line that says what it is; long ones scroll. */
+void brim_page_passage(brim_page *page, const char *caption, const char *text, size_t length);
+
+/* counts[truth * count + predicted]. */
+void brim_page_confusion(brim_page *page, brim_caption caption, const char *const *names, const uint64_t *counts, int count);
+
+/* Batches as they are computed: a bar a row, as high as it is long, and what is filled up to `width` (0: nothing) above it. At
+ * most a few hundred rows are good to look at. */
+typedef struct brim_block {
+  const int32_t *lengths;
+  int32_t count, width;
+} brim_block;
+/* `tallest`: the scale, so that several pictures can be compared; 0: this picture's own. */
+void brim_page_blocks(brim_page *page, brim_caption caption, const brim_block *blocks, int count, int32_t tallest);
+
 #endif

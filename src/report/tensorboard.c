@@ -16,6 +16,7 @@
 #include "report/crc32c.h"
 
 #include "brim/report.h"
+#include "report/tensorboard.h"
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5, SESSION_START = 1, TAG_SIZE = 160 };
 

@@ -1,6 +1,8 @@
 /* What the lengths of a data set mean: their distribution, and what every strategy would compute. */
 #include "base/memory.h"
 #include "base/status.h"
+#include "batch/plan.h"
+#include "study/parts.h"
 #include "study/spread.h"
 #include <string.h>
 

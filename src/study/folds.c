@@ -5,8 +5,11 @@
 
 #include "base/memory.h"
 #include "base/number.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "data/facts.h"
+#include "study/parts.h"
 #include "task/task.h"
 
 void brim_folds_free(brim_folds *folds) {

@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/study.h"
+#include "data/facts.h"
 
 /* Occurrences of every id: in all rows, and in those that a fold holds out. */
 typedef struct token_counts {

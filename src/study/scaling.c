@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/status.h"
+#include "batch/collate.h"
 #include "brim/study.h"
 #include "task/task.h"
 

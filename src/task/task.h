@@ -72,4 +72,14 @@ double brim_f1_of(const brim_class_counts *counts, int32_t c);
 double brim_f1_macro(const brim_class_counts *counts, int32_t classes);
 double brim_f1_micro(const brim_class_counts *counts, int32_t classes);
 
+/* The outcome of one row of logits [outputs], by the one formula that all have. */
+brim_outcome brim_outcome_of(const float *logits, int32_t outputs, int32_t label);
+/* Metrics of a classification from its outcomes [rows]. */
+int brim_outcomes_metrics(brim_runtime *runtime, int32_t outputs, const brim_outcome *outcomes, uint64_t rows, brim_metrics *out,
+                          brim_error *err) BRIM_CHECK;
+/* What predictions are made of, in double: softmax of one row of logits (largest first subtracted), and of one logit
+ * 1 / (1 + exp(-logit)). */
+void brim_softmax(const float *logits, int32_t count, double *probabilities);
+double brim_sigmoid(float logit);
+
 #endif

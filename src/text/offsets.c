@@ -4,6 +4,7 @@
 #include "text/encode.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"
+#include "text/windows.h"
 
 /* One of the two texts: its tokens are exact.at[first .. first + count). */
 typedef struct source {

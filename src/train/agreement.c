@@ -9,6 +9,8 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "feed/steps.h"
+#include "model/run/ask.h"
 
 enum { MOST_EVALS = 64, MOST_ITEMS = 32 + BRIM_TRAIN_OPTION_FIELDS + 4 * MOST_EVALS, SHOWN = 40, MOST_LISTED = 4 };
 

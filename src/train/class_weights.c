@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "base/number.h"
 #include "base/status.h"
+#include "data/labels.h"
 #include "task/task.h"
 
 /* ---- balanced --------------------------------------------------------------------------------------------- */

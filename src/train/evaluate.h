@@ -45,4 +45,8 @@ typedef struct brim_prediction {
 /* logits: [rows or tokens, outputs] in input order; not looked at where outcomes are wanted. */
 int brim_prediction_run(const brim_prediction *prediction, float *logits, brim_error *err);
 
+/* Metrics from logits that the caller has. Of tokens classes are named as the data set's mapping says. */
+int brim_metrics_compute(brim_runtime *runtime, brim_task task, int32_t outputs, const float *logits, const brim_dataset *dataset,
+                         brim_metrics *out, brim_error *err) BRIM_CHECK;
+
 #endif

@@ -1,4 +1,5 @@
 /* evaluation_agreement.c: what all ranks must have alike that predict together. */
+#include "model/run/ask.h"
 #include "train/evaluation_agreement.h"
 
 #include <string.h>

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/process.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "dist/group.h"
 #include "train/fields.h"
 #include "train/trainer.h"

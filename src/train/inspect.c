@@ -8,9 +8,11 @@
 #include "base/runtime.h"
 #include "base/status.h"
 #include "brim/train.h"
+#include "model/files/safetensors.h"
 #include "model/run/fits.h"
 #include "model/run/flat.h"
 #include "train/fields.h"
+#include "train/schedule.h"
 
 #define FILE_LIMIT ((size_t)64 << 20)
 

@@ -10,6 +10,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "base/text.h"
 
 static int log_lock(brim_log_file *log, brim_error *err) {
   if (flock(log->file, LOCK_EX | LOCK_NB) == 0)

@@ -3,6 +3,8 @@
 
 #include "base/status.h"
 #include "dist/group.h"
+#include "feed/steps.h"
+#include "model/run/ask.h"
 #include "train/trainer.h"
 #include "train/turn.h"
 

@@ -1,4 +1,5 @@
 /* options.c: the defaults of training and the one place that judges options. Messages name the option and say what to do. */
+#include "batch/plan.h"
 #include "brim/train.h"
 
 #include <math.h>

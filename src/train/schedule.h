@@ -20,4 +20,10 @@ int brim_outlook_run(brim_runtime *runtime, const int32_t *lengths, uint64_t row
 /* warmup_steps, or the share of all steps, rounded up as in Hugging Face. */
 uint64_t brim_warmup_steps(const brim_train_options *options, uint64_t total);
 
+/* Learning rate of optimizer step k (from 1): linear warm-up from 0, then linear decay to 0 at `total` (Hugging Face's schedule,
+ * lr(k) = lr * lambda(k-1)). */
+double brim_linear_schedule(double lr, uint64_t step, uint64_t warmup, uint64_t total);
+/* The same for any schedule. Linear and cosine are 0 after `total`, which no run gets to; constant does not look at `total`. */
+double brim_learning_rate(brim_schedule schedule, double lr, uint64_t step, uint64_t warmup, uint64_t total);
+
 #endif

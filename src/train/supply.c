@@ -8,6 +8,7 @@
 #include "base/path.h"
 #include "base/status.h"
 #include "dist/group.h"
+#include "feed/steps.h"
 #include "model/run/fits.h"
 #include "train/evaluate.h"
 

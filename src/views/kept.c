@@ -6,6 +6,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "report/event_log.h"
 #include "views/views.h"
 
 static int path_of(const char *folder, char *path, size_t size, brim_error *err) {

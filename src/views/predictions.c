@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "task/task.h"
 #include "views/views.h"
 
 /* ---- lines ------------------------------------------------------------------------------------------------ */
@@ -139,8 +140,9 @@ void brim_prediction_put(brim_text *out, const brim_model *model, const brim_dat
 
 /* ---- lines of all rows ------------------------------------------------------------------------------------ */
 
-int brim_predictions_write(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
-                           const float *logits, brim_error *err) {
+/* A line for each row, to a file that is complete or absent. logits: [rows or tokens, outputs]. */
+static int write_predictions(brim_runtime *runtime, const char *path, const brim_model *model, const brim_dataset *dataset,
+                             const float *logits, brim_error *err) {
   const size_t outputs = (size_t)brim_model_outputs(model);
   double *scores = brim_alloc_array(runtime, outputs, sizeof *scores);
   if (!scores)
@@ -255,7 +257,7 @@ static char *path_of(brim_runtime *runtime, const char *folder, const char *set)
 static int write_set(brim_runtime *runtime, const char *folder, const char *set, const brim_model *model,
                      const brim_dataset *dataset, const float *logits, brim_error *err) {
   char *path = path_of(runtime, folder, set);
-  const int status = path ? brim_predictions_write(runtime, path, model, dataset, logits, err) : BRIM_NOMEM(err);
+  const int status = path ? write_predictions(runtime, path, model, dataset, logits, err) : BRIM_NOMEM(err);
   brim_release(runtime, path);
   return status;
 }

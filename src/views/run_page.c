@@ -5,6 +5,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "report/event_log.h"
 #include "report/page.h"
 #include "views/views.h"
 

@@ -4,6 +4,7 @@
 
 #include "base/memory.h"
 #include "base/status.h"
+#include "report/tensorboard.h"
 #include "views/views.h"
 
 struct brim_views {

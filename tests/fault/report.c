@@ -3,6 +3,9 @@
 
 #include "brim/report.h"
 #include "fault.h"
+#include "report/event_log.h"
+#include "report/page.h"
+#include "report/tensorboard.h"
 
 static char path[4096];
 

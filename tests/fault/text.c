@@ -1,6 +1,7 @@
 /* A tokenizer's life: each allocation may fail. */
 #include "brim/text.h"
 #include "fault.h"
+#include "text/windows.h"
 
 typedef struct life {
   const char *path;

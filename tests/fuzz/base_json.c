@@ -1,6 +1,7 @@
 /* The JSON reader on any bytes: the pull reader and the document agree, strings are valid UTF-8, errors have a place, and what
  * was read, written again and read again is the same. */
 #include "base/json.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "fuzz.h"
 

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "brim/data.h"
+#include "data/facts.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "data/cache.h"
+#include "data/facts.h"
 #include "fuzz.h"
 
 /* Rows, labels and exclusions are all there to be read. */

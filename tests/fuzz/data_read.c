@@ -6,6 +6,7 @@
 
 #include "base/utf8.h"
 #include "brim/data.h"
+#include "data/place.h"
 #include "fuzz.h"
 
 static bool good_text(const char *text, size_t length) {

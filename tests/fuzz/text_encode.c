@@ -3,6 +3,7 @@
 #include "fuzz.h"
 #include "text/fast.h"
 #include "text/tokenizer.h"
+#include "text/windows.h"
 
 enum { TOKENIZERS = 4 };
 static brim_tokenizer *tokenizers[TOKENIZERS];

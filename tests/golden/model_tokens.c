@@ -1,7 +1,10 @@
 /* Labels of tokens: how they are read, kept, cut and refused, and that a step's loss is divided by those of the whole step. The
  * numbers themselves are compared with transformers' in model_gradients.c. */
 #include "brim/train.h"
+#include "data/facts.h"
 #include "model_case.h"
+#include "task/task.h"
+#include "train/evaluate.h"
 
 static const char *const golden = "bert-tokens";
 

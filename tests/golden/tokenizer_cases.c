@@ -5,6 +5,7 @@
 #include "gzip_file.h"
 #include "scratch.h"
 #include "tap.h"
+#include "text/windows.h"
 
 typedef struct job {
   brim_runtime *runtime;

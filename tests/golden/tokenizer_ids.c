@@ -1,6 +1,7 @@
 /* tokenizer_ids: ids of texts in ten scripts, and of texts that hurt, are the reference's, byte for byte
  * (tools/make_text_golden.py). With --data DIR: those of collected texts, by the tokenizers of DIR too. */
 #include "base/json.h"
+#include "base/text.h"
 #include "brim/brim.h"
 #include "gzip_file.h"
 #include "tap.h"

@@ -4,6 +4,8 @@
 
 #include "base/process.h"
 #include "file_faults.h"
+#include "train/evaluate.h"
+#include "train/schedule.h"
 #include "train_case.h"
 
 static const char *model_folder;

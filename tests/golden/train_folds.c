@@ -1,6 +1,8 @@
 /* Training in folds: each fold is the run that its training part alone would give, predictions come from who has not seen the
  * row, and an interrupted run goes on to the same bits. */
 #include "rank_case.h"
+#include "study/parts.h"
+#include "task/task.h"
 #include "train_case.h"
 
 enum { ROWS = 44, FOLDS = 3 };

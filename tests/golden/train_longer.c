@@ -1,5 +1,7 @@
 /* A run that is resumed may become longer: from the step reached on it has the longer run's learning rates, and where rates
  * do not depend on the length, its bits. It may continue with other kernels when that is asked for. */
+#include "model/run/ask.h"
+#include "train/schedule.h"
 #include "train_case.h"
 
 #include "base/runtime.h"

@@ -1,5 +1,6 @@
 /* Early stopping, named evaluation sets, weighted losses and averaged weights: what they do, and that they can be resumed.
  */
+#include "model/run/flat.h"
 #include "train_case.h"
 
 static const char *model_folder;

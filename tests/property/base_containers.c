@@ -2,7 +2,9 @@
 #include "base/hashmap.h"
 #include "base/json.h"
 #include "base/number.h"
+#include "base/random.h"
 #include "base/sort.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "tap.h"
 

@@ -1,5 +1,7 @@
 /* Random and damaged JSON against jansson: both take it or both refuse it, and what they read is the same. */
 #include "base/json.h"
+#include "base/random.h"
+#include "base/text.h"
 #include "tap.h"
 #include <jansson.h>
 

@@ -1,6 +1,7 @@
 /* csv against a slow obvious parser: random bytes and random tables, whole, cut anywhere, and through a pipe in random pieces. */
 #include <pthread.h>
 
+#include "base/random.h"
 #include "data/split.h"
 #include "data_case.h"
 

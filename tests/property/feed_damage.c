@@ -6,6 +6,7 @@
 #include <zstd.h>
 
 #include "data_tokenizer.h"
+#include "feed/steps.h"
 
 enum { ROWS = 120, MOST = 400 };
 

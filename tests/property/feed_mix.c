@@ -1,4 +1,5 @@
 /* Several sources in one feed, against the obvious way: draw the source of each row, take its next row. Standard input. */
+#include "base/random.h"
 #include "brim/feed.h"
 
 #include <sys/wait.h>

@@ -1,6 +1,7 @@
 /* The model's gradient against central differences of its loss, in double precision, for every tensor of every family, with
  * dropout on: (L(w + h u) - L(w - h u)) / 2h = g . u for a random direction u. */
 #define BRIM_REAL_DOUBLE
+#include "base/random.h"
 #include "model_case.h"
 
 static double loss_of(brim_model *model, const brim_batch *batch, const brim_pass *pass) {

@@ -2,6 +2,7 @@
  * those of training everything, with dropout on. */
 #include "base/runtime.h"
 #include "model/kind.h"
+#include "model/run/ask.h"
 #include "model_case.h"
 
 static const brim_pass pass = {.training = true, .dropout = true, .seed = 11, .optimizer_step = 3};

@@ -1,6 +1,7 @@
 /* text_models: the three models against the obvious way of writing them down: tokens are looked up as text, everything is tried,
  * nothing is remembered. Pieces are random strings of characters that the vocabularies know, and some that they do not. */
 #include "base/memory.h"
+#include "base/random.h"
 #include "tap.h"
 #include "text/tokenizer.h"
 #include "text/unicode.h"

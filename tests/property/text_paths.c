@@ -1,6 +1,7 @@
 /* text_paths: the fused pipelines give the ids of the exact one, whatever has been tokenized before, whatever surrounds a text in
  * memory, and for any bytes at all. */
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/utf8.h"
 #include "levels.h"
 #include "text/fast.h"

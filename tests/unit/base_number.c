@@ -1,5 +1,6 @@
 /* Numbers, UTF-8 and growing text. */
 #include "base/number.h"
+#include "base/text.h"
 #include "base/utf8.h"
 #include "scratch.h"
 #include "tap.h"

@@ -2,6 +2,7 @@
 #include <time.h>
 
 #include "base/json.h"
+#include "base/profile.h"
 #include "brim/profile.h"
 #include "scratch.h"
 #include "tap.h"

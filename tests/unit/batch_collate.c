@@ -1,4 +1,5 @@
 /* Collation: rows of a dataset into a ragged batch, cut rows, the padded view, and plans that do not belong to the data. */
+#include "batch/collate.h"
 #include "batch/weight.h"
 #include "tap.h"
 

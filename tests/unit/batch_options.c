@@ -1,4 +1,5 @@
 /* Plan options: names, checks that name the field, and rows that a plan refuses. */
+#include "batch/plan.h"
 #include "brim/batch.h"
 #include "tap.h"
 

@@ -1,5 +1,6 @@
 /* Datasets: from files, from samples, from JSON batches. */
 #include "data/dataset.h"
+#include "data/facts.h"
 #include "data_tokenizer.h"
 
 static brim_tokenizer *tokenizer;

@@ -1,5 +1,6 @@
 /* The encoder: the same rows and the same first error for any number of threads. */
 #include "base/hashmap.h"
+#include "base/random.h"
 #include "data/encoder.h"
 #include "data/reader.h"
 #include "data_tokenizer.h"

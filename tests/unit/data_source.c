@@ -2,6 +2,7 @@
 #include <zlib.h>
 #include <zstd.h>
 
+#include "data/place.h"
 #include "data_case.h"
 
 static const char *read_paths(const char *a, const char *b, const brim_source_options *options) {

@@ -6,6 +6,7 @@
 #include <zlib.h>
 
 #include "data_tokenizer.h"
+#include "feed/steps.h"
 
 static brim_tokenizer *tokenizer;
 

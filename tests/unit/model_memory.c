@@ -153,6 +153,49 @@ static void check_cheap_layers(void) {
   brim_model_free(model);
 }
 
+/* A device that lacks a feature refuses what needs it, in words of its own, and nothing else; that takes no memory of passes. */
+static void check_lacking(void) {
+  static const struct {
+    const char *golden;
+    uint32_t feature;
+    brim_precision precision;
+    bool training;
+    int32_t slices;
+    const char *words;
+  } cases[] = {
+      {"bert-pair-3", BRIM_FEATURE_INT8, BRIM_PRECISION_INT8, false, 0, "%s does not multiply bytes: predict in fp32 or bf16"},
+      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_BF16, true, 0, "%s does not multiply 16-bit values: use fp32"},
+      {"bert-pair-3", BRIM_FEATURE_HOST_MEMORY, BRIM_PRECISION_FP32, true, 4, "%s has no slices: train without them"},
+      {"mpnet-cls", BRIM_FEATURE_DISTANCES, BRIM_PRECISION_FP32, false, 0,
+       "%s has no attention by distance, which mpnet needs: use another device"},
+      {"bert-pair-3", BRIM_FEATURE_DISTANCES | BRIM_FEATURE_INT8 | BRIM_FEATURE_BF16, BRIM_PRECISION_FP32, true, 0, NULL},
+      {"bert-pair-3", BRIM_FEATURE_BF16, BRIM_PRECISION_FP16, true, 0,
+       "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU"}};
+  for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+    brim_model *model = case_load(case_golden(cases[i].golden), "cpu-plain");
+    const brim_ops *whole = model->ops;
+    brim_ops less = *whole;
+    char words[200] = "";
+    brim_error err = {0};
+    const brim_model_limits limits = {.max_slots = 40,
+                                      .max_sequences = 4,
+                                      .max_length = 10,
+                                      .training = cases[i].training,
+                                      .precision = cases[i].precision,
+                                      .slices = cases[i].slices};
+    less.features &= ~cases[i].feature;
+    model->ops = &less;
+    if (cases[i].words)
+      snprintf(words, sizeof words, cases[i].words, whole->name);
+    const int status = brim_model_prepare(model, &limits, &err);
+    model->ops = whole;
+    ok(status == (cases[i].words ? BRIM_E_UNSUPPORTED : BRIM_OK) && strcmp(err.message, words) == 0 &&
+           !model->work_block == (status != BRIM_OK),
+       "lacking %x: %s", cases[i].feature, status ? err.message : "fp32 needs none of these");
+    brim_model_free(model);
+  }
+}
+
 static void check_steady(const char *kernels, brim_precision precision) {
   brim_model *model = case_load(case_golden("bert-pair-3"), kernels);
   brim_dataset *rows = case_rows("bert-pair-3");
@@ -415,6 +458,7 @@ int main(void) {
   check_narrow_cost("gte-cls", 56);
   check_long_texts();
   check_cheap_layers();
+  check_lacking();
   check_prepared_again();
   check_zeroed();
   check_touched();

@@ -3,6 +3,8 @@
 
 #include "brim/report.h"
 #include "report/crc32c.h"
+#include "report/event_log.h"
+#include "report/tensorboard.h"
 #include "scratch.h"
 #include "tap.h"
 

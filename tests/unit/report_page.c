@@ -1,5 +1,6 @@
 /* Pages: what is text stays text, pictures are complete and small, and fewer points look like all of them. */
 #include "base/memory.h"
+#include "base/random.h"
 #include "brim/report.h"
 #include "report/downsample.h"
 #include "report/page.h"

@@ -1,6 +1,8 @@
 /* Metrics against values by hand, and against slow versions that follow the definitions literally. */
 #include "brim/train.h"
 #include "tap.h"
+#include "task/task.h"
+#include "train/evaluate.h"
 
 static brim_runtime *runtime;
 

@@ -1,6 +1,7 @@
 /* The learning rate against Hugging Face's formula written out, and the judge of training options. */
 #include "brim/train.h"
 #include "tap.h"
+#include "train/schedule.h"
 
 /* transformers, get_linear_schedule_with_warmup: lambda of the steps done before. */
 static double lambda(uint64_t done, uint64_t warmup, uint64_t total) {

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "base/text.h"
 
 static bool is_absent(const brim_json_value *value) {
   return !value || value->kind == BRIM_JSON_NULL;

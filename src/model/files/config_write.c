@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "base/text.h"
 #include "model/config.h"
 #include "model/families/rotary.h"
 #include "task/task.h"

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "model/kind.h"
+#include "model/run/ask.h"
 #include "model/run/model.h"
 
 int brim_model_describe(brim_runtime *runtime, const char *folder, brim_model_info *out, brim_error *err) {

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/path.h"
 #include "base/status.h"
+#include "model/files/safetensors.h"
 #include "model/run/flat.h"
 #include "model/run/host.h"
 #include "model/run/model.h"

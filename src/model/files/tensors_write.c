@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/status.h"
 #include "brim/model.h"
+#include "model/files/safetensors.h"
 
 static int64_t tensor_bytes(const brim_tensor *t) {
   int64_t count = 1;

@@ -4,6 +4,7 @@
 
 #include "base/hashmap.h"
 #include "base/memory.h"
+#include "base/random.h"
 #include "base/status.h"
 #include "model/files/safetensors.h"
 #include "model/run/flat.h"

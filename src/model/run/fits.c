@@ -14,6 +14,17 @@ int brim_length_fits(const brim_model *model, const char *what, int32_t length, 
                         most);
 }
 
+int brim_features_fit(const brim_model *model, uint32_t features, brim_error *err) {
+#define REFUSAL(name, words) words,
+  static const char *const refusals[BRIM_FEATURES] = {BRIM_FEATURES_LIST(REFUSAL)};
+#undef REFUSAL
+  const uint32_t lacking = features & ~model->ops->features;
+  for (int i = 0; i < BRIM_FEATURES; i++)
+    if (refusals[i] && lacking & 1u << i)
+      return brim_error_set(err, BRIM_E_UNSUPPORTED, refusals[i], model->ops->name, brim_model_type(model));
+  return BRIM_OK;
+}
+
 static int length_fits(const brim_model *m, int32_t length, brim_row_name name, brim_error *err) {
   char what[200];
   snprintf(what, sizeof what, "%s%srow %llu has", name.set ? name.set : "", name.set ? ": " : "", name.row);

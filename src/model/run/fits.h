@@ -12,4 +12,6 @@ int brim_row_fits(const brim_model *model, const brim_sample *row, int32_t cut, 
 brim_sample brim_batch_row(const brim_batch *batch, int32_t row);
 /* So many tokens, which `what` has ("row 17 has"). */
 int brim_length_fits(const brim_model *model, const char *what, int32_t length, int status, brim_error *err) BRIM_CHECK;
+/* The model's device has these features: BRIM_E_UNSUPPORTED in the words of ops/list.h. */
+int brim_features_fit(const brim_model *model, uint32_t features, brim_error *err) BRIM_CHECK;
 #endif

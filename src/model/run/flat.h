@@ -27,4 +27,15 @@ void brim_flat_ranks_sum(brim_model *model, int64_t offset, int64_t count);
 void brim_flat_ranks_wait(brim_model *model);
 /* Its address on the device; NULL: there is none. */
 real *brim_flat_at(const brim_model *model, brim_flat which);
+
+/* Of the trained end of the values, from brim_model_trained_offset on: the gradient of the parameter at `offset` begins at
+ * gradients[offset - trained_offset]. NULL before brim_model_prepare with training. */
+float *brim_model_gradients(brim_model *model);
+/* Moments are two flat buffers like the gradients, owned by the model after prepare(training), saved in checkpoints. As for the
+ * values, these calls bring rows of embeddings up to date. */
+float *brim_model_moment1(brim_model *model);
+float *brim_model_moment2(brim_model *model);
+/* To be called after gradients were written from outside (sums over ranks): any row of an embedding may now have one. */
+void brim_model_gradients_written(brim_model *model);
+
 #endif

@@ -145,13 +145,15 @@ static int plan_both(const brim_model *m, const brim_model_limits *limits, brim_
   return may_ask_for_all(limits) ? plan(m, limits, true, all, regions, err) : BRIM_OK;
 }
 
-static int stage_size(const brim_model *m, const brim_model_limits *limits, size_t *size, brim_error *err) {
+/* Adds to *features what the passes need of the device. */
+static int stage_size(const brim_model *m, const brim_model_limits *limits, size_t *size, uint32_t *features, brim_error *err) {
   uint64_t regions[BRIM_REGIONS] = {0};
   carver count = {0};
   brim_slots unused = {0};
   BRIM_TRY(plan_both(m, limits, m->plan, m->plan, regions, err));
   carve_slots(m, limits, regions, &count, &unused);
   *size = block_size(&count);
+  *features |= m->plan->features;
   return BRIM_OK;
 }
 
@@ -177,12 +179,12 @@ static brim_model_limits without_training(const brim_model_limits *limits) {
   return predict;
 }
 
-static int work_size(const brim_model *m, const brim_model_limits *limits, size_t *size, brim_error *err) {
+static int work_size(const brim_model *m, const brim_model_limits *limits, size_t *size, uint32_t *features, brim_error *err) {
   const brim_model_limits predict = without_training(limits);
   size_t for_training = 0;
   if (limits->training)
-    BRIM_TRY(stage_size(m, limits, &for_training, err));
-  BRIM_TRY(stage_size(m, &predict, size, err));
+    BRIM_TRY(stage_size(m, limits, &for_training, features, err));
+  BRIM_TRY(stage_size(m, &predict, size, features, err));
   *size = for_training > *size ? for_training : *size;
   return BRIM_OK;
 }
@@ -328,8 +330,9 @@ uint64_t brim_model_state_memory(const brim_model *model) {
 uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *limits) {
   const uint64_t state = limits->training ? brim_model_state_memory(model) : 0;
   brim_error ignored;
+  uint32_t features = 0;
   size_t work;
-  if (work_size(model, limits, &work, &ignored))
+  if (work_size(model, limits, &work, &features, &ignored))
     return UINT64_MAX;
   return work + layout_size(model, limits) + state + (limits->precision == BRIM_PRECISION_INT8 ? int8_size(model) : 0) +
          (brim_precision_is_narrow(limits->precision) ? brim_model_narrow_size(model) : 0);
@@ -338,21 +341,10 @@ uint64_t brim_model_memory(const brim_model *model, const brim_model_limits *lim
 static int check_limits(const brim_model *m, const brim_model_limits *limits, brim_error *err) {
   if (limits->max_slots < 1 || limits->max_slots > INT32_MAX || limits->max_sequences < 1 || limits->max_length < 1)
     return brim_error_set(err, BRIM_E_USAGE, "a model must be prepared for at least one token, and at most 2147483647 at once");
-  if (limits->precision == BRIM_PRECISION_FP16 && !(m->ops->features & BRIM_FEATURE_FP16))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "fp16 needs a device with 16-bit arithmetic: use bf16 or fp32 on a CPU");
   if (limits->precision == BRIM_PRECISION_INT8 && limits->training)
     return brim_error_set(err, BRIM_E_USAGE, "int8 is for predictions: train in fp32 or bf16");
   if (limits->precision == BRIM_PRECISION_INT8 && brim_program_limits(&m->program).intermediate >= 1 << 17)
     return brim_error_set(err, BRIM_E_UNSUPPORTED, "int8 has sums of 32 bits: layers must be narrower than 131072");
-  if (limits->precision == BRIM_PRECISION_INT8 && !(m->ops->features & BRIM_FEATURE_INT8))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply bytes: predict in fp32 or bf16", m->ops->name);
-  if (brim_program_limits(&m->program).distances > 0 && !(m->ops->features & BRIM_FEATURE_DISTANCES))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no attention by distance, which %s needs: use another device",
-                          m->ops->name, brim_model_type(m));
-  if (limits->precision == BRIM_PRECISION_BF16 && !(m->ops->features & BRIM_FEATURE_BF16))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s does not multiply 16-bit values: use fp32", m->ops->name);
-  if (limits->training && limits->slices > 0 && !brim_model_is_host(m))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no slices: train without them", m->ops->name);
   return brim_length_fits(m, "texts may have", limits->max_length, BRIM_E_USAGE, err);
 }
 
@@ -461,10 +453,12 @@ static int take_work(brim_model *m, size_t size, brim_error *err) {
 int brim_model_prepare(brim_model *model, const brim_model_limits *limits, brim_error *err) {
   BRIM_TRY(check_limits(model, limits, err));
   const brim_model_limits train = limits->training ? *limits : model->train.limits, predict = without_training(limits);
+  uint32_t features = limits->training && limits->slices > 0 ? BRIM_FEATURE_HOST_MEMORY : 0;
   size_t size, before = 0;
-  BRIM_TRY(work_size(model, limits, &size, err));
+  BRIM_TRY(work_size(model, limits, &size, &features, err));
+  BRIM_TRY(brim_features_fit(model, features, err));
   if (train.max_slots > 0)
-    BRIM_TRY(work_size(model, &train, &before, err));
+    BRIM_TRY(work_size(model, &train, &before, &features, err));
   size = before > size ? before : size;
   model->tape = (brim_tape){0};
   if (limits->training && !model->state_block)

@@ -6,6 +6,7 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
+#include "model/run/fits.h"
 #include "model/run/host.h"
 #include "model/run/model.h"
 
@@ -42,8 +43,7 @@ uint64_t brim_partials_memory(const brim_model *model, int32_t count) {
 
 int brim_partials_new(brim_model *model, int32_t count, brim_partials **out, brim_error *err) {
   *out = NULL;
-  if (!brim_model_is_host(model))
-    return brim_error_set(err, BRIM_E_UNSUPPORTED, "%s has no slices: train without them", model->ops->name);
+  BRIM_TRY(brim_features_fit(model, BRIM_FEATURE_HOST_MEMORY, err));
   brim_partials *p = brim_alloc_zero(model->runtime, sizeof *p + (size_t)count * sizeof *p->list);
   if (!p)
     return BRIM_NOMEM(err);

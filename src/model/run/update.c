@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/run/flat.h"
 #include "model/run/model.h"
 
 /* The weight of a range: the last ones are trained. */

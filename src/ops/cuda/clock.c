@@ -5,6 +5,7 @@
  * what follows an event does not begin before what precedes it has ended. Nothing becomes a graph (graph.c), in which there is no
  * event to read. A clock that fails stops; the run goes on. */
 #include "base/memory.h"
+#include "base/profile.h"
 #include "brim/profile.h"
 #include "ops/cuda/cuda.h"
 

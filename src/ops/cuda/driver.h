@@ -157,4 +157,8 @@ void brim_cublaslt_close(brim_cublaslt *lt);
 /* False: it was not found, or BRIM_NCCL is "none". */
 bool brim_nccl_open(brim_nccl *nccl);
 void brim_nccl_close(brim_nccl *nccl);
+
+/* Which of `cards` GPUs a process computes on that was told nothing, from 0 on: its own, as brim/device.h says. */
+int brim_gpu_own(int cards);
+
 #endif

@@ -1,0 +1,11 @@
+/* facts.h: what the library alone asks of a data set. */
+#ifndef BRIM_DATA_FACTS_H
+#define BRIM_DATA_FACTS_H
+#include "brim/data.h"
+
+int32_t brim_dataset_highest_id(const brim_dataset *dataset);   /* to check against a model's vocabulary */
+int32_t brim_dataset_highest_type(const brim_dataset *dataset); /* to check against a model's token types */
+/* Numbers of a row's label (brim_labels_width). */
+int32_t brim_dataset_label_width(const brim_dataset *dataset);
+
+#endif

@@ -1,0 +1,18 @@
+/* steps.h: what training alone asks of a feed. */
+#ifndef BRIM_FEED_STEPS_H
+#define BRIM_FEED_STEPS_H
+#include "brim/feed.h"
+
+/* *over: no batch of the present epoch is left. May have to wait for the next window. */
+int brim_feed_epoch_over(brim_feed *feed, bool *over, brim_error *err) BRIM_CHECK;
+/* The share of the present epoch that was handed out, between 0 and 1, by bytes of its files; a compressed file counts when it is
+ * read to its end. The same wherever the run was interrupted. */
+double brim_feed_share(const brim_feed *feed);
+/* From the next step on batch->divisor is the sum of class_weights[label] over the rows or labelled tokens of the whole step, of
+ * all ranks (1 where it is 0); NULL: it is 0 again, but of labels of tokens their number. Of a classification, without
+ * rank_slices, else BRIM_E_USAGE. [labels->count], borrowed until it is changed or the feed is closed. Between two steps only. */
+int brim_feed_weigh(brim_feed *feed, const double *class_weights, brim_error *err) BRIM_CHECK;
+/* As the feed has them: what was left open is filled in. */
+const brim_feed_options *brim_feed_how(const brim_feed *feed);
+
+#endif

@@ -1,0 +1,15 @@
+/* ask.h: what training alone asks of a model. */
+#ifndef BRIM_MODEL_ASK_H
+#define BRIM_MODEL_ASK_H
+#include "brim/model.h"
+
+/* Whether it embeds the types of tokens. */
+bool brim_model_reads_types(const brim_model *model);
+/* From now on the time of every operation is counted in the profile; NULL: no longer. No result changes. */
+void brim_model_set_profile(brim_model *model, brim_profile *profile);
+/* What a run of this precision records in its checkpoints, and has to find again: brim_model_kernels, and for 16-bit products
+ * their way where it decides the bits ("cpu-avx512-amx": those of runs that were begun before products of fp32 were AMX's too,
+ * "cpu-amx"). */
+const char *brim_model_kernels_for(const brim_model *model, brim_precision precision);
+
+#endif
