@@ -122,13 +122,6 @@ typedef struct brim_block {
 /* `tallest`: the scale, so that several pictures can be compared; 0: this picture's own. */
 BRIM_API void brim_page_blocks(brim_page *page, brim_caption caption, const brim_block *blocks, int count, int32_t tallest);
 
-/* Two sets as circles whose areas and overlap are in proportion. */
-typedef struct brim_venn {
-  const char *left, *right;
-  uint64_t left_only, both, right_only;
-} brim_venn;
-BRIM_API void brim_page_venn(brim_page *page, brim_caption caption, const brim_venn *venn);
-
 /* ---- logs of events --------------------------------------------------------------------------------------- */
 
 /* A file of events, one JSON object a line ({"event":"step","step":1,"loss":0.7}), as columns: RUN/log.jsonl. Members of objects
