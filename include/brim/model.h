@@ -113,7 +113,7 @@ BRIM_API void brim_model_set_profile(brim_model *model, brim_profile *profile);
 typedef struct brim_parameter {
   const char *name; /* Hugging Face name */
   int32_t rank;
-  int64_t shape[3];      /* weights [out, in], tables [rows, hidden], of a convolution [out, in, size]; rank 1: [shape[0]] */
+  int64_t shape[2];      /* weights [out, in], tables [rows, hidden]; rank 1: [shape[0]] */
   int64_t offset, count; /* elements */
   bool decay;            /* weight decay applies (not to biases and layer norms) */
   bool sparse_rows;      /* an embedding: only rows that occur in the batch have a gradient */
@@ -265,11 +265,11 @@ BRIM_API double brim_model_flops(const brim_model *model, const int32_t *lengths
 /* Which share of them, for texts of this length, multiplies 16-bit values in a precision that has them: 0 to 1. */
 BRIM_API double brim_model_narrow_share(const brim_model *model, int32_t length);
 
-/* Safetensors for other programs of the package (inspect): names, shapes (rank <= 3) and float data. */
+/* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */
 typedef struct brim_tensor {
   const char *name;
   int32_t rank;
-  int64_t shape[3];
+  int64_t shape[2];
   const float *data;
 } brim_tensor;
 BRIM_API int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count,

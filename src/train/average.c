@@ -6,8 +6,8 @@
 #include "base/memory.h"
 #include "base/pool.h"
 #include "base/status.h"
-#include "model/run/flat.h"
 #include "model/files/safetensors.h"
+#include "model/run/flat.h"
 
 uint64_t brim_average_first(const brim_train_options *options, uint64_t total_steps) {
   if (options->swa_start <= 0.0)
@@ -62,8 +62,7 @@ int brim_flat_write(brim_runtime *runtime, const brim_model *model, const float 
     return BRIM_NOMEM(err);
   for (int32_t i = 0; i < count; i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    tensors[i] = (brim_tensor){
-        .name = p->name, .rank = p->rank, .shape = {p->shape[0], p->shape[1], p->shape[2]}, .data = flat + p->offset};
+    tensors[i] = (brim_tensor){.name = p->name, .rank = p->rank, .shape = {p->shape[0], p->shape[1]}, .data = flat + p->offset};
   }
   int status = brim_tensors_write(runtime, path, tensors, count, err);
   brim_release(runtime, tensors);

@@ -6,8 +6,8 @@
 #include "base/arena.h"
 #include "base/hashmap.h"
 #include "base/status.h"
-#include "model/run/flat.h"
 #include "model/files/safetensors.h"
+#include "model/run/flat.h"
 
 uint64_t brim_flat_hash(const brim_model *model, const float *flat, int64_t from, uint64_t seed) {
   for (int32_t i = 0; i < brim_model_parameter_count(model); i++) {
@@ -51,7 +51,7 @@ static int moments_write(brim_runtime *runtime, brim_model *model, float *const 
     const brim_parameter *p = brim_model_parameter(model, first + i % count);
     tensors[i] = (brim_tensor){.name = moment_name(&arena, moment, p->name),
                                .rank = p->rank,
-                               .shape = {p->shape[0], p->shape[1], p->shape[2]},
+                               .shape = {p->shape[0], p->shape[1]},
                                .data = flat[moment] + (p->offset - trained)};
     if (!tensors[i].name)
       status = BRIM_NOMEM(err);
