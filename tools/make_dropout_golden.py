@@ -61,7 +61,7 @@ def keep_mask(key, place, site, tokens, columns, p):
     return (bits >= np.uint64(threshold)) * (65536 / (65536 - threshold))
 
 
-def sites(family, layers, convolved=False):
+def sites(family, layers):
     """(site, kind) of every call of dropout in one forward, in order."""
     out = [(0, "hidden")]
     if family == "eurobert":
@@ -80,8 +80,6 @@ def sites(family, layers, convolved=False):
             out.append((base | 2, "hidden"))
         if family != "albert":
             out.append((base | 1, "hidden"))
-        if convolved and layer == 0:
-            out.append((base | 4, "hidden"))
     if family in ("roberta", "electra", "mpnet", "deberta-v2", "jina_embeddings_v3"):
         out.append((1, "head"))
     out.append((2, "head"))
@@ -91,8 +89,8 @@ def sites(family, layers, convolved=False):
 class Masks:
     """Stands in for torch.nn.functional.dropout during one text."""
 
-    def __init__(self, family, layers, convolved, key, place):
-        self.calls, self.key, self.place = sites(family, layers, convolved), key, place
+    def __init__(self, family, layers, key, place):
+        self.calls, self.key, self.place = sites(family, layers), key, place
 
     def __call__(self, x, p=0.5, training=True, inplace=False):
         assert training and p > 0
@@ -126,7 +124,7 @@ def run(folder):
             inputs = dict(input_ids=ids, attention_mask=torch.ones_like(ids))
             if "type_ids" in row:
                 inputs["token_type_ids"] = torch.tensor([row["type_ids"]])
-            masks = torch.nn.functional.dropout = Masks(family, config.num_hidden_layers, getattr(config, "conv_kernel_size", 0) > 0, key, place)
+            masks = torch.nn.functional.dropout = Masks(family, config.num_hidden_layers, key, place)
             out = model(**inputs).logits[0]
             assert not masks.calls, "dropout was called less often than brim does"
             logits.append(out)

@@ -110,7 +110,7 @@ BRIM_API const char *brim_model_kernels(const brim_model *model);
 typedef struct brim_parameter {
   const char *name; /* Hugging Face name */
   int32_t rank;
-  int64_t shape[3];      /* weights [out, in], tables [rows, hidden], of a convolution [out, in, size]; rank 1: [shape[0]] */
+  int64_t shape[2];      /* weights [out, in], tables [rows, hidden]; rank 1: [shape[0]] */
   int64_t offset, count; /* elements */
   bool decay;            /* weight decay applies (not to biases and layer norms) */
   bool sparse_rows;      /* an embedding: only rows that occur in the batch have a gradient */

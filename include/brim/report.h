@@ -106,12 +106,6 @@ typedef struct brim_bins {
 } brim_bins;
 BRIM_API void brim_page_histogram(brim_page *page, brim_caption caption, const brim_bins *bins);
 
-/* Two sets as circles whose areas and overlap are in proportion. */
-typedef struct brim_venn {
-  const char *left, *right;
-  uint64_t left_only, both, right_only;
-} brim_venn;
-BRIM_API void brim_page_venn(brim_page *page, brim_caption caption, const brim_venn *venn);
 
 /* ---- logs of events --------------------------------------------------------------------------------------- */
 

@@ -113,7 +113,7 @@ BRIM_API int brim_folds_read(brim_runtime *runtime, const char *const *paths, in
 BRIM_API void brim_folds_free(brim_folds *folds); /* what it holds, not the struct */
 
 /* Tokens of a fold's held-out part that its training part never shows: what frozen embeddings could not learn, and what a trained
- * embedding has not learned. A type is a token id, a token one occurrence of it. Venn: train_types - both_types are in training
+ * embedding has not learned. A type is a token id, a token one occurrence of it: train_types - both_types are in training
  * alone, both_types in both, unseen_types in the held-out part alone. */
 typedef struct brim_token_count {
   int32_t id;

@@ -504,8 +504,7 @@ static PyObject *parameters(PyObject *object, PyObject *nothing) {
   for (int32_t i = 0; list && i < brim_model_parameter_count(self->model); i++) {
     const brim_parameter *p = brim_model_parameter(self->model, i);
     core_array *values = core_array_new(self->state, self->module, 'f', (Py_ssize_t)p->shape[0],
-                                        p->rank > 1 ? (Py_ssize_t)(p->count / p->shape[0]) : -1, self->values + p->offset, object,
-                                        false);
+                                        p->rank == 2 ? (Py_ssize_t)p->shape[1] : -1, self->values + p->offset, object, false);
     PyObject *item = Py_BuildValue("(sN)", p->name, values);
     if (!item || PyList_Append(list, item) < 0)
       Py_CLEAR(list);

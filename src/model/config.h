@@ -14,9 +14,7 @@ typedef struct brim_config {
   brim_distances distances; /* DeBERTa: of the table; and whether it has a norm, and there are positions too */
   bool norms_distances, has_positions;
   bool by_distance, shares_keys; /* DeBERTa: scores have terms by distance; by the weights of queries and keys of tokens */
-  int32_t convolution;           /* DeBERTa: its tokens, after the first layer; 0: there is none */
-  brim_activation convolution_activation;
-  double pooler_dropout; /* DeBERTa: of the head's input; its activation */
+  double pooler_dropout;         /* DeBERTa: of the head's input; its activation */
   brim_activation pooler_activation;
   int32_t embedding;        /* width of the embeddings' tables */
   int32_t positions, types; /* rows of the tables; types 0: none */

@@ -112,17 +112,6 @@ int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t co
   return (int32_t)p->weight_count++;
 }
 
-int32_t brim_declare_folded(brim_program *p, const char *name, int64_t rows, int64_t columns, int64_t size, int flags) {
-  const int32_t weight = brim_declare(p, name, rows, columns * size, flags);
-  if (!p->status) {
-    brim_parameter *is = &p->weights[weight].is;
-    is->rank = 3;
-    is->shape[1] = columns;
-    is->shape[2] = size;
-  }
-  return weight;
-}
-
 bool brim_program_shares(const brim_program *p, int32_t part) {
   for (size_t i = 0; i < p->operation_count; i++) {
     const brim_operation *o = &p->operations[i];
@@ -193,11 +182,11 @@ static int64_t product_size(const brim_product *product) {
   return (int64_t)product->out * ((product->in + 63) / 64 * 64);
 }
 
-/* A product by this weight; of none where it has no such. A folded one multiplies as many rows at once. */
+/* A product by this weight; of none where it has no such. */
 static brim_product product_of(const brim_weight *w) {
   if (w->is.rank < 2 || w->selected != BRIM_BY_NOTHING)
     return (brim_product){0};
-  return (brim_product){.in = (int32_t)(w->is.count / w->is.shape[0]), .out = (int32_t)w->is.shape[0]};
+  return (brim_product){.in = (int32_t)w->is.shape[1], .out = (int32_t)w->is.shape[0]};
 }
 
 static void note_product(brim_ops_limits *limits, const brim_product *product) {
@@ -234,20 +223,4 @@ brim_ops_limits brim_program_limits(const brim_program *p) {
   limits.window = farthest < INT32_MAX ? farthest : 0;
   limits.heads = larger(1, limits.hidden / head);
   return limits;
-}
-
-/* Gradients of weights are summed up in equal pieces of at most so many rows: of a larger table all rows are taken, so that the
- * pieces, and with them the bits, do not depend on the batch's longest text. */
-enum { PIECE = 512 };
-
-int32_t brim_program_reached(const brim_program *p, int32_t longest, int32_t *first) {
-  const brim_distances *d = NULL;
-  for (size_t i = 0; i < p->operation_count && !d; i++)
-    if (p->operations[i].terms.distances.rows > 0)
-      d = &p->operations[i].terms.distances;
-  *first = 0;
-  if (!d || d->rule != BRIM_DISTANCE_CENTERED || d->rows > PIECE || longest < 1)
-    return d ? d->rows : 0;
-  *first = brim_distance_row(d, 1 - longest);
-  return brim_distance_row(d, longest - 1) + 1 - *first;
 }

@@ -91,7 +91,6 @@ typedef struct brim_terms {
   bool second;              /* gate: the activation takes the second half */
   brim_activation activation;
   brim_loss_kind loss;
-  int32_t size;          /* convolve: tokens */
   bool largest;          /* pool: the largest of each column, not the mean */
   int32_t empty_rows[2]; /* lookup: rows of the tables of words and of positions that have no gradient; BRIM_NONE: all have */
 } brim_terms;
@@ -160,8 +159,6 @@ enum {
 };
 /* Declares the tensor NAME of shape [rows, columns], or [rows] when columns is 0; returns its index. */
 int32_t brim_declare(brim_program *p, const char *name, int64_t rows, int64_t columns, int flags);
-/* In files the tensor has shape [rows, columns, size]: that many of its columns are one of the matrix [rows, columns * size]. */
-int32_t brim_declare_folded(brim_program *p, const char *name, int64_t rows, int64_t columns, int64_t size, int flags);
 
 /* Whether a weight of a layer below this part is used in the part or above: they cannot be treated as two. */
 bool brim_program_shares(const brim_program *p, int32_t part);
@@ -199,7 +196,5 @@ static inline int32_t brim_layer_count(const brim_program *p) {
 }
 /* The sizes by which a device sizes its working memory: those of ops.h that do not depend on batches. */
 brim_ops_limits brim_program_limits(const brim_program *p);
-/* How many rows of the table of distances texts of so many slots reach, from row *first on; 0: there is no table. */
-int32_t brim_program_reached(const brim_program *p, int32_t longest, int32_t *first);
 
 #endif

@@ -37,7 +37,6 @@
   X(norm_forward, brim_norm, 0, NORM, "norm")                                                                                    \
   X(norm_backward, brim_norm_gradient, 0, NORM, "norm gradient")                                                                 \
   X(act_backward, brim_act_gradient, 0, ELEMENTWISE, "activation gradient")                                                      \
-  X(act_forward, brim_act, 0, ELEMENTWISE, "activation")                                                                         \
   X(prenorm_forward, brim_prenorm, 0, NORM, "norm of a stream")                                                                  \
   X(prenorm_backward, brim_prenorm_gradient, 0, NORM, "norm gradient of a stream")                                               \
   X(stream_sum, brim_stream_sum, 0, ELEMENTWISE, "dropout, residual")                                                            \
@@ -52,8 +51,6 @@
   X(scatter_rows, brim_scatter, 0, ELEMENTWISE, "scatter rows")                                                                  \
   X(pool_forward, brim_pool, 0, ELEMENTWISE, "pooling")                                                                          \
   X(pool_backward, brim_pool_gradient, 0, ELEMENTWISE, "pooling gradient")                                                       \
-  X(neighbours_forward, brim_neighbours, 0, ELEMENTWISE, "neighbours")                                                           \
-  X(neighbours_backward, brim_neighbours_gradient, 0, ELEMENTWISE, "gradient of neighbours")                                     \
   X(dropout, brim_dropout_rows, 0, ELEMENTWISE, "dropout")                                                                       \
   X(add, brim_add, 0, ELEMENTWISE, "add")                                                                                        \
   X(zero, brim_zero, 0, ELEMENTWISE, "zero")                                                                                     \

@@ -213,14 +213,6 @@ typedef struct brim_norm_gradient {
   brim_row_slices slices;
 } brim_norm_gradient;
 
-/* y = act(x); y may be x's memory. */
-typedef struct brim_act {
-  int64_t count;
-  brim_activation act;
-  const real *x;
-  real *y;
-} brim_act;
-
 /* dpre = dy * act'(pre) (for TANH `pre` holds the output y; for ReLU it may). dpre may be dy's memory. */
 typedef struct brim_act_gradient {
   int64_t count;
@@ -317,26 +309,6 @@ typedef struct brim_pool_gradient {
   const int32_t *chosen;
   real *dx;
 } brim_pool_gradient;
-
-/* What a convolution along a text multiplies: row r has column c of the tokens around it, y[r, c * size + j] =
- * x[r + j - size / 2, c], and 0 where that is no token of the same text; `size` is odd. Rows of padding are 0. With `first_only`
- * y has a row for the first token of each text. */
-typedef struct brim_neighbours {
-  brim_layout layout;
-  int32_t width, size;
-  bool first_only;
-  const real *x; /* [R, width] */
-  real *y;       /* [R or n, width * size] */
-} brim_neighbours;
-
-/* dx is written for all slots, or added to with `add`; that of padding is 0. */
-typedef struct brim_neighbours_gradient {
-  brim_layout layout;
-  int32_t width, size;
-  bool first_only, add;
-  const real *dy; /* [R or n, width * size] */
-  real *dx;       /* [R, width] */
-} brim_neighbours_gradient;
 
 /* y = dropout(x), [at.count, width]; backward is the same call on the gradient. y may be x's memory. Without a layout (all zero)
  * rows are of no text: place 0, and a row is its own token. */

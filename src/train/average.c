@@ -62,8 +62,7 @@ int brim_flat_write(brim_runtime *runtime, const brim_model *model, const float 
     return BRIM_NOMEM(err);
   for (int32_t i = 0; i < count; i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    tensors[i] = (brim_tensor){
-        .name = p->name, .rank = p->rank, .shape = {p->shape[0], p->shape[1], p->shape[2]}, .data = flat + p->offset};
+    tensors[i] = (brim_tensor){.name = p->name, .rank = p->rank, .shape = {p->shape[0], p->shape[1]}, .data = flat + p->offset};
   }
   int status = brim_tensors_write(runtime, path, tensors, count, err);
   brim_release(runtime, tensors);

@@ -135,7 +135,7 @@ static int list_gradients(results *r, const brim_model *model, brim_error *err) 
       return BRIM_NOMEM(err);
     memcpy(name, "grad.", 5);
     memcpy(name + 5, p->name, length + 1);
-    r->tensors[r->count++] = (brim_tensor){name, p->rank, {p->shape[0], p->shape[1], p->shape[2]}, gradient};
+    r->tensors[r->count++] = (brim_tensor){name, p->rank, {p->shape[0], p->shape[1]}, gradient};
     for (int64_t k = 0; k < p->count; k++)
       square += (double)gradient[k] * (double)gradient[k];
   }
@@ -286,7 +286,7 @@ static int write_weights(brim_runtime *runtime, brim_model *model, const char *o
   int status = tensors ? brim_flat_map(model, BRIM_VALUES, &values, err) : BRIM_NOMEM(err);
   for (int32_t i = 0; i < count && !status; i++) {
     const brim_parameter *p = brim_model_parameter(model, i);
-    tensors[i] = (brim_tensor){p->name, p->rank, {p->shape[0], p->shape[1], p->shape[2]}, values + p->offset};
+    tensors[i] = (brim_tensor){p->name, p->rank, {p->shape[0], p->shape[1]}, values + p->offset};
   }
   if (!status)
     status = brim_tensors_write(runtime, output, tensors, count, err);

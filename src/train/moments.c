@@ -42,7 +42,7 @@ static int moments_write(brim_runtime *runtime, brim_model *model, float *const 
     const brim_parameter *p = brim_model_parameter(model, first + i % count);
     tensors[i] = (brim_tensor){.name = moment_name(&arena, moment, p->name),
                                .rank = p->rank,
-                               .shape = {p->shape[0], p->shape[1], p->shape[2]},
+                               .shape = {p->shape[0], p->shape[1]},
                                .data = flat[moment] + (p->offset - trained)};
     if (!tensors[i].name)
       status = BRIM_NOMEM(err);

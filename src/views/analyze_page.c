@@ -301,20 +301,27 @@ static int plan_and_put_batches(brim_page *page, const brim_analysis *a, char (*
 
 /* ---- folds ------------------------------------------------------------------------------------------------ */
 
-enum { MOST_VENNS = 10 };
+enum { MOST_FOLDS = 10, FOLD_COLUMNS = 5 };
 
 static void put_folds(brim_page *page, const brim_overlap *overlap) {
-  if (!overlap)
-    return;
-  brim_page_section(page, "Folds: tokens that training does not show");
-  for (int i = 0; i < overlap->count && i < MOST_VENNS; i++) {
+  static const brim_column columns[FOLD_COLUMNS] = {
+      {"fold", true}, {"training only", true}, {"both", true}, {"held out only", true}, {"unseen of held-out tokens", true}};
+  char text[MOST_FOLDS][FOLD_COLUMNS][32];
+  const char *cells[MOST_FOLDS * FOLD_COLUMNS];
+  const int count = overlap->count < MOST_FOLDS ? overlap->count : MOST_FOLDS;
+  for (int i = 0; i < count; i++) {
     const brim_fold_overlap *f = &overlap->folds[i];
-    char title[128];
-    snprintf(title, sizeof title, "Fold %d: %.2f %% of held-out tokens are unseen", i,
+    const uint64_t counts[] = {(uint64_t)i, f->train_types - f->both_types, f->both_types, f->unseen_types};
+    for (int c = 0; c < 4; c++)
+      brim_count_text((int64_t)counts[c], text[i][c], sizeof text[i][c]);
+    snprintf(text[i][4], sizeof text[i][4], "%.2f %%",
              f->valid_tokens ? 100.0 * (double)f->unseen_tokens / (double)f->valid_tokens : 0.0);
-    brim_page_venn(page, (brim_caption){title, "Kinds of tokens in the training rows, in the held-out rows, and in both."},
-                   &(brim_venn){"training", "held out", f->train_types - f->both_types, f->both_types, f->unseen_types});
+    for (int c = 0; c < FOLD_COLUMNS; c++)
+      cells[i * FOLD_COLUMNS + c] = text[i][c];
   }
+  brim_page_section(page, "Folds: tokens that training does not show");
+  brim_page_table(page, "kinds of tokens in the training rows, in the held-out rows, and in both", columns, FOLD_COLUMNS, cells,
+                  count);
 }
 
 /* ---- texts ------------------------------------------------------------------------------------------------ */
@@ -407,7 +414,8 @@ int brim_page_analysis(brim_page *page, const brim_analysis *a, brim_error *err)
   put_strategy_table(page, a->study, names);
   put_strategy_bars(page, a->study, names);
   BRIM_TRY(plan_and_put_batches(page, a, names, err));
-  put_folds(page, a->overlap);
+  if (a->overlap)
+    put_folds(page, a->overlap);
   put_texts(page, a->texts);
   return BRIM_OK;
 }

@@ -30,7 +30,7 @@ function look(width) {
     .filter(t => { const r = t.getBoundingClientRect(); return r.right > box.right + 1 || r.left < box.left - 1; }).map(t => t.textContent); });
   const sizes = pictures.map(p => { const r = p.getBoundingClientRect(); return [Math.round(r.width), Math.round(r.height)]; });
   const letters = pictures.map(p => 11 * p.getBoundingClientRect().width / p.viewBox.baseVal.width);
-  const drawn = pictures.map(p => p.querySelectorAll('path[d],rect,circle,text').length);
+  const drawn = pictures.map(p => p.querySelectorAll('path[d],rect,text').length);
   found.push({width, scroll: root.scrollWidth, wide, spilt, sizes, drawn, letters: Math.min(...letters),
     details: d.querySelectorAll('figure > details table').length, named: pictures.filter(p => p.querySelector('title')?.textContent).length});
 }

@@ -41,7 +41,6 @@ static int write_page(brim_runtime *runtime, void *context, brim_error *err) {
   brim_page_histogram(page, caption, &(brim_bins){0, 1, true, counts, 4, "tokens", "rows"});
   brim_page_confusion(page, caption, names, counts, 2);
   brim_page_blocks(page, caption, &(brim_block){lengths, 2, 5}, 1, 0);
-  brim_page_venn(page, caption, &(brim_venn){"left", "right", 1, 2, 3});
   status = brim_page_write(page, path, err);
   brim_page_free(page);
   return status;

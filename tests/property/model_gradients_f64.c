@@ -115,9 +115,6 @@ int main(void) {
   check("deberta-v3-cls", "deberta", DEBERTA_DROPOUT, 0, false);
   check("deberta-v3-cls", "deberta-plain", "\"norm_rel_ebd\":\"none\",\"position_buckets\":-1,\"max_relative_positions\":16", 0,
         false);
-  check("deberta-v2-conv", "convolution", DEBERTA_DROPOUT, 0, false);
-  check("deberta-v2-conv", "convolution-padded", DEBERTA_DROPOUT ",\"conv_act\":\"tanh\"", 50, true);
-  check("deberta-v2-conv", "convolution-of-first-tokens", DEBERTA_DROPOUT ",\"num_hidden_layers\":1", 50, false);
   check("modernbert-cls", "modernbert", MODERN_DROPOUT, 0, false);
   check("modernbert-cls", "modernbert-padded", MODERN_DROPOUT ",\"classifier_pooling\":\"mean\",\"local_attention\":4", 60,
         false);

@@ -174,8 +174,6 @@ int main(void) {
                {"albert-regression", ALBERT_DROPOUT},
                {"mpnet-cls", BERT_DROPOUT},
                {"deberta-v3-cls", DEBERTA_DROPOUT},
-               {"deberta-v2-conv", DEBERTA_DROPOUT},
-               {"deberta-v2-conv", DEBERTA_DROPOUT ",\"num_hidden_layers\":1,\"conv_act\":\"tanh\""},
                {"modernbert-cls", MODERN_DROPOUT},
                {"nomic-cls", BERT_DROPOUT},
                {"gte-cls", BERT_DROPOUT},

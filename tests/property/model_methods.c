@@ -76,8 +76,6 @@ static int layer_of(const char *name, int32_t layers) {
   const char *at = strstr(name, "layer");
   if (strstr(name, "embed") || strstr(name, "encoder.LayerNorm") || strstr(name, "relative_attention_bias"))
     return -1;
-  if (strstr(name, "encoder.conv")) /* of DeBERTa, after the first */
-    return 0;
   if (strstr(name, "final_norm") || strstr(name, "model.norm"))
     return layers - 1;
   return at && (sscanf(at, "layer.%d.", &layer) == 1 || sscanf(at, "layers.%d.", &layer) == 1) ? layer : layers;
@@ -438,7 +436,6 @@ int main(void) {
     check_model("electra-cls", bert, kernels, level);
     check_model("mpnet-cls", bert, kernels, level);
     check_model("deberta-v3-cls", deberta, kernels, level);
-    check_model("deberta-v2-conv", deberta, kernels, level);
     check_shared("albert-regression", albert, kernels, level);
     check_model("modernbert-cls", modern, kernels, level);
     check_model("gte-cls", bert, kernels, level);

@@ -2,6 +2,7 @@
  */
 #include "base/poison.h"
 #include "model/kind.h"
+#include "model/kinds/kinds.h"
 #include "model/run/host.h"
 #include "model/run/logits.h"
 #include "model_case.h"
@@ -250,12 +251,6 @@ static void check_limits(void) {
   ok(limits.hidden == HIDDEN && limits.intermediate == INTERMEDIATE, "limits of one side are the model's");
   ok_int(limits.longest, 3 * HIDDEN, "the longest side is that of three matrices");
   ok_int((long long)limits.weight, 3 * HIDDEN * COLUMNS, "so is the largest weight");
-  brim_program convolution = {.runtime = case_runtime, .arena = &model->arena};
-  brim_declare_folded(&convolution, "conv", 20, 30, 9, 0);
-  const brim_ops_limits folded = brim_program_limits(&convolution);
-  ok_int(folded.longest, 30 * 9, "a convolution multiplies the values of all its neighbours at once");
-  ok_int((long long)folded.weight, 20 * 320, "and its weight is as large");
-  brim_program_free(&convolution);
   brim_model_free(model);
 }
 
@@ -433,15 +428,15 @@ static void check_reached(void) {
   brim_model *model = case_load(case_golden("deberta-v3-cls"), "cpu-plain");
   brim_model *other = case_load(case_golden("bert-pair-3"), "cpu-plain");
   int32_t first[3];
-  const int32_t one = brim_program_reached(&model->program, 1, &first[0]),
-                some = brim_program_reached(&model->program, 4, &first[1]),
-                most = brim_program_reached(&model->program, 96, &first[2]);
+  const int32_t one = brim_distances_reached(&model->program, 1, &first[0]),
+                some = brim_distances_reached(&model->program, 4, &first[1]),
+                most = brim_distances_reached(&model->program, 96, &first[2]);
   ok(one == 1 && first[0] == 16 && some == 7 && first[1] == 13 && most == 31 && first[2] == 1,
      "texts reach a few rows of a table of distances around its middle: %d, %d, %d", one, some, most);
-  ok(brim_program_reached(&other->program, 40, &first[0]) == 0, "a model without distances has none");
+  ok(brim_distances_reached(&other->program, 40, &first[0]) == 0, "a model without distances has none");
   const brim_operation far = {.terms = {.distances = {BRIM_DISTANCE_CENTERED, 2048, 0}}};
   const brim_program wide = {.operations = (brim_operation *)(uintptr_t)&far, .operation_count = 1};
-  ok(brim_program_reached(&wide, 100, &first[0]) == 2048,
+  ok(brim_distances_reached(&wide, 100, &first[0]) == 2048,
      "of a table whose rows are summed in pieces all are taken: the pieces stay the same");
   /* 3 layers; forward, and the gradients of both sides; 13 rows for 7 tokens, 7 rows for 4 */
   ok_near(products_of(model, 7, 1) - products_of(model, 4, 4), 3.0 * 3 * 2 * (13 - 7) * 48 * 96, 0,
@@ -453,8 +448,7 @@ static void check_reached(void) {
 int main(void) {
   static const char *const goldens[] = {"deberta-v3-cls",   "bert-pair-3",  "mpnet-cls",   "bert-odd-regression",
                                         "camembert-binary", "distilbert-4", "electra-cls", "roberta-binary",
-                                        "modernbert-cls",   "nomic-cls",    "gte-cls",     "eurobert-cls",
-                                        "deberta-v2-conv"};
+                                        "modernbert-cls",   "nomic-cls",    "gte-cls",     "eurobert-cls"};
   case_start(1);
   check_listing();
   check_reached();
@@ -467,7 +461,6 @@ int main(void) {
   check_is_run("eurobert-cls", "\"attention_dropout\":0.3");
   check_is_run("deberta-v3-cls",
                "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"pooler_dropout\":0.15,\"cls_dropout\":0.25");
-  check_is_run("deberta-v2-conv", "\"hidden_dropout_prob\":0.2,\"attention_probs_dropout_prob\":0.3,\"pooler_dropout\":0.15");
   check_is_run("distilbert-4", "\"dropout\":0.2,\"attention_dropout\":0.3,\"seq_classif_dropout\":0.25");
   for (size_t i = 0; i < sizeof goldens / sizeof *goldens; i++) {
     if (!tap_takes("goldens", i))

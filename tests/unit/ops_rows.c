@@ -153,50 +153,6 @@ static void largest_pool(const brim_ops *ops, brim_ops_context *c, const void *p
   smooth_pool(ops, c, parameters, out, true);
 }
 
-/* Activations of whole tensors too: in place, and elsewhere. */
-typedef struct around {
-  const setting *s;
-  int size;
-  bool first_only;
-  brim_activation act;
-} around;
-static void neighbours(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
-  const around *p = parameters;
-  const setting *s = p->s;
-  case_memory m = {0};
-  inputs in = {37};
-  const brim_layout layout = case_layout(&m, s->n, s->lengths, s->width);
-  const int64_t count = (int64_t)layout.slots * s->hidden, rows = p->first_only ? s->n : layout.slots,
-                wide = rows * s->hidden * p->size;
-  const real *x = case_values(&m, &in, count, 1), *dy = case_values(&m, &in, wide, 1);
-  real *y = case_fill(&m, wide, 7), *dx = case_fill(&m, count, 7), *more = case_fill(&m, count, 7);
-  ops->neighbours_forward(
-      c, &(brim_neighbours){.layout = layout, .width = s->hidden, .size = p->size, .first_only = p->first_only, .x = x, .y = y});
-  emit_output(out, "neighbours", y, wide, dy);
-  brim_neighbours_gradient back = {
-      .layout = layout, .width = s->hidden, .size = p->size, .first_only = p->first_only, .dy = dy, .dx = dx};
-  ops->neighbours_backward(c, &back);
-  emit_gradient(out, "dx", dx, count, x, false);
-  back.add = true;
-  back.dx = more;
-  ops->neighbours_backward(c, &back);
-  emit_gradient(out, "dx added", more, count, x, true);
-  case_free(&m);
-}
-
-static void activations(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
-  const around *p = parameters;
-  case_memory m = {0};
-  inputs in = {38};
-  const int64_t count = (1 << 14) + 37; /* more than a task takes */
-  real *x = case_values(&m, &in, count, 3), *y = case_fill(&m, count, 7);
-  ops->act_forward(c, &(brim_act){.count = count, .act = p->act, .x = x, .y = y});
-  emit(out, "activation", y, count);
-  ops->act_forward(c, &(brim_act){.count = count, .act = p->act, .x = x, .y = x});
-  emit(out, "in place", x, count);
-  case_free(&m);
-}
-
 /* Random bits, so that all magnitudes occur, infinities and NaN too. */
 static void precisions(const brim_ops *ops, brim_ops_context *c, const void *parameters, record *out) {
   enum { COUNT = 40001 };
@@ -266,19 +222,7 @@ CASES(rows) {
       check_case(name, &limits, mean_pool, &s, 1e-6);
       snprintf(name, sizeof name, "largest, width %d, setting %zu", s.hidden, i);
       check_case(name, &limits, largest_pool, &s, 1e-6);
-      for (int size = 1; size <= 5; size += 2)
-        for (int first_only = 0; first_only < 2; first_only++) {
-          snprintf(name, sizeof name, "%d neighbours%s, width %d, setting %zu", size, first_only ? " of first tokens" : "",
-                   s.hidden, i);
-          check_case(name, &limits, neighbours, &(around){.s = &s, .size = size, .first_only = first_only}, 1e-6);
-        }
     }
-  }
-  for (int act = BRIM_ACT_NONE; act <= BRIM_ACT_SILU; act++) {
-    const brim_ops_limits none = {
-        .max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 1, .intermediate = 1, .heads = 1};
-    snprintf(name, sizeof name, "activation %d", act);
-    check_case(name, &none, activations, &(around){.act = (brim_activation)act}, 2e-6);
   }
   const brim_ops_limits small = {.max_slots = 1, .max_sequences = 1, .max_length = 1, .hidden = 1, .intermediate = 1, .heads = 1};
   check_case("bf16", &small, precisions, NULL, 0);

@@ -1,15 +1,13 @@
 /* deberta.c: DeBERTa-v2 and v3, mDeBERTa: scores have products of queries and keys with those of their distance (disentangled
  * attention), which a layer's own weights make of a table that all layers share. Source: modeling_deberta_v2.py of Hugging Face
- * transformers 5.23. The table is trained, and frozen, with the embeddings.
- *
- * v2-xlarge and v2-xxlarge: what the first layer gives is norm(its output + act(dropout(convolution of the embedded tokens))). */
+ * transformers 5.23. The table is trained, and frozen, with the embeddings. */
 #include <string.h>
 
 #include "base/status.h"
 #include "model/families/bert.h"
 #include "model/families/encoder.h"
 
-enum { SITE_DISTANCES = 3, SITE_CONVOLUTION = 4 }; /* of a layer */
+enum { SITE_DISTANCES = 3 }; /* of a layer */
 
 static const brim_family_keys keys = {BRIM_BERT_KEYS, .head_dropout = "cls_dropout", .embedding = "embedding_size"};
 
@@ -87,20 +85,11 @@ static int read_distances(const reading *r, brim_error *err) {
   return BRIM_OK;
 }
 
-static int read_convolution(const reading *r, brim_error *err) {
-  int64_t size = 0, groups = 1;
-  BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_kernel_size", 0, 1 << 10, &size, err));
-  BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_groups", 1, 1 << 16, &groups, err));
-  if (size > 0 && size % 2 == 0)
-    return refuse(r, "conv_kernel_size", "it must be odd, so that a text keeps its length", err);
-  if (size > 0 && groups > 1)
-    return refuse(r, "conv_groups", "brim has DeBERTa with one group only", err);
-  r->config->convolution = (int32_t)size;
-  const brim_json_value *act = brim_json_get(r->root, "conv_act");
-  r->config->convolution_activation = BRIM_ACT_TANH;
-  if (size == 0 || !act || brim_json_is_string(act, "tanh"))
-    return BRIM_OK;
-  return brim_config_read_activation(r->config, "conv_act", "tanh", &r->config->convolution_activation, err);
+/* Of the models that were published, v2-xlarge and v2-xxlarge have one. */
+static int check_convolution(const reading *r, brim_error *err) {
+  int64_t size = 0;
+  BRIM_TRY(brim_json_read_int(r->document, r->root, "conv_kernel_size", 0, INT32_MAX, &size, err));
+  return size > 0 ? refuse(r, "conv_kernel_size", "brim has DeBERTa without a convolution only", err) : BRIM_OK;
 }
 
 static int read_pooler(const reading *r, brim_error *err) {
@@ -128,7 +117,7 @@ static int read(brim_config *config, brim_error *err) {
   BRIM_TRY(check_attention(&r, err));
   if (config->by_distance)
     BRIM_TRY(read_distances(&r, err));
-  BRIM_TRY(read_convolution(&r, err));
+  BRIM_TRY(check_convolution(&r, err));
   return read_pooler(&r, err);
 }
 
@@ -169,25 +158,11 @@ static int32_t attend(const brim_writing *w, int32_t x, int32_t distances) {
                               (brim_drop_at){c->attention_dropout, brim_site_of_layer(w->layer, BRIM_SITE_ATTENTION)});
 }
 
-/* norm(layer + act(dropout(convolution of x))) */
-static int32_t convolve(const brim_writing *w, int32_t x, int32_t layer) {
-  const brim_config *c = w->config;
-  brim_writing outside = *w;
-  outside.layer = BRIM_NONE;
-  const int32_t linear = brim_declare_convolution(&outside, "encoder.conv.conv", c->hidden, c->hidden, c->convolution);
-  const int32_t stream = brim_append_convolve(w->p, x, layer, linear, c->convolution_activation,
-                                              (brim_drop_at){c->hidden_dropout, brim_site_of_layer(w->layer, SITE_CONVOLUTION)});
-  return brim_append_norm(w->p, stream, brim_declare_norm(&outside, "encoder.conv.LayerNorm", c->hidden));
-}
-
 static int32_t layer(const brim_writing *w, int32_t x, int32_t distances) {
   const double dropout = w->config->hidden_dropout;
-  const bool convolved = w->layer == 0 && w->config->convolution > 0;
   brim_begin_layer(w, x);
-  const int32_t embedded = convolved ? brim_append_branch(w->p, x) : BRIM_NONE;
   const int32_t context = attend(w, x, distances);
-  const int32_t y = brim_write_feed_forward(w, brim_write_join(w, context, x, dropout), dropout);
-  return convolved ? convolve(w, embedded, y) : y;
+  return brim_write_feed_forward(w, brim_write_join(w, context, x, dropout), dropout);
 }
 
 static void append(brim_program *p, const brim_config *config) {

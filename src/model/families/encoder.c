@@ -25,30 +25,18 @@ brim_writing brim_writing_of(brim_program *p, const brim_config *config) {
 
 enum { NAME_SIZE = 128 };
 
-static void make_name(const brim_writing *w, const char *part, const char *suffix, char name[NAME_SIZE]) {
-  char of_layer[64] = "";
+int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns,
+                           int flags) {
+  const bool is_shared = w->shared != BRIM_NONE;
+  char of_layer[64] = "", name[NAME_SIZE];
   if (w->layer >= 0) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wformat-nonliteral"
-    snprintf(of_layer, sizeof of_layer, w->names->layer, w->shared != BRIM_NONE ? w->shared : w->layer);
+    snprintf(of_layer, sizeof of_layer, w->names->layer, is_shared ? w->shared : w->layer);
 #pragma GCC diagnostic pop
   }
-  snprintf(name, NAME_SIZE, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, part, suffix);
-}
-
-int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns,
-                           int flags) {
-  char name[NAME_SIZE];
-  make_name(w, part, suffix, name);
-  return brim_declare(w->p, name, rows, columns, flags | (w->shared != BRIM_NONE ? BRIM_WEIGHT_SHARED : 0));
-}
-
-int32_t brim_declare_convolution(const brim_writing *w, const char *part, int32_t out, int32_t in, int32_t size) {
-  char name[NAME_SIZE];
-  make_name(w, part, ".weight", name);
-  const int32_t weight = brim_declare_folded(w->p, name, out, in, size, BRIM_WEIGHT_DECAY);
-  brim_declare_named(w, part, ".bias", out, 0, 0);
-  return weight;
+  snprintf(name, sizeof name, "%s%s%s%s", w->outside ? "" : w->config->family->prefix, of_layer, part, suffix);
+  return brim_declare(w->p, name, rows, columns, flags | (is_shared ? BRIM_WEIGHT_SHARED : 0));
 }
 
 int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width) {

@@ -21,7 +21,6 @@ brim_writing brim_writing_of(brim_program *p, const brim_config *config);
 int32_t brim_declare_named(const brim_writing *w, const char *part, const char *suffix, int64_t rows, int64_t columns, int flags);
 int32_t brim_declare_table(const brim_writing *w, const char *part, int32_t rows, int32_t width);
 int32_t brim_declare_linear(const brim_writing *w, const char *part, int32_t out, int32_t in, int flags);
-int32_t brim_declare_convolution(const brim_writing *w, const char *part, int32_t out, int32_t in, int32_t size);
 brim_normed brim_declare_norm(const brim_writing *w, const char *part, int32_t width);
 
 /* ---- a step each, with the names and rates of the configuration. Sites of dropout are stable: they are part of what makes a run

@@ -5,6 +5,7 @@
 
 #include "base/status.h"
 #include "model/kind.h"
+#include "model/kinds/kinds.h"
 #include "model/run/model.h"
 
 static const char *const row_names[BRIM_ROW_KINDS] = {[BRIM_ROW_TEXTS] = "texts",
@@ -307,7 +308,7 @@ static void list(const brim_model *m, const brim_model_limits *limits, const bri
                               [BRIM_ROW_CHOSEN] = texts,
                               [BRIM_ROW_TOKENS] = tokens,
                               [BRIM_ROW_DISTANCES] = brim_program_limits(s->program).distances,
-                              [BRIM_ROW_REACHED] = brim_program_reached(s->program, limits->max_length, &first)},
+                              [BRIM_ROW_REACHED] = brim_distances_reached(s->program, limits->max_length, &first)},
                      .length = limits->max_length,
                      .out = out};
   brim_text_printf(out, "%s, %s in %s%s%s; a part of %lld tokens in %d texts of %d\n", brim_model_type(m),

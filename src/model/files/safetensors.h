@@ -39,11 +39,11 @@ const char *brim_store_path(const brim_store *store, const brim_stored *tensor);
 /* All elements as `real`, from F32, F16, BF16 or F64; another dtype is BRIM_E_UNSUPPORTED. */
 int brim_store_read(const brim_store *store, const brim_stored *tensor, real *to, brim_error *err) BRIM_CHECK;
 
-/* Safetensors for other programs of the package (inspect): names, shapes (rank <= 3) and float data. */
+/* Safetensors for other programs of the package (inspect): names, shapes (rank <= 2) and float data. */
 typedef struct brim_tensor {
   const char *name;
   int32_t rank;
-  int64_t shape[3];
+  int64_t shape[2];
   const float *data;
 } brim_tensor;
 int brim_tensors_write(brim_runtime *runtime, const char *path, const brim_tensor *tensors, int count,

@@ -71,7 +71,7 @@ int brim_model_save(brim_model *model, const char *folder, brim_error *err) {
   for (int32_t i = 0; i < (int32_t)p->weight_count && !status; i++)
     tensors[i] = (brim_tensor){.name = p->weights[i].is.name,
                                .rank = p->weights[i].is.rank,
-                               .shape = {p->weights[i].is.shape[0], p->weights[i].is.shape[1], p->weights[i].is.shape[2]},
+                               .shape = {p->weights[i].is.shape[0], p->weights[i].is.shape[1]},
                                .data = values + p->weights[i].is.offset};
   if (!status)
     status = brim_tensors_write(model->runtime, path, tensors, (int32_t)p->weight_count, err);

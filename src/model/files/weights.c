@@ -75,8 +75,8 @@ static void initialize(const loading *l, const brim_weight *w) {
                                               BRIM_PURPOSE_INIT);
   const real vector = w->one ? 1 : 0;
   for (int64_t i = 0; i < p->count; i++)
-    l->values[p->offset + i] = p->rank > 1 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i))
-                                           : vector;
+    l->values[p->offset + i] = p->rank == 2 ? (real)(m->config.initializer_range * brim_random_normal(&random, (uint64_t)i))
+                                            : vector;
   m->initialized[m->initialized_count++] = p->name;
 }
 

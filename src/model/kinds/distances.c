@@ -181,3 +181,21 @@ int32_t brim_append_place(brim_program *p, int32_t table, int32_t weight, int32_
   brim_add_operation(p, &o);
   return o.out.of[0];
 }
+
+/* ---- how many rows ---------------------------------------------------------------------------------------------- */
+
+/* Gradients of weights are summed up in equal pieces of at most so many rows: of a larger table all rows are taken, so that the
+ * pieces, and with them the bits, do not depend on the batch's longest text. */
+enum { PIECE = 512 };
+
+int32_t brim_distances_reached(const brim_program *p, int32_t longest, int32_t *first) {
+  const brim_distances *d = NULL;
+  for (size_t i = 0; i < p->operation_count && !d; i++)
+    if (p->operations[i].terms.distances.rows > 0)
+      d = &p->operations[i].terms.distances;
+  *first = 0;
+  if (!d || d->rule != BRIM_DISTANCE_CENTERED || d->rows > PIECE || longest < 1)
+    return d ? d->rows : 0;
+  *first = brim_distance_row(d, 1 - longest);
+  return brim_distance_row(d, longest - 1) + 1 - *first;
+}

@@ -58,18 +58,14 @@ typedef struct brim_by_distance {
 int32_t brim_append_table(brim_program *p, int32_t table, brim_normed norm);
 /* Queries and keys of distances, side by side: dropout(table) [Wq Wk], the weights as brim_append_project's. */
 int32_t brim_append_place(brim_program *p, int32_t table, int32_t weight, int32_t bias, brim_drop_at drop);
+/* How many rows of the table of distances texts of so many slots reach, from row *first on; 0: there is no table. */
+int32_t brim_distances_reached(const brim_program *p, int32_t longest, int32_t *first);
 int32_t brim_append_relative(brim_program *p, brim_projected x, brim_by_distance by, int32_t heads, brim_drop_at drop);
 int32_t brim_append_attend_heads(brim_program *p, brim_projected x, brim_heads heads, brim_drop_at drop);
 
 /* A residual stream: norm(x); and residual + dropout(branch W + b). */
 int32_t brim_append_norm(brim_program *p, int32_t x, brim_normed norm);
 int32_t brim_append_add(brim_program *p, int32_t branch, int32_t residual, int32_t linear, brim_drop_at drop);
-/* A value that is x, for an operation far below whose gradient is to join that of x only here: those that stand between, whose
- * calls cannot add to it, come first. */
-int32_t brim_append_branch(brim_program *p, int32_t x);
-/* residual + activation(dropout(w * x + b)), where w [out, in, size] goes along each text; beyond its ends x is 0. */
-int32_t brim_append_convolve(brim_program *p, int32_t x, int32_t residual, int32_t linear, brim_activation activation,
-                             brim_drop_at drop);
 /* dropout(activation(u) * g), where u and g are the halves of x W + b: u the first, or the second with `second`. W is one matrix,
  * or two that adjoin (`parts`), whose biases follow both. */
 typedef struct brim_gating {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/status.h"
+#include "model/kinds/kinds.h"
 #include "model/run/host.h"
 #include "model/run/logits.h"
 #include "model/run/model.h"
@@ -25,7 +26,7 @@ static brim_frame frame_of(const brim_model *m, const brim_batch *batch, const b
   const brim_rows first = {.count = m->tape.layout.n, .slot = s->first};
   const int32_t longest = batch->width ? batch->width : m->tape.layout.max_length;
   int32_t first_reached;
-  const int32_t reached = brim_program_reached(&m->program, longest, &first_reached);
+  const int32_t reached = brim_distances_reached(&m->program, longest, &first_reached);
   brim_frame f = {.layout = m->tape.layout,
                   .rows = {[BRIM_ROW_TEXTS] = first,
                            [BRIM_ROW_CHOSEN] = first,

@@ -85,18 +85,6 @@ typedef struct chunks {
   float *out;
 } chunks;
 
-static void forward_task(void *context, int64_t task, int worker) {
-  (void)worker;
-  const chunks *s = context;
-  const int64_t at = task * CHUNK, n = s->count - at < CHUNK ? s->count - at : CHUNK;
-  CPU(activate)(s->act, n, s->pre + at, s->out + at);
-}
-
-void CPU(act_forward)(brim_ops_context *c, const brim_act *a) {
-  chunks s = {.act = a->act, .count = a->count, .pre = a->x, .out = a->y};
-  CPU(run)(c, (a->count + CHUNK - 1) / CHUNK, forward_task, &s);
-}
-
 static void chunk_task(void *context, int64_t task, int worker) {
   (void)worker;
   const chunks *s = context;

@@ -3,7 +3,6 @@
 #ifndef BRIM_OPS_CPU_AMX_SHARED_H
 #define BRIM_OPS_CPU_AMX_SHARED_H
 #define brim_amx_act_backward                   brim_avx512_act_backward
-#define brim_amx_act_forward                    brim_avx512_act_forward
 #define brim_amx_activate                       brim_avx512_activate
 #define brim_amx_activate_backward              brim_avx512_activate_backward
 #define brim_amx_activate_turn                  brim_avx512_activate_turn

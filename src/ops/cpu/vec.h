@@ -20,7 +20,7 @@
 
 #if BRIM_LEVEL >= 2
 #ifdef BRIM_WIDE_IN_C
-#include "ops/cpu/wide_in_c.h"
+#include "wide_in_c.h"
 #else
 #include <immintrin.h>
 #endif

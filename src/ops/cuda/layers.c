@@ -311,10 +311,6 @@ void brim_cuda_norm_backward(brim_ops_context *c, const brim_norm_gradient *op) 
                                                  .dbeta = op->dbeta});
 }
 
-void brim_cuda_act_forward(brim_ops_context *c, const brim_act *op) {
-  brim_cuda_activate(c, op->count, op->act, brim_cuda_real(op->x), brim_cuda_real(op->y));
-}
-
 void brim_cuda_act_backward(brim_ops_context *c, const brim_act_gradient *op) {
   launch_activate_backward(c, brim_cuda_blocks(op->count, THREADS * CU_EACH), 1, 0,
                            &(cu_activate){.count = op->count,

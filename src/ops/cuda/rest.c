@@ -76,27 +76,6 @@ void brim_cuda_pool_backward(brim_ops_context *c, const brim_pool_gradient *op) 
                                   .dx = op->dx});
 }
 
-void brim_cuda_neighbours_forward(brim_ops_context *c, const brim_neighbours *op) {
-  launch_neighbours_forward(c, op->first_only ? op->layout.n : op->layout.slots, brim_cuda_blocks(op->width, POOL_THREADS), 0,
-                            &(cu_neighbours){.layout = brim_cuda_layout_of(&op->layout),
-                                             .width = op->width,
-                                             .size = op->size,
-                                             .first_only = op->first_only,
-                                             .x = op->x,
-                                             .y = op->y});
-}
-
-void brim_cuda_neighbours_backward(brim_ops_context *c, const brim_neighbours_gradient *op) {
-  launch_neighbours_backward(c, op->layout.slots, brim_cuda_blocks(op->width, POOL_THREADS), 0,
-                             &(cu_neighbours){.layout = brim_cuda_layout_of(&op->layout),
-                                              .width = op->width,
-                                              .size = op->size,
-                                              .first_only = op->first_only,
-                                              .add = op->add,
-                                              .dy = op->dy,
-                                              .dx = op->dx});
-}
-
 /* ---- loss */
 
 void brim_cuda_loss(brim_ops_context *c, const brim_loss *op) {

@@ -48,12 +48,6 @@ double REF(activate_slope)(brim_activation act, double x) {
   return 1;
 }
 
-void REF(act_forward)(brim_ops_context *c, const brim_act *a) {
-  (void)c;
-  for (int64_t i = 0; i < a->count; i++)
-    a->y[i] = (real)REF(activate)(a->act, (double)a->x[i]);
-}
-
 void REF(act_backward)(brim_ops_context *c, const brim_act_gradient *g) {
   (void)c;
   for (int64_t i = 0; i < g->count; i++)

@@ -83,15 +83,6 @@ typedef struct cu_pool { /* forward: y from x; backward: dx from dy */
   GLOBAL(float) dx;
 } cu_pool;
 
-typedef struct cu_neighbours { /* forward: y from x; backward: dx from dy */
-  cu_layout layout;
-  int width, size, first_only, add;
-  GLOBAL(const float) x;
-  GLOBAL(float) y;
-  GLOBAL(const float) dy;
-  GLOBAL(float) dx;
-} cu_neighbours;
-
 /* ---- norms */
 
 typedef struct cu_norm { /* y = (sum - mean) * rstd * gamma + beta; beta may be NULL, also below */

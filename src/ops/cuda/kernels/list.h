@@ -10,8 +10,6 @@
   X(convert, cu_convert, 256)                                                                                                    \
   X(pool_forward, cu_pool, 128)                                                                                                  \
   X(pool_backward, cu_pool, 128)                                                                                                 \
-  X(neighbours_forward, cu_neighbours, 128)                                                                                      \
-  X(neighbours_backward, cu_neighbours, 128)                                                                                     \
   X(norm_forward, cu_norm, 128)                                                                                                  \
   X(join_forward, cu_join, 128)                                                                                                  \
   X(norm_rows, cu_norm_gradient, 128)                                                                                            \

@@ -67,37 +67,3 @@ KERNEL(pool_backward, cu_pool) {
     share = a.chosen[at] == slot ? 1.0f : 0.0f;
   a.dx[(long long)slot * a.width + column] = share == 0 ? 0.0f : a.dy[at] * share;
 }
-
-/* ---- the tokens around a token as one row: blocks (row, columns), a thread a column */
-
-KERNEL(neighbours_forward, cu_neighbours) {
-  const int row = blockIdx.x, column = blockIdx.y * blockDim.x + threadIdx.x;
-  if (column >= a.width)
-    return;
-  const int s = a.first_only ? row : (int)a.layout.sequence[row], first = a.layout.offsets[s], count = a.layout.lengths[s];
-  const int token = a.first_only ? 0 : row - first;
-  const long long to = ((long long)row * a.width + column) * a.size;
-  for (int j = 0; j < a.size; j++) {
-    const int at = token + j - a.size / 2;
-    const bool inside = token < count && at >= 0 && at < count;
-    a.y[to + j] = inside ? (float)a.x[(long long)(first + at) * a.width + column] : 0.0f;
-  }
-}
-
-/* From the rows that took the slot: those of the tokens around it. */
-KERNEL(neighbours_backward, cu_neighbours) {
-  const int slot = blockIdx.x, column = blockIdx.y * blockDim.x + threadIdx.x;
-  if (column >= a.width)
-    return;
-  const int s = a.layout.sequence[slot], first = a.layout.offsets[s], count = a.layout.lengths[s], token = slot - first;
-  const long long to = (long long)slot * a.width + column;
-  float sum = a.add ? (float)a.dx[to] : 0.0f;
-  for (int j = 0; j < a.size && token < count; j++) {
-    const int at = token - j + a.size / 2;
-    if (at < 0 || at >= count || (a.first_only && at > 0))
-      continue;
-    const long long row = a.first_only ? s : first + at;
-    sum += a.dy[(row * a.width + column) * a.size + j];
-  }
-  a.dx[to] = sum;
-}

@@ -1,7 +1,7 @@
 /* wide_in_c.h: AVX-512 in C, for tests of its kernels and of AMX's on a processor that has AVX2 alone (make test-wide). SIMDe has
  * most of it; what its version 0.7.4 lacks is here, as Intel's guide describes it. */
-#ifndef BRIM_OPS_CPU_WIDE_IN_C_H
-#define BRIM_OPS_CPU_WIDE_IN_C_H
+#ifndef BRIM_TESTS_WIDE_IN_C_H
+#define BRIM_TESTS_WIDE_IN_C_H
 #pragma GCC system_header /* its warnings are not ours */
 #define SIMDE_ENABLE_NATIVE_ALIASES
 #include <simde/x86/avx512.h>
